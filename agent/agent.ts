@@ -253,7 +253,7 @@ class Agent {
       if (reason !== "timer") await clock.sleep(restBefore(observer.looks, this.#config.debounceMs), signal);
       isAsked = wakeUp.takeQuestion() || isAsked;
     }
-    // The next run goes on from here: without this look its blind span would begin up to a heartbeat earlier.
+    // The next run goes on from here: without this look its gap would begin up to a heartbeat earlier.
     if (this.#ports.journal.place !== undefined) await observer.look();
   }
 

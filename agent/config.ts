@@ -46,7 +46,7 @@ export const AGENT_SETTINGS = {
   }),
   journalDir: optionalPath({
     name: "journal-dir",
-    description: "the node's directory for the journal; without it a restart is a blind span",
+    description: "the node's directory for the journal; without it a restart is a gap",
   }),
   prepareJournal: switchSetting({
     name: "prepare-journal",

@@ -12,12 +12,12 @@ import {
   dated,
   forget,
   initialState,
-  loseSight,
+  loseCoverage,
   type NodeState,
   type PodFacts,
   shownMountedVolumes,
 } from "./core/node-state.ts";
-import { extendSight, observe } from "./core/observe.ts";
+import { extendCoverage, observe } from "./core/observe.ts";
 import type { LookCost } from "./core/read-pace.ts";
 import { interpretStored, mergeStored } from "./core/restore.ts";
 import { MountMeasures } from "./mount-measures.ts";
@@ -105,8 +105,8 @@ export class Observer {
 
   /** True when nothing has been known for sure for so long that the node has to count as silent. */
   isBlind(): boolean {
-    const { read, sight } = this.#state;
-    return sight === "none" || read === undefined || this.#now() - read.endedAt >= BLIND_AFTER_MS;
+    const { read, coverage } = this.#state;
+    return coverage === "none" || read === undefined || this.#now() - read.endedAt >= BLIND_AFTER_MS;
   }
 
   async restore(): Promise<void> {
@@ -136,7 +136,7 @@ export class Observer {
       this.#isJournalLoaded = false;
       const why = messageOf(error);
       if (why !== this.#journalProblem)
-        logger.warn({ why }, "journal cannot be used, what a restart forgets will be a blind span");
+        logger.warn({ why }, "journal cannot be used, what a restart forgets will be a gap");
       this.#journalProblem = why;
     }
   }
@@ -187,7 +187,7 @@ export class Observer {
     let read: MountRead | undefined;
     try {
       const unchanged = wakeUp.unchanged();
-      if (unchanged !== undefined && !this.#hasUnseen) this.#state = extendSight(this.#state, unchanged);
+      if (unchanged !== undefined && !this.#hasUnseen) this.#state = extendCoverage(this.#state, unchanged);
       read = await readConfirmed(mountInfo, this.#state, this.#rule);
       const { state, decisions } = observe(this.#state, { ...known, read, unchanged });
       this.#state = state;
@@ -200,7 +200,7 @@ export class Observer {
       return decisions;
     } catch (error) {
       if (!(error instanceof MooringError)) throw error;
-      this.#state = loseSight(this.#state);
+      this.#state = loseCoverage(this.#state);
       this.#noteBlindness(messageOf(error));
       return undefined;
     } finally {

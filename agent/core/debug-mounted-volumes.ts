@@ -27,7 +27,7 @@ export function describeMountedVolumes(state: NodeState, nowMs: number): object 
   return {
     bootId: state.bootId,
     lastCompleteReadAgeMs: age(state.read?.endedAt),
-    observedForMs: age(state.blind.at(-1)?.to),
+    observedForMs: age(state.agentGaps.at(-1)?.to),
     podsResourceVersion: state.podsResourceVersion,
     mountedVolumes: [...state.mountedVolumes.values()].map(describe),
     unmountRecords: state.unmountRecords.map(({ id, pod, by }) => ({ id, pod, ageMs: age(by) })),

@@ -1,8 +1,8 @@
-import type { BlindSpan, ClockSample, ReadSpan, UnmountRecord } from "../../common/storage/node-report.ts";
+import type { AgentGap, ClockSample, ReadSpan, UnmountRecord } from "../../common/storage/node-report.ts";
 import { type MountedUse, type MountedVolume, volumeKey } from "../../common/storage/volume-identity.ts";
 import { withClockSample } from "./clock-samples.ts";
+import { type Coverage, coverageAfter } from "./coverage.ts";
 import type { MountRead } from "./mounted-volumes.ts";
-import { type Sight, sightAfter } from "./sight.ts";
 
 /** A mounted volume that is known to be there, with when it was seen. Stamps are milliseconds on the boot clock. */
 export interface KnownMountedVolume {
@@ -29,7 +29,7 @@ export interface KnownMountedVolume {
 
 /** The end of a mounted volume whose pod is not over: it counts once the pod is, unless the mount returns or it turns out to be an anomaly. */
 export interface PendingUnmount {
-  /** End of the first complete read that did not show it; of the first after a blind span, in which it may have been back. */
+  /** End of the first complete read that did not show it; of the first after a gap, in which it may have been back. */
   readonly by: number;
   /** The pod's resource version when it was first seen running without the mount: a later one that still says running makes it an anomaly. */
   readonly podVersion: string | undefined;
@@ -56,11 +56,11 @@ export interface NodeState {
   /** What the aggregator had asked for last when that read began; see `scanned` of a report. */
   readonly scanned?: string | undefined;
   /** When in this boot nobody watched, up to the last complete read of this run; none before the first. */
-  readonly blind: readonly BlindSpan[];
+  readonly agentGaps: readonly AgentGap[];
   /** Moments of this boot of which the wall time is known from below, oldest first. */
   readonly clockSamples: readonly ClockSample[];
   /** Whether the table has been watched since the last complete read. */
-  readonly sight: Sight;
+  readonly coverage: Coverage;
   /** Rises with each change of mounted volumes or unmount records. */
   readonly generation: number;
 }
@@ -123,16 +123,16 @@ export function initialState(
     unmountRecords: [],
     read: undefined,
     podsResourceVersion: undefined,
-    blind: [],
+    agentGaps: [],
     clockSamples: [],
-    sight: "none",
+    coverage: "none",
     generation: 0,
   };
 }
 
 /** The state after a read that failed: what came and went until the next complete one is not known. */
-export function loseSight(state: NodeState): NodeState {
-  return { ...state, sight: sightAfter(state.sight, false) };
+export function loseCoverage(state: NodeState): NodeState {
+  return { ...state, coverage: coverageAfter(state.coverage, false) };
 }
 
 /** The state with what an answer told of the time: it was there at `clockSample.at`. */

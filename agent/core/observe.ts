@@ -1,6 +1,7 @@
 import type { UnmountRecord } from "../../common/storage/node-report.ts";
 import { isUse, type MountedUse, useKey } from "../../common/storage/volume-identity.ts";
 import { compactUnmountRecords } from "./compact.ts";
+import { agentGapSince, coverageAfter, hasWatched, withAgentGap } from "./coverage.ts";
 import { stagingInUse } from "./leaks.ts";
 import { type MountedVolumeEntry, type MountRead, mountedVolumeKey } from "./mounted-volumes.ts";
 import {
@@ -12,7 +13,6 @@ import {
   type PodFacts,
   unmountRecordOf,
 } from "./node-state.ts";
-import { blindSince, hasWatched, sightAfter, withBlindSpan } from "./sight.ts";
 
 /** What a new look at the node tells beyond what was known. Absence counts only in a complete read. */
 export function observe(
@@ -44,12 +44,14 @@ export function observe(
     read: { beganAt: read.beganAt, endedAt: read.endedAt },
     podsResourceVersion,
     scanned,
-    blind: isWatched ? previous.blind : withBlindSpan(previous.blind, { from: blindSince(previous), to: read.endedAt }),
+    agentGaps: isWatched
+      ? previous.agentGaps
+      : withAgentGap(previous.agentGaps, { from: agentGapSince(previous), to: read.endedAt }),
   };
   const state: NodeState = {
     ...previous,
     ...(read.incomplete === undefined ? complete : {}),
-    sight: sightAfter(previous.sight, read.incomplete === undefined),
+    coverage: coverageAfter(previous.coverage, read.incomplete === undefined),
     mountedVolumes,
     unmountRecords: compactUnmountRecords([...previous.unmountRecords, ...unmountRecords]),
     generation: previous.generation + (decisions.length > 0 || isShownOtherwise(previous, mountedVolumes) ? 1 : 0),
@@ -197,7 +199,7 @@ export function hasAbsence(state: NodeState, read: MountRead): boolean {
  * The state after a span in which the mount table did not change: what a read in that span showed was there until its end. It
  * narrows how uncertain a later unmount record is, and nothing else.
  */
-export function extendSight(
+export function extendCoverage(
   state: NodeState,
   { from, until }: { readonly from: number; readonly until: number },
 ): NodeState {

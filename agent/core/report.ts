@@ -24,11 +24,11 @@ export interface ReporterIdentity {
   readonly facts?: NodeFacts | undefined;
 }
 
-/** The report of a state, or nothing as long as no complete read stands behind it: a blind agent has nothing to say. */
+/** The report of a state, or nothing as long as no complete read stands behind it: an agent that sees no mounts has nothing to report. */
 export function reportOf(identity: ReporterIdentity, state: NodeState, sentAt: number): NodeReport | undefined {
-  const { read, blind, clockSamples, sight, podsResourceVersion, scanned } = state;
-  const observedSince = blind.at(-1)?.to;
-  if (read === undefined || observedSince === undefined || sight === "none") return undefined;
+  const { read, agentGaps, clockSamples, coverage, podsResourceVersion, scanned } = state;
+  const observedSince = agentGaps.at(-1)?.to;
+  if (read === undefined || observedSince === undefined || coverage === "none") return undefined;
   const report: NodeReport = {
     version: REPORT_VERSION,
     ...identity,
@@ -37,7 +37,7 @@ export function reportOf(identity: ReporterIdentity, state: NodeState, sentAt: n
     sentAt,
     read,
     observedSince,
-    blind: [...blind],
+    agentGaps: [...agentGaps],
     ...(state.isFirstBoot ? { firstBoot: true } : {}),
     ...(podsResourceVersion === undefined ? {} : { podsResourceVersion }),
     ...(scanned === undefined ? {} : { scanned }),

@@ -1,9 +1,9 @@
-import type { BlindSpan, UnmountRecord } from "../../common/storage/node-report.ts";
+import type { AgentGap, UnmountRecord } from "../../common/storage/node-report.ts";
 import { isUse, useKey } from "../../common/storage/volume-identity.ts";
 import { sharedClockSamples } from "./clock-samples.ts";
 import { compactUnmountRecords } from "./compact.ts";
+import { agentGapSince, withAgentGap } from "./coverage.ts";
 import { initialState, type KnownMountedVolume, type NodeState, unmountRecordOf } from "./node-state.ts";
-import { blindSince, withBlindSpan } from "./sight.ts";
 
 /** What a stored state is worth now. */
 export interface InterpretedState {
@@ -69,8 +69,8 @@ function datedAnew({ after: _, ...unmountRecord }: UnmountRecord, by: number): U
   return { ...unmountRecord, by };
 }
 
-function latestStamp({ mountedVolumes, unmountRecords, read, blind, clockSamples }: NodeState): number {
-  let latest = Math.max(read?.endedAt ?? 0, blind.at(-1)?.to ?? 0, clockSamples.at(-1)?.at ?? 0);
+function latestStamp({ mountedVolumes, unmountRecords, read, agentGaps, clockSamples }: NodeState): number {
+  let latest = Math.max(read?.endedAt ?? 0, agentGaps.at(-1)?.to ?? 0, clockSamples.at(-1)?.at ?? 0);
   for (const { since, seenAt, pendingUnmount, leakedSince } of mountedVolumes.values())
     latest = Math.max(latest, since, seenAt, pendingUnmount?.by ?? 0, leakedSince ?? 0);
   for (const { by } of unmountRecords) latest = Math.max(latest, by);
@@ -85,7 +85,7 @@ export function mergeStored(state: NodeState, past: NodeState): NodeState {
   const unmountRecords = new Map(
     [...past.unmountRecords, ...state.unmountRecords].map((unmountRecord) => [unmountRecord.id, unmountRecord]),
   );
-  const left = state.sight === "none" ? past.mountedVolumes : missedMountedVolumes(state, past);
+  const left = state.coverage === "none" ? past.mountedVolumes : missedMountedVolumes(state, past);
   return {
     ...state,
     isFirstBoot: past.isFirstBoot,
@@ -93,7 +93,9 @@ export function mergeStored(state: NodeState, past: NodeState): NodeState {
     unmountRecords: compactUnmountRecords([...unmountRecords.values()]),
     clockSamples: sharedClockSamples(state.clockSamples, past.clockSamples),
     generation: Math.max(state.generation, past.generation) + 1,
-    ...(state.sight === "none" ? { read: past.read, blind: past.blind } : { blind: sharedBlindness(state, past) }),
+    ...(state.coverage === "none"
+      ? { read: past.read, agentGaps: past.agentGaps }
+      : { agentGaps: sharedAgentGaps(state, past) }),
   };
 }
 
@@ -114,14 +116,14 @@ function missedMountedVolumes(state: NodeState, past: NodeState): ReadonlyMap<st
   );
 }
 
-/** Two that watch at the same time see what either sees: the past counts up to the begin of this run's own sight. */
-function sharedBlindness(state: NodeState, past: NodeState): readonly BlindSpan[] {
-  const [first, ...own] = state.blind;
-  if (first === undefined || past.read === undefined) return state.blind;
-  const before = past.blind.flatMap((span): BlindSpan[] => {
+/** Two that watch at the same time see what either sees: the past counts up to the begin of this run's own coverage. */
+function sharedAgentGaps(state: NodeState, past: NodeState): readonly AgentGap[] {
+  const [first, ...own] = state.agentGaps;
+  if (first === undefined || past.read === undefined) return state.agentGaps;
+  const before = past.agentGaps.flatMap((span): AgentGap[] => {
     if (span.from !== undefined && span.from >= first.to) return [];
     return [{ ...span, to: Math.min(span.to, first.to) }];
   });
-  const between = past.read.endedAt < first.to ? [{ from: blindSince(past), to: first.to }] : [];
-  return [...between, ...own].reduce(withBlindSpan, before);
+  const between = past.read.endedAt < first.to ? [{ from: agentGapSince(past), to: first.to }] : [];
+  return [...between, ...own].reduce(withAgentGap, before);
 }

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import * as v from "valibot";
-import { MAX_BLIND_SPANS, REPORT_PARTS, type UnmountRecord } from "../../common/storage/node-report.ts";
+import { MAX_AGENT_GAPS, REPORT_PARTS, type UnmountRecord } from "../../common/storage/node-report.ts";
 import type { JournalChanges } from "../core/journal-changes.ts";
 import { mountedVolumeKey } from "../core/mounted-volumes.ts";
 import type { KnownMountedVolume, NodeState } from "../core/node-state.ts";
@@ -20,7 +20,7 @@ export interface Row {
 /** A row to put, or one to drop. */
 export type RowStep = { readonly put: Row } | { readonly drop: Omit<Row, "body"> };
 
-const { stamp, uid, podName, volume, unmountRecord, read, blindSpan, clockSamples } = REPORT_PARTS;
+const { stamp, uid, podName, volume, unmountRecord, read, agentGap, clockSamples } = REPORT_PARTS;
 
 const mountedVolumeBody = v.strictObject({
   kind: v.picklist(["pod", "subpath", "block", "staging"]),
@@ -45,7 +45,7 @@ const headBody = v.strictObject({
   isFirstBoot: v.optional(v.boolean(), false),
   generation: v.pipe(v.number(), v.safeInteger(), v.minValue(0)),
   read: v.optional(read),
-  blind: v.pipe(v.array(blindSpan), v.maxLength(MAX_BLIND_SPANS)),
+  agentGaps: v.pipe(v.array(agentGap), v.maxLength(MAX_AGENT_GAPS)),
   clockSamples: v.optional(clockSamples, []),
   /** Of all other rows together: a row that is missing, old or changed is found. */
   digest: v.string(),
@@ -63,8 +63,19 @@ export function* rowsOf(changes: JournalChanges): Iterable<RowStep> {
 
 /** The head: whose state it is, when the table was read last, and what the other rows are. It carries its own checksum. */
 export function headRow(node: string, state: NodeState, digest: string): Row {
-  const { bootId, clock, run, isFirstBoot, generation, read, blind, clockSamples } = state;
-  const text = JSON.stringify({ node, bootId, clock, run, isFirstBoot, generation, read, blind, clockSamples, digest });
+  const { bootId, clock, run, isFirstBoot, generation, read, agentGaps, clockSamples } = state;
+  const text = JSON.stringify({
+    node,
+    bootId,
+    clock,
+    run,
+    isFirstBoot,
+    generation,
+    read,
+    agentGaps,
+    clockSamples,
+    digest,
+  });
   return { kind: "head", key: "", body: `${hash("sha256", text)} ${text}` };
 }
 
@@ -81,7 +92,7 @@ export async function stateIn(
   if (rows.length === 0) return undefined;
   const head = decodeHead(rows.find(({ kind }) => kind === "head")?.body ?? "");
   if (head.digest !== digest) throw new DamagedFile("its rows do not belong together");
-  const { node, bootId, clock, run, isFirstBoot, generation, blind, clockSamples } = head;
+  const { node, bootId, clock, run, isFirstBoot, generation, agentGaps, clockSamples } = head;
   const mountedVolumes = new Map<string, KnownMountedVolume>();
   const unmountRecords: UnmountRecord[] = [];
   for (const row of rows) {
@@ -91,11 +102,11 @@ export async function stateIn(
     await pause();
   }
   const state: NodeState = {
-    ...{ bootId, clock, run, isFirstBoot, generation, blind, clockSamples, mountedVolumes },
+    ...{ bootId, clock, run, isFirstBoot, generation, agentGaps, clockSamples, mountedVolumes },
     unmountRecords: unmountRecords.toSorted((one, other) => one.by - other.by),
     read: head.read,
     podsResourceVersion: undefined,
-    sight: "none",
+    coverage: "none",
   };
   return { node, state };
 }

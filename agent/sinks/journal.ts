@@ -2,7 +2,7 @@ import type { NodeState } from "../core/node-state.ts";
 
 /**
  * Where an agent keeps what must outlive it. The state is stored before anything of it is reported; what was not stored
- * becomes a blind span, never a guess. Both calls reject with `MooringError` "journal-unusable" when there is no journal at present: then
+ * becomes a gap, never a guess. Both calls reject with `MooringError` "journal-unusable" when there is no journal at present: then
  * the agent says so, goes on without it, and loads again, which may find what another run left meanwhile, before it stores anything.
  */
 export interface Journal {
@@ -18,7 +18,7 @@ export interface Journal {
   readonly place?: string;
 }
 
-/** A journal that lives as long as the process: a restarted agent begins blind, and its report says since when it has seen. */
+/** A journal that lives as long as the process: a restarted agent begins with a gap, and its report says since when it has watched. */
 export function createMemoryJournal(): Journal {
   let stored: NodeState | undefined;
   return {

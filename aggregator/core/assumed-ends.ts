@@ -2,7 +2,7 @@ import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import { useKey } from "../../common/storage/volume-identity.ts";
 import type { ClaimEvidence, FleetFacts, FoundUse } from "./claim-evidence.ts";
 import type { ClaimFacts } from "./claim-status.ts";
-import type { BlindTime, NodeUnmountRecord, NodeView } from "./node-view.ts";
+import type { AgentGapTime, NodeUnmountRecord, NodeView } from "./node-view.ts";
 import { storedNodes } from "./pending-nodes.ts";
 import { type UseEnd, widthOf } from "./use-end.ts";
 
@@ -32,10 +32,10 @@ export function isNodeBack(status: ClaimStatus | undefined, { viewOf }: Pick<Fle
  * began to watch was unmounted by the end of the agent's first complete read; of a node that is gone it is assumed. Where not
  * even a node is known, nor is the end.
  */
-export function blindEndOf(
+export function unobservedEndOf(
   { claim, unmountRecords, witnessedNodes, mistakenNodes, isWitnessed }: ClaimEvidence,
   fleet: FleetFacts,
-): ClaimFacts["blindEnd"] {
+): ClaimFacts["unobservedEnd"] {
   const { status } = claim;
   if (status === undefined) return undefined;
   // An assumed end is void when the node is back: what it then knows, or sees first, counts.
@@ -70,7 +70,7 @@ function firstReadEnd(node: string, { status, unmountRecords, fleet }: Stored): 
   if (view === undefined) return [];
   // What it remembers of a read after the mount was known it has told of; of an earlier one it may have forgotten the mount. Whole
   // seconds: an agent that began within the second of the stored time may have begun after it.
-  const lost = view.blind.filter(({ fromMs, toMs }) => fromMs < status.sinceMs && toMs > status.sinceMs - 1000);
+  const lost = view.agentGaps.filter(({ fromMs, toMs }) => fromMs < status.sinceMs && toMs > status.sinceMs - 1000);
   const last = lost.at(-1);
   // Its journal knew the mount, or another one that its first read ended as well: then it tells whose that was.
   if (last === undefined || unmountRecords.some((unmountRecord) => isReadBy(unmountRecord, view, last))) return [];
@@ -81,8 +81,8 @@ function firstReadEnd(node: string, { status, unmountRecords, fleet }: Stored): 
   return [{ id, reason: "Unmounted", evidence: "mount-table", byMs, widthMs, ...user }];
 }
 
-/** True for an end that the read after a blind time tells, or a later one. */
-function isReadBy({ node, timeline, by }: NodeUnmountRecord, view: NodeView, { to }: BlindTime): boolean {
+/** True for an end that the read after an agent's gap tells, or a later one. */
+function isReadBy({ node, timeline, by }: NodeUnmountRecord, view: NodeView, { to }: AgentGapTime): boolean {
   return node === view.node && timeline === view.timeline && by >= to;
 }
 

@@ -1,6 +1,6 @@
 import type { Claim } from "../../common/storage/claim.ts";
 import { earliestSinceMs } from "../../common/storage/claim-status.ts";
-import { assumedUse, blindEndOf, isNodeBack } from "./assumed-ends.ts";
+import { assumedUse, isNodeBack, unobservedEndOf } from "./assumed-ends.ts";
 import type { ClaimEvidence, FleetFacts } from "./claim-evidence.ts";
 import type { ClaimFacts } from "./claim-status.ts";
 import { isEligible } from "./eligibility.ts";
@@ -28,7 +28,7 @@ export function factsOf(evidence: ClaimEvidence, fleet: FleetFacts): ClaimFacts 
     pendingNodes: pendingNodesOf(evidence, fleet),
     isUnwatched: !fleet.arePodsCurrent && isBarred(claim),
     ends: [...ends, history.latest, history.latestUse].filter((end) => end !== undefined),
-    blindEnd: blindEndOf(evidence, fleet),
+    unobservedEnd: unobservedEndOf(evidence, fleet),
     isNodeBack: isNodeBack(claim.status, fleet),
     stagedOn: evidence.shownOn.filter((node) => fleet.assumedEnd(node) === undefined),
     earliestMs: earliestSinceMs(claim),

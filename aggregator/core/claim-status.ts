@@ -39,8 +39,8 @@ export interface ClaimFacts {
   /** Pods are not watched at present: one that is not known may use the claim. */
   readonly isUnwatched?: boolean | undefined;
   readonly ends: readonly UseEnd[];
-  /** When a use that nobody here witnessed is known to have ended; see `blindEnd`. */
-  readonly blindEnd: UseEnd | "unknown" | undefined;
+  /** When a use that nobody here witnessed is known to have ended; see `unobservedEnd`. */
+  readonly unobservedEnd: UseEnd | "unknown" | undefined;
   /** The node of the stored last use, whose end was only assumed with that of the node, has read its mount table since. */
   readonly isNodeBack?: boolean | undefined;
   /** Nodes on which the volume is still staged, or mounted; nothing where nobody asks. */
@@ -151,9 +151,9 @@ function believedUse({ lastUse, sinceMs }: ClaimStatus, nowMs: number): LastUse 
 }
 
 /** What is stored, as far as it can be believed by the clock. */
-function knownOf({ stored, ends, blindEnd, isNodeBack, nowMs }: ClaimFacts): Known {
+function knownOf({ stored, ends, unobservedEnd, isNodeBack, nowMs }: ClaimFacts): Known {
   const isFuture = (ms: number): boolean => isAfter(ms, nowMs);
-  const all = typeof blindEnd === "object" ? [...ends, blindEnd] : ends;
+  const all = typeof unobservedEnd === "object" ? [...ends, unobservedEnd] : ends;
   const isRefuted = isNodeBack === true && stored?.lastUse?.evidence === "node-gone";
   const use = isRefuted || stored === undefined ? undefined : believedUse(stored, nowMs);
   const dated = all
@@ -265,7 +265,7 @@ function asIfWatched(facts: ClaimFacts, known: Known): ClaimStatus | undefined {
   if (stored?.unused === true && !isRefuted) return stillUnused(facts, { stored, latest, lastUse });
   const sinceMs = stored?.sinceMs ?? 0;
   const isUnknown =
-    facts.blindEnd === "unknown" || (isRefuted && !ends.some((end) => explains(end, facts.stored?.lastUse)));
+    facts.unobservedEnd === "unknown" || (isRefuted && !ends.some((end) => explains(end, facts.stored?.lastUse)));
   if (latest !== undefined && !isUnknown) {
     return unusedSince(latest, { sinceMs: Math.max(sinceMs, latest.byMs), lastUse });
   }

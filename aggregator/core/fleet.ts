@@ -83,20 +83,20 @@ type Sight = Pick<
   | "readBeganMs"
   | "readFromMs"
   | "readEndedMs"
-  | "blind"
+  | "agentGaps"
   | "podsResourceVersion"
   | "read"
   | "sentAt"
   | "facts"
 >;
 
-function sightOf({ read, sentAt, blind, podsResourceVersion, facts }: NodeMessage, at: ReportClock): Sight {
+function sightOf({ read, sentAt, agentGaps, podsResourceVersion, facts }: NodeMessage, at: ReportClock): Sight {
   return {
     bootedMs: at.earliest(0),
     readBeganMs: at.earliest(read.beganAt),
     readFromMs: at.least(read.beganAt),
     readEndedMs: at.wall(read.endedAt),
-    blind: blind.map(({ from, to }) => ({
+    agentGaps: agentGaps.map(({ from, to }) => ({
       fromMs: from === undefined ? Number.NEGATIVE_INFINITY : at.earliest(from),
       toMs: at.wall(to),
       to,

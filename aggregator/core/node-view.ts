@@ -37,7 +37,7 @@ export type NodeMountedVolume = MountedVolume & {
 };
 
 /** A time in which an agent did not watch, by the API server's wall clock, and its end as the agent stamped it. */
-export interface BlindTime {
+export interface AgentGapTime {
   readonly fromMs: number;
   readonly toMs: number;
   readonly to: number;
@@ -68,7 +68,7 @@ export interface NodeView {
    * When the agent did not watch in this boot: from the last read that it remembers, never too late (minus infinity where it remembers
    * none), to the first one after that. What was mounted by then, and is not now, it has told of.
    */
-  readonly blind: readonly BlindTime[];
+  readonly agentGaps: readonly AgentGapTime[];
   /** The pod watch had reached this before the read began. */
   readonly podsResourceVersion: string | undefined;
   /** Begin and end of that read on the boot clock. */

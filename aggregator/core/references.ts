@@ -215,7 +215,7 @@ function useEndOf(reference: EndedReference, context: ReferenceContext): UseEnd 
  */
 function isExplained({ node, seenAtMs }: EndedReference, { unmountRecords = [], viewOf }: ReferenceContext): boolean {
   const view = viewOf(node ?? "");
-  if (view === undefined || view.blind.some(({ toMs }) => toMs > seenAtMs)) return false;
+  if (view === undefined || view.agentGaps.some(({ toMs }) => toMs > seenAtMs)) return false;
   return unmountRecords.some(
     (one) => one.node === node && one.widthMs !== undefined && one.byMs - one.widthMs >= seenAtMs,
   );

@@ -48,7 +48,7 @@ export interface PodWatch {
 
 /** More gaps are not told apart. */
 export const MAX_GAPS = 8;
-/** Of more nodes it is not kept that they have still to tell: they count as blind for the time of the gap, and no longer. */
+/** Of more nodes it is not kept that they have still to tell: their agents count as away for the time of the gap, and no longer. */
 export const MAX_OPEN_NODES = 32;
 
 /**

@@ -1,14 +1,14 @@
 import type { AgentState } from "../core/agent-state.ts";
 import type { Node } from "../core/cluster-objects.ts";
 import type { LeaseRenewal } from "../core/kubelet-lease.ts";
-import { type AgentSight, type GapWord, type NodeWord, wordOn } from "../core/watch-gap.ts";
+import { type AgentCoverage, type GapWord, type NodeWord, wordOn } from "../core/watch-gap.ts";
 import { isUpTo, type WatchGap } from "../core/watch-history.ts";
 
 /** What a gap is judged by, now. */
 export interface GapView {
   /** Milliseconds on the monotonic clock. */
   readonly nowMs: () => number;
-  readonly sightOf: (node: string) => AgentSight | undefined;
+  readonly sightOf: (node: string) => AgentCoverage | undefined;
   readonly agentStateOf: (node: string) => AgentState["kind"];
   readonly node: (name: string) => Node | undefined;
   readonly nodeNames: () => readonly string[];
@@ -96,9 +96,11 @@ export class GapTrack {
   word(): GapWord {
     const all = new Set([...this.nodes, ...this.#told.keys()]);
     const words = [...all].map((node) => [node, this.#told.get(node) ?? this.#wordOf(node)] as const);
-    const blind = words.filter(([, word]) => word.blind.length > 0).map(([node, word]) => [node, word.blind] as const);
+    const agentGaps = words
+      .filter(([, word]) => word.agentGaps.length > 0)
+      .map(([node, word]) => [node, word.agentGaps] as const);
     const before = words.flatMap(([node, word]) => (word.before === undefined ? [] : [[node, word.before] as const]));
-    return { gap: this.gap, blind: new Map(blind), before: new Map(before) };
+    return { gap: this.gap, agentGaps: new Map(agentGaps), before: new Map(before) };
   }
 
   /** Everybody has told who may still come soon: what came of it need not be told to a successor. */

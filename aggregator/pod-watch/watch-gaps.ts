@@ -9,7 +9,13 @@ import type { AgentState } from "../core/agent-state.ts";
 import type { Unobserved } from "../core/claim-gap.ts";
 import type { Node, Volume } from "../core/cluster-objects.ts";
 import type { Receipt } from "../core/fleet.ts";
-import { type AgentSight, agentSight, type GapWord, type UnobservedTime, unobservedTimes } from "../core/watch-gap.ts";
+import {
+  type AgentCoverage,
+  agentCoverage,
+  type GapWord,
+  type UnobservedTime,
+  unobservedTimes,
+} from "../core/watch-gap.ts";
 import type { NodeLeases } from "../sources/node-leases.ts";
 import { type Backlog, Checkpoint } from "./checkpoint.ts";
 import { type GapLimits, GapTrack, type GapView, keyOf } from "./gap-track.ts";
@@ -44,7 +50,7 @@ export class WatchGaps {
   readonly #parts: WatchGapsParts;
   readonly #limits: GapLimits;
   readonly #view: GapView;
-  readonly #sights = new Map<string, AgentSight>();
+  readonly #sights = new Map<string, AgentCoverage>();
   /** They stay as long as this session: what comes to light later is judged by them, too. */
   readonly #tracks = new Map<string, GapTrack>();
   #words: readonly GapWord[] = [];
@@ -71,11 +77,11 @@ export class WatchGaps {
 
   /** A report was accepted; `isSetBack`: the boot's clock, and so what the agent knows, has gone back to an earlier state. */
   onReport(message: NodeMessage, receipt: Pick<Receipt, "atMs" | "widthMs">, isSetBack: boolean): void {
-    const sight = agentSight(message, receipt);
+    const sight = agentCoverage(message, receipt);
     const lost =
-      this.#sights.get(message.node)?.blind.filter(({ fromMs }) => fromMs === Number.NEGATIVE_INFINITY) ?? [];
+      this.#sights.get(message.node)?.agentGaps.filter(({ fromMs }) => fromMs === Number.NEGATIVE_INFINITY) ?? [];
     const now = isSetBack ? [{ fromMs: Number.NEGATIVE_INFINITY, toMs: receipt.atMs }] : lost;
-    this.#sights.set(message.node, { ...sight, blind: [...now, ...sight.blind] });
+    this.#sights.set(message.node, { ...sight, agentGaps: [...now, ...sight.agentGaps] });
     if ([...this.#tracks.values()].some(({ isReady }) => !isReady)) this.#news.abort("a node has told");
   }
 
@@ -170,14 +176,14 @@ export class WatchGaps {
   /** True when there is something new to be taken into account. */
   #publish(): boolean {
     const words = [...this.#tracks.values()].filter(({ isReady }) => isReady).map((track) => track.word());
-    const text = JSON.stringify(words.map(({ gap, blind, before }) => [gap.toMs, [...blind], before.size]));
+    const text = JSON.stringify(words.map(({ gap, agentGaps, before }) => [gap.toMs, [...agentGaps], before.size]));
     if (text === this.#text) return false;
     this.#text = text;
     this.#words = words;
     this.#times.clear();
-    for (const { gap, blind } of words) {
+    for (const { gap, agentGaps } of words) {
       const to = formatMillisecondsUp(gap.toMs);
-      const nodes = [...blind.keys()];
+      const nodes = [...agentGaps.keys()];
       this.#parts.logger.info(
         { to, nodes: nodes.length, examples: nodes.slice(0, 5) },
         "a time in which no replica watched pods is taken into account; nodes that did not watch either",

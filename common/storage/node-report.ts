@@ -28,8 +28,8 @@ export const MAX_REPORT_BYTES = 2 * 1024 * 1024;
  */
 export const MAX_REPORT_PARTS = 10 * MAX_REPORT_ENTRIES + 1_000;
 
-/** A report tells of at most so many blind spans; the oldest are merged. */
-export const MAX_BLIND_SPANS = 16;
+/** A report tells of at most so many gaps; the oldest are merged. */
+export const MAX_AGENT_GAPS = 16;
 
 /** An answer names at most so many volumes. */
 export const MAX_ANSWER_VOLUMES = 500;
@@ -84,7 +84,7 @@ const unmountRecord = v.pipe(
 
 const read = v.strictObject({ beganAt: stamp, endedAt: stamp });
 
-const blindSpan = v.pipe(
+const agentGap = v.pipe(
   v.strictObject({
     /** Begin of the last complete read before it, or the end of the span before; absent where nothing is known of the time before. */
     from: v.optional(stamp),
@@ -94,10 +94,10 @@ const blindSpan = v.pipe(
   v.check(({ from = 0, to }) => from <= to, "from must not be later than to"),
 );
 
-const blind = v.pipe(
-  v.array(blindSpan),
+const agentGaps = v.pipe(
+  v.array(agentGap),
   v.minLength(1),
-  v.maxLength(MAX_BLIND_SPANS),
+  v.maxLength(MAX_AGENT_GAPS),
   v.check(
     (spans) => spans.slice(1).every(({ from = -1 }, index) => from >= (spans[index]?.to ?? 0)),
     "spans must follow each other, and only the first may lack its begin",
@@ -128,7 +128,7 @@ export function toPlain(text: string): string {
 }
 
 /** Parts of a report that an agent's journal keeps in the same form. */
-export const REPORT_PARTS = { stamp, uid, podName, volume, unmountRecord, read, blindSpan, clockSamples } as const;
+export const REPORT_PARTS = { stamp, uid, podName, volume, unmountRecord, read, agentGap, clockSamples } as const;
 
 /** What asks for a scan: of which leader's session, and the how manieth of it. Opaque to agents. */
 const scan = v.pipe(v.string(), v.minLength(1), v.maxLength(96));
@@ -149,13 +149,13 @@ const head = {
   sentAt: stamp,
   /** The last complete read of the mount table. */
   read,
-  /** Since when the agent has watched this boot without a gap: the end of the last blind span. */
+  /** Since when the agent has watched this boot without a gap: the end of the last gap. */
   observedSince: stamp,
   /**
    * When in this boot the agent did not watch: between two complete reads it did not run, or a read failed or was damaged. What was
    * mounted and unmounted within one of them, it cannot know.
    */
-  blind,
+  agentGaps,
   /** The agent's journal was begun in this boot: the machine had no life before it that could have to be told of. */
   firstBoot: v.optional(v.boolean()),
   /** What the watch of this node's pods had reached before the read began; absent while it has not listed yet. */
@@ -177,29 +177,29 @@ interface Head {
   readonly read: ReadSpan;
   readonly sentAt: number;
   readonly observedSince: number;
-  readonly blind: readonly BlindSpan[];
+  readonly agentGaps: readonly AgentGap[];
 }
 
 const isInOrder = ({ read: { beganAt, endedAt } }: Head): boolean => beganAt <= endedAt;
 const isSentAfterRead = ({ read: { endedAt }, sentAt }: Head): boolean => endedAt <= sentAt;
-const isSightInOrder = ({ read: { endedAt }, observedSince, blind: spans }: Head): boolean =>
+const isCoverageInOrder = ({ read: { endedAt }, observedSince, agentGaps: spans }: Head): boolean =>
   spans.at(-1)?.to === observedSince && observedSince <= endedAt;
 const OUT_OF_ORDER = "read must not end before it began";
 const SENT_EARLY = "sentAt must not be earlier than the end of the read";
-const SIGHT_UNCLEAR = "observedSince must be the end of the last blind span, and not later than the end of the read";
+const COVERAGE_UNCLEAR = "observedSince must be the end of the last gap, and not later than the end of the read";
 
 const report = v.pipe(
   v.strictObject({ ...head, mountedVolumes: v.array(mountedVolume), unmountRecords: v.array(unmountRecord) }),
   v.check((value) => isInOrder(value), OUT_OF_ORDER),
   v.check((value) => isSentAfterRead(value), SENT_EARLY),
-  v.check((value) => isSightInOrder(value), SIGHT_UNCLEAR),
+  v.check((value) => isCoverageInOrder(value), COVERAGE_UNCLEAR),
 );
 
 const heartbeat = v.pipe(
   v.strictObject(head),
   v.check((value) => isInOrder(value), OUT_OF_ORDER),
   v.check((value) => isSentAfterRead(value), SENT_EARLY),
-  v.check((value) => isSightInOrder(value), SIGHT_UNCLEAR),
+  v.check((value) => isCoverageInOrder(value), COVERAGE_UNCLEAR),
 );
 
 /** The state of a node as its agent reports it. */
@@ -211,7 +211,7 @@ export type NodeMessage = NodeReport | NodeHeartbeat;
 /** The end of one pod's use of one volume on a node: an interval, and an ID that stays the same however often it is sent. */
 export type UnmountRecord = v.InferOutput<typeof unmountRecord>;
 /** A time in which an agent did not watch, on the boot clock. */
-export type BlindSpan = v.InferOutput<typeof blindSpan>;
+export type AgentGap = v.InferOutput<typeof agentGap>;
 /** A moment of the boot clock of which the wall time is known from below. */
 export type ClockSample = v.InferOutput<typeof clockSample>;
 /** Begin and end of a read of the mount table. */

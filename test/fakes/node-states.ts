@@ -51,8 +51,8 @@ export function nodeState(fields: Partial<NodeState> = {}): NodeState {
   return {
     ...initialState("boot-1", { run: "run-1", clock: "monotonic-raw" }),
     read,
-    blind: [{ to: 11 }],
-    sight: "unbroken",
+    agentGaps: [{ to: 11 }],
+    coverage: "unbroken",
     ...fields,
   };
 }
@@ -78,7 +78,7 @@ export const anyNodeState: fc.Arbitrary<NodeState> = fc
       unmountRecords: unmountRecords.toSorted((one, other) => one.by - other.by),
       generation,
       read: { beganAt: 20, endedAt },
-      blind: [{ to: 11 }, ...Array.from({ length: spans }, (_, at) => ({ from: 12 + at, to: 12.5 + at }))],
+      agentGaps: [{ to: 11 }, ...Array.from({ length: spans }, (_, at) => ({ from: 12 + at, to: 12.5 + at }))],
     }),
   );
 
@@ -106,7 +106,7 @@ function anyMountedVolume(): fc.Arbitrary<KnownMountedVolume> {
 
 /** What a journal has to give back: all but what only this run's reads know, and a mounted volume's last sight, which may be older. */
 export function essence({ mountedVolumes, unmountRecords, ...state }: NodeState): object {
-  const { sight: _, podsResourceVersion: __, ...head } = state;
+  const { coverage: _, podsResourceVersion: __, ...head } = state;
   const seen = [...mountedVolumes].map(([key, { seenAt: ___, root: ____, ...known }]) => [key, known] as const);
   return {
     ...head,

@@ -357,12 +357,12 @@ describe("an agent process", () => {
     expect(release?.after).toBeGreaterThanOrEqual(read?.beganAt ?? Number.NaN);
     expect(release?.after).toBeLessThanOrEqual(unmountedBy);
     expect(release?.by).toBeGreaterThanOrEqual(unmountedBy);
-    expect(after?.blind).toEqual([
+    expect(after?.agentGaps).toEqual([
       expect.not.objectContaining({ from: expect.anything() }),
       { from: expect.any(Number), to: release?.by },
     ]);
-    expect(after?.blind[1]?.from).toBeGreaterThanOrEqual(read?.endedAt ?? Number.NaN);
-    expect(after?.blind[1]?.from).toBeLessThanOrEqual(unmountedBy);
+    expect(after?.agentGaps[1]?.from).toBeGreaterThanOrEqual(read?.endedAt ?? Number.NaN);
+    expect(after?.agentGaps[1]?.from).toBeLessThanOrEqual(unmountedBy);
   });
 
   it("ends within two seconds of SIGTERM, though it polls and nobody answers it", async () => {

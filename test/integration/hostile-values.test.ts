@@ -85,7 +85,13 @@ function reportOf(node: string, fields: Partial<NodeReport>): NodeReport {
   const endedAt = owner.clock.monotonicMs();
   return {
     ...{ version: 1, node, bootId: `boot-${node}`, podUid: "agent", instance: "run-1", generation: 1, driftPpm: 200 },
-    ...{ version: 1, sentAt: endedAt, read: { beganAt: endedAt - 1, endedAt }, observedSince: 0, blind: [{ to: 0 }] },
+    ...{
+      version: 1,
+      sentAt: endedAt,
+      read: { beganAt: endedAt - 1, endedAt },
+      observedSince: 0,
+      agentGaps: [{ to: 0 }],
+    },
     ...{ podsResourceVersion: "9".repeat(18), mountedVolumes: [], unmountRecords: [], ...fields },
   };
 }
@@ -163,7 +169,7 @@ describe("an aggregator process", () => {
     const rows = numbers.flatMap((number) => [
       { sentAt: number },
       { read: { beganAt: number, endedAt: number }, sentAt: number },
-      { observedSince: number, blind: [{ from: 0, to: number }] },
+      { observedSince: number, agentGaps: [{ from: 0, to: number }] },
       { clockSamples: [{ at: 0, ms: number }] },
       { clockSamples: [{ at: number, ms: 0 }] },
       { driftPpm: number },

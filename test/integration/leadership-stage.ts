@@ -24,7 +24,7 @@ const REPORT = {
   sentAt: 1_002,
   read: { beganAt: 1_000, endedAt: 1_001 },
   observedSince: 500,
-  blind: [{ to: 500 }],
+  agentGaps: [{ to: 500 }],
   podsResourceVersion: "1",
   mountedVolumes: [],
   unmountRecords: [],

@@ -9,9 +9,9 @@ export interface Equivalent {
 /** Survivors that were looked at. They count as survivors in the score; they only are not printed again. */
 export const EQUIVALENTS: readonly Equivalent[] = [
   {
-    file: "agent/core/sight.ts",
-    before: "if (all.length <= MAX_BLIND_SPANS || first === undefined || second === undefined) return all;",
-    after: "if (all.length <= MAX_BLIND_SPANS || false || second === undefined) return all;",
+    file: "agent/core/coverage.ts",
+    before: "if (all.length <= MAX_AGENT_GAPS || first === undefined || second === undefined) return all;",
+    after: "if (all.length <= MAX_AGENT_GAPS || false || second === undefined) return all;",
     why: "more than sixteen have a first one; the type does not know that",
   },
   {

@@ -43,7 +43,7 @@ const NOTHING_KNOWN: Omit<ClaimFacts, "nowMs"> = {
   references: [],
   pendingNodes: [],
   ends: [],
-  blindEnd: undefined,
+  unobservedEnd: undefined,
 };
 
 function useOf(place: ClaimPlace, atMs: number): Partial<ClaimFacts> {

@@ -94,7 +94,7 @@ export class NodeStory {
       sentAt: now,
       read: { beganAt: now, endedAt: now },
       observedSince,
-      blind: [{ to: observedSince }],
+      agentGaps: [{ to: observedSince }],
       podsResourceVersion,
     };
   }

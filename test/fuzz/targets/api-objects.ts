@@ -149,7 +149,12 @@ const SILENT = { node: "n1", isSilent: true, why: "was-mounted" } as const;
 const CHANGES: readonly Partial<ClaimFacts>[] = [
   ...[{}, { holders: ["n1"] }, { references: ["shop/web-0"] }, { holders: ["n1"], pendingNodes: [SILENT] }],
   ...[{ ends: [USE] }, { ends: [nodeGoneWith({ byMs: NOW - 1 })] }, { ends: [{ ...USE, byMs: 0 }], isNodeBack: true }],
-  ...[{ blindEnd: "unknown" } as const, { blindEnd: USE }, { pendingNodes: [SILENT] }, { earliestMs: NOW + 5_000 }],
+  ...[
+    { unobservedEnd: "unknown" } as const,
+    { unobservedEnd: USE },
+    { pendingNodes: [SILENT] },
+    { earliestMs: NOW + 5_000 },
+  ],
   {
     ends: [USE],
     unobserved: {

@@ -34,7 +34,7 @@ function takeState(stored: NodeState): void {
   for (const place of [now, { ...now, bootId: "boot-2" }, { ...now, clock: "other" }, { ...now, nowMs: 5 }]) {
     const { past } = interpretStored(stored, place);
     const read = { beganAt: place.nowMs, endedAt: place.nowMs };
-    const seen: NodeState = { ...past, read, sight: "unbroken", blind: [{ to: place.nowMs }], clockSamples: [] };
+    const seen: NodeState = { ...past, read, coverage: "unbroken", agentGaps: [{ to: place.nowMs }], clockSamples: [] };
     const report = reportOf(
       { node: "n1", podUid: "agent-1", instance: "run-2", driftPpm: 200, session: "" },
       seen,
@@ -68,7 +68,7 @@ export const journalRows: FuzzTarget = {
     "unmount-record",
     "pendingUnmount",
     "leakedSince",
-    "blind",
+    "agentGaps",
     "clockSamples",
     "generation",
     "mountPoint",

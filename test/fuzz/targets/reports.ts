@@ -25,7 +25,7 @@ const FULL: NodeReport = reportWith({
     { ...mountedVolumeOf("pod-2", "pv-2"), pod: "shop/web-1", seenAt: 900 },
   ],
   unmountRecords: [unmountRecordOf("pod-3", { after: 900, by: 950 })],
-  blind: [{ to: 100 }, { from: 200, to: 500 }],
+  agentGaps: [{ to: 100 }, { from: 200, to: 500 }],
   clockSamples: [{ at: 400, ms: 1_788_999_999_000 }],
   facts: { kernel: "6.1.0", architecture: "x64", selinux: false },
 });
@@ -45,7 +45,7 @@ const ODD_PLACES: NodeReport = reportWith({
 const WORDS = [
   "mountedVolumes",
   "unmountRecords",
-  "blind",
+  "agentGaps",
   "clockSamples",
   "by",
   "after",

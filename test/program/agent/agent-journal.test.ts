@@ -13,7 +13,7 @@ import { HOLD, namesIn, startAgent, stopAgents, TOKEN } from "./started-agent.ts
 
 afterEach(stopAgents);
 
-const NOT_USABLE = "journal cannot be used, what a restart forgets will be a blind span";
+const NOT_USABLE = "journal cannot be used, what a restart forgets will be a gap";
 
 /** A journal that a test gives its faults, and whose content outlives agents. */
 function createFaultyJournal(stored?: NodeState) {
@@ -104,7 +104,7 @@ describe("an agent with a journal", () => {
       nodeState({
         mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { since: 1_000, seenAt: 1_000 })),
         read: EARLIER,
-        blind: [{ to: 900 }],
+        agentGaps: [{ to: 900 }],
       }),
     );
 
@@ -115,7 +115,7 @@ describe("an agent with a journal", () => {
     expect(by).toBeGreaterThanOrEqual(1_800_000);
     expect(bodies.at(-1)).toMatchObject({
       unmountRecords: [{ podUid: "u1", after: EARLIER.beganAt, by }],
-      blind: [{ to: 900 }, { from: EARLIER.beganAt, to: by }],
+      agentGaps: [{ to: 900 }, { from: EARLIER.beganAt, to: by }],
       observedSince: by,
       mountedVolumes: [],
     });
@@ -226,9 +226,9 @@ describe("an agent with a journal", () => {
       mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { seenAt: read.beganAt })),
       unmountRecords: [unmountRecordOf(2)],
       read,
-      blind: [{ to: 900 }],
+      agentGaps: [{ to: 900 }],
     });
-    expect(bodies.at(-1)).toMatchObject({ unmountRecords: [], blind: [{ to: expect.any(Number) }] });
+    expect(bodies.at(-1)).toMatchObject({ unmountRecords: [], agentGaps: [{ to: expect.any(Number) }] });
 
     disk.fail(undefined);
     await advance(31_000);
@@ -237,7 +237,7 @@ describe("an agent with a journal", () => {
       { podUid: "u2", after: 20, by: 30 },
       { podUid: "u1", after: read.beganAt },
     ]);
-    expect(bodies.at(-1)?.blind).toEqual([{ to: 900 }]);
+    expect(bodies.at(-1)?.agentGaps).toEqual([{ to: 900 }]);
   });
 
   it("is the only one of two agents that uses it, and the other goes on where that one ends", async () => {

@@ -176,8 +176,8 @@ describe("an agent with a journal", () => {
     const next = new HouseAgent(house, { journal, table, machine });
     await house.pass(1_000);
 
-    const blind = next.messages.map(({ blind: spans }) => spans.length);
-    expect(blind).toEqual([2, 2]);
+    const agentGaps = next.messages.map(({ agentGaps: spans }) => spans.length);
+    expect(agentGaps).toEqual([2, 2]);
     expect(next.released).toEqual(["uid-of-web"]);
   });
 
@@ -230,6 +230,6 @@ describe("an agent that cannot read", () => {
 
     expect(silent).toBe(before);
     expect(agent.messages.length).toBeGreaterThan(silent);
-    expect(agent.last?.blind).toHaveLength(2);
+    expect(agent.last?.agentGaps).toHaveLength(2);
   });
 });

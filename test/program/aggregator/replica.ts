@@ -121,12 +121,12 @@ export class ToldNode {
   instance = "run-1";
   readonly #house: House;
   /** When its agent did not watch. */
-  #blind: NodeReport["blind"];
+  #agentGaps: NodeReport["agentGaps"];
 
   constructor(house: House, name: string) {
     this.#house = house;
     this.name = name;
-    this.#blind = [{ to: this.stamp - 60_000 }];
+    this.#agentGaps = [{ to: this.stamp - 60_000 }];
   }
 
   /** Now, on its boot clock. */
@@ -161,7 +161,7 @@ export class ToldNode {
   /** Its agent runs again, after a time in which none did. */
   comeBack(from: number): void {
     this.instance = `${this.instance} anew`;
-    this.#blind = [...this.#blind, { from, to: this.stamp - 1 }];
+    this.#agentGaps = [...this.#agentGaps, { from, to: this.stamp - 1 }];
   }
 
   /** What it would send now: it has just read its mount table, and its pod watch has seen all that there is. */
@@ -194,8 +194,8 @@ export class ToldNode {
       generation,
       driftPpm: 200,
       read: { beganAt: stamp - 2, endedAt: stamp - 1 },
-      observedSince: this.#blind.at(-1)?.to ?? 0,
-      blind: this.#blind,
+      observedSince: this.#agentGaps.at(-1)?.to ?? 0,
+      agentGaps: this.#agentGaps,
     } as const;
   }
 }

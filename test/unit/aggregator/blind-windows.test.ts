@@ -60,17 +60,17 @@ async function back({ gaps = [GAP], leaseVersion = "501", ...options }: Scene = 
 /** The agent of a node reads and reports now. It did not watch in `blind`, and before its first read of the boot. */
 async function tell(
   harness: Harness,
-  blind: readonly (readonly [from: number, to: number])[],
+  agentGaps: readonly (readonly [from: number, to: number])[],
   fields: Partial<NodeReport> & { readonly boot?: number } = {},
 ): Promise<void> {
   const { boot = BOOT, ...rest } = fields;
   const endedAt = harness.clock.wallMs() - boot;
-  const spans = [{ to: 1_000 }, ...blind.map(([from, to]) => ({ from: at(from, boot), to: at(to, boot) }))];
+  const spans = [{ to: 1_000 }, ...agentGaps.map(([from, to]) => ({ from: at(from, boot), to: at(to, boot) }))];
   const { podsResourceVersion = "900" } = rest;
   const read = { beganAt: endedAt, endedAt };
   const observedSince = spans.at(-1)?.to ?? 0;
   await harness.report(
-    reportWith({ read, sentAt: endedAt, blind: spans, observedSince, ...rest, podsResourceVersion }),
+    reportWith({ read, sentAt: endedAt, agentGaps: spans, observedSince, ...rest, podsResourceVersion }),
   );
 }
 
@@ -85,23 +85,23 @@ function sinceOf({ stored }: Harness): number {
 
 describe("a claim that was idle when the aggregator went away", () => {
   it.each([
-    { name: "stays so where the agent watched", blind: [], since: 0 },
-    { name: "stays so where the agent was away before", blind: [[-30, 0.99]], since: 0 },
-    { name: "counts as used while the agent was away as well", blind: [[3, 5]], since: 5 },
+    { name: "stays so where the agent watched", agentGaps: [], since: 0 },
+    { name: "stays so where the agent was away before", agentGaps: [[-30, 0.99]], since: 0 },
+    { name: "counts as used while the agent was away as well", agentGaps: [[3, 5]], since: 5 },
     {
       name: "counts as used as often as both were away",
-      blind: [
+      agentGaps: [
         [2, 3],
         [8, 9],
       ],
       since: 9,
     },
-    { name: "counts as used until the agent was back, if it was away for longer", blind: [[8, 11.5]], since: 11.5 },
-  ] as const)("$name", async ({ blind, since }) => {
+    { name: "counts as used until the agent was back, if it was away for longer", agentGaps: [[8, 11.5]], since: 11.5 },
+  ] as const)("$name", async ({ agentGaps, since }) => {
     const harness = await back();
     await wait(harness, 1);
 
-    await tell(harness, blind);
+    await tell(harness, agentGaps);
     await wait(harness, 60);
 
     expect(sinceOf(harness)).toBe(since);
@@ -281,14 +281,14 @@ describe("a Stale node", () => {
   });
 
   it.each([
-    { name: "and was blind for longer counts until it was back", blind: [[5, 40]], since: 40 },
-    { name: "and was blind in the gap has nothing to add", blind: [[5, 9]], since: 11 },
-    { name: "and watched all the time has nothing to add", blind: [], since: 11 },
-  ] as const)("that comes back later $name", async ({ blind, since }) => {
+    { name: "and was blind for longer counts until it was back", agentGaps: [[5, 40]], since: 40 },
+    { name: "and was blind in the gap has nothing to add", agentGaps: [[5, 9]], since: 11 },
+    { name: "and watched all the time has nothing to add", agentGaps: [], since: 11 },
+  ] as const)("that comes back later $name", async ({ agentGaps, since }) => {
     const harness = await silent();
     await wait(harness, 35);
 
-    await tell(harness, blind);
+    await tell(harness, agentGaps);
     await wait(harness, 60);
 
     expect(sinceOf(harness)).toBe(since);
@@ -411,12 +411,12 @@ describe("a claim that was mounted when leaders changed and its node's agent was
   });
 
   it.each([
-    { name: "was lost", blind: [{ to: at(7.5) }] },
-    { name: "was last written before", blind: [{ to: 1_000 }, { from: at(-1), to: at(7.5) }] },
-  ])("had ended by the agent's first read when the journal $name", async ({ blind }) => {
+    { name: "was lost", agentGaps: [{ to: at(7.5) }] },
+    { name: "was last written before", agentGaps: [{ to: 1_000 }, { from: at(-1), to: at(7.5) }] },
+  ])("had ended by the agent's first read when the journal $name", async ({ agentGaps }) => {
     const harness = await back({ gaps: [], claims });
 
-    await tell(harness, [], { blind, observedSince: at(7.5) });
+    await tell(harness, [], { agentGaps, observedSince: at(7.5) });
     await wait(harness, 60);
 
     expect(harness.writes).toMatchObject([{ reason: "Unmounted", sinceMs: NOON + 7.5 * MIN, lastUse: { node: "n1" } }]);

@@ -1,5 +1,5 @@
 import type { Pod } from "../../../aggregator/core/cluster-objects.ts";
-import type { BlindSpan, UnmountRecord } from "../../../common/storage/node-report.ts";
+import type { AgentGap, UnmountRecord } from "../../../common/storage/node-report.ts";
 import type { Harness } from "./harness.ts";
 import { mountedVolumeOf, nodeWith, podWith, reportWith } from "./world.ts";
 
@@ -21,7 +21,7 @@ export class BlindNode {
   bootedAt: number;
   mountedVolumes = new Map<string, number>();
   unmountRecords: UnmountRecord[] = [];
-  blind: BlindSpan[] = [];
+  agentGaps: AgentGap[] = [];
   lastRead: number | undefined;
   instance = 1;
 
@@ -38,7 +38,7 @@ export class BlindNode {
   read(nowMs: number): void {
     if (!this.isAgentUp) return;
     const stamp = nowMs - this.bootedAt;
-    if (this.lastRead === undefined) this.blind = [{ to: stamp }];
+    if (this.lastRead === undefined) this.agentGaps = [{ to: stamp }];
     for (const [podUid, after] of this.mountedVolumes)
       if (!this.mounts.has(podUid)) this.#unmountRecord(podUid, { after, by: stamp });
     for (const podUid of this.mounts) this.mountedVolumes.set(podUid, stamp);
@@ -60,7 +60,7 @@ export class BlindNode {
     this.isAgentUp = true;
     this.instance += 1;
     const [from, to] = [this.lastRead, nowMs - this.bootedAt];
-    if (from !== undefined) this.blind = [...this.blind, { from, to }].slice(-16);
+    if (from !== undefined) this.agentGaps = [...this.agentGaps, { from, to }].slice(-16);
     this.read(nowMs);
   }
 
@@ -151,13 +151,13 @@ export class BlindWorld {
   /** The agent reads, and what it says arrives unless the aggregator is away. */
   async report(node: BlindNode): Promise<void> {
     node.read(this.#now);
-    const { name, bootId, blind, lastRead, instance, mountedVolumes, unmountRecords, bootedAt } = node;
+    const { name, bootId, agentGaps, lastRead, instance, mountedVolumes, unmountRecords, bootedAt } = node;
     if (!node.isAgentUp || !this.isAggregatorUp || lastRead === undefined) return;
     const sentAt = this.#now - bootedAt;
     const forget = await this.#harness.report(
       reportWith({
         ...{ node: name, bootId, instance: `run-${instance}`, generation: this.#version, sentAt, unmountRecords },
-        ...{ read: { beganAt: lastRead, endedAt: lastRead }, blind, observedSince: blind.at(-1)?.to ?? 0 },
+        ...{ read: { beganAt: lastRead, endedAt: lastRead }, agentGaps, observedSince: agentGaps.at(-1)?.to ?? 0 },
         ...{
           mountedVolumes: [...mountedVolumes.keys()].map((uid) => mountedVolumeOf(uid)),
           podsResourceVersion: String(this.#version),

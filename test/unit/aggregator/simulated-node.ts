@@ -168,7 +168,7 @@ export class SimulatedNode {
       sentAt: this.#stamp(),
       read,
       observedSince,
-      blind: [{ to: observedSince }],
+      agentGaps: [{ to: observedSince }],
       podsResourceVersion: String(reached),
       clockSamples: [...clockSamples],
       mountedVolumes: agent.isStaged

@@ -106,7 +106,7 @@ export function reportWith(fields: Partial<NodeReport> = {}): NodeReport {
     driftPpm: 0,
     sentAt: read.endedAt,
     observedSince,
-    blind: [{ to: observedSince }],
+    agentGaps: [{ to: observedSince }],
     podsResourceVersion: "200",
     mountedVolumes: [],
     unmountRecords: [],
@@ -121,7 +121,7 @@ export function stampAt(ms: number): number {
 }
 
 /** An agent that remembers nothing of the time before its first read. */
-export function blindUntil(toMs: number): NodeView["blind"] {
+export function blindUntil(toMs: number): NodeView["agentGaps"] {
   return [{ fromMs: Number.NEGATIVE_INFINITY, toMs, to: stampAt(toMs) }];
 }
 
@@ -139,7 +139,7 @@ export function viewWith(fields: Partial<NodeView> = {}): NodeView {
     readBeganMs: NOON - 1,
     readFromMs: NOON - 1,
     readEndedMs: NOON,
-    blind: blindUntil(NOON - 3_600_000),
+    agentGaps: blindUntil(NOON - 3_600_000),
     podsResourceVersion: "200",
     read: { beganAt: 1_000, endedAt: 1_001 },
     sentAt: 1_001,

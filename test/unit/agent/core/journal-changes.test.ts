@@ -26,7 +26,7 @@ describe("changesSince: the first time", () => {
 describe("changesSince: nothing is worth a write", () => {
   it.each<{ readonly name: string; readonly change: Partial<NodeState> }>([
     { name: "when nothing has changed", change: {} },
-    { name: "for what only this run knows", change: { sight: "broken", podsResourceVersion: "9", generation: 8 } },
+    { name: "for what only this run knows", change: { coverage: "broken", podsResourceVersion: "9", generation: 8 } },
     {
       name: "for a later look at the same mounted volumes",
       change: {
@@ -202,15 +202,15 @@ describe("changesSince: an unmount record", () => {
 });
 
 describe("changesSince: what stands behind all of it is stored", () => {
-  const blind = [{ to: 11 }, { from: 14, to: 15 }];
+  const agentGaps = [{ to: 11 }, { from: 14, to: 15 }];
 
   it.each<{ readonly name: string; readonly before?: Partial<NodeState>; readonly change: Partial<NodeState> }>([
     { name: "when the node has booted", change: { bootId: "boot-2" } },
     { name: "when the stamps are of another clock", change: { clock: "monotonic" } },
     { name: "when another run knows it", change: { run: "run-2" } },
-    { name: "when there is another blind span", change: { blind } },
-    { name: "when the last blind span is another", before: { blind }, change: { blind: [{ to: 11 }, { to: 16 }] } },
-    { name: "when many blind spans became fewer", before: { blind }, change: { blind: [{ to: 15 }] } },
+    { name: "when there is another gap", change: { agentGaps } },
+    { name: "when the last gap is another", before: { agentGaps }, change: { agentGaps: [{ to: 11 }, { to: 16 }] } },
+    { name: "when many gaps became fewer", before: { agentGaps }, change: { agentGaps: [{ to: 15 }] } },
     { name: "once a stamp's time has passed", change: { read: { beganAt: 20, endedAt: 21 + STAMP_EVERY_MS } } },
     {
       name: "when the first complete read comes late",

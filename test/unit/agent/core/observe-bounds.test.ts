@@ -6,7 +6,7 @@ import {
   type PodFacts,
   unmountRecordOf,
 } from "../../../../agent/core/node-state.ts";
-import { extendSight, hasAbsence, observe } from "../../../../agent/core/observe.ts";
+import { extendCoverage, hasAbsence, observe } from "../../../../agent/core/observe.ts";
 import { knownMountedVolume, mountedVolumesOf, nodeState } from "../../../fakes/node-states.ts";
 
 /** A read that took a millisecond and shows the mounted volumes of these volumes. */
@@ -97,7 +97,7 @@ describe("a mount that went while its pod ran", () => {
   });
 
   it("was not there any longer because nothing changed since", () => {
-    expect(only(extendSight(gone, { from: 10, until: 90 }))?.seenAt).toBe(20);
+    expect(only(extendCoverage(gone, { from: 10, until: 90 }))?.seenAt).toBe(20);
   });
 });
 
@@ -134,11 +134,11 @@ describe("a time without changes", () => {
     { name: "that began when a mounted volume was seen does so, too", from: 20, seenAt: 90 },
     { name: "that began later says nothing of it", from: 21, seenAt: 20 },
   ])("$name", ({ from, seenAt }) => {
-    expect(only(extendSight(holding, { from, until: 90 }))?.seenAt).toBe(seenAt);
+    expect(only(extendCoverage(holding, { from, until: 90 }))?.seenAt).toBe(seenAt);
   });
 
   it("never takes back what was seen later", () => {
-    expect(only(extendSight(holding, { from: 10, until: 15 }))?.seenAt).toBe(20);
+    expect(only(extendCoverage(holding, { from: 10, until: 15 }))?.seenAt).toBe(20);
   });
 });
 

@@ -232,7 +232,7 @@ describe("observe: what stands behind a report", () => {
     const { state } = replay(reads);
 
     expect(state.read).toEqual(read === undefined ? undefined : { beganAt: read, endedAt: read + 1 });
-    expect(state.blind.at(-1)?.to).toBe(since);
+    expect(state.agentGaps.at(-1)?.to).toBe(since);
     expect(state.podsResourceVersion).toBe(version);
   });
 

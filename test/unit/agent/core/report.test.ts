@@ -71,7 +71,7 @@ describe("reportOf", () => {
       sentAt: 20,
       read: { beganAt: 10, endedAt: 11 },
       observedSince: 11,
-      blind: [{ to: 11 }],
+      agentGaps: [{ to: 11 }],
       podsResourceVersion: "77",
       mountedVolumes: [
         { kind: "pod", volume: { by: "name", name: "pv-1" }, podUid: "u1", pod: "team/web", since: 11 },
@@ -112,7 +112,7 @@ describe("reportOf", () => {
   });
 
   it("has nothing to say of what an earlier run knew, before its own first complete read", () => {
-    expect(reportOf(IDENTITY, { ...stateAfter([]), sight: "none" }, 20)).toBeUndefined();
+    expect(reportOf(IDENTITY, { ...stateAfter([]), coverage: "none" }, 20)).toBeUndefined();
   });
 
   it("leaves out the resource version that is not known", () => {

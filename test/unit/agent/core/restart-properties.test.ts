@@ -1,10 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type RootRule, readMountedVolumes } from "../../../../agent/core/mounted-volumes.ts";
-import { forget, initialState, loseSight, type NodeState, type PodFacts } from "../../../../agent/core/node-state.ts";
+import {
+  forget,
+  initialState,
+  loseCoverage,
+  type NodeState,
+  type PodFacts,
+} from "../../../../agent/core/node-state.ts";
 import { observe } from "../../../../agent/core/observe.ts";
 import { interpretStored, mergeStored } from "../../../../agent/core/restore.ts";
-import type { BlindSpan } from "../../../../common/storage/node-report.ts";
+import type { AgentGap } from "../../../../common/storage/node-report.ts";
 import { csiMountPoint, formatMountLine, tokenMountPoint } from "../../../fakes/mount-table.ts";
 
 /**
@@ -34,7 +40,7 @@ class World {
   readonly ends: number[] = [];
   readonly told = new Map<string, Told>();
   /** Spans in true time that any report has told of as blind. */
-  readonly blind: BlindSpan[] = [];
+  readonly agentGaps: AgentGap[] = [];
   state: NodeState | undefined;
   #pod: PodFacts = { name: "team/web", resourceVersion: "1", isRunning: false, isOver: false };
   #isPodKnown = true;
@@ -71,7 +77,7 @@ class World {
       this.#isDamaged = false;
     },
     fail: () => {
-      this.state &&= loseSight(this.state);
+      this.state &&= loseCoverage(this.state);
     },
     settle: () => {
       for (const id of this.#ids()) this.#settled.add(id);
@@ -147,16 +153,16 @@ class World {
         by: least,
       });
     }
-    if (state.sight === "none") return;
-    for (const { from, to } of state.blind)
-      this.blind.push({ ...(from === undefined ? {} : { from: trueTime(from) }), to: trueTime(to) });
+    if (state.coverage === "none") return;
+    for (const { from, to } of state.agentGaps)
+      this.agentGaps.push({ ...(from === undefined ? {} : { from: trueTime(from) }), to: trueTime(to) });
   }
 
   /** Whether an end is settled, or will be told, and not too early, or fell into a time of which it is known that nobody watched. */
   isAccountedFor(end: number): boolean {
     const known = [...this.#settled, ...this.#ids()].map((id) => this.told.get(id));
     const isTold = known.some((told) => told?.unmount !== undefined && told.unmount >= end && told.by >= end);
-    return isTold || this.blind.some(({ from, to }) => (from ?? 0) <= end && end <= to);
+    return isTold || this.agentGaps.some(({ from, to }) => (from ?? 0) <= end && end <= to);
   }
 }
 
@@ -202,17 +208,17 @@ describe("an agent that is killed, rebooted, blinded and given old journals", ()
     );
   });
 
-  it("tells its blind spans in order, and of no time that it has not seen the end of", () => {
+  it("tells its gaps in order, and of no time that it has not seen the end of", () => {
     fc.assert(
       fc.property(fc.array(action, { maxLength: 60, size: "max" }), (actions) => {
         const { state } = played(actions);
-        const spans = state?.blind ?? [];
+        const spans = state?.agentGaps ?? [];
 
         for (const [index, { from, to }] of spans.entries()) {
           expect(from ?? 0).toBeLessThanOrEqual(to);
           if (index > 0) expect(from).toBeGreaterThanOrEqual(spans[index - 1]?.to ?? 0);
         }
-        if (state?.sight === "unbroken") expect(spans.at(-1)?.to).toBeLessThanOrEqual(state.read?.endedAt ?? 0);
+        if (state?.coverage === "unbroken") expect(spans.at(-1)?.to).toBeLessThanOrEqual(state.read?.endedAt ?? 0);
       }),
       RUNS,
     );

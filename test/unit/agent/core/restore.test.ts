@@ -8,7 +8,7 @@ import {
 } from "../../../../agent/core/node-state.ts";
 import { observe } from "../../../../agent/core/observe.ts";
 import { interpretStored, mergeStored } from "../../../../agent/core/restore.ts";
-import type { BlindSpan } from "../../../../common/storage/node-report.ts";
+import type { AgentGap } from "../../../../common/storage/node-report.ts";
 import { csiMountPoint, formatMountLine, tokenMountPoint } from "../../../fakes/mount-table.ts";
 import { knownMountedVolume, mountedVolumesOf, nodeState, unmountRecordOf } from "../../../fakes/node-states.ts";
 
@@ -135,14 +135,14 @@ describe("after a restart in the same boot", () => {
   });
 
   it("was blind from the last complete read to the first of this run", () => {
-    expect(afterRead(nodeState({ read: { beganAt: 70, endedAt: 71 } })).blind).toEqual([
+    expect(afterRead(nodeState({ read: { beganAt: 70, endedAt: 71 } })).agentGaps).toEqual([
       { to: 11 },
       { from: 70, to: 101 },
     ]);
   });
 
   it("was blind since nobody knows when, where no read is known", () => {
-    expect(afterRead(initialState("boot-1", { run: "run-1", clock: CLOCK })).blind).toEqual([{ to: 101 }]);
+    expect(afterRead(initialState("boot-1", { run: "run-1", clock: CLOCK })).agentGaps).toEqual([{ to: 101 }]);
   });
 });
 
@@ -181,7 +181,7 @@ describe("in another boot", () => {
   });
 
   it("nothing is known of the time before the first read", () => {
-    expect(afterRead(stored).blind).toEqual([{ to: 101 }]);
+    expect(afterRead(stored).agentGaps).toEqual([{ to: 101 }]);
   });
 });
 
@@ -201,7 +201,7 @@ describe("a journal that is ahead of the clock", () => {
       },
     },
     { name: "an unmount record", stored: { unmountRecords: [unmountRecordOf(2, 1_001)] } },
-    { name: "a blind span", stored: { blind: [{ to: 1_001 }] } },
+    { name: "a gap", stored: { agentGaps: [{ to: 1_001 }] } },
     { name: "a clock sample", stored: { clockSamples: [{ at: 1_001, ms: 5 }] } },
   ])("is one in which any stamp is: $name", ({ stored }) => {
     expect(interpretStored(nodeState(stored), NOW).kind).toBe("later-clock");
@@ -235,15 +235,15 @@ describe("a journal that is ahead of the clock", () => {
     const state = afterRead(stored, { shows: [3] });
 
     expect(intervals(state)).toEqual(["u2 ?-90", "u1 0-101"]);
-    expect(state.blind).toEqual([{ to: 101 }]);
+    expect(state.agentGaps).toEqual([{ to: 101 }]);
     expect([...state.mountedVolumes.values()]).toMatchObject([{ since: 90 }]);
   });
 });
 
 describe("what another agent leaves behind while this one watches", () => {
   /** This run has read the table at 10 and at 50; the other one's last read ended at 41. */
-  const own = nodeState({ run: "run-2", read: { beganAt: 50, endedAt: 51 }, blind: [{ to: 11 }] });
-  const past = nodeState({ read: { beganAt: 40, endedAt: 41 }, blind: [{ to: 5 }] });
+  const own = nodeState({ run: "run-2", read: { beganAt: 50, endedAt: 51 }, agentGaps: [{ to: 11 }] });
+  const past = nodeState({ read: { beganAt: 40, endedAt: 41 }, agentGaps: [{ to: 5 }] });
   const pendingUnmount = { by: 30, podVersion: "7", isAnomaly: false };
 
   it.each<{
@@ -297,48 +297,48 @@ describe("what another agent leaves behind while this one watches", () => {
   it.each<{
     readonly name: string;
     readonly past: Partial<NodeState>;
-    readonly own: readonly BlindSpan[];
-    readonly blind: readonly BlindSpan[];
+    readonly own: readonly AgentGap[];
+    readonly agentGaps: readonly AgentGap[];
   }>([
-    { name: "nobody was blind where either watched", past: {}, own: [{ to: 11 }], blind: [{ to: 5 }] },
+    { name: "nobody was blind where either watched", past: {}, own: [{ to: 11 }], agentGaps: [{ to: 5 }] },
     {
       name: "both were blind between the end of one and the begin of the other",
       past: { read: { beganAt: 7, endedAt: 8 } },
       own: [{ to: 11 }],
-      blind: [{ to: 5 }, { from: 7, to: 11 }],
+      agentGaps: [{ to: 5 }, { from: 7, to: 11 }],
     },
     {
       name: "what the other one was blind in before this one began stays",
-      past: { blind: [{ to: 5 }, { from: 6, to: 9 }] },
+      past: { agentGaps: [{ to: 5 }, { from: 6, to: 9 }] },
       own: [{ to: 11 }],
-      blind: [{ to: 5 }, { from: 6, to: 9 }],
+      agentGaps: [{ to: 5 }, { from: 6, to: 9 }],
     },
     {
       name: "its blindness ends where this one's sight begins",
-      past: { blind: [{ to: 5 }, { from: 6, to: 30 }] },
+      past: { agentGaps: [{ to: 5 }, { from: 6, to: 30 }] },
       own: [{ to: 11 }],
-      blind: [{ to: 5 }, { from: 6, to: 11 }],
+      agentGaps: [{ to: 5 }, { from: 6, to: 11 }],
     },
     {
       name: "its blindness while this one watched is none",
-      past: { blind: [{ to: 5 }, { from: 20, to: 30 }] },
+      past: { agentGaps: [{ to: 5 }, { from: 20, to: 30 }] },
       own: [{ to: 11 }],
-      blind: [{ to: 5 }],
+      agentGaps: [{ to: 5 }],
     },
     {
       name: "the own blindness stays",
       past: {},
       own: [{ to: 11 }, { from: 20, to: 30 }],
-      blind: [{ to: 5 }, { from: 20, to: 30 }],
+      agentGaps: [{ to: 5 }, { from: 20, to: 30 }],
     },
     {
       name: "one that never read anything adds nothing",
-      past: { read: undefined, blind: [] },
+      past: { read: undefined, agentGaps: [] },
       own: [{ to: 11 }],
-      blind: [{ to: 11 }],
+      agentGaps: [{ to: 11 }],
     },
-  ])("$name", ({ past: left, own: blind, blind: expected }) => {
-    expect(mergeStored({ ...own, blind }, { ...past, ...left }).blind).toEqual(expected);
+  ])("$name", ({ past: left, own: agentGaps, agentGaps: expected }) => {
+    expect(mergeStored({ ...own, agentGaps }, { ...past, ...left }).agentGaps).toEqual(expected);
   });
 
   it("its clock samples date stamps, too", () => {

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { LEAK_AFTER_MS, leaksIn } from "../../../../agent/core/leaks.ts";
 import { type MountRead, type RootRule, readMountedVolumes } from "../../../../agent/core/mounted-volumes.ts";
 import { type Decision, initialState, type NodeState, type PodFacts } from "../../../../agent/core/node-state.ts";
-import { extendSight, observe } from "../../../../agent/core/observe.ts";
+import { extendCoverage, observe } from "../../../../agent/core/observe.ts";
 import { csiMountPoint, formatMountLine, tokenMountPoint } from "../../../fakes/mount-table.ts";
 
 const RULE: RootRule = { by: "own-pod", podUid: "agent-1", override: undefined };
@@ -308,7 +308,11 @@ describe("a span without changes", () => {
   ])("$name", ({ span, after }) => {
     const { state } = replay([{ shows: ["mount"], pod: "gone" }]);
 
-    const next = observe(extendSight(state, span), { read: readAt(20, []), podsResourceVersion: "2", pods: new Map() });
+    const next = observe(extendCoverage(state, span), {
+      read: readAt(20, []),
+      podsResourceVersion: "2",
+      pods: new Map(),
+    });
 
     expect(next.state.unmountRecords).toMatchObject([{ after, by: 21 }]);
   });

@@ -22,7 +22,7 @@ function report(generation: number): NodeReport {
     sentAt: 3,
     read,
     observedSince: 2,
-    blind: [{ to: 2 }],
+    agentGaps: [{ to: 2 }],
     mountedVolumes: [],
     unmountRecords: [],
   };

@@ -125,7 +125,7 @@ describe("what a journal writes", () => {
       change: { read: { beganAt: 60_020, endedAt: 60_021 } },
       writes: 1,
     },
-    { name: "a blind span", change: { blind: [{ to: 11 }, { from: 12, to: 21 }] }, writes: 1 },
+    { name: "a gap", change: { agentGaps: [{ to: 11 }, { from: 12, to: 21 }] }, writes: 1 },
     { name: "an unmount record that is settled", change: { unmountRecords: [] }, writes: 1 },
   ])("is $name", async ({ change, writes }) => {
     await using folder = new JournalFolder();
@@ -408,7 +408,7 @@ describe("a disk that does not do as it is told", () => {
     const { journal } = folder.agent("node-1", disk.bringToDisk);
     await journal.load();
 
-    await journal.store(nodeState({ blind: [{ to: 11 }] }));
+    await journal.store(nodeState({ agentGaps: [{ to: 11 }] }));
 
     expect(disk.isAsked()).toBe(false);
   });

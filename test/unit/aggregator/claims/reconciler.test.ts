@@ -707,8 +707,8 @@ describe("references", () => {
     const at = harness.clock.monotonicMs();
     const backMs = harness.clock.wallMs();
 
-    const blind = [{ from: 1, to: at }];
-    await harness.report(reportAt(harness, { podsResourceVersion: "301", observedSince: at, blind }));
+    const agentGaps = [{ from: 1, to: at }];
+    await harness.report(reportAt(harness, { podsResourceVersion: "301", observedSince: at, agentGaps }));
     await harness.advance(10_000);
 
     expect(gone).toMatchObject({ unused: true, reason: "NodeGone", lastUse: { podUid: "pod-1", node: "n1" } });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { blindEndOf } from "../../../../aggregator/core/assumed-ends.ts";
+import { unobservedEndOf } from "../../../../aggregator/core/assumed-ends.ts";
 import type { NodeUnmountRecord, NodeView } from "../../../../aggregator/core/node-view.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 import {
@@ -42,71 +42,71 @@ describe("blindEndOf: the end of a use that this run has not witnessed", () => {
     readonly mistakenNodes?: readonly string[];
     readonly isWitnessed?: boolean;
     readonly gone?: readonly string[];
-    readonly blindEnd: unknown;
+    readonly unobservedEnd: unknown;
   }>([
-    { name: "a claim without a status has none", status: undefined, blindEnd: undefined },
+    { name: "a claim without a status has none", status: undefined, unobservedEnd: undefined },
     {
       name: "a claim that counts as unused has none",
       status: statusWith({ unused: true, reason: "Unmounted" }),
-      blindEnd: undefined,
+      unobservedEnd: undefined,
     },
     {
       name: "an end that was assumed with its node's stands as long as the node is away",
       status: goneSince,
       views: [viewWith({ readBeganMs: since })],
-      blindEnd: undefined,
+      unobservedEnd: undefined,
     },
     {
       name: "an end that was assumed with its node's is by the node's first read when it is back",
       status: goneSince,
-      views: [viewWith({ readBeganMs: began, blind: blindUntil(began) })],
-      blindEnd: { id: "boot-1/first-read/run-1", byMs: began, widthMs: 71_000, node: "n1" },
+      views: [viewWith({ readBeganMs: began, agentGaps: blindUntil(began) })],
+      unobservedEnd: { id: "boot-1/first-read/run-1", byMs: began, widthMs: 71_000, node: "n1" },
     },
     {
       name: "a node that is back and was watched all the time tells the end itself",
       status: goneSince,
       views: [viewWith({ readBeganMs: began })],
       unmountRecords: [nodeUnmountRecord()],
-      blindEnd: undefined,
+      unobservedEnd: undefined,
     },
     {
       name: "an agent that began after the mount knows that it had ended by its first read",
-      views: [viewWith({ blind: blindUntil(began) })],
-      blindEnd: { id: "boot-1/first-read/run-1", byMs: began, widthMs: 71_000, node: "n1", pod: undefined },
+      views: [viewWith({ agentGaps: blindUntil(began) })],
+      unobservedEnd: { id: "boot-1/first-read/run-1", byMs: began, widthMs: 71_000, node: "n1", pod: undefined },
     },
     {
       name: "an agent whose journal knew the mount tells the end itself, by its first read as well, and whose it was",
-      views: [viewWith({ blind: blindUntil(began) })],
+      views: [viewWith({ agentGaps: blindUntil(began) })],
       unmountRecords: [nodeUnmountRecord({ byMs: began - 1, by: stampAt(began) })],
-      blindEnd: undefined,
+      unobservedEnd: undefined,
     },
     {
       name: "an end from before its first read says nothing of the mount that it may have forgotten",
-      views: [viewWith({ blind: blindUntil(began) })],
+      views: [viewWith({ agentGaps: blindUntil(began) })],
       unmountRecords: [nodeUnmountRecord({ by: stampAt(began) - 1 })],
-      blindEnd: { id: "boot-1/first-read/run-1" },
+      unobservedEnd: { id: "boot-1/first-read/run-1" },
     },
     {
       name: "an end of another time of its clock says nothing, whatever its stamp",
-      views: [viewWith({ blind: blindUntil(began), timeline: 1 })],
+      views: [viewWith({ agentGaps: blindUntil(began), timeline: 1 })],
       unmountRecords: [nodeUnmountRecord({ by: stampAt(began) })],
-      blindEnd: { id: "boot-1/first-read/run-1" },
+      unobservedEnd: { id: "boot-1/first-read/run-1" },
     },
     {
       name: "an end that another node tells says nothing",
-      views: [viewWith({ blind: blindUntil(began) })],
+      views: [viewWith({ agentGaps: blindUntil(began) })],
       unmountRecords: [nodeUnmountRecord({ node: "n2", by: stampAt(began) })],
-      blindEnd: { id: "boot-1/first-read/run-1" },
+      unobservedEnd: { id: "boot-1/first-read/run-1" },
     },
     {
       name: "an agent that began within the second of the stored time may have begun after the mount",
-      views: [viewWith({ blind: blindUntil(since - 999) })],
-      blindEnd: { byMs: since - 999, widthMs: 10_001 },
+      views: [viewWith({ agentGaps: blindUntil(since - 999) })],
+      unobservedEnd: { byMs: since - 999, widthMs: 10_001 },
     },
     {
       name: "an agent that watched all the time would have told: without its word the end is unknown",
-      views: [viewWith({ blind: blindUntil(since - 1_000) })],
-      blindEnd: "unknown",
+      views: [viewWith({ agentGaps: blindUntil(since - 1_000) })],
+      unobservedEnd: "unknown",
     },
     {
       name: "an end that was read stands, though its node has been blind since",
@@ -115,71 +115,74 @@ describe("blindEndOf: the end of a use that this run has not witnessed", () => {
         reason: "Unmounted",
         lastUse: { ...assumedUse, evidence: "mount-table", releasedAtMs: since, uncertaintyMs: 5 },
       }),
-      views: [viewWith({ readBeganMs: began, blind: blindUntil(began) })],
-      blindEnd: undefined,
+      views: [viewWith({ readBeganMs: began, agentGaps: blindUntil(began) })],
+      unobservedEnd: undefined,
     },
     {
       name: "an agent that watched all the time has told",
-      views: [viewWith({ blind: blindUntil(since - 1_000) })],
+      views: [viewWith({ agentGaps: blindUntil(since - 1_000) })],
       unmountRecords: [nodeUnmountRecord()],
-      blindEnd: undefined,
+      unobservedEnd: undefined,
     },
     {
       name: "of several nodes the latest first read counts",
       status: mountedStatus(["n1", "n2"]),
-      views: [viewWith({ blind: blindUntil(began) }), viewWith({ node: "n2", blind: blindUntil(began + 1) })],
-      blindEnd: { node: "n2", byMs: began + 1 },
+      views: [viewWith({ agentGaps: blindUntil(began) }), viewWith({ node: "n2", agentGaps: blindUntil(began + 1) })],
+      unobservedEnd: { node: "n2", byMs: began + 1 },
     },
     {
       name: "of several nodes the latest first read counts, whichever comes first",
       status: mountedStatus(["n1", "n2"]),
-      views: [viewWith({ blind: blindUntil(began + 1) }), viewWith({ node: "n2", blind: blindUntil(began) })],
-      blindEnd: { node: "n1", byMs: began + 1, wasUse: true },
+      views: [viewWith({ agentGaps: blindUntil(began + 1) }), viewWith({ node: "n2", agentGaps: blindUntil(began) })],
+      unobservedEnd: { node: "n1", byMs: began + 1, wasUse: true },
     },
     {
       name: "what its agent did not watch after the stored time does not matter: by its first read the mount was known",
       views: [
         viewWith({
-          blind: [...blindUntil(began), { fromMs: began + 5_000, toMs: began + 9_000, to: stampAt(began + 9_000) }],
+          agentGaps: [...blindUntil(began), { fromMs: began + 5_000, toMs: began + 9_000, to: stampAt(began + 9_000) }],
         }),
       ],
-      blindEnd: { byMs: began },
+      unobservedEnd: { byMs: began },
     },
     {
       name: "what began at the stored time to be unwatched may have hidden nothing before it",
-      views: [viewWith({ blind: [{ fromMs: since, toMs: began, to: stampAt(began) }] })],
-      blindEnd: "unknown",
+      views: [viewWith({ agentGaps: [{ fromMs: since, toMs: began, to: stampAt(began) }] })],
+      unobservedEnd: "unknown",
     },
     {
       name: "a node that is gone and has reported to this run is told by what it showed",
       gone: ["n1"],
-      views: [viewWith({ blind: blindUntil(since - 1_000) })],
-      blindEnd: "unknown",
+      views: [viewWith({ agentGaps: blindUntil(since - 1_000) })],
+      unobservedEnd: "unknown",
     },
     {
       name: "where it was mounted on too many nodes to keep, any node's first read counts",
       status: statusWith({ reason: "Mounted", mountedOn: { nodes: ["n2"], more: true } }),
-      views: [viewWith({ node: "n2", blind: blindUntil(0) }), viewWith({ node: "n3", blind: blindUntil(began) })],
-      blindEnd: { node: "n3", byMs: began },
+      views: [
+        viewWith({ node: "n2", agentGaps: blindUntil(0) }),
+        viewWith({ node: "n3", agentGaps: blindUntil(began) }),
+      ],
+      unobservedEnd: { node: "n3", byMs: began },
     },
     {
       name: "a node with a mount that turned out to be another volume's names no user, and nobody knows how the claim's use ended",
-      views: [viewWith({ blind: blindUntil(began) })],
+      views: [viewWith({ agentGaps: blindUntil(began) })],
       mistakenNodes: ["n1"],
       isWitnessed: true,
-      blindEnd: "unknown",
+      unobservedEnd: "unknown",
     },
     {
       name: "a node on which this run has seen the mount is not blind",
-      views: [viewWith({ blind: blindUntil(began) })],
+      views: [viewWith({ agentGaps: blindUntil(began) })],
       witnessedNodes: ["n1"],
       isWitnessed: true,
-      blindEnd: undefined,
+      unobservedEnd: undefined,
     },
     {
       name: "a node that is gone held it until that was established",
       gone: ["n1"],
-      blindEnd: {
+      unobservedEnd: {
         ...{ id: "n1/node-gone", reason: "NodeGone", evidence: "node-gone", byMs: GONE, widthMs: undefined },
         ...{ node: "n1", pod: undefined, podUid: undefined, wasUse: true },
       },
@@ -188,32 +191,32 @@ describe("blindEndOf: the end of a use that this run has not witnessed", () => {
       name: "of a node that is gone and of one that reports the later end counts",
       status: mountedStatus(["n1", "n2"]),
       gone: ["n1"],
-      views: [viewWith({ node: "n2", blind: blindUntil(GONE + 1) })],
-      blindEnd: { node: "n2", reason: "Unmounted" },
+      views: [viewWith({ node: "n2", agentGaps: blindUntil(GONE + 1) })],
+      unobservedEnd: { node: "n2", reason: "Unmounted" },
     },
     {
       name: "a node that is gone and that this run has seen mount it is told by what it showed",
       gone: ["n1"],
       witnessedNodes: ["n1"],
       isWitnessed: true,
-      blindEnd: undefined,
+      unobservedEnd: undefined,
     },
     {
       name: "referenced, and nobody here saw by whom: unknown",
       status: statusWith(),
-      blindEnd: "unknown",
+      unobservedEnd: "unknown",
     },
     {
       name: "referenced, with an unmount record that may be an older one: unknown all the same",
       status: statusWith(),
       unmountRecords: [nodeUnmountRecord()],
-      blindEnd: "unknown",
+      unobservedEnd: "unknown",
     },
     {
       name: "referenced, and this run has seen the pod: not blind",
       status: statusWith(),
       isWitnessed: true,
-      blindEnd: undefined,
+      unobservedEnd: undefined,
     },
   ])(
     "$name",
@@ -223,7 +226,7 @@ describe("blindEndOf: the end of a use that this run has not witnessed", () => {
       witnessedNodes = [],
       mistakenNodes = [],
       isWitnessed = false,
-      blindEnd,
+      unobservedEnd,
       ...row
     }) => {
       const assumed = Object.fromEntries((row.gone ?? []).map((node) => [node, LOST]));
@@ -231,10 +234,10 @@ describe("blindEndOf: the end of a use that this run has not witnessed", () => {
       const claim = claimWith({ status });
       const evidence = evidenceWith({ claim, unmountRecords, witnessedNodes, mistakenNodes, isWitnessed });
 
-      const end = blindEndOf(evidence, fleetWith(views, { assumed }));
+      const end = unobservedEndOf(evidence, fleetWith(views, { assumed }));
 
-      if (typeof blindEnd === "object") expect(end).toMatchObject(blindEnd ?? {});
-      else expect(end).toBe(blindEnd);
+      if (typeof unobservedEnd === "object") expect(end).toMatchObject(unobservedEnd ?? {});
+      else expect(end).toBe(unobservedEnd);
     },
   );
 });

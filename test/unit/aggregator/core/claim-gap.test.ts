@@ -246,7 +246,7 @@ describe("a claim in use that may have been used elsewhere while nobody watched"
     { name: "before it was in use", stored: statusWith({ sinceMs: NOON + 5 * MIN }), times: [time(1, 3, before)] },
     { name: "while it was idle", stored: IDLE, times: [time(1, 3, before)] },
   ])("has no such time before the gap $name", ({ stored, times }) => {
-    const status = decide(stored, unseenIn(...times), { blindEnd: undefined, ...ended });
+    const status = decide(stored, unseenIn(...times), { unobservedEnd: undefined, ...ended });
 
     expect(status).not.toHaveProperty("blindGap");
   });

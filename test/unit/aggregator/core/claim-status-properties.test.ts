@@ -80,7 +80,7 @@ const facts: fc.Arbitrary<Known> = fc
     references: fc.uniqueArray(fc.constantFrom("shop/a", "shop/b"), { maxLength: 2 }),
     pendingNodes: fc.array(pendingNodes, { maxLength: 3 }),
     ends: fc.uniqueArray(end, { maxLength: 5, selector: ({ id }) => id }),
-    blindEnd: fc.oneof(fc.constant(undefined), fc.constant("unknown" as const), end),
+    unobservedEnd: fc.oneof(fc.constant(undefined), fc.constant("unknown" as const), end),
     rest: fc.boolean(),
     back: node,
     redatedMs: fc.constantFrom(0, 0, 0, 1, 700, 9_000),
@@ -108,12 +108,12 @@ function asStored(one: UseEnd, use: LastUse | undefined, redatedMs: number): Use
 }
 
 function withBack(back: string, fields: Partial<ClaimFacts>): Partial<ClaimFacts> {
-  const { stored: known, ends = [], blindEnd } = fields;
+  const { stored: known, ends = [], unobservedEnd } = fields;
   const isPossible = (one: UseEnd): boolean => one.reason !== "NodeGone" || one.node !== back;
   const isNodeBack = known?.lastUse?.evidence === "node-gone" && known.lastUse.node === back;
   const isBlind = known?.unused === false || isNodeBack;
-  const isEnd = isBlind && (typeof blindEnd !== "object" || isPossible(blindEnd));
-  return { ...fields, isNodeBack, ends: ends.filter(isPossible), blindEnd: isEnd ? blindEnd : undefined };
+  const isEnd = isBlind && (typeof unobservedEnd !== "object" || isPossible(unobservedEnd));
+  return { ...fields, isNodeBack, ends: ends.filter(isPossible), unobservedEnd: isEnd ? unobservedEnd : undefined };
 }
 
 /** The status as the API server keeps it. */
@@ -173,8 +173,8 @@ describe("whatever the facts are", () => {
       const status = decided(known);
       if (status?.unused !== true) return;
       const before = known.stored?.lastUse?.releaseId;
-      const { blindEnd } = known;
-      for (const { id, byMs } of [...known.ends, ...(typeof blindEnd === "object" ? [blindEnd] : [])]) {
+      const { unobservedEnd } = known;
+      for (const { id, byMs } of [...known.ends, ...(typeof unobservedEnd === "object" ? [unobservedEnd] : [])]) {
         if (id !== before) expect(status.sinceMs).toBeGreaterThanOrEqual(Math.min(byMs, NOW));
       }
     });

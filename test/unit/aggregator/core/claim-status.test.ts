@@ -263,7 +263,7 @@ describe("desiredClaimStatus", () => {
       name: "a use that ended while nobody watched ended by the node's first read",
       facts: {
         stored: mountedStatus(["n1"]),
-        blindEnd: endWith({ id: "first-read", pod: undefined, podUid: undefined, byMs: NOON + 9_000 }),
+        unobservedEnd: endWith({ id: "first-read", pod: undefined, podUid: undefined, byMs: NOON + 9_000 }),
       },
       status: {
         unused: true,
@@ -273,7 +273,7 @@ describe("desiredClaimStatus", () => {
     },
     {
       name: "a use of which not even the node is known ended by now, whatever other ends are known",
-      facts: { stored: statusWith(), blindEnd: "unknown", ends: [endWith()] },
+      facts: { stored: statusWith(), unobservedEnd: "unknown", ends: [endWith()] },
       status: {
         unused: true,
         reason: "NoPodUsing",
@@ -282,7 +282,7 @@ describe("desiredClaimStatus", () => {
     },
     {
       name: "a time that our own rounding put a little into the future is not moved back",
-      facts: { stored: statusWith({ sinceMs: NOW + 1_500 }), blindEnd: "unknown" },
+      facts: { stored: statusWith({ sinceMs: NOW + 1_500 }), unobservedEnd: "unknown" },
       status: { unused: true, sinceMs: NOW + 1_500 },
     },
     {

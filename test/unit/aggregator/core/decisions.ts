@@ -15,7 +15,7 @@ export function factsWith(fields: Partial<ClaimFacts>): ClaimFacts {
     references: [],
     pendingNodes: [],
     ends: [],
-    blindEnd: undefined,
+    unobservedEnd: undefined,
     nowMs: NOW,
     ...fields,
   };

@@ -40,7 +40,7 @@ describe("acceptHeartbeat", () => {
         readEndedMs: expect.any(Number),
         bootedMs: expect.any(Number),
         readBeganMs: expect.any(Number),
-        blind: expect.any(Array),
+        agentGaps: expect.any(Array),
       },
     });
     expect(result.kind === "accepted" && result.view.readEndedMs).toBeGreaterThan(known.readEndedMs);
@@ -193,7 +193,7 @@ describe("acceptReport", () => {
     });
 
     expect(view.readEndedMs).toBe(NOON - 9_000 * 0.9);
-    expect(view.blind).toEqual([{ fromMs: Number.NEGATIVE_INFINITY, toMs: NOON - 10_000 * 0.9, to: 1_000 }]);
+    expect(view.agentGaps).toEqual([{ fromMs: Number.NEGATIVE_INFINITY, toMs: NOON - 10_000 * 0.9, to: 1_000 }]);
     expect([...view.unmountRecords.values()].map(({ byMs }) => byMs)).toEqual([NOON - 9_000 * 0.9]);
   });
 

@@ -464,12 +464,17 @@ describe("a pod of whose mount no record is left", () => {
     { name: "is not by one that may have been before its end", unmountRecords: [{ ...later, widthMs: 501 }] },
     { name: "nor by one of which nobody knows since when", unmountRecords: [{ ...later, widthMs: undefined }] },
     { name: "nor by one on another node", unmountRecords: [{ ...later, node: "n2" }] },
-    { name: "nor where the agent has had a gap since", unmountRecords: [later], blind: [gap(SEEN + 1)] },
-    { name: "but by a gap before it nothing is lost", unmountRecords: [later], blind: [gap(SEEN)], isExplained: true },
+    { name: "nor where the agent has had a gap since", unmountRecords: [later], agentGaps: [gap(SEEN + 1)] },
+    {
+      name: "but by a gap before it nothing is lost",
+      unmountRecords: [later],
+      agentGaps: [gap(SEEN)],
+      isExplained: true,
+    },
     { name: "nor by nothing", unmountRecords: [] },
-  ])("$name", ({ unmountRecords, blind = [], isExplained = false }) => {
+  ])("$name", ({ unmountRecords, agentGaps = [], isExplained = false }) => {
     const context: ReferenceContext = {
-      viewOf: () => viewWith({ podsResourceVersion: "200", blind }),
+      viewOf: () => viewWith({ podsResourceVersion: "200", agentGaps }),
       agentStateOf: () => "Reporting",
       assumedEnd: () => undefined,
       shown: [],

@@ -58,12 +58,12 @@ function gapsOf({ renewals = () => new Map(), isAtRest = () => true, createdAtMs
 }
 
 /** What an agent tells that did not watch from so many seconds before noon to so many, on a clock that began an hour before. */
-function reportAt(nowMs: number, blind: readonly (readonly [from: number, to: number])[]) {
+function reportAt(nowMs: number, agentGaps: readonly (readonly [from: number, to: number])[]) {
   const stamp = (ms: number): number => ms - NOON + 3_600_000;
-  const spans = blind.map(([from, to]) => ({ from: stamp(NOON - from * 1_000), to: stamp(NOON - to * 1_000) }));
+  const spans = agentGaps.map(([from, to]) => ({ from: stamp(NOON - from * 1_000), to: stamp(NOON - to * 1_000) }));
   const read = { beganAt: stamp(nowMs), endedAt: stamp(nowMs) };
   const all = [{ to: 1_000 }, ...spans];
-  return reportWith({ read, sentAt: stamp(nowMs), blind: all, observedSince: all.at(-1)?.to ?? 0 });
+  return reportWith({ read, sentAt: stamp(nowMs), agentGaps: all, observedSince: all.at(-1)?.to ?? 0 });
 }
 
 function whenAborted(signal: AbortSignal, reject: (error: Error) => void): void {

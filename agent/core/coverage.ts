@@ -1,10 +1,10 @@
-import { type BlindSpan, MAX_BLIND_SPANS, type ReadSpan } from "../../common/storage/node-report.ts";
+import { type AgentGap, MAX_AGENT_GAPS, type ReadSpan } from "../../common/storage/node-report.ts";
 
 /**
  * What stands behind the last complete read: `none` in this run of the agent, `unbroken` when it has watched ever since, `broken` when a
  * read failed or was damaged since.
  */
-export type Sight = "none" | "broken" | "unbroken";
+export type Coverage = "none" | "broken" | "unbroken";
 
 /**
  * Between two reads that are further apart than this, in milliseconds, an agent did not watch: it was stopped, or starved. One that
@@ -12,10 +12,10 @@ export type Sight = "none" | "broken" | "unbroken";
  */
 export const LONGEST_GLANCE_MS = 5_000;
 
-/** What the sight is after another read. */
-export function sightAfter(sight: Sight, isComplete: boolean): Sight {
+/** What the coverage is after another read. */
+export function coverageAfter(coverage: Coverage, isComplete: boolean): Coverage {
   if (isComplete) return "unbroken";
-  return sight === "none" ? "none" : "broken";
+  return coverage === "none" ? "none" : "broken";
 }
 
 /**
@@ -23,13 +23,13 @@ export function sightAfter(sight: Sight, isComplete: boolean): Sight {
  * What the kernel says of a span without changes counts when that began before the read.
  */
 export function hasWatched(
-  { sight, read }: { readonly sight: Sight; readonly read: ReadSpan | undefined },
+  { coverage, read }: { readonly coverage: Coverage; readonly read: ReadSpan | undefined },
   next: {
     readonly beganAt: number;
     readonly unchanged?: { readonly from: number; readonly until: number } | undefined;
   },
 ): boolean {
-  if (sight !== "unbroken" || read === undefined) return false;
+  if (coverage !== "unbroken" || read === undefined) return false;
   const { beganAt, unchanged = { from: 0, until: 0 } } = next;
   const watchedUntil = unchanged.from <= read.beganAt ? Math.max(read.endedAt, unchanged.until) : read.endedAt;
   return beganAt - watchedUntil <= LONGEST_GLANCE_MS;
@@ -39,19 +39,19 @@ export function hasWatched(
  * Since when it is not known what came and went when no read follows the last complete one in time: since the begin of that. A read shows
  * one moment of the time that it takes, and where it takes long, what was mounted after that moment began before its end.
  */
-export function blindSince({ read, blind }: Sighted): number | undefined {
-  return read && Math.max(read.beganAt, blind.at(-1)?.to ?? 0);
+export function agentGapSince({ read, agentGaps }: Covered): number | undefined {
+  return read && Math.max(read.beganAt, agentGaps.at(-1)?.to ?? 0);
 }
 
-interface Sighted {
+interface Covered {
   readonly read: ReadSpan | undefined;
-  readonly blind: readonly BlindSpan[];
+  readonly agentGaps: readonly AgentGap[];
 }
 
-/** The blind spans with one more. Of too many the two oldest become one, which claims more blindness than there was, never less. */
-export function withBlindSpan(spans: readonly BlindSpan[], { from, to }: BlindSpan): readonly BlindSpan[] {
+/** The gaps with one more. Of too many the two oldest become one, which claims a longer gap than there was, never a shorter. */
+export function withAgentGap(spans: readonly AgentGap[], { from, to }: AgentGap): readonly AgentGap[] {
   const all = [...spans, from === undefined ? { to } : { from, to }];
   const [first, second, ...rest] = all;
-  if (all.length <= MAX_BLIND_SPANS || first === undefined || second === undefined) return all;
+  if (all.length <= MAX_AGENT_GAPS || first === undefined || second === undefined) return all;
   return [{ ...first, to: second.to }, ...rest];
 }

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
+import { coverageAfter, LONGEST_GLANCE_MS, withAgentGap } from "../../../../agent/core/coverage.ts";
 import { type RootRule, readMountedVolumes } from "../../../../agent/core/mounted-volumes.ts";
-import { initialState, loseSight } from "../../../../agent/core/node-state.ts";
-import { extendSight, observe } from "../../../../agent/core/observe.ts";
-import { LONGEST_GLANCE_MS, sightAfter, withBlindSpan } from "../../../../agent/core/sight.ts";
-import type { BlindSpan } from "../../../../common/storage/node-report.ts";
+import { initialState, loseCoverage } from "../../../../agent/core/node-state.ts";
+import { extendCoverage, observe } from "../../../../agent/core/observe.ts";
+import type { AgentGap } from "../../../../common/storage/node-report.ts";
 import { formatMountLine, tokenMountPoint } from "../../../fakes/mount-table.ts";
 
 const RULE: RootRule = { by: "own-pod", podUid: "agent-1", override: undefined };
@@ -18,12 +18,12 @@ interface Look {
   readonly quiet?: { readonly from: number; readonly until: number };
 }
 
-function blindAfter(looks: readonly Look[]): readonly BlindSpan[] {
+function blindAfter(looks: readonly Look[]): readonly AgentGap[] {
   let state = initialState("boot-1");
   for (const { at, what, quiet, tookMs = 1 } of looks) {
-    if (quiet !== undefined) state = extendSight(state, quiet);
+    if (quiet !== undefined) state = extendCoverage(state, quiet);
     if (what === "failed") {
-      state = loseSight(state);
+      state = loseCoverage(state);
       continue;
     }
     const text = what === "damaged" ? `${TABLE}36 35 8:1` : TABLE;
@@ -31,93 +31,97 @@ function blindAfter(looks: readonly Look[]): readonly BlindSpan[] {
     const pods = new Map();
     state = observe(state, { read, unchanged: quiet, podsResourceVersion: "1", pods }).state;
   }
-  return state.blind;
+  return state.agentGaps;
 }
 
-describe("the blind spans of a run", () => {
+describe("the gaps of a run", () => {
   const late = 11 + LONGEST_GLANCE_MS;
-  it.each<{ readonly name: string; readonly looks: readonly Look[]; readonly blind: readonly BlindSpan[] }>([
-    { name: "are none before the first complete read", looks: [{ at: 10, what: "damaged" }], blind: [] },
-    { name: "begin with all the time before it", looks: [{ at: 10 }], blind: [{ to: 11 }] },
+  it.each<{ readonly name: string; readonly looks: readonly Look[]; readonly agentGaps: readonly AgentGap[] }>([
+    { name: "are none before the first complete read", looks: [{ at: 10, what: "damaged" }], agentGaps: [] },
+    { name: "begin with all the time before it", looks: [{ at: 10 }], agentGaps: [{ to: 11 }] },
     {
       name: "have no other when damaged reads came before it",
       looks: [{ at: 10, what: "damaged" }, { at: 15, what: "failed" }, { at: 20 }],
-      blind: [{ to: 21 }],
+      agentGaps: [{ to: 21 }],
     },
-    { name: "have no other while all reads are complete", looks: [{ at: 10 }, { at: 20 }], blind: [{ to: 11 }] },
+    { name: "have no other while all reads are complete", looks: [{ at: 10 }, { at: 20 }], agentGaps: [{ to: 11 }] },
     {
       name: "have one between two complete reads around a damaged one",
       looks: [{ at: 10 }, { at: 20, what: "damaged" }, { at: 30 }, { at: 40 }],
-      blind: [{ to: 11 }, { from: 11, to: 31 }],
+      agentGaps: [{ to: 11 }, { from: 11, to: 31 }],
     },
     {
       name: "have one around a read that failed",
       looks: [{ at: 10 }, { at: 20, what: "failed" }, { at: 30 }],
-      blind: [{ to: 11 }, { from: 11, to: 31 }],
+      agentGaps: [{ to: 11 }, { from: 11, to: 31 }],
     },
     {
       name: "have one that begins with the last read: what was mounted while that was made it need not have shown",
       looks: [{ at: 10 }, { at: 1_000, tookMs: 900 }, { at: 9_000 }],
-      blind: [{ to: 11 }, { from: 1_000, to: 9_001 }],
+      agentGaps: [{ to: 11 }, { from: 1_000, to: 9_001 }],
     },
     {
       name: "have none that is still open",
       looks: [{ at: 10 }, { at: 20, what: "failed" }, { at: 30, what: "damaged" }],
-      blind: [{ to: 11 }],
+      agentGaps: [{ to: 11 }],
     },
-    { name: "have none for reads that are just close enough", looks: [{ at: 10 }, { at: late }], blind: [{ to: 11 }] },
+    {
+      name: "have none for reads that are just close enough",
+      looks: [{ at: 10 }, { at: late }],
+      agentGaps: [{ to: 11 }],
+    },
     {
       name: "have one when the agent was stopped between two reads",
       looks: [{ at: 10 }, { at: late + 1 }],
-      blind: [{ to: 11 }, { from: 11, to: late + 2 }],
+      agentGaps: [{ to: 11 }, { from: 11, to: late + 2 }],
     },
     {
       name: "have one when the agent stood still for so long that a pod can have come and gone",
       looks: [{ at: 10 }, { at: 12_000 }],
-      blind: [{ to: 11 }, { from: 11, to: 12_001 }],
+      agentGaps: [{ to: 11 }, { from: 11, to: 12_001 }],
     },
     {
       name: "have none for a long time without changes",
       looks: [{ at: 10 }, { at: late + 5_000, quiet: { from: 5, until: late } }],
-      blind: [{ to: 11 }],
+      agentGaps: [{ to: 11 }],
     },
     {
       name: "have none for a long time without changes that began with the last read",
       looks: [{ at: 10 }, { at: late + 5_000, quiet: { from: 10, until: late } }],
-      blind: [{ to: 11 }],
+      agentGaps: [{ to: 11 }],
     },
     {
       name: "have one when the long time without changes began only after the last read",
       looks: [{ at: 10 }, { at: late + 5_000, quiet: { from: 12, until: late } }],
-      blind: [{ to: 11 }, { from: 11, to: late + 5_001 }],
+      agentGaps: [{ to: 11 }, { from: 11, to: late + 5_001 }],
     },
     {
       name: "have one for a long time after the last look for changes",
       looks: [{ at: 10 }, { at: late + 6_001, quiet: { from: 5, until: 6_000 } }],
-      blind: [{ to: 11 }, { from: 11, to: late + 6_002 }],
+      agentGaps: [{ to: 11 }, { from: 11, to: late + 6_002 }],
     },
-  ])("$name", ({ looks, blind }) => {
-    expect(blindAfter(looks)).toEqual(blind);
+  ])("$name", ({ looks, agentGaps }) => {
+    expect(blindAfter(looks)).toEqual(agentGaps);
   });
 });
 
 describe("sightAfter", () => {
   it.each([
-    { name: "a complete read is the begin of all sight", sight: "none", isComplete: true, after: "unbroken" },
-    { name: "a complete read mends it", sight: "broken", isComplete: true, after: "unbroken" },
-    { name: "a damaged read breaks it", sight: "unbroken", isComplete: false, after: "broken" },
-    { name: "what is broken stays so until a complete read", sight: "broken", isComplete: false, after: "broken" },
+    { name: "a complete read is the begin of all sight", coverage: "none", isComplete: true, after: "unbroken" },
+    { name: "a complete read mends it", coverage: "broken", isComplete: true, after: "unbroken" },
+    { name: "a damaged read breaks it", coverage: "unbroken", isComplete: false, after: "broken" },
+    { name: "what is broken stays so until a complete read", coverage: "broken", isComplete: false, after: "broken" },
     // Else a restarted agent would report what its journal says as if it had seen it.
-    { name: "a damaged read is no begin", sight: "none", isComplete: false, after: "none" },
-  ] as const)("$name", ({ sight, isComplete, after }) => {
-    expect(sightAfter(sight, isComplete)).toBe(after);
+    { name: "a damaged read is no begin", coverage: "none", isComplete: false, after: "none" },
+  ] as const)("$name", ({ coverage, isComplete, after }) => {
+    expect(coverageAfter(coverage, isComplete)).toBe(after);
   });
 });
 
 describe("withBlindSpan", () => {
   const many = Array.from({ length: 16 }, (_, at) => ({ from: 10 * at + 1, to: 10 * at + 5 }));
 
-  it.each<{ readonly name: string; readonly spans: readonly BlindSpan[]; readonly all: readonly BlindSpan[] }>([
+  it.each<{ readonly name: string; readonly spans: readonly AgentGap[]; readonly all: readonly AgentGap[] }>([
     { name: "adds one behind the others", spans: [{ to: 5 }], all: [{ to: 5 }, { from: 200, to: 210 }] },
     {
       name: "makes the two oldest one when they are too many",
@@ -135,10 +139,10 @@ describe("withBlindSpan", () => {
       all: [...many.slice(1), { from: 200, to: 210 }],
     },
   ])("$name", ({ spans, all }) => {
-    expect(withBlindSpan(spans, { from: 200, to: 210 })).toEqual(all);
+    expect(withAgentGap(spans, { from: 200, to: 210 })).toEqual(all);
   });
 
   it("adds one of which nobody knows when it began", () => {
-    expect(withBlindSpan([], { to: 5 })).toStrictEqual([{ to: 5 }]);
+    expect(withAgentGap([], { to: 5 })).toStrictEqual([{ to: 5 }]);
   });
 });
