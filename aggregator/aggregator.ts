@@ -266,7 +266,7 @@ class Aggregator {
   }
 
   pauseRejections(): string | undefined {
-    return this.#rejections.hold();
+    return this.#rejections.pause();
   }
 
   /** Lists tell what nodes have told, so only the leader has them. */

@@ -13,7 +13,7 @@ interface RejectionsParts {
   readonly podByUid: (uid: string) => Pick<Pod, "key"> | undefined;
 }
 
-/** Whether rejections are held is found out after this time at the latest: thousands of answers a minute say so. Milliseconds. */
+/** Whether rejections are paused is found out after this time at the latest: thousands of answers a minute say so. Milliseconds. */
 const JUDGED_EVERY_MS = 1_000;
 /** It is found out at once when another tenth of the limit has come: all nodes may report within that time. */
 const JUDGED_SHARE = 10;
@@ -31,7 +31,7 @@ export class Rejections {
   readonly #rejected = new Map<string, WrongPod>();
   /** Pods that wait, by node and UID, for as long as they do. */
   readonly #waiting = new Map<string, ReadonlyMap<string, WrongPod>>();
-  #held: RejectionPause | undefined;
+  #pause: RejectionPause | undefined;
   #judgedAt = Number.NEGATIVE_INFINITY;
   #newSince = 0;
 
@@ -73,8 +73,8 @@ export class Rejections {
   }
 
   /** Agents were last told to reject no pod. */
-  get isHeld(): boolean {
-    return this.#held !== undefined;
+  get isPaused(): boolean {
+    return this.#pause !== undefined;
   }
 
   /** How many wait, however long. */
@@ -83,24 +83,24 @@ export class Rejections {
   }
 
   /** Why none is to be made now; for who leads, as it logs what changes. */
-  hold(): string | undefined {
+  pause(): string | undefined {
     const { clock, logger, nodeNames, nowMs } = this.#parts;
     if (this.#limit === 0) return undefined;
     const now = clock.monotonicMs();
     const isDue = now - this.#judgedAt >= JUDGED_EVERY_MS || this.#newSince * JUDGED_SHARE >= this.#limit;
-    if (!isDue) return this.#held?.why;
+    if (!isDue) return this.#pause?.why;
     this.#judgedAt = now;
     this.#newSince = 0;
     const nodes = new Set(nodeNames());
     // Who waited on a node that is no more waits no longer, and nobody reports that.
     for (const node of this.#waiting.keys()) if (!nodes.has(node)) this.#waiting.delete(node);
     const scene = { recent: this.#recent(nowMs()), nodes: nodes.size, nowMs: nowMs() };
-    const held = nextPause(this.#held, scene, this.#limit);
-    if (held !== undefined && this.#held === undefined)
-      logger.warn({ why: held.why }, "agents are told to reject no pod");
-    if (held === undefined && this.#held !== undefined) logger.info({}, "agents may reject pods again");
-    this.#held = held;
-    return held?.why;
+    const pause = nextPause(this.#pause, scene, this.#limit);
+    if (pause !== undefined && this.#pause === undefined)
+      logger.warn({ why: pause.why }, "agents are told to reject no pod");
+    if (pause === undefined && this.#pause !== undefined) logger.info({}, "agents may reject pods again");
+    this.#pause = pause;
+    return pause?.why;
   }
 
   /** Each pod once. */
@@ -120,7 +120,7 @@ function namespaceIn(key: string): string {
   return key.slice(0, key.indexOf("/"));
 }
 
-/** What metrics tell of rejections; only who leads is told what waits and tells whether they are held. */
+/** What metrics tell of rejections; only who leads is told what waits and tells whether they are paused. */
 export function registerRejectionGauges(metrics: Metrics, rejections: Rejections, isLeading: () => boolean): void {
   const gauge = (name: `mooring_fleet_${string}`, help: string, read: () => number): void =>
     metrics.gauge({ name, help }, () => (isLeading() ? read() : undefined));
@@ -131,6 +131,6 @@ export function registerRejectionGauges(metrics: Metrics, rejections: Rejections
     rejections.waiting(),
   );
   gauge("mooring_fleet_rejections_paused", "1 while agents are told to reject no pod.", () =>
-    Number(rejections.isHeld),
+    Number(rejections.isPaused),
   );
 }

@@ -21,7 +21,7 @@ interface RecentEnd {
 
 /** The watch of claims may be behind that of pods by so much: a dead connection is noticed in three minutes. Milliseconds. */
 const BEHIND_MS = 200_000;
-/** Ends are remembered of so many names of claims, and so many of each: whoever makes pods must not fill the memory. */
+/** We keep the ends of pods for so many names of claims, and so many for each name: whoever makes pods must not fill the memory. */
 const MOST_CLAIMS = 20_000;
 const MOST_OF_ONE = 16;
 

@@ -145,7 +145,7 @@ describe("what agents are told, on a real API server", () => {
     await untilNamed("one", []);
   });
 
-  it("holds rejections for all nodes when several namespaces have too many, and still does after it was restarted", async () => {
+  it("pauses rejections for all nodes when several namespaces have too many, and still does after it was restarted", async () => {
     await restart();
     await cluster.createClaims(["held"]);
     const names = ["held-0", "held-1", "held-2", "held-3", "held-4"];
@@ -176,7 +176,7 @@ describe("what agents are told, on a real API server", () => {
     expect(gauge).toBe(1);
   });
 
-  it("holds rejections before any is made when too many pods wait wrongly, from its first answer on", async () => {
+  it("pauses rejections before any is made when too many pods wait wrongly, from its first answer on", async () => {
     await restart(1);
     await cluster.api.create("/api/v1/nodes", { metadata: { name: "four", labels: { [ZONE]: "a" } } });
     await cluster.createClaims(["waiting"]);

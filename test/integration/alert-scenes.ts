@@ -68,13 +68,13 @@ const NODE_SCENES: readonly AlertScene[] = [
     series: { [`mooring_wall_clock_skew_seconds{${AGENT}}`]: "1x120" },
   },
   {
-    alert: "MooringRejectionsHeld",
+    alert: "MooringRejectionsPaused",
     name: "fires while the brake holds",
     series: { [`mooring_fleet_rejections_paused{${POD}}`]: "1x120" },
     fires: {},
   },
   {
-    alert: "MooringRejectionsHeld",
+    alert: "MooringRejectionsPaused",
     name: "keeps quiet when it has let go",
     series: { [`mooring_fleet_rejections_paused{${POD}}`]: "1x110 0x10" },
   },
@@ -144,13 +144,13 @@ const AGENT_SCENES: readonly AlertScene[] = [
     series: { [`mooring_accepted_report_age_seconds{${AGENT}}`]: "35x120" },
   },
   {
-    alert: "MooringReleasesUnacknowledged",
+    alert: "MooringUnmountRecordsUnacknowledged",
     name: "fires when an end is kept for hours",
     series: { [`mooring_unmount_records_oldest_unacknowledged_seconds{${AGENT}}`]: "0+60x120" },
     fires: ofAgent,
   },
   {
-    alert: "MooringReleasesUnacknowledged",
+    alert: "MooringUnmountRecordsUnacknowledged",
     name: "keeps quiet when they are stored within minutes",
     series: { [`mooring_unmount_records_oldest_unacknowledged_seconds{${AGENT}}`]: "300x120" },
   },

@@ -31,11 +31,11 @@ describe("Rejections", () => {
     const { clock, logger, rejections, reject } = counting();
     for (const uid of ["a", "b", "c"]) reject(uid);
 
-    expect(rejections.hold()).toContain("3 pods on 1 of 100 nodes were rejected");
+    expect(rejections.pause()).toContain("3 pods on 1 of 100 nodes were rejected");
     await clock.advance(10 * MINUTE - 1);
-    expect(rejections.hold()).toContain("3 pods");
+    expect(rejections.pause()).toContain("3 pods");
     await clock.advance(1_000);
-    expect(rejections.hold()).toBeUndefined();
+    expect(rejections.pause()).toBeUndefined();
     expect(logger.lines.map(({ level, message }) => `${level}: ${message}`)).toEqual([
       "warn: agents are told to reject no pod",
       "info: agents may reject pods again",
@@ -68,19 +68,19 @@ describe("Rejections", () => {
 
   it("finds a new one at most a second later, however often it was asked before", async () => {
     const { clock, rejections, reject } = counting();
-    expect(rejections.hold()).toBeUndefined();
+    expect(rejections.pause()).toBeUndefined();
     for (const uid of ["a", "b", "c"]) reject(uid);
 
     await clock.advance(1_000);
 
-    expect(rejections.hold()).toBeDefined();
+    expect(rejections.pause()).toBeDefined();
   });
 
   it("are held before any is made when too many pods wait for the wrong volumes, by the very report that tells of it", () => {
     const { rejections } = counting();
     const said = ["n1", "n2", "n3", "n4"].map((node) => {
       rejections.onWaiting(node, [`pod-on-${node}`]);
-      return rejections.hold() !== undefined;
+      return rejections.pause() !== undefined;
     });
 
     expect(said).toEqual([false, false, true, true]);
@@ -93,20 +93,20 @@ describe("Rejections", () => {
     for (let pod = 60; pod < 120; pod += 1)
       rejections.onRejected({ key: `shop/${pod}`, uid: `shop/${pod}`, node: "n1", rejection: undefined });
 
-    expect(rejections.hold()).toBeUndefined();
+    expect(rejections.pause()).toBeUndefined();
     expect([rejections.count(), rejections.waiting()]).toEqual([60, 60]);
   });
 
   it("may be made of pods that have waited for ten minutes, as of old ones that are found", async () => {
     const { clock, rejections } = counting();
     rejections.onWaiting("n1", ["a", "b", "c", "d"]);
-    const first = rejections.hold();
+    const first = rejections.pause();
 
     await clock.advance(10 * MINUTE);
     rejections.onWaiting("n1", ["a", "b", "c", "d"]);
 
     expect(first).toBeDefined();
-    expect(rejections.hold()).toBeUndefined();
+    expect(rejections.pause()).toBeUndefined();
     expect(rejections.waiting()).toBe(4);
   });
 
@@ -116,7 +116,7 @@ describe("Rejections", () => {
     reject("a");
     reject("b");
 
-    expect(rejections.hold()).toBeUndefined();
+    expect(rejections.pause()).toBeUndefined();
   });
 
   it.each([
@@ -128,7 +128,7 @@ describe("Rejections", () => {
     rejections.onWaiting("n1", left);
     reject("c");
 
-    expect(rejections.hold()).toBeUndefined();
+    expect(rejections.pause()).toBeUndefined();
     expect(rejections.waiting()).toBe(left.length);
   });
 
@@ -136,7 +136,7 @@ describe("Rejections", () => {
     const { clock, rejections } = counting();
     rejections.onWaiting("gone", ["a", "b", "c"]);
 
-    expect(rejections.hold()).toBeUndefined();
+    expect(rejections.pause()).toBeUndefined();
     await clock.advance(1_000);
     expect(rejections.waiting()).toBe(0);
   });
@@ -145,6 +145,6 @@ describe("Rejections", () => {
     const { rejections } = counting(0);
     rejections.onWaiting("n1", ["a", "b", "c"]);
 
-    expect(rejections.hold()).toBeUndefined();
+    expect(rejections.pause()).toBeUndefined();
   });
 });

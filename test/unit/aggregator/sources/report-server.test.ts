@@ -205,7 +205,7 @@ describe("reportRoute", () => {
     volumes: [{ name: "pv-a", resourceVersion: "9" }],
   };
 
-  it("names the session and holds rejections in what an accepted report is answered", async () => {
+  it("names the session and pauses rejections in what an accepted report is answered", async () => {
     const { answer } = await put(valid, {
       outcome: { kind: "accepted", answer: FULL },
       mountedVolume: "too many",
@@ -216,7 +216,7 @@ describe("reportRoute", () => {
   });
 
   it.each(["stale", "unknown", "later"] as const)(
-    "holds rejections and names the session whatever became of the report: %s",
+    "pauses rejections and names the session whatever became of the report: %s",
     async (kind) => {
       const outcome: ReportOutcome = { kind, why: "" };
       const { answer } = await put(valid, { outcome, mountedVolume: "too many", session: "s1" });
