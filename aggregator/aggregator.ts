@@ -124,7 +124,7 @@ class Aggregator {
       { ...ports, agents: config.agents },
       {
         ...this.#listener,
-        onClaimSetBack: (previous) => this.#unstored.onClaimSetBack(previous),
+        onClaimRolledBack: (previous) => this.#unstored.onClaimRolledBack(previous),
         onPodEnded: (end) => this.#onPodEnded(end),
         onRejected: (pod) => this.#rejections.onRejected(pod),
       },

@@ -146,8 +146,8 @@ function isAfter(ms: number, nowMs: number): boolean {
  */
 function believedUse({ lastUse, sinceMs }: ClaimStatus, nowMs: number): LastUse | undefined {
   if (lastUse === undefined || !isAfter(lastUse.releasedAtMs, nowMs)) return lastUse;
-  const isSetBack = isAfter(sinceMs, nowMs) && lastUse.releasedAtMs <= sinceMs;
-  return isSetBack ? { ...lastUse, releasedAtMs: nowMs, uncertaintyMs: undefined } : undefined;
+  const isRolledBack = isAfter(sinceMs, nowMs) && lastUse.releasedAtMs <= sinceMs;
+  return isRolledBack ? { ...lastUse, releasedAtMs: nowMs, uncertaintyMs: undefined } : undefined;
 }
 
 /** What is stored, as far as it can be believed by the clock. */

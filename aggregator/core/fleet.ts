@@ -15,7 +15,7 @@ export interface Receipt {
   /** It was sent after this leader had answered its sender. */
   readonly isOfSession?: boolean | undefined;
   /** The boot's clock is known to have gone back: the report counts although it seems to be older than what is known. */
-  readonly isSetBack?: boolean | undefined;
+  readonly isRolledBack?: boolean | undefined;
 }
 
 /** What became of a report. */
@@ -58,9 +58,9 @@ export function* acceptInSteps(
   return { kind: "accepted", view };
 }
 
-function successionOf(known: NodeView | undefined, { bootId }: NodeReport, { isSetBack }: Receipt): Succession {
+function successionOf(known: NodeView | undefined, { bootId }: NodeReport, { isRolledBack }: Receipt): Succession {
   if (known !== undefined && known.bootId !== bootId) return "other-boot";
-  return isSetBack === true ? "set-back" : "same-clock";
+  return isRolledBack === true ? "set-back" : "same-clock";
 }
 
 /** A heartbeat: the known state, read again. When it means another state than the known one, the whole is needed. */
@@ -116,7 +116,7 @@ function staleness(known: NodeView | undefined, report: NodeMessage, receipt: Re
     if (known === undefined && receipt.isOfSession === true) return undefined;
     return report.bootId === presentBootId ? undefined : "of another boot than the node's present one";
   }
-  if (receipt.isSetBack === true) return undefined;
+  if (receipt.isRolledBack === true) return undefined;
   if (isOlder(known, report)) return "it is not newer than what is known already";
   return overlaps(known, report)
     ? "its read began before that of another agent ended, which is known already"

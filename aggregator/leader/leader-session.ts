@@ -240,9 +240,9 @@ export class LeaderSession {
     const taken = this.fleet.take(report, change);
     if (taken.kind === "stale") return this.#stale(report.node, taken);
     this.#refused.delete(report.node);
-    if (change.setBackMs !== undefined) this.#noteSetBack(report.node, change.setBackMs);
+    if (change.rolledBackMs !== undefined) this.#noteRollback(report.node, change.rolledBackMs);
     runAll([
-      () => this.#gaps.onReport(report, receipt, change.setBackMs !== undefined),
+      () => this.#gaps.onReport(report, receipt, change.rolledBackMs !== undefined),
       () => change.touched.length > 0 && this.#api.onReport(change.view),
       () => this.#parts.measures?.unmounted(effects.unmounts),
       () => this.agentStates.onReport(report.node),
@@ -257,8 +257,8 @@ export class LeaderSession {
     return this.#answer(change.view, { ...(reach && { reach }), nowMs, volumes: [...misfits.volumes] });
   }
 
-  #noteSetBack(node: string, setBackMs: number): void {
-    const fields = { node, setBackMs: Math.round(setBackMs) };
+  #noteRollback(node: string, rolledBackMs: number): void {
+    const fields = { node, rolledBackMs: Math.round(rolledBackMs) };
     this.#parts.logger.warn(fields, "node's boot clock went back, taken as it is now");
   }
 

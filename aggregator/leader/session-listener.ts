@@ -4,7 +4,7 @@ import type { LeaderSession } from "./leader-session.ts";
 /** What the watches of the cluster tell the present session, while there is one. */
 export function sessionListener(
   session: () => LeaderSession | undefined,
-): Omit<ClusterListener, "onRejected" | "onClaimSetBack"> {
+): Omit<ClusterListener, "onRejected" | "onClaimRolledBack"> {
   return {
     onClaim: (key) => session()?.onClaim(key),
     onClaimGone: (claim) => session()?.onClaimGone(claim),

@@ -5,10 +5,10 @@ import { finish, type Steps } from "../../common/runtime/steps.ts";
 import { isReport, type NodeMessage } from "../../common/storage/node-report.ts";
 import { type VolumeIdentity, volumeKey } from "../../common/storage/volume-identity.ts";
 import type { Fact } from "../core/attribution.ts";
+import { isClockRolledBack, type OlderMessages, withOlder } from "../core/clock-rollback.ts";
 import { type Acceptance, acceptHeartbeat, acceptInSteps, isOlder, type Receipt, settle } from "../core/fleet.ts";
 import { bytesOf, shareProblem, withoutEarlier } from "../core/node-share.ts";
 import type { NodeView } from "../core/node-view.ts";
-import { isClockSetBack, type OlderMessages, withOlder } from "../core/set-back.ts";
 import { changedFacts, factsIn, isSameState } from "../core/view-changes.ts";
 
 /** What one report changed. */
@@ -20,7 +20,7 @@ export type FleetChange =
       readonly view: NodeView;
       readonly touched: readonly Fact[];
       /** By how much the node's boot clock turned out to have gone back; nothing when it has not. Milliseconds. */
-      readonly setBackMs?: number | undefined;
+      readonly rolledBackMs?: number | undefined;
     }
   | { readonly kind: "stale"; readonly why: string }
   /** To remember it would take more memory than the node may have: nothing of it counts. */
@@ -101,8 +101,8 @@ export class FleetState {
   /** What a message changes once it is taken; until then the fleet stays as it is. */
   *weigh(message: NodeMessage, receipt: Receipt): Steps<FleetChange> {
     const known = this.#views.get(message.node);
-    const isSetBack = known !== undefined && this.#isSetBack(known, message);
-    const result = yield* acceptMessage(known, message, { ...receipt, isSetBack });
+    const isRolledBack = known !== undefined && this.#isRolledBack(known, message);
+    const result = yield* acceptMessage(known, message, { ...receipt, isRolledBack });
     if (result.kind !== "accepted") return result;
     yield;
     const { view, bytes } = this.#withinShare(result.view, known);
@@ -114,8 +114,8 @@ export class FleetState {
     const touched = isSameRun ? changedFacts(known, view) : [...factsIn(known), ...factsIn(view)];
     yield;
     this.#texts.share(touched);
-    const setBackMs = isSetBack ? known.read.endedAt - view.read.endedAt : undefined;
-    return { kind: "accepted", known, view, touched, ...(setBackMs !== undefined && { setBackMs }) };
+    const rolledBackMs = isRolledBack ? known.read.endedAt - view.read.endedAt : undefined;
+    return { kind: "accepted", known, view, touched, ...(rolledBackMs !== undefined && { rolledBackMs }) };
   }
 
   /** Takes a message as it was weighed, unless another one of the node was taken meanwhile. */
@@ -129,11 +129,11 @@ export class FleetState {
   }
 
   /** Notes a message that is older than what is known, and tells whether it counts all the same. */
-  #isSetBack(known: NodeView, message: NodeMessage): boolean {
+  #isRolledBack(known: NodeView, message: NodeMessage): boolean {
     if (known.bootId !== message.bootId || !isOlder(known, message)) return false;
     const older = withOlder(this.#older.get(message.node), message, this.#clock.monotonicMs());
     this.#older.set(message.node, older);
-    return isClockSetBack(older);
+    return isClockRolledBack(older);
   }
 
   #hear({ node, sentAt, read }: NodeMessage): void {
@@ -188,7 +188,7 @@ function* acceptMessage(
 ): Steps<Acceptance | { readonly kind: "unknown" }> {
   if (isReport(message)) return yield* acceptInSteps(known, message, receipt);
   // What a heartbeat calls by the number of a known state may be another one by now.
-  return receipt.isSetBack === true ? { kind: "unknown" } : acceptHeartbeat(known, message, receipt);
+  return receipt.isRolledBack === true ? { kind: "unknown" } : acceptHeartbeat(known, message, receipt);
 }
 
 /** A part of the volume's identity that hardly another one has, and no string of its own: there are as many as mounts. */

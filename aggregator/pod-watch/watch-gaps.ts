@@ -75,12 +75,12 @@ export class WatchGaps {
     return runTogether([(limited) => this.#keepLooking(limited), (limited) => this.#keepAsking(limited)], signal);
   }
 
-  /** A report was accepted; `isSetBack`: the boot's clock, and so what the agent knows, has gone back to an earlier state. */
-  onReport(message: NodeMessage, receipt: Pick<Receipt, "atMs" | "widthMs">, isSetBack: boolean): void {
+  /** A report was accepted; `isRolledBack`: the boot's clock, and so what the agent knows, has gone back to an earlier state. */
+  onReport(message: NodeMessage, receipt: Pick<Receipt, "atMs" | "widthMs">, isRolledBack: boolean): void {
     const sight = agentCoverage(message, receipt);
     const lost =
       this.#sights.get(message.node)?.agentGaps.filter(({ fromMs }) => fromMs === Number.NEGATIVE_INFINITY) ?? [];
-    const now = isSetBack ? [{ fromMs: Number.NEGATIVE_INFINITY, toMs: receipt.atMs }] : lost;
+    const now = isRolledBack ? [{ fromMs: Number.NEGATIVE_INFINITY, toMs: receipt.atMs }] : lost;
     this.#sights.set(message.node, { ...sight, agentGaps: [...now, ...sight.agentGaps] });
     if ([...this.#tracks.values()].some(({ isReady }) => !isReady)) this.#news.abort("a node has told");
   }

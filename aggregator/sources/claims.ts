@@ -32,7 +32,7 @@ export interface ClaimListener {
   readonly onClaim: (key: string) => void;
   readonly onClaimGone: (claim: Claim) => void;
   /** As it was before its stored time went back, or went away: an etcd was restored from a backup, or somebody wrote there. */
-  readonly onClaimSetBack: (previous: Claim) => void;
+  readonly onClaimRolledBack: (previous: Claim) => void;
   /** The claim was seen Pending, and is now seen Bound. */
   readonly onClaimBound: (claim: Claim) => void;
 }
@@ -62,8 +62,8 @@ export function createClaims(parts: ClaimParts, listener: ClaimListener): Claims
       trackPending(pending, change);
       if (kind !== "added") totals.remove(countedClaim(change.previous));
       if (kind !== "deleted") totals.add(countedClaim(object));
-      if (kind === "updated" && isSetBack(change.previous, object, latestServerMs(parts)))
-        listener.onClaimSetBack(change.previous);
+      if (kind === "updated" && isRolledBack(change.previous, object, latestServerMs(parts)))
+        listener.onClaimRolledBack(change.previous);
       if (kind === "deleted") listener.onClaimGone(object);
       else listener.onClaim(object.key);
       if (kind === "updated" && change.previous.phase === "Pending" && object.phase === "Bound")
@@ -81,7 +81,7 @@ export function createClaims(parts: ClaimParts, listener: ClaimListener): Claims
 }
 
 /** A time in the future was none. */
-function isSetBack({ uid, status: before }: Claim, { uid: newUid, status: now }: Claim, nowMs: number): boolean {
+function isRolledBack({ uid, status: before }: Claim, { uid: newUid, status: now }: Claim, nowMs: number): boolean {
   if (uid !== newUid || before === undefined || before.sinceMs > nowMs + FUTURE_MS) return false;
   return now === undefined || now.sinceMs < before.sinceMs;
 }

@@ -31,7 +31,7 @@ export class UnstoredClaims {
   /** What the predecessor left, by UID, until it is stored. */
   readonly #inherited = new Map<string, UnstoredClaim>();
   /** What stood there before it went back, by UID, until it is stored again: nodes have forgotten the ends that it told of. */
-  readonly #setBack = new Map<string, number>();
+  readonly #rolledBack = new Map<string, number>();
   /** Keys of the claims with ended uses that are not decided yet. */
   #open: () => Iterable<string> = () => [];
 
@@ -72,9 +72,9 @@ export class UnstoredClaims {
     else this.#decided.delete(uid);
   }
 
-  onClaimSetBack({ uid, status }: Claim): void {
+  onClaimRolledBack({ uid, status }: Claim): void {
     if (status === undefined) return;
-    this.#setBack.set(uid, Math.max(status.sinceMs, this.#setBack.get(uid) ?? status.sinceMs));
+    this.#rolledBack.set(uid, Math.max(status.sinceMs, this.#rolledBack.get(uid) ?? status.sinceMs));
   }
 
   /** What is stored is what was decided. */
@@ -82,18 +82,18 @@ export class UnstoredClaims {
     this.#decided.delete(claim.uid);
     if (this.notBeforeMs(claim) !== undefined) return;
     this.#inherited.delete(claim.uid);
-    this.#setBack.delete(claim.uid);
+    this.#rolledBack.delete(claim.uid);
   }
 
   forget({ uid }: Claim): void {
     this.#decided.delete(uid);
     this.#inherited.delete(uid);
-    this.#setBack.delete(uid);
+    this.#rolledBack.delete(uid);
   }
 
   /** No decision dates the claim earlier: the predecessor had found that out and could not store it, or it stood there once. */
   notBeforeMs({ uid, status }: Claim): number | undefined {
-    const known = [this.#inherited.get(uid)?.sinceMs, this.#setBack.get(uid)].filter((ms) => ms !== undefined);
+    const known = [this.#inherited.get(uid)?.sinceMs, this.#rolledBack.get(uid)].filter((ms) => ms !== undefined);
     const sinceMs = Math.max(...known);
     return known.length === 0 || (status !== undefined && status.sinceMs >= sinceMs) ? undefined : sinceMs;
   }

@@ -75,7 +75,7 @@ export const LOG_FIELDS = {
   everyMs: "how often it is done",
   ageMs: "how old it is",
   widthMs: "how uncertain a time is",
-  setBackMs: "by how much a clock went back",
+  rolledBackMs: "by how much a clock went back",
   from: "begin of a time",
   to: "end of a time",
   nodes: "number of nodes, or their names",

@@ -64,13 +64,13 @@ describe("whether an unmount record is in the node's journal", () => {
 
 describe("the timeline that an unmount record's stamps are of", () => {
   const known = viewAfter({ ...readAt(2_000), unmountRecords: [first] });
-  const next = (fields: Partial<NodeReport>, isSetBack?: true) => {
+  const next = (fields: Partial<NodeReport>, isRolledBack?: true) => {
     const report = reportWith({
       ...readAt(3_000),
       unmountRecords: [unmountRecordOf("pod-2", { after: 1, by: 2 })],
       ...fields,
     });
-    const result = acceptReport(known, report, { atMs: NOON, widthMs: 0, nodeBootId: report.bootId, isSetBack });
+    const result = acceptReport(known, report, { atMs: NOON, widthMs: 0, nodeBootId: report.bootId, isRolledBack });
     return result.kind === "stale" ? [] : [...result.view.unmountRecords.values()].map(({ timeline }) => timeline);
   };
 
@@ -153,6 +153,6 @@ describe("why a report is not taken", () => {
   });
 
   it("is nothing for an older read of a clock that was set back", () => {
-    expect(acceptReport(known, reportWith(readAt(1_000)), { ...receipt, isSetBack: true }).kind).toBe("accepted");
+    expect(acceptReport(known, reportWith(readAt(1_000)), { ...receipt, isRolledBack: true }).kind).toBe("accepted");
   });
 });

@@ -312,7 +312,7 @@ describe("a session", () => {
     expect(logger.lines).toContainEqual({
       level: "warn",
       message: "node's boot clock went back, taken as it is now",
-      fields: { node: "n1", setBackMs: 3_480_000 },
+      fields: { node: "n1", rolledBackMs: 3_480_000 },
     });
   });
 });

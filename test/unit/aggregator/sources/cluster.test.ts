@@ -62,7 +62,7 @@ function fixture(): Fixture {
     {
       onClaim: (key) => told.push(`look at ${key}`),
       onClaimGone: ({ key }) => told.push(`${key} is gone`),
-      onClaimSetBack: ({ key, status }) => told.push(`${key} was set back from ${status?.sinceMs}`),
+      onClaimRolledBack: ({ key, status }) => told.push(`${key} was set back from ${status?.sinceMs}`),
       onClaimBound: ({ key }) => told.push(`${key} is bound`),
       onPodEnded: ({ pod: { uid, hasStarted }, gone, wasOver }) =>
         told.push(`${uid} ended by ${gone}${hasStarted ? ", had started" : ""}${wasOver ? ", before" : ""}`),

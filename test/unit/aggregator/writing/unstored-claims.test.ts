@@ -137,7 +137,7 @@ describe("a claim whose stored time went back, as after a restore of etcd", () =
 
   it("gets the later time back, also by a replica that began to lead since, and is forgotten then", async () => {
     const harness = await running([claimWith({ status: EARLIER })]);
-    harness.unstored.onClaimSetBack(claimWith({ status: UNUSED }));
+    harness.unstored.onClaimRolledBack(claimWith({ status: UNUSED }));
     harness.unstored.begin([], BEGIN);
 
     await harness.enqueueAll();
@@ -149,7 +149,7 @@ describe("a claim whose stored time went back, as after a restore of etcd", () =
 
   it("is not one that was made anew under its name", () => {
     const unstored = unstoredOf([]);
-    unstored.onClaimSetBack(claimWith({ status: UNUSED }));
+    unstored.onClaimRolledBack(claimWith({ status: UNUSED }));
 
     expect(unstored.notBeforeMs(claimWith({ uid: "claim-2", status: EARLIER }))).toBeUndefined();
   });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isClockSetBack, type OlderMessages, withOlder } from "../../../../aggregator/core/set-back.ts";
+import { isClockRolledBack, type OlderMessages, withOlder } from "../../../../aggregator/core/clock-rollback.ts";
 
 interface Came {
   readonly sentAt: number;
@@ -13,7 +13,7 @@ function judged(messages: readonly Came[], driftPpm = 200): boolean {
     (known, { sentAt, receivedAt, instance = "run-1" }) => withOlder(known, { instance, sentAt, driftPpm }, receivedAt),
     undefined,
   );
-  return isClockSetBack(series);
+  return isClockRolledBack(series);
 }
 
 /** A heartbeat every 30 s, each on its way for 5 ms. */
@@ -25,45 +25,49 @@ function beats(count: number, fields: Partial<Came> = {}): readonly Came[] {
   }));
 }
 
-describe("isClockSetBack", () => {
-  it.each<{ readonly name: string; readonly messages: readonly Came[]; readonly isSetBack: boolean }>([
-    { name: "a live agent's heartbeats over two minutes", messages: beats(5), isSetBack: true },
-    { name: "a live agent's heartbeats over less", messages: beats(4), isSetBack: false },
+describe("isClockRolledBack", () => {
+  it.each<{ readonly name: string; readonly messages: readonly Came[]; readonly isRolledBack: boolean }>([
+    { name: "a live agent's heartbeats over two minutes", messages: beats(5), isRolledBack: true },
+    { name: "a live agent's heartbeats over less", messages: beats(4), isRolledBack: false },
     {
       name: "one of them twice",
       messages: [...beats(4), { sentAt: 91_000, receivedAt: 1_020_006 }],
-      isSetBack: false,
+      isRolledBack: false,
     },
     {
       name: "two messages two minutes apart",
       messages: [...beats(1), { sentAt: 121_000, receivedAt: 1_020_005 }],
-      isSetBack: false,
+      isRolledBack: false,
     },
     {
       name: "two messages two minutes apart, one of them twice",
       messages: [...beats(1), { sentAt: 121_000, receivedAt: 1_020_005 }, { sentAt: 121_000, receivedAt: 1_020_009 }],
-      isSetBack: false,
+      isRolledBack: false,
     },
     {
       name: "a live agent's heartbeats after a late message from before its clock went back",
       messages: [{ sentAt: 700_000, receivedAt: 890_000 }, ...beats(5)],
-      isSetBack: true,
+      isRolledBack: true,
     },
-    { name: "what lay in a buffer and came at once", messages: beats(50, { receivedAt: 900_005 }), isSetBack: false },
+    {
+      name: "what lay in a buffer and came at once",
+      messages: beats(50, { receivedAt: 900_005 }),
+      isRolledBack: false,
+    },
     {
       name: "what lay in a buffer, and came slowly",
       messages: beats(50).map((one, index) => ({ ...one, receivedAt: 900_005 + index * 4_000 })),
-      isSetBack: false,
+      isRolledBack: false,
     },
     {
       name: "what was sent at once and comes one after the other",
       messages: beats(50).map((one, index) => ({ ...one, sentAt: 1_000 + index })),
-      isSetBack: false,
+      isRolledBack: false,
     },
     {
       name: "runs of the agent that take turns",
       messages: beats(20).map((one, index) => ({ ...one, instance: `run-${index % 2}` })),
-      isSetBack: false,
+      isRolledBack: false,
     },
     {
       name: "a live agent's heartbeats, some of them lost, slow or twice",
@@ -73,10 +77,10 @@ describe("isClockSetBack", () => {
         { sentAt: 31_000, receivedAt: 939_900 },
         { sentAt: 121_000, receivedAt: 1_020_005 },
       ],
-      isSetBack: true,
+      isRolledBack: true,
     },
-  ])("$name: $isSetBack", ({ messages, isSetBack }) => {
-    expect(judged(messages)).toBe(isSetBack);
+  ])("$name: $isRolledBack", ({ messages, isRolledBack }) => {
+    expect(judged(messages)).toBe(isRolledBack);
   });
 
   it("is found within two minutes and two heartbeats, whatever the transits below ten seconds and the drift in its bounds", () => {

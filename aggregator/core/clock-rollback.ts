@@ -44,7 +44,7 @@ export function withOlder(
  * True when the series can only be that of a live agent on a clock that has gone back within its boot: a snapshot of the machine was
  * put back. Without this, nothing that it says would count until its clock has caught up.
  */
-export function isClockSetBack(older: OlderMessages | undefined): boolean {
+export function isClockRolledBack(older: OlderMessages | undefined): boolean {
   if (older === undefined || older.count < FEWEST) return false;
   return older.last.receivedAt - older.first.receivedAt >= LONGER_THAN_ANY_RETRY_MS;
 }

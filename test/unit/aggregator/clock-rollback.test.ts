@@ -46,7 +46,7 @@ describe("a node whose boot clock has gone back within its boot", () => {
     const { fleet, changes } = putBack();
 
     expect(changes.map(({ kind }) => kind)).toEqual(["stale", "stale", "stale", "stale", "accepted"]);
-    expect(changes.at(-1)).toMatchObject({ setBackMs: HOUR - 120_000 });
+    expect(changes.at(-1)).toMatchObject({ rolledBackMs: HOUR - 120_000 });
     expect(fleet.lastReportAgeMs("n1")).toBe(0);
   });
 
@@ -58,7 +58,7 @@ describe("a node whose boot clock has gone back within its boot", () => {
     const late = tell(HOUR + 10_000);
 
     expect([next.kind, late.kind]).toEqual(["accepted", "stale"]);
-    expect(next).not.toHaveProperty("setBackMs");
+    expect(next).not.toHaveProperty("rolledBackMs");
   });
 
   it("ended by its read what it showed before and shows no longer, and nothing else", () => {
