@@ -32,7 +32,7 @@ import { prepareJournalDirectory } from "./sinks/journal-directory.ts";
 import { createReportSender, type ReportSender } from "./sinks/report-sender.ts";
 import { createReportTransport } from "./sinks/report-transport.ts";
 import { createSqliteJournal } from "./sinks/sqlite-journal.ts";
-import { createWakeUp, type MountNotifier } from "./sources/mount-notifier.ts";
+import { createMountNotifier, type MountNotifier } from "./sources/mount-notifier.ts";
 import { createNodeFacts, type NodeFactsSource } from "./sources/node-facts.ts";
 import { createNodePods, type NodePod } from "./sources/node-pods.ts";
 
@@ -48,7 +48,7 @@ export interface AgentPorts {
   readonly client: KubeClient;
   readonly reportTransport: ByteTransport;
   readonly mountInfo: MountInfoSource;
-  readonly wakeUp: MountNotifier;
+  readonly mountNotifier: MountNotifier;
   readonly journal: Journal;
   readonly nodeFacts: NodeFactsSource;
   readonly bootId: string;
@@ -57,13 +57,13 @@ export interface AgentPorts {
 /** The ports of a real node, beside those that are the same everywhere. */
 export function createAgentPorts(
   config: AgentConfig,
-  ports: Omit<AgentPorts, "mountInfo" | "wakeUp" | "journal" | "nodeFacts">,
+  ports: Omit<AgentPorts, "mountInfo" | "mountNotifier" | "journal" | "nodeFacts">,
 ): AgentPorts {
   const { journalDir, node } = config;
   return {
     ...ports,
     mountInfo: createMountInfoFile(config.mountInfo, ports),
-    wakeUp: createWakeUp(config.mountInfo, ports),
+    mountNotifier: createMountNotifier(config.mountInfo, ports),
     journal:
       journalDir === undefined ? createMemoryJournal() : createSqliteJournal(ports, { directory: journalDir, node }),
     nodeFacts: createNodeFacts(config, ports),
@@ -71,12 +71,7 @@ export function createAgentPorts(
 }
 
 /** The way that the reports take. */
-export function createReportWay(
-  config: AgentConfig,
-  parts: { readonly clock: Clock; readonly logger: Logger },
-): ByteTransport {
-  return createReportTransport(config, parts);
-}
+export const createReportWay = createReportTransport;
 
 /** What has to be done on a node before an agent runs there, by who may do more than an agent. */
 export function prepareNode(journalDir: string): void {
@@ -91,7 +86,8 @@ const FACTS_AFTER_MS = 2_000;
 
 /** Runs an agent until the signal is aborted. Rejects only for a bug or when it cannot listen. */
 export async function runAgent(config: AgentConfig, ports: AgentPorts, signal: AbortSignal): Promise<void> {
-  const { logger, wakeUp, clock, metrics, listen } = ports;
+  const { logger, clock, metrics, listen } = ports;
+  const { mode, close } = ports.mountNotifier;
   const agent = new Agent(config, ports);
   agent.registerMetrics();
   const isDraining = (): boolean => signal.aborted;
@@ -101,12 +97,12 @@ export async function runAgent(config: AgentConfig, ports: AgentPorts, signal: A
     logger,
   );
   const debug = await listen([...debugRoutes(agent.debug()), ...logLevelRoutes(ports)], config.debugAddress, logger);
-  logger.info({ health: health.url, debug: debug.url, wakeUp: wakeUp.mode, clock: clock.rate.source }, "agent started");
+  logger.info({ health: health.url, debug: debug.url, noticedBy: mode, clock: clock.rate.source }, "agent started");
   try {
     await runTogether(agent.tasks(), signal);
   } finally {
     await Promise.all([health.close(), debug.close()]);
-    wakeUp.close();
+    close();
     await ports.journal.close?.();
     logger.info({}, "agent stopped");
   }
@@ -124,7 +120,7 @@ class Agent {
   #exchange = NO_EXCHANGE;
   #facts: NodeFacts | undefined;
   #problem: string | undefined;
-  readonly #wakeUps: Counter<"reason">;
+  readonly #scanTriggers: Counter<"reason">;
   /** Turns of the loop that looks at the mount table. */
   #looks = 0;
 
@@ -134,7 +130,7 @@ class Agent {
     const { node, podUid, kubeletRoot } = config;
     this.#identity = { node, podUid, instance: ports.random.id(), driftPpm: ports.clock.rate.driftPpm };
     this.#pods = createNodePods(ports, node, {
-      onEnd: ports.wakeUp.ask,
+      onEnd: ports.mountNotifier.request,
       onChange: (change) => this.#enforcement.onPodChange(change),
     });
     const rule = { by: "own-pod", podUid, override: kubeletRoot } as const;
@@ -150,7 +146,7 @@ class Agent {
     );
     const nodeState = (): NodeState => this.#observer.state;
     this.#enforcement = createEnforcement(
-      { ...ports, pods: this.#pods, events: this.#events, nodeState, askForReport: ports.wakeUp.ask },
+      { ...ports, pods: this.#pods, events: this.#events, nodeState, askForReport: ports.mountNotifier.request },
       { node, rule, config: config.affinity, heartbeatMs: config.heartbeatMs },
     );
     const reports = ports.metrics.counter({
@@ -159,7 +155,7 @@ class Agent {
       labels: ["outcome"],
       known: [{ outcome: "accepted" }],
     });
-    this.#wakeUps = ports.metrics.counter({
+    this.#scanTriggers = ports.metrics.counter({
       name: "mooring_mount_table_scan_triggers_total",
       help: "Why the mount table was looked at again: it changed, somebody asked, or it was time.",
       labels: ["reason"],
@@ -227,7 +223,7 @@ class Agent {
   }
 
   async #watch(signal: AbortSignal): Promise<void> {
-    const { clock, random, wakeUp } = this.#ports;
+    const { clock, random, mountNotifier } = this.#ports;
     const observer = this.#observer;
     await observer.restore();
     // What is asked for is a complete read: the question stays until there is one.
@@ -239,7 +235,7 @@ class Agent {
       this.#looks += 1;
       const decisions = await observer.look();
       const isComplete = decisions !== undefined && observer.blindness === undefined;
-      // Kept apart from the wake-ups: a node on which mounts change all the time must not fall silent.
+      // Kept apart from the changes: a node on which mounts change all the time must not fall silent.
       const isHeartbeat = clock.monotonicMs() >= beat.atMs;
       const hasNews = (decisions?.length ?? 0) > 0;
       // A node's other mounts come and go all the time: they are read, but only news, an answer or a heartbeat is sent.
@@ -247,11 +243,11 @@ class Agent {
       const isWaiting = observer.tellable.unmountRecords.length > 0;
       beat = nextBeat(beat, { nowMs: clock.monotonicMs(), hasNews, isWaiting }, rule);
       const restMs = Math.max(0, beat.atMs - clock.monotonicMs());
-      const reason = await wakeUp.wait(isComplete ? restMs : Math.min(restMs, RETRY_MS), signal);
-      this.#wakeUps.increment({ reason });
+      const reason = await mountNotifier.wait(isComplete ? restMs : Math.min(restMs, RETRY_MS), signal);
+      this.#scanTriggers.increment({ reason });
       isAsked = reason === "asked" || !isComplete;
       if (reason !== "timer") await clock.sleep(restBefore(observer.looks, this.#config.debounceMs), signal);
-      isAsked = wakeUp.takeQuestion() || isAsked;
+      isAsked = mountNotifier.takeRequest() || isAsked;
     }
     // The next run goes on from here: without this look its gap would begin up to a heartbeat earlier.
     if (this.#ports.journal.place !== undefined) await observer.look();

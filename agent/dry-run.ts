@@ -9,7 +9,7 @@ import { type Changes, type DryRunFindings, explainUnreadable, processOf } from 
 import { asJson, asText } from "./core/dry-run-output.ts";
 import { DEFAULT_KUBELET_ROOT, readMountedVolumes } from "./core/mounted-volumes.ts";
 import { surveyTable } from "./core/table-survey.ts";
-import { createWakeUp } from "./sources/mount-notifier.ts";
+import { createMountNotifier } from "./sources/mount-notifier.ts";
 import { createNodeFacts } from "./sources/node-facts.ts";
 
 /** What a dry run says, and the exit code. */
@@ -22,7 +22,7 @@ interface DryRunParts {
   readonly clock: Clock;
   readonly platform?: string;
   readonly nodeFacts?: typeof createNodeFacts;
-  readonly wakeUp?: typeof createWakeUp;
+  readonly mountNotifier?: typeof createMountNotifier;
 }
 
 /** What this machine's mount table shows and what of it can be believed, as text or as JSON. Nobody is told. */
@@ -70,7 +70,7 @@ async function isThere(path: string): Promise<boolean | undefined> {
   }
 }
 
-function changesOf(mountInfo: string, { clock, wakeUp: create = createWakeUp }: DryRunParts): Changes {
+function changesOf(mountInfo: string, { clock, mountNotifier: create = createMountNotifier }: DryRunParts): Changes {
   if (processOf(mountInfo) === undefined) return { by: "nothing" };
   let why = "for an unknown reason";
   const ignore = (): void => {};
@@ -78,9 +78,9 @@ function changesOf(mountInfo: string, { clock, wakeUp: create = createWakeUp }: 
     why = String(err);
   };
   const logger: Logger = { debug: ignore, info: ignore, warn, error: warn, fatal: warn, child: () => logger };
-  const wakeUp = create(mountInfo, { clock, logger });
-  wakeUp.close();
-  return wakeUp.mode === "poll" ? { by: "poll" } : { by: "timer", why };
+  const mountNotifier = create(mountInfo, { clock, logger });
+  mountNotifier.close();
+  return mountNotifier.mode === "poll" ? { by: "poll" } : { by: "timer", why };
 }
 
 function codeOf(error: unknown): string | undefined {

@@ -7,7 +7,7 @@ import type { MountNotifier } from "./sources/mount-notifier.ts";
 
 interface MeasureParts {
   readonly metrics: Metrics;
-  readonly wakeUp: Pick<MountNotifier, "mode">;
+  readonly mountNotifier: Pick<MountNotifier, "mode">;
   readonly clock: Clock;
 }
 
@@ -75,12 +75,12 @@ function outcomeOf(read: MountRead | undefined): (typeof OUTCOMES)[number] {
 }
 
 /** What is known of the node, as numbers. */
-function registerState({ metrics, wakeUp, clock }: MeasureParts, stateOf: () => NodeState): void {
+function registerState({ metrics, mountNotifier, clock }: MeasureParts, stateOf: () => NodeState): void {
   const gauge = (name: `mooring_${string}`, help: string, read: (state: NodeState) => number | undefined): void =>
     metrics.gauge({ name, help }, () => read(stateOf()));
   const ageSeconds = (stamp: number): number => Math.max(0, clock.monotonicMs() - stamp) / 1000;
   gauge("mooring_mount_table_polled", "1 when the kernel tells of changes, 0 when a timer does.", () =>
-    wakeUp.mode === "poll" ? 1 : 0,
+    mountNotifier.mode === "poll" ? 1 : 0,
   );
   gauge(
     "mooring_mount_table_complete_scan_age_seconds",

@@ -32,7 +32,7 @@ interface ObserverParts {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly mountInfo: MountInfoSource;
-  readonly wakeUp: MountNotifier;
+  readonly mountNotifier: MountNotifier;
   readonly journal: Journal;
   readonly pods: Informer<NodePod>;
   readonly onAnomaly: (anomaly: Anomaly) => void;
@@ -159,14 +159,14 @@ export class Observer {
     this.#state = mergeStored(this.#state, past);
     this.#hasUnseen = true;
     // What it adds is to be looked at, and told, at once.
-    this.#parts.wakeUp.ask();
+    this.#parts.mountNotifier.request();
   }
 
   /** The aggregator's answer to what was told. */
   onAnswer({ forget: unmountRecordIds, nowMs, scan }: ReportAnswer): void {
     if (scan !== undefined) {
       this.#asked = scan;
-      this.#parts.wakeUp.ask();
+      this.#parts.mountNotifier.request();
     }
     const kept = this.#state.unmountRecords.length;
     this.#state = forget(this.#state, unmountRecordIds);
@@ -174,19 +174,19 @@ export class Observer {
     if (nowMs === undefined) return;
     const [at, last] = [this.#now(), this.#state.clockSamples.at(-1)];
     this.#state = dated(this.#state, { at, ms: nowMs });
-    if (last === undefined || at - last.at > LONG_UNANSWERED_MS) this.#parts.wakeUp.ask();
+    if (last === undefined || at - last.at > LONG_UNANSWERED_MS) this.#parts.mountNotifier.request();
   }
 
   /** One look at the node: read, decide, keep. What changed, or nothing when the table could not be read. */
   async look(): Promise<readonly Decision[] | undefined> {
-    const { mountInfo, pods, wakeUp } = this.#parts;
+    const { mountInfo, pods, mountNotifier } = this.#parts;
     // Taken before the read begins: only then does the read follow everything up to this resource version, and each pod's end.
     const known = { podsResourceVersion: pods.resourceVersion(), scanned: this.#asked, pods: this.#podFacts() };
     const { clock } = this.#parts;
     const [begunAt, workedBefore] = [this.#now(), clock.processorMs()];
     let read: MountRead | undefined;
     try {
-      const unchanged = wakeUp.unchanged();
+      const unchanged = mountNotifier.unchanged();
       if (unchanged !== undefined && !this.#hasUnseen) this.#state = extendCoverage(this.#state, unchanged);
       read = await readConfirmed(mountInfo, this.#state, this.#rule);
       const { state, decisions } = observe(this.#state, { ...known, read, unchanged });

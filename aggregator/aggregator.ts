@@ -1,6 +1,5 @@
 import type { KubeClient } from "../common/kube/client.ts";
 import { keepServerTimeNarrow } from "../common/kube/server-time-keeper.ts";
-import { createYield, type YieldToEventLoop } from "../common/runtime/breather.ts";
 import type { Clock } from "../common/runtime/clock.ts";
 import { type CheckResult, PASSED } from "../common/runtime/health.ts";
 import type { Listen, Route } from "../common/runtime/http-server.ts";
@@ -12,6 +11,7 @@ import type { Metrics } from "../common/runtime/metrics.ts";
 import { type Health, observabilityRoutes } from "../common/runtime/observability.ts";
 import type { Random } from "../common/runtime/random.ts";
 import type { Steps } from "../common/runtime/steps.ts";
+import { createYield, type YieldToEventLoop } from "../common/runtime/yield.ts";
 import type { NodeMessage } from "../common/storage/node-report.ts";
 import { Rejections, registerRejectionGauges } from "./affinity/rejections.ts";
 import { LISTS } from "./api/read-api.ts";
@@ -115,7 +115,7 @@ class Aggregator {
   #lists: readonly Route[] = [];
   readonly turnAway: () => TurnedAway | undefined;
   readonly session = (): string | undefined => this.#session?.session;
-  readonly newBreather = (steps?: number): YieldToEventLoop => createYield(this.#ports.clock, undefined, steps);
+  readonly newYield = (steps?: number): YieldToEventLoop => createYield(this.#ports.clock, undefined, steps);
 
   constructor(config: AggregatorConfig, ports: AggregatorPorts) {
     this.#config = config;

@@ -1,11 +1,11 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
-import { createYield } from "../../common/runtime/breather.ts";
 import type { Clock } from "../../common/runtime/clock.ts";
 import { MooringError, messageOf } from "../../common/runtime/errors.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
 import type { Counter, Metrics } from "../../common/runtime/metrics.ts";
+import { createYield } from "../../common/runtime/yield.ts";
 import { changesSince, type JournalChanges } from "../core/journal-changes.ts";
 import type { NodeState } from "../core/node-state.ts";
 import { setAside } from "./damaged-journal.ts";

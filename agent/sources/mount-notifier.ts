@@ -12,9 +12,9 @@ export interface MountNotifier {
   /** Waits at most `ms`; changes since the last wait count. One wait at a time. */
   readonly wait: (ms: number, signal: AbortSignal) => Promise<WakeReason>;
   /** Ends the present or the next wait. */
-  readonly ask: () => void;
+  readonly request: () => void;
   /** True when somebody has asked since the last wait; that question ends no further one. For the look that begins now: it is the answer. */
-  readonly takeQuestion: () => boolean;
+  readonly takeRequest: () => boolean;
   /**
    * A span on the boot clock in which the mount table did not change, as far as the kernel has told: from when a change was last
    * noticed to the begin of the last look for changes that found none. Nothing without poll(2).
@@ -45,13 +45,13 @@ const POLLERR = 0x008;
 const EFD_CLOEXEC = 0o2000000;
 const EFD_NONBLOCK = 0o4000;
 
-interface WakeUpParts {
+interface MountNotifierParts {
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
 /** Polls the mount table; where that is not possible says so once and falls back to a timer, which is later but as correct. */
-export function createWakeUp(path: string, { clock, logger }: WakeUpParts): MountNotifier {
+export function createMountNotifier(path: string, { clock, logger }: MountNotifierParts): MountNotifier {
   try {
     return createPoll(path, clock);
   } catch (error) {
@@ -62,7 +62,7 @@ export function createWakeUp(path: string, { clock, logger }: WakeUpParts): Moun
 
 function createTimer(clock: Clock): MountNotifier {
   let asked = new AbortController();
-  const takeQuestion = (): boolean => {
+  const takeRequest = (): boolean => {
     const isAsked = asked.signal.aborted;
     if (isAsked) asked = new AbortController();
     return isAsked;
@@ -71,11 +71,11 @@ function createTimer(clock: Clock): MountNotifier {
     mode: "timer",
     wait: async (ms, signal) => {
       await clock.sleep(Math.min(ms, FALLBACK_MS), AbortSignal.any([signal, asked.signal]));
-      if (takeQuestion()) return "asked";
+      if (takeRequest()) return "asked";
       return ms <= FALLBACK_MS ? "timer" : "mounts";
     },
-    ask: () => asked.abort(),
-    takeQuestion,
+    request: () => asked.abort(),
+    takeRequest,
     unchanged: () => undefined,
     close: () => {},
   };
@@ -122,8 +122,8 @@ function createPoll(path: string, clock: Clock): MountNotifier {
 
   return {
     mode: "poll",
-    ask: event.raise,
-    takeQuestion: event.take,
+    request: event.raise,
+    takeRequest: event.take,
     unchanged: () => unchanged,
     wait: async (ms, signal) => {
       const until = clock.monotonicMs() + ms;

@@ -1,6 +1,6 @@
-import { createYield } from "../../common/runtime/breather.ts";
 import type { Clock } from "../../common/runtime/clock.ts";
 import type { InternalErrors } from "../../common/runtime/internal-errors.ts";
+import { createYield } from "../../common/runtime/yield.ts";
 import type { Cluster } from "../sources/cluster.ts";
 
 interface WaitingParts {

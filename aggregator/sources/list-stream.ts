@@ -1,7 +1,7 @@
-import { createYield } from "../../common/runtime/breather.ts";
 import type { Clock } from "../../common/runtime/clock.ts";
 import { AnswerCut, type RouteAnswer } from "../../common/runtime/http-answer.ts";
 import type { Route } from "../../common/runtime/http-server.ts";
+import { createYield } from "../../common/runtime/yield.ts";
 import { LIST_API_VERSION, LIST_CONTENT_TYPE, type ListEnd, type ListHeader } from "../../common/storage/list-lines.ts";
 import { type ListFilter, readFilter } from "../core/list-filter.ts";
 

@@ -1,8 +1,8 @@
-import type { YieldToEventLoop } from "../../common/runtime/breather.ts";
 import type { RouteAnswer } from "../../common/runtime/http-answer.ts";
 import type { Route, RouteRequest } from "../../common/runtime/http-server.ts";
 import type { Counter } from "../../common/runtime/metrics.ts";
 import { finishInTurns, type Steps } from "../../common/runtime/steps.ts";
+import type { YieldToEventLoop } from "../../common/runtime/yield.ts";
 import {
   type Decoded,
   decodeInSteps,
@@ -47,7 +47,7 @@ export interface ReportTaker {
   /** Of this session; every answer names it. Nothing while this process does not lead. */
   readonly session: () => string | undefined;
   /** Lets others have a turn in the middle of long work; see `createBreather`. */
-  readonly newBreather: (stepsBetween?: number) => YieldToEventLoop;
+  readonly newYield: (stepsBetween?: number) => YieldToEventLoop;
 }
 
 type Granted = Extract<Access, { readonly kind: "granted" }>;
@@ -76,7 +76,7 @@ export function reportRoute(taker: ReportTaker, reports: Counter<"outcome">, gra
       return { status: 403, body: "the report is of another pod than the token's\n" };
     }
     // Its steps are long: the clock is read after each.
-    const outcome = await finishInTurns(taker.onReport(report), taker.newBreather(1));
+    const outcome = await finishInTurns(taker.onReport(report), taker.newYield(1));
     if (outcome.kind === "too-much") return tooMuch(reports, outcome.why);
     return isTurnedAway(outcome) ? away(reports, outcome) : taken(reports, outcome, saidToAll(taker));
   };
@@ -108,10 +108,10 @@ export function reportRoute(taker: ReportTaker, reports: Counter<"outcome">, gra
 }
 
 /** Decodes one body at a time, as what is made of it takes several times its memory, and lets others have their turn meanwhile. */
-function createDecoder({ newBreather }: ReportTaker): (text: string) => Promise<Decoded<NodeMessage>> {
+function createDecoder({ newYield }: ReportTaker): (text: string) => Promise<Decoded<NodeMessage>> {
   let last: Promise<unknown> = Promise.resolve();
   const decode = (text: string): Promise<Decoded<NodeMessage>> =>
-    finishInTurns(decodeInSteps(parseJson(text)), newBreather());
+    finishInTurns(decodeInSteps(parseJson(text)), newYield());
   return (text) => {
     const mine = last.then(() => decode(text));
     last = mine.catch(() => {});

@@ -1,5 +1,5 @@
-import { createYield } from "../runtime/breather.ts";
 import { runTogether } from "../runtime/lifecycle.ts";
+import { createYield } from "../runtime/yield.ts";
 import type { KubeParts } from "./client.ts";
 import type { Collection } from "./collection.ts";
 import { createConsistencyChecker } from "./consistency-checker.ts";

@@ -70,7 +70,7 @@ export const LOG_FIELDS = {
   reports: "address of reports",
   debug: "address of what only the pod itself can ask",
   logLevel: "level of the log from now on",
-  wakeUp: "how changes of the mount table are noticed: `poll` or `timer`",
+  noticedBy: "how changes of the mount table are noticed: `poll` or `timer`",
   clock: "clock that stamps are read from",
   everyMs: "how often it is done",
   ageMs: "how old it is",

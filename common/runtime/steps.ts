@@ -1,4 +1,4 @@
-import type { YieldToEventLoop } from "./breather.ts";
+import type { YieldToEventLoop } from "./yield.ts";
 
 /** Work in steps: between two of them others may have a turn of the event loop. */
 export type Steps<T> = Generator<undefined, T>;

@@ -1,10 +1,10 @@
 import { PerformanceObserver } from "node:perf_hooks";
 import { reportRoute } from "../../aggregator/sources/report-server.ts";
-import { createYield } from "../../common/runtime/breather.ts";
 import { createSystemClock } from "../../common/runtime/clock.ts";
 import { listen } from "../../common/runtime/http-server.ts";
 import { redact } from "../../common/runtime/redact.ts";
 import type { Steps } from "../../common/runtime/steps.ts";
+import { createYield } from "../../common/runtime/yield.ts";
 import { MAX_REPORT_ENTRIES, MAX_REPORT_RELEASES } from "../../common/storage/node-report.ts";
 import type { Printer } from "../demo/print.ts";
 import { createFakeLogger } from "../fakes/logger.ts";
@@ -96,7 +96,7 @@ function takerOf({ session }: Awaited<ReturnType<typeof lead>>, turns: number[])
     turnAway: () => undefined,
     pauseRejections: () => undefined,
     session: () => undefined,
-    newBreather: (stepsBetween) => createYield(clock, undefined, stepsBetween),
+    newYield: (stepsBetween) => createYield(clock, undefined, stepsBetween),
     onReport: (report) => timed(session.onReport(report), turns),
   };
 }

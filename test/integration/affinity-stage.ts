@@ -245,7 +245,7 @@ async function startAgent(
     mountInfo: {
       read: async () => ({ text, beganAt: clock.monotonicMs(), endedAt: clock.monotonicMs() }),
     },
-    wakeUp: idleWakeUp((ms, signal) => clock.sleep(ms, signal)),
+    mountNotifier: idleNotifier((ms, signal) => clock.sleep(ms, signal)),
     journal: createMemoryJournal(),
     nodeFacts: { read: async () => ({ facts: {}, bootId: "boot-1", bootedAt: undefined }) },
     bootId: "boot-1",
@@ -285,11 +285,11 @@ async function startAgent(
 }
 
 /** The mount table does not change here. */
-function idleWakeUp(sleep: (ms: number, signal: AbortSignal) => Promise<void>): MountNotifier {
+function idleNotifier(sleep: (ms: number, signal: AbortSignal) => Promise<void>): MountNotifier {
   return {
     mode: "timer",
-    ask: () => {},
-    takeQuestion: () => false,
+    request: () => {},
+    takeRequest: () => false,
     close: () => {},
     unchanged: () => undefined,
     wait: async (ms, signal) => {

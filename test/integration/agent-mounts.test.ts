@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type MountRead, type RootRule, readMountedVolumes } from "../../agent/core/mounted-volumes.ts";
-import { createWakeUp, type MountNotifier } from "../../agent/sources/mount-notifier.ts";
+import { createMountNotifier, type MountNotifier } from "../../agent/sources/mount-notifier.ts";
 import { createMountInfoFile } from "../../common/mounts/mount-info-file.ts";
 import { createSystemClock } from "../../common/runtime/clock.ts";
 import { listen, type Route } from "../../common/runtime/http-server.ts";
@@ -108,21 +108,21 @@ describe("the mount table of a mount namespace", () => {
 
 function pollOf({ mountInfo }: MountNamespace): MountNotifier {
   const logger = createFakeLogger();
-  const wakeUp = createWakeUp(mountInfo, { clock, logger });
-  onTestFinished(() => wakeUp.close());
-  expect(wakeUp.mode).toBe("poll");
-  return wakeUp;
+  const mountNotifier = createMountNotifier(mountInfo, { clock, logger });
+  onTestFinished(() => mountNotifier.close());
+  expect(mountNotifier.mode).toBe("poll");
+  return mountNotifier;
 }
 
-describe("the wake-up", () => {
+describe("the mount notifier", () => {
   const never = new AbortController().signal;
 
   it("wakes within a second of a mount and of an unmount", async () => {
     const namespace = await openMountNamespace();
-    const wakeUp = pollOf(namespace);
+    const mountNotifier = pollOf(namespace);
 
     for (const change of [namespace.mount, namespace.unmount]) {
-      const woken = wakeUp.wait(20_000, never);
+      const woken = mountNotifier.wait(20_000, never);
       const spentMs = startStopwatch({ clock });
       await change(CSI);
 
@@ -133,56 +133,59 @@ describe("the wake-up", () => {
 
   it("tells of a change between two waits in the next, once", async () => {
     const namespace = await openMountNamespace();
-    const wakeUp = pollOf(namespace);
+    const mountNotifier = pollOf(namespace);
     await namespace.mount(TOKEN);
     await namespace.mount(CSI);
 
-    expect(await wakeUp.wait(20_000, never)).toBe("mounts");
-    expect(await wakeUp.wait(30, never)).toBe("timer");
+    expect(await mountNotifier.wait(20_000, never)).toBe("mounts");
+    expect(await mountNotifier.wait(30, never)).toBe("timer");
   });
 
   it("tells of a question rather than of a change that came together with it, and of each once", async () => {
     const namespace = await openMountNamespace();
-    const wakeUp = pollOf(namespace);
+    const mountNotifier = pollOf(namespace);
     await namespace.mount(CSI);
-    wakeUp.ask();
+    mountNotifier.request();
 
-    expect(await wakeUp.wait(20_000, never)).toBe("asked");
-    expect(await wakeUp.wait(30, never)).toBe("timer");
+    expect(await mountNotifier.wait(20_000, never)).toBe("asked");
+    expect(await mountNotifier.wait(30, never)).toBe("timer");
   });
 
   it("gives a question away without a wait, once", async () => {
-    const wakeUp = pollOf(await openMountNamespace());
-    wakeUp.ask();
-    wakeUp.ask();
+    const mountNotifier = pollOf(await openMountNamespace());
+    mountNotifier.request();
+    mountNotifier.request();
 
-    expect([wakeUp.takeQuestion(), wakeUp.takeQuestion()]).toEqual([true, false]);
-    expect(await wakeUp.wait(30, never)).toBe("timer");
+    expect([mountNotifier.takeRequest(), mountNotifier.takeRequest()]).toEqual([true, false]);
+    expect(await mountNotifier.wait(30, never)).toBe("timer");
   });
 
   it("ends at once when it is asked or stopped, before or during a wait", async () => {
-    const wakeUp = pollOf(await openMountNamespace());
+    const mountNotifier = pollOf(await openMountNamespace());
     const stop = new AbortController();
     const spentMs = startStopwatch({ clock });
 
-    const asked = wakeUp.wait(20_000, stop.signal);
-    wakeUp.ask();
+    const asked = mountNotifier.wait(20_000, stop.signal);
+    mountNotifier.request();
     expect(await asked).toBe("asked");
-    const stopped = wakeUp.wait(20_000, stop.signal);
+    const stopped = mountNotifier.wait(20_000, stop.signal);
     stop.abort();
     await stopped;
-    await wakeUp.wait(20_000, stop.signal);
+    await mountNotifier.wait(20_000, stop.signal);
 
     expect(spentMs()).toBeLessThan(900);
   });
 
   it("does nothing when it is asked after it was closed", async () => {
-    const wakeUp = createWakeUp((await openMountNamespace()).mountInfo, { clock, logger: createFakeLogger() });
+    const mountNotifier = createMountNotifier((await openMountNamespace()).mountInfo, {
+      clock,
+      logger: createFakeLogger(),
+    });
 
-    wakeUp.close();
-    wakeUp.close();
+    mountNotifier.close();
+    mountNotifier.close();
 
-    expect(wakeUp.ask()).toBeUndefined();
+    expect(mountNotifier.request()).toBeUndefined();
   });
 });
 
@@ -369,7 +372,7 @@ describe("an agent process", () => {
     const namespace = await openMountNamespace();
     await namespace.mount(TOKEN);
     const agent = startAgent(namespace, { aggregatorUrl: "http://127.0.0.1:1" });
-    await said(agent, /"wakeUp":"poll".*"msg":"agent started"[\s\S]*report not delivered/);
+    await said(agent, /"noticedBy":"poll".*"msg":"agent started"[\s\S]*report not delivered/);
 
     expect(await timeToEnd(agent, () => agent.process.kill("SIGTERM"))).toBeLessThan(2_000);
 

@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { mountedVolumeKey, type RootRule } from "../../agent/core/mounted-volumes.ts";
 import { initialState, type NodeState } from "../../agent/core/node-state.ts";
 import { observe } from "../../agent/core/observe.ts";
-import { createWakeUp } from "../../agent/sources/mount-notifier.ts";
+import { createMountNotifier } from "../../agent/sources/mount-notifier.ts";
 import { readConfirmed } from "../../agent/sources/mount-table.ts";
 import { createMountInfoFile } from "../../common/mounts/mount-info-file.ts";
 import { createSystemClock } from "../../common/runtime/clock.ts";
@@ -147,22 +147,22 @@ describe("a storm of mounts", () => {
     const calm = Array.from({ length: CALM }, (_, index) => 100 + index);
     for (const pod of calm) await mount(volumePlace(pod, 0));
     await watcher.look();
-    const wakeUp = createWakeUp(mountInfo, { clock, logger: createFakeLogger() });
-    onTestFinished(() => wakeUp.close());
+    const mountNotifier = createMountNotifier(mountInfo, { clock, logger: createFakeLogger() });
+    onTestFinished(() => mountNotifier.close());
     const { script, left } = storm();
     writeFileSync(join(kubeletRoot, "storm.sh"), script);
     const begunAt = clock.monotonicMs();
 
     const looks = await watchUntil(run(`cd '${kubeletRoot}' && sh storm.sh`), {
       look: watcher.look,
-      wait: (ms) => wakeUp.wait(ms, never),
+      wait: (ms) => mountNotifier.wait(ms, never),
     });
 
     const { unmountRecords } = watcher.state();
     say(
       `${OPERATIONS} operations in ${Math.round(clock.monotonicMs() - begunAt)} ms: ${looks} looks, ${unmountRecords.length} releases`,
     );
-    expect(wakeUp.mode).toBe("poll");
+    expect(mountNotifier.mode).toBe("poll");
     expect(watcher.keys()).toEqual([...calm.map((pod) => volumeKeyOf(pod, 0)), ...left].toSorted());
     expect(unmountRecords.filter(({ podUid }) => calm.includes(Number(podUid.slice(1))))).toEqual([]);
     expect(unmountRecords.length).toBeGreaterThan(0);

@@ -84,7 +84,7 @@ async function startReplica(): Promise<string> {
       onReport: () => oneStep({ kind: "accepted", answer: { forget: [] } }),
       pauseRejections: () => undefined,
       session: () => undefined,
-      newBreather: () => () => undefined,
+      newYield: () => () => undefined,
     },
     { increment: () => {} },
     createReportAccess({ clock, logger, review, reviews, nowMs: clock.wallMs }, RULE),

@@ -84,7 +84,7 @@ describe("from an unmount to the claim's status", () => {
   it("polls the mount table instead of reading it by timer", () => {
     const log = readFileSync(stage.agents[0].child.logFile, "utf8");
 
-    expect(log).toContain('"wakeUp":"poll"');
+    expect(log).toContain('"noticedBy":"poll"');
   });
 
   it("tells of each node how fresh its report is and what kind of node it is", async () => {

@@ -110,7 +110,7 @@ function routes() {
     onReport: () => oneStep({ kind: "accepted" as const, answer: { forget: [] } }),
     pauseRejections: () => undefined,
     session: () => undefined,
-    newBreather: () => () => undefined,
+    newYield: () => () => undefined,
   };
   const lists = { clock: createFakeClock(), head: () => head };
   return [reportRoute(taker, { increment: () => {} }), ...listRoutes([claims], lists, new AbortController().signal)];

@@ -81,14 +81,14 @@ describe("an agent with a journal", () => {
 
   it("tells nothing that is not stored when a report is sent again meanwhile", async () => {
     const disk = createFaultyJournal();
-    const { bodies, table, wakeUp, advance } = await startAgent({
+    const { bodies, table, mountNotifier, advance } = await startAgent({
       ports: () => ({ journal: disk.journal }),
       answer: () => ({ status: 503, body: "not now" }),
     });
     await advance(1_000);
     disk.mountedVolume();
     table.mount(HOLD);
-    wakeUp.change();
+    mountNotifier.change();
     const before = bodies.length;
 
     await advance(20_000);
@@ -176,11 +176,11 @@ describe("an agent with a journal", () => {
 
   it("stores everything once it can be used again", async () => {
     const disk = createFaultyJournal();
-    const { table, logger, wakeUp, advance } = await startAgent({ ports: () => ({ journal: disk.journal }) });
+    const { table, logger, mountNotifier, advance } = await startAgent({ ports: () => ({ journal: disk.journal }) });
     await advance(1_000);
     disk.fail("the disk is full");
     table.mount(HOLD);
-    wakeUp.change();
+    mountNotifier.change();
     await advance(1_000);
     expect(disk.content.stored?.mountedVolumes.size).toBe(0);
 
@@ -194,7 +194,7 @@ describe("an agent with a journal", () => {
   it("does not take its own older state for another's when it can be used again", async () => {
     const disk = createFaultyJournal();
     let forget: readonly string[] = [];
-    const { table, bodies, wakeUp, advance } = await startAgent({
+    const { table, bodies, mountNotifier, advance } = await startAgent({
       mounts: [TOKEN, HOLD],
       ports: () => ({ journal: disk.journal }),
       answer: () => json({ forget }),
@@ -202,7 +202,7 @@ describe("an agent with a journal", () => {
     await advance(1_000);
     disk.fail("the disk is full");
     table.unmount(HOLD);
-    wakeUp.change();
+    mountNotifier.change();
     await advance(1_000);
     const told = bodies.at(-1)?.unmountRecords ?? [];
     forget = told.map(({ id }) => id);

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { initialState } from "../../../agent/core/node-state.ts";
 import { createMemoryJournal } from "../../../agent/sinks/journal.ts";
-import { createWakeUp } from "../../../agent/sources/mount-notifier.ts";
+import { createMountNotifier } from "../../../agent/sources/mount-notifier.ts";
 import { MooringError } from "../../../common/runtime/errors.ts";
 import { isReport } from "../../../common/storage/node-report.ts";
 import { settle } from "../../fakes/clock.ts";
@@ -27,12 +27,12 @@ describe("an agent", () => {
   });
 
   it("reports a mount after the debounce, with the name of its pod", async () => {
-    const { table, wakeUp, bodies, advance } = await startAgent();
+    const { table, mountNotifier, bodies, advance } = await startAgent();
     await advance(1_000);
     const before = bodies.length;
 
     table.mount(HOLD);
-    wakeUp.change();
+    mountNotifier.change();
     await advance(99);
     expect(bodies).toHaveLength(before);
     await advance(1);
@@ -42,7 +42,7 @@ describe("an agent", () => {
 
   it("reports a mount right after its start as soon as any other, though its first read was slow", async () => {
     let slowMs = 300;
-    const { table, wakeUp, bodies, advance } = await startAgent({
+    const { table, mountNotifier, bodies, advance } = await startAgent({
       ports: ({ clock, mountInfo }) => ({
         mountInfo: {
           read: async () => {
@@ -56,7 +56,7 @@ describe("an agent", () => {
     await advance(300);
 
     table.mount(HOLD);
-    wakeUp.change();
+    mountNotifier.change();
     await advance(200);
 
     expect(namesIn(bodies.at(-1))).toEqual(["pv-1"]);
@@ -72,13 +72,13 @@ describe("an agent", () => {
   });
 
   it("does not count as shown what waits for the end of its pod", async () => {
-    const { table, wakeUp, url, advance } = await startAgent({ mounts: [TOKEN, HOLD], phase: "Pending" });
+    const { table, mountNotifier, url, advance } = await startAgent({ mounts: [TOKEN, HOLD], phase: "Pending" });
     const count = async (): Promise<string | undefined> =>
       /^mooring_mounted_volumes (.*)$/m.exec(await (await fetch(`${url}/metrics`)).text())?.[1];
     const before = await count();
 
     table.unmount(HOLD);
-    wakeUp.change();
+    mountNotifier.change();
     await advance(1_000);
 
     expect([before, await count()]).toEqual(["1", "0"]);
@@ -133,26 +133,26 @@ describe("an agent", () => {
   });
 
   it("answers a question that comes within the debounce of a change by the read at its end", async () => {
-    const { wakeUp, messages, advance } = await startAgent();
+    const { mountNotifier, messages, advance } = await startAgent();
     await advance(1_000);
     const before = messages.length;
 
-    wakeUp.change();
+    mountNotifier.change();
     await advance(99);
-    wakeUp.ask();
+    mountNotifier.request();
     await advance(1);
 
     expect(messages).toHaveLength(before + 1);
   });
 
   it("answers a question by the next read, though mounts that are no volumes change all the time", async () => {
-    const { wakeUp, messages, advance } = await startAgent();
+    const { mountNotifier, messages, advance } = await startAgent();
     await advance(1_000);
     const before = messages.length;
 
     for (let ms = 0; ms < 500; ms += 50) {
-      wakeUp.change();
-      if (ms === 100) wakeUp.ask();
+      mountNotifier.change();
+      if (ms === 100) mountNotifier.request();
       await advance(50);
     }
 
@@ -161,14 +161,14 @@ describe("an agent", () => {
 
   it("reports the end of a use, until it is told to forget it", async () => {
     let forget: readonly string[] = [];
-    const { table, wakeUp, bodies, messages, advance } = await startAgent({
+    const { table, mountNotifier, bodies, messages, advance } = await startAgent({
       mounts: [TOKEN, HOLD],
       answer: () => json({ forget }),
     });
     await advance(1_000);
 
     table.unmount(HOLD);
-    wakeUp.change();
+    mountNotifier.change();
     await advance(100);
     expect(bodies.at(-1)).toMatchObject({ mountedVolumes: [], unmountRecords: [{ podUid: "u1" }] });
     const told = messages.length;
@@ -253,12 +253,12 @@ describe("an agent", () => {
   });
 
   it("does not report mounts that are none of its business", async () => {
-    const { table, wakeUp, bodies, advance } = await startAgent();
+    const { table, mountNotifier, bodies, advance } = await startAgent();
     await advance(1_000);
     const before = bodies.length;
 
     table.mount("/home/somebody");
-    wakeUp.change();
+    mountNotifier.change();
     await advance(1_000);
 
     expect(bodies).toHaveLength(before);
@@ -266,12 +266,12 @@ describe("an agent", () => {
   });
 
   it("sends a heartbeat although mounts elsewhere change all the time", async () => {
-    const { wakeUp, messages, advance } = await startAgent();
+    const { mountNotifier, messages, advance } = await startAgent();
     await advance(1_000);
     const before = messages.length;
 
     for (let second = 0; second < 61; second += 1) {
-      wakeUp.change();
+      mountNotifier.change();
       await advance(1_000);
     }
 
@@ -280,7 +280,7 @@ describe("an agent", () => {
 
   it("sends a heartbeat where the mount table cannot be polled, and looks every two seconds", async () => {
     const { table, messages, advance } = await startAgent({
-      ports: (ports) => ({ wakeUp: createWakeUp("/no/such/table", ports) }),
+      ports: (ports) => ({ mountNotifier: createMountNotifier("/no/such/table", ports) }),
     });
     await advance(1_000);
     const [reports, reads] = [messages.length, table.reads()];
@@ -293,12 +293,12 @@ describe("an agent", () => {
   });
 
   it("reads a damaged table again soon, so that an end is not told a heartbeat too late", async () => {
-    const { table, wakeUp, bodies, advance } = await startAgent({ mounts: [TOKEN, HOLD] });
+    const { table, mountNotifier, bodies, advance } = await startAgent({ mounts: [TOKEN, HOLD] });
     await advance(1_000);
 
     table.unmount(HOLD);
     table.disturb((text) => text.slice(0, -1));
-    wakeUp.change();
+    mountNotifier.change();
     await advance(2_000);
 
     expect(bodies.at(-1)?.unmountRecords).toHaveLength(1);
@@ -307,10 +307,13 @@ describe("an agent", () => {
   it.each(["Pending", "Running"] as const)(
     "reports the end of the use of a pod that is being deleted (%s) as soon as it is gone, by the read that lacked the mount",
     async (phase) => {
-      const { table, wakeUp, watch, pod, bodies, clock, advance } = await startAgent({ mounts: [TOKEN, HOLD], phase });
+      const { table, mountNotifier, watch, pod, bodies, clock, advance } = await startAgent({
+        mounts: [TOKEN, HOLD],
+        phase,
+      });
       await advance(1_000);
       table.unmount(HOLD);
-      wakeUp.change();
+      mountNotifier.change();
       await advance(200);
       const readBy = clock.monotonicMs();
       await advance(3_000);
@@ -354,12 +357,12 @@ describe("an agent", () => {
   });
 
   it("unmount records nothing while the table cannot be believed, and says once why", async () => {
-    const { table, wakeUp, bodies, logger, advance } = await startAgent({ mounts: [TOKEN, HOLD] });
+    const { table, mountNotifier, bodies, logger, advance } = await startAgent({ mounts: [TOKEN, HOLD] });
     await advance(1_000);
 
     table.unmount(TOKEN);
     table.unmount(HOLD);
-    wakeUp.change();
+    mountNotifier.change();
     await advance(60_000);
 
     expect(bodies.at(-1)).toMatchObject({ mountedVolumes: [{ podUid: "u1" }], unmountRecords: [] });
@@ -367,7 +370,7 @@ describe("an agent", () => {
   });
 
   it("unmount records nothing that is back in the confirming read", async () => {
-    const { table, wakeUp, bodies, advance } = await startAgent({ mounts: [TOKEN, HOLD] });
+    const { table, mountNotifier, bodies, advance } = await startAgent({ mounts: [TOKEN, HOLD] });
     await advance(1_000);
 
     table.disturb((text) =>
@@ -376,7 +379,7 @@ describe("an agent", () => {
         .filter((line) => !line.includes("pv-1"))
         .join("\n"),
     );
-    wakeUp.change();
+    mountNotifier.change();
     await advance(31_000);
 
     expect(bodies.at(-1)).toMatchObject({ mountedVolumes: [{ podUid: "u1" }], unmountRecords: [] });
@@ -422,7 +425,7 @@ describe("an agent", () => {
     { name: "while it waits", begin: async () => {} },
     {
       name: "in the middle of a debounce",
-      begin: async ({ wakeUp }: Awaited<ReturnType<typeof startAgent>>) => wakeUp.change(),
+      begin: async ({ mountNotifier }: Awaited<ReturnType<typeof startAgent>>) => mountNotifier.change(),
     },
   ])("ends $name without another report", async ({ begin }) => {
     const agent = await startAgent();

@@ -144,7 +144,7 @@ describe("an idle agent", () => {
 
     for (let hour = 0; hour < 3; hour += 1) {
       agent.table.mount(`/run/container-${hour}`);
-      agent.wakeUp.change();
+      agent.mountNotifier.change();
       await agent.advance(HOUR_MS);
     }
 

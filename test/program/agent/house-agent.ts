@@ -15,7 +15,7 @@ import type { FakeLogger } from "../../fakes/logger.ts";
 import { csiMountPoint, tokenMountPoint } from "../../fakes/mount-table.ts";
 import { createFakeTransport, type FakeAnswer, json } from "../../fakes/transport.ts";
 import { forbidden, refused } from "../../simulation/engine/api/refusals.ts";
-import { tableSource, tableWakeUp } from "../../simulation/engine/kernel.ts";
+import { tableNotifier, tableSource } from "../../simulation/engine/kernel.ts";
 import type { SimMachine } from "../../simulation/engine/machine.ts";
 import { processClient } from "../../simulation/engine/ports.ts";
 import type { SimProcess } from "../../simulation/engine/process.ts";
@@ -79,7 +79,7 @@ export class HouseAgent {
           client: processClient(this.#guarded(house.transport(name)), ports.clock),
           reportTransport: createFakeTransport(({ body }) => this.#take(body)),
           mountInfo: tableSource(house.engine.scheduler, life, this.table),
-          wakeUp: tableWakeUp(life, this.table),
+          mountNotifier: tableNotifier(life, this.table),
           journal: this.journal,
           nodeFacts: { read: async () => ({ facts: { kernel: "6.18.4" }, bootId: "boot-of-n1", bootedAt: undefined }) },
           bootId: this.machine.bootId(),

@@ -8,10 +8,10 @@ import { decodeNodeMessage, isReport, type NodeMessage, type NodeReport } from "
 import { createFakeByteStream } from "../../fakes/byte-stream.ts";
 import { createFakeClock, eventually, type FakeClock, settle } from "../../fakes/clock.ts";
 import { createFakeLogger } from "../../fakes/logger.ts";
+import { createFakeMountNotifier } from "../../fakes/mount-notifier.ts";
 import { createFakeMountTable, csiMountPoint, tokenMountPoint } from "../../fakes/mount-table.ts";
 import { createFixedRandom } from "../../fakes/random.ts";
 import { createFakeConnection, createFakeTransport, type FakeAnswer, json } from "../../fakes/transport.ts";
-import { createFakeWakeUp } from "../../fakes/wake-up.ts";
 import { type Asked, readAsked } from "../../rig/faults/asked.ts";
 
 /** The mount of `pv-1` for the pod `team/web`. */
@@ -79,7 +79,7 @@ export async function startAgent({
     clock,
     mounts.map((mountPoint) => ({ mountPoint })),
   );
-  const wakeUp = createFakeWakeUp(clock);
+  const mountNotifier = createFakeMountNotifier(clock);
   const watch = createFakeByteStream();
   const pod = {
     metadata: {
@@ -117,7 +117,7 @@ export async function startAgent({
     client,
     reportTransport,
     mountInfo: table,
-    wakeUp,
+    mountNotifier,
     journal: createMemoryJournal(),
     nodeFacts: { read: async () => ({ facts: { kernel: "6.18.4" }, bootId: "boot-1", bootedAt: undefined }) },
     bootId: "boot-1",
@@ -136,7 +136,22 @@ export async function startAgent({
   await settle();
   const url = String(logger.lines.find(({ message }) => message === "agent started")?.fields.health);
   const { advance } = clock;
-  return { clock, logger, table, wakeUp, watch, bodies, messages, paths, stop, running, url, advance, pod, asked };
+  return {
+    clock,
+    logger,
+    table,
+    mountNotifier,
+    watch,
+    bodies,
+    messages,
+    paths,
+    stop,
+    running,
+    url,
+    advance,
+    pod,
+    asked,
+  };
 }
 
 /** The volumes that a report shows. */

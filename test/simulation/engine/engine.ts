@@ -13,7 +13,7 @@ import { type CreatedApi, createSimApi } from "./api/sim-api.ts";
 import { textOf } from "./api/store.ts";
 import { AGENT_CONFIG, AGGREGATOR_CONFIG } from "./configs.ts";
 import { CALM, type Weather } from "./fate.ts";
-import { type KernelTable, tableSource, tableWakeUp } from "./kernel.ts";
+import { type KernelTable, tableNotifier, tableSource } from "./kernel.ts";
 import { createMachine, type MachineOptions, type SimMachine } from "./machine.ts";
 import { createTransport, type NetworkParts } from "./network.ts";
 import {
@@ -166,7 +166,7 @@ class World implements Engine {
         siteOf: () => "put report",
       }),
       mountInfo: tableSource(this.scheduler, life, table),
-      wakeUp: tableWakeUp(life, table),
+      mountNotifier: tableNotifier(life, table),
       journal: guardJournal(life, journal),
       nodeFacts: { read: async () => facts ?? { facts: {}, bootId: machine.bootId(), bootedAt: undefined } },
       bootId: machine.bootId(),

@@ -42,7 +42,7 @@ const POLL_MS = 1_000;
 const FALLBACK_MS = 2_000;
 
 /** Wakes by the changes of a table as poll(2) does, or by a timer where there is none. */
-export function tableWakeUp(life: Life, table: KernelTable): MountNotifier {
+export function tableNotifier(life: Life, table: KernelTable): MountNotifier {
   return table.onChange === undefined ? new Timer(life) : new Poll(life, table.onChange);
 }
 
@@ -67,7 +67,7 @@ class Poll implements MountNotifier {
     life.onEnd(() => this.#stop());
   }
 
-  readonly ask = (): void => {
+  readonly request = (): void => {
     this.#asked = true;
     this.#wake();
   };
@@ -89,7 +89,7 @@ class Poll implements MountNotifier {
     return this.#reason(begunAt);
   };
 
-  readonly takeQuestion = (): boolean => {
+  readonly takeRequest = (): boolean => {
     const asked = this.#asked;
     this.#asked = false;
     return asked;
@@ -97,7 +97,7 @@ class Poll implements MountNotifier {
 
   #reason(begunAt: number): WakeReason {
     const isChanged = this.#polled(begunAt);
-    if (this.takeQuestion()) return "asked";
+    if (this.takeRequest()) return "asked";
     return isChanged ? "mounts" : "timer";
   }
 
@@ -131,13 +131,13 @@ class Timer implements MountNotifier {
     this.#life = life;
   }
 
-  readonly ask = (): void => this.#asked.abort("asked");
+  readonly request = (): void => this.#asked.abort("asked");
 
   readonly unchanged = (): undefined => undefined;
 
   readonly close = (): void => {};
 
-  readonly takeQuestion = (): boolean => {
+  readonly takeRequest = (): boolean => {
     const isAsked = this.#asked.signal.aborted;
     if (isAsked) this.#asked = new AbortController();
     return isAsked;
@@ -145,7 +145,7 @@ class Timer implements MountNotifier {
 
   readonly wait = async (ms: number, signal: AbortSignal): Promise<WakeReason> => {
     await this.#life.sleep(Math.min(ms, FALLBACK_MS), AbortSignal.any([signal, this.#asked.signal]));
-    if (this.takeQuestion()) return "asked";
+    if (this.takeRequest()) return "asked";
     return ms <= FALLBACK_MS ? "timer" : "mounts";
   };
 }

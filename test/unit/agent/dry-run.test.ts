@@ -3,12 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { dryRun } from "../../../agent/dry-run.ts";
-import type { createWakeUp } from "../../../agent/sources/mount-notifier.ts";
+import type { createMountNotifier } from "../../../agent/sources/mount-notifier.ts";
 import type { createNodeFacts } from "../../../agent/sources/node-facts.ts";
 import type { NodeFacts } from "../../../common/storage/node-facts.ts";
 import { createFakeClock } from "../../fakes/clock.ts";
+import { createFakeMountNotifier } from "../../fakes/mount-notifier.ts";
 import { csiMountPoint, formatMountLine } from "../../fakes/mount-table.ts";
-import { createFakeWakeUp } from "../../fakes/wake-up.ts";
 
 /** A folder like `/proc/1` with a mount table, and a kubelet's root with nothing in it. */
 function machine() {
@@ -23,12 +23,17 @@ function machine() {
   return { mountInfo: join(folder, "1", "mountinfo"), copy: join(folder, "copy"), kubeletRoot, folder };
 }
 
-function partsWith(mountNamespace: NodeFacts["mountNamespace"], wakeUp?: typeof createWakeUp) {
+function partsWith(mountNamespace: NodeFacts["mountNamespace"], mountNotifier?: typeof createMountNotifier) {
   const clock = createFakeClock();
   const nodeFacts: typeof createNodeFacts = () => ({
     read: async () => ({ facts: { mountNamespace }, bootId: "boot-1", bootedAt: undefined }),
   });
-  return { clock, nodeFacts, wakeUp: wakeUp ?? (() => createFakeWakeUp(clock)), platform: "linux" };
+  return {
+    clock,
+    nodeFacts,
+    mountNotifier: mountNotifier ?? (() => createFakeMountNotifier(clock)),
+    platform: "linux",
+  };
 }
 
 async function json(
@@ -67,12 +72,12 @@ describe("a dry run", () => {
   });
 
   it("says why the table cannot be polled", async () => {
-    const wakeUp: typeof createWakeUp = (_, { clock, logger }) => {
+    const mountNotifier: typeof createMountNotifier = (_, { clock, logger }) => {
       logger.warn({ err: "no libc" }, "mount table cannot be polled, reading it by timer");
-      return { ...createFakeWakeUp(createFakeClock(clock.rate)), mode: "timer" };
+      return { ...createFakeMountNotifier(createFakeClock(clock.rate)), mode: "timer" };
     };
 
-    const { changes, remarks } = await json(machine(), partsWith("own", wakeUp));
+    const { changes, remarks } = await json(machine(), partsWith("own", mountNotifier));
 
     expect(changes.noticedBy).toBe("timer");
     expect(remarks).toEqual([expect.stringContaining("(no libc)")]);

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createEngine } from "../../simulation/engine/engine.ts";
-import { tableWakeUp } from "../../simulation/engine/kernel.ts";
+import { tableNotifier } from "../../simulation/engine/kernel.ts";
 import { Life, startProcess } from "../../simulation/engine/process.ts";
 import { CrashSites } from "../../simulation/engine/sites.ts";
 
@@ -22,21 +22,21 @@ async function waitFor(happenings: readonly Happening[], waitMs = 5_000) {
     listeners.add(listener);
     return () => listeners.delete(listener);
   };
-  const wakeUp = tableWakeUp(life, { text: () => "", onChange });
+  const mountNotifier = tableNotifier(life, { text: () => "", onChange });
   const told: { readonly reason: string; readonly atMs: number }[] = [];
   const spans: { readonly from: number; readonly until: number }[] = [];
   const process = startProcess(life, async (signal) => {
     while (!signal.aborted) {
-      const reason = await wakeUp.wait(waitMs, signal);
+      const reason = await mountNotifier.wait(waitMs, signal);
       told.push({ reason, atMs: scheduler.nowMs() });
-      const span = wakeUp.unchanged();
+      const span = mountNotifier.unchanged();
       if (span !== undefined) spans.push(span);
     }
   });
   const change = (): void => {
     for (const tell of listeners) tell();
   };
-  const deeds = { change, ask: wakeUp.ask, ...process };
+  const deeds = { change, ask: mountNotifier.request, ...process };
   for (const { atMs, deed } of happenings) scheduler.at(atMs, deeds[deed]);
   await scheduler.runUntil(60_000);
   return { told, spans, changes: happenings.filter(({ deed }) => deed === "change").map(({ atMs }) => atMs) };

@@ -1,25 +1,25 @@
 import { describe, expect, it } from "vitest";
-import { createWakeUp, type WakeReason } from "../../../../agent/sources/mount-notifier.ts";
+import { createMountNotifier, type WakeReason } from "../../../../agent/sources/mount-notifier.ts";
 import { createFakeClock, settle } from "../../../fakes/clock.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
 
 function setUp() {
   const clock = createFakeClock();
   const logger = createFakeLogger();
-  const wakeUp = createWakeUp("/no/such/mountinfo", { clock, logger });
+  const mountNotifier = createMountNotifier("/no/such/mountinfo", { clock, logger });
   const stop = new AbortController();
   const reasons: WakeReason[] = [];
   const wait = (ms: number): void => {
-    void wakeUp.wait(ms, stop.signal).then((reason) => reasons.push(reason));
+    void mountNotifier.wait(ms, stop.signal).then((reason) => reasons.push(reason));
   };
-  return { clock, logger, wakeUp, stop, reasons, wait };
+  return { clock, logger, mountNotifier, stop, reasons, wait };
 }
 
-describe("a wake-up that cannot poll", () => {
+describe("a mount notifier that cannot poll", () => {
   it("says so once and goes by the clock", () => {
-    const { logger, wakeUp } = setUp();
+    const { logger, mountNotifier } = setUp();
 
-    expect(wakeUp.mode).toBe("timer");
+    expect(mountNotifier.mode).toBe("timer");
     expect(logger.messages("warn")).toEqual(["mount table cannot be polled, reading it by timer"]);
   });
 
@@ -38,20 +38,20 @@ describe("a wake-up that cannot poll", () => {
   });
 
   it("ends the present wait when it is asked", async () => {
-    const { wakeUp, reasons, wait } = setUp();
+    const { mountNotifier, reasons, wait } = setUp();
 
     wait(30_000);
-    wakeUp.ask();
+    mountNotifier.request();
     await settle();
 
     expect(reasons).toEqual(["asked"]);
   });
 
   it("ends the next wait when it is asked between two, however often, and only that one", async () => {
-    const { wakeUp, reasons, wait } = setUp();
+    const { mountNotifier, reasons, wait } = setUp();
 
-    wakeUp.ask();
-    wakeUp.ask();
+    mountNotifier.request();
+    mountNotifier.request();
     wait(30_000);
     await settle();
     wait(30_000);
@@ -61,10 +61,10 @@ describe("a wake-up that cannot poll", () => {
   });
 
   it("gives a question away without a wait, once", async () => {
-    const { clock, wakeUp, reasons, wait } = setUp();
+    const { clock, mountNotifier, reasons, wait } = setUp();
 
-    wakeUp.ask();
-    expect([wakeUp.takeQuestion(), wakeUp.takeQuestion()]).toEqual([true, false]);
+    mountNotifier.request();
+    expect([mountNotifier.takeRequest(), mountNotifier.takeRequest()]).toEqual([true, false]);
     wait(30);
     await clock.advance(30);
 

@@ -32,7 +32,7 @@ async function put(body: string, { node = "n1", outcome, mountedVolume, session,
       turnAway: () => early,
       pauseRejections: () => mountedVolume,
       session: () => session,
-      newBreather: () => () => undefined,
+      newYield: () => () => undefined,
     },
     { increment: (labels) => counted.push(labels.outcome) },
     grant,
@@ -86,7 +86,7 @@ describe("reportRoute", () => {
       pauseRejections: () => undefined,
       session: () => undefined,
       // Decoding has hundreds of short steps, taking a few long ones.
-      newBreather: (stepsBetween?: number) => async () => {
+      newYield: (stepsBetween?: number) => async () => {
         if (stepsBetween === 1) turns.push("others");
       },
     };
@@ -104,7 +104,7 @@ describe("reportRoute", () => {
       turnAway: () => undefined,
       pauseRejections: () => undefined,
       session: () => undefined,
-      newBreather: () => () => undefined,
+      newYield: () => () => undefined,
     };
     const route = reportRoute(taker, { increment: () => {} });
     const send = (node: string, body: Promise<string>) =>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createYield } from "../../../../common/runtime/breather.ts";
+import { createYield } from "../../../../common/runtime/yield.ts";
 import { createFakeClock, settle } from "../../../fakes/clock.ts";
 
 describe("a breather", () => {

@@ -1,13 +1,13 @@
 import type { MountNotifier } from "../../agent/sources/mount-notifier.ts";
 import type { FakeClock } from "./clock.ts";
 
-/** A wake-up that a test gives the changes of the mount table to. */
-export interface FakeWakeUp extends MountNotifier {
+/** A mount notifier that a test gives the changes of the mount table to. */
+export interface FakeMountNotifier extends MountNotifier {
   /** The mount table changed. */
   readonly change: () => void;
 }
 
-export function createFakeWakeUp(clock: FakeClock): FakeWakeUp {
+export function createFakeMountNotifier(clock: FakeClock): FakeMountNotifier {
   const pending = { changed: false, asked: false };
   let wake = (): void => {};
   let changedAt = clock.monotonicMs();
@@ -16,7 +16,7 @@ export function createFakeWakeUp(clock: FakeClock): FakeWakeUp {
     pending[what] = true;
     wake();
   };
-  const takeQuestion = (): boolean => {
+  const takeRequest = (): boolean => {
     const { asked } = pending;
     pending.asked = false;
     return asked;
@@ -24,8 +24,8 @@ export function createFakeWakeUp(clock: FakeClock): FakeWakeUp {
   return {
     mode: "poll",
     change: note("changed"),
-    ask: note("asked"),
-    takeQuestion,
+    request: note("asked"),
+    takeRequest,
     close: () => {},
     unchanged: () => unchanged,
     wait: async (ms, signal) => {
@@ -37,7 +37,7 @@ export function createFakeWakeUp(clock: FakeClock): FakeWakeUp {
       pending.changed = false;
       if (changed) changedAt = clock.monotonicMs();
       else unchanged = { from: changedAt, until: clock.monotonicMs() };
-      if (takeQuestion()) return "asked";
+      if (takeRequest()) return "asked";
       return changed ? "mounts" : "timer";
     },
   };
