@@ -31,7 +31,7 @@ import { type Cluster, createCluster } from "./sources/cluster.ts";
 import { type ClusterIdentity, createClusterIdentity } from "./sources/cluster-identity.ts";
 import type { EndedPod } from "./sources/pods.ts";
 import { type ReportOutcome, reportRoute, type TurnedAway } from "./sources/report-server.ts";
-import { registerWriteGauges, StatusWriting } from "./writing/status-writing.ts";
+import { StatusWriting } from "./writing/status-writing.ts";
 import { UnstoredClaims } from "./writing/unstored-claims.ts";
 
 /** Everything an aggregator touches the world through; a simulation replaces just these. */
@@ -47,7 +47,7 @@ export interface AggregatorPorts {
 }
 
 /** What a bug can end alone: what is done for one claim, node, unmount record, report or volume. */
-const WORK = ["claims", "writes", "nodes", "kubelets", "unmount-records", "reports", "volumes"] as const;
+const WORK = ["claims", "nodes", "kubelets", "unmount-records", "reports", "volumes"] as const;
 
 /** How often a start looks whether all collections are there: as long as the lists may be under way, and when the API server does not answer. */
 const SYNC_CHECK_MS = { first: 20, longest: 250 };
@@ -152,15 +152,13 @@ class Aggregator {
     this.reporting = config.reports && createReportServing({ ...ports, nowMs: () => this.#nowMs() }, config.reports);
     registerGauges(ports.metrics, { ...ports, ...config, cluster: this.#cluster, session: () => this.#session });
     registerRejectionGauges(ports.metrics, this.#rejections, () => this.#session !== undefined);
-    registerWriteGauges(ports.metrics, () => this.#session?.reconciler.writes);
   }
 
   #newLeadership(): Leadership {
     const { election } = this.#config;
     const [cluster, ends, unstored] = [this.#cluster, this.#ends, this.#unstored];
-    const isAtRest = (): boolean => this.#session?.reconciler.isAtRest ?? this.#wasAtRest;
-    const mark = (): (() => boolean) => this.#session?.reconciler.mark() ?? isAtRest;
-    const parts = { ...this.#ports, cluster, ends, unstored, isAtRest, mark, nowMs: () => this.#nowMs() };
+    const mark = (): (() => boolean) => this.#session?.reconciler.queue.mark() ?? (() => this.#wasAtRest);
+    const parts = { ...this.#ports, cluster, ends, unstored, mark, nowMs: () => this.#nowMs() };
     return election === undefined ? createSoleLeadership(parts) : createElectedLeadership(parts, election);
   }
 
@@ -230,7 +228,7 @@ class Aggregator {
       const keep = (limited: AbortSignal): Promise<void> => this.#keepCertificates(limited);
       await runTogether([(limited) => session.run(this.#ends.open, limited), this.#writing.tell, keep], signal);
     } finally {
-      this.#wasAtRest = session.reconciler.isAtRest;
+      this.#wasAtRest = session.reconciler.queue.isIdle;
       this.#session = undefined;
       this.#lists = [];
     }

@@ -1,9 +1,6 @@
 import { type QueueObserver, WorkQueue } from "../../common/kube/work-queue.ts";
-import type { Clock } from "../../common/runtime/clock.ts";
 import type { InternalErrors } from "../../common/runtime/internal-errors.ts";
 import { runTogether } from "../../common/runtime/lifecycle.ts";
-import type { Logger } from "../../common/runtime/logger.ts";
-import type { Random } from "../../common/runtime/random.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { isUse } from "../../common/storage/volume-identity.ts";
 import { assumedUse } from "../core/assumed-ends.ts";
@@ -11,7 +8,7 @@ import { claimKeysNear, claimsOf, type Fact } from "../core/attribution.ts";
 import type { ClaimEvidence } from "../core/claim-evidence.ts";
 import { type DecidedClaim, toUseEnd } from "../core/claim-facts.ts";
 import type { Unobserved } from "../core/claim-gap.ts";
-import { type DesiredClaim, isSameStatus, type UpstreamPolicy } from "../core/claim-write.ts";
+import { isSameStatus, type UpstreamPolicy, writeFor } from "../core/claim-write.ts";
 import type { Pod, Volume } from "../core/cluster-objects.ts";
 import type { ProtectionMode, RemovalCause } from "../core/deletion.ts";
 import type { NodeUnmountRecord } from "../core/node-view.ts";
@@ -20,12 +17,11 @@ import type { UseEnd } from "../core/use-end.ts";
 import type { AgentStateChange, AgentStates } from "../nodes/agent-states.ts";
 import type { FleetState } from "../nodes/fleet-state.ts";
 import type { Barrier } from "../pod-watch/barrier.ts";
-import type { ClaimStatusWriter } from "../sinks/claim-status-writer.ts";
 import type { Cluster } from "../sources/cluster.ts";
 import type { EndedPod } from "../sources/pods.ts";
-import type { ClaimWarnings } from "../writing/claim-warnings.ts";
-import { ClaimWrites } from "../writing/claim-writes.ts";
+import { ClaimWriter, type ClaimWriterParts, type PlannedWrite, WRITERS } from "../writing/claim-writer.ts";
 import type { UnstoredClaims } from "../writing/unstored-claims.ts";
+import { UnusedWhileMounted } from "../writing/unused-while-mounted.ts";
 import { ClaimStates } from "./claim-states.ts";
 import { decidedClaim, desiredOf } from "./decided-claim.ts";
 import { Deletions } from "./deletions.ts";
@@ -33,19 +29,14 @@ import { PendingNodes } from "./pending-nodes.ts";
 import { PodEnds } from "./pod-ends.ts";
 import { ReportAnswers } from "./report-answers.ts";
 
-export interface ReconcilerParts {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
+export interface ReconcilerParts extends Omit<ClaimWriterParts, "onRead" | "retry"> {
   readonly cluster: Cluster;
   readonly fleet: FleetState;
   readonly barrier: Pick<Barrier, "pendingNode" | "onUnwatched">;
   readonly agentStates: Pick<AgentStates, "of" | "lookFor" | "assumedEnd">;
-  readonly writer: ClaimStatusWriter;
-  readonly warnings: Pick<ClaimWarnings, "tell">;
   readonly policy: () => UpstreamPolicy;
-  /** Nothing where nobody measures. */
-  readonly queues?: Readonly<Record<"claims" | "writes", QueueObserver>>;
+  /** Nothing where nothing is measured. */
+  readonly queues?: Readonly<Record<"claims", QueueObserver>>;
   readonly unstored: UnstoredClaims;
   /** Called before each decision, so that it takes into account that pods were listed anew. */
   readonly onDecision: () => void;
@@ -64,13 +55,19 @@ export interface ReconcilerLimits {
   readonly reasonDelayMs: number;
 }
 
-/** Brings every claim's status to what is known. Level-based: a key says which claim to look at, never what happened. */
+/**
+ * Brings every claim's status to what is known. Level-based: a key says which claim to look at, never what happened. The work on a key is to
+ * decide, and to write at once what differs. A decision does not wait for writes that hang: what it finds has to be kept in mind, and to be
+ * known to a successor, whatever the API server takes.
+ */
 export class Reconciler {
-  readonly writes: ClaimWrites;
+  readonly writer: ClaimWriter;
+  readonly unusedWhileMounted: UnusedWhileMounted;
+  /** Keys of claims. What it has worked on is decided, and written where it can be. */
+  readonly queue: WorkQueue;
   readonly answers: ReportAnswers;
   readonly deletions: Deletions;
   readonly #parts: ReconcilerParts;
-  readonly #queue: WorkQueue;
   readonly #states: ClaimStates;
   readonly #podEnds: PodEnds;
   readonly #pendingNodes = new PendingNodes();
@@ -78,9 +75,15 @@ export class Reconciler {
 
   constructor(parts: ReconcilerParts, limits: ReconcilerLimits) {
     this.#parts = parts;
-    this.#queue = new WorkQueue(
-      { ...parts, errors: parts.internalErrors.in("claims") },
-      undefined,
+    const { cluster } = parts;
+    this.queue = new WorkQueue(
+      {
+        ...{ ...parts, errors: parts.internalErrors.in("claims") },
+        // What is written of a claim that is being deleted decides whether it goes.
+        isUrgent: (key) => cluster.claim(key)?.isDeleting === true,
+        prepare: (key) => void this.#decide(key),
+      },
+      WRITERS,
       parts.queues?.claims,
     );
     const { fleet, agentStates } = parts;
@@ -101,41 +104,11 @@ export class Reconciler {
       nowMs,
     });
     this.deletions = new Deletions({ ...parts, states: this.#states });
-    this.writes = new ClaimWrites(
-      {
-        ...parts,
-        decide: (key) => this.#decide(key),
-        isUrgent: (key) => this.#isDeleting(key),
-        onRead: (claim) => {
-          this.#states.of(claim).written = claim;
-        },
-      },
-      limits,
-    );
-  }
-
-  get depth(): number {
-    return this.#queue.depth;
-  }
-
-  /** Changes with each end of a look, and is nothing while no claim is looked at. */
-  get progress(): number | undefined {
-    return this.#queue.progress;
-  }
-
-  /** Whatever has been told so far was looked at, and what came of it was written. */
-  get isAtRest(): boolean {
-    return this.#queue.isIdle && this.writes.isIdle;
-  }
-
-  /** Tells later whether what has been told so far was, however much is told meanwhile. */
-  mark(): () => boolean {
-    const isLookedAt = this.#queue.mark();
-    let isWritten: (() => boolean) | undefined;
-    return () => {
-      if (isLookedAt()) isWritten ??= this.writes.mark();
-      return isWritten?.() === true;
+    const onRead = (claim: Claim): void => {
+      this.#states.of(claim).written = claim;
     };
+    this.writer = new ClaimWriter({ ...parts, onRead, retry: (keys) => this.queue.addAll(keys) }, limits);
+    this.unusedWhileMounted = new UnusedWhileMounted(parts);
   }
 
   /** Some claim waits for the node's word. */
@@ -148,33 +121,29 @@ export class Reconciler {
     return this.#states.size;
   }
 
-  /** Claims that are being deleted go first: what is written of them decides whether they go. */
   enqueue(claimKey: string): void {
-    if (this.#isDeleting(claimKey)) this.#queue.addFirst(claimKey);
-    else this.#queue.add(claimKey);
+    this.queue.add(claimKey);
   }
 
   enqueueAll(): void {
-    for (const { key, isDeleting } of this.#parts.cluster.claims()) if (isDeleting) this.#queue.addFirst(key);
-    this.#queue.addAll(Array.from(this.#parts.cluster.claims(), ({ key }) => key));
-  }
-
-  #isDeleting(key: string): boolean {
-    return this.#parts.cluster.claim(key)?.isDeleting === true;
+    this.queue.addAll(Array.from(this.#parts.cluster.claims(), ({ key }) => key));
   }
 
   /** Works from when everything has been listed until the signal is aborted. */
   run(signal: AbortSignal): Promise<void> {
     this.#podEnds.begin();
-    const look = (limited: AbortSignal): Promise<void> => this.#queue.run((key) => this.#reconcile(key), limited);
-    return runTogether([look, (limited) => this.writes.run(limited), (limited) => this.deletions.run(limited)], signal);
+    const work = (limited: AbortSignal): Promise<void> =>
+      this.queue.run((key, one) => this.#reconcile(key, one), limited);
+    return runTogether([work, (limited) => this.deletions.run(limited)], signal);
   }
 
   onClaimGone(claim: Claim): void {
     this.deletions.onGone(claim);
     this.#states.forget(claim);
     this.#pendingNodes.forget(claim.key);
-    this.writes.forget(claim);
+    this.writer.forget(claim);
+    this.unusedWhileMounted.forget(claim);
+    this.#parts.unstored.forget(claim);
   }
 
   /** The claim came or changed. */
@@ -196,17 +165,12 @@ export class Reconciler {
     for (const fact of facts) for (const key of claimKeysNear(fact, cluster)) this.enqueue(key);
   }
 
-  /** A node has reported: the claims that its facts belong to, those that waited for it, and those that had given it up. */
-  onReport(node: string, touched: readonly Fact[]): void {
-    this.onTouched(node, this.keysOf(touched));
-  }
-
   /** The claims that facts belong to. */
   keysOf(facts: readonly Fact[]): readonly string[] {
     return facts.flatMap((fact) => claimsOf(fact, this.#parts.cluster)).map(({ key }) => key);
   }
 
-  /** The same as `onReport`, for the claims that its facts are known to belong to. */
+  /** A node has reported: the claims that its facts belong to, those that waited for it, and those that had given it up. */
   onTouched(node: string, touched: readonly string[]): void {
     const waiting = this.#pendingNodes.heard(node);
     for (const key of new Set([...waiting, ...touched, ...this.#parts.cluster.assumedOn(node)])) this.enqueue(key);
@@ -219,11 +183,10 @@ export class Reconciler {
   onAgentState({ node, isAboutMounts }: AgentStateChange): void {
     const { cluster, fleet } = this.#parts;
     const isOver = (uid: string): boolean => !cluster.isPodThere(uid) || cluster.podByUid(uid)?.isTerminal === true;
-    const mountedVolumes = fleet.view(node)?.mountedVolumes ?? [];
-    this.onReport(
-      node,
-      mountedVolumes.filter((mountedVolume) => isAboutMounts || (isUse(mountedVolume) && isOver(mountedVolume.podUid))),
+    const touched = (fleet.view(node)?.mountedVolumes ?? []).filter(
+      (mountedVolume) => isAboutMounts || (isUse(mountedVolume) && isOver(mountedVolume.podUid)),
     );
+    this.onTouched(node, this.keysOf(touched));
   }
 
   /** Fewer nodes are behind the barrier, or none. */
@@ -271,7 +234,6 @@ export class Reconciler {
     const facts = this.#factsOf(evidence);
     this.#states.witness(facts, evidence);
     for (const { node } of facts.pendingNodes) this.#parts.agentStates.lookFor(node);
-    // Also right before a write: what it finds may have to wait, and nobody looks at the claim again but for that.
     this.#pendingNodes.put(key, facts);
     if (facts.isUnwatched) this.#parts.barrier.onUnwatched();
     return facts;
@@ -283,19 +245,26 @@ export class Reconciler {
     return decidedClaim(evidence, { ...this.#parts, ...own });
   }
 
-  #decide(key: string): DesiredClaim | undefined {
+  /** Decides on the newest of everything; nothing for a claim that is gone. */
+  #decide(key: string): PlannedWrite | undefined {
     const facts = this.#settledFacts(key);
-    return facts && desiredOf(facts);
+    if (facts === undefined) return undefined;
+    const { unstored, policy } = this.#parts;
+    const decision = desiredOf(facts);
+    const { claim, isEligible, desired } = decision;
+    for (const againMs of [this.deletions.compare(claim), this.unusedWhileMounted.compare(decision)])
+      if (againMs !== undefined) this.queue.addAfter(key, againMs);
+    if (desired === undefined || isSameStatus(claim.status, desired)) this.#states.rest(facts);
+    const write = writeFor(decision, policy());
+    if (write.kind === "apply" && !isSameStatus(claim.status, write.status)) unstored.note(claim, write.status);
+    else if (isEligible) unstored.settle(claim);
+    return { claim, write };
   }
 
-  async #reconcile(key: string): Promise<void> {
-    const facts = this.#settledFacts(key);
-    if (facts === undefined) return;
-    const { claim } = facts;
-    const againMs = this.deletions.compare(claim);
-    if (againMs !== undefined) this.#queue.addAfter(key, againMs);
-    const decision = desiredOf(facts);
-    if (decision.desired === undefined || isSameStatus(claim.status, decision.desired)) this.#states.rest(facts);
-    this.writes.consider(decision);
+  async #reconcile(key: string, signal: AbortSignal): Promise<void> {
+    const planned = this.#decide(key);
+    if (planned === undefined) return this.writer.release(key);
+    const againMs = await this.writer.bring(planned, signal);
+    if (againMs !== undefined) this.queue.addAfter(key, againMs);
   }
 }

@@ -3,9 +3,10 @@ import { isSameStatus } from "./claim-write.ts";
 
 /**
  * `stale`: the object had changed, or was gone. `refused`: the API server will not take it (an admission policy, a webhook, a quota).
- * `failed`: the server or the way to it failed. `written`: somebody else has changed what was written, so that it is to be written again.
+ * `forbidden`: our account may not write there. `failed`: the server or the way to it failed. `written`: another client has changed what
+ * was written, so that it is to be written again.
  */
-export type Outcome = "stale" | "refused" | "failed" | "written";
+export type Outcome = "stale" | "refused" | "forbidden" | "failed" | "written";
 
 /** What came of the same write in a row. Times on a monotonic clock. */
 export interface Attempts {
@@ -29,6 +30,8 @@ const WAITS: Readonly<Record<Outcome, { readonly firstMs: number; readonly longe
   stale: { firstMs: 50, longestMs: 10_000 },
   failed: { firstMs: 500, longestMs: 60_000 },
   refused: { firstMs: 60_000, longestMs: 600_000 },
+  // A role is made by a person who waits for it to work.
+  forbidden: { firstMs: 1_000, longestMs: 60_000 },
   written: { firstMs: 1_000, longestMs: 600_000 },
 };
 /** What was refused may be taken once the object, or what is to be written, is another one. */

@@ -135,8 +135,7 @@ export class LeaderSession {
       ...this.#parts,
       leases: createNodeLeases(this.#parts.client),
       agentStateOf: (node: string) => this.agentStates.lookFor(node).kind,
-      isAtRest: () => this.reconciler.isAtRest,
-      mark: () => this.reconciler.mark(),
+      mark: () => this.reconciler.queue.mark(),
       onChange: () => this.reconciler.enqueueAll(),
     };
     return new WatchGaps(parts, config);

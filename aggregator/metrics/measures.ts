@@ -14,8 +14,8 @@ export interface Measures {
   readonly removedWhileMounted: (cause: RemovalCause) => void;
 }
 
-/** Claims to be looked at, claims to be written, nodes whose state may change. */
-type QueueName = "claims" | "writes" | "nodes";
+/** Claims to be decided and written, nodes whose state may change. */
+type QueueName = "claims" | "nodes";
 
 /** Seconds, the pod's own grace period included: 30 s unless told. */
 const UNMOUNT_SECONDS = [1, 2.5, 5, 10, 20, 35, 60, 90, 120, 300, 600, 1_800];
@@ -47,7 +47,7 @@ export function createMeasures(metrics: Metrics): Measures {
   const label = boundedLabel(MOST_DRIVERS);
   const classLabel = boundedLabel(MOST_CLASSES);
   return {
-    queues: { claims: observer("claims"), writes: observer("writes"), nodes: observer("nodes") },
+    queues: { claims: observer("claims"), nodes: observer("nodes") },
     removedWhileMounted: (why) => removals.increment({ why }),
     unmounted: (all) => {
       for (const { driver, ms } of all) unmounts.observe({ driver: label(driver) }, ms / 1000);

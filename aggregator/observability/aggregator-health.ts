@@ -44,8 +44,7 @@ export function aggregatorHealth(parts: HealthParts): Pick<Health, "live" | "rea
     live: {
       ping: () => PASSED,
       ...watchChecks,
-      "claims-queue": lasting(() => session()?.reconciler.progress),
-      "writes-queue": lasting(() => session()?.reconciler.writes.progress),
+      "claims-queue": lasting(() => session()?.reconciler.queue.progress),
       "volumes-queue": lasting(() => session()?.volumes.progress),
       election: lasting(leadership.progress, ELECTION_STUCK_AFTER_MS),
     },
@@ -53,7 +52,7 @@ export function aggregatorHealth(parts: HealthParts): Pick<Health, "live" | "rea
       cluster: () => checkStart(parts),
       nodes: () => withSilence(checkNodes(session()), session()),
       "pod-watch": () => checkPodWatch(cluster),
-      writes: () => checkSession(session()),
+      writes: () => checkWrites(session()?.reconciler.writer),
       "internal-errors": () => internalErrors.check(),
       ...(leadership.check && { leader: leadership.check }),
       ...(certificate && { certificate }),
@@ -67,10 +66,6 @@ function checkPodWatch({ arePodsCurrent }: Pick<Cluster, "arePodsCurrent">): Che
   return degraded(
     "the watch of pods is interrupted: until it goes on, no claim in use and no new one counts as unused",
   );
-}
-
-function checkSession(session: LeaderSession | undefined): CheckResult {
-  return session === undefined ? PASSED : checkWrites(session.reconciler.writes);
 }
 
 /** Many Stale nodes at once are no trouble of single nodes any more. */

@@ -33,6 +33,7 @@ export function registerGauges(metrics: Metrics, watched: Watched): void {
   registerApi({ ...watched, metrics });
   registerWatches(metrics, watched.cluster.informers);
   registerQueueGauges(metrics, watched);
+  registerClaimGauges(metrics, watched);
   registerNodeGauges(metrics, watched);
   registerProtectionGauges(metrics, watched);
   registerObjects(metrics, watched);
@@ -63,8 +64,22 @@ function registerQueueGauges(metrics: Metrics, { session }: Watched): void {
     const present = session();
     if (present === undefined) return undefined;
     const { reconciler, agentStates } = present;
-    return { claims: reconciler.depth, writes: reconciler.writes.depth, nodes: agentStates.depth };
+    return { claims: reconciler.queue.depth, nodes: agentStates.depth };
   });
+}
+
+function registerClaimGauges(metrics: Metrics, { session }: Watched): void {
+  metrics.gauge(
+    { name: "mooring_status_writes_refused", help: "Claims whose status the API server does not take." },
+    () => session()?.reconciler.writer.refused,
+  );
+  metrics.gauge(
+    {
+      name: "mooring_claims_unused_while_mounted",
+      help: "Claims that Kubernetes' own condition calls unused although a node has them mounted.",
+    },
+    () => session()?.reconciler.unusedWhileMounted.size,
+  );
 }
 
 /** Of each node one series, and only where somebody leads: as many as the cluster has nodes. */

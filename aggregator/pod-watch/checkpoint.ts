@@ -1,8 +1,6 @@
 /** What has been told and not dealt with yet. */
 export interface Backlog {
-  /** Whatever has been told so far was looked at, and what came of it was written. */
-  readonly isAtRest: () => boolean;
-  /** Tells later whether what has been told until now was dealt with so, however much is told meanwhile. */
+  /** Answers later whether all that was told until now has been decided and written since, however much is told meanwhile. */
   readonly mark: () => () => boolean;
 }
 
@@ -20,14 +18,12 @@ export class Checkpoint<T> {
 
   /** `present` is how it is now. Answers the newest that can be said; nothing when there is nothing newer than before. */
   newest(present: T): T | undefined {
-    const { isAtRest, mark } = this.#backlog;
-    if (isAtRest()) {
-      this.#next = undefined;
-      return present;
-    }
     const dealtWith = this.#next?.isDone() === true ? this.#next.value : undefined;
-    if (this.#next === undefined || dealtWith !== undefined) this.#next = { value: present, isDone: mark() };
-    return dealtWith;
+    if (this.#next !== undefined && dealtWith === undefined) return undefined;
+    this.#next = { value: present, isDone: this.#backlog.mark() };
+    if (!this.#next.isDone()) return dealtWith;
+    this.#next = undefined;
+    return present;
   }
 
   /** What was told until now is another matter. */

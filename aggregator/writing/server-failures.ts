@@ -15,10 +15,14 @@ export interface ServerFailure {
   readonly retryAfterMs: number;
 }
 
+export function isServerFailure<T extends { readonly kind: string }>(result: T): result is Extract<T, ServerFailure> {
+  return result.kind === "overloaded" || result.kind === "failed";
+}
+
 /**
- * Failures of the API server that are no claim's own. The first is logged, then the tenth, the hundredth, and so on. Whoever met one rests
- * before the next claim: for as long as the server asks, and longer and longer while nothing succeeds. Without that each of many claims
- * would be sent to a server that takes none.
+ * Failures of the API server that are no claim's own. The first is logged, then the tenth, the hundredth, and so on. A worker that met one
+ * rests before the next claim: for as long as the server asks, and longer and longer while nothing succeeds. Without that each of many
+ * claims would be sent to a server that takes none.
  */
 export class ServerFailures {
   readonly #clock: Clock;

@@ -10,7 +10,7 @@ import { type ClaimStatusWriter, createClaimStatusWriter } from "../sinks/claim-
 import { createVolumeWriter, type VolumeWriter } from "../sinks/volume-writer.ts";
 import { createServerVersion, type ServerVersionSource } from "../sources/server-version.ts";
 import { ClaimWarnings } from "./claim-warnings.ts";
-import type { ClaimWrites } from "./claim-writes.ts";
+import type { ClaimWriter } from "./claim-writer.ts";
 
 interface StatusWritingParts extends KubeParts {
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
@@ -76,26 +76,11 @@ export class StatusWriting {
   readonly tell = (signal: AbortSignal): Promise<void> => this.#events.run(signal);
 }
 
-/** What metrics tell of the writes; nothing while another process makes them. */
-export function registerWriteGauges(metrics: Metrics, writes: () => ClaimWrites | undefined): void {
-  const gauge = (name: `mooring_${string}`, help: string, read: (writes: ClaimWrites) => number): void =>
-    metrics.gauge({ name, help }, () => {
-      const present = writes();
-      return present && read(present);
-    });
-  gauge("mooring_status_writes_refused", "Claims whose status the API server does not take.", ({ refused }) => refused);
-  gauge(
-    "mooring_claims_unused_while_mounted",
-    "Claims that Kubernetes' own condition calls unused although a node has them mounted.",
-    ({ disagreements }) => disagreements.size,
-  );
-}
-
-/** Whether the aggregator may do what it is for. */
-export function checkWrites(writes: ClaimWrites): CheckResult {
-  const missing = writes.missingRight();
+/** Whether the aggregator may do what it is for; without a writer it has nothing to do. */
+export function checkWrites(writer: Pick<ClaimWriter, "missingPermission"> | undefined): CheckResult {
+  const missing = writer?.missingPermission();
   if (missing === undefined) return PASSED;
   const { namespaces, message } = missing;
   const more = namespaces.length > 3 ? ` and ${namespaces.length - 3} more` : "";
-  return failed(`no right to write claim status in ${namespaces.slice(0, 3).join(", ")}${more}: ${message}`);
+  return failed(`no permission to write claim status in ${namespaces.slice(0, 3).join(", ")}${more}: ${message}`);
 }

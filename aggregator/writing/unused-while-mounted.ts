@@ -40,8 +40,11 @@ export class UnusedWhileMounted {
       this.#known.delete(claim.key);
       return undefined;
     }
-    const found = this.#of(claim);
-    const restMs = found.sinceMs + GRACE_MS - this.#clock.monotonicMs();
+    const nowMs = this.#clock.monotonicMs();
+    const known = this.#known.get(claim.key);
+    const found = known?.uid === claim.uid ? known : { uid: claim.uid, sinceMs: nowMs, isTold: false };
+    this.#known.set(claim.key, found);
+    const restMs = found.sinceMs + GRACE_MS - nowMs;
     if (restMs > 0) return restMs;
     if (!found.isTold) this.#warnings.tell(claim, { kind: "unused-while-mounted", nodes });
     found.isTold = true;
@@ -50,14 +53,6 @@ export class UnusedWhileMounted {
 
   forget({ key, uid }: Claim): void {
     if (this.#known.get(key)?.uid === uid) this.#known.delete(key);
-  }
-
-  #of({ key, uid }: Claim): Disagreement {
-    const known = this.#known.get(key);
-    if (known?.uid === uid) return known;
-    const fresh = { uid, sinceMs: this.#clock.monotonicMs(), isTold: false };
-    this.#known.set(key, fresh);
-    return fresh;
   }
 }
 

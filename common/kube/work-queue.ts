@@ -14,6 +14,10 @@ interface WorkQueueParts {
   readonly errors?: ErrorRecorder | undefined;
   /** Waits after failures in a row; 50 ms to a minute unless told. */
   readonly retry?: BackOffLimits;
+  /** Asked whenever a key is added: it goes before all others that wait. */
+  readonly isUrgent?: ((key: string) => boolean) | undefined;
+  /** Done for a key as soon as it is added, where its work has to wait: all workers are busy, or one works on that key. */
+  readonly prepare?: ((key: string) => void) | undefined;
 }
 
 /** Who measures a queue. Both in milliseconds. */
@@ -64,6 +68,8 @@ export class WorkQueue {
   #back: string[] = [];
   /** Wanted keys that go before all others, in their order. */
   readonly #urgent = new Set<string>();
+  /** Wanted keys that were not prepared since they were added last. */
+  readonly #unprepared = new Set<string>();
   /** Keys that wait for their time, in milliseconds of the monotonic clock. */
   readonly #due = new TimerHeap();
   readonly #backOffs = new Map<string, BackOff>();
@@ -95,25 +101,26 @@ export class WorkQueue {
   }
 
   add(key: string): void {
-    if (!this.#wanted.has(key)) this.addAll([key]);
-  }
-
-  /** The same for a key that goes before all others that wait, also where it waits already. */
-  addFirst(key: string): void {
-    this.#urgent.add(key);
-    if (this.#wanted.has(key)) this.#wake();
-    else this.addAll([key]);
+    if (this.#enter(key, this.#parts.clock.monotonicMs())) this.#wake();
   }
 
   /** The same for many at once, which takes less time than one by one. */
   addAll(keys: Iterable<string>): void {
     const now = this.#parts.clock.monotonicMs();
-    for (const key of keys) {
-      if (this.#wanted.has(key)) continue;
-      this.#wanted.set(key, now);
-      if (!this.#working.has(key)) this.#back.push(key);
-    }
+    for (const key of keys) this.#enter(key, now);
     this.#wake();
+  }
+
+  /** Answers whether there is something new to do. */
+  #enter(key: string, now: number): boolean {
+    const { isUrgent, prepare } = this.#parts;
+    const isFirst = isUrgent?.(key) === true;
+    if (isFirst) this.#urgent.add(key);
+    if (prepare !== undefined) this.#unprepared.add(key);
+    if (this.#wanted.has(key)) return isFirst || prepare !== undefined;
+    this.#wanted.set(key, now);
+    if (!this.#working.has(key)) this.#back.push(key);
+    return true;
   }
 
   /** Adds the key after `ms`; the earliest of several times counts. */
@@ -148,12 +155,16 @@ export class WorkQueue {
       this.#wake = () => woken.abort("woken");
       const begunAt = clock.monotonicMs();
       const nextMs = this.#promote();
+      let hasBegun = false;
       for (let key = this.#take(); key !== undefined; key = this.#take()) {
+        hasBegun = true;
         const task: Promise<void> = this.#one(work, key, signal).finally(() => running.delete(task));
         running.add(task);
       }
+      // As long as workers come free, the work itself is as quick.
+      if (!hasBegun) this.#prepareWaiting();
       busyMs += clock.monotonicMs() - begunAt;
-      await clock.sleep(nextMs, woken.signal);
+      await clock.sleep(this.#unprepared.size > 0 ? 0 : nextMs, woken.signal);
       if (busyMs < SLICE_MS) continue;
       // Keys that need no answer from outside would follow each other without a turn of the event loop.
       await clock.sleep(0, signal);
@@ -171,12 +182,24 @@ export class WorkQueue {
     return Math.min(LONGEST_IDLE_MS, (this.#due.next() ?? Number.POSITIVE_INFINITY) - now);
   }
 
+  /** For as long as a turn may take; the others come in the next one. */
+  #prepareWaiting(): void {
+    const { clock, prepare } = this.#parts;
+    const begunAt = clock.monotonicMs();
+    for (const key of this.#unprepared) {
+      if (prepare === undefined || clock.monotonicMs() - begunAt >= SLICE_MS) return;
+      this.#unprepared.delete(key);
+      this.#errors.attempt(key, () => prepare(key));
+    }
+  }
+
   /** The next key that may be begun now. */
   #take(): string | undefined {
     if (this.#working.size >= this.#concurrency) return undefined;
     const key = this.#nextUrgent() ?? this.#nextInTurn();
     if (key === undefined) return undefined;
     this.#urgent.delete(key);
+    this.#unprepared.delete(key);
     const now = this.#parts.clock.monotonicMs();
     this.#observer.waited(now - (this.#wanted.get(key) ?? now));
     this.#wanted.delete(key);

@@ -7,7 +7,7 @@ const ofPod = { job: "mooring-aggregator", pod: "a" } as const;
 const writes = (outcome: string): string => `mooring_status_writes_total{${POD},outcome="${outcome}"}`;
 const reports = (outcome: string): string => `mooring_reports_received_total{${POD},outcome="${outcome}"}`;
 const errors = (where: string): string => `mooring_internal_errors_total{${POD},where="${where}"}`;
-const waits = (bound: string): string => `workqueue_queue_duration_seconds_bucket{${POD},name="writes",le="${bound}"}`;
+const waits = (bound: string): string => `workqueue_queue_duration_seconds_bucket{${POD},name="claims",le="${bound}"}`;
 const EXPIRY = `mooring_certificate_expiry_timestamp_seconds{${POD}}`;
 
 export const AGGREGATOR_SCENES: readonly AlertScene[] = [
@@ -110,7 +110,7 @@ export const AGGREGATOR_SCENES: readonly AlertScene[] = [
     alert: "MooringQueueSlow",
     name: "fires when one in a hundred waits for minutes",
     series: { [waits("60")]: "0+90x120", [waits("300")]: "0+100x120", [waits("+Inf")]: "0+100x120" },
-    fires: { name: "writes" },
+    fires: { name: "claims" },
   },
   {
     alert: "MooringQueueSlow",

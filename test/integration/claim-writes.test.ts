@@ -116,7 +116,7 @@ describe("the status of a claim on a real API server", () => {
     await until("the status of all claims", async () =>
       expect(await metric(WRITTEN)).toBeGreaterThanOrEqual(names.length),
     );
-    expect(await metric('workqueue_depth{name="writes"}')).toBe(0);
+    expect(await metric('workqueue_depth{name="claims"}')).toBe(0);
   });
 });
 
@@ -237,7 +237,7 @@ describe("a status that the API server does not take", () => {
   });
 });
 
-describe("an account without the right to write claim status", () => {
+describe("an account without the permission to write claim status", () => {
   const ROLE = "/apis/rbac.authorization.k8s.io/v1/clusterroles/mooring-aggregator";
   const role = looseObject({ rules: array(looseObject({ resources: array(string()) })) });
 
@@ -251,13 +251,13 @@ describe("an account without the right to write claim status", () => {
 
     await until("readiness to say so", async () =>
       expect(await page("/readyz?verbose")).toMatch(
-        /^\[-\]writes failed: no right to write claim status in shop: .*cannot patch/m,
+        /^\[-\]writes failed: no permission to write claim status in shop: .*cannot patch/m,
       ),
     );
     await cluster.api.patch(ROLE, { rules });
 
     await until("readiness", async () => expect(await page("/readyz?verbose")).toMatch(/^\[\+\]writes ok$/m));
     for (const name of names) await cluster.claimThat(name, "known", isUnused);
-    expect(logger.messages("warn")).toEqual(["no right to write claim status"]);
+    expect(logger.messages("warn")).toEqual(["no permission to write claim status"]);
   });
 });

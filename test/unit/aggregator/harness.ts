@@ -76,6 +76,9 @@ export class Harness {
   readonly warnings: ClaimWarning[] = [];
   /** Why claims were gone while a node had them mounted. */
   readonly removals: RemovalCause[] = [];
+  #heldWrites: Promise<void> = Promise.resolve();
+  /** Ends what `holdWrites` has begun. */
+  letWrites = (): void => {};
   readonly #options: HarnessOptions;
   readonly #measures = {
     ...createMeasures(createMetrics()),
@@ -131,7 +134,7 @@ export class Harness {
       },
       writing: {
         writer: {
-          apply: async (claim: Claim, { status }: AppliedStatus) => this.#apply(claim, status),
+          apply: (claim: Claim, { status }: AppliedStatus) => this.#heldWrites.then(() => this.#apply(claim, status)),
           clean: async (claim: Claim) => this.#apply(claim, claim.status),
           read: async ({ key, uid }: Claim) => this.#read(key, uid),
         },
@@ -168,6 +171,13 @@ export class Harness {
   async stop(): Promise<void> {
     await this.#leading.stop();
     this.logger.throwBug();
+  }
+
+  /** The API server answers no write until `letWrites`. */
+  holdWrites(): void {
+    this.#heldWrites = new Promise((resolve) => {
+      this.letWrites = resolve;
+    });
   }
 
   async enqueueAll(): Promise<void> {

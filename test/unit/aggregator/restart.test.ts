@@ -112,7 +112,7 @@ describe("a new aggregator in a cluster of 5,000 claims that have a status", () 
 
     const reasons = new Set(claims.map(({ status }) => status?.reason));
     expect(reasons).toEqual(new Set(["NeverObservedInUse", "Mounted", "Unmounted", "Referenced"]));
-    expect([second.writes, second.reconciler.isAtRest]).toEqual([[], true]);
+    expect([second.writes, second.reconciler.queue.isIdle]).toEqual([[], true]);
   });
 
   it("writes nothing when no node ever reports, but who is waited for", async () => {

@@ -230,7 +230,7 @@ describe("/v1/claims", () => {
     for (const target of ["/v1/claims", "/v1/claims?name=data", "/v1/volumes", "/v1/nodes"]) await api.get(target);
     await api.harness.advance(60_000);
 
-    expect(api.harness.reconciler.depth).toBe(0);
+    expect(api.harness.reconciler.queue.depth).toBe(0);
     expect(api.harness.writes).toEqual(before);
   });
 });

@@ -57,7 +57,7 @@ describe("Reconciler", () => {
     const harness = new Harness({ claims: [claimWith()], volumes: [volumeWith()], nodes: [] });
     harnesses.push(harness);
     harness.reconciler.enqueueAll();
-    const isDone = harness.reconciler.mark();
+    const isDone = harness.reconciler.queue.mark();
     const before = [isDone(), harness.writes.length];
 
     await harness.start();
@@ -292,7 +292,7 @@ describe("Reconciler", () => {
     },
   );
 
-  it("decides first on claims that are being deleted", async () => {
+  it("decides first, and writes first, on claims that are being deleted", async () => {
     const others = ["a", "b", "c", "d", "e"].map((name) => claimWith({ name, key: `shop/${name}`, uid: name }));
     const deleted = claimWith({ isDeleting: true, status: statusWith() });
     const harness = new Harness({ claims: [...others, deleted], nodes: [] });
@@ -308,6 +308,42 @@ describe("Reconciler", () => {
 
     expect(decided[0]).toBe(deleted.key);
     expect(new Set(decided).size).toBe(others.length + 1);
+  });
+
+  it("decides on what comes while the API server answers no write, so that it is kept in mind and a successor knows", async () => {
+    const used = claimWith({ status: statusWith({ unused: true, reason: "Unmounted" }) });
+    const others = Array.from({ length: 20 }, (_, index) =>
+      claimWith({ name: `x${index}`, key: `lab/x${index}`, uid: `x${index}`, volume: undefined }),
+    );
+    const harness = await running({ claims: [used, ...others] }, { silent: ["n1"] });
+    harness.holdWrites();
+    await harness.report(reportAt(harness));
+    await harness.advance(100);
+
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
+    await harness.advance(100);
+    const [unstored, isAtRest] = [harness.unstored.list(), harness.reconciler.queue.isIdle];
+    harness.letWrites();
+    await harness.advance(10_000);
+
+    expect([unstored, isAtRest]).toEqual([[{ uid: used.uid, sinceMs: undefined }], false]);
+    expect(harness.stored.get(used.key)?.status).toMatchObject({ unused: false, reason: "Mounted" });
+    expect([harness.unstored.list(), harness.reconciler.queue.isIdle]).toEqual([[], true]);
+  });
+
+  it("tells of a mounted claim that Kubernetes calls unused when that lasts, although nothing is written", async () => {
+    const upstream = { unused: true, sinceMs: NOON, owner: "other" as const };
+    const harness = await running({ claims: [claimWith({ upstream })] });
+    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
+    await harness.advance(9_900);
+    const early = [...harness.warnings];
+    await harness.advance(100);
+    const lasting = harness.reconciler.unusedWhileMounted.size;
+    harness.reconciler.onClaimGone(claimWith());
+
+    expect(early).toEqual([]);
+    expect(harness.warnings).toMatchObject([{ kind: "unused-while-mounted", nodes: ["n1"] }]);
+    expect([lasting, harness.reconciler.unusedWhileMounted.size]).toEqual([1, 0]);
   });
 
   it.each<{ name: string; protection: ProtectionMode; staged: readonly (string | undefined)[] }>([
@@ -752,7 +788,7 @@ describe("claimFacts", () => {
 
     expect(facts[0]).toMatchObject({ claim: { uid: "claim-1" }, isEligible: true, holders: ["n1"] });
     expect(facts[0]).toEqual(facts[1]);
-    expect(harness.reconciler.depth).toBe(0);
+    expect(harness.reconciler.queue.depth).toBe(0);
     expect(harness.writes).toHaveLength(before);
   });
 

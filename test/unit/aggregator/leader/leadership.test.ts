@@ -39,7 +39,7 @@ const DROPPED = json({ metadata: { resourceVersion: "10" } });
 const OWN_POD = json({ items: [{ metadata: { name: "a", uid: "uid-a" } }] });
 
 const NONE_UNSTORED = { begin: () => {}, list: () => [] };
-const NO_BACKLOG = { isAtRest: () => true, mark: () => () => true };
+const NO_BACKLOG = { mark: () => () => true };
 
 function elected(server: Server) {
   const clock = createFakeClock();

@@ -21,11 +21,11 @@ describe("what is measured of queues", () => {
     const metrics = createMetrics();
     const { queues } = createMeasures(metrics);
 
-    queues.writes.waited(1_500);
+    queues.claims.waited(1_500);
     queues.nodes.worked(250);
 
     const text = await metrics.text();
-    expect(text).toContain('workqueue_queue_duration_seconds_sum{name="writes"} 1.5');
+    expect(text).toContain('workqueue_queue_duration_seconds_sum{name="claims"} 1.5');
     expect(text).toContain('workqueue_work_duration_seconds_sum{name="nodes"} 0.25');
   });
 });

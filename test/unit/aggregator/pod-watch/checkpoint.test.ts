@@ -6,7 +6,6 @@ function setUp() {
   const backlog = {
     told: 0,
     done: 0,
-    isAtRest: (): boolean => backlog.done >= backlog.told,
     mark: () => {
       const { told } = backlog;
       return () => backlog.done >= told;

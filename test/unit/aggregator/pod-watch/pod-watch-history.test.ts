@@ -25,7 +25,6 @@ class World {
   nowMs = NOON;
   watch: PodWatch | undefined = { sinceVersion: "50", sinceMs: NOON - 30_000 };
   reached: string | undefined = "100";
-  isAtRest = true;
   /** How many things were told, and how many of them were dealt with. */
   told = 0;
   dealtWith = 0;
@@ -38,7 +37,6 @@ class World {
     ends: this.ends,
     unstored: { begin: (claims) => this.inherited.push(...claims), list: () => this.unstored },
     cluster: { podsWatchedSince: () => this.watch, podsReached: () => this.reached },
-    isAtRest: () => this.isAtRest,
     mark: () => {
       const marked = this.told;
       return () => this.dealtWith >= marked;
@@ -69,11 +67,11 @@ describe("the coverage that is handed over", () => {
 
   it("is the predecessor's word as long as nothing has been dealt with", () => {
     const world = new World();
-    world.isAtRest = false;
+    world.told = 1;
     world.coverage.begin(LEFT);
 
     const busy = world.renew(2, "110");
-    world.isAtRest = true;
+    world.dealtWith = 1;
     const quiet = world.renew(2, "110");
 
     expect(busy).toBeUndefined();
@@ -113,7 +111,7 @@ describe("the coverage that is handed over", () => {
     world.coverage.begin(LEFT);
     world.renew(2, "110");
 
-    world.isAtRest = false;
+    world.told = 1;
 
     expect(world.renew(2, "120")).toMatchObject({ reached: "110" });
   });
@@ -121,7 +119,6 @@ describe("the coverage that is handed over", () => {
   it("goes on where there is always something to do: as far as it was when what was told by then was dealt with", () => {
     const world = new World();
     world.coverage.begin(LEFT);
-    world.isAtRest = false;
 
     world.told = 5;
     const first = world.renew(2, "110");
@@ -130,6 +127,7 @@ describe("the coverage that is handed over", () => {
     const second = world.renew(2, "120");
     world.dealtWith = 5;
     const third = world.renew(2, "130");
+    world.told = 12;
     world.dealtWith = 9;
     const fourth = world.renew(2, "140");
 
@@ -168,9 +166,9 @@ describe("the coverage that is handed over", () => {
     world.renew(2, "110");
 
     world.watch = { sinceVersion: "130", sinceMs: NOON + 4_000 };
-    world.isAtRest = false;
+    world.told = 1;
     const before = world.renew(3, "130");
-    world.isAtRest = true;
+    world.dealtWith = 1;
     const after = world.renew(2, "131");
 
     expect(before).toBeUndefined();

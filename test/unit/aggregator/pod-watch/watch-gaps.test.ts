@@ -27,7 +27,7 @@ function gapsOf({ renewals = () => new Map(), isAtRest = () => true, createdAtMs
   let changes = 0;
   const gaps = new WatchGaps(
     {
-      ...{ clock, logger, isAtRest, mark: () => isAtRest },
+      ...{ clock, logger, mark: () => isAtRest },
       cluster: { node: (name) => ({ ...nodeWith(name), createdAtMs }), nodeNames: () => ["n1"] },
       coverage: {
         gaps: () => open,

@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
 import type { UpstreamSetting } from "../../../../aggregator/core/upstream-policy.ts";
-import { checkWrites, registerWriteGauges, StatusWriting } from "../../../../aggregator/writing/status-writing.ts";
+import { checkWrites, StatusWriting } from "../../../../aggregator/writing/status-writing.ts";
 import { createKubeClient } from "../../../../common/kube/client.ts";
 import { createMetrics } from "../../../../common/runtime/metrics.ts";
 import { createFakeClock } from "../../../fakes/clock.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
 import { createFixedRandom } from "../../../fakes/random.ts";
 import { createFakeConnection, createFakeTransport, json } from "../../../fakes/transport.ts";
-import { claimWith, mountedStatus, NOON, statusWith } from "../world.ts";
-import { WritesHarness } from "./claim-writes-harness.ts";
+import { claimWith, NOON, statusWith } from "../world.ts";
+import { WriterHarness } from "./claim-writer-harness.ts";
 
 const unused = statusWith({ unused: true, reason: "Unmounted" });
 
@@ -50,41 +50,17 @@ describe("what is told of writes", () => {
     const claims = ["a", "b", "c", "d", "e"].map((namespace) =>
       claimWith({ namespace, key: `${namespace}/data`, uid: namespace }),
     );
-    const harness = new WritesHarness(claims);
-    const before = checkWrites(harness.writes);
+    const harness = new WriterHarness(claims);
+    const before = checkWrites(harness.writer);
     harness.answer = () => ({ kind: "forbidden", message: "no role" });
 
     for (const { key } of claims) await harness.want(key, unused);
 
     expect(before).toEqual({ ok: true });
-    expect(checkWrites(harness.writes)).toEqual({
+    expect(checkWrites(harness.writer)).toEqual({
       ok: false,
-      why: "no right to write claim status in a, b, c and 2 more: no role",
+      why: "no permission to write claim status in a, b, c and 2 more: no role",
     });
-    await harness.stop();
-  });
-
-  it("is in the metrics", async () => {
-    const upstream = { unused: true, sinceMs: NOON, owner: "other" } as const;
-    const other = claimWith({
-      name: "other",
-      key: "shop/other",
-      uid: "claim-2",
-      status: mountedStatus(["n1"]),
-      upstream,
-    });
-    const harness = new WritesHarness([claimWith(), other]);
-    harness.answer = () => ({ kind: "refused", reason: "Forbidden", message: "no" });
-    const metrics = createMetrics();
-    registerWriteGauges(metrics, () => harness.writes);
-    await harness.want("shop/data", unused);
-    await harness.want("shop/other");
-    await harness.advance(10_000);
-
-    const text = await metrics.text();
-
-    expect(text).toMatch(/^mooring_status_writes_refused 1$/m);
-    expect(text).toMatch(/^mooring_claims_unused_while_mounted 1$/m);
     await harness.stop();
   });
 });

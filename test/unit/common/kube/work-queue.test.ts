@@ -15,11 +15,13 @@ afterEach(async () => {
 
 type Work = (key: string, signal: AbortSignal) => Promise<void>;
 
-function setUp(concurrency = 4) {
+function setUp(concurrency = 4, prepare?: (key: string) => void) {
   const clock = createFakeClock();
   const logger = createFakeLogger();
+  const urgent = new Set<string>();
+  const isUrgent = (key: string): boolean => urgent.has(key);
   // With the highest fraction each wait is the whole of 50, 100, 200 ms and so on.
-  const queue = new WorkQueue({ clock, logger, random: createFixedRandom(1) }, concurrency);
+  const queue = new WorkQueue({ clock, logger, random: createFixedRandom(1), isUrgent, prepare }, concurrency);
   const stop = new AbortController();
   /** The error that ends it is the value of `ended`. */
   const start = (work: Work): { readonly ended: Promise<unknown> } => {
@@ -30,7 +32,12 @@ function setUp(concurrency = 4) {
     });
     return { ended };
   };
-  return { clock, logger, queue, stop, start };
+  const addUrgent = (key: string): void => {
+    urgent.add(key);
+    queue.add(key);
+    urgent.delete(key);
+  };
+  return { clock, logger, queue, urgent, addUrgent, stop, start };
 }
 
 /** Work that ends when the test says so. */
@@ -144,13 +151,13 @@ describe("a work queue", () => {
     expect(queue.depth).toBe(0);
   });
 
-  it("works on a key that goes first before all that wait, in the order of those, also where it waits already", async () => {
-    const { queue, start } = setUp(1);
+  it("works on an urgent key before all that wait, in the order of those, also where it waits already", async () => {
+    const { queue, addUrgent, start } = setUp(1);
     const done: string[] = [];
 
     for (const key of ["a", "b", "c", "d"]) queue.add(key);
-    queue.addFirst("c");
-    queue.addFirst("e");
+    addUrgent("c");
+    addUrgent("e");
     start(async (key) => void done.push(key));
     await settle();
     queue.add("c");
@@ -160,14 +167,14 @@ describe("a work queue", () => {
     expect(queue.isIdle).toBe(true);
   });
 
-  it("comes back first to a key that was to go first while it was being worked on", async () => {
-    const { queue, start } = setUp(1);
+  it("comes back first to a key that became urgent while it was being worked on", async () => {
+    const { queue, addUrgent, start } = setUp(1);
     const gate = createGate();
 
     for (const key of ["a", "b"]) queue.add(key);
     start(gate.work);
     await settle();
-    queue.addFirst("a");
+    addUrgent("a");
     gate.finish("a");
     await settle();
     gate.finish("a");
@@ -175,6 +182,102 @@ describe("a work queue", () => {
 
     expect(gate.begun).toEqual(["a", "a", "b"]);
     gate.finish("b");
+  });
+
+  it("works first on an urgent key whose time has come", async () => {
+    const { clock, queue, urgent, start } = setUp(1);
+    const gate = createGate();
+    urgent.add("c");
+    for (const key of ["a", "b"]) queue.add(key);
+    queue.addAfter("c", 50);
+    start(gate.work);
+
+    await clock.advance(50);
+    for (const key of ["a", "c", "b"]) {
+      gate.finish(key);
+      await settle();
+    }
+
+    expect(gate.begun).toEqual(["a", "c", "b"]);
+  });
+
+  it("prepares what waits for a worker each time it is added, and what is worked on already", async () => {
+    const prepared: string[] = [];
+    const { clock, queue, start } = setUp(1, (key) => void prepared.push(key));
+    const gate = createGate();
+    for (const key of ["a", "b", "c"]) queue.add(key);
+    start(gate.work);
+    await clock.advance(0);
+    const first = prepared.splice(0);
+
+    for (const key of ["a", "c"]) queue.add(key);
+    await clock.advance(0);
+    const again = prepared.splice(0);
+    for (const key of ["a", "b", "c", "a"]) {
+      gate.finish(key);
+      await clock.advance(0);
+    }
+
+    expect([first, again, prepared]).toEqual([["b", "c"], ["a", "c"], []]);
+    expect(gate.begun).toEqual(["a", "b", "c", "a"]);
+  });
+
+  it("prepares nothing as long as workers come free", async () => {
+    const prepared: string[] = [];
+    const { clock, queue, start } = setUp(2, (key) => void prepared.push(key));
+    queue.addAll(["a", "b", "c", "d", "e"]);
+
+    start(async () => {});
+    await clock.advance(0);
+
+    expect([prepared, queue.isIdle]).toEqual([[], true]);
+  });
+
+  it("lets others get a turn of the event loop when there is much to prepare", async () => {
+    const prepared: string[] = [];
+    const scene = setUp(1, (key) => {
+      scene.clock.pass(3);
+      prepared.push(key);
+    });
+    const gate = createGate();
+    scene.queue.addAll(["a", "b", "c", "d", "e"]);
+    scene.start(gate.work);
+    await settle();
+    const turns: string[][] = [];
+    for (let turn = 0; turn < 4; turn += 1) {
+      // The first wake-up is for a look at the workers, the next one for others.
+      await scene.clock.advance(0);
+      turns.push(prepared.splice(0));
+      scene.clock.pass(10);
+    }
+    gate.finish("a");
+    await settle();
+    gate.finish("b");
+
+    expect(turns.flat()).toEqual(["b", "c", "d", "e"]);
+    expect(Math.max(...turns.map(({ length }) => length))).toBe(2);
+  });
+
+  it("takes a bug in a preparation for one in the work on that key", async () => {
+    const bug = new TypeError("cannot read");
+    const prepared: string[] = [];
+    const { clock, logger, queue, start } = setUp(1, (key) => {
+      if (key === "b") throw bug;
+      prepared.push(key);
+    });
+    const gate = createGate();
+    queue.addAll(["a", "b", "c"]);
+    start(gate.work);
+    await clock.advance(0);
+    for (const key of ["a", "b", "c"]) {
+      gate.finish(key);
+      await settle();
+    }
+
+    expect(prepared).toEqual(["c"]);
+    expect(logger.lines).toEqual([
+      { level: "error", message: INTERNAL_ERROR, fields: { where: "work", key: "b", err: bug } },
+    ]);
   });
 
   it("tells when what wanted work at a moment was worked on since, although it is never idle", async () => {
@@ -487,7 +590,8 @@ describe("a work queue", () => {
         fc.array(step, { maxLength: 30 }),
         fc.array(fc.boolean(), { maxLength: 10 }),
         async (steps, failures) => {
-          const { clock, queue, start } = setUp(2);
+          const scene = setUp(2, () => {});
+          const { clock, start } = scene;
           const busy = new Set<string>();
           const owed = new Map<string, number>();
           const fails = [...failures];
@@ -501,7 +605,7 @@ describe("a work queue", () => {
           });
           for (const one of steps) {
             if (one.kind !== "pass") owed.set(one.key, 1);
-            await taken(one, { clock, queue });
+            await taken(one, scene);
           }
 
           await clock.advance(60_000);
@@ -522,10 +626,10 @@ interface Step {
 
 async function taken(
   { kind, key = "", ms = 0 }: Step,
-  { clock, queue }: Pick<ReturnType<typeof setUp>, "clock" | "queue">,
+  { clock, queue, addUrgent }: Pick<ReturnType<typeof setUp>, "clock" | "queue" | "addUrgent">,
 ): Promise<void> {
   if (kind === "add") queue.add(key);
-  else if (kind === "first") queue.addFirst(key);
+  else if (kind === "first") addUrgent(key);
   else if (kind === "after") queue.addAfter(key, ms);
   else await clock.advance(ms);
 }

@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { WriteResult } from "../../../../aggregator/sinks/claim-status-writer.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
-import { settle } from "../../../fakes/clock.ts";
-import { claimWith, mountedStatus, NOON, statusWith } from "../world.ts";
-import { WritesHarness } from "./claim-writes-harness.ts";
+import { claimWith, mountedStatus, statusWith } from "../world.ts";
+import { WriterHarness } from "./claim-writer-harness.ts";
 
 const KEY = "shop/data";
 const unused = statusWith({ unused: true, reason: "Unmounted" });
+const later = { ...unused, sinceMs: unused.sinceMs + 60_000 };
 const mounted = mountedStatus(["n1"]);
 const refused: WriteResult = { kind: "refused", reason: "Forbidden", message: "a policy says no" };
 const forbidden: WriteResult = { kind: "forbidden", message: "no role" };
@@ -14,10 +14,10 @@ const overloaded: WriteResult = { kind: "overloaded", message: "429", retryAfter
 const failed: WriteResult = { kind: "failed", message: "500", retryAfterMs: 0 };
 const stray = { annotation: "mooring.dev/unused-since", fault: "unwanted", managers: ["argocd"] } as const;
 
-let harnesses: WritesHarness[] = [];
+let harnesses: WriterHarness[] = [];
 
-function harnessWith(claims: readonly Claim[] = [claimWith()]): WritesHarness {
-  const harness = new WritesHarness(claims);
+function harnessWith(claims: readonly Claim[] = [claimWith()]): WriterHarness {
+  const harness = new WriterHarness(claims);
   harnesses.push(harness);
   return harness;
 }
@@ -29,7 +29,7 @@ function manyClaims(count: number): readonly Claim[] {
   });
 }
 
-function kinds({ calls }: WritesHarness): readonly string[] {
+function kinds({ calls }: WriterHarness): readonly string[] {
   return calls.map(({ what }) => what);
 }
 
@@ -38,80 +38,7 @@ afterEach(async () => {
   harnesses = [];
 });
 
-describe("ClaimWrites", () => {
-  it("writes what is decided once, and nothing at rest", async () => {
-    const harness = harnessWith();
-
-    await harness.want(KEY, unused);
-    await harness.want(KEY);
-    await harness.advance(3_600_000);
-
-    expect(harness.calls).toMatchObject([{ what: "apply", resourceVersion: "100", applied: { status: unused } }]);
-    expect(harness.logger.messages()).toEqual(["claim status written"]);
-  });
-
-  it("writes a claim that is being deleted before the others that wait, as soon as a write may be made", async () => {
-    const deleted = claimWith({
-      name: "deleted",
-      key: "shop/deleted",
-      uid: "deleted",
-      isDeleting: true,
-      status: mounted,
-    });
-    const harness = harnessWith([...manyClaims(200), deleted]);
-    const answers: (() => void)[] = [];
-    const done = (claim: Claim): WriteResult => ({ kind: "written", claim });
-    harness.answer = ({ key }) =>
-      new Promise((resolve) => answers.push(() => resolve(done(claimWith({ key, status: unused })))));
-    for (const key of harness.stored.keys()) if (key !== deleted.key) await harness.want(key, unused);
-    const underWay = harness.calls.length;
-
-    await harness.want(deleted.key, unused);
-    for (const end of answers.splice(0, 2)) {
-      end();
-      await harness.advance(0);
-    }
-
-    const next = harness.calls.slice(underWay).map(({ key }) => key);
-    harness.answer = () => undefined;
-    for (const end of answers) end();
-    expect(underWay).toBe(16);
-    expect(next[0]).toBe(deleted.key);
-  });
-
-  it("folds changes of the reason alone", async () => {
-    const harness = harnessWith([claimWith({ status: mounted })]);
-
-    await harness.want(KEY, statusWith());
-    await harness.advance(3_000);
-    await harness.want(KEY, mounted);
-    await harness.advance(3_000);
-    await harness.want(KEY, statusWith());
-    await harness.advance(4_999);
-    const early = harness.calls.length;
-    await harness.advance(1);
-
-    expect(early).toBe(0);
-    expect(harness.calls).toHaveLength(1);
-  });
-
-  it("decides again right before it writes: what was decided in the queue is not written", async () => {
-    const harness = harnessWith([claimWith({ status: mounted }), ...manyClaims(16)]);
-    const answers: (() => void)[] = [];
-    harness.answer = () => new Promise((resolve) => answers.push(() => resolve({ ...overloaded, retryAfterMs: 0 })));
-    for (const { key } of manyClaims(16)) await harness.want(key, mounted);
-    await harness.want(KEY, unused);
-
-    harness.desired.set(KEY, { ...unused, sinceMs: NOON + 5_000 });
-    harness.answer = () => undefined;
-    for (const answer of answers) answer();
-    await harness.advance(1_000);
-
-    expect(harness.calls.filter(({ key }) => key === KEY)).toMatchObject([
-      { applied: { status: { sinceMs: NOON + 5_000 } } },
-    ]);
-  });
-
+describe("ClaimWriter", () => {
   it("writes Kubernetes' own condition as the policy of the moment says", async () => {
     const harness = harnessWith();
     harness.policy = "write";
@@ -120,36 +47,9 @@ describe("ClaimWrites", () => {
 
     expect(harness.calls).toMatchObject([{ applied: { upstream: "all" } }]);
   });
-
-  it("writes nothing of a claim that is gone when its turn comes", async () => {
-    const harness = harnessWith();
-
-    harness.writes.consider({ claim: claimWith(), isEligible: true, desired: unused });
-    harness.seen.clear();
-    await settle();
-
-    expect(harness.calls).toEqual([]);
-  });
 });
 
 describe("a claim that has changed since it was decided on", () => {
-  it("is decided again on the newer state as soon as the watch shows it", async () => {
-    const harness = harnessWith();
-    const rival = claimWith({ resourceVersion: "500", status: mountedStatus(["n7"], { message: "rival" }) });
-    harness.stored.set(KEY, rival);
-
-    await harness.want(KEY, unused);
-    harness.put(rival);
-    await harness.want(KEY);
-    await harness.advance(50);
-
-    expect(harness.calls.map(({ what, resourceVersion }) => `${what} ${resourceVersion}`)).toEqual([
-      "apply 100",
-      "apply 500",
-    ]);
-    expect(harness.logger.messages()).toEqual(["claim status written"]);
-  });
-
   it("is read where the watch is late, so that the same body is not sent again", async () => {
     const harness = harnessWith();
     harness.stored.set(KEY, claimWith({ resourceVersion: "500" }));
@@ -196,7 +96,7 @@ describe("a write that the API server will not take", () => {
     expect(harness.warnings).toEqual([
       { key: KEY, kind: "write-refused", reason: "Forbidden", message: "a policy says no" },
     ]);
-    expect(harness.writes.refused).toBe(1);
+    expect(harness.writer.refused).toBe(1);
   });
 
   it("is tried again at once when the claim changes, and told again only for another reason", async () => {
@@ -237,7 +137,22 @@ describe("a write that the API server will not take", () => {
     await harness.advance(600_000);
 
     expect(harness.stored.get(KEY)?.status).toEqual(unused);
-    expect(harness.writes.refused).toBe(0);
+    expect(harness.writer.refused).toBe(0);
+  });
+
+  it("is forgotten with the claim, also where the claim goes while the answer is on its way", async () => {
+    const harness = harnessWith();
+    let answer = (): void => {};
+    harness.answer = () => new Promise((resolve) => (answer = () => resolve(refused)));
+    await harness.want(KEY, unused);
+    harness.seen.clear();
+    harness.writer.forget(claimWith());
+
+    answer();
+    await harness.advance(600_000);
+
+    expect(harness.calls).toHaveLength(1);
+    expect(harness.writer.refused).toBe(0);
   });
 
   it("is not sent any more when there is nothing to write", async () => {
@@ -249,11 +164,11 @@ describe("a write that the API server will not take", () => {
     await harness.advance(3_600_000);
 
     expect(harness.calls).toHaveLength(1);
-    expect(harness.writes.refused).toBe(0);
+    expect(harness.writer.refused).toBe(0);
   });
 });
 
-describe("an account without the right to write", () => {
+describe("an account without the permission to write", () => {
   it("is said once for thousands of claims, tried with one of them, and all are written when the role is there", async () => {
     const claims = manyClaims(3_000);
     const harness = harnessWith(claims);
@@ -263,15 +178,15 @@ describe("an account without the right to write", () => {
     for (const { key } of claims) await harness.want(key);
     await harness.advance(60_000);
     const tried = harness.calls.length;
-    const missing = harness.writes.missingRight();
+    const missing = harness.writer.missingPermission();
     harness.answer = () => undefined;
     await harness.advance(60_000);
 
     expect(tried).toBeLessThan(20);
     expect(missing).toEqual({ namespaces: ["shop"], message: "no role" });
     expect([...harness.stored.values()].filter(({ status }) => status !== undefined)).toHaveLength(3_000);
-    expect(harness.writes.missingRight()).toBeUndefined();
-    expect(harness.logger.messages("warn")).toEqual(["no right to write claim status"]);
+    expect(harness.writer.missingPermission()).toBeUndefined();
+    expect(harness.logger.messages("warn")).toEqual(["no permission to write claim status"]);
     expect(harness.warnings).toEqual([]);
   });
 
@@ -310,7 +225,7 @@ describe("an API server in trouble", () => {
     const harness = harnessWith(claims);
     harness.answer = () => failed;
     for (const { key } of claims) harness.desired.set(key, unused);
-    for (const { key } of claims) harness.consider(key);
+    for (const { key } of claims) harness.add(key);
     await harness.advance(60_000);
     const before = harness.calls.length;
     await harness.advance(60_000);
@@ -455,6 +370,33 @@ describe("a status that somebody keeps changing back", () => {
     expect(harness.warnings).toEqual([{ key: KEY, kind: "put-back", annotation: undefined, managers: [] }]);
   });
 
+  it.each([
+    { name: "nothing of it is left", waits: true },
+    { name: "it is another status", status: mounted, waits: false },
+    { name: "nothing of it is left, and it would count from later", status: later, waits: true },
+    {
+      name: "others put something else there, and it would count from later",
+      status: later,
+      stands: statusWith(),
+      waits: true,
+    },
+    { name: "it stands there and counts from later", status: later, stands: unused, waits: false },
+    { name: "annotations were added", stands: unused, strays: [stray], waits: true },
+    { name: "annotations were changed", stands: unused, strays: [{ ...stray, fault: "wrong" } as const], waits: true },
+    { name: "the claim was re-created", uid: "claim-2", waits: false },
+  ])(
+    "repeats the last write, which waits, or is news: $name",
+    async ({ status, stands, strays, uid = "claim-1", waits }) => {
+      const harness = harnessWith();
+      await harness.want(KEY, unused);
+      harness.put(claimWith({ resourceVersion: "500", status: stands, strays, uid }));
+
+      await harness.want(KEY, status);
+
+      expect(harness.calls).toHaveLength(waits ? 1 : 2);
+    },
+  );
+
   it("is written at once when it is another one", async () => {
     const harness = harnessWith();
     for (const status of [unused, mounted, unused, mounted]) {
@@ -463,32 +405,5 @@ describe("a status that somebody keeps changing back", () => {
     }
 
     expect(harness.calls).toHaveLength(4);
-  });
-});
-
-describe("a disagreement with Kubernetes", () => {
-  it("is told of when it lasts, although nothing is written", async () => {
-    const upstream = { unused: true, sinceMs: NOON, owner: "other" as const };
-    const harness = harnessWith([claimWith({ status: mounted, upstream })]);
-
-    await harness.want(KEY);
-    await harness.advance(9_999);
-    const early = [...harness.warnings];
-    await harness.advance(1);
-
-    expect(early).toEqual([]);
-    expect(harness.warnings).toEqual([{ key: KEY, kind: "unused-while-mounted", nodes: ["n1"] }]);
-    expect(harness.writes.disagreements.size).toBe(1);
-  });
-
-  it("ends with the claim", async () => {
-    const upstream = { unused: true, sinceMs: NOON, owner: "other" as const };
-    const harness = harnessWith([claimWith({ status: mounted, upstream })]);
-    await harness.want(KEY);
-    await harness.advance(10_000);
-
-    harness.writes.forget(claimWith());
-
-    expect(harness.writes.disagreements.size).toBe(0);
   });
 });

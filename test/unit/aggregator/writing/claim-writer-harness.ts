@@ -1,12 +1,12 @@
-import type { UpstreamPolicy } from "../../../../aggregator/core/claim-write.ts";
+import { type UpstreamPolicy, writeFor } from "../../../../aggregator/core/claim-write.ts";
 import type { ClaimWarning } from "../../../../aggregator/sinks/claim-events.ts";
 import type {
   AppliedStatus,
   ClaimStatusWriter,
   WriteResult,
 } from "../../../../aggregator/sinks/claim-status-writer.ts";
-import { ClaimWrites } from "../../../../aggregator/writing/claim-writes.ts";
-import { InternalErrors } from "../../../../common/runtime/internal-errors.ts";
+import { ClaimWriter, WRITERS } from "../../../../aggregator/writing/claim-writer.ts";
+import { WorkQueue } from "../../../../common/kube/work-queue.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { createFakeClock, type FakeClock, settle } from "../../../fakes/clock.ts";
@@ -25,8 +25,8 @@ export interface Call {
 /** Answers a call instead of the API server; nothing lets it be done. */
 export type Answerer = (call: Call, index: number) => WriteResult | Promise<WriteResult> | undefined;
 
-/** The writes of claims that are decided by hand, with an API server that is a map and a clock that is moved by hand. */
-export class WritesHarness {
+/** A writer of claims that are decided by hand, with the queue that asks it, an API server that is a map, and a clock that is moved by hand. */
+export class WriterHarness {
   readonly clock: FakeClock = createFakeClock();
   readonly logger: FakeLogger = createFakeLogger();
   readonly calls: Call[] = [];
@@ -39,7 +39,8 @@ export class WritesHarness {
   /** The watch shows what is written before its answer is there, as it often does. */
   isWatchFirst = false;
   answer: Answerer = () => undefined;
-  readonly writes: ClaimWrites;
+  readonly writer: ClaimWriter;
+  readonly #queue: WorkQueue;
   readonly #stopping = new AbortController();
   readonly #running: Promise<void>;
 
@@ -47,19 +48,17 @@ export class WritesHarness {
     for (const claim of claims) this.put(claim);
     const { clock, logger } = this;
     const parts = {
-      ...{ clock, logger, random: createFixedRandom(0.5), writer: this.#writer() },
+      ...{ clock, logger, random: createFixedRandom(0.5), writer: this.#server() },
       warnings: {
         tell: (claim: Claim, warning: ClaimWarning) => void this.warnings.push({ ...warning, key: claim.key }),
       },
-      policy: () => this.policy,
-      unstored: { note: () => {}, settle: () => {}, forget: () => {} },
-      internalErrors: new InternalErrors(logger),
-      decide: (key: string) => this.decisionOn(key),
-      isUrgent: (key: string) => this.seen.get(key)?.isDeleting === true,
+      unstored: { settle: () => {} },
       onRead: (claim: Claim) => void this.seen.set(claim.key, claim),
+      retry: (keys: Iterable<string>) => this.#queue.addAll(keys),
     };
-    this.writes = new ClaimWrites(parts, { reasonDelayMs });
-    this.#running = this.writes.run(this.#stopping.signal);
+    this.writer = new ClaimWriter(parts, { reasonDelayMs });
+    this.#queue = new WorkQueue({ clock, logger, random: parts.random }, WRITERS);
+    this.#running = this.#queue.run((key, signal) => this.#bring(key, signal), this.#stopping.signal);
   }
 
   /** The API server has the claim, and the watch shows it. */
@@ -68,24 +67,24 @@ export class WritesHarness {
     this.seen.set(claim.key, claim);
   }
 
-  decisionOn(key: string) {
+  async #bring(key: string, signal: AbortSignal): Promise<void> {
     const claim = this.seen.get(key);
-    return (
-      claim && { claim, isEligible: !claim.isDeleting || claim.status !== undefined, desired: this.desired.get(key) }
-    );
+    if (claim === undefined) return this.writer.release(key);
+    const write = writeFor({ claim, isEligible: true, desired: this.desired.get(key) }, this.policy);
+    const againMs = await this.writer.bring({ claim, write }, signal);
+    if (againMs !== undefined) this.#queue.addAfter(key, againMs);
   }
 
   /** Something was decided for a claim. */
   async want(key: string, status?: ClaimStatus): Promise<void> {
     if (status !== undefined) this.desired.set(key, status);
-    this.consider(key);
+    this.add(key);
     await this.advance(0);
   }
 
   /** The same, without letting anything be done yet. */
-  consider(key: string): void {
-    const decision = this.decisionOn(key);
-    if (decision !== undefined) this.writes.consider(decision);
+  add(key: string): void {
+    this.#queue.add(key);
   }
 
   async advance(ms: number): Promise<void> {
@@ -99,7 +98,7 @@ export class WritesHarness {
     this.logger.throwBug();
   }
 
-  #writer(): ClaimStatusWriter {
+  #server(): ClaimStatusWriter {
     return {
       apply: (claim, applied) =>
         this.#called({ ...callOf("apply", claim), applied }, () => this.#store(claim, { status: applied.status })),
@@ -119,7 +118,7 @@ export class WritesHarness {
     const stored = this.stored.get(call.key);
     if (this.isWatchFirst && stored !== undefined) {
       this.seen.set(call.key, stored);
-      this.consider(call.key);
+      this.add(call.key);
     }
     return answer;
   }
