@@ -1,5 +1,10 @@
 import { AgedBytes } from "./aged-bytes.ts";
-import type { ClassLabels } from "./class-labels.ts";
+
+/** What the label of a storage class is: whoever may create claims chooses the names of classes. */
+export type ClassLabel = (storageClass: string) => string;
+
+/** So many classes are labels by their own names. */
+export const MOST_CLASSES = 30;
 
 /** What objects are counted by; but for the class, of which there may be any number, each has few values. */
 export interface StorageKind {
@@ -25,17 +30,17 @@ export interface Total<K extends StorageKind> {
 /** Counts, sizes and ages of objects by kind, kept up with every change, so that to read them is to look at no single object. */
 export class StorageTotals<K extends StorageKind> {
   readonly #totals = new Map<string, { kind: K; count: number; bytes: number; aged: AgedBytes }>();
-  readonly #classes: ClassLabels;
+  readonly #label: ClassLabel;
   readonly #bucketMs: number;
 
-  /** Ages are kept to so many milliseconds. */
-  constructor(classes: ClassLabels, bucketMs: number) {
-    this.#classes = classes;
+  /** A class has one label for as long as the process lives: what is taken away is found under the label that it was counted with. Ages are kept to so many milliseconds. */
+  constructor(label: ClassLabel, bucketMs: number) {
+    this.#label = label;
     this.#bucketMs = bucketMs;
   }
 
   add({ kind, bytes, sinceMs }: Counted<K>): void {
-    const total = this.#of({ ...kind, storageClass: this.#classes.take(kind.storageClass) });
+    const total = this.#of({ ...kind, storageClass: this.#label(kind.storageClass) });
     total.count += 1;
     total.bytes += bytes;
     if (sinceMs !== undefined) total.aged.add(sinceMs, bytes);
@@ -43,7 +48,7 @@ export class StorageTotals<K extends StorageKind> {
 
   /** Takes away what was added with these values. */
   remove({ kind, bytes, sinceMs }: Counted<K>): void {
-    const labelled = { ...kind, storageClass: this.#classes.unmountRecord(kind.storageClass) };
+    const labelled = { ...kind, storageClass: this.#label(kind.storageClass) };
     const total = this.#of(labelled);
     total.count -= 1;
     total.bytes -= bytes;

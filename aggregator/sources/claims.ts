@@ -7,9 +7,8 @@ import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import type { PhaseSince } from "../../common/storage/phase-since.ts";
 import type { ClaimPhaseParts } from "../core/claim-phase.ts";
 import { FUTURE_MS } from "../core/claim-status.ts";
-import type { ClassLabels } from "../core/class-labels.ts";
 import { type ClaimKind, countedClaim } from "../core/counted-storage.ts";
-import { StorageTotals } from "../core/storage-totals.ts";
+import { type ClassLabel, StorageTotals } from "../core/storage-totals.ts";
 import { ClaimValues, KeptClaim } from "./kept-claim.ts";
 import { ClaimPhases, latestServerMs } from "./phases.ts";
 
@@ -38,7 +37,7 @@ export interface ClaimListener {
 }
 
 interface ClaimParts extends KubeParts {
-  readonly classes: ClassLabels;
+  readonly classLabel: ClassLabel;
 }
 
 /** Ages by which claims are found are of days. */
@@ -49,7 +48,7 @@ export function createClaims(parts: ClaimParts, listener: ClaimListener): Claims
   const values = new ClaimValues();
   const phases = new ClaimPhases();
   const pending = new Set<string>();
-  const totals = new StorageTotals<ClaimKind>(parts.classes, AGE_BUCKET_MS);
+  const totals = new StorageTotals<ClaimKind>(parts.classLabel, AGE_BUCKET_MS);
   const informer = createInformer<Claim>(parts, {
     collection: { path: "/api/v1/persistentvolumeclaims", listsFrom: "quorum" },
     project: projectClaim,

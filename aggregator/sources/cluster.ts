@@ -2,16 +2,16 @@ import type { KubeParts } from "../../common/kube/client.ts";
 import type { Informer } from "../../common/kube/informer.ts";
 import type { Stored } from "../../common/kube/store.ts";
 import { runTogether } from "../../common/runtime/lifecycle.ts";
+import { boundedLabel } from "../../common/runtime/metrics.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import type { PhaseSince } from "../../common/storage/phase-since.ts";
 import type { Directory } from "../core/attribution.ts";
 import type { BindingMode } from "../core/bind-latency.ts";
-import { ClassLabels } from "../core/class-labels.ts";
 import type { Node, Pod, Volume } from "../core/cluster-objects.ts";
 import type { ClaimKind, VolumeKind } from "../core/counted-storage.ts";
 import { type Misfits, NamedVolumes } from "../core/named-volumes.ts";
 import type { AgentAccount } from "../core/reporter.ts";
-import type { StorageTotals } from "../core/storage-totals.ts";
+import { MOST_CLASSES, type StorageTotals } from "../core/storage-totals.ts";
 import type { PodWatch } from "../core/watch-history.ts";
 import { type ClaimListener, type Claims, createClaims } from "./claims.ts";
 import { createNodes, type NodeListener, type Nodes } from "./nodes.ts";
@@ -83,10 +83,10 @@ export function createCluster(parts: ClusterParts, listener: ClusterListener): C
   const isClaimThere = (key: string): boolean => !claims.informer.hasSynced() || claims.informer.get(key) !== undefined;
   const claimUid = (key: string): string | undefined => claims.informer.get(key)?.uid;
   const pods = createPods({ ...parts, isClaimThere, claimUid }, listener);
-  const classes = new ClassLabels();
-  const volumes = createVolumes({ ...parts, classes }, listener);
+  const classLabel = boundedLabel(MOST_CLASSES);
+  const volumes = createVolumes({ ...parts, classLabel }, listener);
   const nodes = createNodes(parts, { ...listener, volumes });
-  const claims = createClaims({ ...parts, classes }, tellingPods(listener, pods));
+  const claims = createClaims({ ...parts, classLabel }, tellingPods(listener, pods));
   const storageClasses = createStorageClasses(parts);
   const informers: readonly (readonly [string, Informer<Stored>])[] = [
     ["pods", pods.informer],

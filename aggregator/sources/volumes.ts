@@ -4,10 +4,9 @@ import { createInformer, type Informer } from "../../common/kube/informer.ts";
 import type { StoreChange, Stored } from "../../common/kube/store.ts";
 import type { PhaseSince } from "../../common/storage/phase-since.ts";
 import { readVolumeMark } from "../../common/storage/volume-annotations.ts";
-import type { ClassLabels } from "../core/class-labels.ts";
 import { attachedBy, type Volume } from "../core/cluster-objects.ts";
 import { countedVolume, type VolumeKind } from "../core/counted-storage.ts";
-import { StorageTotals } from "../core/storage-totals.ts";
+import { type ClassLabel, StorageTotals } from "../core/storage-totals.ts";
 import { KeptVolume, VolumeValues } from "./kept-volume.ts";
 import { latestServerMs, VolumePhases } from "./phases.ts";
 import { projectVolume } from "./projections.ts";
@@ -28,7 +27,7 @@ export interface Volumes {
 }
 
 interface VolumeParts extends KubeParts {
-  readonly classes: ClassLabels;
+  readonly classLabel: ClassLabel;
 }
 
 /** Ages by which volumes are found are of minutes and more. */
@@ -47,7 +46,7 @@ export function createVolumes(parts: VolumeParts, { onClaim, onVolume }: VolumeL
   // By the handle's hash alone, a string that is there anyway; hashes of two drivers' handles may be equal.
   const byHash = new IndexMap();
   const phases = new VolumePhases();
-  const totals = new StorageTotals<VolumeKind>(parts.classes, AGE_BUCKET_MS);
+  const totals = new StorageTotals<VolumeKind>(parts.classLabel, AGE_BUCKET_MS);
   const count = (change: StoreChange<StoredVolume>): void => {
     if (change.kind !== "added") totals.remove(countedVolume(change.previous, phases.since(change.previous)));
     phases.note(change, latestServerMs(parts));

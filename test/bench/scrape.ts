@@ -1,8 +1,7 @@
-import { ClassLabels } from "../../aggregator/core/class-labels.ts";
 import { type ClaimKind, countedClaim, countedVolume, type VolumeKind } from "../../aggregator/core/counted-storage.ts";
-import { StorageTotals } from "../../aggregator/core/storage-totals.ts";
+import { MOST_CLASSES, StorageTotals } from "../../aggregator/core/storage-totals.ts";
 import { registerStorageMetrics, type StorageSources } from "../../aggregator/metrics/storage-metrics.ts";
-import { createMetrics } from "../../common/runtime/metrics.ts";
+import { boundedLabel, createMetrics } from "../../common/runtime/metrics.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import type { Printer } from "../demo/print.ts";
 import type { Owner } from "../rig/process/owner.ts";
@@ -61,10 +60,10 @@ async function measure(scene: Scene): Promise<readonly (readonly string[])[]> {
   );
   const byKey = new Map(claims.map((claim) => [claim.key, claim]));
   const count = (): StorageSources["cluster"]["storage"] => {
-    const classes = new ClassLabels();
+    const label = boundedLabel(MOST_CLASSES);
     const storage = {
-      volumes: new StorageTotals<VolumeKind>(classes, 1_000),
-      claims: new StorageTotals<ClaimKind>(classes, 3_600_000),
+      volumes: new StorageTotals<VolumeKind>(label, 1_000),
+      claims: new StorageTotals<ClaimKind>(label, 3_600_000),
       pending: new Set(claims.filter(({ phase }) => phase === "Pending").map(({ key }) => key)),
       bindingOf: () => "WaitForFirstConsumer" as const,
     };

@@ -1,6 +1,5 @@
 import type { ClaimRef } from "../../../aggregator/core/attribution.ts";
 import { claimPhaseSince } from "../../../aggregator/core/claim-phase.ts";
-import { ClassLabels } from "../../../aggregator/core/class-labels.ts";
 import { attachedKey, type Node, type Pod, type Volume } from "../../../aggregator/core/cluster-objects.ts";
 import type { Misfits } from "../../../aggregator/core/named-volumes.ts";
 import { claimKeysOf } from "../../../aggregator/core/references.ts";
@@ -86,8 +85,8 @@ export class FakeCluster implements Cluster {
     return claimPhaseSince(claim, { volume, volumeSince: volume && this.phaseSince(volume), firstSeenMs: undefined });
   };
   readonly storage: Storage = {
-    volumes: new StorageTotals(new ClassLabels(), 1_000),
-    claims: new StorageTotals(new ClassLabels(), 1_000),
+    volumes: new StorageTotals((name) => name, 1_000),
+    claims: new StorageTotals((name) => name, 1_000),
     pending: new Set(),
     bindingOf: () => undefined,
   };

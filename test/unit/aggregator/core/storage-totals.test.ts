@@ -1,8 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { AgedBytes } from "../../../../aggregator/core/aged-bytes.ts";
-import { ClassLabels, MOST_CLASSES } from "../../../../aggregator/core/class-labels.ts";
-import { type Counted, type StorageKind, StorageTotals } from "../../../../aggregator/core/storage-totals.ts";
+import {
+  type Counted,
+  MOST_CLASSES,
+  type StorageKind,
+  StorageTotals,
+} from "../../../../aggregator/core/storage-totals.ts";
+import { boundedLabel } from "../../../../common/runtime/metrics.ts";
 import { NOON } from "../world.ts";
 
 const HOUR_MS = 3_600_000;
@@ -17,7 +22,7 @@ function shown(totals: StorageTotals<StorageKind>): Readonly<Record<string, read
 
 describe("StorageTotals", () => {
   it("counts what is there, by kind", () => {
-    const totals = new StorageTotals(new ClassLabels(), HOUR_MS);
+    const totals = new StorageTotals(boundedLabel(MOST_CLASSES), HOUR_MS);
     totals.add(counted("fast"));
     totals.add(counted("fast", { bytes: 5 }));
     totals.add(counted("slow"));
@@ -34,7 +39,7 @@ describe("StorageTotals", () => {
     });
     fc.assert(
       fc.property(fc.array(entry, { maxLength: 60 }), fc.nat(), (entries, seed) => {
-        const totals = new StorageTotals(new ClassLabels(), HOUR_MS);
+        const totals = new StorageTotals(boundedLabel(MOST_CLASSES), HOUR_MS);
         for (const one of entries) totals.add(one);
         const order = entries.map((one, index) => ({ one, at: (index * 7_919 + seed) % 61 }));
         for (const { one } of order.toSorted((first, second) => first.at - second.at)) totals.remove(one);
@@ -45,25 +50,11 @@ describe("StorageTotals", () => {
   });
 
   it("has as many kinds as classes that may be named, and one more, however many there are", () => {
-    const totals = new StorageTotals(new ClassLabels(), HOUR_MS);
+    const totals = new StorageTotals(boundedLabel(MOST_CLASSES), HOUR_MS);
     for (let index = 0; index < 1_000; index += 1) totals.add(counted(`class-${index}`));
 
     expect(Object.keys(shown(totals))).toHaveLength(MOST_CLASSES + 1);
     expect(shown(totals).other).toEqual([1_000 - MOST_CLASSES, 10 * (1_000 - MOST_CLASSES)]);
-  });
-});
-
-describe("ClassLabels", () => {
-  it("give the name of a class that nobody has any more to the next one", () => {
-    const labels = new ClassLabels();
-    for (let index = 0; index < MOST_CLASSES; index += 1) labels.take(`class-${index}`);
-
-    const before = labels.take("late");
-    labels.unmountRecord("class-0");
-    const after = labels.take("later");
-
-    // What was counted as one of the others is so until it is gone: it has to be found under the label that it was counted with.
-    expect([before, after, labels.take("late")]).toEqual(["other", "later", "other"]);
   });
 });
 

@@ -1,11 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { ClassLabels, MOST_CLASSES } from "../../../../aggregator/core/class-labels.ts";
 import type { Volume } from "../../../../aggregator/core/cluster-objects.ts";
 import { countedClaim, countedVolume } from "../../../../aggregator/core/counted-storage.ts";
-import { StorageTotals } from "../../../../aggregator/core/storage-totals.ts";
+import { MOST_CLASSES, StorageTotals } from "../../../../aggregator/core/storage-totals.ts";
 import { registerStorageMetrics } from "../../../../aggregator/metrics/storage-metrics.ts";
 import { MOST_VOLUMES, registerVolumeMetrics } from "../../../../aggregator/metrics/volume-metrics.ts";
-import { createMetrics } from "../../../../common/runtime/metrics.ts";
+import { boundedLabel, createMetrics } from "../../../../common/runtime/metrics.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import { FakeCluster } from "../fake-cluster.ts";
 import { claimWith, NOON, podWith, statusWith, volumeWith } from "../world.ts";
@@ -24,10 +23,10 @@ interface Scene {
 /** The series of a cluster with these objects, at noon. */
 async function linesOf({ volumes = [], claims = [], leads = true }: Scene): Promise<readonly string[]> {
   const cluster = new FakeCluster();
-  const classes = new ClassLabels();
+  const label = boundedLabel(MOST_CLASSES);
   const storage = {
-    volumes: new StorageTotals<ReturnType<typeof countedVolume>["kind"]>(classes, 1_000),
-    claims: new StorageTotals<ReturnType<typeof countedClaim>["kind"]>(classes, 3_600_000),
+    volumes: new StorageTotals<ReturnType<typeof countedVolume>["kind"]>(label, 1_000),
+    claims: new StorageTotals<ReturnType<typeof countedClaim>["kind"]>(label, 3_600_000),
     pending: new Set(claims.filter(({ phase }) => phase === "Pending").map(({ key }) => key)),
     bindingOf: (name: string | undefined) => (name === "slow" ? WAITS : AT_ONCE),
   };
