@@ -1,7 +1,6 @@
 import { type ElectionTiming, LONGEST_DURATION_MS } from "../../common/kube/election.ts";
-import { LOG_LEVELS, type LogLevel } from "../../common/runtime/logger.ts";
+import { LOG_LEVELS } from "../../common/runtime/logger.ts";
 import {
-  type Address,
   addressSetting,
   choiceSetting,
   countSetting,
@@ -15,16 +14,9 @@ import {
   type SettingsReader,
   switchSetting,
 } from "../../common/runtime/settings.ts";
-import { PROTECTION_MODES, type ProtectionMode } from "../core/deletion.ts";
-import type { AgentAccount } from "../core/reporter.ts";
-import { UPSTREAM_SETTINGS, type UpstreamSetting } from "../core/upstream-policy.ts";
-import {
-  agentAccountIn,
-  REPORT_SETTINGS,
-  type ReportConfig,
-  readReportConfig,
-  reportProblems,
-} from "./report-settings.ts";
+import { PROTECTION_MODES } from "../core/deletion.ts";
+import { UPSTREAM_SETTINGS } from "../core/upstream-policy.ts";
+import { agentAccountIn, REPORT_SETTINGS, readReportConfig, reportProblems } from "./report-settings.ts";
 
 /** Every setting of the aggregator, with its default. */
 export const AGGREGATOR_SETTINGS = {
@@ -117,29 +109,7 @@ export const AGGREGATOR_SETTINGS = {
 } as const;
 
 /** What an aggregator runs with. Durations in milliseconds. */
-export interface AggregatorConfig {
-  readonly kubeconfig: string | undefined;
-  /** A loopback address. */
-  readonly apiAddress: Address;
-  readonly metricsAddress: Address | undefined;
-  /** Nothing where reports are taken from this machine alone. */
-  readonly reports: ReportConfig | undefined;
-  /** Whose pods are agents. */
-  readonly agents: AgentAccount;
-  readonly nodeStaleAfterMs: number;
-  readonly noAgentAfterMs: number;
-  readonly nodeGoneAfterMs: number;
-  readonly reasonDelayMs: number;
-  readonly protection: ProtectionMode;
-  /** 0 for never. */
-  readonly pauseRejectionsAt: number;
-  readonly upstreamCondition: UpstreamSetting;
-  /** Nothing when this is the only process. */
-  readonly election: ElectionConfig | undefined;
-  readonly claimMetrics: boolean;
-  readonly volumeMetrics: boolean;
-  readonly logLevel: LogLevel;
-}
+export type AggregatorConfig = ReturnType<typeof configOf>;
 
 /** How one of several replicas is chosen. */
 export interface ElectionConfig {
@@ -158,26 +128,34 @@ export function readAggregatorCommand(input: SettingsInput): AggregatorCommand {
   const settings = Object.values(AGGREGATOR_SETTINGS);
   if (input.argv.includes("--help")) return { kind: "help", text: helpText(settings) };
   const reader = readSettings(settings, input, [listenProblems, electionProblems, tlsProblems]);
+  return { kind: "run", config: configOf(reader) };
+}
+
+function configOf(reader: SettingsReader) {
   const { get } = reader;
-  const config = Object.freeze({
+  return Object.freeze({
     kubeconfig: get(AGGREGATOR_SETTINGS.kubeconfig),
+    /** A loopback address. */
     apiAddress: get(AGGREGATOR_SETTINGS.apiAddress),
     metricsAddress: get(AGGREGATOR_SETTINGS.metricsAddress),
+    /** Nothing where reports are taken from this machine alone. */
     reports: readReportConfig(reader, get(AGGREGATOR_SETTINGS.podNamespace)),
+    /** Whose pods are agents. */
     agents: agentAccountIn(reader),
     nodeStaleAfterMs: get(AGGREGATOR_SETTINGS.nodeStaleAfter),
     noAgentAfterMs: get(AGGREGATOR_SETTINGS.noAgentAfter),
     nodeGoneAfterMs: get(AGGREGATOR_SETTINGS.nodeGoneAfter),
     reasonDelayMs: get(AGGREGATOR_SETTINGS.reasonDelay),
     protection: get(AGGREGATOR_SETTINGS.protection),
+    /** 0 for never. */
     pauseRejectionsAt: get(AGGREGATOR_SETTINGS.pauseRejectionsAt),
     upstreamCondition: get(AGGREGATOR_SETTINGS.upstreamCondition),
+    /** Nothing when this is the only process. */
     election: get(AGGREGATOR_SETTINGS.leaderElect) ? electionOf(reader) : undefined,
     claimMetrics: get(AGGREGATOR_SETTINGS.claimMetrics),
     volumeMetrics: get(AGGREGATOR_SETTINGS.volumeMetrics),
     logLevel: get(AGGREGATOR_SETTINGS.logLevel),
   });
-  return { kind: "run", config };
 }
 
 function helpText(settings: Parameters<typeof describeSettings>[0]): string {
