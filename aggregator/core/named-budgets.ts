@@ -13,8 +13,25 @@ export class NamedBudgets {
 
   /** Takes one out of a name's budget, when there is one left. `nowMs` is on a monotonic clock. */
   take(name: string, nowMs: number): boolean {
-    const known = this.#budgets.get(name) ?? fullBudget(this.#rule);
-    const { isAllowed, budget } = spend(known, nowMs, this.#rule);
+    const { isAllowed, budget } = spend(this.#of(name), nowMs, this.#rule);
+    this.#put(name, budget);
+    return isAllowed;
+  }
+
+  /** The name has a budget from now on, and what it has spent of it stays spent. */
+  remember(name: string): void {
+    this.#put(name, this.#of(name));
+  }
+
+  has(name: string): boolean {
+    return this.#budgets.has(name);
+  }
+
+  #of(name: string): Budget {
+    return this.#budgets.get(name) ?? fullBudget(this.#rule);
+  }
+
+  #put(name: string, budget: Budget): void {
     // The one that was not asked for longest is the first to be forgotten, and the least likely to have spent anything.
     this.#budgets.delete(name);
     this.#budgets.set(name, budget);
@@ -22,6 +39,5 @@ export class NamedBudgets {
       if (this.#budgets.size <= this.#most) break;
       this.#budgets.delete(oldest);
     }
-    return isAllowed;
   }
 }

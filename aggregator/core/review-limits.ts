@@ -1,4 +1,4 @@
-import { type Budget, type BudgetRule, fullBudget, spend } from "./budget.ts";
+import type { BudgetRule } from "./budget.ts";
 import { NamedBudgets } from "./named-budgets.ts";
 
 /** Where a token that has not been reviewed comes from, and what it says of itself: the one is a fact, the other is not. */
@@ -20,32 +20,24 @@ const MOST_REMEMBERED = 20_000;
 
 /**
  * How many unknown tokens are reviewed. A review is a request to the API server, and whoever reaches the port may bring what looks like a
- * token: so there is a budget for each pod that tokens claim to be of, by the address that they come from, and strangers share one. Who
- * has been found good before has a budget that no stranger can touch, unless it comes from the same address and knows the pod's UID.
+ * token: so strangers share a budget, of which one address has half. Who has been found good before has one by its address and the
+ * pod that its tokens claim to be of, which no stranger can touch, unless it comes from the same address and knows the pod's UID.
  */
 export class ReviewLimits {
-  readonly #pairs = new NamedBudgets(PAIR, MOST_REMEMBERED);
   readonly #addresses = new NamedBudgets(ADDRESS, MOST_REMEMBERED);
-  /** Apart, or the pairs that strangers make up would make theirs forgotten. */
-  readonly #goodPairs = new NamedBudgets(PAIR, MOST_REMEMBERED);
+  /** Of those where tokens were good. */
+  readonly #pairs = new NamedBudgets(PAIR, MOST_REMEMBERED);
   readonly #goodTokens = new NamedBudgets(TOKEN, MOST_REMEMBERED);
-  readonly #good = new Set<string>();
-  #strangers: Budget = fullBudget(STRANGERS);
+  readonly #strangers = new NamedBudgets(STRANGERS, 1);
 
   /** A token of this source was good. */
   noteGood(source: TokenSource): void {
-    const pair = pairOf(source);
-    this.#good.delete(pair);
-    this.#good.add(pair);
-    for (const oldest of this.#good) {
-      if (this.#good.size <= MOST_REMEMBERED) return;
-      this.#good.delete(oldest);
-    }
+    this.#pairs.remember(pairOf(source));
   }
 
   /** Such a token was good before: it goes before those of strangers. */
   isGood(source: TokenSource): boolean {
-    return this.#good.has(pairOf(source));
+    return this.#pairs.has(pairOf(source));
   }
 
   /** The same for a token that was good before, by its hash: nobody else has it. */
@@ -55,12 +47,8 @@ export class ReviewLimits {
 
   /** Takes one review out of the budgets, when there is one left. `nowMs` is on a monotonic clock. */
   take(source: TokenSource, nowMs: number): boolean {
-    if (this.isGood(source)) return this.#goodPairs.take(pairOf(source), nowMs);
-    if (!this.#pairs.take(pairOf(source), nowMs)) return false;
-    if (!this.#addresses.take(source.address ?? "", nowMs)) return false;
-    const { isAllowed, budget } = spend(this.#strangers, nowMs, STRANGERS);
-    this.#strangers = budget;
-    return isAllowed;
+    if (this.isGood(source)) return this.#pairs.take(pairOf(source), nowMs);
+    return this.#addresses.take(source.address ?? "", nowMs) && this.#strangers.take("", nowMs);
   }
 }
 
