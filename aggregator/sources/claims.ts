@@ -5,12 +5,12 @@ import type { StoreChange } from "../../common/kube/store.ts";
 import { type Claim, projectClaim } from "../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import type { PhaseSince } from "../../common/storage/phase-since.ts";
-import type { ClaimPhaseParts } from "../core/claim-phase.ts";
+import { type ClaimPhaseParts, claimPhaseSince } from "../core/claim-phase.ts";
 import { FUTURE_MS } from "../core/claim-status.ts";
 import { type ClaimKind, countedClaim } from "../core/counted-storage.ts";
 import { type ClassLabel, StorageTotals } from "../core/storage-totals.ts";
 import { ClaimValues, KeptClaim } from "./kept-claim.ts";
-import { ClaimPhases, latestServerMs } from "./phases.ts";
+import { latestServerMs, PhaseSights } from "./phases.ts";
 
 /** All claims, by key and by the nodes that their stored status names. */
 export interface Claims {
@@ -46,7 +46,7 @@ const AGE_BUCKET_MS = 3_600_000;
 export function createClaims(parts: ClaimParts, listener: ClaimListener): Claims {
   const [holders, assumed] = [new IndexMap(), new IndexMap()];
   const values = new ClaimValues();
-  const phases = new ClaimPhases();
+  const sights = new PhaseSights<Claim>(({ phase }) => phase === "Lost");
   const pending = new Set<string>();
   const totals = new StorageTotals<ClaimKind>(parts.classLabel, AGE_BUCKET_MS);
   const informer = createInformer<Claim>(parts, {
@@ -57,7 +57,7 @@ export function createClaims(parts: ClaimParts, listener: ClaimListener): Claims
       trackNodes(holders, change, ({ mountedOn }) => mountedOn?.nodes ?? []);
       trackNodes(assumed, change, assumedNode);
       const { kind, object } = change;
-      phases.note(change, latestServerMs(parts));
+      sights.note(change, latestServerMs(parts));
       trackPending(pending, change);
       if (kind !== "added") totals.remove(countedClaim(change.previous));
       if (kind !== "deleted") totals.add(countedClaim(object));
@@ -73,7 +73,7 @@ export function createClaims(parts: ClaimParts, listener: ClaimListener): Claims
     informer,
     isStoredHolder: (node) => holders.get(node)[Symbol.iterator]().next().done !== true,
     assumedOn: (node) => assumed.get(node),
-    phaseSince: (claim, of) => phases.since(claim, of),
+    phaseSince: (claim, of) => claimPhaseSince(claim, { ...of, firstSeenMs: sights.firstSeenMs(claim.uid) }),
     pending,
     totals,
   };

@@ -2,13 +2,13 @@ import type { KubeParts } from "../../common/kube/client.ts";
 import { IndexMap } from "../../common/kube/index-map.ts";
 import { createInformer, type Informer } from "../../common/kube/informer.ts";
 import type { StoreChange, Stored } from "../../common/kube/store.ts";
-import type { PhaseSince } from "../../common/storage/phase-since.ts";
+import { isNoAnswer, type PhaseSince, phaseSince } from "../../common/storage/phase-since.ts";
 import { readVolumeMark } from "../../common/storage/volume-annotations.ts";
 import { attachedBy, type Volume } from "../core/cluster-objects.ts";
 import { countedVolume, type VolumeKind } from "../core/counted-storage.ts";
 import { type ClassLabel, StorageTotals } from "../core/storage-totals.ts";
 import { KeptVolume, VolumeValues } from "./kept-volume.ts";
-import { latestServerMs, VolumePhases } from "./phases.ts";
+import { latestServerMs, PhaseSights } from "./phases.ts";
 import { projectVolume } from "./projections.ts";
 
 type StoredVolume = Volume & Stored;
@@ -45,12 +45,14 @@ export function createVolumes(parts: VolumeParts, { onClaim, onVolume }: VolumeL
   const marked = new IndexMap();
   // By the handle's hash alone, a string that is there anyway; hashes of two drivers' handles may be equal.
   const byHash = new IndexMap();
-  const phases = new VolumePhases();
+  const sights = new PhaseSights<StoredVolume>(({ phaseSinceMs }, nowMs) => isNoAnswer(phaseSinceMs, nowMs));
+  const since = ({ uid, phaseSinceMs: toldMs, createdAtMs }: Volume): PhaseSince | undefined =>
+    phaseSince({ toldMs, createdAtMs, firstSeenMs: sights.firstSeenMs(uid) });
   const totals = new StorageTotals<VolumeKind>(parts.classLabel, AGE_BUCKET_MS);
   const count = (change: StoreChange<StoredVolume>): void => {
-    if (change.kind !== "added") totals.remove(countedVolume(change.previous, phases.since(change.previous)));
-    phases.note(change, latestServerMs(parts));
-    if (change.kind !== "deleted") totals.add(countedVolume(change.object, phases.since(change.object)));
+    if (change.kind !== "added") totals.remove(countedVolume(change.previous, since(change.previous)));
+    sights.note(change, latestServerMs(parts));
+    if (change.kind !== "deleted") totals.add(countedVolume(change.object, since(change.object)));
   };
   const onChange = (change: StoreChange<StoredVolume>): void => {
     const { object } = change;
@@ -74,7 +76,7 @@ export function createVolumes(parts: VolumeParts, { onClaim, onVolume }: VolumeL
   return {
     informer,
     byHandle,
-    phaseSince: (volume) => phases.since(volume),
+    phaseSince: since,
     totals,
     attachedAs: (key) => byHandle(...attachedBy(key)),
     isMarkedOn: (node) => marked.get(node)[Symbol.iterator]().next().done !== true,
