@@ -647,6 +647,19 @@ describe("createCluster", () => {
     await stop();
   });
 
+  it("dates a claim that is Lost by the moment at which that was first seen", async () => {
+    const { cluster, of, start, stop } = fixture();
+    const identity = { namespace: "shop", name: "data", uid: "claim-1", resourceVersion: "99" };
+    const metadata = { ...identity, creationTimestamp: "2020-01-01T00:00:00Z" };
+    of("persistentvolumeclaims").items.push({ metadata, status: { phase: "Lost" } });
+    await start();
+
+    const claim = cluster.claim("shop/data");
+    await stop();
+
+    expect(claim && cluster.claimPhaseSince(claim)?.from).toBe("first-seen");
+  });
+
   it("a claim that is re-created is told as gone first", async () => {
     const { cluster, told, of, start, stop } = fixture();
     const claim = (uid: string, version: number): object => ({
