@@ -3,7 +3,6 @@ import { IndexMap } from "../../common/kube/index-map.ts";
 import { createInformer, type Informer } from "../../common/kube/informer.ts";
 import type { StoreChange } from "../../common/kube/store.ts";
 import { type Claim, projectClaim } from "../../common/storage/claim.ts";
-import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import type { PhaseSince } from "../../common/storage/phase-since.ts";
 import { type ClaimPhaseParts, claimPhaseSince } from "../core/claim-phase.ts";
 import { FUTURE_MS } from "../core/claim-status.ts";
@@ -11,6 +10,7 @@ import { type ClaimKind, countedClaim } from "../core/counted-storage.ts";
 import { type ClassLabel, StorageTotals } from "../core/storage-totals.ts";
 import { ClaimValues, KeptClaim } from "./kept-claim.ts";
 import { latestServerMs, PhaseSights } from "./phases.ts";
+import { named, track } from "./track.ts";
 
 /** All claims, by key and by the nodes that their stored status names. */
 export interface Claims {
@@ -54,8 +54,8 @@ export function createClaims(parts: ClaimParts, listener: ClaimListener): Claims
     project: projectClaim,
     keep: (claim) => new KeptClaim(claim, values),
     onChange: (change) => {
-      trackNodes(holders, change, ({ mountedOn }) => mountedOn?.nodes ?? []);
-      trackNodes(assumed, change, assumedNode);
+      track(holders, change, ({ status }) => status?.mountedOn?.nodes ?? []);
+      track(assumed, change, assumedNode);
       const { kind, object } = change;
       sights.note(change, latestServerMs(parts));
       trackPending(pending, change);
@@ -91,18 +91,7 @@ function trackPending(pending: Set<string>, change: StoreChange<Claim>): void {
   else pending.delete(key);
 }
 
-function assumedNode({ lastUse }: ClaimStatus): readonly string[] {
-  return lastUse?.evidence === "node-gone" && lastUse.node !== undefined ? [lastUse.node] : [];
-}
-
-/** Keeps the claims by nodes that their stored status names. */
-function trackNodes(
-  index: IndexMap,
-  change: StoreChange<Claim>,
-  nodesIn: (status: ClaimStatus) => readonly string[],
-): void {
-  const before = change.kind === "added" ? undefined : change.previous.status;
-  const after = change.kind === "deleted" ? undefined : change.object.status;
-  for (const node of before === undefined ? [] : nodesIn(before)) index.remove(node, change.object.key);
-  for (const node of after === undefined ? [] : nodesIn(after)) index.add(node, change.object.key);
+function assumedNode({ status }: Claim): readonly string[] {
+  const lastUse = status?.lastUse;
+  return lastUse?.evidence === "node-gone" ? named(lastUse.node) : [];
 }

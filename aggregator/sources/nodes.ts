@@ -2,10 +2,11 @@ import type { KubeParts } from "../../common/kube/client.ts";
 import { IndexMap } from "../../common/kube/index-map.ts";
 import { createInformer, type Informer } from "../../common/kube/informer.ts";
 import { SharedTexts } from "../../common/kube/shared-texts.ts";
-import type { StoreChange, Stored } from "../../common/kube/store.ts";
+import type { Stored } from "../../common/kube/store.ts";
 import { type Attachment, attachedKey, type Node, type Volume } from "../core/cluster-objects.ts";
 import { ownText } from "./kept.ts";
 import { projectAttachment, projectNode } from "./node-projections.ts";
+import { named, track } from "./track.ts";
 import type { Volumes } from "./volumes.ts";
 
 type StoredNode = Node & Stored;
@@ -31,18 +32,12 @@ export interface NodeListener {
   readonly onClaim: (key: string) => void;
 }
 
-interface Indexes {
-  /** Names of nodes by `attachedKey`. */
-  readonly inUse: IndexMap;
-  /** Keys of attachments by the name of the volume. */
-  readonly byVolume: IndexMap;
-}
-
 export function createNodes(
   parts: KubeParts,
   { volumes, ...listener }: NodeListener & { readonly volumes: Volumes },
 ): Nodes {
-  const indexes: Indexes = { inUse: new IndexMap(), byVolume: new IndexMap() };
+  /** Names of nodes by `attachedKey`, and keys of attachments by the name of the volume. */
+  const [inUse, byVolume] = [new IndexMap(), new IndexMap()];
   const tellClaims = (of: readonly Volume[]): void => {
     for (const { claim } of of) if (claim !== undefined) listener.onClaim(claim.key);
   };
@@ -50,7 +45,7 @@ export function createNodes(
     collection: { path: "/api/v1/nodes", listsFrom: "quorum" },
     project: projectNode,
     onChange: (change) => {
-      const moved = trackInUse(indexes, change);
+      const moved = track(inUse, change, ({ volumesInUse = [] }) => volumesInUse);
       listener.onNode(change.object.key);
       for (const key of moved) tellClaims(volumes.attachedAs(key));
     },
@@ -61,8 +56,8 @@ export function createNodes(
     project: projectAttachment,
     keep: (attachment) => keptAttachment(attachment, texts),
     onChange: (change) => {
-      const moved = trackAttachment(indexes, change);
-      if (moved !== undefined) tellClaims(attachedWith(moved, volumes));
+      for (const name of track(byVolume, change, ({ volume }) => named(volume)))
+        tellClaims(attachedWith(name, volumes));
     },
   });
   return {
@@ -70,9 +65,9 @@ export function createNodes(
     attachments,
     names: () => [...informer.all()].map(({ key }) => key),
     withVolume: ({ key, csi }) => {
-      const keys = attachedWith(key, volumes).flatMap((volume) => [...indexes.byVolume.get(volume.key)]);
+      const keys = attachedWith(key, volumes).flatMap((volume) => [...byVolume.get(volume.key)]);
       const attached = keys.map((attachment) => attachments.get(attachment)?.node).filter((node) => node !== undefined);
-      return [...new Set([...attached, ...(csi === undefined ? [] : indexes.inUse.get(attachedKey(csi)))])];
+      return [...new Set([...attached, ...(csi === undefined ? [] : inUse.get(attachedKey(csi)))])];
     },
   };
 }
@@ -91,21 +86,4 @@ function attachedWith(name: string, { informer, attachedAs }: Volumes): readonly
   const volume = informer.get(name);
   if (volume?.csi !== undefined) return attachedAs(attachedKey(volume.csi));
   return volume === undefined ? [] : [volume];
-}
-
-/** Answers the volumes that came into use on the node, or went out of it. */
-function trackInUse({ inUse }: Indexes, change: StoreChange<StoredNode>): Iterable<string> {
-  const before = new Set(change.kind === "added" ? [] : change.previous.volumesInUse);
-  const after = new Set(change.kind === "deleted" ? [] : change.object.volumesInUse);
-  for (const key of before.difference(after)) inUse.remove(key, change.object.key);
-  for (const key of after.difference(before)) inUse.add(key, change.object.key);
-  return before.symmetricDifference(after);
-}
-
-/** Answers the volume that was attached or detached. Neither the node nor the volume of an attachment can be changed. */
-function trackAttachment({ byVolume }: Indexes, change: StoreChange<StoredAttachment>): string | undefined {
-  const { volume, key } = change.object;
-  if (volume === undefined || change.kind === "updated") return undefined;
-  byVolume[change.kind === "deleted" ? "remove" : "add"](volume, key);
-  return volume;
 }

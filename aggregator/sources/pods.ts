@@ -11,6 +11,7 @@ import { claimsToRemember, VanishedPods } from "../core/vanished-pods.ts";
 import type { PodWatch } from "../core/watch-history.ts";
 import { KeptPod, PodValues } from "./kept-pod.ts";
 import { podProjection } from "./projections.ts";
+import { named, track } from "./track.ts";
 
 type StoredPod = Pod & Stored;
 
@@ -91,7 +92,7 @@ export function createPods(parts: PodParts, listener: PodListener): Pods {
     known.note(remembered(object), { hasEnded: end?.wasOver === false, isGone: change.kind === "deleted" });
     if (change.kind === "deleted") keys.delete(object.uid);
     else keys.set(object.uid, object.key);
-    for (const claim of claims) byClaim[change.kind === "deleted" ? "remove" : "add"](claim, object.key);
+    track(byClaim, change, claimKeysOf);
     if (end !== undefined) listener.onPodEnded({ ...end, pod: remembered(object) });
     for (const node of track(agents, change, agentNode)) listener.onAgentPod(node);
     track(wanting, change, wantingNode);
@@ -165,26 +166,12 @@ function endOf(change: StoreChange<StoredPod>, isFirstList: boolean): EndedPod |
   return { pod, gone: change.kind === "deleted" ? change.gone : pod.resourceVersion, wasOver: false };
 }
 
-/** Keeps which nodes have pods of some kind; answers those for which that may have changed. */
-function track(
-  pods: IndexMap,
-  change: StoreChange<StoredPod>,
-  nodeOf: (pod: Pod) => string | undefined,
-): readonly string[] {
-  const before = change.kind === "added" ? undefined : nodeOf(change.previous);
-  const after = change.kind === "deleted" ? undefined : nodeOf(change.object);
-  if (before === after) return [];
-  if (before !== undefined) pods.remove(before, change.object.key);
-  if (after !== undefined) pods.add(after, change.object.key);
-  return [before, after].filter((node) => node !== undefined);
+function agentNode({ isAgent, isTerminal, node }: Pod): readonly string[] {
+  return isAgent === true && !isTerminal ? named(node) : [];
 }
 
-function agentNode({ isAgent, isTerminal, node }: Pod): string | undefined {
-  return isAgent === true && !isTerminal ? node : undefined;
-}
-
-function wantingNode({ claims, isTerminal, node }: Pod): string | undefined {
-  return claims.length > 0 && !isTerminal ? node : undefined;
+function wantingNode({ claims, isTerminal, node }: Pod): readonly string[] {
+  return claims.length > 0 && !isTerminal ? named(node) : [];
 }
 
 function isNewlyPlaced(change: StoreChange<StoredPod>): boolean {

@@ -10,6 +10,7 @@ import { type ClassLabel, StorageTotals } from "../core/storage-totals.ts";
 import { KeptVolume, VolumeValues } from "./kept-volume.ts";
 import { latestServerMs, PhaseSights } from "./phases.ts";
 import { projectVolume } from "./projections.ts";
+import { named, track } from "./track.ts";
 
 type StoredVolume = Volume & Stored;
 
@@ -58,9 +59,8 @@ export function createVolumes(parts: VolumeParts, { onClaim, onVolume }: VolumeL
     const { object } = change;
     count(change);
     const before = change.kind === "added" ? object : change.previous;
-    if (before.csi !== undefined) byHash.remove(before.csi.handleHash, before.key);
-    if (change.kind !== "deleted" && object.csi !== undefined) byHash.add(object.csi.handleHash, object.key);
-    trackMarks(marked, change);
+    track(byHash, change, ({ csi }) => named(csi?.handleHash));
+    track(marked, change, markedNodes);
     onVolume(object.key);
     for (const claim of [before.claim, object.claim]) if (claim !== undefined) onClaim(claim.key);
   };
@@ -83,14 +83,6 @@ export function createVolumes(parts: VolumeParts, { onClaim, onVolume }: VolumeL
   };
 }
 
-/** Keeps the volumes by the nodes that their marks name. */
-function trackMarks(marked: IndexMap, change: StoreChange<StoredVolume>): void {
-  const before = change.kind === "added" ? undefined : change.previous;
-  const after = change.kind === "deleted" ? undefined : change.object;
-  for (const node of markedNodes(before)) marked.remove(node, change.object.key);
-  for (const node of markedNodes(after)) marked.add(node, change.object.key);
-}
-
-function markedNodes(volume: StoredVolume | undefined): readonly string[] {
-  return volume === undefined ? [] : (readVolumeMark(volume.uid, volume.annotations?.mountedOn)?.nodes ?? []);
+function markedNodes({ uid, annotations }: StoredVolume): readonly string[] {
+  return readVolumeMark(uid, annotations?.mountedOn)?.nodes ?? [];
 }
