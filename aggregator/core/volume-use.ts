@@ -1,3 +1,4 @@
+import type { Claim } from "../../common/storage/claim.ts";
 import { isUse, type VolumeIdentity, volumeMatcher } from "../../common/storage/volume-identity.ts";
 import type { Directory } from "./attribution.ts";
 import type { Pod, Volume } from "./cluster-objects.ts";
@@ -29,6 +30,15 @@ export interface VolumeUse {
 /** What mount tables call a volume: the PV's name, and its handle if it has one. */
 export function identitiesOf(name: string, csi: Volume["csi"]): readonly VolumeIdentity[] {
   return [{ by: "name", name }, ...(csi === undefined ? [] : [{ by: "handle", ...csi } as const])];
+}
+
+/** The claim that a volume names, where it is that very claim and has this volume. */
+export function claimOfVolume(
+  { key, claim: ref }: Volume,
+  find: (key: string) => Claim | undefined,
+): Claim | undefined {
+  const claim = ref && find(ref.key);
+  return claim?.uid === ref?.uid && claim?.volume === key ? claim : undefined;
 }
 
 /** Where a volume is mounted, of those that are called like it and are really its own. */

@@ -125,7 +125,9 @@ export function refusalOf(outcome: Exclude<WriteOutcome, { readonly kind: "appli
 const OVERLOADED: ReadonlySet<number> = new Set([408, 429, 503, 504]);
 
 /** Failures as values: what comes next depends on them. */
-async function answered(ask: () => Promise<WriteResult>): Promise<WriteResult> {
+export async function answered<T extends WriteResult | { readonly kind: "written" }>(
+  ask: () => Promise<T>,
+): Promise<T | WriteFailure> {
   try {
     return await ask();
   } catch (error) {
@@ -134,7 +136,7 @@ async function answered(ask: () => Promise<WriteResult>): Promise<WriteResult> {
 }
 
 /** What an error means that came instead of an answer. Throws what is a bug. */
-export function failureOf(error: unknown): WriteFailure {
+function failureOf(error: unknown): WriteFailure {
   const message = messageOf(error);
   // A proxy's page, most likely.
   if (v.isValiError(error)) return { kind: "failed", message: `the answer is no claim: ${message}`, retryAfterMs: 0 };

@@ -4,7 +4,7 @@ import type { Counter } from "../../common/runtime/metrics.ts";
 import { FIELD_MANAGER } from "../../common/storage/claim-status.ts";
 import { VOLUME_ANNOTATIONS, type VolumeAnnotations } from "../../common/storage/volume-annotations.ts";
 import type { Volume } from "../core/cluster-objects.ts";
-import { failureOf, refusalOf, type WriteFailure } from "./claim-status-writer.ts";
+import { answered, refusalOf, type WriteFailure } from "./claim-status-writer.ts";
 
 /** What became of a write. */
 export type VolumeWriteResult = { readonly kind: "written" } | WriteFailure;
@@ -32,7 +32,10 @@ export function createVolumeWriter({
     const identity = { path, subresource: "status", name: key, uid, resourceVersion } as const;
     const target = { apiVersion: "v1", kind: "PersistentVolume", ...identity };
     const patch = { metadata: { annotations: namedBy(changes) } };
-    const result = await answered(() => patchObject(client, { target, patch, fieldManager: FIELD_MANAGER }, signal));
+    const result = await answered<VolumeWriteResult>(async () => {
+      const outcome = await patchObject(client, { target, patch, fieldManager: FIELD_MANAGER }, signal);
+      return outcome.kind === "applied" ? { kind: "written" } : refusalOf(outcome);
+    });
     writes.increment({ outcome: result.kind });
     return result;
   };
@@ -45,13 +48,4 @@ function namedBy({ ...changes }: Partial<VolumeAnnotations>): Readonly<Record<st
     ...("mountedOn" in changes && { [mountedOn]: changes.mountedOn ?? null }),
     ...("lastUse" in changes && { [lastUse]: changes.lastUse ?? null }),
   };
-}
-
-async function answered(ask: () => ReturnType<typeof patchObject>): Promise<VolumeWriteResult> {
-  try {
-    const outcome = await ask();
-    return outcome.kind === "applied" ? { kind: "written" } : refusalOf(outcome);
-  } catch (error) {
-    return failureOf(error);
-  }
 }

@@ -7,7 +7,7 @@ import type { Volume } from "../core/cluster-objects.ts";
 import { compareText } from "../core/compare-text.ts";
 import type { NodeMountedVolume, NodeView } from "../core/node-view.ts";
 import type { VolumeSight } from "../core/volume-entry.ts";
-import { identitiesOf, mayMount, volumeUse } from "../core/volume-use.ts";
+import { claimOfVolume, identitiesOf, mayMount, volumeUse } from "../core/volume-use.ts";
 import type { Cluster } from "./cluster.ts";
 
 /** Where the lists of claims and volumes look. Nothing of it is changed by reading. */
@@ -55,7 +55,7 @@ export function volumeSight(volume: Volume, sources: SightSources): VolumeSight 
   const { held, staged } = volumeUse(viewsOf(identities), identities, isOwn);
   return {
     volume,
-    claimUse: claimUseOf(volume, cluster),
+    claimUse: claimOfVolume(volume, cluster.claim)?.status,
     phaseSince: cluster.phaseSince(volume),
     use: { held: held.filter(({ node }) => !isOver(node)), staged },
     references: pods.filter(({ isTerminal }) => !isTerminal),
@@ -64,9 +64,4 @@ export function volumeSight(volume: Volume, sources: SightSources): VolumeSight 
     idleSince: (node) => (isOver(node) ? undefined : idleSince(node, volume.uid)),
     nowMs: earliestMs(),
   };
-}
-
-function claimUseOf({ key, claim: ref }: Volume, { claim: find }: Pick<Cluster, "claim">): VolumeSight["claimUse"] {
-  const claim = ref && find(ref.key);
-  return claim?.uid === ref?.uid && claim?.volume === key ? claim.status : undefined;
 }

@@ -10,7 +10,7 @@ import type { NodeView } from "../core/node-view.ts";
 import { storedNodes } from "../core/pending-nodes.ts";
 import type { UseEnd } from "../core/use-end.ts";
 import type { VolumeFacts } from "../core/volume-annotations.ts";
-import { identitiesOf, mayMount, volumeUse } from "../core/volume-use.ts";
+import { claimOfVolume, identitiesOf, mayMount, volumeUse } from "../core/volume-use.ts";
 import type { AgentStates } from "../nodes/agent-states.ts";
 import type { FleetState } from "../nodes/fleet-state.ts";
 import type { Barrier } from "../pod-watch/barrier.ts";
@@ -47,7 +47,7 @@ export function volumeFacts(
   const isCalledSo = volumeMatcher(identities);
   return {
     volume,
-    claim: claimOf(volume, cluster),
+    claim: claimOfVolume(volume, cluster.claim),
     statusAtEnd,
     mounts: { used, all: [...new Set([...used, ...staged])] },
     unanswered: storedNodes({ mountedOn }, { nodes: cluster.nodeNames }).filter((node) => isUnanswered(node, parts)),
@@ -55,11 +55,6 @@ export function volumeFacts(
     ends: views.flatMap((view) => endsIn(view, (fact) => isCalledSo(fact.volume) && isOwn(fact), parts)),
     isProtecting: protection !== "off",
   };
-}
-
-function claimOf({ key, claim: ref }: Volume, { claim: find }: Pick<Cluster, "claim">): VolumeFacts["claim"] {
-  const claim = ref && find(ref.key);
-  return claim?.uid === ref?.uid && claim?.volume === key ? claim : undefined;
 }
 
 /** Unknown is no absence: a node keeps the mark until it has reported, or is gone. */
