@@ -84,10 +84,6 @@ function registerClaimGauges(metrics: Metrics, { session }: Watched): void {
 
 /** Of each node one series, and only where somebody leads: as many as the cluster has nodes. */
 function registerNodeGauges(metrics: Metrics, { session }: Watched): void {
-  metrics.gauge(
-    { name: "mooring_nodes_reporting", help: "Nodes that have reported to this leader." },
-    () => session()?.fleet.size,
-  );
   metrics.series(
     {
       name: "mooring_nodes",
