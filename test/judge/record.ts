@@ -79,6 +79,8 @@ export interface Scene {
   readonly mounts: readonly string[];
   /** Pods that name the claim and are not over. */
   readonly references: readonly string[];
+  /** One of them lost its mount when its node was booted again: until it is over, or mounts again, it may count as mounted. */
+  readonly isInterrupted?: boolean | undefined;
   /** Nodes with an agent on which the device is mounted; nothing where nobody is to tell that. */
   readonly stagedOn: readonly string[];
   /** The last end of a use or of a pod that named the claim, or the begin of the claim. */

@@ -54,7 +54,8 @@ function judgeState(docket: Docket, claim: Case, { now, scene }: Found): void {
   const free = reference === undefined ? "unused" : "Referenced";
   const expected = user === undefined ? free : "Mounted";
   const said = now.isUnused ? "unused" : now.reason;
-  docket.judge("exact", said === expected, () => {
+  const isRight = said === expected || (scene.isInterrupted === true && said === "Mounted");
+  docket.judge("exact", isRight, () => {
     return `${name} is called ${said} (${now.reason}) and is ${expected}: ${user ?? reference ?? "nobody uses it"}`;
   });
   const isStaged = now.isUnused && stagedOn.length > 0;

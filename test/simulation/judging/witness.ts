@@ -56,12 +56,14 @@ export class Witness {
       return use.isShown && this.#endOf(use) === undefined && watched.some(({ name }) => name === use.node);
     });
     const staged = watched.filter((node) => stagedSince(node, claim.volume) !== undefined);
+    const references = this.#referencesOf(claim);
     const pods = cluster.pods.all.filter((pod) => claimNamesOf(pod).includes(claim.name));
     const ends = [...uses.map(({ endedAt }) => endedAt ?? 0), ...pods.map(({ overAt }) => overAt ?? 0)];
     const last = Math.max(cluster.claims.madeAt(claim.uid) ?? 0, ...ends);
     return {
       mounts: mounts.map(({ pod, node }) => `${pod} has it mounted on ${node}`),
-      references: this.#referencesOf(claim).map(({ key }) => `${key} refers to it`),
+      references: references.map(({ key }) => `${key} refers to it`),
+      isInterrupted: uses.some((use) => use.endedAt !== undefined && references.some(({ uid }) => uid === use.podUid)),
       stagedOn: protection === "off" ? [] : staged.map(({ name }) => name),
       last: this.moment(last),
       mayBeLateMs: last >= exactFromMs ? EXACT_MS : undefined,

@@ -14,6 +14,7 @@ const IDLE: Scene = {
 };
 const MOUNTED: Scene = { ...IDLE, mounts: ["shop/web has it mounted on n1"] };
 const NAMED: Scene = { ...IDLE, references: ["shop/web refers to it"] };
+const INTERRUPTED: Scene = { ...NAMED, isInterrupted: true };
 
 interface Row {
   readonly name: string;
@@ -33,6 +34,13 @@ const STATES: readonly Row[] = [
   { name: "unused, and is named", now: unused(), scene: NAMED, found: ["exact"] },
   { name: "mounted, and is", claim: { uses: [ongoing()] }, now: inUse(), scene: MOUNTED, found: [] },
   { name: "mounted, and is only named", now: inUse(), scene: NAMED, found: ["exact"] },
+  { name: "mounted, and is named by a pod that a reboot interrupted", now: inUse(), scene: INTERRUPTED, found: [] },
+  {
+    name: "unused, and is named by a pod that a reboot interrupted",
+    now: unused(),
+    scene: INTERRUPTED,
+    found: ["exact"],
+  },
   { name: "mounted, and is unused", now: inUse(), found: ["exact"] },
   { name: "nothing", now: undefined, found: ["exact"] },
   { name: "not staged, and is", now: unused(), scene: { ...IDLE, stagedOn: ["n1"] }, found: ["exact"] },
