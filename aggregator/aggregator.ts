@@ -214,6 +214,8 @@ class Aggregator {
         writing: this.#writing,
         coverage: this.#leadership.coverage,
         unstored: this.#unstored,
+        // Without an election nobody else comes who would have to know.
+        isEndOpen: (podUid) => this.#config.election !== undefined && this.#ends.isOpen(podUid),
         clusterUid: this.#identity.uid,
         measures: this.#measures,
         internalErrors: this.#internalErrors,

@@ -17,7 +17,7 @@ export interface KnownMountedVolume {
   readonly root: string | undefined;
   /** End of the first read that showed it: by then it was there. */
   readonly since: number;
-  /** The last moment at which it was surely there: begin of a read that showed it, or later when nothing changed since. */
+  /** The last moment at which it was surely there: begin of a read that showed it, or later when nothing changed since; 0 where that is not known. */
   readonly seenAt: number;
   /** True once a complete read showed it: from then on a damaged read no longer moves `seenAt`. */
   readonly proven: boolean;

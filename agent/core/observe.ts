@@ -93,13 +93,15 @@ function seenMountedVolume(
   const { kind, volume, podUid, mount } = mountedVolume;
   const complete = read.incomplete === undefined;
   const movesBound = complete || before?.proven !== true;
+  // A mount that is known from another clock may be a new one, of the same pod.
+  const known = before?.seenAt === 0 ? undefined : before;
   return {
     mountedVolume: { kind, volume, podUid },
     pod: before?.pod ?? pods?.get(podUid ?? "")?.name,
     mountPoint: mount.mountPoint,
     device: mount.device,
     root: mount.root,
-    since: before?.since ?? read.endedAt,
+    since: known?.since ?? read.endedAt,
     seenAt: movesBound ? read.beganAt : (before?.seenAt ?? read.beganAt),
     proven: complete || before?.proven === true,
     pendingUnmount: undefined,
@@ -113,14 +115,15 @@ type Fate =
   | { readonly kind: "gone"; readonly by: number };
 
 function fateOf(
-  { mountedVolume, pendingUnmount }: KnownMountedVolume,
+  { mountedVolume, seenAt, pendingUnmount }: KnownMountedVolume,
   { read, pods }: NodeSnapshot,
   isWatched: boolean,
 ): Fate {
   const pod = mountedVolume.podUid === undefined ? undefined : pods?.get(mountedVolume.podUid);
+  // A reboot unmounts everything, and a pod may be said to run until its kubelet has looked.
+  const doubt = (end: PendingUnmount): PendingUnmount => (seenAt === 0 ? end : doubted(end, pod));
   // A damaged read may hide the very mount that is back.
-  if (read.incomplete !== undefined)
-    return { kind: "kept", pendingUnmount: pendingUnmount && doubted(pendingUnmount, pod) };
+  if (read.incomplete !== undefined) return { kind: "kept", pendingUnmount: pendingUnmount && doubt(pendingUnmount) };
   // As long as the pods have not been listed, none is known to be over. A pod that is not over may mount its volume again.
   const isOver = mountedVolume.podUid === undefined || (pods !== undefined && (pod === undefined || pod.isOver));
   // A pending unmount counts from the read that lacked it, unless it may have been mounted, or its containers have used it, since.
@@ -128,7 +131,7 @@ function fateOf(
   const by = isEndKnown ? pendingUnmount.by : read.endedAt;
   if (isOver) return { kind: "gone", by };
   const end = pendingUnmount ?? { podVersion: undefined, isAnomaly: false };
-  return { kind: "kept", pendingUnmount: doubted({ ...end, by }, pod) };
+  return { kind: "kept", pendingUnmount: doubt({ ...end, by }) };
 }
 
 /** A pending unmount, and what the watch now says of its pod: nothing as long as that does not run, or has not been listed. */
@@ -157,7 +160,7 @@ function unmountRecordsOf(
     const [after, latest] = [Math.max(seenAt, other?.after ?? 0), Math.max(by, other?.by ?? 0)];
     ended.set(useKey(mountedVolume), { use: mountedVolume, pod: pod ?? other?.pod, after, by: latest });
   }
-  return [...ended.values()].map((end) => unmountRecordOf(bootId, end));
+  return [...ended.values()].map((end) => unmountRecordOf(bootId, { ...end, after: end.after || undefined }));
 }
 
 /** Marks the mounted volumes that nobody is known to use: the pod is not there any more, or no pod uses what is staged. */

@@ -3,25 +3,25 @@ import { isUse, useKey } from "../../common/storage/volume-identity.ts";
 import { sharedClockSamples } from "./clock-samples.ts";
 import { compactUnmountRecords } from "./compact.ts";
 import { agentGapSince, withAgentGap } from "./coverage.ts";
-import { initialState, type KnownMountedVolume, type NodeState, unmountRecordOf } from "./node-state.ts";
+import { initialState, type KnownMountedVolume, type NodeState } from "./node-state.ts";
 
 /** What a stored state is worth now. */
 export interface InterpretedState {
   readonly past: NodeState;
-  /** `other-boot`: only ends by the begin of this boot are left of it; `other-clock`, `later-clock`: only ends by now. */
+  /** `same-boot`: all of it counts; else its stamps do not: records ended by the begin of this boot (`other-boot`), or by now. */
   readonly kind: "same-boot" | "other-boot" | "other-clock" | "later-clock";
 }
 
 /**
- * What a journal's state means in this boot at `nowMs` of its clock. Stamps of another boot are on another clock: what was held ended by
+ * What a journal's state means in this boot at `nowMs` of its clock. Stamps of another boot are on another clock: what had ended had done so by
  * the begin of this boot. Stamps that lie ahead of the clock, as after a machine was put back to an earlier moment
  * without its disk, or that are of another clock of this boot, say no more than: before now.
  */
 export function interpretStored(stored: NodeState, { bootId, clock, nowMs }: Now): InterpretedState {
-  if (stored.bootId !== bootId) return { kind: "other-boot", past: fromOtherBoot(stored, { bootId, clock }) };
-  const ended = { clock, nowMs };
-  if (stored.clock !== clock) return { kind: "other-clock", past: endedByNow(stored, ended) };
-  if (latestStamp(stored) > nowMs) return { kind: "later-clock", past: endedByNow(stored, ended) };
+  const now = { bootId, clock };
+  if (stored.bootId !== bootId) return { kind: "other-boot", past: undated(stored, now, 0) };
+  if (stored.clock !== clock) return { kind: "other-clock", past: undated(stored, now, nowMs) };
+  if (latestStamp(stored) > nowMs) return { kind: "later-clock", past: undated(stored, now, nowMs) };
   const { read } = stored;
   // A proven mounted volume was shown by the last complete read, whose stamp is stored more often than the mounted volume's own.
   const mountedVolumes = [...stored.mountedVolumes].map(([key, known]): [string, KnownMountedVolume] => {
@@ -38,29 +38,20 @@ interface Now {
   readonly nowMs: number;
 }
 
-function fromOtherBoot(stored: NodeState, { bootId, clock }: Omit<Now, "nowMs">): NodeState {
-  const uses = new Map(
-    [...stored.mountedVolumes.values()].flatMap(({ mountedVolume, pod }) =>
-      isUse(mountedVolume)
-        ? [[useKey(mountedVolume), { use: mountedVolume, pod, after: undefined, by: 0 }] as const]
-        : [],
-    ),
-  );
-  const ended = [...uses.values()].map((end) => unmountRecordOf(bootId, end));
-  const unmountRecords = [...stored.unmountRecords.map((unmountRecord) => datedAnew(unmountRecord, 0)), ...ended];
-  return { ...initialState(bootId, { run: stored.run, clock }), unmountRecords };
-}
-
-function endedByNow(stored: NodeState, { clock, nowMs }: Omit<Now, "bootId">): NodeState {
+/**
+ * What a state is worth whose stamps are of another clock, `byMs` on this one: by then its records had ended, and its mounts had begun. Whether they
+ * are still there a scan tells; one that is not is a pending unmount like any other, as its pod may mount it again.
+ */
+function undated(stored: NodeState, { bootId, clock }: Omit<Now, "nowMs">, byMs: number): NodeState {
   const mountedVolumes = [...stored.mountedVolumes].map(([key, known]): [string, KnownMountedVolume] => [
     key,
-    { ...known, since: nowMs, seenAt: 0, pendingUnmount: undefined, leakedSince: undefined },
+    { ...known, since: byMs, seenAt: 0, proven: false, pendingUnmount: undefined, leakedSince: undefined },
   ]);
   return {
-    ...initialState(stored.bootId, { run: stored.run, clock }),
-    isFirstBoot: stored.isFirstBoot,
+    ...initialState(bootId, { run: stored.run, clock }),
+    isFirstBoot: stored.isFirstBoot && stored.bootId === bootId,
     mountedVolumes: new Map(mountedVolumes),
-    unmountRecords: stored.unmountRecords.map((unmountRecord) => datedAnew(unmountRecord, nowMs)),
+    unmountRecords: stored.unmountRecords.map((unmountRecord) => datedAnew(unmountRecord, byMs)),
   };
 }
 
@@ -103,7 +94,7 @@ export function mergeStored(state: NodeState, past: NodeState): NodeState {
 function missedMountedVolumes(state: NodeState, past: NodeState): ReadonlyMap<string, KnownMountedVolume> {
   const toldBy = new Map(state.unmountRecords.map((unmountRecord) => [useKey(unmountRecord), unmountRecord.by]));
   const missed = [...past.mountedVolumes].filter(([, { mountedVolume, seenAt }]) => {
-    return !isUse(mountedVolume) || (toldBy.get(useKey(mountedVolume)) ?? 0) < seenAt;
+    return !isUse(mountedVolume) || (toldBy.get(useKey(mountedVolume)) ?? -1) < seenAt;
   });
   const readAt = state.read?.endedAt ?? 0;
   return new Map(

@@ -38,6 +38,8 @@ export interface ReconcilerParts extends Omit<ClaimWriterParts, "onRead" | "retr
   /** Nothing where nothing is measured. */
   readonly queues?: Readonly<Record<"claims", QueueObserver>>;
   readonly unstored: UnstoredClaims;
+  /** The pod is over, and what came of that is not known to be stored. */
+  readonly isEndOpen: (podUid: string) => boolean;
   /** Called before each decision, so that it takes into account that pods were listed anew. */
   readonly onDecision: () => void;
   readonly internalErrors: InternalErrors;
@@ -94,14 +96,12 @@ export class Reconciler {
     };
     this.#states = new ClaimStates(parts, this.#words);
     parts.unstored.follow(() => this.#states.open);
-    const { nowMs } = parts;
     this.#podEnds = new PodEnds({ ...parts, states: this.#states, enqueue: (key) => this.enqueue(key) });
     this.answers = new ReportAnswers({
       ...parts,
       errors: parts.internalErrors.in("unmount-records"),
       states: this.#states,
       pendingNodes: this.#pendingNodes,
-      nowMs,
     });
     this.deletions = new Deletions({ ...parts, states: this.#states });
     const onRead = (claim: Claim): void => {
@@ -232,7 +232,7 @@ export class Reconciler {
     this.#parts.onDecision();
     const evidence = this.#states.settle(claim);
     const facts = this.#factsOf(evidence);
-    this.#states.witness(facts, evidence);
+    this.#states.witness(facts);
     for (const { node } of facts.pendingNodes) this.#parts.agentStates.lookFor(node);
     this.#pendingNodes.put(key, facts);
     if (facts.isUnwatched) this.#parts.barrier.onUnwatched();

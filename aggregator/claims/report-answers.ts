@@ -14,8 +14,6 @@ interface AnswersParts {
     /** False while claims or volumes have to be listed anew. */
     readonly areBindingsListed: () => boolean;
   };
-  /** The latest that the API server's clock can show, milliseconds since the epoch. */
-  readonly nowMs: () => number;
 }
 
 /**
@@ -43,8 +41,8 @@ export class ReportAnswers {
 
   /** IDs of the view's unmount records that can no longer change any status. */
   settled(view: NodeView): readonly string[] {
-    const { errors, states, nowMs } = this.#parts;
-    const fateOf = states.fateIn(view, nowMs());
+    const { errors, states } = this.#parts;
+    const fateOf = states.fateIn(view);
     // A bug in what one claim's evidence makes of an unmount record keeps that unmount record in its journal, and no other.
     const fates = [...view.unmountRecords.values()].map((unmountRecord) => ({
       unmountRecord,
@@ -53,7 +51,6 @@ export class ReportAnswers {
     const settled = fates.filter(({ fate }) => fate === "settled").map(({ unmountRecord }) => unmountRecord);
     const lost = fates.filter(({ fate }) => fate === "unattributed").map(({ unmountRecord }) => unmountRecord);
     const over = [...settled, ...lost.filter((unmountRecord) => this.#isGivenUp(unmountRecord, view))];
-    for (const unmountRecord of over) states.noteUnmountRecord(unmountRecord);
     return over.map(({ id }) => id);
   }
 

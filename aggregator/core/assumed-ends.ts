@@ -2,9 +2,9 @@ import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import { useKey } from "../../common/storage/volume-identity.ts";
 import type { ClaimEvidence, FleetFacts, FoundUse } from "./claim-evidence.ts";
 import type { ClaimFacts } from "./claim-status.ts";
-import type { AgentGapTime, NodeUnmountRecord, NodeView } from "./node-view.ts";
+import type { NodeUnmountRecord } from "./node-view.ts";
 import { storedNodes } from "./pending-nodes.ts";
-import { type UseEnd, widthOf } from "./use-end.ts";
+import type { UseEnd } from "./use-end.ts";
 
 /** The end of a use on a node that is gone, or that was left by its agent in another boot; nothing while it goes on. */
 export function assumedUse(use: FoundUse, fleet: Pick<FleetFacts, "assumedEnd" | "podName">): readonly UseEnd[] {
@@ -28,36 +28,24 @@ export function isNodeBack(status: ClaimStatus | undefined, { viewOf }: Pick<Fle
 }
 
 /**
- * The end of a use that the stored status tells of and that this run has not witnessed. What a node mounted before its agent
- * began to watch was unmounted by the end of the agent's first complete read; of a node that is gone it is assumed. Where not
- * even a node is known, nor is the end.
+ * What the stored status tells of a use that is over by now, where no unmount record and no pod of this session does: a node that is gone ended
+ * it; a node that has lost its journal, or no node at all, leaves its end unknown.
  */
 export function unobservedEndOf(
-  { claim, unmountRecords, witnessedNodes, mistakenNodes, isWitnessed }: ClaimEvidence,
+  { claim: { status }, unmountRecords, isWitnessed }: ClaimEvidence,
   fleet: FleetFacts,
 ): ClaimFacts["unobservedEnd"] {
-  const { status } = claim;
-  if (status === undefined) return undefined;
-  // An assumed end is void when the node is back: what it then knows, or sees first, counts.
-  if (status.unused && !isNodeBack(status, fleet)) return undefined;
-  const candidates = status.unused ? [status.lastUse?.node ?? ""] : storedNodes(status, fleet);
-  const nodes = candidates.filter((node) => !witnessedNodes.includes(node));
-  // Whether the claim was ever mounted there is not known either: nobody is named who may never have used it.
-  if (!status.unused && nodes.some((node) => mistakenNodes.includes(node))) return "unknown";
-  const ends = nodes.flatMap((node) => [
-    ...firstReadEnd(node, { status, unmountRecords, fleet }),
-    ...unseenGone(node, fleet),
-  ]);
-  const latest = ends.reduce<UseEnd | undefined>((best, end) => (best && best.byMs > end.byMs ? best : end), undefined);
-  if (latest !== undefined || status.unused || isWitnessed) return latest;
+  if (status === undefined || status.unused) return undefined;
+  const nodes = storedNodes(status, fleet);
+  if (nodes.some((node) => isLostOn(node, { status, unmountRecords, fleet }))) return "unknown";
+  const gone = nodes.flatMap((node) => unseenGone(node, fleet));
+  if (gone.length > 0 || isWitnessed) return gone.reduce<UseEnd | undefined>(laterEnd, undefined);
   return status.mountedOn !== undefined && unmountRecords.length > 0 ? undefined : "unknown";
 }
 
-/**
- * What is stored is rounded up to the second, and was written when the mount was known: read so long before at most, as an agent gives up
- * a report that has not come through. Milliseconds.
- */
-const KNOWN_LATE_MS = 11_000;
+function laterEnd(best: UseEnd | undefined, end: UseEnd): UseEnd {
+  return best !== undefined && best.byMs > end.byMs ? best : end;
+}
 
 interface Stored {
   readonly status: ClaimStatus;
@@ -65,28 +53,20 @@ interface Stored {
   readonly fleet: FleetFacts;
 }
 
-function firstReadEnd(node: string, { status, unmountRecords, fleet }: Stored): readonly UseEnd[] {
+/**
+ * True when the node's agent may have forgotten the mount: it does not remember the time at which the claim came into use, and tells of no
+ * unmount since. Whole seconds: an agent that began within the second of the stored time may have begun after it.
+ */
+function isLostOn(node: string, { status, unmountRecords, fleet }: Stored): boolean {
   const view = fleet.viewOf(node);
-  if (view === undefined) return [];
-  // What it remembers of a read after the mount was known it has told of; of an earlier one it may have forgotten the mount. Whole
-  // seconds: an agent that began within the second of the stored time may have begun after it.
-  const lost = view.agentGaps.filter(({ fromMs, toMs }) => fromMs < status.sinceMs && toMs > status.sinceMs - 1000);
-  const last = lost.at(-1);
-  // Its journal knew the mount, or another one that its first read ended as well: then it tells whose that was.
-  if (last === undefined || unmountRecords.some((unmountRecord) => isReadBy(unmountRecord, view, last))) return [];
-  const { toMs: byMs } = last;
-  const id = `${view.bootId}/first-read/${view.instance}`;
-  const widthMs = widthOf(byMs - status.sinceMs + KNOWN_LATE_MS);
-  const user = { node, pod: undefined, podUid: undefined, wasUse: true };
-  return [{ id, reason: "Unmounted", evidence: "mount-table", byMs, widthMs, ...user }];
+  const lost = view?.agentGaps.findLast(({ fromMs, toMs }) => fromMs < status.sinceMs && toMs > status.sinceMs - 1000);
+  if (view === undefined || lost === undefined) return false;
+  return !unmountRecords.some(
+    ({ timeline, by, ...one }) => one.node === node && timeline === view.timeline && by >= lost.to,
+  );
 }
 
-/** True for an end that the read after an agent's gap tells, or a later one. */
-function isReadBy({ node, timeline, by }: NodeUnmountRecord, view: NodeView, { to }: AgentGapTime): boolean {
-  return node === view.node && timeline === view.timeline && by >= to;
-}
-
-/** What a node showed to an earlier run only: by the stored status it was mounted there when the node went. */
+/** What a node showed to an earlier leader only: by the stored status it was mounted there when the node went. */
 function unseenGone(node: string, { viewOf, assumedEnd }: FleetFacts): readonly UseEnd[] {
   const assumed = viewOf(node) === undefined ? assumedEnd(node) : undefined;
   if (assumed?.evidence !== "node-gone") return [];

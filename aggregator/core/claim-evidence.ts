@@ -36,10 +36,6 @@ export interface ClaimEvidence {
   readonly references: readonly string[];
   readonly unmountRecords: readonly NodeUnmountRecord[];
   readonly history: ClaimHistory;
-  /** Nodes on which this run of the aggregator has seen the claim mounted. */
-  readonly witnessedNodes: readonly string[];
-  /** Nodes with a mount that this run took for the claim's before its pod was known: what is stored may have that from there. */
-  readonly mistakenNodes: readonly string[];
   /** This run has seen a mount of the claim, or a pod that names it. */
   readonly isWitnessed: boolean;
 }

@@ -91,12 +91,11 @@ export function endMessage(end: ToldEnd): string {
 }
 
 function unmountedMessage(end: ToldEnd): string {
-  const { pod, widthMs } = end;
+  const { widthMs } = end;
   if (widthMs === undefined) {
     return `Last used${userText(end)}; its unmount was not seen, but by ${byText(end)} the node's mount table did not show it any more`;
   }
-  const watched = pod === undefined ? " while nobody watched," : "";
-  return `Last used${userText(end)}; its volume was unmounted${watched} between ${spanText(end, widthMs)}, read from the node's mount table`;
+  return `Last used${userText(end)}; its volume was unmounted between ${spanText(end, widthMs)}, read from the node's mount table`;
 }
 
 function podEndMessage(end: ToldEnd): string {

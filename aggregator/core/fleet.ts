@@ -79,20 +79,11 @@ export function acceptHeartbeat(
 
 type Sight = Pick<
   NodeView,
-  | "bootedMs"
-  | "readBeganMs"
-  | "readFromMs"
-  | "readEndedMs"
-  | "agentGaps"
-  | "podsResourceVersion"
-  | "read"
-  | "sentAt"
-  | "facts"
+  "readBeganMs" | "readFromMs" | "readEndedMs" | "agentGaps" | "podsResourceVersion" | "read" | "sentAt" | "facts"
 >;
 
 function sightOf({ read, sentAt, agentGaps, podsResourceVersion, facts }: NodeMessage, at: ReportClock): Sight {
   return {
-    bootedMs: at.earliest(0),
     readBeganMs: at.earliest(read.beganAt),
     readFromMs: at.least(read.beganAt),
     readEndedMs: at.wall(read.endedAt),

@@ -68,14 +68,13 @@ function widthBetween(fromMs: number | undefined, byMs: number): number | undefi
 
 /**
  * Ends that no unmount record tells of: a mounted volume that the last report showed and this one does not, without an unmount record for it, belongs
- * to an agent that was replaced meanwhile. It ended between the two reads; in another boot, before that boot began.
+ * to an agent that was replaced meanwhile. It ended between the two reads.
  */
-function inferred(report: NodeReport, { known, succession, at, timeline }: Reading): readonly NodeUnmountRecord[] {
+function inferred(report: NodeReport, { known, at, timeline }: Reading): readonly NodeUnmountRecord[] {
   if (known === undefined) return [];
-  const isOtherBoot = succession === "other-boot";
-  const present = new Set(isOtherBoot ? [] : report.mountedVolumes.flatMap((mountedVolume) => useKeyOf(mountedVolume)));
+  const present = new Set(report.mountedVolumes.flatMap((mountedVolume) => useKeyOf(mountedVolume)));
   const told = new Set(report.unmountRecords.filter(({ id }) => !known.unmountRecords.has(id)).map(useKey));
-  const by = isOtherBoot ? 0 : report.read.endedAt;
+  const by = report.read.endedAt;
   // Two receipts may be dated a little apart: an end is never before the read that still showed the mounted volume.
   const byMs = Math.max(at.wall(by), known.readEndedMs);
   const lost = new Map(

@@ -56,8 +56,6 @@ export interface NodeView {
   readonly mountedVolumes: readonly NodeMountedVolume[];
   /** Unmount records that may still change a status, by ID: those reported, and those that only the difference of two reports shows. */
   readonly unmountRecords: ReadonlyMap<string, NodeUnmountRecord>;
-  /** When its boot began; see `ReportClock.earliest`. */
-  readonly bootedMs: number;
   /** Begin of the last complete read; see `ReportClock.earliest`. */
   readonly readBeganMs: number;
   /** The same, never too late; nothing where that is not known. */

@@ -2,7 +2,7 @@ import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import type { AgentState, AssumedEnd } from "./agent-state.ts";
 import type { Pod } from "./cluster-objects.ts";
 import type { NodeUnmountRecord, NodeView } from "./node-view.ts";
-import { endOf, type UseEnd } from "./use-end.ts";
+import type { UseEnd } from "./use-end.ts";
 import { isUpTo } from "./watch-history.ts";
 
 /** A pod that named a claim and is over: finished, or gone from the API. */
@@ -69,34 +69,12 @@ export interface NodeWords {
 
 /** What tells how an ended reference's mount ended. */
 export interface ReferenceContext extends NodeWords {
-  /** Pods of which the mount table shows that they use the claim, or an unmount record that is not settled that they did. */
-  readonly shown: readonly Sighting[];
-  /** The same, and those of which it was shown before. */
-  readonly observed: readonly Sighting[];
   /** Unmounts of the claim that nodes report. */
-  readonly unmountRecords?: readonly Pick<NodeUnmountRecord, "node" | "byMs" | "widthMs">[];
+  readonly unmountRecords: readonly Pick<NodeUnmountRecord, "node" | "podUid" | "byMs" | "widthMs" | "isTold">[];
+  /** UIDs of the pods with a mount of the claim that nodes report. */
+  readonly mountedBy: ReadonlySet<string>;
   readonly isHostPath: boolean;
   readonly stored: ClaimStatus | undefined;
-}
-
-/** That the mount table showed a pod's use of a claim: that it went on or ended in a boot, or that it had ended when that began. */
-export interface Sighting {
-  readonly podUid: string;
-  /** Nothing when that is not known. */
-  readonly bootId: string | undefined;
-  readonly what: "use" | "end" | "end-before";
-}
-
-/** What the ID of an unmount record tells of a use. */
-export function sightingOf(releaseId: string, podUid: string): Sighting {
-  const [, bootId, stamp] = /^([^/]+)\/(\d+)\//.exec(releaseId) ?? [];
-  // What another boot held ended by the begin of this one: its stamp is zero.
-  return { podUid, bootId, what: stamp === "0" ? "end-before" : "end" };
-}
-
-/** Each once. */
-export function distinctSightings(sightings: readonly Sighting[]): readonly Sighting[] {
-  return [...new Map(sightings.map((sighting) => [JSON.stringify(sighting), sighting])).values()];
 }
 
 /** What tells whether a claim is the one that a pod means. */
@@ -143,13 +121,7 @@ export function settleReferences(history: ClaimHistory, context: ReferenceContex
   const isSettled = (reference: EndedReference): boolean => wordOn(reference, context) !== undefined;
   const settled = history.pending.filter(isSettled).toSorted((one, other) => one.seenAtMs - other.seenAtMs);
   if (settled.length === 0) return history;
-  const [shown, observed] = [context.shown, context.observed].map((all) => Map.groupBy(all, ({ podUid }) => podUid));
-  const ofPod = ({ podUid }: EndedReference): ReferenceContext => ({
-    ...context,
-    shown: shown?.get(podUid) ?? [],
-    observed: observed?.get(podUid) ?? [],
-  });
-  const ends = settled.map((reference) => useEndOf(reference, ofPod(reference))).filter((end) => end !== undefined);
+  const ends = settled.map((reference) => useEndOf(reference, context)).filter((end) => end !== undefined);
   return withEnds({ ...history, pending: history.pending.filter((reference) => !isSettled(reference)) }, ends);
 }
 
@@ -193,41 +165,30 @@ export function versionToReach(
   return latest === podsResourceVersion ? undefined : latest;
 }
 
-/** The end of use that an ended reference stands for. Nothing where the mount table tells it better, or what is stored. */
+/** The end of use that an ended reference stands for. Nothing where an unmount record explains it, or what is stored tells it. */
 function useEndOf(reference: EndedReference, context: ReferenceContext): UseEnd | undefined {
-  const { stored } = context;
-  const view = context.viewOf(reference.node ?? "");
-  const wasLeft = isLeftByAgent(wordOn(reference, context));
-  const tells = (sighting: Sighting): boolean =>
-    !(wasLeft && sighting.what === "use") && isOfItsEnd(sighting, reference, view);
-  if (context.shown.some(tells) || isToldByStatus(reference, stored)) return undefined;
+  const isStillMounted = wordOn(reference, context)?.by === "agent" && context.mountedBy.has(reference.podUid);
+  // A record will tell the end of a mount that a node that reports still has.
+  if (isStillMounted || isToldByStatus(reference, context.stored) || isExplained(reference, context)) return undefined;
+  return unrecordedEnd(reference, context);
+}
+
+/**
+ * True when an unmount record says how the pod's use ended: its own, or one of its node by a scan after the pod's end, which shows all that was
+ * left. An agent makes a record of a pod only once that is over; a record that only the difference of two reports shows may be of an earlier
+ * mount of the pod.
+ */
+function isExplained(
+  { podUid, node, seenAtMs }: EndedReference,
+  { unmountRecords, stored }: ReferenceContext,
+): boolean {
   const last = stored?.lastUse;
-  // An unmount record is settled when it is stored, or something later is: then that is the latest end of use. Where nothing is stored
-  // yet, a later unmount record is known, which tells more.
-  const isStored = last?.evidence === "mount-table" && tells(sightingOf(last.releaseId, last.podUid ?? ""));
-  if (isStored || context.observed.some(tells)) return last && endOf(last);
-  return isExplained(reference, context) ? undefined : unseenEnd(reference, context);
-}
-
-/**
- * True when its node reports a later unmount of the claim, by a scan after the pod's end, and its agent has had no gap since that end: then the
- * agent has seen how the pod's mount ended, too, and keeps no record of it because the later one says more.
- */
-function isExplained({ node, seenAtMs }: EndedReference, { unmountRecords = [], viewOf }: ReferenceContext): boolean {
-  const view = viewOf(node ?? "");
-  if (view === undefined || view.agentGaps.some(({ toMs }) => toMs > seenAtMs)) return false;
-  return unmountRecords.some(
-    (one) => one.node === node && one.widthMs !== undefined && one.byMs - one.widthMs >= seenAtMs,
+  if (last?.evidence === "mount-table" && last.podUid === podUid) return true;
+  return unmountRecords.some((one) =>
+    one.podUid === podUid
+      ? one.isTold || one.byMs >= seenAtMs
+      : one.node === node && one.widthMs !== undefined && one.byMs - one.widthMs >= seenAtMs,
   );
-}
-
-/**
- * True where no agent saw what became of a use that it had shown: the node was booted again without it, and the kubelet started the pod
- * again, under its UID. That the use shown ended by that boot says nothing of the pod's end.
- */
-function isLeftByAgent(word: LastWord | undefined): boolean {
-  if (word?.by !== "nobody") return word?.by === "pod";
-  return word.gone.evidence === "pod-status" || goneMsOf(word.gone) > word.gone.atMs;
 }
 
 /** What was not shown may have gone on until the node was gone, and it may have been up since what it showed was assumed to be over. */
@@ -236,38 +197,21 @@ function goneMsOf({ goneMs, atMs }: AssumedEnd): number {
 }
 
 /**
- * True when the mount table showed the use that the reference stands for. The kubelet starts a pod again after a reboot, under its UID: what
- * an earlier boot showed says nothing of a pod that ended in this one, nor, without its end, of one that ended in a boot between.
- */
-function isOfItsEnd(
-  { podUid, bootId, what }: Sighting,
-  reference: EndedReference,
-  view: NodeView | undefined,
-): boolean {
-  if (podUid !== reference.podUid) return false;
-  if (view === undefined || bootId === undefined) return true;
-  const wasOver = reference.seenAtMs <= view.bootedMs;
-  if (bootId === view.bootId) return what !== "end-before" || wasOver;
-  return what === "end" && wasOver;
-}
-
-/**
- * What was over before this run began is part of what an earlier one wrote, unless the pod was made after the time that is
- * stored: then it came and went while nobody watched.
+ * A claim that is stored as unused was decided when the pod was over already, unless the pod was made after the stored time: then it came and
+ * went while nobody watched. A claim without a status has none to be told by.
  */
 export function isToldByStatus({ wasOver, createdAtMs }: EndedReference, stored: ClaimStatus | undefined): boolean {
   if (wasOver !== true) return false;
+  if (stored === undefined) return true;
   // Both are whole seconds, of which one was rounded down and the other up.
-  const isLater = stored?.unused === true && createdAtMs !== undefined && createdAtMs + 1000 >= stored.sinceMs;
-  return !isLater;
+  return stored.unused && (createdAtMs === undefined || createdAtMs + 1000 < stored.sinceMs);
 }
 
 /**
- * The end of a use that no read showed. A pod that had started had unmounted by the end of the first complete read after its
- * end. One that had not did not use the volume, but volumes are mounted before a container starts, and unmounted after the
- * pod's end: one may have come and gone unread.
+ * The end of a use that no record tells of: by the scan that its node has made since the pod's end. A pod that had not started did not use
+ * the volume, but volumes are mounted before a container starts and unmounted after the pod's end.
  */
-function unseenEnd(reference: EndedReference, context: ReferenceContext): UseEnd {
+function unrecordedEnd(reference: EndedReference, context: ReferenceContext): UseEnd {
   const { pod, podUid, node, hasStarted, gone, seenAtMs } = reference;
   const base = { id: `${podUid}/${gone}`, widthMs: undefined, node, pod, podUid, wasUse: hasStarted };
   const byPod = { ...base, reason: "NoPodUsing", evidence: "pod-status" } as const;
@@ -279,9 +223,9 @@ function unseenEnd(reference: EndedReference, context: ReferenceContext): UseEnd
   }
   // A hostPath volume shows no mount: that its pod ran is all there is to know of its use.
   if (word.by === "pod" || context.isHostPath) return { ...byPod, byMs: seenAtMs };
-  const { readEndedMs } = word.view;
-  if (hasStarted) return { ...base, reason: "Unmounted", evidence: "mount-table", byMs: readEndedMs };
-  return { ...byPod, byMs: Math.max(seenAtMs, readEndedMs) };
+  const { readEndedMs: byMs } = word.view;
+  if (hasStarted) return { ...base, reason: "Unmounted", evidence: "mount-table", byMs };
+  return { ...byPod, byMs: Math.max(seenAtMs, byMs) };
 }
 
 /** The history without what the claim's status already tells. */

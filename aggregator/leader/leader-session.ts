@@ -46,6 +46,8 @@ export interface LeaderSessionParts {
   /** Since when pods have been watched, by whomever. */
   readonly coverage: Pick<PodWatchHistory, "gaps" | "settle" | "join" | "update">;
   readonly unstored: UnstoredClaims;
+  /** The pod is over, and what came of that is not known to be stored. */
+  readonly isEndOpen: (podUid: string) => boolean;
   readonly clusterUid: () => string | undefined;
   readonly internalErrors: InternalErrors;
   /** Nothing where nobody measures. */

@@ -25,8 +25,10 @@ interface EndedPodsParts {
  */
 export class EndedPods {
   readonly #parts: EndedPodsParts;
-  #ends: SeenEndedPod[] = [];
-  #reached = "0";
+  /** A leader has dealt with them, and not all of their claims tell of it. */
+  #waiting: readonly SeenEndedPod[] = [];
+  /** By the UID of the pod: no leader is known to have dealt with them. */
+  readonly #later = new Map<string, SeenEndedPod>();
   #unstored: ReadonlySet<string> = new Set();
   #droppedUpTo: string | undefined;
 
@@ -36,7 +38,13 @@ export class EndedPods {
 
   /** What whoever leads next has to begin with. */
   get open(): readonly SeenEndedPod[] {
-    return this.#ends.filter((end) => !isUpTo(end.gone, this.#reached) || !this.#parts.isTold(end, this.#unstored));
+    const waiting = this.#waiting.filter((end) => !this.#parts.isTold(end, this.#unstored));
+    return [...waiting, ...this.#later.values()];
+  }
+
+  /** The pod is over, and no leader is known to have dealt with that. */
+  isOpen(podUid: string): boolean {
+    return this.#later.has(podUid);
   }
 
   /** Ends up to this resource version are not known any more; nothing when none was dropped. */
@@ -47,11 +55,18 @@ export class EndedPods {
   note(end: SeenEndedPod): void {
     // What was over in the first list can be read again.
     if (end.wasOver || end.pod.claims.length === 0) return;
-    this.#ends.push(end);
-    if (this.#ends.length <= MOST_ENDS) return;
-    // Half of them at once: one by one, each would move all others.
-    const dropped = this.#ends.splice(0, MOST_ENDS / 2);
-    for (const { gone } of dropped) {
+    this.#later.set(end.pod.uid, end);
+    if (this.#later.size + this.#waiting.length > MOST_ENDS) this.#drop();
+  }
+
+  /** Half of them at once: to find the oldest, a map walks over all that were deleted before it. */
+  #drop(): void {
+    const ends = [...this.#waiting, ...this.#later.values()];
+    const kept = ends.slice(MOST_ENDS / 2);
+    this.#waiting = [];
+    this.#later.clear();
+    for (const end of kept) this.#later.set(end.pod.uid, end);
+    for (const { gone } of ends.slice(0, MOST_ENDS / 2)) {
       if (this.#droppedUpTo === undefined || isUpTo(this.#droppedUpTo, gone)) this.#droppedUpTo = gone;
     }
   }
@@ -64,15 +79,14 @@ export class EndedPods {
   settle(reached: string, unstored: ReadonlySet<string> = new Set()): void {
     const { isTold, nowMs } = this.#parts;
     const youngestMs = nowMs() - LAG_MS;
-    this.#reached = reached;
     this.#unstored = unstored;
+    const dealtWith = [...this.#later.values()].filter(({ gone }) => isUpTo(gone, reached));
+    for (const { pod } of dealtWith) this.#later.delete(pod.uid);
     const open = new Map<string, SeenEndedPod>();
-    const later: SeenEndedPod[] = [];
-    for (const end of this.#ends) {
-      if (!isUpTo(end.gone, reached)) later.push(end);
-      else if (end.seenAtMs > youngestMs || !isTold(end, unstored)) open.set(placeOf(end), end);
+    for (const end of [...this.#waiting, ...dealtWith]) {
+      if (end.seenAtMs > youngestMs || !isTold(end, unstored)) open.set(placeOf(end), end);
     }
-    this.#ends = [...open.values(), ...later];
+    this.#waiting = [...open.values()];
   }
 }
 

@@ -64,7 +64,10 @@ const mountedVolume = v.strictObject({
   pod: podName,
   /** End of the first read that showed it: by then it was there. What it is proven to be older than is not its claim's. */
   since: stamp,
-  /** The last moment at which it was surely there, where the last complete read does not show it: its pod is not over, or another agent saw it. */
+  /**
+   * The last moment at which it was surely there, where the last complete read does not show it: its pod is not over, or another agent saw it.
+   * 0 where that was in another boot, or on another clock.
+   */
   seenAt: v.optional(stamp),
 });
 
@@ -76,7 +79,7 @@ const unmountRecord = v.pipe(
     pod: podName,
     /** Begin of the last complete read that showed the use; absent where that was in another boot, on another clock. */
     after: v.optional(stamp),
-    /** End of the first complete read that did not; the begin of the boot (0) for what an earlier boot held. */
+    /** End of the first complete read that did not; the begin of the boot (0) for what had ended in an earlier one. */
     by: stamp,
   }),
   v.check(({ after = 0, by }) => after <= by, "after must not be later than by"),

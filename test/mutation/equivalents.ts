@@ -148,25 +148,10 @@ export const EQUIVALENTS: readonly Equivalent[] = [
   },
   {
     file: "aggregator/core/node-unmount-records.ts",
-    before:
-      "const present = new Set(isOtherBoot ? [] : report.mountedVolumes.flatMap((mountedVolume) => useKeyOf(mountedVolume)));",
-    after:
-      'const present = new Set(isOtherBoot ? ["Stryker was here"] : report.mountedVolumes.flatMap((mountedVolume) => useKeyOf(mountedVolume)));',
-    why: "a key that no use has",
-  },
-  {
-    file: "aggregator/core/node-unmount-records.ts",
     before: "return isUse({ kind, volume, podUid }) && podUid !== undefined ? [useKey({ volume, podUid })] : [];",
     after:
       'return isUse({ kind, volume, podUid }) && podUid !== undefined ? [useKey({ volume, podUid })] : ["Stryker was here"];',
     why: "a key that no use has",
-  },
-  {
-    file: "aggregator/core/assumed-ends.ts",
-    before: 'const candidates = status.unused ? [status.lastUse?.node ?? ""] : storedNodes(status, fleet);',
-    after:
-      'const candidates = status.unused ? [status.lastUse?.node ?? "Stryker was here!"] : storedNodes(status, fleet);',
-    why: "a node that is back has a name; the type does not know that",
   },
   {
     file: "aggregator/core/named-volumes.ts",

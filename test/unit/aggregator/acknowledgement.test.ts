@@ -158,7 +158,7 @@ describe("what a node may forget", () => {
     expect(harness.writes.at(-1)).toMatchObject({ unused: true, sinceMs: NOON + 20_000, lastUse: { podUid: "pod-1" } });
   });
 
-  it("an unmount record counts once it can be written, though its node has been gone for a day by then", async () => {
+  it("an unmount record that nobody could write counts no longer when its node has been gone for a day: its end is assumed", async () => {
     const harness = await running({ reasonDelayMs: 0 });
     await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
     const down = Array.from({ length: 3_000 }, () => ({ fails: lostAnswer, isStored: false }));
@@ -173,7 +173,7 @@ describe("what a node may forget", () => {
     await harness.advance(120_000);
 
     expect(isForgotten).toBe(true);
-    expect(harness.writes.at(-1)).toMatchObject({ reason: "Unmounted", sinceMs: NOON + 10_000 });
+    expect(harness.writes.at(-1)).toMatchObject({ reason: "NodeGone", sinceMs: NOON + 310_000 });
   });
 
   it.each([

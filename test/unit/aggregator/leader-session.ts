@@ -62,6 +62,7 @@ export function createLeading(
     {
       ...{ client, cluster, random: createFixedRandom(0.5), clusterUid: () => "uid", onWaiting: () => {} },
       unstored: new UnstoredClaims(cluster),
+      isEndOpen: () => false,
       internalErrors: new InternalErrors(logger),
       nowMs: () => serverTime().latestMs,
       ...parts,

@@ -135,7 +135,6 @@ export function viewWith(fields: Partial<NodeView> = {}): NodeView {
     timelineFrom: 0,
     mountedVolumes: [],
     unmountRecords: new Map(),
-    bootedMs: NOON - 86_400_000,
     readBeganMs: NOON - 1,
     readFromMs: NOON - 1,
     readEndedMs: NOON,

@@ -159,8 +159,22 @@ describe("in another boot", () => {
     unmountRecords: [unmountRecordOf(4, 4_000)],
   });
 
-  it("every use ended by the begin of this one, whatever its stamps, and each once", () => {
-    expect(intervals(afterRead(stored))).toEqual(["u4 ?-0", "u1 ?-0", "u3 ?-0"]);
+  it("what had ended had done so by the begin of this one, and each use that its first scan lacks by that", () => {
+    expect(intervals(afterRead(stored))).toEqual(["u4 ?-0", "u1 ?-101", "u3 ?-101"]);
+  });
+
+  it("a use goes on as long as its pod is not over, which may mount its volume again, and says no word of an anomaly", () => {
+    const rebooted = afterRead(stored, { pods: RUNNING });
+    const before = look(rebooted, 200, { shows: [], pods: RUNNING });
+    const stillRuns = new Map([["u1", { name: "team/web-1", resourceVersion: "8", isRunning: true, isOver: false }]]);
+    const again = look(before, 300, { shows: [1], pods: stillRuns });
+
+    expect([rebooted, before, again].map(intervals)).toEqual(Array(3).fill(["u4 ?-0", "u3 ?-101"]));
+    expect([...before.mountedVolumes.values()]).toMatchObject([
+      { pendingUnmount: { by: 101, isAnomaly: false } },
+      { pendingUnmount: { by: 101, isAnomaly: false } },
+    ]);
+    expect(intervals(look(again, 400, { shows: [], pods: new Map() }))).toContain("u1 300-401");
   });
 
   it("an unmount record keeps its ID, or a lost answer would make two of one", () => {
@@ -169,15 +183,11 @@ describe("in another boot", () => {
     expect(unmountRecord?.id).toBe(unmountRecordOf(4, 4_000).id);
   });
 
-  it("an end gets the ID that an aggregator gives it which infers it", () => {
-    expect(afterRead(stored).unmountRecords[1]?.id).toBe("boot-1/0/u1/name/pv-1");
-  });
-
   it("a mounted volume that this boot shows is a new one", () => {
     const state = afterRead(stored, { shows: [1] });
 
     expect([...state.mountedVolumes.values()]).toMatchObject([{ since: 101 }]);
-    expect(intervals(state)).toContain("u1 ?-0");
+    expect(intervals(state)).toEqual(["u4 ?-0", "u3 ?-101"]);
   });
 
   it("nothing is known of the time before the first read", () => {
@@ -234,9 +244,9 @@ describe("a journal that is ahead of the clock", () => {
 
     const state = afterRead(stored, { shows: [3] });
 
-    expect(intervals(state)).toEqual(["u2 ?-90", "u1 0-101"]);
+    expect(intervals(state)).toEqual(["u2 ?-90", "u1 ?-101"]);
     expect(state.agentGaps).toEqual([{ to: 101 }]);
-    expect([...state.mountedVolumes.values()]).toMatchObject([{ since: 90 }]);
+    expect([...state.mountedVolumes.values()]).toMatchObject([{ since: 101 }]);
   });
 });
 

@@ -420,7 +420,7 @@ describe("a start of the aggregator", () => {
     expect(harness.writes.map((status) => status.staged)).toEqual([undefined]);
   });
 
-  it("an agent that was restarted, too, tells its first complete read", async () => {
+  it("of an agent that lost its journal nobody knows how the use ended", async () => {
     const stored = claimWith({ status: mountedStatus(["n1"], { sinceMs: NOON - 60_000 }) });
     const harness = await running({ claims: [stored] }, { silent: ["n1"] });
     const observedSince = harness.clock.monotonicMs();
@@ -429,7 +429,7 @@ describe("a start of the aggregator", () => {
     await harness.report(reportAt(harness, { instance: "run-2", observedSince }));
 
     expect(harness.writes).toMatchObject([
-      { unused: true, reason: "Unmounted", sinceMs: NOON, lastUse: { node: "n1", uncertaintyMs: 71_000 } },
+      { unused: true, reason: "NoPodUsing", sinceMs: NOON + 20_000, lastUse: undefined },
     ]);
   });
 
@@ -654,20 +654,24 @@ describe("references", () => {
     expect(harness.writes.at(-1)).toMatchObject({ unused: true, reason: "Unmounted", lastUse: { releaseId: last.id } });
   });
 
-  it("a pod that the watch shows only after its unmount record is settled moves no time", async () => {
+  it("an unmount record is not settled before the watch has shown the end of its pod, which moves no time", async () => {
     const harness = await running();
     await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
     await harness.advance(10_000);
     const released = releasedNow(harness, "pod-1");
-    await harness.report(reportAt(harness, { podsResourceVersion: "301", unmountRecords: [released] }));
-    await harness.report(reportAt(harness, { podsResourceVersion: "301", unmountRecords: [released] }));
-    await harness.advance(10_000);
-    await harness.report(reportAt(harness, { podsResourceVersion: "301" }));
+    harness.cluster.podsAt = "299";
+    const told = async () =>
+      await harness.report(reportAt(harness, { podsResourceVersion: "301", unmountRecords: [released] }));
+    await told();
+    const early = await told();
 
     await harness.putPod(podWith());
+    const whilePodIsThere = await told();
+    harness.cluster.podsAt = "301";
     await harness.removePod("pod-1", "301");
     await harness.advance(10_000);
 
+    expect([early, whilePodIsThere, await told()]).toEqual([[], [], [released.id]]);
     expect(harness.stored.get("shop/data")?.status).toMatchObject({
       unused: true,
       reason: "Unmounted",
@@ -764,11 +768,11 @@ describe("references", () => {
     const clockSamples = [{ at: second.after ?? 0, ms: harness.clock.wallMs() - 10 }];
     await harness.report(reportAt(harness, { unmountRecords: [first, second], clockSamples }));
     await harness.advance(10_000);
-    await harness.report(reportAt(harness, {}));
     await harness.removePod("pod-1", "301");
     await harness.removePod("pod-2", "302");
     await harness.advance(10_000);
-    await harness.report(reportAt(harness, { podsResourceVersion: "302" }));
+    const unmountRecords = [first, second];
+    await harness.report(reportAt(harness, { podsResourceVersion: "302", unmountRecords, clockSamples }));
 
     expect(harness.writes.at(-1)).toMatchObject({ unused: true, reason: "Unmounted", sinceMs: NOON + 20_000 });
     expect(harness.writes.at(-1)?.lastUse).toMatchObject({ releaseId: second.id, uncertaintyMs: 10 });

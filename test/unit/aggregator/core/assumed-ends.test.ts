@@ -17,7 +17,7 @@ import { evidenceWith, fleetWith } from "./evidence.ts";
 const GONE = NOON + 300_000;
 const LOST = { bootId: undefined, atMs: GONE, evidence: "node-gone" } as const;
 
-describe("blindEndOf: the end of a use that this run has not witnessed", () => {
+describe("unobservedEndOf: the end of a use that is stored, and that neither records nor pods tell", () => {
   const since = NOON;
   const began = NOON + 60_000;
   const assumedUse = {
@@ -38,8 +38,6 @@ describe("blindEndOf: the end of a use that this run has not witnessed", () => {
     readonly status?: ClaimStatus | undefined;
     readonly views?: readonly NodeView[];
     readonly unmountRecords?: readonly NodeUnmountRecord[];
-    readonly witnessedNodes?: readonly string[];
-    readonly mistakenNodes?: readonly string[];
     readonly isWitnessed?: boolean;
     readonly gone?: readonly string[];
     readonly unobservedEnd: unknown;
@@ -57,22 +55,10 @@ describe("blindEndOf: the end of a use that this run has not witnessed", () => {
       unobservedEnd: undefined,
     },
     {
-      name: "an end that was assumed with its node's is by the node's first read when it is back",
-      status: goneSince,
-      views: [viewWith({ readBeganMs: began, agentGaps: blindUntil(began) })],
-      unobservedEnd: { id: "boot-1/first-read/run-1", byMs: began, widthMs: 71_000, node: "n1" },
-    },
-    {
-      name: "a node that is back and was watched all the time tells the end itself",
-      status: goneSince,
-      views: [viewWith({ readBeganMs: began })],
-      unmountRecords: [nodeUnmountRecord()],
-      unobservedEnd: undefined,
-    },
-    {
-      name: "an agent that began after the mount knows that it had ended by its first read",
+      name: "an agent that lost its journal after the mount may have forgotten it",
       views: [viewWith({ agentGaps: blindUntil(began) })],
-      unobservedEnd: { id: "boot-1/first-read/run-1", byMs: began, widthMs: 71_000, node: "n1", pod: undefined },
+      isWitnessed: true,
+      unobservedEnd: "unknown",
     },
     {
       name: "an agent whose journal knew the mount tells the end itself, by its first read as well, and whose it was",
@@ -84,24 +70,28 @@ describe("blindEndOf: the end of a use that this run has not witnessed", () => {
       name: "an end from before its first read says nothing of the mount that it may have forgotten",
       views: [viewWith({ agentGaps: blindUntil(began) })],
       unmountRecords: [nodeUnmountRecord({ by: stampAt(began) - 1 })],
-      unobservedEnd: { id: "boot-1/first-read/run-1" },
+      isWitnessed: true,
+      unobservedEnd: "unknown",
     },
     {
       name: "an end of another time of its clock says nothing, whatever its stamp",
       views: [viewWith({ agentGaps: blindUntil(began), timeline: 1 })],
       unmountRecords: [nodeUnmountRecord({ by: stampAt(began) })],
-      unobservedEnd: { id: "boot-1/first-read/run-1" },
+      isWitnessed: true,
+      unobservedEnd: "unknown",
     },
     {
       name: "an end that another node tells says nothing",
       views: [viewWith({ agentGaps: blindUntil(began) })],
       unmountRecords: [nodeUnmountRecord({ node: "n2", by: stampAt(began) })],
-      unobservedEnd: { id: "boot-1/first-read/run-1" },
+      isWitnessed: true,
+      unobservedEnd: "unknown",
     },
     {
       name: "an agent that began within the second of the stored time may have begun after the mount",
       views: [viewWith({ agentGaps: blindUntil(since - 999) })],
-      unobservedEnd: { byMs: since - 999, widthMs: 10_001 },
+      isWitnessed: true,
+      unobservedEnd: "unknown",
     },
     {
       name: "an agent that watched all the time would have told: without its word the end is unknown",
@@ -125,25 +115,20 @@ describe("blindEndOf: the end of a use that this run has not witnessed", () => {
       unobservedEnd: undefined,
     },
     {
-      name: "of several nodes the latest first read counts",
+      name: "one of several nodes whose agent lost its journal is enough",
       status: mountedStatus(["n1", "n2"]),
-      views: [viewWith({ agentGaps: blindUntil(began) }), viewWith({ node: "n2", agentGaps: blindUntil(began + 1) })],
-      unobservedEnd: { node: "n2", byMs: began + 1 },
-    },
-    {
-      name: "of several nodes the latest first read counts, whichever comes first",
-      status: mountedStatus(["n1", "n2"]),
-      views: [viewWith({ agentGaps: blindUntil(began + 1) }), viewWith({ node: "n2", agentGaps: blindUntil(began) })],
-      unobservedEnd: { node: "n1", byMs: began + 1, wasUse: true },
-    },
-    {
-      name: "what its agent did not watch after the stored time does not matter: by its first read the mount was known",
       views: [
-        viewWith({
-          agentGaps: [...blindUntil(began), { fromMs: began + 5_000, toMs: began + 9_000, to: stampAt(began + 9_000) }],
-        }),
+        viewWith({ agentGaps: blindUntil(since - 1_000) }),
+        viewWith({ node: "n2", agentGaps: blindUntil(began) }),
       ],
-      unobservedEnd: { byMs: began },
+      isWitnessed: true,
+      unobservedEnd: "unknown",
+    },
+    {
+      name: "a gap that the agent remembers from after the stored time loses nothing: by then the mount was known",
+      views: [viewWith({ agentGaps: [{ fromMs: began + 5_000, toMs: began + 9_000, to: stampAt(began + 9_000) }] })],
+      isWitnessed: true,
+      unobservedEnd: undefined,
     },
     {
       name: "what began at the stored time to be unwatched may have hidden nothing before it",
@@ -157,27 +142,14 @@ describe("blindEndOf: the end of a use that this run has not witnessed", () => {
       unobservedEnd: "unknown",
     },
     {
-      name: "where it was mounted on too many nodes to keep, any node's first read counts",
+      name: "where it was mounted on too many nodes to keep, any node may have forgotten it",
       status: statusWith({ reason: "Mounted", mountedOn: { nodes: ["n2"], more: true } }),
       views: [
         viewWith({ node: "n2", agentGaps: blindUntil(0) }),
         viewWith({ node: "n3", agentGaps: blindUntil(began) }),
       ],
-      unobservedEnd: { node: "n3", byMs: began },
-    },
-    {
-      name: "a node with a mount that turned out to be another volume's names no user, and nobody knows how the claim's use ended",
-      views: [viewWith({ agentGaps: blindUntil(began) })],
-      mistakenNodes: ["n1"],
       isWitnessed: true,
       unobservedEnd: "unknown",
-    },
-    {
-      name: "a node on which this run has seen the mount is not blind",
-      views: [viewWith({ agentGaps: blindUntil(began) })],
-      witnessedNodes: ["n1"],
-      isWitnessed: true,
-      unobservedEnd: undefined,
     },
     {
       name: "a node that is gone held it until that was established",
@@ -188,18 +160,18 @@ describe("blindEndOf: the end of a use that this run has not witnessed", () => {
       },
     },
     {
-      name: "of a node that is gone and of one that reports the later end counts",
+      name: "of two nodes that are gone the later end counts",
       status: mountedStatus(["n1", "n2"]),
-      gone: ["n1"],
-      views: [viewWith({ node: "n2", agentGaps: blindUntil(GONE + 1) })],
-      unobservedEnd: { node: "n2", reason: "Unmounted" },
+      gone: ["n1", "n2"],
+      unobservedEnd: { node: "n2", byMs: GONE + 1 },
     },
     {
-      name: "a node that is gone and that this run has seen mount it is told by what it showed",
+      name: "a node that is gone does not tell what another one forgot",
+      status: mountedStatus(["n1", "n2"]),
       gone: ["n1"],
-      witnessedNodes: ["n1"],
+      views: [viewWith({ node: "n2", agentGaps: blindUntil(began) })],
       isWitnessed: true,
-      unobservedEnd: undefined,
+      unobservedEnd: "unknown",
     },
     {
       name: "referenced, and nobody here saw by whom: unknown",
@@ -218,26 +190,14 @@ describe("blindEndOf: the end of a use that this run has not witnessed", () => {
       isWitnessed: true,
       unobservedEnd: undefined,
     },
-  ])(
-    "$name",
-    ({
-      views = [],
-      unmountRecords = [],
-      witnessedNodes = [],
-      mistakenNodes = [],
-      isWitnessed = false,
-      unobservedEnd,
-      ...row
-    }) => {
-      const assumed = Object.fromEntries((row.gone ?? []).map((node) => [node, LOST]));
-      const status = "status" in row ? row.status : mountedStatus(["n1"]);
-      const claim = claimWith({ status });
-      const evidence = evidenceWith({ claim, unmountRecords, witnessedNodes, mistakenNodes, isWitnessed });
+  ])("$name", ({ views = [], unmountRecords = [], isWitnessed = false, unobservedEnd, gone = [], ...row }) => {
+    const assumed = Object.fromEntries(gone.map((node, index) => [node, { ...LOST, atMs: GONE + index }]));
+    const status = "status" in row ? row.status : mountedStatus(["n1"]);
+    const evidence = evidenceWith({ claim: claimWith({ status }), unmountRecords, isWitnessed });
 
-      const end = unobservedEndOf(evidence, fleetWith(views, { assumed }));
+    const end = unobservedEndOf(evidence, fleetWith(views, { assumed }));
 
-      if (typeof unobservedEnd === "object") expect(end).toMatchObject(unobservedEnd ?? {});
-      else expect(end).toBe(unobservedEnd);
-    },
-  );
+    if (typeof unobservedEnd === "object") expect(end).toMatchObject(unobservedEnd ?? {});
+    else expect(end).toBe(unobservedEnd);
+  });
 });

@@ -94,9 +94,9 @@ describe("the message of a use that ended", () => {
       text: "Last used by pod shop/web-0 on node n1; its unmount was not seen, but by 00:26:41 UTC on 2026-09-10 the node's mount table did not show it any more",
     },
     {
-      name: "says that nobody watched",
+      name: "leaves out a pod that is not known",
       end: endWith({ pod: undefined, podUid: undefined, widthMs: 1_000 }),
-      text: "Last used on node n1; its volume was unmounted while nobody watched, between 00:26:40 and 00:26:41 UTC on 2026-09-10, read from the node's mount table",
+      text: "Last used on node n1; its volume was unmounted between 00:26:40 and 00:26:41 UTC on 2026-09-10, read from the node's mount table",
     },
     {
       name: "says that only the pod was seen",

@@ -14,8 +14,6 @@ export function evidenceWith(fields: Partial<ClaimEvidence> = {}): ClaimEvidence
     references: [],
     unmountRecords: [],
     history: EMPTY_HISTORY,
-    witnessedNodes: [],
-    mistakenNodes: [],
     isWitnessed: false,
     ...fields,
   };

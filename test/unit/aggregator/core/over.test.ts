@@ -7,7 +7,7 @@ import { factsOf } from "../../../../aggregator/core/claim-facts.ts";
 import { desiredClaimStatus } from "../../../../aggregator/core/claim-status.ts";
 import { acceptReport } from "../../../../aggregator/core/fleet.ts";
 import type { NodeView } from "../../../../aggregator/core/node-view.ts";
-import { EMPTY_HISTORY, settleReferences, sightingOf } from "../../../../aggregator/core/references.ts";
+import { EMPTY_HISTORY, settleReferences } from "../../../../aggregator/core/references.ts";
 import { knownMountedVolume } from "../../../fakes/node-states.ts";
 import { claimWith, mountedStatus, NOON, volumeWith } from "../world.ts";
 import { evidenceWith, fleetWith, pendingOn } from "./evidence.ts";
@@ -66,10 +66,9 @@ describe("a pod that has not started and whose volume is mounted twice", () => {
     const unmountRecords = [...view.unmountRecords.values()];
     const claim = claimWith({ status: mountedStatus(["n1"]) });
     const fleet = fleetWith([view], { nowMs: NOON + 126 * SECOND });
-    const sightings = unmountRecords.map(({ id, podUid }) => sightingOf(id, podUid));
     const ended = pendingOn("n1", { podUid: "u1", gone: "117", hasStarted: false, seenAtMs: NOON + 117 * SECOND });
-    const context = { ...fleet, shown: sightings, observed: sightings, isHostPath: false, stored: claim.status };
-    const history = settleReferences({ ...EMPTY_HISTORY, pending: [ended] }, context);
+    const found = { unmountRecords, mountedBy: new Set<string>(), isHostPath: false, stored: claim.status };
+    const history = settleReferences({ ...EMPTY_HISTORY, pending: [ended] }, { ...fleet, ...found });
 
     const status = desiredClaimStatus(
       factsOf(evidenceWith({ claim, volume: volumeWith(), unmountRecords, history }), fleet),

@@ -4,12 +4,11 @@ import { initialState, type NodeState } from "../../../../agent/core/node-state.
 import { observe } from "../../../../agent/core/observe.ts";
 import { reportOf } from "../../../../agent/core/report.ts";
 import { interpretStored, mergeStored } from "../../../../agent/core/restore.ts";
-import type { ClaimEvidence } from "../../../../aggregator/core/claim-evidence.ts";
 import { factsOf } from "../../../../aggregator/core/claim-facts.ts";
 import { desiredClaimStatus } from "../../../../aggregator/core/claim-status.ts";
 import { acceptReport } from "../../../../aggregator/core/fleet.ts";
 import type { NodeView } from "../../../../aggregator/core/node-view.ts";
-import { EMPTY_HISTORY, settleReferences, sightingOf } from "../../../../aggregator/core/references.ts";
+import { EMPTY_HISTORY, settleReferences } from "../../../../aggregator/core/references.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { knownMountedVolume } from "../../../fakes/node-states.ts";
 import { claimWith, mountedStatus, NOON, statusWith, volumeWith } from "../world.ts";
@@ -99,16 +98,14 @@ describe("a pod that a reboot interrupts and that unmounts before its agent is b
     const unmountRecords = [...view.unmountRecords.values()];
     const claim = claimWith({ status: stored });
     const fleet = fleetWith([view], { nodes: () => ["n1"], nowMs: NOON + (STARTED + 1) * SECOND });
-    const sightings = unmountRecords.map(({ id, podUid }) => sightingOf(id, podUid));
     const fields = { podUid: "u1", gone: String(OVER), seenAtMs: NOON + OVER * SECOND, wasOver };
-    const context = { ...fleet, shown: sightings, observed: sightings, isHostPath: false, stored };
+    const context = { ...fleet, unmountRecords, mountedBy: new Set<string>(), isHostPath: false, stored };
     const history = settleReferences({ ...EMPTY_HISTORY, pending: [pendingOn("n1", fields)] }, context);
-    const witnessed: Partial<ClaimEvidence> = hasWitnessed ? { isWitnessed: true, witnessedNodes: ["n1"] } : {};
 
-    const evidence = evidenceWith({ claim, volume: volumeWith(), unmountRecords, history, ...witnessed });
+    const evidence = evidenceWith({ claim, volume: volumeWith(), unmountRecords, history, isWitnessed: hasWitnessed });
     const status = desiredClaimStatus(factsOf(evidence, fleet));
 
-    expect(unmountRecords.map(({ byMs }) => byMs)).toEqual([NOON + REBOOT * SECOND]);
+    expect(unmountRecords).toMatchObject([{ podUid: "u1", widthMs: undefined }]);
     expect(status).toMatchObject({ unused: true });
     expect(status?.sinceMs).toBeGreaterThanOrEqual(NOON + UNMOUNTED * SECOND);
   });

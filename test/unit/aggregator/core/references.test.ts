@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { AgentState, AssumedEnd } from "../../../../aggregator/core/agent-state.ts";
+import type { AgentState } from "../../../../aggregator/core/agent-state.ts";
 import type { Pod } from "../../../../aggregator/core/cluster-objects.ts";
 import {
   type ClaimHistory,
@@ -8,7 +8,6 @@ import {
   pruneHistory,
   type ReferenceContext,
   refersTo,
-  type Sighting,
   settleReferences,
   withEnds,
 } from "../../../../aggregator/core/references.ts";
@@ -45,34 +44,34 @@ interface Row {
   readonly name: string;
   readonly reference?: Partial<EndedReference>;
   readonly reached?: string | undefined;
-  readonly shown?: readonly string[];
-  readonly observed?: readonly string[];
-  readonly bootedMs?: number;
+  readonly mountedBy?: readonly string[];
+  readonly records?: readonly ReferenceContext["unmountRecords"][number][];
   readonly isHostPath?: boolean;
   readonly stored?: ClaimStatus;
   readonly agentState?: AgentState["kind"];
-  /** On which evidence what the gone node showed is over. */
-  readonly assumed?: AssumedEnd["evidence"];
   /** When its node was found to be gone: after `GONE` where it was up in another boot in between. */
   readonly goneMs?: number;
   readonly pending: number;
   readonly latest: Partial<UseEnd> | undefined;
 }
 
-const WHAT = new Map<string, Sighting["what"]>([
-  ["end", "end"],
-  ["until", "end-before"],
-]);
+/** Its unmount record: told by the agent, and dated by a scan before the pod's end was seen. */
+const own = { node: "n1", podUid: "pod-1", byMs: SEEN - 500, widthMs: 100, isTold: true };
+/** Another pod's, of a scan after the pod's end. */
+const later = { node: "n1", podUid: "pod-2", byMs: SEEN + 500, widthMs: 500, isTold: true };
 
-/** A pod; `<boot>/<pod>` where it matters in which boot its use was shown, `until <boot>/<pod>` for one that had ended when that began. */
-function seen(text: string): Sighting {
-  const [podUid = "", boot] = text.split("/").toReversed();
-  const [bootId, word = "use"] = boot?.split(" ").toReversed() ?? [];
-  return { podUid, bootId, what: WHAT.get(word) ?? "use" };
+function contextWith(fields: Partial<ReferenceContext> = {}): ReferenceContext {
+  return {
+    viewOf: (node) => (node === "n1" ? viewWith({ podsResourceVersion: "200" }) : undefined),
+    agentStateOf: () => "Reporting",
+    assumedEnd: () => undefined,
+    unmountRecords: [],
+    mountedBy: new Set(),
+    isHostPath: false,
+    stored: undefined,
+    ...fields,
+  };
 }
-
-/** Its boot began before the end of the pod was seen. */
-const BOOTED = SEEN - 500;
 
 describe("settleReferences", () => {
   it.each<Row>([
@@ -122,29 +121,44 @@ describe("settleReferences", () => {
       latest: { reason: "NoPodUsing", evidence: "pod-status", byMs: SEEN, wasUse: true },
     },
     {
-      name: "a pod whose mount the table shows or showed is told better by its unmount record",
-      shown: ["pod-1"],
+      name: "a pod whose mount its node still shows is explained by the record that will come",
+      mountedBy: ["pod-1"],
       pending: 0,
       latest: undefined,
     },
+    { name: "another pod's mount explains nothing", mountedBy: ["pod-2"], pending: 0, latest: { byMs: NOON } },
+    { name: "its own unmount record explains it, whenever that was", records: [own], pending: 0, latest: undefined },
     {
-      name: "another pod's unmount record tells nothing of this one",
-      shown: ["pod-2"],
+      name: "a record that no agent tells may be of an earlier mount of the pod",
+      records: [{ ...own, isTold: false }],
       pending: 0,
       latest: { byMs: NOON },
     },
     {
-      name: "a pod whose unmount record is settled ended its use no later than what is stored, whoever that was",
-      observed: ["pod-1"],
-      stored: statusWith({ lastUse: { ...lastUse, podUid: "pod-0", pod: "shop/old" } }),
+      name: "a record that no agent tells explains it by a scan after the pod's end",
+      records: [{ ...own, isTold: false, byMs: SEEN }],
       pending: 0,
-      latest: { id: "release-1", reason: "Unmounted", byMs: NOON - 9_000, pod: "shop/old", podUid: "pod-0" },
+      latest: undefined,
+    },
+    { name: "a later unmount on its node explains it", records: [later], pending: 0, latest: undefined },
+    {
+      name: "one that may have been before its end does not",
+      records: [{ ...later, widthMs: 501 }],
+      pending: 0,
+      latest: { byMs: NOON },
     },
     {
-      name: "a pod whose unmount record is stored already ended its use then",
+      name: "nor one of which nobody knows since when",
+      records: [{ ...later, widthMs: undefined }],
+      pending: 0,
+      latest: { byMs: NOON },
+    },
+    { name: "nor one on another node", records: [{ ...later, node: "n2" }], pending: 0, latest: { byMs: NOON } },
+    {
+      name: "its own unmount record explains it when it is stored as the last use",
       stored: statusWith({ lastUse }),
       pending: 0,
-      latest: { id: "release-1", reason: "Unmounted", byMs: NOON - 9_000, widthMs: 20 },
+      latest: undefined,
     },
     {
       name: "what is stored of the same pod from pod status alone does not count",
@@ -182,7 +196,7 @@ describe("settleReferences", () => {
       name: "a pod that an earlier boot showed, on a node that no agent came back to, counts when its end was seen",
       reached: "199",
       agentState: "NoAgent",
-      shown: ["boot-1/pod-1"],
+      mountedBy: ["pod-1"],
       pending: 0,
       latest: { reason: "NoPodUsing", evidence: "pod-status", byMs: SEEN },
     },
@@ -190,8 +204,7 @@ describe("settleReferences", () => {
       name: "a pod whose unmount record the agent had told before it left is told by that",
       reached: "199",
       agentState: "NoAgent",
-      shown: ["end boot-1/pod-1"],
-      observed: ["boot-1/pod-1"],
+      records: [own],
       pending: 0,
       latest: undefined,
     },
@@ -218,14 +231,6 @@ describe("settleReferences", () => {
       latest: { reason: "NodeGone", evidence: "node-gone", byMs: GONE, node: "n9", wasUse: true },
     },
     {
-      name: "a pod whose mount the node that is gone had shown is told by that",
-      reference: { node: "n9" },
-      agentState: "Gone",
-      shown: ["pod-1"],
-      pending: 0,
-      latest: undefined,
-    },
-    {
       name: "a use on a node that was up in another boot before it was gone once more ended when that was established",
       reference: { node: "n9", seenAtMs: GONE + 1 },
       agentState: "Gone",
@@ -239,64 +244,9 @@ describe("settleReferences", () => {
       reached: "199",
       agentState: "Gone",
       goneMs: GONE + 60_000,
-      shown: ["boot-1/pod-1"],
+      mountedBy: ["pod-1"],
       pending: 0,
       latest: { reason: "NodeGone", evidence: "node-gone", byMs: GONE + 60_000 },
-    },
-    {
-      name: "a pod that an earlier boot showed, on a node that was without an agent before it was gone, ended when that was seen",
-      reference: { seenAtMs: GONE + 1 },
-      reached: "199",
-      agentState: "Gone",
-      assumed: "pod-status",
-      shown: ["boot-1/pod-1"],
-      pending: 0,
-      latest: { reason: "NodeGone", evidence: "node-gone", byMs: GONE + 1 },
-    },
-    {
-      name: "a pod that an earlier boot showed and that ended in this one was started again and is told by the first read after its end",
-      bootedMs: BOOTED,
-      shown: ["until boot-1/pod-1"],
-      observed: ["boot-0/pod-1"],
-      stored: statusWith({ lastUse: { ...lastUse, releaseId: "boot-0/9000/pod-1/pv-1" } }),
-      pending: 0,
-      latest: { reason: "Unmounted", byMs: NOON, wasUse: true },
-    },
-    {
-      name: "a pod that an earlier boot showed and that ended before this one is told by that boot's end",
-      bootedMs: SEEN,
-      shown: ["until boot-1/pod-1"],
-      pending: 0,
-      latest: undefined,
-    },
-    {
-      name: "a pod that ended in a boot between, of whose use there only the begin of that boot is known, is told by the first read after it",
-      bootedMs: SEEN,
-      shown: ["until boot-0/pod-1"],
-      observed: ["boot-00/pod-1"],
-      pending: 0,
-      latest: { reason: "Unmounted", byMs: NOON, wasUse: true },
-    },
-    {
-      name: "a pod whose end an earlier boot has told, and that was over before this one, is told by that end",
-      bootedMs: SEEN,
-      shown: ["end boot-0/pod-1"],
-      pending: 0,
-      latest: undefined,
-    },
-    {
-      name: "a pod that this boot has shown is told by its mount",
-      bootedMs: BOOTED,
-      shown: ["boot-1/pod-1"],
-      pending: 0,
-      latest: undefined,
-    },
-    {
-      name: "a pod whose unmount record in this boot is stored is told by it",
-      bootedMs: BOOTED,
-      stored: statusWith({ lastUse: { ...lastUse, releaseId: "boot-1/9000/pod-1/pv-1" } }),
-      pending: 0,
-      latest: { id: "boot-1/9000/pod-1/pv-1", byMs: NOON - 9_000 },
     },
     {
       name: "a pod that was over before this run began is awaited like any other",
@@ -327,26 +277,32 @@ describe("settleReferences", () => {
       latest: undefined,
     },
     {
-      name: "a pod that was over before this run began tells nothing of a claim that is in use by what is stored",
-      reference: { wasOver: true, createdAtMs: NOON + 60_000 },
+      name: "a pod that was over before this run began ended the use of a claim that is stored in use",
+      reference: { wasOver: true, createdAtMs: NOON - 60_000 },
       stored: statusWith(),
+      pending: 0,
+      latest: { reason: "Unmounted", byMs: NOON },
+    },
+    {
+      name: "but where nothing is stored it tells nothing",
+      reference: { wasOver: true, createdAtMs: NOON - 60_000 },
       pending: 0,
       latest: undefined,
     },
-  ])("$name", ({ reference, shown = [], observed = [], isHostPath = false, stored, pending, latest, ...row }) => {
+  ])("$name", ({ reference, mountedBy, records = [], isHostPath = false, stored, pending, latest, ...row }) => {
     const reached = "reached" in row ? row.reached : "200";
-    const { agentState = "Reporting", bootedMs = NOON - 86_400_000, assumed = "node-gone", goneMs = GONE } = row;
-    const view = viewWith({ podsResourceVersion: reached, bootedMs });
-    const context: ReferenceContext = {
+    const { agentState = "Reporting", goneMs = GONE } = row;
+    const view = viewWith({ podsResourceVersion: reached });
+    const gone = { bootId: undefined, atMs: GONE, goneMs, evidence: "node-gone" } as const;
+    const context = contextWith({
       viewOf: (node) => (node === "n1" ? view : undefined),
       agentStateOf: () => agentState,
-      assumedEnd: () =>
-        agentState === "Gone" ? { bootId: undefined, atMs: GONE, goneMs, evidence: assumed } : undefined,
-      shown: shown.map(seen),
-      observed: [...shown, ...observed].map(seen),
+      assumedEnd: () => (agentState === "Gone" ? gone : undefined),
+      mountedBy: new Set(mountedBy),
+      unmountRecords: records,
       isHostPath,
       stored,
-    };
+    });
 
     const history = settleReferences({ pending: [referenceWith(reference)], latest: undefined }, context);
 
@@ -357,16 +313,8 @@ describe("settleReferences", () => {
 
   describe("of two references, one on a node that has not reported", () => {
     const away = referenceWith({ podUid: "pod-9", node: "n9" });
-    const context: ReferenceContext = {
-      viewOf: () => undefined,
-      agentStateOf: () => "Reporting",
-      // It was gone for a while: what was assumed then does not count now that an agent is expected there.
-      assumedEnd: () => ({ bootId: undefined, atMs: NOON, evidence: "node-gone" }),
-      shown: [],
-      observed: [],
-      isHostPath: false,
-      stored: undefined,
-    };
+    // It was gone for a while: what was assumed then does not count now that an agent is expected there.
+    const context = contextWith({ assumedEnd: () => ({ bootId: undefined, atMs: NOON, evidence: "node-gone" }) });
 
     it("that one stays pending", () => {
       const here = referenceWith({ node: undefined });
@@ -385,17 +333,7 @@ describe("settleReferences", () => {
     const references = [1, 3, 2].map((second) =>
       referenceWith({ podUid: `pod-${second}`, node: undefined, seenAtMs: NOON + second * 1_000 }),
     );
-    const context: ReferenceContext = {
-      viewOf: () => undefined,
-      agentStateOf: () => "Reporting",
-      assumedEnd: () => undefined,
-      shown: [],
-      observed: [],
-      isHostPath: false,
-      stored: undefined,
-    };
-
-    const history = settleReferences({ pending: references, latest: undefined }, context);
+    const history = settleReferences({ pending: references, latest: undefined }, contextWith());
 
     expect(history.latest?.byMs).toBe(NOON + 3_000);
   });
@@ -438,57 +376,11 @@ describe("the last of several pods whose mounts no scan showed", () => {
       ];
       const pending = order.flatMap((index) => pods[index] ?? []);
 
-      const context: ReferenceContext = {
-        viewOf: () => viewWith({ podsResourceVersion: "200" }),
-        agentStateOf: () => "Reporting",
-        assumedEnd: () => undefined,
-        shown: [],
-        observed: [],
-        isHostPath: false,
-        stored: undefined,
-      };
-
-      const history = settleReferences({ pending, latest: undefined }, context);
+      const history = settleReferences({ pending, latest: undefined }, contextWith());
 
       expect(history.latest?.pod).toBe("shop/second");
     },
   );
-});
-
-describe("a pod of whose mount no record is left", () => {
-  const gap = (toMs: number) => ({ fromMs: toMs - 1_000, toMs, to: 1 });
-  const later = { node: "n1", byMs: SEEN + 500, widthMs: 500 };
-
-  it.each([
-    { name: "is explained by a later unmount on its node", unmountRecords: [later], isExplained: true },
-    { name: "is not by one that may have been before its end", unmountRecords: [{ ...later, widthMs: 501 }] },
-    { name: "nor by one of which nobody knows since when", unmountRecords: [{ ...later, widthMs: undefined }] },
-    { name: "nor by one on another node", unmountRecords: [{ ...later, node: "n2" }] },
-    { name: "nor where the agent has had a gap since", unmountRecords: [later], agentGaps: [gap(SEEN + 1)] },
-    {
-      name: "but by a gap before it nothing is lost",
-      unmountRecords: [later],
-      agentGaps: [gap(SEEN)],
-      isExplained: true,
-    },
-    { name: "nor by nothing", unmountRecords: [] },
-  ])("$name", ({ unmountRecords, agentGaps = [], isExplained = false }) => {
-    const context: ReferenceContext = {
-      viewOf: () => viewWith({ podsResourceVersion: "200", agentGaps }),
-      agentStateOf: () => "Reporting",
-      assumedEnd: () => undefined,
-      shown: [],
-      observed: [],
-      unmountRecords,
-      isHostPath: false,
-      stored: undefined,
-    };
-
-    const history = settleReferences({ pending: [referenceWith()], latest: undefined }, context);
-
-    expect(history.pending).toEqual([]);
-    expect(history.latest === undefined).toBe(isExplained);
-  });
 });
 
 describe("withEnds", () => {

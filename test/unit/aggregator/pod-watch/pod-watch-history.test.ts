@@ -190,7 +190,12 @@ describe("the coverage that is handed over", () => {
   it("begins anew when ends that no leader has dealt with had to be dropped", () => {
     const world = new World();
     for (let gone = 60; gone <= 50_060; gone += 1) {
-      world.ends.note({ pod: podWith({ claims: ["data"] }), gone: String(gone), wasOver: false, seenAtMs: NOON });
+      world.ends.note({
+        pod: podWith({ uid: `pod-${gone}`, claims: ["data"] }),
+        gone: String(gone),
+        wasOver: false,
+        seenAtMs: NOON,
+      });
     }
     world.coverage.begin(LEFT);
 
