@@ -35,11 +35,6 @@ export class PendingNodes {
     this.#waits.delete(claimKey);
   }
 
-  /** Some claim waits for the node. */
-  isAwaited(node: string): boolean {
-    return this.#byNode.has(node);
-  }
-
   /** Keys of the claims that wait for the node. */
   waitingFor(node: string): readonly string[] {
     return [...(this.#byNode.get(node) ?? [])];

@@ -111,11 +111,6 @@ export class Reconciler {
     this.unusedWhileMounted = new UnusedWhileMounted(parts);
   }
 
-  /** Some claim waits for the node's word. */
-  isAwaited(node: string): boolean {
-    return this.#pendingNodes.isAwaited(node);
-  }
-
   /** How many claims there is something to remember of. */
   get remembered(): number {
     return this.#states.size;

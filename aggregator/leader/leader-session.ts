@@ -23,8 +23,8 @@ import { Barrier } from "../pod-watch/barrier.ts";
 import type { SeenEndedPod } from "../pod-watch/ended-pods.ts";
 import type { PodWatchHistory } from "../pod-watch/pod-watch-history.ts";
 import { WatchGaps } from "../pod-watch/watch-gaps.ts";
+import { isOfOtherSession } from "../reports/session.ts";
 import { NOT_COUNTED, NOT_DATED } from "../reports/turn-away.ts";
-import { isOfOtherSession, WholeReports } from "../reports/whole-reports.ts";
 import type { AggregatorConfig } from "../settings/config.ts";
 import type { Cluster } from "../sources/cluster.ts";
 import { createNodeLeases } from "../sources/node-leases.ts";
@@ -73,7 +73,6 @@ export class LeaderSession {
   readonly #parts: LeaderSessionParts;
   readonly #api: ReadApi;
   readonly #barrier: Barrier;
-  readonly #whole: WholeReports;
   /** Nodes whose last report told too much. */
   readonly #refused = new Set<string>();
   /** Which pods of which nodes wait is being found out. */
@@ -100,8 +99,6 @@ export class LeaderSession {
     const deciding = { ...parts, ...queuesOf(parts), ...seen };
     this.reconciler = new Reconciler({ ...deciding, writer, warnings, policy }, config);
     this.volumes = new VolumeReconciler({ ...parts, fleet, barrier, agentStates, writer: volumeWriter, protection });
-    const isAwaited = (node: string): boolean => cluster.isStoredHolder(node) || this.reconciler.isAwaited(node);
-    this.#whole = new WholeReports({ ...parts, nodes: () => cluster.nodeNames().length, isAwaited });
     this.#api = new ReadApi({
       ...parts,
       cluster,
@@ -220,14 +217,14 @@ export class LeaderSession {
     const { client, cluster } = this.#parts;
     const time = client.serverTime();
     if (time === undefined) return NOT_DATED;
-    if (isOfOtherSession(report, this.session)) return this.#whole.ask(report);
+    if (isOfOtherSession(report, this.session)) return { kind: "unknown" };
     const nodeBootId = cluster.node(report.node)?.bootId;
     const isOfSession = report.session === this.session;
     const receipt = { atMs: time.latestMs, widthMs: time.widthMs, nodeBootId, isOfSession };
     const change = yield* this.fleet.weigh(report, receipt);
     if (change.kind === "stale") return this.#stale(report.node, change);
     if (change.kind === "too-much") return this.#tooMuch(report, change);
-    if (change.kind === "unknown") return this.#whole.ask(report);
+    if (change.kind === "unknown") return { kind: "unknown" };
     yield;
     // Before anything is changed: a report in which a bug shows is refused as a whole.
     const effects = {

@@ -1,11 +1,15 @@
 import type { Random } from "../../common/runtime/random.ts";
-import { spreadMs } from "../core/spread.ts";
 import type { TurnedAway } from "../sources/report-server.ts";
 
 export const NOT_LISTED: TurnedAway = { kind: "not-ready", why: "the cluster has not been listed yet" };
 export const NOT_COUNTED: TurnedAway = { kind: "not-ready", why: "the pods that wait are being counted" };
 export const NOT_DATED: TurnedAway = { kind: "not-ready", why: "the API server has not been heard of yet" };
 export const NOT_LEADING: TurnedAway = { kind: "not-leading", why: "not the leader" };
+
+/** Each node's whole state is 20 kB: one more is taken after each of these milliseconds. */
+const EACH_MS = 5;
+/** By then an agent would say something anyway. Milliseconds. */
+const LONGEST_MS = 30_000;
 
 interface TurnAwayParts {
   readonly random: Random;
@@ -23,6 +27,6 @@ export function createTurnAway(
 ): () => TurnedAway | undefined {
   return () => {
     const found = reason();
-    return found && { ...found, waitMs: random.fraction() * spreadMs(nodes()) };
+    return found && { ...found, waitMs: random.fraction() * Math.min(LONGEST_MS, nodes() * EACH_MS) };
   };
 }

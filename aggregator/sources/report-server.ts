@@ -29,8 +29,6 @@ export type ReportOutcome =
   | { readonly kind: "stale"; readonly why: string }
   /** A heartbeat for a state that is not known, or a message to an earlier leader: the whole report is needed. */
   | { readonly kind: "unknown" }
-  /** The same, but too many others were asked for theirs: it is asked at its next heartbeat. */
-  | { readonly kind: "later" }
   /** A bug showed in what was made of it. */
   | { readonly kind: "failed" }
   /** To remember it would take more memory than there is for the node. */
@@ -140,7 +138,6 @@ function taken(reports: Counter<"outcome">, outcome: Taken, said: Partial<Report
 /** What the sender is told of its own message. */
 function answerOf(outcome: Exclude<Taken, { readonly kind: "failed" }>): ReportAnswer {
   if (outcome.kind === "accepted") return outcome.answer;
-  if (outcome.kind === "later") return { forget: [] };
   // A report that came too late is a success for its sender: a newer one is known, there is nothing to send again. Should it be
   // the sender's newest all the same, it must not take what it sent for known.
   return { forget: [], whole: true };

@@ -189,13 +189,6 @@ describe("reportRoute", () => {
     expect(answer).toMatchObject({ status: 200, body: '{"forget":[],"whole":true}' });
   });
 
-  it("the same, when too many others were asked, comes again by itself", async () => {
-    const { answer, counted } = await put(valid, { outcome: { kind: "later" } });
-
-    expect(answer).toMatchObject({ status: 200, body: '{"forget":[]}' });
-    expect(counted).toEqual(["later"]);
-  });
-
   const FULL: ReportAnswer = {
     forget: [],
     reach: "7",
@@ -215,7 +208,7 @@ describe("reportRoute", () => {
     expect(JSON.parse(answer.body)).toEqual({ ...FULL, session: "s1", pauseRejections: "too many" });
   });
 
-  it.each(["stale", "unknown", "later"] as const)(
+  it.each(["stale", "unknown"] as const)(
     "pauses rejections and names the session whatever became of the report: %s",
     async (kind) => {
       const outcome: ReportOutcome = { kind, why: "" };
