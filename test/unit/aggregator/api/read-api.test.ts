@@ -130,6 +130,8 @@ describe("every list", () => {
   it.each([
     { target: "/v1/claims?status=Unused&what=1", said: ['"status"; allowed: namespace, name', '"what"'] },
     { target: "/v1/claims?limit=500", said: ['"limit"', "api.mooring.dev/v2"] },
+    { target: "/v1/claims?namespace=", said: ["namespace: empty"] },
+    { target: "/v1/claims?a=1&name=&Name=x", said: ['"a"', "name: empty", '"Name"'] },
     { target: "/v1/volumes?phase=Bound", said: ['"phase"; allowed: name'] },
     { target: "/v1/nodes?state=Stale", said: ['"state"; allowed: name'] },
   ])("refuses $target with everything that is wrong", async ({ target, said }) => {
@@ -139,11 +141,20 @@ describe("every list", () => {
     for (const part of said) expect(body).toContain(part);
   });
 
+  it("tells no more of a wrong name, and no more problems, than help who sent them", async () => {
+    const { body } = await apiOf().ask(`/v1/claims?${"x".repeat(500)}=1&${"a=1&".repeat(50)}`);
+
+    expect(body.trimEnd().split("\n")).toHaveLength(20);
+    expect(body).toContain(`"${"x".repeat(80)}…"`);
+  });
+
   it.each([
     { target: "/v1/claims?namespace=shop", found: ["data", "idle"] },
     { target: "/v1/claims?namespace=bank", found: ["data"] },
     { target: "/v1/claims?namespace=bank&namespace=shop&name=data", found: ["data", "data"] },
     { target: "/v1/claims?name=other", found: [] },
+    { target: "/v1/claims?namespace=sho", found: [] },
+    { target: "/v1/claims?name=d%61ta&namespace=bank", found: ["data"] },
     { target: "/v1/volumes?name=pv-2", found: ["pv-2"] },
     { target: "/v1/nodes?name=n1&name=n3", found: ["n1"] },
   ])("finds by $target: $found", async ({ target, found }) => {

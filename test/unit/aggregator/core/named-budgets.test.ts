@@ -1,6 +1,5 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type BudgetRule, fullBudget, spend } from "../../../../aggregator/core/budget.ts";
+import type { BudgetRule } from "../../../../aggregator/core/budget.ts";
 import { NamedBudgets } from "../../../../aggregator/core/named-budgets.ts";
 
 /** Who asks when: `a` at 0, `a 50` at 50. */
@@ -57,23 +56,5 @@ describe("NamedBudgets", () => {
     const answers = ["a", "a", "b", "b", "a"].map((name) => budgets.take(name, 0));
 
     expect(answers).toEqual([true, false, true, false, true]);
-  });
-
-  it("is a budget of its own for each name, as long as all of them are remembered", () => {
-    const ask = fc.record({ name: fc.constantFrom("a", "b", "c"), waitMs: fc.nat(150) });
-    fc.assert(
-      fc.property(fc.array(ask, { maxLength: 60 }), (asks) => {
-        const budgets = new NamedBudgets(RULE, MOST);
-        const alone = new Map(["a", "b", "c"].map((name) => [name, fullBudget(RULE)]));
-        let nowMs = 0;
-        for (const { name, waitMs } of asks) {
-          nowMs += waitMs;
-          const { isAllowed, budget } = spend(alone.get(name) ?? fullBudget(RULE), nowMs, RULE);
-          alone.set(name, budget);
-
-          expect(budgets.take(name, nowMs)).toBe(isAllowed);
-        }
-      }),
-    );
   });
 });

@@ -102,13 +102,4 @@ describe("nodeEntryOf", () => {
 
     expect(entry).toMatchObject({ scanBeganAgeMs: 0, scanEndedAgeMs: 0 });
   });
-
-  it.each([
-    { kind: "Reporting", state: "Reporting" },
-    { kind: "Stale", state: "Stale" },
-    { kind: "NoAgent", state: "NoAgent" },
-    { kind: "Gone", state: "Gone" },
-  ] as const)("calls $state what is $kind inside", ({ kind, state }) => {
-    expect(nodeEntryOf(sightOf({ agentState: { kind, why: "" } }), NOON).state).toBe(state);
-  });
 });

@@ -48,14 +48,6 @@ describe("StorageTotals", () => {
       }),
     );
   });
-
-  it("has as many kinds as classes that may be named, and one more, however many there are", () => {
-    const totals = new StorageTotals(boundedLabel(MOST_CLASSES), HOUR_MS);
-    for (let index = 0; index < 1_000; index += 1) totals.add(counted(`class-${index}`));
-
-    expect(Object.keys(shown(totals))).toHaveLength(MOST_CLASSES + 1);
-    expect(shown(totals).other).toEqual([1_000 - MOST_CLASSES, 10 * (1_000 - MOST_CLASSES)]);
-  });
 });
 
 describe("AgedBytes", () => {

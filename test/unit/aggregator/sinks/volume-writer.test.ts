@@ -48,22 +48,7 @@ describe("createVolumeWriter", () => {
 
   it.each([
     { name: "has changed", answer: refusal(409, { reason: "Conflict" }), kind: "stale" },
-    { name: "is gone", answer: refusal(404, { reason: "NotFound" }), kind: "stale" },
-    {
-      name: "a policy refuses to write",
-      answer: refusal(403, { reason: "Forbidden", message: "denied by a ValidatingAdmissionPolicy" }),
-      kind: "refused",
-    },
-    {
-      name: "no role allows to write",
-      answer: refusal(403, {
-        reason: "Forbidden",
-        message: 'User "a" cannot patch resource "persistentvolumes/status"',
-      }),
-      kind: "forbidden",
-    },
     { name: "the server has no time for", answer: refusal(429), kind: "overloaded" },
-    { name: "the server fails at", answer: refusal(500), kind: "failed" },
   ])("answers $kind for a volume that $name", async ({ answer, kind }) => {
     const { write, counted } = setUp(answer);
 

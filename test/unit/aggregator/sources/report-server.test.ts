@@ -218,19 +218,15 @@ describe("reportRoute", () => {
     },
   );
 
-  it("an aggregator that does not lead sends to another one, over another connection", async () => {
-    const { answer, counted } = await put(valid, { outcome: { kind: "not-leading", why: "not the leader" } });
+  it.each(["not-leading", "not-ready"] as const)(
+    "acknowledges nothing, and closes the connection, where it found out that it is %s",
+    async (kind) => {
+      const { answer, counted } = await put(valid, { outcome: { kind, why: "not now" } });
 
-    expect(answer).toEqual({ status: 503, body: "not the leader\n", isLast: true });
-    expect(counted).toEqual(["not-leading"]);
-  });
-
-  it("an aggregator that is not ready asks to come again, and acknowledges nothing", async () => {
-    const { answer, counted } = await put(valid, { outcome: { kind: "not-ready", why: "not listed yet" } });
-
-    expect(answer).toMatchObject({ status: 503, body: "not listed yet\n" });
-    expect(counted).toEqual(["not-ready"]);
-  });
+      expect(answer).toEqual({ status: 503, body: "not now\n", isLast: true });
+      expect(counted).toEqual([kind]);
+    },
+  );
 
   it.each([
     { name: "nothing when it does not matter", waitMs: undefined, asked: undefined },
