@@ -8,7 +8,7 @@ type Library = typeof x509;
 const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
 
 /** When it is made, and for how long. Milliseconds. */
-export interface Term {
+interface Term {
   readonly nowMs: number;
   readonly lifetimeMs: number;
 }

@@ -19,7 +19,7 @@ export interface TextObject {
 }
 
 /** What an object is to hold from now on: these texts and no others, and these annotations of ours. */
-export interface TextContent {
+interface TextContent {
   readonly texts: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string | null>>;
   /** Of a Secret; it cannot be changed. */

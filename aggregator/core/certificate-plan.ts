@@ -89,12 +89,12 @@ const CLOCK_SLACK_MS = 60_000;
 const RENEWED_AFTER = 2 / 3;
 
 /** When it was made. */
-export function issuedAt({ notBeforeMs }: Validity): number {
+function issuedAt({ notBeforeMs }: Validity): number {
   return notBeforeMs + BACKDATED_MS;
 }
 
 /** When it is due to be replaced. */
-export function renewalAt(validity: Validity): number {
+function renewalAt(validity: Validity): number {
   const madeAt = issuedAt(validity);
   return madeAt + Math.max(0, validity.notAfterMs - madeAt) * RENEWED_AFTER;
 }

@@ -34,9 +34,9 @@ export interface FleetScene {
 /** Wrong pods are counted over this time, and a pause lasts at least as long. Milliseconds. */
 export const FLEET_WINDOW_MS = 600_000;
 /** Fewer nodes with wrong pods than this are never too many. */
-export const FEWEST_NODES = 5;
+const FEWEST_NODES = 5;
 /** More than every so-manieth node is too many. */
-export const NODE_SHARE = 5;
+const NODE_SHARE = 5;
 /** Of what is too many, a namespace counts for one in so many at most: its owner alone pauses nobody else's rejections. */
 const NAMESPACE_SHARE = 2;
 

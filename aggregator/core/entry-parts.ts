@@ -17,7 +17,7 @@ export interface NodeWords {
 }
 
 /** No more of anything than this stands in one entry of a list. */
-export const MOST_ITEMS = 32;
+const MOST_ITEMS = 32;
 
 export function capped<S, T>(values: readonly S[], toItem: (value: S) => T): { items: T[]; omitted: number } {
   return { items: values.slice(0, MOST_ITEMS).map(toItem), omitted: Math.max(0, values.length - MOST_ITEMS) };

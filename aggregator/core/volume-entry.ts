@@ -9,7 +9,7 @@ import { isStillMounted } from "./volume-annotations.ts";
 import type { VolumeUse } from "./volume-use.ts";
 
 /** The kubelet unstages a volume within seconds of its last use: one that has stayed for so long will not go by itself. */
-export const LEAKED_AFTER_MS = 300_000;
+const LEAKED_AFTER_MS = 300_000;
 
 /** A PersistentVolume, and what nodes and the API say of it at this moment. */
 export interface VolumeSight {

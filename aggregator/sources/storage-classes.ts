@@ -32,7 +32,7 @@ export function createStorageClasses(parts: KubeParts): StorageClasses {
 const schema = v.object({ metadata, volumeBindingMode: v.nullish(v.string()) });
 
 /** Throws `ValiError` for what is no storage class. */
-export function projectStorageClass(object: unknown): Projected<StorageClass> {
+function projectStorageClass(object: unknown): Projected<StorageClass> {
   const { metadata: meta, volumeBindingMode } = v.parse(schema, object);
   const binding = volumeBindingMode === "WaitForFirstConsumer" ? volumeBindingMode : "Immediate";
   return { ...identify(meta), binding };
