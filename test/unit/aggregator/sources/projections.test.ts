@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { podProjection, projectVolume } from "../../../../aggregator/sources/projections.ts";
 
-const projectPod = podProjection({ namespace: "mooring-agents", account: "mooring-agent" });
+const AGENTS = { namespace: "mooring-agents", account: "mooring-agent" };
+const projectPod = podProjection(AGENTS);
 
 const metadata = {
   name: "web-0",
@@ -21,6 +22,7 @@ const restarting = {
   state: { waiting: { reason: "CrashLoopBackOff" } },
   lastState: { terminated: { exitCode: 1, reason: "Error" } },
 };
+const START_ERROR = { terminated: { exitCode: 128, reason: "StartError" } };
 /** What a kubelet says of a container that it does not find when the pod is over; `known` is what it knew of it. */
 const unlocated = (known: object = {}) => ({
   ...{ name: "app", ready: false, restartCount: 0, started: false, lastState: {}, image: "app" },
@@ -69,29 +71,21 @@ describe("projectPod", () => {
     expect(pod.ephemeralClaims).toBeUndefined();
   });
 
-  it.each([
-    { name: "Mooring's agent", change: {}, isAgent: true },
-    {
-      name: "a tenant's pod with the agent's label",
-      change: { namespace: "shop", account: "default" },
-      isAgent: undefined,
-    },
-    {
-      name: "a tenant's pod with the label and an account of the agent's name",
-      change: { namespace: "shop" },
-      isAgent: undefined,
-    },
-    { name: "a pod of another account beside the agents", change: { account: "default" }, isAgent: undefined },
-    { name: "a pod beside the agents without an account", change: { account: undefined }, isAgent: undefined },
-    { name: "another of Mooring's pods", change: { labels: { [NAME]: "mooring-aggregator" } }, isAgent: undefined },
-    { name: "a pod without labels", change: { labels: undefined }, isAgent: undefined },
-  ])("takes $name for an agent: $isAgent", ({ change, isAgent }) => {
-    const labels = { [NAME]: "mooring-agent", x: "y" };
-    const pod = { namespace: "mooring-agents", account: "mooring-agent", labels, ...change };
+  it.each<readonly [name: string, isAgent: true | undefined, change: object]>([
+    ["Mooring's agent", true, {}],
+    ["a tenant's pod with the agent's label", undefined, { namespace: "shop", account: "default" }],
+    ["a tenant's pod with the label and an account of the agent's name", undefined, { namespace: "shop" }],
+    ["a pod of another account beside the agents", undefined, { account: "default" }],
+    ["a pod beside the agents without an account", undefined, { account: undefined }],
+    ["another of Mooring's pods", undefined, { labels: { [NAME]: "mooring-aggregator" } }],
+    ["a pod without labels", undefined, { labels: undefined }],
+  ])("takes %s for an agent: %s", (_, isAgent, change) => {
+    const pod = { namespace: AGENTS.namespace, account: AGENTS.account, labels: { [NAME]: "mooring-agent", x: "y" } };
+    const { namespace, account, labels } = { ...pod, ...change };
 
     const projected = projectPod({
-      metadata: { ...metadata, namespace: pod.namespace, labels: pod.labels },
-      spec: { serviceAccountName: pod.account },
+      metadata: { ...metadata, namespace, labels },
+      spec: { serviceAccountName: account },
     });
 
     expect(projected.isAgent).toBe(isAgent);
@@ -126,79 +120,40 @@ describe("projectPod", () => {
     expect(pod).toMatchObject({ node: undefined, claims: [], isTerminal: false, hasStarted: false });
   });
 
-  it.each([
-    { name: "no container status yet", status: { phase: "Pending" }, hasStarted: false },
-    { name: "a container that waits", status: { phase: "Pending", containerStatuses: [waiting] }, hasStarted: false },
-    { name: "a container that runs", status: { phase: "Running", containerStatuses: [running] }, hasStarted: true },
-    { name: "a container that ended", status: { phase: "Succeeded", containerStatuses: [ended] }, hasStarted: true },
-    {
-      name: "a container between two runs",
-      status: { phase: "Running", containerStatuses: [restarting] },
-      hasStarted: true,
-    },
-    {
-      name: "an init container that ran while the others wait",
-      status: { phase: "Pending", initContainerStatuses: [ended], containerStatuses: [waiting] },
-      hasStarted: true,
-    },
-    {
-      name: "a sidecar that runs while the others wait",
-      status: {
-        phase: "Pending",
-        initContainerStatuses: [{ ...running, started: true }],
-        containerStatuses: [waiting],
-      },
-      hasStarted: true,
-    },
-    {
-      name: "an ephemeral container that runs",
-      status: { phase: "Running", containerStatuses: [waiting], ephemeralContainerStatuses: [running] },
-      hasStarted: true,
-    },
-    {
-      name: "a state that is null",
-      status: { phase: "Pending", containerStatuses: [{ state: { running: null } }] },
-      hasStarted: false,
-    },
-  ])("$name: it has started is $hasStarted", ({ status, hasStarted }) => {
-    expect(projectPod(podWith(status)).hasStarted).toBe(hasStarted);
+  it.each<readonly [name: string, hasStarted: boolean, statuses: object]>([
+    ["no container status yet", false, {}],
+    ["a container that waits", false, { containerStatuses: [waiting] }],
+    ["a container that runs", true, { containerStatuses: [running] }],
+    ["a container that ended", true, { containerStatuses: [ended] }],
+    ["a container between two runs", true, { containerStatuses: [restarting] }],
+    ["an init container that ran", true, { initContainerStatuses: [ended], containerStatuses: [waiting] }],
+    ["a sidecar that runs", true, { initContainerStatuses: [running], containerStatuses: [waiting] }],
+    ["an ephemeral container that runs", true, { ephemeralContainerStatuses: [running], containerStatuses: [waiting] }],
+    ["a state that is null", false, { containerStatuses: [{ state: { running: null } }] }],
+  ])("a pod with %s: it has started is %s", (_, hasStarted, statuses) => {
+    expect(projectPod(podWith({ phase: "Pending", ...statuses })).hasStarted).toBe(hasStarted);
   });
 
-  it.each([
-    { name: "that never was", statuses: [unlocated()], hasStarted: false },
-    { name: "that never was, in few words", statuses: [{ state: unlocated().state }], hasStarted: false },
-    { name: "with an empty ID", statuses: [unlocated({ containerID: "" })], hasStarted: false },
-    { name: "of which none was", statuses: [unlocated(), unlocated({ name: "side" })], hasStarted: false },
-    { name: "beside one that ran", statuses: [unlocated(), ended], hasStarted: true },
-    {
-      name: "that used to run",
-      statuses: [unlocated({ lastState: { terminated: { reason: "ContainerStatusUnknown", startedAt: null } } })],
-      hasStarted: true,
-    },
-    {
-      name: "that the runtime had made",
-      statuses: [unlocated({ containerID: "containerd://0a1b" })],
-      hasStarted: true,
-    },
-    { name: "that was started again before", statuses: [unlocated({ restartCount: 1 })], hasStarted: true },
-    { name: "that was said to have started", statuses: [unlocated({ started: true })], hasStarted: true },
-    {
-      name: "that tells when it started",
-      statuses: [
-        unlocated({ state: { terminated: { reason: "ContainerStatusUnknown", startedAt: "2026-03-01T12:00:05Z" } } }),
-      ],
-      hasStarted: true,
-    },
-    {
-      name: "that failed as it was started, for which its volumes were mounted",
-      statuses: [unlocated({ state: { terminated: { exitCode: 128, reason: "StartError" } } })],
-      hasStarted: true,
-    },
-    { name: "that ended without a word", statuses: [unlocated({ state: { terminated: {} } })], hasStarted: true },
-  ])("of a failed pod with a container $name: it has started is $hasStarted", ({ statuses, hasStarted }) => {
-    const status = { phase: "Failed", containerStatuses: statuses };
-
-    expect(projectPod(podWith(status)).hasStarted).toBe(hasStarted);
+  const unknown = { reason: "ContainerStatusUnknown" };
+  it.each<readonly [name: string, hasStarted: boolean, statuses: readonly object[]]>([
+    ["that never was", false, [unlocated()]],
+    ["that never was, in few words", false, [{ state: unlocated().state }]],
+    ["with an empty ID", false, [unlocated({ containerID: "" })]],
+    ["of which none was", false, [unlocated(), unlocated({ name: "side" })]],
+    ["beside one that ran", true, [unlocated(), ended]],
+    ["that used to run", true, [unlocated({ lastState: { terminated: { ...unknown, startedAt: null } } })]],
+    ["that the runtime had made", true, [unlocated({ containerID: "containerd://0a1b" })]],
+    ["that was started again before", true, [unlocated({ restartCount: 1 })]],
+    ["that was said to have started", true, [unlocated({ started: true })]],
+    [
+      "that tells when it started",
+      true,
+      [unlocated({ state: { terminated: { ...unknown, startedAt: "2026-03-01" } } })],
+    ],
+    ["that failed as it was started, for which its volumes were mounted", true, [unlocated({ state: START_ERROR })]],
+    ["that ended without a word", true, [unlocated({ state: { terminated: {} } })]],
+  ])("a failed pod with a container %s: it has started is %s", (_, hasStarted, containerStatuses) => {
+    expect(projectPod(podWith({ phase: "Failed", containerStatuses })).hasStarted).toBe(hasStarted);
   });
 
   it.each([
@@ -278,22 +233,10 @@ describe("projectVolume", () => {
     expect(volume).toMatchObject({ phase, phaseSinceMs: 1_795_262_400_000, createdAtMs: 1_795_262_340_000 });
   });
 
-  it.each([
-    {
-      source: { awsElasticBlockStore: { volumeID: "aws://eu-west-1a/vol-0a1b", fsType: "ext4" } },
-      driver: "ebs.csi.aws.com",
-      handle: "vol-0a1b",
-    },
-    {
-      source: { portworxVolume: { volumeID: "7401", fsType: "ext4" } },
-      driver: "pxd.portworx.com",
-      handle: "7401",
-    },
-  ])("an in-tree volume has the handle that Kubernetes makes for $driver behind it", ({ source, driver, handle }) => {
-    const { csi } = projectVolume({ metadata: pv, spec: source });
+  it("an in-tree volume has the handle that Kubernetes makes for the driver behind it", () => {
+    const { csi } = projectVolume({ metadata: pv, spec: { portworxVolume: { volumeID: "7401", fsType: "ext4" } } });
 
-    const handleHash = createHash("sha256").update(handle).digest("hex");
-    expect(csi).toEqual({ driver, handleHash });
+    expect(csi).toEqual({ driver: "pxd.portworx.com", handleHash: createHash("sha256").update("7401").digest("hex") });
   });
 
   it("keeps where it can be mounted as one text", () => {
