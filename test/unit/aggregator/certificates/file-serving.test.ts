@@ -106,66 +106,31 @@ const UNREADABLE = "certificate cannot be read";
 const GONE = "rotated file cannot be read now";
 
 describe("files that somebody else keeps", () => {
-  it.each<{
-    readonly name: string;
-    /** What lies there at first, and then from second to second. */
-    readonly files: readonly Name[];
-    /** What is served after each of them. */
-    readonly served: readonly (Name | undefined)[];
-    readonly log: readonly string[];
-  }>([
-    { name: "are served as they are found", files: ["a"], served: ["a"], log: [NEW] },
-    { name: "are served anew after a change", files: ["a", "b"], served: ["a", "b"], log: [NEW, NEW] },
-    { name: "are told once when they stay the same", files: ["a", "a", "a"], served: ["a", "a", "a"], log: [NEW] },
-    {
-      name: "are waited for, which is said once",
-      files: ["none", "none", "a"],
-      served: [undefined, undefined, "a"],
-      log: [UNREADABLE, NEW],
-    },
-    {
-      name: "are waited for as long as one of them is missing",
-      files: ["keyless", "a"],
-      served: [undefined, "a"],
-      log: [UNREADABLE, NEW],
-    },
-    {
-      name: "in the middle of a change leave the ones before",
-      files: ["a", "mixed", "b"],
-      served: ["a", "a", "b"],
-      log: [NEW, BAD, NEW],
-    },
-    {
-      name: "that are none leave the ones before, which is said once however they change",
-      files: ["a", "garbage", "mixed", "garbage"],
-      served: ["a", "a", "a", "a"],
-      log: [NEW, BAD],
-    },
-    {
-      name: "that are none from the begin are not served",
-      files: ["garbage", "b"],
-      served: [undefined, "b"],
-      log: [BAD, NEW],
-    },
-    {
-      name: "that cannot be used are told again after they could",
-      files: ["a", "mixed", "b", "mixed"],
-      served: ["a", "a", "b", "b"],
-      log: [NEW, BAD, NEW, BAD],
-    },
-    {
-      name: "that cannot be used are told again after the ones before were put back",
-      files: ["a", "mixed", "a", "mixed"],
-      served: ["a", "a", "a", "a"],
-      log: [NEW, BAD, BAD],
-    },
-    {
-      name: "that are gone leave what they said",
-      files: ["a", "none", "b"],
-      served: ["a", "a", "b"],
-      log: [NEW, GONE, GONE, NEW],
-    },
-  ])("$name", async ({ files, served, log }) => {
+  it.each<
+    readonly [name: string, files: readonly Name[], served: readonly (string | undefined)[], log: readonly string[]]
+  >([
+    ["are served as they are found", ["a"], ["a"], [NEW]],
+    ["are served anew after a change", ["a", "b"], ["a", "b"], [NEW, NEW]],
+    ["are told once when they stay the same", ["a", "a", "a"], ["a", "a", "a"], [NEW]],
+    ["are waited for, which is said once", ["none", "none", "a"], [undefined, undefined, "a"], [UNREADABLE, NEW]],
+    ["are waited for as long as one of them is missing", ["keyless", "a"], [undefined, "a"], [UNREADABLE, NEW]],
+    ["in the middle of a change leave the ones before", ["a", "mixed", "b"], ["a", "a", "b"], [NEW, BAD, NEW]],
+    ["that are none leave the ones before, which is said once", ["a", "garbage", "mixed"], ["a", "a", "a"], [NEW, BAD]],
+    ["that are none from the begin are not served", ["garbage", "b"], [undefined, "b"], [BAD, NEW]],
+    [
+      "that are bad are told again after they could be used",
+      ["a", "mixed", "b", "mixed"],
+      ["a", "a", "b", "b"],
+      [NEW, BAD, NEW, BAD],
+    ],
+    [
+      "that are bad are told again after the ones before came back",
+      ["a", "mixed", "a", "mixed"],
+      ["a", "a", "a", "a"],
+      [NEW, BAD, BAD],
+    ],
+    ["that are gone leave what they said", ["a", "none", "b"], ["a", "a", "b"], [NEW, GONE, GONE, NEW]],
+  ])("%s", async (...[, files, served, log]) => {
     const { logger, serving, write, start, pass } = setUp();
     const [first = "none", ...next] = files;
     write(first);
@@ -227,43 +192,19 @@ describe("files that somebody else keeps", () => {
     expect(told).toEqual({ all: ["a", "b"], first: ["a"] });
   });
 
-  it.each<{
-    readonly name: string;
-    readonly files: Name;
-    readonly hours: number;
-    readonly ok: boolean;
-    readonly says: string;
-  }>([
-    {
-      name: "fail before there are any",
-      files: "none",
-      hours: 0,
-      ok: false,
-      says: "there is no certificate yet: agents cannot connect",
-    },
-    {
-      name: "fail as long as they cannot be used",
-      files: "mixed",
-      hours: 0,
-      ok: false,
-      says: "there is no certificate yet: agents cannot connect",
-    },
-    { name: "tell how long they last, in whole hours", files: "a", hours: 0.5, ok: true, says: "it lasts for 5 h" },
-    {
-      name: "fail from the moment of their end",
-      files: "a",
-      hours: 6,
-      ok: false,
-      says: "the certificate has ended: agents refuse it",
-    },
-  ])("$name", async ({ files, hours, ok, says }) => {
+  const none = { ok: false, why: "there is no certificate yet: agents cannot connect" };
+  const ended = { ok: false, why: "the certificate has ended: agents refuse it" };
+  it.each<readonly [name: string, files: Name, hours: number, result: object]>([
+    ["fail before there are any", "none", 0, none],
+    ["fail as long as they cannot be used", "mixed", 0, none],
+    ["tell how long they last, in whole hours", "a", 0.5, { ok: true, detail: "it lasts for 5 h" }],
+    ["fail from the moment of their end", "a", 6, ended],
+  ])("%s", async (...[, files, hours, result]) => {
     const { serving, write, start } = setUp();
     write(files);
     await start();
 
-    const result = serving.check({ nowMs: NOW + hours * HOUR, leads: false });
-
-    expect(result).toEqual(ok ? { ok, detail: says } : { ok, why: says });
+    expect(serving.check({ nowMs: NOW + hours * HOUR, leads: false })).toEqual(result);
     expect(serving.endsAtMs()).toBe(files === "a" ? NOW + 6 * HOUR : undefined);
   });
 });
