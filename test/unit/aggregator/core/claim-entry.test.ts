@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type ClaimSight, claimEntryOf, useStatusOf } from "../../../../aggregator/core/claim-entry.ts";
 import type { NodeWords } from "../../../../aggregator/core/entry-parts.ts";
+import type { Claim } from "../../../../common/storage/claim.ts";
 import type { ClaimStatus, LastUse } from "../../../../common/storage/claim-status.ts";
 import { claimWith, mountedStatus, NOON, podWith, statusWith } from "../world.ts";
 
@@ -23,106 +24,57 @@ const unused: Partial<ClaimStatus> = { unused: true, reason: "Unmounted", sinceM
 const upstream = { unused: true, sinceMs: NOON + 1_000 };
 
 describe("useStatusOf", () => {
-  it.each([
-    { name: "what is written", status: statusWith(unused), expected: "Unused" },
-    { name: "a mount that is not written yet", status: statusWith(unused), use: mountedOn("n1"), expected: "Mounted" },
-    {
-      name: "a mount that is not seen any more, until that is written",
-      status: mountedStatus(["n1"]),
-      expected: "Mounted",
-    },
-    {
-      name: "a pod that is not written yet",
-      status: statusWith(unused),
-      references: [podWith()],
-      expected: "Referenced",
-    },
-    {
-      name: "a mount before a pod",
-      status: statusWith(),
-      use: mountedOn("n1"),
-      references: [podWith()],
-      expected: "Mounted",
-    },
-    { name: "a pod that is written", status: statusWith(), expected: "Referenced" },
-    { name: "a bound claim of which nothing is written", status: undefined, expected: "NotWatched" },
-    { name: "a claim without a volume", status: undefined, phase: "Pending", expected: "NotBound" },
-  ])("tells of $name: $expected", ({ status, phase = "Bound", use, references, expected }) => {
-    const sight = sightOf({
-      claim: claimWith({ status, phase }),
-      ...(use && { use }),
-      ...(references && { references }),
-    });
-
-    expect(useStatusOf(sight)).toBe(expected);
+  it.each<readonly [name: string, expected: string, claim: Partial<Claim>, seen: Partial<ClaimSight>]>([
+    ["what is written", "Unused", { status: statusWith(unused) }, {}],
+    ["a mount that is not written yet", "Mounted", { status: statusWith(unused) }, { use: mountedOn("n1") }],
+    ["a mount that is not seen any more, until that is written", "Mounted", { status: mountedStatus(["n1"]) }, {}],
+    ["a pod that is not written yet", "Referenced", { status: statusWith(unused) }, { references: [podWith()] }],
+    ["a mount before a pod", "Mounted", { status: statusWith() }, { use: mountedOn("n1"), references: [podWith()] }],
+    ["a pod that is written", "Referenced", { status: statusWith() }, {}],
+    ["a bound claim of which nothing is written", "NotWatched", {}, {}],
+    ["a claim without a volume", "NotBound", { phase: "Pending" }, {}],
+  ])("tells of %s: %s", (...[, expected, claim, seen]) => {
+    expect(useStatusOf(sightOf({ claim: claimWith(claim), ...seen }))).toBe(expected);
   });
 });
 
 describe("disagrees, in a claim's entry", () => {
-  it.each([
-    { name: "Kubernetes calls unused what is mounted", fields: { upstream }, use: mountedOn("n1"), expected: true },
-    { name: "it is only written as mounted", fields: { upstream, status: mountedStatus(["n1"]) }, expected: true },
-    {
-      name: "a pod refers to it, as Kubernetes must know",
-      fields: { upstream, status: statusWith() },
-      expected: false,
-    },
-    { name: "both say unused", fields: { upstream, status: statusWith(unused) }, expected: false },
-    {
-      name: "both say in use",
-      fields: { upstream: { ...upstream, unused: false } },
-      use: mountedOn("n1"),
-      expected: false,
-    },
-    {
-      name: "Mooring alone wrote both, the one that is written is out of date",
-      fields: { upstream: { ...upstream, owner: "mooring" } },
-      use: mountedOn("n1"),
-      expected: false,
-    },
-    { name: "Kubernetes says nothing", fields: {}, use: mountedOn("n1"), expected: false },
-  ] as const)("is $expected where $name", ({ fields, use, expected }) => {
-    const sight = sightOf({ claim: claimWith(fields), ...(use && { use }) });
-
-    expect(claimEntryOf(sight, WORDS).disagrees).toBe(expected);
+  const byMooring = { unused: true, sinceMs: NOON, owner: "mooring" } as const;
+  it.each<readonly [expected: boolean, name: string, claim: Partial<Claim>, seen: Partial<ClaimSight>]>([
+    [true, "Kubernetes calls unused what is mounted", { upstream }, { use: mountedOn("n1") }],
+    [true, "it is only written as mounted", { upstream, status: mountedStatus(["n1"]) }, {}],
+    [false, "a pod refers to it, as Kubernetes must know", { upstream, status: statusWith() }, {}],
+    [false, "both say unused", { upstream, status: statusWith(unused) }, {}],
+    [false, "both say in use", { upstream: { ...upstream, unused: false } }, { use: mountedOn("n1") }],
+    [
+      false,
+      "Mooring wrote both, the one that is written is out of date",
+      { upstream: byMooring },
+      { use: mountedOn("n1") },
+    ],
+    [false, "Kubernetes says nothing", {}, { use: mountedOn("n1") }],
+  ])("is %s where %s", (...[expected, , claim, seen]) => {
+    expect(claimEntryOf(sightOf({ claim: claimWith(claim), ...seen }), WORDS).disagrees).toBe(expected);
   });
 });
 
 describe("pending, in a claim's entry", () => {
   const pendingNodes = [{ node: "n1", isSilent: true }];
 
-  it.each([
-    { name: "a node has not answered", sight: { pendingNodes }, expected: true },
-    { name: "no node is pending", sight: {}, expected: false },
-    {
-      name: "the node that has it mounted is stale itself",
-      sight: { pendingNodes, use: mountedOn("n1") },
-      expected: true,
-    },
-    { name: "one that has it mounted is not", sight: { pendingNodes, use: mountedOn("n1", "n2") }, expected: false },
-    {
-      name: "the node that has it mounted has to scan again",
-      sight: { pendingNodes: [{ node: "n1", isSilent: false }], use: mountedOn("n1") },
-      expected: false,
-    },
-    { name: "it is mounted elsewhere anyhow", sight: { pendingNodes, use: mountedOn("n2") }, expected: false },
-    { name: "a pod refers to it anyhow", sight: { pendingNodes, references: [podWith()] }, expected: false },
-    {
-      name: "the claim that is being deleted may be kept by our condition",
-      sight: { pendingNodes, claim: claimWith({ isDeleting: true, status: mountedStatus(["n1"]) }) },
-      expected: true,
-    },
-    {
-      name: "the claim is being deleted",
-      sight: { pendingNodes, claim: claimWith({ isDeleting: true }) },
-      expected: false,
-    },
-    {
-      name: "the claim has lost its volume",
-      sight: { pendingNodes, claim: claimWith({ phase: "Lost" }) },
-      expected: false,
-    },
-  ])("is $expected when $name", ({ sight, expected }) => {
+  const [awaited, use] = [[{ node: "n1", isSilent: false }], mountedOn("n1")];
+  const kept = claimWith({ isDeleting: true, status: mountedStatus(["n1"]) });
+  it.each<readonly [expected: boolean, name: string, sight: Partial<ClaimSight>]>([
+    [true, "a node has not answered", { pendingNodes }],
+    [false, "no node is pending", {}],
+    [true, "the node that has it mounted is stale itself", { pendingNodes, use }],
+    [false, "one that has it mounted is not", { pendingNodes, use: mountedOn("n1", "n2") }],
+    [false, "the node that has it mounted has to scan again", { pendingNodes: awaited, use }],
+    [false, "it is mounted elsewhere anyhow", { pendingNodes, use: mountedOn("n2") }],
+    [false, "a pod refers to it anyhow", { pendingNodes, references: [podWith()] }],
+    [true, "the claim that is being deleted may be kept by our condition", { pendingNodes, claim: kept }],
+    [false, "the claim is being deleted", { pendingNodes, claim: claimWith({ isDeleting: true }) }],
+    [false, "the claim has lost its volume", { pendingNodes, claim: claimWith({ phase: "Lost" }) }],
+  ])("is %s when %s", (expected, _, sight) => {
     expect(claimEntryOf(sightOf(sight), WORDS).pending).toBe(expected);
   });
 });
@@ -233,22 +185,13 @@ describe("claimEntryOf", () => {
     expect([entry.pending, entry.live.podsUnwatched]).toEqual([pending, true]);
   });
 
-  it.each([
-    { name: "the stored time while it says the same", status: statusWith(unused), since: "2026-09-10T00:26:40Z" },
-    {
-      name: "no time for a use that is not written yet",
-      status: statusWith(unused),
-      use: mountedOn("n1"),
-      since: null,
-    },
-    {
-      name: "the begin of the use over a change of its kind",
-      status: statusWith(),
-      use: mountedOn("n1"),
-      since: "2026-09-10T00:26:40Z",
-    },
-  ])("gives $name", ({ status, use, since }) => {
-    expect(claimEntryOf(sightOf({ claim: claimWith({ status }), ...(use && { use }) }), WORDS).since).toBe(since);
+  const STORED = "2026-09-10T00:26:40Z";
+  it.each<readonly [name: string, since: string | null, status: ClaimStatus, seen: Partial<ClaimSight>]>([
+    ["the stored time while it says the same", STORED, statusWith(unused), {}],
+    ["no time for a use that is not written yet", null, statusWith(unused), { use: mountedOn("n1") }],
+    ["the begin of the use over a change of its kind", STORED, statusWith(), { use: mountedOn("n1") }],
+  ])("gives %s", (...[, since, status, seen]) => {
+    expect(claimEntryOf(sightOf({ claim: claimWith({ status }), ...seen }), WORDS).since).toBe(since);
   });
 
   it("counts what is too much to name", () => {

@@ -33,37 +33,18 @@ describe("newUnmounts", () => {
   const deleted = podWith({ deletedAtMs: NOON });
   const driver = volumeWith({ csi: CSI });
 
-  it.each([
-    {
-      name: "a pod that was deleted",
-      pod: deleted,
-      volume: driver,
-      expected: [{ driver: "block.example", ms: 4_200 }],
-    },
-    {
-      name: "a volume of another kind",
-      pod: deleted,
-      volume: volumeWith(),
-      expected: [{ driver: "in-tree", ms: 4_200 }],
-    },
-    {
-      name: "a volume that is not known",
-      pod: deleted,
-      volume: undefined,
-      expected: [{ driver: "unknown", ms: 4_200 }],
-    },
-    { name: "a pod that nobody has deleted", pod: podWith(), volume: driver, expected: [] },
-    {
-      name: "a pod that was deleted long after it had ended",
-      pod: podWith({ deletedAtMs: NOON + 60_000 }),
-      volume: driver,
-      expected: [],
-    },
-    { name: "a pod that is not known", pod: undefined, volume: driver, expected: [] },
-  ])("of $name", ({ pod, volume, expected }) => {
+  const later = podWith({ deletedAtMs: NOON + 60_000 });
+  it.each<readonly [name: string, driver: string | undefined, pod: Pod | undefined, volume: Volume | undefined]>([
+    ["a pod that was deleted", "block.example", deleted, driver],
+    ["a volume of another kind", "in-tree", deleted, volumeWith()],
+    ["a volume that is not known", "unknown", deleted, undefined],
+    ["a pod that nobody has deleted", undefined, podWith(), driver],
+    ["a pod that was deleted long after it had ended", undefined, later, driver],
+    ["a pod that is not known", undefined, undefined, driver],
+  ])("of %s: %s", (...[, name, pod, volume]) => {
     const unmounts = newUnmounts(undefined, viewOf({ id: "r1", byMs: NOON + 4_200 }), directoryOf(pod, volume));
 
-    expect(unmounts).toEqual(expected);
+    expect(unmounts).toEqual(name === undefined ? [] : [{ driver: name, ms: 4_200 }]);
   });
 
   it("counts each unmount record once, however often it is told and dated", () => {
