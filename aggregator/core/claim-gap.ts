@@ -3,17 +3,17 @@ import { gapMessage, idleMessage } from "./claim-messages.ts";
 import { endOf } from "./use-end.ts";
 import { spanOf, type UnobservedTime } from "./watch-gap.ts";
 
-/** What nobody saw of a claim. */
+/** What was not observed of a claim. */
 export interface Unobserved {
   readonly times: readonly UnobservedTime[];
-  /** The end of a gap of which nodes have still to tell: what is dated before it may turn out to be too early. */
+  /** The end of a gap of which nodes have still to answer: what is dated before it may turn out to be too early. */
   readonly openUntilMs?: number | undefined;
 }
 
 /** The same for a claim of which an earlier leader had found out that it is not unused for longer, and could not store it. */
 export function notBefore(unobserved: Unobserved, sinceMs: number | undefined): Unobserved {
   if (sinceMs === undefined) return unobserved;
-  const time = { fromMs: sinceMs, toMs: sinceMs, isBefore: false, gapEndedMs: sinceMs, hasBegin: true };
+  const time = { fromMs: sinceMs, toMs: sinceMs, isBefore: false };
   return { ...unobserved, times: [...unobserved.times, time] };
 }
 
@@ -90,9 +90,10 @@ function gapAfter(
 ): BlindGap | undefined {
   const isAfter = ({ toMs, isBefore }: UnobservedTime): boolean =>
     toMs > sinceMs && (!isBefore || toMs > usedSinceMs - 1_000);
-  // Where nobody is known to have watched before, what was first seen in this time has no gap behind it.
-  const isAbout = ({ hasBegin, gapEndedMs }: UnobservedTime): boolean =>
-    hasBegin || sinceMs < gapEndedMs || (known !== undefined && known.fromMs < gapEndedMs);
+  // Where no replica is known to have watched before, what was first seen in this time has no gap behind it.
+  const beganMs = Math.min(sinceMs, known?.fromMs ?? sinceMs);
+  const isAbout = ({ datedBeforeMs }: UnobservedTime): boolean =>
+    datedBeforeMs === undefined || beganMs < datedBeforeMs;
   const found = unobserved.times
     .filter((time) => isAfter(time) && isAbout(time))
     .map(({ fromMs, toMs }) => ({ fromMs: Math.max(fromMs, sinceMs), toMs }));

@@ -5,8 +5,8 @@
 export interface WatchHistory {
   /** Never too early. */
   readonly sinceMs: number;
-  /** The times before it in which nobody watched, oldest first, until every node has told what was used on it meanwhile. */
-  readonly gaps: readonly WatchGap[];
+  /** The time before it in which no replica watched, until every node has answered what was used on it meanwhile. */
+  readonly gap: WatchGap | undefined;
   /** A resource version: all that pods did up to it was seen by a leader, and what came of it was written. */
   readonly reached: string;
   /** When the watch had come that far, never too late. */
@@ -15,16 +15,22 @@ export interface WatchHistory {
   readonly leasesAt: string | undefined;
 }
 
-/** A time in which no replica is known to have watched pods. Whoever used a volume then is known from nodes only. */
-export interface WatchGap {
-  /** Never too late; nothing when nobody is known to have watched before. */
+/** A time in which no replica is known to have watched pods. What was used then is known from nodes only. */
+export interface GapTime {
+  /** Never too late; nothing when no replica is known to have watched before. */
   readonly fromMs: number | undefined;
   /** Never too early. */
   readonly toMs: number;
+}
+
+/** The one gap that is open, up to the begin of the present chain of watches. */
+export interface WatchGap extends GapTime {
   /** A resource version that some Lease had long before it: a kubelet whose Lease is not newer was away when it began. */
   readonly leasesAt: string | undefined;
-  /** The nodes that have still to tell; nothing: every node. */
-  readonly openNodes: readonly string[] | undefined;
+  /** Every node has still to answer; else those in `open`. */
+  readonly isForAll: boolean;
+  /** Nodes that have still to answer, by the begin of the gap for each: of an earlier gap, where that was open for it already. */
+  readonly open: ReadonlyMap<string, number | undefined>;
 }
 
 /** A claim whose status a leader has decided, and that the API server has not stored: nothing but the leader's word tells of it. */
@@ -46,25 +52,23 @@ export interface PodWatch {
   readonly isRelisted?: boolean | undefined;
 }
 
-/** More gaps are not told apart. */
-export const MAX_GAPS = 8;
 /** Of more nodes it is not kept that they have still to tell: their agents count as away for the time of the gap, and no longer. */
 export const MAX_OPEN_NODES = 32;
 
 /**
- * What a replica can say of the past when it begins to lead, or after a gap of its own: that of its predecessor, where its own watch
- * began before that one's word ends. Nothing that lies in between was seen by anybody else.
+ * What a replica can say of the past when it begins to lead, or after a gap of its own: what its predecessor left, where its own watch
+ * began before that ends. Nothing that lies in between was seen by another replica.
  */
 export function inherit(handed: WatchHistory | undefined, watch: PodWatch): WatchHistory {
   const { sinceVersion, sinceMs } = watch;
-  const known = handed && isBehind(handed, watch) ? withoutVersions(handed) : handed;
-  if (known !== undefined && known === handed && isUpTo(sinceVersion, known.reached)) return known;
-  const fromMs = known && Math.min(known.reachedAtMs, sinceMs);
-  const leasesAt = known?.leasesAt;
-  const gap = { fromMs, toMs: sinceMs, leasesAt, openNodes: undefined };
-  const gaps = fewer([...(known?.gaps ?? []), gap]);
+  const isRestored = handed !== undefined && isBehind(handed, watch);
+  if (handed !== undefined && !isRestored && isUpTo(sinceVersion, handed.reached)) return handed;
+  const fromMs = handed && Math.min(handed.reachedAtMs, sinceMs);
+  // After a restore a kubelet's Lease is older than the versions of the time before, whether it was renewed or not: it proves no absence.
+  const leasesAt = isRestored ? undefined : handed?.leasesAt;
+  const gap = nextGap(handed?.gap, { fromMs, toMs: sinceMs, leasesAt });
   // A list takes its time: when its version was the present one is not known, but that it was so after the predecessor's word.
-  return { sinceMs, gaps, reached: sinceVersion, reachedAtMs: fromMs ?? 0, leasesAt };
+  return { sinceMs, gap, reached: sinceVersion, reachedAtMs: fromMs ?? 0, leasesAt };
 }
 
 /**
@@ -75,19 +79,33 @@ function isBehind({ reached }: WatchHistory, { sinceVersion, isRelisted = false 
   return isRelisted && isUpTo(sinceVersion, reached) && !isUpTo(reached, sinceVersion);
 }
 
-/** A kubelet's Lease is older than the versions of the time before, whether it was renewed or not: it proves no absence. */
-function withoutVersions(coverage: WatchHistory): WatchHistory {
-  const gaps = coverage.gaps.map((gap) => ({ ...gap, leasesAt: undefined }));
-  return { ...coverage, gaps, leasesAt: undefined };
+/**
+ * Pods were not watched again. For a node that has not answered of the gap before it is one gap from the begin of that one, with what was
+ * watched in between; for all others it begins now, so that a node which is away for long dates no claims of others anew.
+ */
+export function nextGap(before: WatchGap | undefined, gap: GapTime & Pick<WatchGap, "leasesAt">): WatchGap {
+  if (before === undefined) return { ...gap, isForAll: true, open: new Map() };
+  const beginOf = (fromMs: number | undefined): number => fromMs ?? 0;
+  const open = new Map([...before.open].map(([node, fromMs]) => [node, beginOf(fromMs)]));
+  if (!before.isForAll) return { ...gap, isForAll: true, open };
+  const leasesAt = gap.leasesAt && before.leasesAt;
+  return { fromMs: beginOf(before.fromMs), toMs: gap.toMs, leasesAt, isForAll: true, open };
 }
 
-/** The oldest become one, and what lies between them with them: rather a gap too many than one too few. */
-function fewer(gaps: readonly WatchGap[]): readonly WatchGap[] {
-  const [first, second, ...others] = gaps;
-  if (gaps.length <= MAX_GAPS || first === undefined || second === undefined) return gaps;
-  const openNodes = first.openNodes && second.openNodes && [...new Set([...first.openNodes, ...second.openNodes])];
-  const kept = openNodes?.toSorted().slice(0, MAX_OPEN_NODES);
-  return fewer([{ fromMs: first.fromMs, toMs: second.toMs, leasesAt: first.leasesAt, openNodes: kept }, ...others]);
+/** The gap as it is for one node; nothing where that has answered. */
+export function gapOf(gap: WatchGap, node: string): GapTime | undefined {
+  const { fromMs, toMs, open, isForAll } = gap;
+  if (open.has(node)) return { fromMs: open.get(node), toMs };
+  return isForAll ? { fromMs, toMs } : undefined;
+}
+
+/** What is left of the gap when just these nodes have still to answer. */
+export function leaveOpen(gap: WatchGap, nodes: readonly string[]): WatchGap | undefined {
+  const asked = nodes.toSorted().flatMap((node) => {
+    const own = gapOf(gap, node);
+    return own === undefined ? [] : [[node, own.fromMs] as const];
+  });
+  return asked.length === 0 ? undefined : { ...gap, isForAll: false, open: new Map(asked.slice(0, MAX_OPEN_NODES)) };
 }
 
 /** The leader has dealt with everything up to a resource version. It never goes back. */
@@ -103,20 +121,6 @@ export function advance(
   // It is known to have come as far as before at the time that was known before.
   if (atMs < coverage.reachedAtMs) return { ...coverage, reached };
   return { ...coverage, reached, reachedAtMs: atMs, leasesAt: leasesAt ?? coverage.leasesAt };
-}
-
-/** What is left of the gaps when just these nodes have still to tell; nothing: any that had to before. */
-export function settleGaps(
-  coverage: WatchHistory,
-  openIn: (gap: WatchGap) => readonly string[] | undefined,
-): WatchHistory {
-  const gaps = coverage.gaps.flatMap((gap) => {
-    const open = openIn(gap)?.filter((node) => gap.openNodes?.includes(node) ?? true);
-    if (open === undefined) return [gap];
-    return open.length === 0 ? [] : [{ ...gap, openNodes: open.toSorted().slice(0, MAX_OPEN_NODES) }];
-  });
-  const isSame = JSON.stringify(gaps) === JSON.stringify(coverage.gaps);
-  return isSame ? coverage : { ...coverage, gaps };
 }
 
 /**

@@ -21,8 +21,8 @@ import { type AgentStateChange, AgentStates } from "../nodes/agent-states.ts";
 import { FleetState } from "../nodes/fleet-state.ts";
 import { Barrier } from "../pod-watch/barrier.ts";
 import type { SeenEndedPod } from "../pod-watch/ended-pods.ts";
+import { GapAnswers } from "../pod-watch/gap-answers.ts";
 import type { PodWatchHistory } from "../pod-watch/pod-watch-history.ts";
-import { WatchGaps } from "../pod-watch/watch-gaps.ts";
 import { isOfOtherSession } from "../reports/session.ts";
 import { NOT_COUNTED, NOT_DATED } from "../reports/turn-away.ts";
 import type { AggregatorConfig } from "../settings/config.ts";
@@ -44,7 +44,7 @@ export interface LeaderSessionParts {
     readonly warnings: Pick<ClaimWarnings, "tell">;
   };
   /** Since when pods have been watched, by whomever. */
-  readonly coverage: Pick<PodWatchHistory, "gaps" | "settle" | "join" | "update">;
+  readonly coverage: Pick<PodWatchHistory, "gap" | "settle" | "join" | "update">;
   readonly unstored: UnstoredClaims;
   /** The pod is over, and what came of that is not known to be stored. */
   readonly isEndOpen: (podUid: string) => boolean;
@@ -69,7 +69,7 @@ export class LeaderSession {
   readonly agentStates: AgentStates;
   readonly reconciler: Reconciler;
   readonly volumes: VolumeReconciler;
-  readonly #gaps: WatchGaps;
+  readonly #gap: GapAnswers;
   readonly #parts: LeaderSessionParts;
   readonly #api: ReadApi;
   readonly #barrier: Barrier;
@@ -89,9 +89,9 @@ export class LeaderSession {
     const barrier = new Barrier({ ...parts, agentStates, onMoved }, { ...config, session });
     this.#barrier = barrier;
     const { writer, volumeWriter, warnings, policy } = parts.writing;
-    const gaps = this.#newGaps(config);
-    this.#gaps = gaps;
-    const unobservedOf = (volume: Volume | undefined): Unobserved => gaps.unobservedOf(volume);
+    const gap = this.#newGap(config);
+    this.#gap = gap;
+    const unobservedOf = (volume: Volume | undefined): Unobserved => gap.unobservedOf(volume);
     const onDecision = (): void => parts.coverage.join();
     const { protection } = config;
     const onRemoved = parts.measures?.removedWhileMounted;
@@ -129,7 +129,7 @@ export class LeaderSession {
     return new AgentStates(parts, config);
   }
 
-  #newGaps(config: AggregatorConfig): WatchGaps {
+  #newGap(config: AggregatorConfig): GapAnswers {
     const parts = {
       ...this.#parts,
       leases: createNodeLeases(this.#parts.client),
@@ -137,7 +137,7 @@ export class LeaderSession {
       mark: () => this.reconciler.queue.mark(),
       onChange: () => this.reconciler.enqueueAll(),
     };
-    return new WatchGaps(parts, config);
+    return new GapAnswers(parts, config);
   }
 
   /** Lists that are read over HTTP. */
@@ -168,7 +168,7 @@ export class LeaderSession {
         (limited) => this.volumes.run(limited),
         (limited) => this.agentStates.run(limited),
         (limited) => counted.then(() => this.#barrier.run(limited)),
-        (limited) => this.#gaps.run(limited),
+        (limited) => this.#gap.run(limited),
       ],
       signal,
     );
@@ -240,7 +240,7 @@ export class LeaderSession {
     this.#refused.delete(report.node);
     if (change.rolledBackMs !== undefined) this.#noteRollback(report.node, change.rolledBackMs);
     runAll([
-      () => this.#gaps.onReport(report, receipt, change.rolledBackMs !== undefined),
+      () => this.#gap.onReport(report, receipt, change.rolledBackMs !== undefined),
       () => change.touched.length > 0 && this.#api.onReport(change.view),
       () => this.#parts.measures?.unmounted(effects.unmounts),
       () => this.agentStates.onReport(report.node),
@@ -266,7 +266,7 @@ export class LeaderSession {
   }
 
   #answer(view: NodeView, told: Pick<ReportAnswer, "reach" | "nowMs" | "volumes">): ReportOutcome {
-    const isAsked = this.#barrier.isPending(view.node) || this.#gaps.isAwaited(view.node);
+    const isAsked = this.#barrier.isPending(view.node) || this.#gap.isAwaited(view.node);
     const scan = isAsked ? this.#barrier.question : undefined;
     const settled = this.reconciler.answers.settled(view);
     this.fleet.settle(view.node, settled);

@@ -26,7 +26,7 @@ export interface Leadership {
   /** Changes with each try to read or write the Lease; nothing where there is none, or nobody competes yet. */
   readonly progress: () => number | undefined;
   /** What pods were watched. */
-  readonly coverage: Pick<PodWatchHistory, "gaps" | "settle" | "join" | "update">;
+  readonly coverage: Pick<PodWatchHistory, "gap" | "settle" | "join" | "update">;
   /** Calls `lead` each time that this process becomes the leader, until the signal is aborted. */
   readonly run: (lead: (signal: AbortSignal) => Promise<void>, signal: AbortSignal) => Promise<void>;
 }

@@ -7,8 +7,8 @@ import {
   advance,
   inherit,
   isUpTo,
+  leaveOpen,
   type PodWatch,
-  settleGaps,
   type WatchGap,
   type WatchHistory,
 } from "../core/watch-history.ts";
@@ -87,14 +87,16 @@ export class PodWatchHistory {
     return handed !== undefined && watch !== undefined && !isUpTo(watch.sinceVersion, handed.reached);
   }
 
-  /** The times in which nobody watched, until all that nodes have to say of them is dealt with. Nothing before the first list. */
-  gaps(): readonly WatchGap[] {
-    return this.#watch === undefined ? [] : (this.#coverage?.gaps ?? []);
+  /** The time in which no replica watched, until all that nodes answer of it is dealt with. Nothing before the first list. */
+  gap(): WatchGap | undefined {
+    return this.#watch && this.#coverage?.gap;
   }
 
-  /** These nodes have still to tell what was used on them in a gap; what the others told was dealt with. Nothing: as before. */
-  settle(openIn: (gap: WatchGap) => readonly string[] | undefined): void {
-    if (this.#coverage !== undefined) this.#coverage = settleGaps(this.#coverage, openIn);
+  /** These nodes have still to answer what was used on them in the gap; what the others answered is dealt with. */
+  settle(nodes: readonly string[]): void {
+    const { gap } = this.#coverage ?? {};
+    if (this.#coverage !== undefined && gap !== undefined)
+      this.#coverage = { ...this.#coverage, gap: leaveOpen(gap, nodes) };
   }
 
   /** Goes on with the chain: takes our own watch into account, and how far it has been dealt with. */

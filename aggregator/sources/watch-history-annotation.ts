@@ -1,7 +1,6 @@
 import * as v from "valibot";
 import { formatMillisecondsUp, parseTimestamp } from "../../common/storage/timestamp.ts";
 import {
-  MAX_GAPS,
   MAX_OPEN_NODES,
   MAX_UNSTORED,
   type UnstoredClaim,
@@ -12,8 +11,8 @@ import {
 /** The annotation of the Lease by which a leader tells its successor what pods were watched. */
 export const COVERAGE_ANNOTATION = "mooring.dev/pod-coverage";
 
-/** A newer one may mean something else by the same fields. */
-const VERSION = 1;
+/** A replica that knows no gap of this kind reads 1 only: it must not overlook one. */
+const [WHOLE, WITH_GAP] = [1, 2] as const;
 /** Clocks of two replicas differ by less. Milliseconds. */
 const AHEAD_MS = 5_000;
 
@@ -26,18 +25,26 @@ const time = v.pipe(
 const version = v.pipe(v.string(), v.regex(/^\d{1,20}$/));
 const gap = v.object({
   from: v.optional(time),
-  to: time,
   leases: v.optional(version),
-  open: v.optional(v.pipe(v.array(v.pipe(v.string(), v.minLength(1))), v.maxLength(MAX_OPEN_NODES))),
+  all: v.optional(v.boolean(), false),
+  open: v.optional(
+    v.pipe(
+      v.array(v.object({ node: v.pipe(v.string(), v.minLength(1)), from: v.optional(time) })),
+      v.maxLength(MAX_OPEN_NODES),
+    ),
+    [],
+  ),
 });
 const unstored = v.object({ uid: v.pipe(v.string(), v.minLength(1), v.maxLength(128)), since: v.optional(time) });
 const schema = v.object({
-  version: v.literal(VERSION),
+  version: v.picklist([WHOLE, WITH_GAP]),
   since: time,
   reached: version,
   reachedAt: time,
   leases: v.optional(version),
-  gaps: v.optional(v.pipe(v.array(gap), v.maxLength(MAX_GAPS)), []),
+  gap: v.optional(gap),
+  // Of a replica that told several: as good as not understood.
+  gaps: v.optional(v.never()),
   unstored: v.optional(v.pipe(v.array(unstored), v.maxLength(MAX_UNSTORED)), []),
 });
 
@@ -47,39 +54,45 @@ export interface HandOver extends WatchHistory {
 }
 
 /**
- * What stands in the annotation; nothing for what is not understood, or tells of what is still to come: then nobody is known to have
+ * What stands in the annotation; nothing for what is not understood, or is about what is still to come: then no replica is known to have
  * watched. `nowMs` is the API server's clock.
  */
 export function readCoverage(text: string | undefined, nowMs: number): HandOver | undefined {
   const decoded = v.safeParse(schema, parseJson(text));
   if (!decoded.success) return undefined;
-  const { since, reached, reachedAt, leases, gaps, unstored: claims } = decoded.output;
-  const isPossible = gaps.every(({ from, to }) => (from ?? to) <= to && to <= since);
+  const { since, reached, reachedAt, leases, gap, unstored: claims } = decoded.output;
+  const begins = [gap, ...(gap?.open ?? [])].map((one) => one?.from ?? since);
   const latest = claims.reduce((most, one) => Math.max(most, one.since ?? 0), Math.max(since, reachedAt));
-  if (!isPossible || latest > nowMs + AHEAD_MS) return undefined;
+  if (begins.some((from) => from > since) || latest > nowMs + AHEAD_MS) return undefined;
   return {
-    ...{ sinceMs: since, gaps: gaps.map(gapOf), reached, reachedAtMs: reachedAt, leasesAt: leases },
+    ...{ sinceMs: since, gap: gap && gapIn(gap, since), reached, reachedAtMs: reachedAt, leasesAt: leases },
     unstored: claims.map((one) => ({ uid: one.uid, sinceMs: one.since })),
   };
 }
 
-function gapOf({ from, to, leases, open }: v.InferOutput<typeof gap>): WatchGap {
-  return { fromMs: from, toMs: to, leasesAt: leases, openNodes: open };
+function gapIn({ from, leases, all, open }: v.InferOutput<typeof gap>, toMs: number): WatchGap {
+  return {
+    fromMs: from,
+    toMs,
+    leasesAt: leases,
+    isForAll: all,
+    open: new Map(open.map((one) => [one.node, one.from])),
+  };
 }
 
 /** The annotation's text. Times are rounded to the side on which a gap is rather longer than shorter. */
 export function writeCoverage(
-  { sinceMs, gaps, reached, reachedAtMs, leasesAt }: WatchHistory,
+  { sinceMs, gap, reached, reachedAtMs, leasesAt }: WatchHistory,
   claims: readonly UnstoredClaim[] = [],
 ): string {
   return JSON.stringify({
-    version: VERSION,
+    version: gap === undefined ? WHOLE : WITH_GAP,
     since: formatMillisecondsUp(sinceMs),
     reached,
-    reachedAt: formatMillisecondsUp(Math.floor(reachedAtMs)),
+    reachedAt: downText(reachedAtMs),
     // JSON leaves out what is undefined.
     leases: leasesAt,
-    gaps: gaps.length === 0 ? undefined : gaps.map(gapText),
+    gap: gap && gapText(gap),
     unstored: claims.length === 0 ? undefined : claims.map(unstoredText),
   });
 }
@@ -88,13 +101,18 @@ function unstoredText({ uid, sinceMs }: UnstoredClaim): object {
   return { uid, since: sinceMs === undefined ? undefined : formatMillisecondsUp(sinceMs) };
 }
 
-function gapText({ fromMs, toMs, leasesAt, openNodes }: WatchGap): object {
+function gapText({ fromMs, leasesAt, isForAll, open }: WatchGap): object {
+  const nodes = [...open].map(([node, ms]) => ({ node, from: downText(ms) }));
   return {
-    from: fromMs === undefined ? undefined : formatMillisecondsUp(Math.floor(fromMs)),
-    to: formatMillisecondsUp(toMs),
+    from: downText(fromMs),
     leases: leasesAt,
-    open: openNodes,
+    all: isForAll || undefined,
+    open: nodes.length === 0 ? undefined : nodes,
   };
+}
+
+function downText(ms: number | undefined): string | undefined {
+  return ms === undefined ? undefined : formatMillisecondsUp(Math.floor(ms));
 }
 
 function parseJson(text: string | undefined): unknown {

@@ -72,7 +72,7 @@ describe("an aggregator whose election Lease somebody else has written to and gi
     {
       name: "a gap that ends before it begins",
       spec: {},
-      metadata: coverage({ gaps: [{ from: "2026-01-01T00:00:00Z", to: "2025-01-01T00:00:00Z" }] }),
+      metadata: coverage({ version: 2, gap: { from: "9999-01-01T00:00:00Z" } }),
     },
   ])(
     "leads again, meets no bug and writes claims, with $name",

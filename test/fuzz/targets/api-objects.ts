@@ -158,7 +158,7 @@ const CHANGES: readonly Partial<ClaimFacts>[] = [
   {
     ends: [USE],
     unobserved: {
-      times: [{ toMs: NOW - 1, fromMs: NOW - 9_000, gapEndedMs: NOW - 1, hasBegin: true, isBefore: false }],
+      times: [{ toMs: NOW - 1, fromMs: NOW - 9_000, isBefore: false }],
     },
   },
 ];

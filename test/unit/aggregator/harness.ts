@@ -3,7 +3,7 @@ import type { Node, Pod, Volume } from "../../../aggregator/core/cluster-objects
 import type { ProtectionMode, RemovalCause } from "../../../aggregator/core/deletion.ts";
 import type { Receipt } from "../../../aggregator/core/fleet.ts";
 import { claimKeysOf } from "../../../aggregator/core/references.ts";
-import { settleGaps, type WatchGap } from "../../../aggregator/core/watch-history.ts";
+import { leaveOpen, type WatchGap } from "../../../aggregator/core/watch-history.ts";
 import { createMeasures } from "../../../aggregator/metrics/measures.ts";
 import type { AgentStates } from "../../../aggregator/nodes/agent-states.ts";
 import type { FleetState } from "../../../aggregator/nodes/fleet-state.ts";
@@ -45,8 +45,6 @@ export interface HarnessOptions {
   readonly protection?: ProtectionMode;
 }
 
-const NO_COVERAGE = { sinceMs: 0, reached: "0", reachedAtMs: 0, leasesAt: undefined };
-
 /** The session of a leader with a cluster made by hand, an API server that is a map, and a clock that is moved by hand. */
 export class Harness {
   /** Nothing here is a stream. */
@@ -67,8 +65,8 @@ export class Harness {
   readonly livingKubelets: Set<string>;
   /** How often the Leases were listed. */
   leaseLists = 0;
-  /** Times in which no aggregator watched pods, of which not all nodes have told. */
-  gaps: readonly WatchGap[] = [];
+  /** A time in which no aggregator watched pods, of which not all nodes have answered. */
+  gap: WatchGap | undefined;
   /** Resource versions of kubelets' Leases. */
   readonly leaseVersions = new Map<string, string>();
   readonly unstored = new UnstoredClaims(this.cluster);
@@ -127,9 +125,9 @@ export class Harness {
       serverTime: () => this.#received ?? { latestMs: clock.wallMs() + this.aheadMs, widthMs: 0 },
       server: () => this.#leases(),
       coverage: {
-        gaps: () => this.gaps,
-        settle: (openIn) => {
-          this.gaps = settleGaps({ ...NO_COVERAGE, gaps: this.gaps }, openIn).gaps;
+        gap: () => this.gap,
+        settle: (nodes) => {
+          this.gap = this.gap && leaveOpen(this.gap, nodes);
         },
       },
       writing: {

@@ -28,7 +28,7 @@ import type { FakeCluster } from "./fake-cluster.ts";
 export const WIDTH_MS = 40;
 
 interface LeadingOptions {
-  readonly gaps?: readonly WatchGap[];
+  readonly gap?: WatchGap;
   readonly clock?: FakeClock;
   readonly protection?: ProtectionMode;
 }
@@ -66,7 +66,7 @@ export function createLeading(
       internalErrors: new InternalErrors(logger),
       nowMs: () => serverTime().latestMs,
       ...parts,
-      coverage: { gaps: () => [], settle: () => {}, join: () => {}, update: () => {}, ...coverage },
+      coverage: { gap: () => undefined, settle: () => {}, join: () => {}, update: () => {}, ...coverage },
       writing: {
         volumeWriter: async () => ({ kind: "written" }),
         policy: () => "remove",
@@ -105,7 +105,7 @@ function defaults(): AggregatorConfig {
 export async function lead(
   cluster: FakeCluster,
   ends: readonly SeenEndedPod[] = [],
-  { gaps = [], clock = createFakeClock(), protection = "off" }: LeadingOptions = {},
+  { gap, clock = createFakeClock(), protection = "off" }: LeadingOptions = {},
 ) {
   const statuses: ClaimStatus[] = [];
   const writer = {
@@ -126,7 +126,7 @@ export async function lead(
   const leading = createLeading(cluster, {
     ...{ clock, logger, internalErrors },
     writing: { writer, volumeWriter },
-    coverage: { gaps: () => gaps },
+    coverage: { gap: () => gap },
     config: { protection },
     onWaiting: (node, podUids) => void waiting.push([node, ...podUids]),
   });

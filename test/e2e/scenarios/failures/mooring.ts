@@ -139,8 +139,8 @@ export async function leaseHolder({ api }: Stage): Promise<string> {
 export async function untilNothingIsOpen(stage: Stage, goneMs: number): Promise<void> {
   await stage.until("pods that are watched", async () => {
     const text = v.parse(watchedBy, await stage.api.get(LEASE)).metadata.annotations["mooring.dev/pod-coverage"];
-    const { since, reachedAt, gaps } = v.parse(coverage, JSON.parse(text));
-    if (Math.max(since, reachedAt) <= goneMs || gaps !== undefined) throw new HarnessError(text);
+    const { since, reachedAt, gap } = v.parse(coverage, JSON.parse(text));
+    if (Math.max(since, reachedAt) <= goneMs || gap !== undefined) throw new HarnessError(text);
   });
 }
 
@@ -153,7 +153,7 @@ const time = v.pipe(
   v.transform((text) => parseTimestamp(text) ?? Number.NaN),
   v.finite(),
 );
-const coverage = v.object({ since: time, reachedAt: time, gaps: v.optional(v.array(v.unknown())) });
+const coverage = v.object({ since: time, reachedAt: time, gap: v.optional(v.unknown()) });
 
 /** Changes environment variables of a workload as an administrator does (`NAME=value`); does not wait for it. */
 export async function setVariables(

@@ -17,10 +17,10 @@ const IDLE = statusWith({
 });
 const NEVER = statusWith({ unused: true, reason: "NeverObservedInUse", message: "Never seen" });
 
-/** Minutes past noon; the gap ended with it unless told. */
+/** Minutes past noon. */
 function time(from: number, to: number, fields: Partial<UnobservedTime> = {}): UnobservedTime {
   const [fromMs, toMs] = [NOON + from * MIN, NOON + to * MIN];
-  return { fromMs, toMs, isBefore: false, gapEndedMs: toMs, hasBegin: true, ...fields };
+  return { fromMs, toMs, isBefore: false, ...fields };
 }
 
 function unseenIn(...times: readonly UnobservedTime[]): Unobserved {
@@ -97,20 +97,20 @@ describe("an idle claim that may have been used while nobody watched", () => {
     { name: "no such time", times: [] },
     {
       name: "a time after a start of which nobody knows what was before, when the claim was first seen since",
-      times: [time(-3, 5, { gapEndedMs: NOON, hasBegin: false })],
+      times: [time(-3, 5, { datedBeforeMs: NOON })],
     },
   ])("is left alone for $name", ({ times }) => {
     expect(decide(IDLE, unseenIn(...times))).toBeUndefined();
   });
 
   it("is moved for a time after a start of which nobody knows what was before, when it has been idle for longer", () => {
-    const status = decide(IDLE, unseenIn(time(-3, 5, { gapEndedMs: NOON + MIN, hasBegin: false })));
+    const status = decide(IDLE, unseenIn(time(-3, 5, { datedBeforeMs: NOON + MIN })));
 
     expect(status).toMatchObject({ sinceMs: NOON + 5 * MIN, blindGap: gapOf(0, 5) });
   });
 
   it("is moved again when a node that had not told tells of a longer time", () => {
-    const since = { gapEndedMs: NOON + 3 * MIN, hasBegin: false };
+    const since = { datedBeforeMs: NOON + 3 * MIN };
     const first = write(decide(IDLE, unseenIn(time(1, 3, since))));
 
     const then = write(decide(first, unseenIn(time(1, 5, since))));
@@ -226,7 +226,7 @@ describe("a claim in use that may have been used elsewhere while nobody watched"
     expect(status).not.toHaveProperty("blindGap");
   });
 
-  const before = { isBefore: true, gapEndedMs: NOON + 5 * MIN };
+  const before = { isBefore: true };
 
   it("counts as used until the end of such a time before the gap, too: a pod may be forgotten", () => {
     const status = decide(inUse, unseenIn(time(1, 3, before)), ended);
@@ -270,11 +270,13 @@ const unseenTime = fc
   .record({
     from: minutes,
     lasts: fc.double({ min: 0, max: 4, noNaN: true }),
-    hasBegin: fc.boolean(),
     isBefore: fc.boolean(),
-    over: minutes,
+    datedBeforeMs: fc.option(
+      minutes.map((minute) => NOON + minute * MIN),
+      { nil: undefined },
+    ),
   })
-  .map(({ from, lasts, over, ...rest }) => time(from, from + lasts, { ...rest, gapEndedMs: NOON + over * MIN }));
+  .map(({ from, lasts, ...rest }) => time(from, from + lasts, rest));
 const beginnings = fc.constantFrom(IDLE, NEVER, mountedStatus(["n1"]), undefined);
 
 describe("times in which nobody watched, in any order and number", () => {
@@ -302,7 +304,7 @@ describe("times in which nobody watched, in any order and number", () => {
         const status = decide(IDLE, unseenIn(...times)) ?? IDLE;
 
         const inGaps = times.filter(({ isBefore }) => !isBefore);
-        const counted = inGaps.filter(({ hasBegin, gapEndedMs }) => hasBegin || gapEndedMs > IDLE.sinceMs);
+        const counted = inGaps.filter(({ datedBeforeMs = Number.POSITIVE_INFINITY }) => datedBeforeMs > IDLE.sinceMs);
         expect(counted.filter(({ toMs }) => toMs > status.sinceMs)).toEqual([]);
       }),
     );

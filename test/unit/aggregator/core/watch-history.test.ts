@@ -2,20 +2,28 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   advance,
+  gapOf,
   inherit,
   isUpTo,
-  MAX_GAPS,
-  settleGaps,
+  leaveOpen,
+  nextGap,
   type WatchGap,
   type WatchHistory,
 } from "../../../../aggregator/core/watch-history.ts";
 
-function gapOf(fromMs: number | undefined, toMs: number, fields: Partial<WatchGap> = {}): WatchGap {
-  return { fromMs, toMs, leasesAt: undefined, openNodes: undefined, ...fields };
+type OpenNodes = Readonly<Record<string, number | undefined>>;
+
+/** Open for every node. */
+function gapWith(fromMs: number | undefined, toMs: number, fields: Partial<WatchGap> = {}): WatchGap {
+  return { fromMs, toMs, leasesAt: undefined, isForAll: true, open: new Map(), ...fields };
 }
 
-const BEFORE = gapOf(500, 1_000);
-const handed: WatchHistory = { sinceMs: 1_000, gaps: [BEFORE], reached: "100", reachedAtMs: 9_000, leasesAt: "77" };
+/** Open for these nodes, by the begin of the gap for each. */
+function openFor(nodes: OpenNodes): Pick<WatchGap, "isForAll" | "open"> {
+  return { isForAll: false, open: new Map(Object.entries(nodes)) };
+}
+
+const handed: WatchHistory = { sinceMs: 1_000, gap: undefined, reached: "100", reachedAtMs: 9_000, leasesAt: "77" };
 
 describe("the coverage that a leader inherits", () => {
   it.each([
@@ -30,10 +38,10 @@ describe("the coverage that a leader inherits", () => {
       expected: handed,
     },
     {
-      name: "begins anew when its own watch began later, blind from where its predecessor's word ends",
+      name: "begins anew when its own watch began later, with a gap from where its predecessor's word ends",
       own: { sinceVersion: "101", sinceMs: 12_000 },
       expected: {
-        ...{ sinceMs: 12_000, gaps: [BEFORE, gapOf(9_000, 12_000, { leasesAt: "77" })] },
+        ...{ sinceMs: 12_000, gap: gapWith(9_000, 12_000, { leasesAt: "77" }) },
         ...{ reached: "101", reachedAtMs: 9_000, leasesAt: "77" },
       },
     },
@@ -46,7 +54,7 @@ describe("the coverage that a leader inherits", () => {
       name: "begins anew where resource versions cannot be compared",
       own: { sinceVersion: "x1", sinceMs: 12_000 },
       expected: {
-        ...{ sinceMs: 12_000, gaps: [BEFORE, gapOf(9_000, 12_000, { leasesAt: "77" })] },
+        ...{ sinceMs: 12_000, gap: gapWith(9_000, 12_000, { leasesAt: "77" }) },
         ...{ reached: "x1", reachedAtMs: 9_000, leasesAt: "77" },
       },
     },
@@ -54,7 +62,7 @@ describe("the coverage that a leader inherits", () => {
       name: "has a gap of no length, not of a negative one, when clocks are not sure",
       own: { sinceVersion: "101", sinceMs: 8_000 },
       expected: {
-        ...{ sinceMs: 8_000, gaps: [BEFORE, gapOf(8_000, 8_000, { leasesAt: "77" })] },
+        ...{ sinceMs: 8_000, gap: gapWith(8_000, 8_000, { leasesAt: "77" }) },
         ...{ reached: "101", reachedAtMs: 8_000, leasesAt: "77" },
       },
     },
@@ -70,21 +78,19 @@ describe("the coverage that a leader inherits", () => {
     },
     { name: "goes on where it lists what it had seen itself", sinceVersion: "100", isAnew: false },
   ])("$name", ({ sinceVersion, isAnew }) => {
-    const old = { ...gapOf(100, 200), leasesAt: "80" };
-    const known: WatchHistory = { sinceMs: 300, gaps: [old], reached: "100", reachedAtMs: 1_000, leasesAt: "90" };
+    const known: WatchHistory = { sinceMs: 300, gap: undefined, reached: "100", reachedAtMs: 1_000, leasesAt: "90" };
 
     const next = inherit(known, { sinceVersion, sinceMs: 5_000, isRelisted: true });
 
-    const gap = { fromMs: 1_000, toMs: 5_000, leasesAt: undefined, openNodes: undefined };
-    const gaps = [{ ...old, leasesAt: undefined }, gap];
-    const anew = { sinceMs: 5_000, gaps, reached: "99", reachedAtMs: 1_000, leasesAt: undefined };
+    const gap = gapWith(1_000, 5_000);
+    const anew = { sinceMs: 5_000, gap, reached: "99", reachedAtMs: 1_000, leasesAt: undefined };
     expect(next).toEqual(isAnew ? anew : known);
   });
 
-  it("begins with its own watch when nobody is known to have watched before, and knows only the end of the gap", () => {
+  it("begins with its own watch when no replica is known to have watched before, and knows only the end of the gap", () => {
     expect(inherit(undefined, { sinceVersion: "7", sinceMs: 3_000 })).toEqual({
       sinceMs: 3_000,
-      gaps: [gapOf(undefined, 3_000)],
+      gap: gapWith(undefined, 3_000),
       reached: "7",
       reachedAtMs: 0,
       leasesAt: undefined,
@@ -138,114 +144,86 @@ describe("a chain of leaders", () => {
   });
 });
 
-describe("gaps that are many", () => {
-  /** One replica after the other watches for a second, and ten seconds lie between them. */
-  function afterGaps(count: number): WatchHistory {
-    const seconds = Array.from({ length: count }, (_, index) => (index + 1) * 10);
-    return seconds.reduce<WatchHistory>(
-      (coverage, second) => {
-        const next = inherit(coverage, { sinceVersion: String(second), sinceMs: second * 1_000 });
-        return advance(next, { reached: String(second + 1), atMs: (second + 1) * 1_000 });
-      },
-      { sinceMs: 0, gaps: [], reached: "1", reachedAtMs: 1_000, leasesAt: undefined },
+describe("a gap after which pods are not watched again before all nodes have answered", () => {
+  const later = { fromMs: 300, toMs: 400, leasesAt: "9" };
+
+  it.each([
+    {
+      name: "begins anew for a node that has answered, however long another one is away",
+      before: gapWith(100, 200, openFor({ away: 5 })),
+      begins: { away: 5, n1: 300 },
+    },
+    {
+      name: "goes on for every node where none is known to have answered",
+      before: gapWith(100, 200, { leasesAt: "3" }),
+      begins: { n1: 100 },
+    },
+    {
+      name: "keeps what it was for a node that is away since an earlier one",
+      before: { ...gapWith(100, 200, openFor({ away: 5 })), isForAll: true },
+      begins: { away: 5, n1: 100 },
+    },
+    { name: "goes on from ever where its begin is not known", before: gapWith(undefined, 200), begins: { n1: 0 } },
+    {
+      name: "goes on from ever for a node for which its begin is not known",
+      before: gapWith(100, 200, openFor({ away: undefined })),
+      begins: { away: 0, n1: 300 },
+    },
+  ])("$name", ({ before, begins }) => {
+    const gap = nextGap(before, later);
+
+    const found = Object.keys(begins).map((node) => [node, gapOf(gap, node)]);
+    expect(Object.fromEntries(found)).toEqual(
+      Object.fromEntries(Object.entries(begins).map(([node, fromMs]) => [node, { fromMs, toMs: 400 }])),
     );
-  }
-
-  it("are all told apart up to a number", () => {
-    const { gaps } = afterGaps(MAX_GAPS);
-
-    expect(gaps).toHaveLength(MAX_GAPS);
-    expect(gaps.at(0)).toEqual(gapOf(1_000, 10_000));
-    expect(gaps.at(-1)).toEqual(gapOf(71_000, 80_000));
   });
-
-  it("become fewer from the oldest on, so that none is forgotten", () => {
-    const { gaps } = afterGaps(MAX_GAPS + 2);
-
-    expect(gaps).toHaveLength(MAX_GAPS);
-    expect(gaps.slice(0, 2)).toEqual([gapOf(1_000, 30_000), gapOf(31_000, 40_000)]);
-  });
-});
-
-describe("gaps that become one", () => {
-  it.each([
-    { name: "are open for the nodes of both", first: ["b", "c"], second: ["a", "b"], open: ["a", "b", "c"] },
-    {
-      name: "are open for every node where those of the first are not known",
-      first: undefined,
-      second: ["a"],
-      open: undefined,
-    },
-    {
-      name: "are open for every node where those of the second are not known",
-      first: ["a"],
-      second: undefined,
-      open: undefined,
-    },
-  ])("$name", ({ first, second, open }) => {
-    const gaps = Array.from({ length: MAX_GAPS }, (_, index) => {
-      const openNodes = [first, second][index];
-      return { ...gapOf(index * 1_000, index * 1_000 + 500), openNodes };
-    });
-    const coverage = { ...handed, gaps, reached: "1", reachedAtMs: 90_000 };
-
-    const next = inherit(coverage, { sinceVersion: "100", sinceMs: 100_000 });
-
-    expect(next.gaps.at(0)).toEqual({ ...gapOf(0, 1_500), openNodes: open });
-  });
-});
-
-it("gaps that become one are open for as many nodes as names are kept", () => {
-  const names = Array.from({ length: 40 }, (_, index) => `n${index + 10}`);
-  const gaps = Array.from({ length: MAX_GAPS }, (_, index) => ({
-    ...gapOf(index * 1_000, index * 1_000 + 500),
-    openNodes: names,
-  }));
-
-  const next = inherit(
-    { ...handed, gaps, reached: "1", reachedAtMs: 90_000 },
-    { sinceVersion: "100", sinceMs: 100_000 },
-  );
-
-  expect(next.gaps.at(0)?.openNodes).toEqual(names.slice(0, 32));
-});
-
-describe("gaps of which nodes have told", () => {
-  const gap = gapOf(500, 1_000);
-  const coverage: WatchHistory = { ...handed, gaps: [gap] };
 
   it.each([
-    { name: "are over when all have", before: gap, open: [], after: [] },
-    { name: "are open for those that have not", before: gap, open: ["b", "a"], after: [["a", "b"]] },
     {
-      name: "are open for as many as names are kept",
-      before: gap,
-      open: Array.from({ length: 40 }, (_, index) => `n${index + 10}`),
-      after: [Array.from({ length: 32 }, (_, index) => `n${index + 10}`)],
+      name: "by the Leases from before it where all have answered but some",
+      before: openFor({ away: 5 }),
+      leasesAt: "9",
     },
-    {
-      name: "are as they were while nobody can say",
-      before: { ...gap, openNodes: ["a"] },
-      open: undefined,
-      after: [["a"]],
-    },
-    { name: "are not open for one that has told before", before: { ...gap, openNodes: ["a"] }, open: ["b"], after: [] },
-    {
-      name: "stay open for those that have not told before either",
-      before: { ...gap, openNodes: ["a", "b"] },
-      open: ["b", "c"],
-      after: [["b"]],
-    },
-  ])("$name", ({ before, open, after }) => {
-    const { gaps } = settleGaps({ ...coverage, gaps: [before] }, () => open);
-
-    expect(gaps.map(({ openNodes }) => openNodes)).toEqual(after);
+    { name: "by those from before the first where none has", before: { isForAll: true }, leasesAt: "3" },
+  ])("takes a kubelet for away $name", ({ before, leasesAt }) => {
+    expect(nextGap(gapWith(100, 200, { leasesAt: "3", ...before }), later)).toMatchObject({ leasesAt });
   });
 
-  it("are the same as long as nothing is settled", () => {
-    const open: WatchHistory = { ...coverage, gaps: [{ ...gap, openNodes: ["a"] }] };
+  it("names no more nodes, however often that happens", () => {
+    const names = Array.from({ length: 40 }, (_, index) => `n${index + 10}`);
+    const gaps = Array.from({ length: 9 }, (_, index) => ({ ...later, fromMs: index * 100, toMs: index * 100 + 50 }));
 
-    expect(settleGaps(open, () => ["a"])).toBe(open);
+    const gap = gaps.reduce<WatchGap | undefined>((open, one) => leaveOpen(nextGap(open, one), names), undefined);
+
+    expect(gap?.open).toEqual(new Map(names.slice(0, 32).map((name) => [name, 0])));
+  });
+});
+
+describe("a gap of which nodes have answered", () => {
+  it.each([
+    { name: "is over when all have", before: gapWith(500, 1_000), nodes: [], after: undefined },
+    {
+      name: "is open for those that have not",
+      before: gapWith(500, 1_000),
+      nodes: ["b", "a"],
+      after: { a: 500, b: 500 },
+    },
+    {
+      name: "is not open for one that has answered before",
+      before: gapWith(500, 1_000, openFor({ a: 500 })),
+      nodes: ["b"],
+      after: undefined,
+    },
+    {
+      name: "stays open for those that have not answered before either, each from its own begin",
+      before: gapWith(500, 1_000, openFor({ a: 500, b: 300, c: undefined })),
+      nodes: ["b", "c", "d"],
+      after: { b: 300, c: undefined },
+    },
+  ])("$name", ({ before, nodes, after }) => {
+    const left = leaveOpen(before, nodes);
+
+    expect(left && { isForAll: left.isForAll, open: left.open }).toEqual(after && openFor(after));
   });
 });
 

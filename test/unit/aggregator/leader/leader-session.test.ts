@@ -281,8 +281,8 @@ describe("a session", () => {
   it("asks a node for a scan that has told only of the time before a gap ended", async () => {
     const cluster = clusterWith(claimWith());
     cluster.nodes.set("n1", nodeWith("n1"));
-    const gap = { fromMs: NOON - 60_000, toMs: NOON, leasesAt: undefined, openNodes: undefined };
-    const { session, clock } = await leading(cluster, [], { gaps: [gap] });
+    const gap = { fromMs: NOON - 60_000, toMs: NOON, leasesAt: undefined, isForAll: true, open: new Map() };
+    const { session, clock } = await leading(cluster, [], { gap });
 
     const before = tell(session, reportWith());
     await clock.advance(5_000);

@@ -202,8 +202,8 @@ describe("leadership without an election", () => {
     expect(leadership.isLeading()).toBe(true);
     expect(leadership.fenced).toBe(client);
     expect(leadership.check).toBeUndefined();
-    // Nobody is known to have watched before.
-    expect(leadership.coverage.gaps()).toMatchObject([{ fromMs: undefined, toMs: NOON }]);
+    // No replica is known to have watched before.
+    expect(leadership.coverage.gap()).toMatchObject({ fromMs: undefined, toMs: NOON });
     expect(await metrics.text()).toMatch(/^leader_election_master_status\{name="mooring-aggregator"\} 1$/m);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { PodWatch, UnstoredClaim, WatchHistory } from "../../../../aggregator/core/watch-history.ts";
+import type { PodWatch, UnstoredClaim, WatchGap, WatchHistory } from "../../../../aggregator/core/watch-history.ts";
 import { EndedPods } from "../../../../aggregator/pod-watch/ended-pods.ts";
 import { PodWatchHistory } from "../../../../aggregator/pod-watch/pod-watch-history.ts";
 import {
@@ -12,14 +12,17 @@ import { NOON, podWith } from "../world.ts";
 
 const PREDECESSOR: WatchHistory = {
   sinceMs: NOON - 60_000,
-  gaps: [],
+  gap: undefined,
   reached: "100",
   reachedAtMs: NOON - 3_000,
   leasesAt: "90",
 };
 const LEFT = { [COVERAGE_ANNOTATION]: writeCoverage(PREDECESSOR) };
 
-const GAP = { fromMs: NOON - 80_000, toMs: NOON - 70_000, leasesAt: undefined, openNodes: undefined };
+const GAP: WatchGap = {
+  ...{ fromMs: NOON - 80_000, toMs: PREDECESSOR.sinceMs, leasesAt: undefined },
+  ...{ isForAll: false, open: new Map([["n1", NOON - 80_000]]) },
+};
 
 class World {
   nowMs = NOON;
@@ -154,7 +157,7 @@ describe("the coverage that is handed over", () => {
 
     expect(world.renew(2, "110")).toMatchObject({
       sinceMs: NOON - 1_000,
-      gaps: [{ fromMs: NOON - 3_000, toMs: NOON - 1_000, leasesAt: "90", openNodes: undefined }],
+      gap: { fromMs: NOON - 3_000, toMs: NOON - 1_000, leasesAt: "90", isForAll: true, open: new Map() },
       reached: "110",
     });
     expect(world.logger.messages("warn")).toHaveLength(1);
@@ -174,7 +177,7 @@ describe("the coverage that is handed over", () => {
     expect(before).toBeUndefined();
     expect(after).toMatchObject({
       sinceMs: NOON + 4_000,
-      gaps: [{ fromMs: NOON - 100, toMs: NOON + 4_000 }],
+      gap: { fromMs: NOON - 100, toMs: NOON + 4_000 },
       reached: "131",
     });
   });
@@ -201,7 +204,7 @@ describe("the coverage that is handed over", () => {
 
     expect(world.renew(2, "50070")).toMatchObject({
       sinceMs: NOON,
-      gaps: [{ fromMs: NOON - 3_000, toMs: NOON }],
+      gap: { fromMs: NOON - 3_000, toMs: NOON },
     });
   });
 
@@ -234,11 +237,11 @@ describe("the coverage that is handed over", () => {
     expect(world.renew(1, "150")).toMatchObject({ reached: "150", leasesAt: "97" });
   });
 
-  it("knows that nobody watched before where no predecessor's word is left", () => {
+  it("knows that no replica watched before where no predecessor's word is left", () => {
     const world = new World();
     world.coverage.begin({});
 
-    expect(world.coverage.gaps()).toMatchObject([{ fromMs: undefined, toMs: NOON - 30_000 }]);
+    expect(world.coverage.gap()).toMatchObject({ fromMs: undefined, toMs: NOON - 30_000 });
   });
 
   it("knows without a Lease, too, up to when it watched before it had to list pods anew", () => {
@@ -253,8 +256,9 @@ describe("the coverage that is handed over", () => {
     world.watch = { sinceVersion: "150", sinceMs: NOON + 9_000 };
     world.coverage.update();
 
-    // At the last look but one, by a clock that may be a tenth of a second ahead.
-    expect(world.coverage.gaps().at(-1)).toMatchObject({ fromMs: NOON + 1_900, toMs: NOON + 9_000 });
+    // At the last look but one, by a clock that may be a tenth of a second ahead. No node had answered of the time before the first watch.
+    expect(world.coverage.coverage).toMatchObject({ reachedAtMs: NOON + 1_900 });
+    expect(world.coverage.gap()).toMatchObject({ fromMs: 0, toMs: NOON + 9_000 });
   });
 
   it("begins anew, and takes no Lease from before for old, when etcd was restored from a backup", () => {
@@ -268,31 +272,31 @@ describe("the coverage that is handed over", () => {
     const restored = world.renew(1, "60");
     const later = world.renew(1, "61");
 
-    const gaps = [{ fromMs: before?.reachedAtMs, toMs: NOON + 60_000, leasesAt: undefined }];
+    const gap = { fromMs: before?.reachedAtMs, toMs: NOON + 60_000, leasesAt: undefined };
     expect(before?.reached).toBe("110");
-    expect(restored).toMatchObject({ sinceMs: NOON + 60_000, reached: "60", gaps });
-    expect(later).toMatchObject({ sinceMs: NOON + 60_000, reached: "61", leasesAt: undefined, gaps });
+    expect(restored).toMatchObject({ sinceMs: NOON + 60_000, reached: "60", gap });
+    expect(later).toMatchObject({ sinceMs: NOON + 60_000, reached: "61", leasesAt: undefined, gap });
   });
 
-  it("hands over a gap until all nodes have told what was used meanwhile", () => {
+  it("hands over a gap until all nodes have answered what was used meanwhile", () => {
     const world = new World();
     world.watch = { sinceVersion: "105", sinceMs: NOON - 1_000 };
     world.coverage.begin(LEFT);
 
-    world.coverage.settle(() => ["n1"]);
+    world.coverage.settle(["n1"]);
     const open = world.renew(2, "110");
-    world.coverage.settle(() => []);
+    world.coverage.settle([]);
 
-    expect(open).toMatchObject({ gaps: [{ openNodes: ["n1"] }] });
-    expect(world.renew(2, "111")).toMatchObject({ gaps: [] });
+    expect(open?.gap).toMatchObject({ isForAll: false, open: new Map([["n1", NOON - 3_000]]) });
+    expect(world.renew(2, "111")?.gap).toBeUndefined();
   });
 
   it("knows of no gap before the first list of pods", () => {
     const world = new World();
     world.watch = undefined;
-    world.coverage.begin({ [COVERAGE_ANNOTATION]: writeCoverage({ ...PREDECESSOR, gaps: [GAP] }) });
+    world.coverage.begin({ [COVERAGE_ANNOTATION]: writeCoverage({ ...PREDECESSOR, gap: GAP }) });
 
-    expect(world.coverage.gaps()).toEqual([]);
+    expect(world.coverage.gap()).toBeUndefined();
   });
 
   it("says nothing before the first list of pods", () => {

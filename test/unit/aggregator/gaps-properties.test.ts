@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { BlindWorld } from "./blind-world.ts";
+import { GapWorld } from "./gap-world.ts";
 import { Harness } from "./harness.ts";
 import { claimWith, nodeWith, statusWith, volumeWith } from "./world.ts";
 
@@ -35,7 +35,7 @@ const STORY = [...ALL_AWAY, "aggregator-back", "reboot", "unmount", "agent-back"
 
 const STORY_OF_ONE_BOOT = STORY.filter((op) => op !== "reboot");
 
-async function take(world: BlindWorld, step: Step, harness: Harness): Promise<void> {
+async function take(world: GapWorld, step: Step, harness: Harness): Promise<void> {
   const { op } = step;
   const node = world.at(step.node);
   if (op === "use") await world.use(node);
@@ -50,7 +50,7 @@ async function take(world: BlindWorld, step: Step, harness: Harness): Promise<vo
 }
 
 /** The end of a use, of its pod, or of both. */
-async function end(world: BlindWorld, { op, pick }: Step): Promise<void> {
+async function end(world: GapWorld, { op, pick }: Step): Promise<void> {
   const isNewest = op.endsWith("-newest");
   const open = world.uses.filter(({ unmountedAt }) => unmountedAt === undefined);
   const any = isNewest ? world.uses.at(-1) : world.uses[pick % Math.max(1, world.uses.length)];
@@ -61,7 +61,7 @@ async function end(world: BlindWorld, { op, pick }: Step): Promise<void> {
 }
 
 /** What happens where never more than one of both is away: who was away comes back first, and all nodes tell after a gap. */
-async function takeInTurn(world: BlindWorld, step: Step, harness: Harness): Promise<void> {
+async function takeInTurn(world: GapWorld, step: Step, harness: Harness): Promise<void> {
   if (step.op === "aggregator-away" || step.op === "calm")
     for (const node of world.nodes) node.comeBack(harness.clock.wallMs());
   await harness.advance(1);
@@ -72,9 +72,9 @@ async function takeInTurn(world: BlindWorld, step: Step, harness: Harness): Prom
 }
 
 /** Of what its nodes have told, and where every gap has been judged, no use ended later than what is published. */
-function expectNoLongerThanTheTruth(world: BlindWorld, harness: Harness): void {
+function expectNoLongerThanTheTruth(world: GapWorld, harness: Harness): void {
   const status = harness.stored.get("shop/data")?.status;
-  if (!world.isAggregatorUp || harness.gaps.length > 0 || status?.unused !== true) return;
+  if (!world.isAggregatorUp || harness.gap !== undefined || status?.unused !== true) return;
   for (const { podUid, node, unmountedAt } of world.uses) {
     if (unmountedAt === undefined || unmountedAt > node.toldUntil) continue;
     expect(status.sinceMs, `${podUid} was unmounted later`).toBeGreaterThanOrEqual(unmountedAt);
@@ -92,7 +92,7 @@ async function replay(script: readonly Step[], next: typeof take): Promise<Harne
   const claims = [claimWith({ status: statusWith({ unused: true, reason: "Unmounted" }) })];
   const harness = new Harness({ claims, volumes: [volumeWith()], nodes: NODES.map((name) => nodeWith(name)) });
   await harness.start();
-  const world = new BlindWorld(harness, NODES);
+  const world = new GapWorld(harness, NODES);
   await world.begin();
   for (const step of script) {
     // No two things happen at one moment: clocks have no width here, and what is first is not known.
@@ -101,7 +101,7 @@ async function replay(script: readonly Step[], next: typeof take): Promise<Harne
     expectNoLongerThanTheTruth(world, harness);
   }
   await world.calm();
-  expect(harness.gaps).toEqual([]);
+  expect(harness.gap).toBeUndefined();
   expect(harness.stored.get("shop/data")?.status?.unused).toBe(true);
   expectNoLongerThanTheTruth(world, harness);
   const written = harness.writes.length;

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { WatchGap } from "../../../aggregator/core/watch-history.ts";
+import { nextGap, type WatchGap } from "../../../aggregator/core/watch-history.ts";
 import type { NodeReport } from "../../../common/storage/node-report.ts";
 import { Harness, type HarnessOptions } from "./harness.ts";
 import {
@@ -24,9 +24,9 @@ const BOOT = NOON - 1_440 * MIN;
 const GAP = gapOf(1, 11);
 const IDLE = statusWith({ unused: true, reason: "Unmounted", message: "as it was" });
 
-function gapOf(from: number | undefined, to: number, fields: Partial<WatchGap> = {}): WatchGap {
+function gapOf(from: number | undefined, to: number): WatchGap {
   const fromMs = from === undefined ? undefined : NOON + from * MIN;
-  return { fromMs, toMs: NOON + to * MIN, leasesAt: "500", openNodes: undefined, ...fields };
+  return { fromMs, toMs: NOON + to * MIN, leasesAt: "500", isForAll: true, open: new Map() };
 }
 
 /** Milliseconds on the boot clock. */
@@ -41,23 +41,23 @@ afterEach(async () => {
 });
 
 interface Scene extends HarnessOptions {
-  readonly gaps?: readonly WatchGap[];
+  readonly gap?: WatchGap | undefined;
   /** Of n1; newer than anything before the gap unless told. */
   readonly leaseVersion?: string;
 }
 
 /** An aggregator that has just come back. */
-async function back({ gaps = [GAP], leaseVersion = "501", ...options }: Scene = {}): Promise<Harness> {
+async function back({ leaseVersion = "501", ...options }: Scene = {}): Promise<Harness> {
   const base = { claims: [claimWith({ status: IDLE })], volumes: [volumeWith()], nodes: [nodeWith("n1")] };
   const harness = new Harness({ ...base, livingKubelets: ["n1"], ...options });
   harnesses.push(harness);
-  harness.gaps = gaps;
+  harness.gap = "gap" in options ? options.gap : GAP;
   harness.leaseVersions.set("n1", leaseVersion);
   await harness.clock.advance(11 * MIN);
   return await harness.start();
 }
 
-/** The agent of a node reads and reports now. It did not watch in `blind`, and before its first read of the boot. */
+/** The agent of a node reads and reports now. It did not watch in `agentGaps`, and before its first read of the boot. */
 async function tell(
   harness: Harness,
   agentGaps: readonly (readonly [from: number, to: number])[],
@@ -83,33 +83,126 @@ function sinceOf({ stored }: Harness): number {
   return ((stored.get("shop/data")?.status?.sinceMs ?? 0) - NOON) / MIN;
 }
 
+const HOST_PATH = [volumeWith({ isHostPath: true })];
+const SINCE_EVER = gapOf(undefined, 11);
+const MADE_SINCE = [claimWith({ createdAtMs: NOON + 11 * MIN + 1 })];
+
+interface Row {
+  readonly name: string;
+  readonly scene?: Scene;
+  /** When the agent was away; it reports at twelve past noon, or not at all. */
+  readonly agentGaps?: readonly (readonly [from: number, to: number])[];
+  /** When the node was rebooted. */
+  readonly boot?: number;
+  /** Of the claim, in minutes past noon; zero: as it was. */
+  readonly since: number;
+}
+
+const ROWS: readonly Row[] = [
+  { name: "stays so where the agent watched", agentGaps: [], since: 0 },
+  { name: "stays so where the agent was away before", agentGaps: [[-30, 0.99]], since: 0 },
+  { name: "counts as used while the agent was away as well", agentGaps: [[3, 5]], since: 5 },
+  {
+    name: "counts as used as often as both were away",
+    agentGaps: [
+      [2, 3],
+      [8, 9],
+    ],
+    since: 9,
+  },
+  { name: "counts as used until the agent was back, if it was away for longer", agentGaps: [[8, 11.5]], since: 11.5 },
+  {
+    name: "stays so where its node was out of the way all the time",
+    scene: { leaseVersion: "500" },
+    agentGaps: [[0, 11.5]],
+    since: 0,
+  },
+  {
+    name: "stays so when it is not the aggregator that was away: agents may come and go",
+    scene: { gap: undefined },
+    agentGaps: [
+      [0, 3],
+      [3, 9],
+      [10, 11],
+    ],
+    since: 0,
+  },
+  {
+    name: "counts as used until its node was booted where that was in the gap, and until its agent read first",
+    agentGaps: [],
+    boot: 5,
+    since: 5 + 1 / 60,
+  },
+  {
+    name: "stays so when its node was rebooted while a replica watched, though nothing is known of the boot before",
+    scene: { gap: undefined },
+    agentGaps: [],
+    boot: 5,
+    since: 0,
+  },
+  {
+    name: "counts as used as long as the aggregator was away where its volume shows no mount, whatever the agent says",
+    scene: { volumes: HOST_PATH },
+    agentGaps: [],
+    since: 11,
+  },
+  {
+    name: "counts as used, too, where its volume shows no mount and its node was deleted meanwhile",
+    scene: { volumes: HOST_PATH, nodes: [] },
+    since: 11,
+  },
+  {
+    name: "counts as long as the aggregator was away on a node on which no agent belongs",
+    scene: { nodes: [{ ...nodeWith("n1"), os: "windows" }] },
+    since: 11,
+  },
+  {
+    name: "counts as long as the aggregator was away on a node that is out of service",
+    scene: { nodes: [{ ...nodeWith("n1"), isOutOfService: true, isReady: false }] },
+    since: 11,
+  },
+  {
+    name: "stays so on a node that was made after the gap",
+    scene: { nodes: [{ ...nodeWith("n1"), createdAtMs: GAP.toMs }] },
+    since: 0,
+  },
+  {
+    name: "is moved where none is known to have watched before, and the agent did not since",
+    scene: { gap: SINCE_EVER },
+    agentGaps: [[-20, 11.5]],
+    since: 11.5,
+  },
+  {
+    name: "stays so where none is known to have watched before, but the agent did since",
+    scene: { gap: SINCE_EVER },
+    agentGaps: [[-20, -1]],
+    since: 0,
+  },
+  {
+    name: "is not moved when it is first seen after such a gap, though agents come later than the aggregator",
+    scene: { gap: SINCE_EVER, claims: MADE_SINCE },
+    agentGaps: [[-1_440, 11.9]],
+    since: 12,
+  },
+];
+
 describe("a claim that was idle when the aggregator went away", () => {
-  it.each([
-    { name: "stays so where the agent watched", agentGaps: [], since: 0 },
-    { name: "stays so where the agent was away before", agentGaps: [[-30, 0.99]], since: 0 },
-    { name: "counts as used while the agent was away as well", agentGaps: [[3, 5]], since: 5 },
-    {
-      name: "counts as used as often as both were away",
-      agentGaps: [
-        [2, 3],
-        [8, 9],
-      ],
-      since: 9,
-    },
-    { name: "counts as used until the agent was back, if it was away for longer", agentGaps: [[8, 11.5]], since: 11.5 },
-  ] as const)("$name", async ({ agentGaps, since }) => {
-    const harness = await back();
+  it.each(ROWS)("$name", async ({ scene, agentGaps, boot, since }) => {
+    const harness = await back(scene);
     await wait(harness, 1);
 
-    await tell(harness, agentGaps);
+    const rebooted = boot === undefined ? {} : { boot: NOON + boot * MIN, bootId: "boot-2" };
+    if (boot !== undefined) await harness.putNode(nodeWith("n1", "boot-2"));
+    if (agentGaps !== undefined) await tell(harness, agentGaps, rebooted);
     await wait(harness, 60);
 
     expect(sinceOf(harness)).toBe(since);
     expect(harness.writes).toHaveLength(since === 0 ? 0 : 1);
-    expect(harness.gaps).toEqual([]);
+    expect(harness.writes).not.toContainEqual(expect.objectContaining({ reason: "Unmounted" }));
+    expect(harness.gap).toBeUndefined();
   });
 
-  it("is moved no more than once, however many nodes were blind", async () => {
+  it("is moved no more than once, however many agents were away", async () => {
     const harness = await back({ nodes: [nodeWith("n1"), nodeWith("n2"), nodeWith("n3")] });
     for (const [node, until] of [
       ["n1", 5],
@@ -124,29 +217,7 @@ describe("a claim that was idle when the aggregator went away", () => {
     expect(harness.writes).toMatchObject([{ sinceMs: NOON + 7 * MIN, blindGap: { fromMs: NOON + 3 * MIN } }]);
   });
 
-  it("counts as used until its node was booted where that was in the gap, and until its agent read first", async () => {
-    const harness = await back();
-    await harness.putNode(nodeWith("n1", "boot-2"));
-    const boot = NOON + 5 * MIN;
-
-    await tell(harness, [], { boot, bootId: "boot-2" });
-    await wait(harness, 60);
-
-    expect(sinceOf(harness)).toBe(Math.ceil(5 * 60 + 1) / 60);
-  });
-
-  it("stays so where its node was out of the way all the time", async () => {
-    const harness = await back({ leaseVersion: "500" });
-    await wait(harness, 20);
-
-    await tell(harness, [[0, 30]]);
-    await wait(harness, 60);
-
-    expect(harness.writes).toEqual([]);
-    expect(harness.gaps).toEqual([]);
-  });
-
-  it("stays so when its volume cannot be mounted where nobody watched", async () => {
+  it("stays so when its volume cannot be mounted where neither watched", async () => {
     const requirement = { key: "zone", operator: "In", values: ["a"] };
     const nodeAffinity = JSON.stringify({ nodeSelectorTerms: [{ matchExpressions: [requirement] }] });
     const nodes = [
@@ -173,48 +244,9 @@ describe("a claim that was idle when the aggregator went away", () => {
 
     expect(sinceOf(harness)).toBe(12 + 1 / 60);
   });
-
-  it("stays so when it is not the aggregator that was away: agents may come and go", async () => {
-    const harness = await back({ gaps: [] });
-
-    await tell(harness, [
-      [0, 3],
-      [3, 9],
-      [10, 11],
-    ]);
-    await wait(harness, 60);
-
-    expect(harness.writes).toEqual([]);
-  });
-});
-
-describe("a volume that shows no mount", () => {
-  it("counts as used as long as the aggregator was away, whatever the agent says", async () => {
-    const harness = await back({ volumes: [volumeWith({ isHostPath: true })] });
-
-    await tell(harness, []);
-    await wait(harness, 60);
-
-    expect(harness.writes).toMatchObject([{ reason: "NoPodUsing", sinceMs: GAP.toMs }]);
-  });
-
-  it("counts as used, too, when its node was deleted meanwhile", async () => {
-    const harness = await back({ volumes: [volumeWith({ isHostPath: true })], nodes: [] });
-    await wait(harness, 60);
-
-    expect(harness.writes).toMatchObject([{ sinceMs: GAP.toMs }]);
-    expect(harness.gaps).toEqual([]);
-  });
 });
 
 describe("a node that cannot tell what was used on it", () => {
-  it("on which no agent belongs counts as long as the aggregator was away", async () => {
-    const harness = await back({ nodes: [{ ...nodeWith("n1"), os: "windows" }] });
-    await wait(harness, 1);
-
-    expect(harness.writes).toMatchObject([{ reason: "NoPodUsing", sinceMs: GAP.toMs }]);
-  });
-
   it("that has no agent any more counts as soon as that is known", async () => {
     const harness = await back();
     await wait(harness, 9);
@@ -223,7 +255,7 @@ describe("a node that cannot tell what was used on it", () => {
 
     expect(before).toBe(0);
     expect(harness.writes).toMatchObject([{ sinceMs: GAP.toMs }]);
-    expect(harness.gaps).toEqual([]);
+    expect(harness.gap).toBeUndefined();
   });
 
   it("that is deleted after the gap counts for the gap", async () => {
@@ -232,14 +264,7 @@ describe("a node that cannot tell what was used on it", () => {
     await wait(harness, 10);
 
     expect(harness.writes).toMatchObject([{ sinceMs: GAP.toMs }]);
-    expect(harness.gaps).toEqual([]);
-  });
-
-  it("that is out of service counts for the gap", async () => {
-    const harness = await back({ nodes: [{ ...nodeWith("n1"), isOutOfService: true, isReady: false }] });
-    await wait(harness, 10);
-
-    expect(harness.writes).toMatchObject([{ sinceMs: GAP.toMs }]);
+    expect(harness.gap).toBeUndefined();
   });
 
   it("that was deleted in the gap counts when it is back with what its agent remembers", async () => {
@@ -251,14 +276,6 @@ describe("a node that cannot tell what was used on it", () => {
     await wait(harness, 60);
 
     expect(harness.writes).toMatchObject([{ sinceMs: NOON + 30.5 * MIN }]);
-  });
-
-  it("that was made after the gap does not count", async () => {
-    const harness = await back({ nodes: [{ ...nodeWith("n1"), createdAtMs: GAP.toMs }] });
-    await wait(harness, 60);
-
-    expect(harness.writes).toEqual([]);
-    expect(harness.gaps).toEqual([]);
   });
 });
 
@@ -277,12 +294,12 @@ describe("a Stale node", () => {
 
     expect(before).toBe(0);
     expect(harness.writes).toMatchObject([{ sinceMs: GAP.toMs }]);
-    expect(harness.gaps).toMatchObject([{ openNodes: ["n1"] }]);
+    expect([...(harness.gap?.open ?? [])]).toEqual([["n1", GAP.fromMs]]);
   });
 
   it.each([
-    { name: "and was blind for longer counts until it was back", agentGaps: [[5, 40]], since: 40 },
-    { name: "and was blind in the gap has nothing to add", agentGaps: [[5, 9]], since: 11 },
+    { name: "and was away for longer counts until it was back", agentGaps: [[5, 40]], since: 40 },
+    { name: "and was away in the gap has nothing to add", agentGaps: [[5, 9]], since: 11 },
     { name: "and watched all the time has nothing to add", agentGaps: [], since: 11 },
   ] as const)("that comes back later $name", async ({ agentGaps, since }) => {
     const harness = await silent();
@@ -292,7 +309,7 @@ describe("a Stale node", () => {
     await wait(harness, 60);
 
     expect(sinceOf(harness)).toBe(since);
-    expect(harness.gaps).toEqual([]);
+    expect(harness.gap).toBeUndefined();
   });
 
   it("that comes back in time and has watched moves nothing", async () => {
@@ -319,25 +336,50 @@ describe("a Stale node", () => {
     await wait(harness, 60);
 
     expect(harness.writes.map(({ sinceMs }) => (sinceMs - NOON) / MIN)).toEqual([11, 32]);
-    expect(harness.gaps).toEqual([]);
+    expect(harness.gap).toBeUndefined();
   });
 
-  it("that has not told of one gap when the next one comes is asked for both", async () => {
+  it("that has not answered of one gap when the next one comes answers for both, and for the time between", async () => {
     const harness = await silent();
     await wait(harness, 5);
-    harness.gaps = [...harness.gaps, gapOf(14, 16)];
+    harness.gap = nextGap(harness.gap, gapOf(14, 16));
     await wait(harness, 2);
 
     await tell(harness, [
       [10, 10.5],
-      [12, 15],
+      [12, 13],
     ]);
     await wait(harness, 60);
 
     expect(harness.writes).toMatchObject([
-      { sinceMs: NOON + 15 * MIN, blindGap: { fromMs: NOON + 10 * MIN, toMs: NOON + 15 * MIN } },
+      { sinceMs: NOON + 13 * MIN, blindGap: { fromMs: NOON + 10 * MIN, toMs: NOON + 13 * MIN } },
     ]);
-    expect(harness.gaps).toEqual([]);
+    expect(harness.gap).toBeUndefined();
+  });
+
+  it("that is away for a week dates no claim of another node anew when the next gap comes", async () => {
+    const zoned = (zone: string): string => {
+      const requirement = { key: "zone", operator: "In", values: [zone] };
+      return JSON.stringify({ nodeSelectorTerms: [{ matchExpressions: [requirement] }] });
+    };
+    const nodes = [
+      { ...nodeWith("n1"), labels: { zone: "a" } },
+      { ...nodeWith("n2"), labels: { zone: "b" } },
+    ];
+    const harness = await silent({ nodes, volumes: [volumeWith({ nodeAffinity: zoned("b") })] });
+    await tell(harness, [], { node: "n2" });
+    await wait(harness, 30);
+    await harness.restart();
+    await wait(harness, 3);
+    harness.gap = nextGap(harness.gap, gapOf(43.5, 44));
+    await wait(harness, 1);
+
+    // Its agent was replaced between the two gaps, while a replica watched.
+    await tell(harness, [[42, 43]], { node: "n2" });
+    await wait(harness, 60);
+
+    expect(harness.writes).toEqual([]);
+    expect([...(harness.gap?.open ?? [])]).toEqual([["n1", GAP.fromMs]]);
   });
 
   it("holds up nobody else's claims", async () => {
@@ -368,16 +410,19 @@ describe("a claim that was in use when the aggregator went away", () => {
     ]);
   });
 
-  it("may have been used on another node after that, where nobody watched", async () => {
+  it.each([
+    { name: "where neither watched", away: [6, 9], since: 9 },
+    { name: "until the agent there was back, where that was later than the aggregator", away: [1, 15], since: 15 },
+  ] as const)("may have been used on another node after that, $name", async ({ away, since }) => {
     const nodes = [nodeWith("n1"), nodeWith("n2")];
     const harness = await back({ nodes, claims: [claimWith({ status: mountedStatus(["n1"]) })] });
+    await wait(harness, 5);
 
-    await tell(harness, [[6, 9]], { node: "n2" });
-    await wait(harness, 1);
+    await tell(harness, [away], { node: "n2" });
     await tell(harness, [], { unmountRecords });
     await wait(harness, 60);
 
-    expect(sinceOf(harness)).toBe(9);
+    expect(sinceOf(harness)).toBe(since);
     expect(harness.stored.get("shop/data")?.status?.lastUse).toMatchObject({ node: "n1", pod: "shop/pod-1" });
   });
 
@@ -402,7 +447,7 @@ describe("a claim that was mounted when leaders changed and its node's agent was
   const unmountRecords = [unmountRecordOf("pod-1", { after: at(4), by: at(5) })];
 
   it("ended when the agent's journal says, not when the agent was back", async () => {
-    const harness = await back({ gaps: [], claims });
+    const harness = await back({ gap: undefined, claims });
 
     await tell(harness, [[7, 7.5]], { unmountRecords });
     await wait(harness, 60);
@@ -414,7 +459,7 @@ describe("a claim that was mounted when leaders changed and its node's agent was
     { name: "was lost", agentGaps: [{ to: at(7.5) }] },
     { name: "was last written before", agentGaps: [{ to: 1_000 }, { from: at(-1), to: at(7.5) }] },
   ])("ended when that was noticed, nobody knows by whom, where the journal $name", async ({ agentGaps }) => {
-    const harness = await back({ gaps: [], claims });
+    const harness = await back({ gap: undefined, claims });
 
     await tell(harness, [], { agentGaps, observedSince: at(7.5) });
     await wait(harness, 60);
@@ -444,7 +489,7 @@ describe("a use that came and went while the aggregator was away", () => {
 
 describe("a use that came and went while the agent was away", () => {
   it("counts until the first read after its pod's end, which the aggregator saw", async () => {
-    const harness = await back({ gaps: [] });
+    const harness = await back({ gap: undefined });
     await tell(harness, []);
     await harness.putPod(podWith({ resourceVersion: "950" }));
     await wait(harness, 3);
@@ -459,40 +504,7 @@ describe("a use that came and went while the agent was away", () => {
   });
 });
 
-describe("an aggregator of which nobody knows whether one was there before", () => {
-  const gaps = [gapOf(undefined, 11)];
-
-  it("moves no claim that it sees for the first time, though agents come later than itself", async () => {
-    const harness = await back({ gaps, claims: [claimWith({ createdAtMs: NOON + 11 * MIN + 1 })] });
-    await wait(harness, 1);
-
-    await tell(harness, [[-1_440, 11.9]]);
-    await wait(harness, 60);
-
-    expect(harness.writes).toMatchObject([{ reason: "NeverObservedInUse", sinceMs: NOON + 12 * MIN }]);
-  });
-
-  it("moves a claim that was judged before where the agent did not watch since", async () => {
-    const harness = await back({ gaps });
-    await wait(harness, 1);
-
-    await tell(harness, [[-20, 11.5]]);
-    await wait(harness, 60);
-
-    expect(harness.writes).toMatchObject([{ sinceMs: NOON + 11.5 * MIN, blindGap: { fromMs: NOON } }]);
-  });
-
-  it("moves none where the agent watched since the claim was judged", async () => {
-    const harness = await back({ gaps });
-
-    await tell(harness, [[-20, -1]]);
-    await wait(harness, 60);
-
-    expect(harness.writes).toEqual([]);
-  });
-});
-
-describe("once all that nobody saw is written", () => {
+describe("once all that was not observed is written", () => {
   it("nothing is written any more, also not by the next leaders, and whatever agents go on to do", async () => {
     const harness = await back();
     await tell(harness, [[3, 5]]);

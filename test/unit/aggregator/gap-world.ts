@@ -1,4 +1,5 @@
 import type { Pod } from "../../../aggregator/core/cluster-objects.ts";
+import { nextGap } from "../../../aggregator/core/watch-history.ts";
 import type { AgentGap, UnmountRecord } from "../../../common/storage/node-report.ts";
 import type { Harness } from "./harness.ts";
 import { mountedVolumeOf, nodeWith, podWith, reportWith } from "./world.ts";
@@ -6,12 +7,12 @@ import { mountedVolumeOf, nodeWith, podWith, reportWith } from "./world.ts";
 /** What really happened: one pod's mount of the claim. Milliseconds of the wall clock. */
 export interface TrueUse {
   readonly podUid: string;
-  readonly node: BlindNode;
+  readonly node: GapNode;
   unmountedAt: number | undefined;
 }
 
 /** A machine whose agent keeps a journal, and comes and goes. */
-export class BlindNode {
+export class GapNode {
   readonly name: string;
   readonly mounts = new Set<string>();
   isAgentUp = true;
@@ -76,9 +77,9 @@ export class BlindNode {
 }
 
 /** Nodes, the pods of one claim, and an aggregator: either may be away at any time. */
-export class BlindWorld {
+export class GapWorld {
   readonly uses: TrueUse[] = [];
-  readonly nodes: readonly BlindNode[];
+  readonly nodes: readonly GapNode[];
   readonly #harness: Harness;
   readonly #pods = new Map<string, Pod>();
   #version = 1_000;
@@ -86,7 +87,7 @@ export class BlindWorld {
 
   constructor(harness: Harness, names: readonly string[]) {
     this.#harness = harness;
-    this.nodes = names.map((name) => new BlindNode(name, this.#now));
+    this.nodes = names.map((name) => new GapNode(name, this.#now));
   }
 
   get #now(): number {
@@ -97,7 +98,7 @@ export class BlindWorld {
     return this.#awaySince === undefined;
   }
 
-  at(index: number): BlindNode {
+  at(index: number): GapNode {
     const node = this.nodes[index % this.nodes.length];
     if (node === undefined) throw new Error("no nodes");
     return node;
@@ -117,7 +118,7 @@ export class BlindWorld {
   }
 
   /** A pod comes, and what it wants is mounted. */
-  async use(node: BlindNode): Promise<void> {
+  async use(node: GapNode): Promise<void> {
     const uid = `pod-${this.#version}`;
     const createdAtMs = Math.floor(this.#now / 1000) * 1000;
     await this.#tell(podWith({ key: `shop/${uid}`, uid, node: node.name, createdAtMs }));
@@ -149,7 +150,7 @@ export class BlindWorld {
   }
 
   /** The agent reads, and what it says arrives unless the aggregator is away. */
-  async report(node: BlindNode): Promise<void> {
+  async report(node: GapNode): Promise<void> {
     node.read(this.#now);
     const { name, bootId, agentGaps, lastRead, instance, mountedVolumes, unmountRecords, bootedAt } = node;
     if (!node.isAgentUp || !this.isAggregatorUp || lastRead === undefined) return;
@@ -169,13 +170,13 @@ export class BlindWorld {
     node.unmountRecords = unmountRecords.filter(({ id }) => !forget.includes(id));
   }
 
-  async reboot(node: BlindNode): Promise<void> {
+  async reboot(node: GapNode): Promise<void> {
     for (const use of this.uses) if (use.node === node) use.unmountedAt ??= this.#now;
     node.reboot(this.#now);
     await this.#syncNode(node);
   }
 
-  async #syncNode(node: BlindNode): Promise<void> {
+  async #syncNode(node: GapNode): Promise<void> {
     const object = nodeWith(node.name, node.bootId);
     if (this.isAggregatorUp) await this.#harness.putNode(object);
     else this.#harness.cluster.nodes.set(node.name, object);
@@ -187,11 +188,11 @@ export class BlindWorld {
     await this.#harness.stop();
   }
 
-  /** An aggregator starts that lists what is there, and knows since when nobody watched. */
+  /** An aggregator starts that lists what is there, and knows since when no replica watched. */
   async comeBack(): Promise<void> {
     if (this.#awaySince === undefined) return;
-    const gap = { fromMs: this.#awaySince, toMs: this.#now, leasesAt: undefined, openNodes: undefined };
-    this.#harness.gaps = [...this.#harness.gaps, gap];
+    const gap = { fromMs: this.#awaySince, toMs: this.#now, leasesAt: undefined };
+    this.#harness.gap = nextGap(this.#harness.gap, gap);
     this.#awaySince = undefined;
     this.#harness.cluster.pods.clear();
     for (const pod of this.#pods.values()) this.#harness.cluster.pods.set(pod.uid, pod);

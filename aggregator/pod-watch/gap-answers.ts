@@ -1,0 +1,252 @@
+import type { Clock } from "../../common/runtime/clock.ts";
+import { MooringError, messageOf } from "../../common/runtime/errors.ts";
+import { runTogether } from "../../common/runtime/lifecycle.ts";
+import type { Logger } from "../../common/runtime/logger.ts";
+import type { NodeMessage } from "../../common/storage/node-report.ts";
+import { formatMillisecondsUp } from "../../common/storage/timestamp.ts";
+import type { AgentState } from "../core/agent-state.ts";
+import type { Unobserved } from "../core/claim-gap.ts";
+import type { Node, Volume } from "../core/cluster-objects.ts";
+import type { Receipt } from "../core/fleet.ts";
+import {
+  type AgentCoverage,
+  agentCoverage,
+  answerOf,
+  isNewerThan,
+  reachOf,
+  spansOf,
+  timeOf,
+  type UnobservedTime,
+} from "../core/watch-gap.ts";
+import { gapOf, isUpTo, type WatchGap } from "../core/watch-history.ts";
+import type { NodeLeases } from "../sources/node-leases.ts";
+import { type Backlog, Checkpoint } from "./checkpoint.ts";
+import type { PodWatchHistory } from "./pod-watch-history.ts";
+
+interface GapAnswersParts extends Backlog {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly coverage: Pick<PodWatchHistory, "gap" | "settle" | "update">;
+  readonly cluster: {
+    readonly node: (name: string) => Node | undefined;
+    readonly nodeNames: () => readonly string[];
+  };
+  readonly leases: NodeLeases;
+  readonly agentStateOf: (node: string) => AgentState["kind"];
+  /** Any claim may have to be looked at. */
+  readonly onChange: () => void;
+}
+
+interface GapLimits {
+  readonly nodeStaleAfterMs: number;
+  readonly noAgentAfterMs: number;
+}
+
+/** How often it is looked who has answered. Milliseconds. */
+const LOOK_MS = 1_000;
+/** A node whose object was deleted and made anew may answer for so long after a gap, also when all others have. Milliseconds. */
+const LATE_MS = 3_600_000;
+/** So many kinds of volumes are remembered with what was not observed of them. */
+const MOST_KINDS = 10_000;
+
+/**
+ * What was not observed in the time in which no replica watched pods: each node that was there answers once, by its first scan after it.
+ * What it answered counts as long as the session; when the watch is interrupted again the nodes are asked anew, and no earlier answer changes.
+ */
+export class GapAnswers {
+  readonly #parts: GapAnswersParts;
+  readonly #limits: GapLimits;
+  readonly #coverages = new Map<string, AgentCoverage>();
+  /** The last gap, also when it is settled. */
+  #gap: WatchGap | undefined;
+  #knownSince = 0;
+  /** The nodes that were there. */
+  #nodes: ReadonlySet<string> = new Set();
+  readonly #answered = new Set<string>();
+  /** The kubelets' Leases can still show which nodes were away. */
+  #needsLeases = false;
+  /** Every node has answered, or had its time to: claims can be judged. */
+  #isReady = false;
+  /** By node, all that is known of this session's gaps; and as far as claims are judged by it. */
+  readonly #found = new Map<string, readonly UnobservedTime[]>();
+  #judged: ReadonlyMap<string, readonly UnobservedTime[]> = new Map();
+  #judgedGaps: readonly UnobservedTime[] = [];
+  readonly #ofKind = new Map<string, readonly UnobservedTime[]>();
+  #hasNews = false;
+  /** The nodes that have still to answer. */
+  readonly #dealtWith: Checkpoint<readonly string[]>;
+
+  constructor(parts: GapAnswersParts, limits: GapLimits) {
+    this.#parts = parts;
+    this.#limits = limits;
+    this.#dealtWith = new Checkpoint(parts);
+  }
+
+  /** Looks who has answered until the signal is aborted. */
+  run(signal: AbortSignal): Promise<void> {
+    // An API server that does not answer holds the gap up for no longer than its nodes have to answer.
+    const every = async (act: (limited: AbortSignal) => void | Promise<void>, limited: AbortSignal): Promise<void> => {
+      while (!limited.aborted) {
+        await act(limited);
+        await this.#parts.clock.sleep(LOOK_MS, limited);
+      }
+    };
+    const look = (limited: AbortSignal): Promise<void> => every(() => this.#look(), limited);
+    return runTogether([look, (limited) => every((until) => this.#askForLeases(until), limited)], signal);
+  }
+
+  /** A report was accepted; `isRolledBack`: the boot's clock, and so what the agent knows, has gone back to an earlier state. */
+  onReport(message: NodeMessage, receipt: Pick<Receipt, "atMs" | "widthMs">, isRolledBack: boolean): void {
+    const coverage = agentCoverage(message, receipt);
+    const lost =
+      this.#coverages.get(message.node)?.agentGaps.filter(({ fromMs }) => fromMs === Number.NEGATIVE_INFINITY) ?? [];
+    const now = isRolledBack ? [{ fromMs: Number.NEGATIVE_INFINITY, toMs: receipt.atMs }] : lost;
+    this.#coverages.set(message.node, { ...coverage, agentGaps: [...now, ...coverage.agentGaps] });
+  }
+
+  /** What the node reported is from before the end of the gap: a scan now would be its answer. */
+  isAwaited(node: string): boolean {
+    const gap = this.#openGap();
+    if (gap === undefined || !this.#nodes.has(node) || this.#answered.has(node)) return false;
+    return (this.#coverages.get(node)?.readBeganMs ?? Number.POSITIVE_INFINITY) < gap.toMs;
+  }
+
+  /** When a claim with this volume may have been used unobserved. */
+  unobservedOf(volume: Volume | undefined): Unobserved {
+    const gap = this.#openGap();
+    const times = this.#timesOf(volume);
+    return gap === undefined || this.#isReady ? { times } : { times, openUntilMs: gap.toMs };
+  }
+
+  #timesOf({ isHostPath = false, nodeAffinity }: Partial<Volume> = {}): readonly UnobservedTime[] {
+    // A node that was deleted in the gap may have had it: which nodes there were is known of those that are left only.
+    if (isHostPath) return this.#judgedGaps;
+    const kind = nodeAffinity ?? "";
+    const known = this.#ofKind.get(kind);
+    if (known !== undefined) return known;
+    const mayBeOn = reachOf({ nodeAffinity }, this.#parts.cluster.node);
+    const times = spansOf([...this.#judged].flatMap(([node, found]) => (mayBeOn(node) ? found : [])));
+    if (this.#ofKind.size >= MOST_KINDS) this.#ofKind.clear();
+    this.#ofKind.set(kind, times);
+    return times;
+  }
+
+  /** The gap that is to be handed over. */
+  #openGap(): WatchGap | undefined {
+    const gap = this.#parts.coverage.gap();
+    if (gap !== undefined && gap.toMs !== this.#gap?.toMs) this.#begin(gap);
+    return gap;
+  }
+
+  #begin(gap: WatchGap): void {
+    this.#gap = gap;
+    this.#knownSince = this.#parts.clock.monotonicMs();
+    this.#nodes = new Set([...gap.open.keys(), ...(gap.isForAll ? this.#parts.cluster.nodeNames() : [])]);
+    this.#answered.clear();
+    this.#dealtWith.reset();
+    this.#isReady = false;
+    this.#needsLeases = gap.leasesAt !== undefined;
+  }
+
+  #isLongerThan(ms: number): boolean {
+    return this.#parts.clock.monotonicMs() - this.#knownSince > ms;
+  }
+
+  get #isLate(): boolean {
+    return this.#isLongerThan(this.#limits.nodeStaleAfterMs);
+  }
+
+  get #isOverdue(): boolean {
+    return this.#isLongerThan(this.#limits.noAgentAfterMs);
+  }
+
+  #look(): void {
+    // Where there is no Lease nothing else does: the next gap is to begin where this watch ends, not before it began.
+    this.#parts.coverage.update();
+    const open = this.#openGap();
+    if (this.#gap === undefined || (open === undefined && this.#isLongerThan(LATE_MS))) return;
+    if (this.#needsLeases && !this.#isLate) return;
+    const wasReady = this.#isReady;
+    this.#hear(this.#gap);
+    // Claims whose time is from before the gap have waited for this.
+    if (this.#isReady && (this.#hasNews || !wasReady)) this.#judge(this.#gap);
+    else if (open !== undefined) this.#settle();
+  }
+
+  /** Keeps what nodes have answered since. */
+  #hear(gap: WatchGap): void {
+    const { cluster, agentStateOf } = this.#parts;
+    // One that was deleted, and is back, may have been there: it says so itself. Nodes that are open by name have no others beside them.
+    const back = gap.isForAll ? cluster.nodeNames().filter((node) => this.#coverages.has(node)) : [];
+    for (const node of new Set([...this.#nodes, ...back])) {
+      if (this.#answered.has(node)) continue;
+      const { isOpen, times } = answerOf(gapOf(gap, node) ?? gap, {
+        coverage: this.#coverages.get(node),
+        agentState: agentStateOf(node),
+        createdAtMs: cluster.node(node)?.createdAtMs,
+        isOverdue: this.#isOverdue,
+      });
+      if (!isOpen) this.#answered.add(node);
+      this.#keep(node, times);
+    }
+    const hasHadItsTime = (node: string): boolean =>
+      this.#answered.has(node) || this.#isNewer(node) || agentStateOf(node) === "Stale";
+    this.#isReady ||= this.#isLate || [...this.#nodes].every(hasHadItsTime);
+  }
+
+  #keep(node: string, times: readonly UnobservedTime[]): void {
+    const known = this.#found.get(node) ?? [];
+    const found = spansOf([...known, ...times]);
+    if (JSON.stringify(found) === JSON.stringify(known)) return;
+    this.#found.set(node, found);
+    this.#hasNews = true;
+  }
+
+  #isNewer(node: string): boolean {
+    return this.#gap !== undefined && isNewerThan(this.#gap, this.#parts.cluster.node(node)?.createdAtMs);
+  }
+
+  /** From now on claims are judged by all that was found. */
+  #judge(gap: WatchGap): void {
+    this.#hasNews = false;
+    this.#judged = new Map(this.#found);
+    this.#judgedGaps = spansOf([...this.#judgedGaps, timeOf(gap)]);
+    this.#ofKind.clear();
+    const nodes = [...this.#judged].flatMap(([node, times]) => (times.some(({ isBefore }) => !isBefore) ? [node] : []));
+    this.#parts.logger.info(
+      { to: formatMillisecondsUp(gap.toMs), nodes: nodes.length, examples: nodes.slice(0, 5) },
+      "a time in which no replica watched pods is taken into account; nodes that did not watch either",
+    );
+    this.#parts.onChange();
+  }
+
+  /** What was answered and dealt with need not be told to a successor; it is as long as a node may still come soon. */
+  #settle(): void {
+    // What was made after the gap is no older machine when it has said nothing for so long.
+    const open = [...this.#nodes].filter(
+      (node) => !this.#answered.has(node) && !(this.#isNewer(node) && this.#isOverdue),
+    );
+    if (!this.#isReady || (open.length > 0 && !this.#isOverdue)) return;
+    const settled = this.#dealtWith.newest(open);
+    if (settled !== undefined) this.#parts.coverage.settle(settled);
+  }
+
+  /** As early as can be: a kubelet that comes back renews its Lease, and nothing is proven any more. */
+  async #askForLeases(signal: AbortSignal): Promise<void> {
+    const { leases, logger } = this.#parts;
+    const gap = this.#openGap() && this.#gap;
+    if (gap === undefined || !this.#needsLeases || this.#isLate) return;
+    try {
+      const renewals = await leases.renewals(this.#nodes, signal);
+      if (this.#gap !== gap) return;
+      this.#needsLeases = false;
+      // A node that is named lived in an earlier gap, of which it has still to answer.
+      const isAway = (node: string): boolean => isUpTo(renewals.get(node)?.resourceVersion ?? "", gap.leasesAt ?? "");
+      for (const node of this.#nodes) if (!gap.open.has(node) && isAway(node)) this.#answered.add(node);
+    } catch (error) {
+      if (!(error instanceof MooringError)) throw error;
+      // Without them no node is known to have been away: times are moved later than need be.
+      if (!signal.aborted) logger.warn({ err: messageOf(error) }, "kubelets' leases could not be listed");
+    }
+  }
+}

@@ -1,0 +1,255 @@
+import { describe, expect, it } from "vitest";
+import type { LeaseRenewal } from "../../../../aggregator/core/kubelet-lease.ts";
+import { leaveOpen, nextGap, type WatchGap } from "../../../../aggregator/core/watch-history.ts";
+import { GapAnswers } from "../../../../aggregator/pod-watch/gap-answers.ts";
+import { MooringError } from "../../../../common/runtime/errors.ts";
+import { createFakeClock } from "../../../fakes/clock.ts";
+import { createFakeLogger } from "../../../fakes/logger.ts";
+import { NOON, nodeWith, reportWith, volumeWith } from "../world.ts";
+
+const GAP: WatchGap = { fromMs: NOON - 60_000, toMs: NOON, leasesAt: "500", isForAll: true, open: new Map() };
+const LIMITS = { nodeStaleAfterMs: 90_000, noAgentAfterMs: 600_000 } as const;
+
+type Renewals = ReadonlyMap<string, LeaseRenewal>;
+type AgentGaps = readonly (readonly [from: number, to: number])[];
+
+interface Scene {
+  readonly renewals?: (signal: AbortSignal) => Renewals | Promise<Renewals>;
+  readonly isAtRest?: () => boolean;
+  /** When the object of the node was made; long ago unless told. */
+  readonly createdAtMs?: number;
+  readonly nodes?: readonly string[];
+}
+
+/** One node `n1` and a gap of a minute that ended at noon, which is now. */
+function gapOf({ renewals = () => new Map(), isAtRest = () => true, createdAtMs, nodes = ["n1"] }: Scene = {}) {
+  const clock = createFakeClock();
+  const logger = createFakeLogger();
+  let open: WatchGap | undefined = GAP;
+  let changes = 0;
+  const answers = new GapAnswers(
+    {
+      ...{ clock, logger, mark: () => isAtRest },
+      cluster: { node: (name) => ({ ...nodeWith(name), createdAtMs }), nodeNames: () => nodes },
+      coverage: {
+        gap: () => open,
+        update: () => {},
+        settle: (left) => {
+          open = open && leaveOpen(open, left);
+        },
+      },
+      leases: { renewals: async (_, signal) => renewals(signal) },
+      agentStateOf: () => "Reporting",
+      onChange: () => {
+        changes += 1;
+      },
+    },
+    LIMITS,
+  );
+  const stop = new AbortController();
+  const running = answers.run(stop.signal);
+  /** A report of what an agent scans now, or did then. */
+  const report = (agentGaps: AgentGaps, { node = "n1", isRolledBack = false, readMs = clock.wallMs() } = {}): void =>
+    answers.onReport(reportAt(readMs, agentGaps, node), { atMs: clock.wallMs(), widthMs: 1 }, isRolledBack);
+  return {
+    ...{ answers, clock, logger, report },
+    open: () => open,
+    /** The pod watch is interrupted again, for the time from so many seconds ago until now. */
+    again: (seconds: number): void => {
+      const toMs = clock.wallMs();
+      open = nextGap(open, { fromMs: toMs - seconds * 1_000, toMs, leasesAt: undefined });
+    },
+    times: () => answers.unobservedOf(volumeWith()).times.filter(({ isBefore }) => !isBefore),
+    openUntil: () => answers.unobservedOf(volumeWith()).openUntilMs,
+    changes: () => changes,
+    end: async () => {
+      stop.abort();
+      await running;
+    },
+  };
+}
+
+/** What an agent tells that did not watch from so many seconds before noon to so many, on a clock that began an hour before. */
+function reportAt(nowMs: number, agentGaps: AgentGaps, node: string) {
+  const stamp = (ms: number): number => ms - NOON + 3_600_000;
+  const spans = agentGaps.map(([from, to]) => ({ from: stamp(NOON - from * 1_000), to: stamp(NOON - to * 1_000) }));
+  const read = { beganAt: stamp(nowMs), endedAt: stamp(nowMs) };
+  const all = [{ to: 1_000 }, ...spans];
+  return reportWith({ node, read, sentAt: stamp(nowMs), agentGaps: all, observedSince: all.at(-1)?.to ?? 0 });
+}
+
+function whenAborted(signal: AbortSignal, reject: (error: Error) => void): void {
+  signal.addEventListener("abort", () => reject(new MooringError("transport-failed", "given up")));
+}
+
+const AWAY = [[40, 30]] as const;
+const LEASE = { renewedAtMs: NOON, durationMs: 40_000 };
+
+describe("the gap of a session", () => {
+  it("is judged once the nodes have answered, and handed over as long as that is not dealt with", async () => {
+    let isAtRest = false;
+    const scene = gapOf({ isAtRest: () => isAtRest });
+    await scene.clock.advance(1_000);
+    scene.report(AWAY);
+    await scene.clock.advance(5_000);
+    const before = scene.open();
+    isAtRest = true;
+    await scene.clock.advance(5_000);
+    await scene.end();
+
+    expect([before, scene.open()]).toEqual([GAP, undefined]);
+    // Claims that come to be idle later are judged by it, too.
+    expect(scene.times()).toMatchObject([{ toMs: NOON - 30_000 }]);
+    expect(scene.changes()).toBe(1);
+  });
+
+  it("holds back what is dated before its end until it is judged, from the very begin of leading", async () => {
+    const scene = gapOf();
+    const atFirst = scene.openUntil();
+    await scene.clock.advance(5_000);
+    const unanswered = scene.openUntil();
+    scene.report([]);
+    await scene.clock.advance(5_000);
+    await scene.end();
+
+    expect([atFirst, unanswered, scene.openUntil()]).toEqual([NOON, NOON, undefined]);
+    // What was held back is looked at again, although no agent was away.
+    expect(scene.changes()).toBe(1);
+  });
+
+  it("is not judged by what a node scanned before its end", async () => {
+    const scene = gapOf();
+    scene.report(AWAY, { readMs: NOON - 1 });
+    await scene.clock.advance(5_000);
+    await scene.end();
+
+    expect(scene.changes()).toBe(0);
+  });
+
+  it("is judged by what a machine tells that is older than its object, whatever an earlier report of it has told", async () => {
+    const scene = gapOf({ createdAtMs: NOON + 1 });
+    // A report from before the end of the gap, which was long on its way.
+    scene.report([], { readMs: NOON - 50_000 });
+    await scene.clock.advance(5_000);
+    const before = scene.times();
+    scene.report(AWAY);
+    await scene.clock.advance(5_000);
+    await scene.end();
+
+    expect(before).toEqual([]);
+    expect(scene.times()).toMatchObject([{ toMs: NOON - 30_000 }]);
+  });
+
+  const noRoute = (): never => {
+    throw new MooringError("transport-failed", "no route");
+  };
+  it.each([
+    { name: "cannot be listed", renewals: noRoute, warnings: ["kubelets' leases could not be listed"] },
+    {
+      name: "are never listed to an end",
+      renewals: (signal: AbortSignal) => new Promise<Renewals>((_, reject) => whenAborted(signal, reject)),
+      warnings: [],
+    },
+  ])("is judged without the Leases of kubelets that $name, a while later", async ({ renewals, warnings }) => {
+    const scene = gapOf({ renewals });
+    await scene.clock.advance(1_000);
+    scene.report(AWAY);
+    await scene.clock.advance(88_000);
+    const before = scene.changes();
+    await scene.clock.advance(5_000);
+    await scene.end();
+
+    expect([before, scene.changes(), scene.openUntil()]).toEqual([0, 1, undefined]);
+    expect([...new Set(scene.logger.messages("warn"))]).toEqual(warnings);
+  });
+
+  it("wants a scan of each node that was there, until it has reported what it read after the gap", async () => {
+    const scene = gapOf();
+    const awaited = (): boolean => {
+      scene.report([]);
+      return scene.answers.isAwaited("n1");
+    };
+    const unheard = scene.answers.isAwaited("n1");
+    const before = awaited();
+    await scene.clock.advance(1);
+    const after = awaited();
+    const stranger = scene.answers.isAwaited("n9");
+    await scene.end();
+
+    expect({ unheard, before, after, stranger }).toEqual({
+      ...{ unheard: false, before: true, after: false, stranger: false },
+    });
+  });
+
+  it.each([
+    { name: "not newer than the gap: it was away", resourceVersion: "500", isHeld: false },
+    { name: "newer than the gap", resourceVersion: "501", isHeld: true },
+    { name: "that cannot be compared", resourceVersion: "x", isHeld: true },
+  ])("counts for a node with a Lease $name: $isHeld", async ({ resourceVersion, isHeld }) => {
+    const scene = gapOf({ renewals: () => new Map([["n1", { ...LEASE, resourceVersion }]]) });
+    await scene.clock.advance(1_000);
+    scene.report(AWAY);
+    await scene.clock.advance(5_000);
+    await scene.end();
+
+    expect(scene.times()).toHaveLength(isHeld ? 1 : 0);
+  });
+
+  it("counts for a machine that was put back to an earlier state: what its agent knows is not all", async () => {
+    const scene = gapOf();
+    await scene.clock.advance(1_000);
+    const nowMs = scene.clock.wallMs();
+    scene.report([], { isRolledBack: true });
+    await scene.clock.advance(1_000);
+    scene.report([]);
+    await scene.clock.advance(5_000);
+    await scene.end();
+
+    expect(scene.times()).toMatchObject([{ toMs: nowMs }]);
+  });
+});
+
+describe("a gap that follows another one", () => {
+  /** Both nodes watched in the first gap, but for ten seconds of `n1`; and `n2` between the gaps not. */
+  async function twice({ answers }: { readonly answers: readonly string[] }) {
+    const scene = gapOf({ nodes: ["n1", "n2"] });
+    await scene.clock.advance(1_000);
+    for (const node of answers) scene.report(node === "n1" ? AWAY : [], { node });
+    await scene.clock.advance(120_000);
+    scene.again(5);
+    const second = scene.clock.wallMs();
+    await scene.clock.advance(2_000);
+    for (const node of ["n1", "n2"]) scene.report(node === "n1" ? AWAY : [[-20, -25]], { node });
+    await scene.clock.advance(10_000);
+    await scene.end();
+    return { scene, second };
+  }
+
+  it("changes nothing that nodes have answered, and asks them anew", async () => {
+    const { scene } = await twice({ answers: ["n1", "n2"] });
+
+    expect(scene.times()).toMatchObject([{ fromMs: expect.closeTo(NOON - 40_000, -3), toMs: NOON - 30_000 }]);
+    expect(scene.open()).toBeUndefined();
+  });
+
+  it("is one gap with it where not all had answered: what an agent did not watch in between counts", async () => {
+    const { scene } = await twice({ answers: ["n1"] });
+
+    expect(scene.times()).toMatchObject([{ toMs: NOON + 25_000 }]);
+    expect(scene.open()).toBeUndefined();
+  });
+
+  it("holds back what is dated before its own end, until it is judged", async () => {
+    const scene = gapOf();
+    await scene.clock.advance(10);
+    scene.report(AWAY);
+    await scene.clock.advance(5_000);
+    scene.again(1);
+    const second = scene.clock.wallMs();
+    const [held, times] = [scene.openUntil(), scene.times()];
+    await scene.end();
+
+    expect(held).toBe(second);
+    expect(times).toMatchObject([{ toMs: NOON - 30_000 }]);
+  });
+});
