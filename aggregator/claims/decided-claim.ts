@@ -26,9 +26,13 @@ interface DecidingParts {
 export function decidedClaim(evidence: ClaimEvidence, parts: DecidingParts): DecidedClaim {
   const { claim, volume } = evidence;
   const { cluster, barrier, unstored, unobservedOf, words, nowMs } = parts;
+  const unobserved = unobservedOf(volume);
+  const { toMs = 0, nodes: unanswered = () => [] } = unobserved.unanswered ?? {};
   const facts = factsOf(evidence, {
     ...words,
     nodes: cluster.nodeNames,
+    // Whole seconds, rounded up.
+    unanswered: (inUseSinceMs) => (inUseSinceMs - 1_000 < toMs ? unanswered() : []),
     nodeOf: cluster.node,
     arePodsCurrent: cluster.arePodsCurrent(),
     pendingNode: (found) => barrier.pendingNode(found ?? {}),
@@ -36,7 +40,7 @@ export function decidedClaim(evidence: ClaimEvidence, parts: DecidingParts): Dec
     nowMs: nowMs(),
   });
   const stagedOn = parts.isProtecting === true ? facts.stagedOn : undefined;
-  return { claim, ...facts, stagedOn, unobserved: notBefore(unobservedOf(volume), unstored.notBeforeMs(claim)) };
+  return { claim, ...facts, stagedOn, unobserved: notBefore(unobserved, unstored.notBeforeMs(claim)) };
 }
 
 /** What is to be written of it. */

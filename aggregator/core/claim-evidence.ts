@@ -45,6 +45,8 @@ export interface FleetFacts extends NodeWords {
   /** All nodes of the cluster. */
   readonly nodes: () => readonly string[];
   readonly nodeOf?: (name: string) => Node | undefined;
+  /** Nodes that have still to answer for a time in which no replica watched pods, of a claim that was in use then. */
+  readonly unanswered: (inUseSinceMs: number) => readonly string[];
   /** The leader's own watch of pods is not interrupted. */
   readonly arePodsCurrent: boolean;
   /** One of the nodes that have to scan before a claim with this volume may newly count as unused. */

@@ -8,6 +8,8 @@ export interface Unobserved {
   readonly times: readonly UnobservedTime[];
   /** The end of a gap of which nodes have still to answer: what is dated before it may turn out to be too early. */
   readonly openUntilMs?: number | undefined;
+  /** A gap of which nodes have still to answer that may do so for some minutes yet. */
+  readonly unanswered?: { readonly toMs: number; readonly nodes: () => readonly string[] } | undefined;
 }
 
 /** The same for a claim of which an earlier leader had found out that it is not unused for longer, and could not store it. */

@@ -44,14 +44,18 @@ export function pendingNodesOf(evidence: ClaimEvidence, fleet: FleetFacts): read
 }
 
 /**
- * Where a claim may be mounted still that an earlier run left in use, of which nobody here has seen by whom: its pods came to their end
- * while nobody watched, and any node that has not been heard of since may be the one. A hostPath volume shows no mount anywhere.
+ * Where a claim may be mounted still that an earlier leader left in use: by a pod that vanished while no replica watched, and of whose mount
+ * nothing was stored yet. Where this leader has not seen the claim in use at all, that is any node that has not reported, else one that may still
+ * answer for that time. A hostPath volume shows no mount anywhere.
  */
 function anyWhere({ claim, volume, ...evidence }: ClaimEvidence, fleet: FleetFacts): readonly string[] {
   const { status } = claim;
-  if (status === undefined || status.unused || status.mountedOn !== undefined || volume?.isHostPath) return [];
-  if (evidence.isWitnessed || evidence.uses.length > 0 || evidence.references.length > 0) return [];
-  return fleet.nodes().filter(reachOf(volume ?? {}, (name) => fleet.nodeOf?.(name)));
+  if (status === undefined || status.unused || volume?.isHostPath) return [];
+  if (evidence.uses.length > 0 || evidence.references.length > 0) return [];
+  const isUnseen = status.mountedOn === undefined && !evidence.isWitnessed;
+  return (isUnseen ? fleet.nodes() : fleet.unanswered(status.sinceMs)).filter(
+    reachOf(volume ?? {}, (name) => fleet.nodeOf?.(name)),
+  );
 }
 
 /** Where a claim may still be staged that an earlier run called staged: the status does not store on which nodes. */

@@ -115,7 +115,15 @@ export class GapAnswers {
   unobservedOf(volume: Volume | undefined): Unobserved {
     const gap = this.#openGap();
     const times = this.#timesOf(volume);
-    return gap === undefined || this.#isReady ? { times } : { times, openUntilMs: gap.toMs };
+    if (gap === undefined) return { times };
+    const { toMs } = gap;
+    const unanswered = this.#isOverdue ? undefined : { toMs, nodes: () => this.#open() };
+    return { times, unanswered, ...(this.#isReady ? {} : { openUntilMs: toMs }) };
+  }
+
+  /** Nodes that have still to answer, but for those that were made after the gap. */
+  #open(): readonly string[] {
+    return [...this.#nodes].filter((node) => !this.#answered.has(node) && !this.#isNewer(node));
   }
 
   #timesOf({ isHostPath = false, nodeAffinity }: Partial<Volume> = {}): readonly UnobservedTime[] {

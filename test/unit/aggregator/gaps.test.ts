@@ -382,8 +382,8 @@ describe("a Stale node", () => {
     expect([...(harness.gap?.open ?? [])]).toEqual([["n1", GAP.fromMs]]);
   });
 
-  it("holds up nobody else's claims", async () => {
-    const claims = [claimWith({ status: mountedStatus(["n2"]) })];
+  it("holds up no claim that came into use after that", async () => {
+    const claims = [claimWith({ status: mountedStatus(["n2"], { sinceMs: NOON + 12 * MIN }) })];
     const harness = await silent({ claims, nodes: [nodeWith("n1"), nodeWith("n2")] });
     await wait(harness, 2);
 
@@ -424,6 +424,21 @@ describe("a claim that was in use when the aggregator went away", () => {
 
     expect(sinceOf(harness)).toBe(since);
     expect(harness.stored.get("shop/data")?.status?.lastUse).toMatchObject({ node: "n1", pod: "shop/pod-1" });
+  });
+
+  it("waits for a Stale node that may have it mounted, of which nothing was stored: ten minutes at most", async () => {
+    const nodes = [nodeWith("n1"), nodeWith("n2")];
+    const harness = await back({ nodes, claims: [claimWith({ status: mountedStatus(["n1"]) })] });
+    await harness.putPod(podWith({ uid: "agent", node: "n2", claims: [], isAgent: true }));
+    await tell(harness, [], { unmountRecords });
+    await wait(harness, 5);
+    const waiting = harness.writes.slice();
+
+    await wait(harness, 10);
+
+    expect(waiting).toMatchObject([{ unused: false, message: expect.stringContaining("n2") }]);
+    expect(harness.stored.get("shop/data")?.status).toMatchObject({ unused: true, lastUse: { pod: "shop/pod-1" } });
+    expect(sinceOf(harness)).toBe(11);
   });
 
   it("named by a pod that vanished waits for every node that may have it mounted", async () => {

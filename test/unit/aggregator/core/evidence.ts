@@ -33,6 +33,7 @@ export function fleetWith(views: readonly NodeView[], fields: Partial<FleetFacts
     agentStateOf: (node) => agentStates[node] ?? "Reporting",
     assumedEnd: (node) => assumed[node],
     nodes: () => ["n1", "n2", "n3"],
+    unanswered: () => [],
     arePodsCurrent: true,
     pendingNode: () => undefined,
     podName: (uid) => `shop/${uid}`,
