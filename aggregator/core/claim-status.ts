@@ -153,11 +153,8 @@ function believedUse({ lastUse, sinceMs }: ClaimStatus, nowMs: number): LastUse 
 /** What is stored, as far as it can be believed by the clock. */
 function knownOf({ stored, ends, unobservedEnd, isNodeBack, nowMs }: ClaimFacts): Known {
   const isFuture = (ms: number): boolean => isAfter(ms, nowMs);
-  const assumed = isNodeBack === true && stored?.lastUse?.evidence === "node-gone" ? stored.lastUse : undefined;
-  const isRefuted = assumed !== undefined;
-  const found = typeof unobservedEnd === "object" ? [...ends, unobservedEnd] : ends;
-  const isExplained = assumed === undefined || found.some((end) => explains(end, assumed));
-  const all = isExplained ? found : [...found, seenOver(assumed, nowMs)];
+  const all = typeof unobservedEnd === "object" ? [...ends, unobservedEnd] : ends;
+  const isRefuted = isNodeBack === true && stored?.lastUse?.evidence === "node-gone";
   const use = isRefuted || stored === undefined ? undefined : believedUse(stored, nowMs);
   const dated = all
     .map((end) => datedAsStored(end, use))
@@ -165,12 +162,6 @@ function knownOf({ stored, ends, unobservedEnd, isNodeBack, nowMs }: ClaimFacts)
   const sinceMs = isFuture(stored?.sinceMs ?? 0) ? nowMs : (stored?.sinceMs ?? 0);
   const believed = stored && { ...withoutGap(stored), sinceMs, lastUse: use };
   return { stored: believed, isRefuted, ends: dated, lastUse: latestUse(believed?.lastUse, dated) };
-}
-
-/** The end of a use that was assumed with its node's: the node is back, its mount table does not show the use, and tells no more of it. */
-function seenOver(assumed: LastUse, nowMs: number): UseEnd {
-  const id = `${assumed.releaseId}/back`;
-  return { ...endOf(assumed), id, reason: "Unmounted", evidence: "mount-table", byMs: nowMs, widthMs: undefined };
 }
 
 function mounted(facts: ClaimFacts, { stored, ends }: Known): ClaimStatus {
@@ -273,7 +264,9 @@ function asIfWatched(facts: ClaimFacts, known: Known): ClaimStatus | undefined {
   const latest = found && laterOf(found, lastUse);
   if (stored?.unused === true && !isRefuted) return stillUnused(facts, { stored, latest, lastUse });
   const sinceMs = stored?.sinceMs ?? 0;
-  if (latest !== undefined && facts.unobservedEnd !== "unknown") {
+  const isUnknown =
+    facts.unobservedEnd === "unknown" || (isRefuted && !ends.some((end) => explains(end, facts.stored?.lastUse)));
+  if (latest !== undefined && !isUnknown) {
     return unusedSince(latest, { sinceMs: Math.max(sinceMs, latest.byMs), lastUse });
   }
   const idle = {

@@ -359,7 +359,7 @@ describe("a node that is gone", () => {
     expect(statusOf(harness)).toEqual(before);
   });
 
-  it("back after a restart of the aggregator, it had unmounted by its agent's first read", async () => {
+  it("back after a restart of the aggregator without a record of the use, that ended when it was noticed", async () => {
     const harness = await withGoneNode();
     await harness.restart();
     await harness.advance(60_000);
@@ -368,7 +368,7 @@ describe("a node that is gone", () => {
     const observedSince = harness.clock.monotonicMs();
     await harness.report(reportAt(harness, { instance: "run-2", observedSince }));
 
-    expect(statusOf(harness)).toMatchObject({ unused: true, reason: "Unmounted", sinceMs: NOON + 480_000 });
+    expect(statusOf(harness)).toMatchObject({ unused: true, reason: "NoPodUsing", sinceMs: NOON + 480_000 });
   });
 
   it("a report of a read that began before it was given up is not the last word", async () => {

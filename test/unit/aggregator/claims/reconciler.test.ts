@@ -752,7 +752,7 @@ describe("references", () => {
     await harness.advance(10_000);
 
     expect(gone).toMatchObject({ unused: true, reason: "NodeGone", lastUse: { podUid: "pod-1", node: "n1" } });
-    expect(harness.writes.at(-1)).toMatchObject({ unused: true, reason: "Unmounted", sinceMs: backMs });
+    expect(harness.writes.at(-1)).toMatchObject({ unused: true, reason: "NoPodUsing", sinceMs: backMs });
   });
 
   it("pods that are deleted after their mounts are gone do not move the times of those mounts", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { endMessage } from "../../../../aggregator/core/claim-messages.ts";
+import { END_UNKNOWN, endMessage } from "../../../../aggregator/core/claim-messages.ts";
 import { desiredClaimStatus } from "../../../../aggregator/core/claim-status.ts";
 import { endOf } from "../../../../aggregator/core/use-end.ts";
 import type { MountedOn } from "../../../../common/storage/claim-status.ts";
@@ -64,7 +64,7 @@ describe("of several ends", () => {
     const status = desiredClaimStatus(factsWith({ stored, isNodeBack: true, ends: [endWith(row.end)] }));
 
     expect(status).toMatchObject({ unused: true, sinceMs: row.sinceMs });
-    expect(status?.lastUse?.releaseId === `${lastUse.releaseId}/back`).toBe(!row.explains);
+    expect(status?.message === END_UNKNOWN).toBe(!row.explains);
   });
 });
 

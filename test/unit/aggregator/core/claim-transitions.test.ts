@@ -42,8 +42,8 @@ interface Row {
   readonly when: keyof typeof CASES;
   readonly becomes: ClaimStatus["reason"] | "left alone";
   readonly since?: keyof typeof TIMES;
-  /** What `last-use` tells then: the use that is stored, as it is or with another end, the one that is learnt, or none. */
-  readonly lastUse?: "stored" | "stored, over by now" | "learnt" | "none";
+  /** What `last-use` tells then: the use that is stored, the one that is learnt, or none. */
+  readonly lastUse?: "stored" | "learnt" | "none";
 }
 
 const ROWS: readonly Row[] = [
@@ -206,7 +206,7 @@ const ROWS: readonly Row[] = [
     when: "the node is back and a pod names it",
     becomes: "Referenced",
     since: "now",
-    lastUse: "stored, over by now",
+    lastUse: "none",
   },
   {
     from: "NodeGone",
@@ -225,23 +225,23 @@ const ROWS: readonly Row[] = [
   {
     from: "NodeGone",
     when: "the node is back and knows nothing",
-    becomes: "Unmounted",
+    becomes: "NoPodUsing",
     since: "now",
-    lastUse: "stored, over by now",
+    lastUse: "none",
   },
   {
     from: "NodeGone",
     when: "the node is back and another one tells an end",
-    becomes: "Unmounted",
+    becomes: "NoPodUsing",
     since: "now",
-    lastUse: "stored, over by now",
+    lastUse: "learnt",
   },
   {
     from: "NodeGone",
     when: "the node is back and has to answer",
-    becomes: "Unmounted",
+    becomes: "NoPodUsing",
     since: "now",
-    lastUse: "stored, over by now",
+    lastUse: "none",
   },
   { from: "Unmounted", when: "the node is back and knows nothing", becomes: "left alone" },
 ];
@@ -267,8 +267,7 @@ describe("a claim's status", () => {
       return;
     }
     const { ends } = factsWith(CASES[row.when]);
-    const stored = "release-0";
-    const uses = { stored, "stored, over by now": `${stored}/back`, learnt: ends[0]?.id, none: undefined };
+    const uses = { stored: "release-0", learnt: ends[0]?.id, none: undefined };
     expect(desired).toMatchObject({
       unused: row.becomes !== "Mounted" && row.becomes !== "Referenced",
       reason: row.becomes,
