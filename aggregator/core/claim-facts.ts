@@ -26,7 +26,7 @@ export function factsOf(evidence: ClaimEvidence, fleet: FleetFacts): ClaimFacts 
     holders: [...new Set(present.map(({ node }) => node))],
     references,
     pendingNodes: pendingNodesOf(evidence, fleet),
-    isUnwatched: !fleet.arePodsCurrent && isBarred(claim),
+    isUnwatched: !fleet.arePodsCurrent && isBarred(claim, fleet.nowMs),
     ends: [...ends, history.latest, history.latestUse].filter((end) => end !== undefined),
     unobservedEnd: unobservedEndOf(evidence, fleet),
     isNodeBack: isNodeBack(claim.status, fleet),

@@ -230,10 +230,19 @@ function awaiting(facts: ClaimFacts, known: Known): ClaimStatus | undefined {
   // A pod that names it keeps it in use anyhow: a start while nodes are Stale is no reason to write.
   const isHeldUp = silent.length > 0 && facts.references.length === 0;
   if (!stored.unused) return isHeldUp ? heldUp(facts, stored, silent) : undefined;
-  // Waiting would only leave a time that is known to be too early.
-  if (pods.length === 0) return unused(facts, known);
+  // Waiting would only leave a time that is known to be too early. One in the future is not, and what takes its place is news.
+  if (pods.length === 0) return isBehindBarrier(facts) && isInvalid(facts) ? undefined : unused(facts, known);
   // It was referenced meanwhile and may be mounted still, although nothing was written of it.
   return notKnown(facts, known, silent.length === 0 ? awaitedMessage(pods) : silentMessage(silent));
+}
+
+function isBehindBarrier({ pendingNodes, isUnwatched = false }: ClaimFacts): boolean {
+  return isUnwatched || pendingNodes.some(({ why }) => why === undefined);
+}
+
+/** Its stored time is in the future: somebody has forged it, or the clock was set back since. */
+function isInvalid({ stored, nowMs }: ClaimFacts): boolean {
+  return stored !== undefined && isAfter(stored.sinceMs, nowMs);
 }
 
 /** As the leader before said it that had reports of the nodes: a change of leader is no reason to write. */

@@ -1,7 +1,7 @@
 import type { Claim } from "../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import type { ClaimEvidence, FleetFacts } from "./claim-evidence.ts";
-import type { PendingNode } from "./claim-status.ts";
+import { FUTURE_MS, type PendingNode } from "./claim-status.ts";
 import { type EndedReference, isToldByStatus } from "./references.ts";
 import { reachOf } from "./watch-gap.ts";
 
@@ -86,14 +86,14 @@ function hasWord(node: string, { agentStateOf }: FleetFacts): boolean {
   return agentState === "Reporting" || agentState === "Stale";
 }
 
-/** Before the barrier opens no claim newly counts as unused, nor as no longer staged. */
-export function isBarred({ status }: Pick<Claim, "status">): boolean {
-  return status?.unused !== true || status.staged !== undefined;
+/** Before the barrier opens no claim newly counts as unused, nor as no longer staged; a time in the future is none, so that a new one is to come. */
+export function isBarred({ status }: Pick<Claim, "status">, nowMs: number): boolean {
+  return status?.unused !== true || status.staged !== undefined || status.sinceMs > nowMs + FUTURE_MS;
 }
 
 /** One node stands for all that are pending. */
 function behindBarrier({ claim, volume }: ClaimEvidence, fleet: FleetFacts): readonly PendingNode[] {
-  const node = isBarred(claim) ? fleet.pendingNode(volume) : undefined;
+  const node = isBarred(claim, fleet.nowMs) ? fleet.pendingNode(volume) : undefined;
   return node === undefined ? [] : [{ node, isSilent: false }];
 }
 

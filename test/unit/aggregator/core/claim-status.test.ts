@@ -469,6 +469,19 @@ describe("desiredClaimStatus", () => {
       status: { ...unusedStatus, sinceMs: NOW, lastUse: lastUseWith() },
     },
     {
+      name: "a stored time far in the future is left alone before the barrier opens: a new one would say that it is unused now",
+      facts: { stored: { ...unusedStatus, sinceMs: NOW + 5_001 }, pendingNodes: [{ node: "n1", isSilent: false }] },
+      status: undefined,
+    },
+    {
+      name: "a stored time far in the future is stamped with now though a Stale node has to answer",
+      facts: {
+        stored: { ...unusedStatus, sinceMs: NOW + 5_001 },
+        pendingNodes: [{ node: "n1", isSilent: true, why: "attached" }],
+      },
+      status: { ...unusedStatus, sinceMs: NOW },
+    },
+    {
       name: "a stored time five seconds in the future is our own rounding and stays",
       facts: { stored: { ...unusedStatus, sinceMs: NOW + 5_000 } },
       status: undefined,

@@ -198,6 +198,12 @@ describe("a node behind the barrier", () => {
     { name: "delays a claim that is seen for the first time", expected, awaited: behind },
     { name: "delays no claim that counts as unused", status: UNUSED, expected, awaited: [] },
     {
+      name: "delays what takes the place of a time in the future",
+      status: { ...UNUSED, sinceMs: NOON + 5_001 },
+      expected,
+      awaited: behind,
+    },
+    {
       name: "delays what would say that a claim is staged no longer",
       status: { ...UNUSED, staged: "Staged on node n2" },
       expected,
