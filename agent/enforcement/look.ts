@@ -146,6 +146,9 @@ function remembered({ nodeState }: Pick<LookParts, "nodeState">): MountLook {
   return {
     beganAt: read?.beganAt ?? 0,
     incomplete: "the mount table was not read for this",
-    mountedVolumes: [...mountedVolumes.values()].map(({ mountedVolume }) => mountedVolume),
+    // What only an earlier boot is known to have had is mounted again when a read shows it.
+    mountedVolumes: [...mountedVolumes.values()].flatMap(({ mountedVolume, seenAt }) =>
+      seenAt === 0 ? [] : [mountedVolume],
+    ),
   };
 }

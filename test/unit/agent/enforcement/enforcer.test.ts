@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { FakeClock } from "../../../fakes/clock.ts";
+import { knownMountedVolume, mountedVolumesOf, nodeState } from "../../../fakes/node-states.ts";
 import { endScenes, NODE, node, PV, pod, podAt, RUNNING, startScene, volume } from "./scene.ts";
 
 afterEach(endScenes);
@@ -47,6 +48,23 @@ describe("a pod that waits for a volume which its node must not have", () => {
     expect(await counted()).toEqual({ rejected: 1, held: 1 });
     expect(logger.messages()).toEqual(expect.arrayContaining(["pod looked at", "pod rejected", "pod stays rejected"]));
     expect(cluster.asked().filter((line) => line.startsWith("PATCH"))).toHaveLength(1);
+  });
+
+  it.each([
+    { name: "is let be as long as the agent knows its mount from this boot", seenAt: 20, phase: "Pending" },
+    {
+      name: "is rejected though it had a mount in an earlier boot, which the node has no more",
+      seenAt: 0,
+      phase: "Failed",
+    },
+  ])("$name", async ({ seenAt, phase: expected }) => {
+    const { cluster, advance, phase, setState } = await startScene();
+    setState(nodeState({ mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { seenAt })) }));
+
+    cluster.put(podAt("web"), pod("web", { uid: "u1" }));
+    await advance(20_000);
+
+    expect(phase("web")).toBe(expected);
   });
 
   it("is rejected although a bug shows in the look at another pod, which is named and looked at again", async () => {
