@@ -63,7 +63,11 @@ export class Witness {
     return {
       mounts: mounts.map(({ pod, node }) => `${pod} has it mounted on ${node}`),
       references: references.map(({ key }) => `${key} refers to it`),
-      isInterrupted: uses.some((use) => use.endedAt !== undefined && references.some(({ uid }) => uid === use.podUid)),
+      // Whichever claim of the volume the pod had it by: a claim made again has the pods of the one before.
+      isInterrupted: truth.all.some(({ podUid, endedAt, claimUid }) => {
+        const isOfVolume = cluster.claims.byUid(claimUid)?.volume.pv === claim.volume.pv;
+        return endedAt !== undefined && isOfVolume && references.some(({ uid }) => uid === podUid);
+      }),
       stagedOn: protection === "off" ? [] : staged.map(({ name }) => name),
       last: this.moment(last),
       mayBeLateMs: last >= exactFromMs ? EXACT_MS : undefined,
