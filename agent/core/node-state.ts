@@ -15,7 +15,7 @@ export interface KnownMountedVolume {
   readonly device: string;
   /** What of it is mounted, a path in its file system, bytes as latin1. No journal has it: nothing until a read showed it. */
   readonly root: string | undefined;
-  /** End of the first read that showed it: by then it was there. */
+  /** End of the first read that showed it: by then it was there. 0 where no read of this boot has shown it, but one of an earlier boot. */
   readonly since: number;
   /** The last moment at which it was surely there: begin of a read that showed it, or later when nothing changed since; 0 where that is not known. */
   readonly seenAt: number;
@@ -102,6 +102,11 @@ export interface Anomaly {
   /** `namespace/name` of the pod, where it is known. */
   readonly pod: string | undefined;
   readonly why: "unmounted-while-running" | "remounted-while-running";
+}
+
+/** True for what no agent has seen in this boot: the reboot unmounted it and ended its containers. */
+export function isOfEarlierBoot({ since }: Pick<KnownMountedVolume, "since">): boolean {
+  return since === 0;
 }
 
 /** How many volumes the mount table shows: those that wait for the end of their pod it does not. */

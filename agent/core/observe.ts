@@ -6,6 +6,7 @@ import { stagingInUse } from "./leaks.ts";
 import { type MountedVolumeEntry, type MountRead, mountedVolumeKey } from "./mounted-volumes.ts";
 import {
   type Decision,
+  isOfEarlierBoot,
   type KnownMountedVolume,
   type NodeSnapshot,
   type NodeState,
@@ -114,14 +115,11 @@ type Fate =
   | { readonly kind: "kept"; readonly pendingUnmount: PendingUnmount | undefined }
   | { readonly kind: "gone"; readonly by: number };
 
-function fateOf(
-  { mountedVolume, seenAt, pendingUnmount }: KnownMountedVolume,
-  { read, pods }: NodeSnapshot,
-  isWatched: boolean,
-): Fate {
+function fateOf(known: KnownMountedVolume, { read, pods }: NodeSnapshot, isWatched: boolean): Fate {
+  const { mountedVolume, pendingUnmount } = known;
   const pod = mountedVolume.podUid === undefined ? undefined : pods?.get(mountedVolume.podUid);
   // A reboot unmounts everything, and a pod may be said to run until its kubelet has looked.
-  const doubt = (end: PendingUnmount): PendingUnmount => (seenAt === 0 ? end : doubted(end, pod));
+  const doubt = (end: PendingUnmount): PendingUnmount => (isOfEarlierBoot(known) ? end : doubted(end, pod));
   // A damaged read may hide the very mount that is back.
   if (read.incomplete !== undefined) return { kind: "kept", pendingUnmount: pendingUnmount && doubt(pendingUnmount) };
   // As long as the pods have not been listed, none is known to be over. A pod that is not over may mount its volume again.

@@ -3,7 +3,7 @@ import { isUse, useKey } from "../../common/storage/volume-identity.ts";
 import { sharedClockSamples } from "./clock-samples.ts";
 import { compactUnmountRecords } from "./compact.ts";
 import { agentGapSince, withAgentGap } from "./coverage.ts";
-import { initialState, type KnownMountedVolume, type NodeState } from "./node-state.ts";
+import { initialState, isOfEarlierBoot, type KnownMountedVolume, type NodeState } from "./node-state.ts";
 
 /** What a stored state is worth now. */
 export interface InterpretedState {
@@ -40,16 +40,19 @@ interface Now {
 
 /**
  * What a state is worth whose stamps are of another clock, `byMs` on this one: by then its records had ended, and its mounts had begun. Whether they
- * are still there a scan tells; one that is not is a pending unmount like any other, as its pod may mount it again.
+ * are still there a scan tells; one that is not is a pending unmount like any other, as its pod may mount it again. A reboot ends containers; in the
+ * same boot those of a mount that had gone while its pod ran may hold the volume still.
  */
 function undated(stored: NodeState, { bootId, clock }: Omit<Now, "nowMs">, byMs: number): NodeState {
-  const mountedVolumes = [...stored.mountedVolumes].map(([key, known]): [string, KnownMountedVolume] => [
-    key,
-    { ...known, since: byMs, seenAt: 0, proven: false, pendingUnmount: undefined, leakedSince: undefined },
-  ]);
+  const isSameBoot = stored.bootId === bootId;
+  const mountedVolumes = [...stored.mountedVolumes].map(([key, known]): [string, KnownMountedVolume] => {
+    const since = isOfEarlierBoot(known) ? 0 : byMs;
+    const pendingUnmount = isSameBoot && known.pendingUnmount ? { ...known.pendingUnmount, by: byMs } : undefined;
+    return [key, { ...known, since, seenAt: 0, proven: false, pendingUnmount, leakedSince: undefined }];
+  });
   return {
     ...initialState(bootId, { run: stored.run, clock }),
-    isFirstBoot: stored.isFirstBoot && stored.bootId === bootId,
+    isFirstBoot: stored.isFirstBoot && isSameBoot,
     mountedVolumes: new Map(mountedVolumes),
     unmountRecords: stored.unmountRecords.map((unmountRecord) => datedAnew(unmountRecord, byMs)),
   };

@@ -12,7 +12,7 @@ import type {
 } from "../core/affinity/facts.ts";
 import { type AffinityVerdict, affinityVerdict } from "../core/affinity/verdict.ts";
 import type { RootRule } from "../core/mounted-volumes.ts";
-import type { NodeState } from "../core/node-state.ts";
+import { isOfEarlierBoot, type NodeState } from "../core/node-state.ts";
 import type { ReadPod } from "../sources/affinity-pod.ts";
 import type { AffinityReads } from "../sources/affinity-reads.ts";
 import { readConfirmed } from "../sources/mount-table.ts";
@@ -147,8 +147,8 @@ function remembered({ nodeState }: Pick<LookParts, "nodeState">): MountLook {
     beganAt: read?.beganAt ?? 0,
     incomplete: "the mount table was not read for this",
     // What only an earlier boot is known to have had is mounted again when a read shows it.
-    mountedVolumes: [...mountedVolumes.values()].flatMap(({ mountedVolume, seenAt }) =>
-      seenAt === 0 ? [] : [mountedVolume],
+    mountedVolumes: [...mountedVolumes.values()].flatMap((known) =>
+      isOfEarlierBoot(known) ? [] : [known.mountedVolume],
     ),
   };
 }

@@ -250,6 +250,42 @@ describe("a journal that is ahead of the clock", () => {
   });
 });
 
+describe("a mount that is gone in the same boot although its pod runs, as an agent finds it on another clock", () => {
+  const anomaly = { by: 21, podVersion: "7", isAnomaly: true };
+  const read = { beganAt: 5_000, endedAt: 5_001 };
+
+  it.each<{ readonly name: string; readonly stored: NodeState }>([
+    {
+      name: "the journal is ahead of it, and says that it had gone before",
+      stored: nodeState({ read, mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { pendingUnmount: anomaly })) }),
+    },
+    {
+      name: "the journal is ahead of it, and shows it still",
+      stored: nodeState({ read, mountedVolumes: mountedVolumesOf(knownMountedVolume(1)) }),
+    },
+    {
+      name: "the earlier agent had a better one, and knew that it had gone",
+      stored: nodeState({
+        clock: "monotonic",
+        mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { pendingUnmount: anomaly })),
+      }),
+    },
+    {
+      name: "the earlier agent had a better one, and had seen it last",
+      stored: nodeState({ clock: "monotonic", mountedVolumes: mountedVolumesOf(knownMountedVolume(1)) }),
+    },
+  ])("may be used by its containers until the pod is over: $name", ({ stored }) => {
+    const runs = (resourceVersion: string): ReadonlyMap<string, PodFacts> =>
+      new Map([["u1", { name: "team/web-1", resourceVersion, isRunning: true, isOver: false }]]);
+    const found = afterRead(stored, { pods: runs("8") });
+    const later = look(found, 200, { shows: [], pods: runs("9") });
+
+    const over = look(later, 300, { shows: [], pods: new Map() });
+
+    expect([found, later, over].map(intervals)).toEqual([[], [], ["u1 ?-301"]]);
+  });
+});
+
 describe("what another agent leaves behind while this one watches", () => {
   /** This run has read the table at 10 and at 50; the other one's last read ended at 41. */
   const own = nodeState({ run: "run-2", read: { beganAt: 50, endedAt: 51 }, agentGaps: [{ to: 11 }] });
