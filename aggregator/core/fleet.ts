@@ -1,6 +1,6 @@
 import type { NodeHeartbeat, NodeMessage, NodeReport } from "../../common/storage/node-report.ts";
 import { type MountedVolume, volumeKey } from "../../common/storage/volume-identity.ts";
-import { type Succession, unmountRecordsAfter } from "./node-unmount-records.ts";
+import { unmountRecordsAfter } from "./node-unmount-records.ts";
 import type { NodeMountedVolume, NodeView } from "./node-view.ts";
 import { type ReportClock, reportClock } from "./report-clock.ts";
 
@@ -38,12 +38,13 @@ export function* acceptInSteps(
   const why = staleness(known, report, receipt);
   if (why !== undefined) return { kind: "stale", why };
   const at = reportClock(report, receipt);
-  const succession = successionOf(known, report, receipt);
-  const timeline = (known?.timeline ?? 0) + (succession === "same-clock" ? 0 : 1);
-  const timelineFrom = succession === "same-clock" ? (known?.timelineFrom ?? report.sentAt) : report.sentAt;
-  const mountedVolumes = mountedVolumesOf(report, at, succession === "same-clock" ? known?.mountedVolumes : undefined);
+  // In another boot, or where the clock has gone back, earlier stamps cannot be compared with these.
+  const sameClock = known?.bootId === report.bootId && receipt.isRolledBack !== true ? known : undefined;
+  const timeline = sameClock?.timeline ?? (known === undefined ? 0 : known.timeline + 1);
+  const timelineFrom = sameClock?.timelineFrom ?? report.sentAt;
+  const mountedVolumes = mountedVolumesOf(report, at, sameClock?.mountedVolumes);
   yield;
-  const unmountRecords = yield* unmountRecordsAfter(report, { known, succession, at, timeline });
+  const unmountRecords = yield* unmountRecordsAfter(report, { known, sameClock, at, timeline });
   const view: NodeView = {
     node: report.node,
     bootId: report.bootId,
@@ -56,11 +57,6 @@ export function* acceptInSteps(
     ...sightOf(report, at),
   };
   return { kind: "accepted", view };
-}
-
-function successionOf(known: NodeView | undefined, { bootId }: NodeReport, { isRolledBack }: Receipt): Succession {
-  if (known !== undefined && known.bootId !== bootId) return "other-boot";
-  return isRolledBack === true ? "set-back" : "same-clock";
 }
 
 /** A heartbeat: the known state, read again. When it means another state than the known one, the whole is needed. */

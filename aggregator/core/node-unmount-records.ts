@@ -4,15 +4,13 @@ import type { NodeMountedVolume, NodeUnmountRecord, NodeView } from "./node-view
 import type { ReportClock } from "./report-clock.ts";
 import { widthOf } from "./use-end.ts";
 
-/** How a report follows what is known of its node: on the same clock, in another boot, or on a clock that has gone back. */
-export type Succession = "same-clock" | "other-boot" | "set-back";
-
 /** A report, and what it is read in the light of. */
 export interface Reading {
   readonly known: NodeView | undefined;
-  readonly succession: Succession;
+  /** The same, where its stamps can be compared with the report's. */
+  readonly sameClock: NodeView | undefined;
   readonly at: ReportClock;
-  /** Of which clock the stamps are; see `NodeRelease.timeline`. */
+  /** Of which clock the stamps are; see `NodeUnmountRecord.timeline`. */
   readonly timeline: number;
 }
 
@@ -21,8 +19,8 @@ export function* unmountRecordsAfter(
   report: NodeReport,
   reading: Reading,
 ): Generator<undefined, ReadonlyMap<string, NodeUnmountRecord>> {
-  const { known, succession } = reading;
-  const begins = beginsIn(succession === "same-clock" ? (known?.mountedVolumes ?? []) : []);
+  const { known, sameClock } = reading;
+  const begins = beginsIn(sameClock?.mountedVolumes ?? []);
   const unmountRecords = new Map<string, NodeUnmountRecord>();
   // Only what is in the newest report is in the node's journal.
   for (const [id, unmountRecord] of known?.unmountRecords ?? [])
