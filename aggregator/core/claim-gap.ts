@@ -55,9 +55,9 @@ export function withGap(
   const usedSinceMs = stored?.unused === false ? stored.sinceMs : undefined;
   const gap = gapAfter(base.sinceMs, { known: isForged ? undefined : known, unobserved, usedSinceMs });
   if (gap === undefined) return seen;
-  const told = tell(base, gap);
+  const told = tell(base, { gap, known });
   if (isTooSoon(told, unobserved)) return undefined;
-  const isKnown = seen === undefined && known !== undefined && isSameGap(known, gap);
+  const isKnown = seen === undefined && isSameGap(known, told.blindGap);
   return isKnown && toSeconds(told.sinceMs) === toSeconds(base.sinceMs) ? undefined : told;
 }
 
@@ -103,18 +103,32 @@ function gapAfter(
   return spanOf(isKnownStill ? [known, ...found] : found);
 }
 
-function tell(base: ClaimStatus, gap: BlindGap): ClaimStatus {
+/**
+ * The scan that closes a gap may be the one that lacks the mount: two reports date it, some milliseconds apart. The time covers that, and there is
+ * nothing to tell of it. Milliseconds.
+ */
+const SAME_SCAN_MS = 1_000;
+
+function tell(
+  base: ClaimStatus,
+  { gap, known }: { readonly gap: BlindGap; readonly known: BlindGap | undefined },
+): ClaimStatus {
+  const sinceMs = Math.max(base.sinceMs, gap.toMs);
+  const { reason, lastUse } = base;
+  const isEnd = reason === "Unmounted" && lastUse !== undefined && gap.toMs < lastUse.releasedAtMs + SAME_SCAN_MS;
+  if (known === undefined && isEnd) return { ...base, sinceMs };
   return {
     ...base,
     // Nobody knows who used it until then, if anybody did.
-    reason: base.reason === "NeverObservedInUse" ? base.reason : "NoPodUsing",
+    reason: reason === "NeverObservedInUse" ? reason : "NoPodUsing",
     message: `${base.message}${gapMessage(gap)}`,
-    sinceMs: Math.max(base.sinceMs, gap.toMs),
+    sinceMs,
     blindGap: gap,
   };
 }
 
-function isSameGap(one: BlindGap, other: BlindGap): boolean {
+function isSameGap(one: BlindGap | undefined, other: BlindGap | undefined): boolean {
+  if (one === undefined || other === undefined) return one === other;
   return Math.floor(one.fromMs) === Math.floor(other.fromMs) && Math.ceil(one.toMs) === Math.ceil(other.toMs);
 }
 

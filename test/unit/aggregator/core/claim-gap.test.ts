@@ -226,6 +226,16 @@ describe("a claim in use that may have been used elsewhere while nobody watched"
     expect(status).not.toHaveProperty("blindGap");
   });
 
+  it("has nothing to tell of a time that the scan which lacked its mount closed, dated by another report", () => {
+    const unobserved = time(1, 2, { toMs: NOON + 2 * MIN + 40 });
+
+    const status = decide(inUse, unseenIn(unobserved), ended);
+
+    expect(status).toMatchObject({ reason: "Unmounted", sinceMs: unobserved.toMs });
+    expect(status).not.toHaveProperty("blindGap");
+    expect(decide(write(status), unseenIn(unobserved), ended)).toBeUndefined();
+  });
+
   const before = { isBefore: true };
 
   it("counts as used until the end of such a time before the gap, too: a pod may be forgotten", () => {
