@@ -12,6 +12,7 @@ import {
   nodeWithoutLeader,
   untilLedByAnother,
   untilReporting,
+  untilSighted,
 } from "./mooring.ts";
 import { untilMounted } from "./words.ts";
 
@@ -27,12 +28,13 @@ const DRIVER_NAMES = ["attached", "plain"] as const satisfies readonly DriverNam
 /** The power of a node is cut while a pod uses its claim there, and the pod is deleted by force. */
 export const POWER_FAILURES: readonly Scenario[] = [
   {
-    // The leader has known the mount: it ended with the boot that showed it, so by the begin of the next one.
+    // A reboot unmounts everything, but the kubelet starts the pods of a node again: the first complete scan of the new boot tells.
     name: "a power cut of a node",
     expected: UNMOUNTED_UNSEEN,
     play: async (stage, claim) => {
       const { node, truth } = await cutPower(stage, claim, await nodeWithoutLeader(stage));
-      return { ...truth, outageUntilMs: await boot(stage, node) };
+      await boot(stage, node);
+      return { ...truth, outageUntilMs: await untilSighted(stage, () => agentOn(stage, node)) };
     },
   },
   {
@@ -100,15 +102,13 @@ export async function cutPowerOf(stage: Stage, pod: MountedPod): Promise<Truth> 
   return { ...end, users: [userEnd(pod, { ...end, beganMs: pod.mountedMs })] };
 }
 
-/** Boots a node that has lost its power, with its drivers and oracle; answers when the boot had not begun yet, wall clock. */
-export async function boot(stage: Stage, name: NodeName): Promise<number> {
+/** Boots a node that has lost its power, with its drivers and oracle. */
+export async function boot(stage: Stage, name: NodeName): Promise<void> {
   await stage.owner.clock.sleep(POWERLESS_MS, stage.owner.signal);
-  const beganMs = stage.owner.clock.wallMs();
   await stage.node(name).start();
   await stage.watchMounts(name);
   for (const driver of DRIVER_NAMES.map((one) => stage.driver(one, name))) {
     await driver.start();
     await driver.registered();
   }
-  return beganMs;
 }
