@@ -32,12 +32,12 @@ export function isNodeBack(status: ClaimStatus | undefined, { viewOf }: Pick<Fle
  * it; a node that has lost its journal, or no node at all, leaves its end unknown.
  */
 export function unobservedEndOf(
-  { claim: { status }, unmountRecords, isWitnessed }: ClaimEvidence,
+  { claim: { status }, unmountRecords, isWitnessed, uses }: ClaimEvidence,
   fleet: FleetFacts,
 ): ClaimFacts["unobservedEnd"] {
   if (status === undefined || status.unused) return undefined;
   const nodes = storedNodes(status, fleet);
-  if (nodes.some((node) => isLostOn(node, { status, unmountRecords, fleet }))) return "unknown";
+  if (nodes.some((node) => isLostOn(node, { status, unmountRecords, uses, fleet }))) return "unknown";
   const gone = nodes.flatMap((node) => unseenGone(node, fleet));
   if (gone.length > 0 || isWitnessed) return gone.reduce<UseEnd | undefined>(laterEnd, undefined);
   return status.mountedOn !== undefined && unmountRecords.length > 0 ? undefined : "unknown";
@@ -50,17 +50,20 @@ function laterEnd(best: UseEnd | undefined, end: UseEnd): UseEnd {
 interface Stored {
   readonly status: ClaimStatus;
   readonly unmountRecords: readonly NodeUnmountRecord[];
+  readonly uses: readonly FoundUse[];
   readonly fleet: FleetFacts;
 }
 
 /**
- * True when the node's agent may have forgotten the mount: it does not remember the time at which the claim came into use, and tells of no
- * unmount since. Whole seconds: an agent that began within the second of the stored time may have begun after it.
+ * True when the node's agent may have forgotten the mount: it does not remember the time at which the claim came into use, and no end on the node
+ * is known since. What it forgot had ended by its first scan, so that any later end on the node covers it. Whole seconds: an agent that began within the second of the stored time may have begun after it.
  */
-function isLostOn(node: string, { status, unmountRecords, fleet }: Stored): boolean {
+function isLostOn(node: string, { status, unmountRecords, uses, fleet }: Stored): boolean {
   const view = fleet.viewOf(node);
   const lost = view?.agentGaps.findLast(({ fromMs, toMs }) => fromMs < status.sinceMs && toMs > status.sinceMs - 1000);
   if (view === undefined || lost === undefined) return false;
+  const assumed = uses.some((use) => use.node === node) ? fleet.assumedEnd(node) : undefined;
+  if (assumed !== undefined && assumed.atMs >= lost.toMs) return false;
   return !unmountRecords.some(
     ({ timeline, by, ...one }) => one.node === node && timeline === view.timeline && by >= lost.to,
   );

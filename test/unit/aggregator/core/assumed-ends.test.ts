@@ -12,7 +12,7 @@ import {
   statusWith,
   viewWith,
 } from "../world.ts";
-import { evidenceWith, fleetWith } from "./evidence.ts";
+import { evidenceWith, fleetWith, useOn } from "./evidence.ts";
 
 const GONE = NOON + 300_000;
 const LOST = { bootId: undefined, atMs: GONE, evidence: "node-gone" } as const;
@@ -40,6 +40,7 @@ describe("unobservedEndOf: the end of a use that is stored, and that neither rec
     readonly unmountRecords?: readonly NodeUnmountRecord[];
     readonly isWitnessed?: boolean;
     readonly gone?: readonly string[];
+    readonly shows?: boolean;
     readonly unobservedEnd: unknown;
   }>([
     { name: "a claim without a status has none", status: undefined, unobservedEnd: undefined },
@@ -142,6 +143,21 @@ describe("unobservedEndOf: the end of a use that is stored, and that neither rec
       unobservedEnd: "unknown",
     },
     {
+      name: "an agent that lost its journal is covered by the end of its node, which it had shown mounted since",
+      gone: ["n1"],
+      shows: true,
+      views: [viewWith({ agentGaps: blindUntil(began) })],
+      isWitnessed: true,
+      unobservedEnd: undefined,
+    },
+    {
+      name: "the end of a node that had not shown it mounted covers nothing",
+      gone: ["n1"],
+      views: [viewWith({ agentGaps: blindUntil(began) })],
+      isWitnessed: true,
+      unobservedEnd: "unknown",
+    },
+    {
       name: "where it was mounted on too many nodes to keep, any node may have forgotten it",
       status: statusWith({ reason: "Mounted", mountedOn: { nodes: ["n2"], more: true } }),
       views: [
@@ -190,14 +206,18 @@ describe("unobservedEndOf: the end of a use that is stored, and that neither rec
       isWitnessed: true,
       unobservedEnd: undefined,
     },
-  ])("$name", ({ views = [], unmountRecords = [], isWitnessed = false, unobservedEnd, gone = [], ...row }) => {
-    const assumed = Object.fromEntries(gone.map((node, index) => [node, { ...LOST, atMs: GONE + index }]));
-    const status = "status" in row ? row.status : mountedStatus(["n1"]);
-    const evidence = evidenceWith({ claim: claimWith({ status }), unmountRecords, isWitnessed });
+  ])(
+    "$name",
+    ({ views = [], unmountRecords = [], isWitnessed = false, unobservedEnd, gone = [], shows = false, ...row }) => {
+      const assumed = Object.fromEntries(gone.map((node, index) => [node, { ...LOST, atMs: GONE + index }]));
+      const status = "status" in row ? row.status : mountedStatus(["n1"]);
+      const uses = shows ? [useOn("n1")] : [];
+      const evidence = evidenceWith({ claim: claimWith({ status }), unmountRecords, isWitnessed, uses });
 
-    const end = unobservedEndOf(evidence, fleetWith(views, { assumed }));
+      const end = unobservedEndOf(evidence, fleetWith(views, { assumed }));
 
-    if (typeof unobservedEnd === "object") expect(end).toMatchObject(unobservedEnd ?? {});
-    else expect(end).toBe(unobservedEnd);
-  });
+      if (typeof unobservedEnd === "object") expect(end).toMatchObject(unobservedEnd ?? {});
+      else expect(end).toBe(unobservedEnd);
+    },
+  );
 });
