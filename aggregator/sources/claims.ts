@@ -3,6 +3,7 @@ import { IndexMap } from "../../common/kube/index-map.ts";
 import { createInformer, type Informer } from "../../common/kube/informer.ts";
 import type { StoreChange } from "../../common/kube/store.ts";
 import { type Claim, projectClaim } from "../../common/storage/claim.ts";
+import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import type { PhaseSince } from "../../common/storage/phase-since.ts";
 import { type ClaimPhaseParts, claimPhaseSince } from "../core/claim-phase.ts";
 import { FUTURE_MS } from "../core/claim-status.ts";
@@ -79,10 +80,11 @@ export function createClaims(parts: ClaimParts, listener: ClaimListener): Claims
   };
 }
 
-/** A time in the future was none. */
+/** A time in the future is none, before and after: what replaces it must not be earlier than what stood there before. */
 function isRolledBack({ uid, status: before }: Claim, { uid: newUid, status: now }: Claim, nowMs: number): boolean {
-  if (uid !== newUid || before === undefined || before.sinceMs > nowMs + FUTURE_MS) return false;
-  return now === undefined || now.sinceMs < before.sinceMs;
+  const isTime = ({ sinceMs }: ClaimStatus): boolean => sinceMs <= nowMs + FUTURE_MS;
+  if (uid !== newUid || before === undefined || !isTime(before)) return false;
+  return now === undefined || !isTime(now) || now.sinceMs < before.sinceMs;
 }
 
 function trackPending(pending: Set<string>, change: StoreChange<Claim>): void {

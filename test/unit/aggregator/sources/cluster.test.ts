@@ -175,8 +175,8 @@ function claim(
 }
 
 /** A stored condition. */
-function stored(status: string, reason: string): object {
-  const condition = { type: "mooring.dev/Unused", status, reason, lastTransitionTime: "2026-11-21T12:00:00Z" };
+function stored(status: string, reason: string, lastTransitionTime = "2026-11-21T12:00:00Z"): object {
+  const condition = { type: "mooring.dev/Unused", status, reason, lastTransitionTime };
   return { phase: "Bound", conditions: [condition] };
 }
 
@@ -468,6 +468,33 @@ describe("createCluster", () => {
     ]);
 
     expect(states).toEqual([["shop/data"], []]);
+  });
+
+  describe("of a claim whose stored time", () => {
+    const NOON = "2026-09-09T12:00:00Z";
+    const NOON_MS = 1_788_955_200_000;
+    const FUTURE = "2100-01-01T00:00:00Z";
+    const at = (version: number, time: string, reason = "Unmounted"): Item =>
+      claim(version, { status: stored("True", reason, time) });
+
+    it.each([
+      { name: "goes back", next: at(101, "2026-09-09T11:59:59Z") },
+      { name: "goes away", next: at(101, NOON, "Tidied") },
+      { name: "is replaced by one in the future, which is none", next: at(101, FUTURE) },
+    ])("$name, tells the time before", async ({ next }) => {
+      const { toldOf } = await seen([at(99, NOON)], [modified(next)], nothing);
+
+      expect(toldOf("set back")).toEqual([`shop/data was set back from ${NOON_MS}`]);
+    });
+
+    it.each([
+      { name: "moves on", first: at(99, NOON), next: at(101, "2026-09-09T12:00:01Z") },
+      { name: "was in the future", first: at(99, FUTURE), next: at(101, NOON) },
+    ])("$name, tells nothing", async ({ first, next }) => {
+      const { toldOf } = await seen([first], [modified(next)], nothing);
+
+      expect(toldOf("set back")).toEqual([]);
+    });
   });
 
   it("tells of each change of a volume, counts volumes, and dates their phases", async () => {
