@@ -1,7 +1,6 @@
-import { createBackOff } from "../../common/kube/back-off.ts";
 import type { KubeParts } from "../../common/kube/client.ts";
-import { MooringError, messageOf } from "../../common/runtime/errors.ts";
-import { jitter } from "../../common/runtime/random.ts";
+import { repeat } from "../../common/kube/repeat.ts";
+import { MooringError } from "../../common/runtime/errors.ts";
 import {
   type CertificatePlan,
   type CertificateTimes,
@@ -36,19 +35,10 @@ const RETRY = { firstMs: 500, maxMs: 60_000 } as const;
 const MOST_STEPS = 8;
 
 /** Keeps certificates issued, told and renewed; only the leader runs it. Resolves when the signal is aborted. */
-export async function keepCertificates(parts: IssuerParts, config: IssuerConfig, signal: AbortSignal): Promise<void> {
-  const { clock, random, logger } = parts;
-  const backOff = createBackOff(random, RETRY);
-  let problem: string | undefined;
-  while (!signal.aborted) {
-    const failure = await settle(parts, config, signal).then(() => undefined, operational);
-    if (signal.aborted) return;
-    const why = failure && messageOf(failure);
-    if (why !== undefined && why !== problem) logger.warn({ err: why }, "certificates cannot be kept");
-    problem = why;
-    if (why === undefined) backOff.reset();
-    await clock.sleep(why === undefined ? jitter(random, config.lookEveryMs, 0.2) : backOff.next(failure), signal);
-  }
+export function keepCertificates(parts: IssuerParts, config: IssuerConfig, signal: AbortSignal): Promise<void> {
+  const task = (limited: AbortSignal): Promise<void> => settle(parts, config, limited);
+  const warn = (err: string): void => parts.logger.warn({ err }, "certificates cannot be kept");
+  return repeat(parts, { task, everyMs: config.lookEveryMs, retry: RETRY, warn }, signal);
 }
 
 async function settle(parts: IssuerParts, config: IssuerConfig, signal: AbortSignal): Promise<void> {
@@ -95,10 +85,4 @@ async function carryOut(
       await shelf.keepAuthorities(plan.kept);
       return logger.info({ authorities: plan.kept.length }, "keys of authorities forgotten");
   }
-}
-
-/** Anything else is a bug. */
-function operational(error: unknown): MooringError {
-  if (error instanceof MooringError) return error;
-  throw error;
 }

@@ -1,10 +1,9 @@
 import * as v from "valibot";
 import { patchObject } from "../../common/kube/apply.ts";
-import { createBackOff } from "../../common/kube/back-off.ts";
 import type { KubeClient, KubeParts } from "../../common/kube/client.ts";
+import { repeat } from "../../common/kube/repeat.ts";
 import { withDeadline } from "../../common/runtime/deadline.ts";
 import { MooringError, messageOf } from "../../common/runtime/errors.ts";
-import { jitter } from "../../common/runtime/random.ts";
 
 /** Which pod the Service of the aggregator leads to: that of the leader. */
 export const ROLE_LABEL = "mooring.dev/role";
@@ -57,19 +56,14 @@ export class LeaderLabel {
   }
 
   /** Until the signal is aborted. */
-  async run(signal: AbortSignal): Promise<void> {
-    const { clock, random, logger } = this.#parts;
-    const backOff = createBackOff(random, RETRY);
-    while (!signal.aborted) {
-      const failure = await this.#claim(signal).then(() => undefined, operational);
-      if (signal.aborted) return;
-      const why = failure && messageOf(failure);
-      if (why !== undefined && why !== this.#problem)
-        logger.warn({ err: why }, "own pod could not be labelled as the leader's");
-      this.#problem = why;
-      if (why === undefined) backOff.reset();
-      await clock.sleep(why === undefined ? jitter(random, LOOK_AGAIN_MS, 0.2) : backOff.next(failure), signal);
-    }
+  run(signal: AbortSignal): Promise<void> {
+    const task = (limited: AbortSignal): Promise<void> => this.#claim(limited);
+    const warn = (err: string): void =>
+      this.#parts.logger.warn({ err }, "own pod could not be labelled as the leader's");
+    const onOutcome = (problem: string | undefined): void => {
+      this.#problem = problem;
+    };
+    return repeat(this.#parts, { task, everyMs: LOOK_AGAIN_MS, retry: RETRY, warn, onOutcome }, signal);
   }
 
   /**
@@ -88,7 +82,8 @@ export class LeaderLabel {
     try {
       return await withDeadline({ clock, signal }, DROP_LIMIT_MS, drop);
     } catch (error) {
-      logger.warn({ err: messageOf(operational(error)) }, "own pod is still labelled as the leader's");
+      if (!(error instanceof MooringError)) throw error;
+      logger.warn({ err: messageOf(error) }, "own pod is still labelled as the leader's");
       return undefined;
     }
   }
@@ -139,10 +134,4 @@ export class LeaderLabel {
   get #path(): string {
     return `/api/v1/namespaces/${this.#namespace}/pods`;
   }
-}
-
-/** Anything else is a bug. */
-function operational(error: unknown): MooringError {
-  if (error instanceof MooringError) return error;
-  throw error;
 }

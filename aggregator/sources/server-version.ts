@@ -1,8 +1,6 @@
 import * as v from "valibot";
-import { createBackOff } from "../../common/kube/back-off.ts";
 import type { KubeParts } from "../../common/kube/client.ts";
-import { MooringError, messageOf } from "../../common/runtime/errors.ts";
-import { jitter } from "../../common/runtime/random.ts";
+import { repeat } from "../../common/kube/repeat.ts";
 import type { ServerVersion } from "../core/upstream-policy.ts";
 
 /** Which release the API server is of. */
@@ -22,32 +20,15 @@ const number = v.pipe(v.string(), v.regex(/^\d+\D*$/), v.transform(Number.parseI
 const answer = v.object({ major: number, minor: number });
 
 /** `onChange` is told of each answer that is another one than before, the first included. */
-export function createServerVersion(
-  { client, clock, random, logger }: KubeParts,
-  onChange: (version: ServerVersion) => void,
-): ServerVersionSource {
+export function createServerVersion(parts: KubeParts, onChange: (version: ServerVersion) => void): ServerVersionSource {
   let known: ServerVersion | undefined;
-  const backOff = createBackOff(random, RETRY);
-
-  const read = async (signal: AbortSignal): Promise<number> => {
-    try {
-      const version = v.parse(answer, await client.request({ method: "GET", path: "/version" }, signal));
-      backOff.reset();
-      const isNews = known?.major !== version.major || known.minor !== version.minor;
-      known = version;
-      if (isNews) onChange(version);
-      return jitter(random, READ_AGAIN_MS, 0.2);
-    } catch (error) {
-      if (!(error instanceof MooringError || v.isValiError(error))) throw error;
-      if (!signal.aborted) logger.warn({ err: messageOf(error) }, "version of the API server not read");
-      return backOff.next(error);
-    }
+  const task = async (signal: AbortSignal): Promise<void> => {
+    const version = v.parse(answer, await parts.client.request({ method: "GET", path: "/version" }, signal));
+    const isNews = known?.major !== version.major || known.minor !== version.minor;
+    known = version;
+    if (isNews) onChange(version);
   };
-
-  return {
-    version: () => known,
-    run: async (signal) => {
-      while (!signal.aborted) await clock.sleep(await read(signal), signal);
-    },
-  };
+  const warn = (err: string): void => parts.logger.warn({ err }, "version of the API server not read");
+  const reading = { task, everyMs: READ_AGAIN_MS, retry: RETRY, warn };
+  return { version: () => known, run: (signal) => repeat(parts, reading, signal) };
 }
