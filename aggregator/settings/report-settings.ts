@@ -1,6 +1,5 @@
 import {
   type Address,
-  durationSetting,
   optionalAddress,
   optionalPath,
   optionalText,
@@ -34,19 +33,6 @@ export const REPORT_SETTINGS = {
     description:
       "names and addresses of the own certificate, with commas; default: mooring-aggregator.<pod-namespace>.svc",
   }),
-  tlsCertificateLifetime: durationSetting(
-    {
-      name: "tls-certificate-lifetime",
-      description: "how long an own certificate lasts; a third before, it is renewed",
-    },
-    { min: 6 * HOUR_MS, max: 8_760 * HOUR_MS },
-    "720h",
-  ),
-  tlsAuthorityLifetime: durationSetting(
-    { name: "tls-authority-lifetime", description: "how long an own authority lasts; a third before, it is replaced" },
-    { min: 24 * HOUR_MS, max: 87_600 * HOUR_MS },
-    "8760h",
-  ),
 } as const;
 
 /** Who brings reports, and what they see. */
@@ -58,8 +44,8 @@ export interface ReportConfig {
     | ({ readonly kind: "issued" } & IssuerConfig);
 }
 
-/** The kubelet shows a changed ConfigMap to a pod within two minutes (its sync period and its cache). */
-const OVERLAP_MS = HOUR_MS;
+/** The kubelet shows a changed ConfigMap to a pod within two minutes (its sync period and its cache): an hour is plenty. */
+const TIMES = { authorityMs: 8_760 * HOUR_MS, certificateMs: 720 * HOUR_MS, overlapMs: HOUR_MS } as const;
 
 /** The account that `--agent-account` names. */
 export function agentAccountIn({ get }: SettingsReader): AgentAccount {
@@ -78,12 +64,7 @@ export function readReportConfig(reader: SettingsReader, podNamespace: string | 
     return { address, agents, certificate: { kind: "files", certificateFile, keyFile } };
   const own = podNamespace ?? "";
   const names = namesIn(get(REPORT_SETTINGS.tlsNames)) ?? [`mooring-aggregator.${own}.svc`];
-  const times = {
-    authorityMs: get(REPORT_SETTINGS.tlsAuthorityLifetime),
-    certificateMs: get(REPORT_SETTINGS.tlsCertificateLifetime),
-    overlapMs: OVERLAP_MS,
-  };
-  const issuer = { namespace: own, agentNamespace: agents.namespace, names, times, lookEveryMs: LOOK_EVERY_MS };
+  const issuer = { namespace: own, agentNamespace: agents.namespace, names, times: TIMES, lookEveryMs: LOOK_EVERY_MS };
   return { address, agents, certificate: { kind: "issued", ...issuer } };
 }
 
@@ -100,8 +81,6 @@ export function reportProblems({ get }: SettingsReader, podNamespace: string | u
   const isIssued = files[0] === undefined;
   if (isIssued && podNamespace === undefined)
     problems.push("--pod-namespace is missing: own certificates are kept there");
-  if (get(REPORT_SETTINGS.tlsAuthorityLifetime) < 4 * get(REPORT_SETTINGS.tlsCertificateLifetime))
-    problems.push("--tls-authority-lifetime must be at least four times --tls-certificate-lifetime");
   const bad = (namesIn(get(REPORT_SETTINGS.tlsNames)) ?? []).filter(
     (name) => !NAME.test(name) && !/^[\da-f.:]+$/i.test(name),
   );

@@ -65,12 +65,8 @@ describe("readAggregatorCommand", () => {
     });
   });
 
-  it("takes another account, other names and other lifetimes", () => {
-    const argv = [
-      ...REPORTS,
-      ...["--agent-account", "a/b", "--tls-names", "mooring.example, 10.0.0.1,fd00::1"],
-      ...["--tls-certificate-lifetime", "6h", "--tls-authority-lifetime", "24h"],
-    ];
+  it("takes another account and other names", () => {
+    const argv = [...REPORTS, ...["--agent-account", "a/b", "--tls-names", "mooring.example, 10.0.0.1,fd00::1"]];
 
     expect(readAggregatorCommand({ argv, env: {} })).toMatchObject({
       config: {
@@ -79,7 +75,6 @@ describe("readAggregatorCommand", () => {
           certificate: {
             agentNamespace: "a",
             names: ["mooring.example", "10.0.0.1", "fd00::1"],
-            times: { authorityMs: 24 * HOUR, certificateMs: 6 * HOUR },
           },
         },
       },
@@ -135,11 +130,6 @@ describe("readAggregatorCommand", () => {
     { name: "a certificate without its key", argv: ["--tls-cert-file", "/a"], problem: "belong together" },
     { name: "a key without its certificate", argv: ["--tls-key-file", "/a"], problem: "belong together" },
     { name: "own certificates nowhere", argv: ["--report-bind-address", ":1"], problem: "--pod-namespace is missing" },
-    {
-      name: "an authority that ends before what it signed",
-      argv: [...REPORTS, "--tls-authority-lifetime", "720h"],
-      problem: "at least four times",
-    },
     { name: "a name that is none", argv: [...REPORTS, "--tls-names", "a,*"], problem: '"*" is no name' },
     { name: "an empty name", argv: [...REPORTS, "--tls-names", "a,,b"], problem: '"" is no name' },
     { name: "a flag that is gone", argv: ["--allow-insecure-reports"], problem: "unknown flag" },
