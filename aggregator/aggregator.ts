@@ -15,6 +15,7 @@ import { createYield, type YieldToEventLoop } from "../common/runtime/yield.ts";
 import type { NodeMessage } from "../common/storage/node-report.ts";
 import { Rejections, registerRejectionGauges } from "./affinity/rejections.ts";
 import { LISTS } from "./api/read-api.ts";
+import type { EndedPod } from "./core/cluster-objects.ts";
 import { LeaderSession } from "./leader/leader-session.ts";
 import { createElectedLeadership, createSoleLeadership, type Leadership } from "./leader/leadership.ts";
 import { sessionListener } from "./leader/session-listener.ts";
@@ -22,14 +23,13 @@ import { createMeasures, type Measures } from "./metrics/measures.ts";
 import { aggregatorHealth } from "./observability/aggregator-health.ts";
 import { registerGauges } from "./observability/gauges.ts";
 import { checkStart } from "./observability/start-check.ts";
-import { EndedPods, toldBy } from "./pod-watch/ended-pods.ts";
+import { EndedPods } from "./pod-watch/ended-pods.ts";
 import { createReportServing, type ReportServing } from "./reports/report-serving.ts";
 import { createTurnAway, NOT_LEADING, NOT_LISTED } from "./reports/turn-away.ts";
 import { openServers } from "./servers.ts";
 import type { AggregatorConfig } from "./settings/config.ts";
 import { type Cluster, createCluster } from "./sources/cluster.ts";
 import { type ClusterIdentity, createClusterIdentity } from "./sources/cluster-identity.ts";
-import type { EndedPod } from "./sources/pods.ts";
 import { type ReportOutcome, reportRoute, type TurnedAway } from "./sources/report-server.ts";
 import { StatusWriting } from "./writing/status-writing.ts";
 import { UnstoredClaims } from "./writing/unstored-claims.ts";
@@ -92,7 +92,7 @@ class Aggregator {
   readonly #ports: AggregatorPorts;
   readonly #cluster: Cluster;
   readonly #ends = new EndedPods({
-    isTold: toldBy((key) => this.#cluster.claim(key)),
+    claim: (key) => this.#cluster.claim(key),
     nowMs: () => this.#nowMs(),
   });
   readonly #unstored = new UnstoredClaims({
@@ -214,8 +214,7 @@ class Aggregator {
         writing: this.#writing,
         coverage: this.#leadership.coverage,
         unstored: this.#unstored,
-        // Without an election nobody else comes who would have to know.
-        isEndOpen: (podUid) => this.#config.election !== undefined && this.#ends.isOpen(podUid),
+        ends: this.#ends,
         clusterUid: this.#identity.uid,
         measures: this.#measures,
         internalErrors: this.#internalErrors,
@@ -228,7 +227,7 @@ class Aggregator {
     this.#lists = session.routes(signal);
     try {
       const keep = (limited: AbortSignal): Promise<void> => this.#keepCertificates(limited);
-      await runTogether([(limited) => session.run(this.#ends.open, limited), this.#writing.tell, keep], signal);
+      await runTogether([(limited) => session.run(limited), this.#writing.tell, keep], signal);
     } finally {
       this.#wasAtRest = session.reconciler.queue.isIdle;
       this.#session = undefined;
@@ -243,12 +242,8 @@ class Aggregator {
   }
 
   #onPodEnded(end: EndedPod): void {
-    const session = this.#session;
-    // Without an election nobody else comes who would have to know.
-    if (session === undefined || this.#config.election !== undefined)
-      this.#ends.note({ ...end, seenAtMs: this.#nowMs() });
-    if (session === undefined && end.pod.claims.length > 0) this.#wasAtRest = false;
-    this.#listener.onPodEnded(end);
+    this.#ends.note(end);
+    if (this.#session === undefined && end.pod.claims.length > 0) this.#wasAtRest = false;
   }
 
   *onReport(report: NodeMessage): Steps<ReportOutcome> {

@@ -4,45 +4,40 @@ import { isUse, volumeMatcher } from "../../common/storage/volume-identity.ts";
 import { claimsOf, type Fact } from "../core/attribution.ts";
 import { type ClaimEvidence, foundUse } from "../core/claim-evidence.ts";
 import type { DecidedClaim } from "../core/claim-facts.ts";
-import { FactIndex } from "../core/fact-index.ts";
-import type { NodeUnmountRecord, NodeView } from "../core/node-view.ts";
 import {
   type ClaimHistory,
   EMPTY_HISTORY,
-  type EndedReference,
+  type HistoryContext,
   isOnlyOurs,
   isOpen,
-  mayUse,
   type NodeWords,
   pruneHistory,
-  type ReferenceContext,
-  settleReferences,
+  settleHistory,
   withEnds,
-} from "../core/references.ts";
-import { isSettledFor, latestUnmountRecords } from "../core/settlement.ts";
+} from "../core/claim-history.ts";
+import type { EndedPod } from "../core/cluster-objects.ts";
+import { FactIndex } from "../core/fact-index.ts";
+import { claimKeysOf, mayUse, refersTo } from "../core/references.ts";
 import type { UseEnd } from "../core/use-end.ts";
 import { identitiesOf } from "../core/volume-use.ts";
-import { isUpTo } from "../core/watch-history.ts";
 import type { FleetState } from "../nodes/fleet-state.ts";
+import type { EndedPods } from "../pod-watch/ended-pods.ts";
 import type { Cluster } from "../sources/cluster.ts";
 
 interface ClaimStatesParts {
   readonly cluster: Cluster;
   readonly fleet: FleetState;
-  /** The pod is over, and what came of that is not known to be stored: a successor may have to find it out again. */
-  readonly isEndOpen: (podUid: string) => boolean;
-  /** The latest that the API server's clock can show, milliseconds since the epoch. */
-  readonly nowMs: () => number;
+  readonly ends: Pick<EndedPods, "of" | "isTold">;
 }
 
-/** What this run of the aggregator remembers of a claim, beyond what the API server has. */
+/** What this session remembers of a claim, beyond what the API server has. */
 export interface ClaimState {
   readonly uid: string;
-  history: ClaimHistory;
+  readonly history: ClaimHistory;
   /** This session has seen a mount of the claim, or a pod that names it: it knows how the use ends that is stored. */
-  isWitnessed: boolean;
+  readonly isWitnessed: boolean;
   /** Our own last write, until the watch has caught up with it. */
-  written: Claim | undefined;
+  readonly written: Claim | undefined;
 }
 
 /** What is remembered of each claim, and what nodes and pods tell about it in the light of that. */
@@ -56,16 +51,14 @@ export class ClaimStates {
   readonly #states = new Map<string, ClaimState>();
   /** Keys of those with ended uses that no status tells of yet. */
   readonly #open = new Set<string>();
+  /** UIDs of the claims whose state has these ends in it already. */
+  readonly #told = new WeakMap<EndedPod, Set<string>>();
 
   constructor(parts: ClaimStatesParts, words: NodeWords) {
     this.#parts = parts;
     this.#cluster = parts.cluster;
     this.#fleet = parts.fleet;
     this.#words = words;
-  }
-
-  known(key: string): ClaimState | undefined {
-    return this.#states.get(key);
   }
 
   get size(): number {
@@ -78,16 +71,43 @@ export class ClaimStates {
     return [...this.#open].filter((key) => isOnlyOurs(this.#states.get(key)?.history ?? EMPTY_HISTORY, isThere));
   }
 
-  /** A claim that was re-created under its name starts anew. */
-  of(claim: Claim): ClaimState {
-    const state = this.#peek(claim);
-    this.#states.set(claim.key, state);
-    return state;
+  /** Pods that named the claim, are over, and whose nodes had not answered when it was last decided. */
+  pendingOf(claim: Claim): readonly EndedPod[] {
+    return this.#peek(claim).history.pending;
   }
 
-  #peek({ key, uid }: Claim): ClaimState {
+  /** The state as it is now, with the pods that have ended since; a claim that was re-created under its name starts anew. A read. */
+  #peek(claim: Claim): ClaimState {
+    const { key, uid } = claim;
     const known = this.#states.get(key);
-    return known?.uid === uid ? known : emptyState(uid);
+    const state = known?.uid === uid ? known : emptyState(uid);
+    const ended = this.#parts.ends.of(key).filter((end) => this.#isNews(end, claim));
+    return ended.length === 0 ? state : withEnded(state, ended, claim);
+  }
+
+  #isNews(end: EndedPod, claim: Claim): boolean {
+    return (
+      this.#told.get(end)?.has(claim.uid) !== true && !this.#parts.ends.isTold(end, claim) && this.#hasNamed(end, claim)
+    );
+  }
+
+  /**
+   * What was over before this claim was made meant an earlier one of that name. Clocks may differ, so a pod that is known to have had it
+   * counts.
+   */
+  #hasNamed({ pod, seenAtMs }: EndedPod, claim: Claim): boolean {
+    const isLater = seenAtMs >= (claim.createdAtMs ?? 0);
+    return refersTo(pod, claim) && (isLater || this.#cluster.knewClaim(pod.uid, claim));
+  }
+
+  #change(claim: Claim, changes: Partial<ClaimState>): void {
+    const { key, uid } = claim;
+    const state = { ...this.#peek(claim), ...changes };
+    for (const end of this.#parts.ends.of(key)) this.#told.set(end, (this.#told.get(end) ?? new Set()).add(uid));
+    if (isOpen(state.history)) this.#open.add(key);
+    else this.#open.delete(key);
+    if (isOpen(state.history) || state.isWitnessed || state.written !== undefined) this.#states.set(key, state);
+    else this.#states.delete(key);
   }
 
   forget({ key, uid }: Claim): void {
@@ -110,47 +130,44 @@ export class ClaimStates {
     return reached === undefined || isOlder(reached, written.resourceVersion) ? written : undefined;
   }
 
-  /** A pod that referred to the claim is over. */
-  noteEnd(claim: Claim, reference: EndedReference): void {
-    const state = this.of(claim);
-    state.isWitnessed ||= reference.wasOver !== true || claim.status?.unused === false;
-    this.#keep(claim, { ...state.history, pending: [...state.history.pending, reference] });
+  /** Leading begins, and these pods are over and still there. Of those whose end was seen more is known. */
+  begin(finished: readonly EndedPod[]): void {
+    for (const end of finished) {
+      for (const claim of claimKeysOf(end.pod).flatMap((key) => this.#cluster.claim(key) ?? [])) {
+        const isSeen = this.#parts.ends.of(claim.key).some(({ pod }) => pod.uid === end.pod.uid);
+        if (!isSeen && this.#hasNamed(end, claim)) this.#change(claim, withEnded(this.#peek(claim), [end], claim));
+      }
+    }
+  }
+
+  noteWritten(claim: Claim): void {
+    this.#change(claim, { written: claim });
   }
 
   /** This session has seen the claim in use: what comes of it is no use that nobody watched. */
   witness({ claim, holders, references }: DecidedClaim): void {
-    if (holders.length > 0 || references.length > 0) this.of(claim).isWitnessed = true;
+    if (holders.length > 0 || references.length > 0) this.#change(claim, { isWitnessed: true });
   }
 
   /** Ends that were assumed and whose view is forgotten: they may still be the latest. */
   keepEnds(claim: Claim, ends: readonly UseEnd[]): void {
     const { history } = this.#peek(claim);
-    if (ends.length > 0) this.#keep(claim, pruneHistory(withEnds(history, ends), claim.status));
-  }
-
-  #keep(claim: Claim, history: ClaimHistory): void {
-    this.of(claim).history = history;
-    this.#open[isOpen(history) ? "add" : "delete"](claim.key);
+    if (ends.length > 0) this.#change(claim, { history: pruneHistory(withEnds(history, ends), claim.status) });
   }
 
   /** Nothing is to be written of the claim: lets go of a memory that can no longer matter. */
   rest({ claim, holders, references }: DecidedClaim): void {
-    const state = this.#states.get(claim.key);
-    if (state === undefined) return;
-    if (state.written !== undefined) return;
+    const { history, written } = this.#states.get(claim.key) ?? emptyState(claim.uid);
     const isInUse = holders.length > 0 || references.length > 0 || claim.status?.unused === false;
-    if (!isOpen(state.history) && !(state.isWitnessed && isInUse)) this.forget(claim);
+    if (written === undefined && !isOpen(history) && !isInUse) this.forget(claim);
   }
 
-  /** The evidence for a decision: references whose nodes have answered are settled from now on. */
+  /** The evidence for a decision: pods whose nodes have answered are settled from now on. */
   settle(claim: Claim): ClaimEvidence {
     const evidence = this.evidence(claim);
-    const { history } = evidence;
-    const known = this.#states.get(claim.key);
-    if (known?.uid !== claim.uid && !isOpen(history)) return evidence;
-    const state = this.of(claim);
-    this.#keep(claim, history);
-    if (state.written !== undefined) state.written = this.#unseenWrite(this.#cluster.claim(claim.key) ?? claim);
+    const { history, isWitnessed } = evidence;
+    const written = this.#unseenWrite(this.#cluster.claim(claim.key) ?? claim);
+    this.#change(claim, { history, isWitnessed, written });
     return evidence;
   }
 
@@ -192,65 +209,18 @@ export class ClaimStates {
   #settled(
     history: ClaimHistory,
     { status: stored }: Claim,
-    found: Pick<ReferenceContext, "unmountRecords" | "mountedBy" | "isHostPath">,
+    found: Pick<HistoryContext, "unmountRecords" | "mountedBy" | "isHostPath">,
   ): ClaimHistory {
-    return pruneHistory(settleReferences(history, { ...this.#words, ...found, stored }), stored);
-  }
-
-  /**
-   * False while its pod may come to light yet, the watch of pods being behind the node's: it may have had an inline volume, and then what it
-   * did is not the claim's, and makes up for nothing.
-   */
-  #isAttributed({ node, podUid }: NodeUnmountRecord): boolean {
-    if (this.#cluster.podByUid(podUid) !== undefined) return true;
-    const { podsResourceVersion } = this.#fleet.view(node) ?? {};
-    const reached = this.#cluster.podsReached();
-    return podsResourceVersion !== undefined && reached !== undefined && isUpTo(podsResourceVersion, reached);
-  }
-
-  /**
-   * True when the pod is over and what came of its end is stored: until then the record explains how the use ended, to this leader and to the
-   * next one.
-   */
-  #isDealtWith(unmountRecord: NodeUnmountRecord, claims: readonly Claim[]): boolean {
-    const { podUid } = unmountRecord;
-    const isThere = this.#cluster.isPodThere(podUid) && this.#cluster.podByUid(podUid)?.isTerminal !== true;
-    if (isThere || !this.#isAttributed(unmountRecord) || this.#parts.isEndOpen(podUid)) return false;
-    return claims.every((claim) => this.#peek(claim).history.pending.every((one) => one.podUid !== podUid));
-  }
-
-  /**
-   * Whether an unmount record of this node can still change a status. It is unattributed when nothing is known that it could change, but not all of the
-   * claims that it belongs to are known: such a claim is gone, or still to come, and so is one that was re-created under its name.
-   */
-  fateIn({ node }: NodeView): (unmountRecord: NodeUnmountRecord) => UnmountRecordFate {
-    const nowMs = this.#parts.nowMs();
-    const latest = new Map<string, readonly NodeUnmountRecord[]>();
-    const latestOf = (claim: Claim): readonly NodeUnmountRecord[] => {
-      const known = latest.get(claim.uid);
-      if (known !== undefined) return known;
-      const own = this.evidence(claim).unmountRecords.filter((one) => one.node === node && this.#isAttributed(one));
-      const found = latestUnmountRecords(own);
-      latest.set(claim.uid, found);
-      return found;
-    };
-    return (unmountRecord) => {
-      const refs = claimsOf(unmountRecord, this.#cluster);
-      const known = refs.flatMap(({ key, uid }) => {
-        const claim = this.#cluster.claim(key);
-        return claim?.uid === uid ? [claim] : [];
-      });
-      const isSettled =
-        (known.length === 0 || this.#isDealtWith(unmountRecord, known)) &&
-        known.every((claim) => isSettledFor(claim, unmountRecord, { unmountRecords: latestOf(claim), nowMs }));
-      if (!isSettled) return "open";
-      return refs.length === 0 || known.length < refs.length ? "unattributed" : "settled";
-    };
+    return pruneHistory(settleHistory(history, { ...this.#words, ...found, stored }), stored);
   }
 }
 
-/** Whether an unmount record can still change a status. */
-type UnmountRecordFate = "open" | "settled" | "unattributed";
+/** A pod that was over when leading began tells how a use ended only where one is stored. */
+function withEnded(state: ClaimState, ended: readonly EndedPod[], { status }: Claim): ClaimState {
+  const { history } = state;
+  const isWitnessed = state.isWitnessed || status?.unused === false || ended.some(({ wasOver }) => !wasOver);
+  return { ...state, history: { ...history, pending: [...history.pending, ...ended] }, isWitnessed };
+}
 
 function emptyState(uid: string): ClaimState {
   return { uid, history: EMPTY_HISTORY, isWitnessed: false, written: undefined };

@@ -1,10 +1,10 @@
 import type { ClaimEvidence } from "../core/claim-evidence.ts";
 import { type DecidedClaim, factsOf } from "../core/claim-facts.ts";
 import { notBefore, type Unobserved } from "../core/claim-gap.ts";
+import type { NodeWords } from "../core/claim-history.ts";
 import { desiredClaimStatus } from "../core/claim-status.ts";
 import type { DesiredClaim } from "../core/claim-write.ts";
 import type { Volume } from "../core/cluster-objects.ts";
-import type { NodeWords } from "../core/references.ts";
 import type { Barrier } from "../pod-watch/barrier.ts";
 import type { Cluster } from "../sources/cluster.ts";
 import type { UnstoredClaims } from "../writing/unstored-claims.ts";

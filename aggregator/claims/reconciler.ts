@@ -8,17 +8,17 @@ import { claimKeysNear, claimsOf, type Fact } from "../core/attribution.ts";
 import type { ClaimEvidence } from "../core/claim-evidence.ts";
 import { type DecidedClaim, toUseEnd } from "../core/claim-facts.ts";
 import type { Unobserved } from "../core/claim-gap.ts";
+import type { NodeWords } from "../core/claim-history.ts";
 import { isSameStatus, type UpstreamPolicy, writeFor } from "../core/claim-write.ts";
-import type { Pod, Volume } from "../core/cluster-objects.ts";
+import type { EndedPod, Pod, Volume } from "../core/cluster-objects.ts";
 import type { ProtectionMode, RemovalCause } from "../core/deletion.ts";
 import type { NodeUnmountRecord } from "../core/node-view.ts";
-import type { NodeWords } from "../core/references.ts";
 import type { UseEnd } from "../core/use-end.ts";
 import type { AgentStateChange, AgentStates } from "../nodes/agent-states.ts";
 import type { FleetState } from "../nodes/fleet-state.ts";
 import type { Barrier } from "../pod-watch/barrier.ts";
+import type { EndedPods } from "../pod-watch/ended-pods.ts";
 import type { Cluster } from "../sources/cluster.ts";
-import type { EndedPod } from "../sources/pods.ts";
 import { ClaimWriter, type ClaimWriterParts, type PlannedWrite, WRITERS } from "../writing/claim-writer.ts";
 import type { UnstoredClaims } from "../writing/unstored-claims.ts";
 import { UnusedWhileMounted } from "../writing/unused-while-mounted.ts";
@@ -26,7 +26,6 @@ import { ClaimStates } from "./claim-states.ts";
 import { decidedClaim, desiredOf } from "./decided-claim.ts";
 import { Deletions } from "./deletions.ts";
 import { PendingNodes } from "./pending-nodes.ts";
-import { PodEnds } from "./pod-ends.ts";
 import { ReportAnswers } from "./report-answers.ts";
 
 export interface ReconcilerParts extends Omit<ClaimWriterParts, "onRead" | "retry"> {
@@ -38,8 +37,7 @@ export interface ReconcilerParts extends Omit<ClaimWriterParts, "onRead" | "retr
   /** Nothing where nothing is measured. */
   readonly queues?: Readonly<Record<"claims", QueueObserver>>;
   readonly unstored: UnstoredClaims;
-  /** The pod is over, and what came of that is not known to be stored. */
-  readonly isEndOpen: (podUid: string) => boolean;
+  readonly ends: Pick<EndedPods, "of" | "isOpen" | "isTold">;
   /** Called before each decision, so that it takes into account that pods were listed anew. */
   readonly onDecision: () => void;
   readonly internalErrors: InternalErrors;
@@ -71,7 +69,6 @@ export class Reconciler {
   readonly deletions: Deletions;
   readonly #parts: ReconcilerParts;
   readonly #states: ClaimStates;
-  readonly #podEnds: PodEnds;
   readonly #pendingNodes = new PendingNodes();
   readonly #words: NodeWords;
 
@@ -96,7 +93,6 @@ export class Reconciler {
     };
     this.#states = new ClaimStates(parts, this.#words);
     parts.unstored.follow(() => this.#states.open);
-    this.#podEnds = new PodEnds({ ...parts, states: this.#states, enqueue: (key) => this.enqueue(key) });
     this.answers = new ReportAnswers({
       ...parts,
       errors: parts.internalErrors.in("unmount-records"),
@@ -104,9 +100,7 @@ export class Reconciler {
       pendingNodes: this.#pendingNodes,
     });
     this.deletions = new Deletions({ ...parts, states: this.#states });
-    const onRead = (claim: Claim): void => {
-      this.#states.of(claim).written = claim;
-    };
+    const onRead = (claim: Claim): void => this.#states.noteWritten(claim);
     this.writer = new ClaimWriter({ ...parts, onRead, retry: (keys) => this.queue.addAll(keys) }, limits);
     this.unusedWhileMounted = new UnusedWhileMounted(parts);
   }
@@ -124,9 +118,14 @@ export class Reconciler {
     this.queue.addAll(Array.from(this.#parts.cluster.claims(), ({ key }) => key));
   }
 
+  /** Leading begins: every claim is to be decided. `finished` are pods that are over and still there. */
+  begin(finished: readonly EndedPod[]): void {
+    this.#states.begin(finished);
+    this.enqueueAll();
+  }
+
   /** Works from when everything has been listed until the signal is aborted. */
   run(signal: AbortSignal): Promise<void> {
-    this.#podEnds.begin();
     const work = (limited: AbortSignal): Promise<void> =>
       this.queue.run((key, one) => this.#reconcile(key, one), limited);
     return runTogether([work, (limited) => this.deletions.run(limited)], signal);
@@ -139,17 +138,6 @@ export class Reconciler {
     this.writer.forget(claim);
     this.unusedWhileMounted.forget(claim);
     this.#parts.unstored.forget(claim);
-  }
-
-  /** The claim came or changed. */
-  onClaim(key: string): void {
-    this.#podEnds.onClaim(key);
-    this.enqueue(key);
-  }
-
-  /** A pod that named claims is over: whether its mounts are gone, too, its node has to say. */
-  onPodEnded(end: EndedPod): void {
-    this.#podEnds.onPodEnded(end);
   }
 
   /** What its node has shown of it counted, until now, as use of whatever claim has a volume of that name. */

@@ -1,8 +1,8 @@
 import type { Claim } from "../../common/storage/claim.ts";
 import type { VolumeIdentity } from "../../common/storage/volume-identity.ts";
+import type { ClaimHistory, NodeWords } from "./claim-history.ts";
 import type { Node, Volume } from "./cluster-objects.ts";
 import type { NodeMountedVolume, NodeUnmountRecord, NodeView } from "./node-view.ts";
-import type { ClaimHistory, NodeWords } from "./references.ts";
 
 /** A pod's mount of a claim, as a node's last report shows it. */
 export interface FoundUse {

@@ -27,7 +27,7 @@ export function factsOf(evidence: ClaimEvidence, fleet: FleetFacts): ClaimFacts 
     references,
     pendingNodes: pendingNodesOf(evidence, fleet),
     isUnwatched: !fleet.arePodsCurrent && isBarred(claim, fleet.nowMs),
-    ends: [...ends, history.latest, history.latestUse].filter((end) => end !== undefined),
+    ends: [...ends, ...history.ends],
     unobservedEnd: unobservedEndOf(evidence, fleet),
     isNodeBack: isNodeBack(claim.status, fleet),
     stagedOn: evidence.shownOn.filter((node) => fleet.assumedEnd(node) === undefined),

@@ -27,6 +27,17 @@ export interface Pod {
   readonly rejection?: RejectionMark | undefined;
 }
 
+/** A pod that is over: finished, or gone from the API. */
+export interface EndedPod {
+  readonly pod: Pod;
+  /** A resource version at which it was over. */
+  readonly gone: string;
+  /** When its end was seen, by the API server's clock. */
+  readonly seenAtMs: number;
+  /** It was over when leading began, and is there still: it may have been over for long. */
+  readonly wasOver: boolean;
+}
+
 /** A PersistentVolume. */
 export interface Volume {
   readonly key: string;

@@ -1,8 +1,9 @@
 import type { Claim } from "../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import type { ClaimEvidence, FleetFacts } from "./claim-evidence.ts";
+import { isToldByStatus } from "./claim-history.ts";
 import { FUTURE_MS, type PendingNode } from "./claim-status.ts";
-import { type EndedReference, isToldByStatus } from "./references.ts";
+import type { EndedPod } from "./cluster-objects.ts";
 import { reachOf } from "./watch-gap.ts";
 
 type Found = Omit<PendingNode, "isSilent">;
@@ -21,7 +22,7 @@ export function pendingNodesOf(evidence: ClaimEvidence, fleet: FleetFacts): read
   const isLeftMounted = (node: string): boolean =>
     isUnheard(node) && fleet.agentStateOf(node) === "NoAgent" && claim.status?.mountedOn?.nodes.includes(node) === true;
   const found: readonly Found[] = [
-    ...history.pending.flatMap((reference) => endedOn(reference, claim.status)),
+    ...history.pending.flatMap((ended) => endedOn(ended, claim.status)),
     ...storedNodes(claim.status, fleet)
       .filter(isUnheard)
       .map((node) => ({ node, why: "was-mounted" as const })),
@@ -65,10 +66,10 @@ function whereStaged({ claim, volume }: ClaimEvidence, fleet: FleetFacts): reado
 }
 
 /** Told with its pod where that may have used the claim after what is stored. */
-function endedOn(reference: EndedReference, stored: ClaimStatus | undefined): readonly Found[] {
-  const { node, pod } = reference;
+function endedOn(ended: EndedPod, stored: ClaimStatus | undefined): readonly Found[] {
+  const { node, key } = ended.pod;
   if (node === undefined) return [];
-  return [{ node, why: "pod-ended", ...(isToldByStatus(reference, stored) ? {} : { pod }) }];
+  return [{ node, why: "pod-ended", ...(isToldByStatus(ended, stored) ? {} : { pod: key }) }];
 }
 
 /** One of each node: the one with a pod to tell of, else the first. */

@@ -1,4 +1,6 @@
+import type { ClaimRef } from "./attribution.ts";
 import type { Pod } from "./cluster-objects.ts";
+import { claimKeysOf } from "./references.ts";
 
 /** So many vanished pods are remembered, and in so many bytes: their mounts and unmount records may still be to come. */
 const MOST_PODS = 20_000;
@@ -27,10 +29,20 @@ export function claimsToRemember(
   });
 }
 
-/** Pods that ended or vanished not long ago, the latest that there is room for. */
+/**
+ * Pods that are over, the latest that there is room for, with the claims that they had. A claim that is made again under its name is another
+ * claim. Kubernetes keeps a claim while a live pod names it; a finished pod does not keep it, and an administrator can remove its finalizer.
+ */
 export class VanishedPods {
+  readonly #claimUid: (key: string) => string | undefined;
   readonly #pods = new Map<string, Vanished>();
+  /** UIDs of pods whose claim was removed before them. */
+  readonly #withoutClaim = new Set<string>();
   #bytes = 0;
+
+  constructor(claimUid: (key: string) => string | undefined) {
+    this.#claimUid = claimUid;
+  }
 
   get bytes(): number {
     return this.#bytes;
@@ -40,15 +52,35 @@ export class VanishedPods {
     return this.#pods.get(uid)?.pod;
   }
 
-  /** UIDs of the claims that it had when it ended. */
-  readonly claimsOf = (uid: string): readonly string[] => this.#pods.get(uid)?.claims ?? [];
+  /** The pod has ended now, or is gone now, or both. Which claims one had that was over when it was first seen is not known. */
+  note(pod: Pod, { hasEnded, isGone }: { readonly hasEnded: boolean; readonly isGone: boolean }): void {
+    if (hasEnded) this.#keep({ pod, claims: this.#claimsOf(pod) });
+    else if (isGone) this.#keep({ pod, claims: this.#pods.get(pod.uid)?.claims ?? [] });
+    if (isGone) this.#withoutClaim.delete(pod.uid);
+  }
 
-  /** With the UIDs of the claims that it had. */
-  note(pod: Pod, claims: readonly string[]): void {
-    this.#forget(pod.uid);
-    const gone = { pod, claims };
-    this.#pods.set(pod.uid, gone);
-    this.#bytes += bytesOf(gone);
+  #claimsOf(pod: Pod): readonly string[] {
+    if (this.#withoutClaim.has(pod.uid)) return [];
+    return claimKeysOf(pod)
+      .map(this.#claimUid)
+      .filter((uid) => uid !== undefined);
+  }
+
+  /** These pods name a claim that is gone. One that is on no node yet has used nothing of it, and gets the next one of its name. */
+  onClaimGone(pods: readonly Pod[]): void {
+    for (const { uid, node } of pods) if (node !== undefined) this.#withoutClaim.add(uid);
+  }
+
+  /** The pod has, or had when it ended, this claim, and no other one of its name. `pod` as it is; nothing where it is gone. */
+  knew(podUid: string, pod: Pod | undefined, { key, uid }: ClaimRef): boolean {
+    if (pod === undefined || pod.isTerminal) return this.#pods.get(podUid)?.claims.includes(uid) === true;
+    return !this.#withoutClaim.has(podUid) && this.#claimUid(key) === uid;
+  }
+
+  #keep(vanished: Vanished): void {
+    this.#forget(vanished.pod.uid);
+    this.#pods.set(vanished.pod.uid, vanished);
+    this.#bytes += bytesOf(vanished);
     for (const oldest of this.#pods.keys()) {
       if (this.#pods.size <= MOST_PODS && this.#bytes <= MOST_BYTES) return;
       this.#forget(oldest);
@@ -56,15 +88,16 @@ export class VanishedPods {
   }
 
   #forget(uid: string): void {
-    const gone = this.#pods.get(uid);
-    if (gone === undefined) return;
+    const vanished = this.#pods.get(uid);
+    if (vanished === undefined) return;
     this.#pods.delete(uid);
-    this.#bytes -= bytesOf(gone);
+    this.#bytes -= bytesOf(vanished);
   }
 }
 
 interface Vanished {
   readonly pod: Pod;
+  /** UIDs of the claims that it had when it ended. */
   readonly claims: readonly string[];
 }
 

@@ -20,7 +20,7 @@ import { type Measures, queuesOf } from "../metrics/measures.ts";
 import { type AgentStateChange, AgentStates } from "../nodes/agent-states.ts";
 import { FleetState } from "../nodes/fleet-state.ts";
 import { Barrier } from "../pod-watch/barrier.ts";
-import type { SeenEndedPod } from "../pod-watch/ended-pods.ts";
+import type { EndedPods } from "../pod-watch/ended-pods.ts";
 import { GapAnswers } from "../pod-watch/gap-answers.ts";
 import type { PodWatchHistory } from "../pod-watch/pod-watch-history.ts";
 import { isOfOtherSession } from "../reports/session.ts";
@@ -46,8 +46,7 @@ export interface LeaderSessionParts {
   /** Since when pods have been watched, by whomever. */
   readonly coverage: Pick<PodWatchHistory, "gap" | "settle" | "join" | "update">;
   readonly unstored: UnstoredClaims;
-  /** The pod is over, and what came of that is not known to be stored. */
-  readonly isEndOpen: (podUid: string) => boolean;
+  readonly ends: Pick<EndedPods, "of" | "isOpen" | "isTold">;
   readonly clusterUid: () => string | undefined;
   readonly internalErrors: InternalErrors;
   /** Nothing where nobody measures. */
@@ -150,17 +149,13 @@ export class LeaderSession {
     return this.#barrier.nodes().filter((node) => this.fleet.view(node) === undefined);
   }
 
-  /** Works until the signal is aborted. `ends` are those of pods that may not have been dealt with; everything has been listed. */
-  async run(ends: readonly SeenEndedPod[], signal: AbortSignal): Promise<void> {
+  /** Works until the signal is aborted. Everything has been listed. */
+  async run(signal: AbortSignal): Promise<void> {
     const { cluster, logger } = this.#parts;
     this.agentStates.begin();
     const counted = this.#countWaiting(signal);
     this.#barrier.begin(this.agentStates.expected());
-    const known = new Set(ends.map(({ pod }) => pod.uid));
-    // What is over and still there may have been over for long, unless its end was seen.
-    for (const end of cluster.finishedPods()) if (!known.has(end.pod.uid)) this.reconciler.onPodEnded(end);
-    for (const end of ends) this.reconciler.onPodEnded(end);
-    this.reconciler.enqueueAll();
+    this.reconciler.begin(cluster.finishedPods());
     logger.info({ nodes: this.unreported.length }, "cluster listed, waiting for the nodes' reports");
     await runTogether(
       [
@@ -187,7 +182,7 @@ export class LeaderSession {
 
   /** The claim came or changed. */
   onClaim(key: string): void {
-    this.reconciler.onClaim(key);
+    this.reconciler.enqueue(key);
     this.volumes.onClaim(key);
   }
 

@@ -55,7 +55,13 @@ export function createSoleLeadership(parts: Omit<LeadershipParts, "random">): Le
     fenced: client,
     check: undefined,
     progress: () => undefined,
-    coverage,
+    coverage: {
+      gap: () => coverage.gap(),
+      settle: (nodes) => coverage.settle(nodes),
+      join: () => coverage.join(),
+      // Nobody else comes who would have to know: what could be handed over is dealt with.
+      update: () => coverage.hear(coverage.handOver()),
+    },
     run: async (lead, signal) => {
       // There is no Lease to read: nobody is known to have watched before.
       coverage.begin({});

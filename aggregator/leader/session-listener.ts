@@ -4,13 +4,12 @@ import type { LeaderSession } from "./leader-session.ts";
 /** What the watches of the cluster tell the present session, while there is one. */
 export function sessionListener(
   session: () => LeaderSession | undefined,
-): Omit<ClusterListener, "onRejected" | "onClaimRolledBack"> {
+): Omit<ClusterListener, "onPodEnded" | "onRejected" | "onClaimRolledBack"> {
   return {
     onClaim: (key) => session()?.onClaim(key),
     onClaimGone: (claim) => session()?.onClaimGone(claim),
     onClaimBound: (claim) => session()?.onClaimBound(claim),
     onVolume: (name) => session()?.volumes.onVolume(name),
-    onPodEnded: (end) => session()?.reconciler.onPodEnded(end),
     onPodsListed: () => session()?.onPodsListed(),
     onPodPlaced: (pod) => session()?.reconciler.onPodPlaced(pod),
     onNode: (name) => session()?.agentStates.onNode(name),

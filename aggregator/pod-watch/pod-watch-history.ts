@@ -1,8 +1,8 @@
 import type { Lease } from "../../common/kube/lease.ts";
 import type { ServerTime } from "../../common/kube/server-clock.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
+import type { Claim } from "../../common/storage/claim.ts";
 import { formatMillisecondsUp } from "../../common/storage/timestamp.ts";
-import { claimKeysOf } from "../core/references.ts";
 import {
   advance,
   inherit,
@@ -71,8 +71,9 @@ export class PodWatchHistory {
   /** We lead: what the predecessor left, and what our own watch has to say. */
   begin(annotations: Annotations): void {
     const handed = readCoverage(annotations[COVERAGE_ANNOTATION], this.#latestMs);
-    const ended = new Set(this.#parts.ends.open.flatMap(({ pod }) => claimKeysOf(pod)));
-    this.#parts.unstored.begin(handed?.unstored ?? [], { nowMs: this.#latestMs, knows: (key) => ended.has(key) });
+    const { ends, unstored } = this.#parts;
+    const knows = (claim: Claim): boolean => ends.of(claim.key).some((end) => !ends.isTold(end, claim));
+    unstored.begin(handed?.unstored ?? [], { nowMs: this.#latestMs, knows });
     this.#coverage = handed && coverageOf(handed);
     this.#watch = undefined;
     this.#isTold = false;
@@ -116,11 +117,16 @@ export class PodWatchHistory {
     return { [COVERAGE_ANNOTATION]: writeCoverage(this.#coverage, unstored) };
   }
 
-  /** Somebody's word, ours included, was seen: what is dealt with need not be remembered. */
+  /** The Lease was seen, with what its holder leaves, ourselves included. */
   onHandedOver({ annotations, resourceVersion }: Pick<Lease, "annotations" | "resourceVersion">): void {
     if (this.#parts.time() !== undefined) this.#leases.push({ version: resourceVersion, seenAtMs: this.#latestMs });
     // Also where another one leads: none but the newest of the old ones is of use.
     this.#leasesBefore(this.#earliestMs - KUBELET_LEASE_MS);
+    this.hear(annotations);
+  }
+
+  /** Ends of pods that a leader has dealt with need not be remembered. */
+  hear(annotations: Annotations): void {
     const handed = readCoverage(annotations[COVERAGE_ANNOTATION], this.#latestMs);
     if (handed !== undefined) this.#parts.ends.settle(handed.reached, new Set(handed.unstored.map(({ uid }) => uid)));
   }

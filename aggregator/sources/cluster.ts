@@ -7,7 +7,7 @@ import type { Claim } from "../../common/storage/claim.ts";
 import type { PhaseSince } from "../../common/storage/phase-since.ts";
 import type { Directory } from "../core/attribution.ts";
 import type { BindingMode } from "../core/bind-latency.ts";
-import type { Node, Pod, Volume } from "../core/cluster-objects.ts";
+import type { EndedPod, Node, Pod, Volume } from "../core/cluster-objects.ts";
 import type { ClaimKind, VolumeKind } from "../core/counted-storage.ts";
 import { type Misfits, NamedVolumes } from "../core/named-volumes.ts";
 import type { AgentAccount } from "../core/reporter.ts";
@@ -15,7 +15,7 @@ import { MOST_CLASSES, type StorageTotals } from "../core/storage-totals.ts";
 import type { PodWatch } from "../core/watch-history.ts";
 import { type ClaimListener, type Claims, createClaims } from "./claims.ts";
 import { createNodes, type NodeListener, type Nodes } from "./nodes.ts";
-import { createPods, type EndedPod, type PodListener, type Pods } from "./pods.ts";
+import { createPods, type PodListener, type Pods } from "./pods.ts";
 import { createStorageClasses, type StorageClasses } from "./storage-classes.ts";
 import { createVolumes, type VolumeListener, type Volumes } from "./volumes.ts";
 
@@ -43,7 +43,7 @@ export interface Cluster extends Directory {
   readonly misfits: (node: string) => Misfits;
   readonly podName: (uid: string) => string;
   readonly isPodThere: (uid: string) => boolean;
-  /** Finished pods that are still there. */
+  /** Finished pods that are still there: of each nobody knows here for how long it has been over. */
   readonly finishedPods: () => readonly EndedPod[];
   /** The watch of all pods: since when nothing was missed. Nothing before the first list. */
   readonly podsWatchedSince: () => PodWatch | undefined;

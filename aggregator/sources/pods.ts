@@ -3,8 +3,7 @@ import { IndexMap } from "../../common/kube/index-map.ts";
 import { createInformer, type Informer } from "../../common/kube/informer.ts";
 import type { StoreChange, Stored } from "../../common/kube/store.ts";
 import type { ClaimRef } from "../core/attribution.ts";
-import type { Pod } from "../core/cluster-objects.ts";
-import { KnownClaims } from "../core/known-claims.ts";
+import type { EndedPod, Pod } from "../core/cluster-objects.ts";
 import { claimKeysOf } from "../core/references.ts";
 import type { AgentAccount } from "../core/reporter.ts";
 import { claimsToRemember, VanishedPods } from "../core/vanished-pods.ts";
@@ -40,20 +39,10 @@ export interface Pods {
   readonly watchedSince: () => PodWatch | undefined;
 }
 
-/** A pod that finished or vanished. */
-export interface EndedPod {
-  readonly pod: Pod;
-  /** A resource version at which it was over. */
-  readonly gone: string;
-  /** The first list showed it finished: that may have been long ago. */
-  readonly wasOver: boolean;
-  /** When it was seen, by the API server's clock; just now unless told. */
-  readonly seenAtMs?: number | undefined;
-}
-
 /** Whom the pods tell. */
 export interface PodListener {
   readonly onClaim: (key: string) => void;
+  /** The claims that it named are told afterwards. */
   readonly onPodEnded: (end: EndedPod) => void;
   /** All pods have been listed, for the first time or anew. */
   readonly onPodsListed: () => void;
@@ -77,27 +66,26 @@ const COLLECTION = { path: "/api/v1/pods", listsFrom: "quorum" } as const;
 export function createPods(parts: PodParts, listener: PodListener): Pods {
   const keys = new Map<string, string>();
   const [byClaim, agents, wanting] = [new IndexMap(), new IndexMap(), new IndexMap()];
-  const vanished = new VanishedPods();
-  const known = new KnownClaims(parts.claimUid, vanished);
+  const vanished = new VanishedPods(parts.claimUid);
   let watched: PodWatch | undefined;
+  const nowMs = createNow(parts);
   const onReplaced = (sinceVersion: string): void => {
-    watched = { sinceVersion, sinceMs: parts.client.serverTime()?.latestMs ?? parts.clock.wallMs() };
+    watched = { sinceVersion, sinceMs: nowMs() };
     listener.onPodsListed();
   };
 
   const onChange = (change: StoreChange<StoredPod>): void => {
     const { object } = change;
-    const claims = claimKeysOf(object);
-    const end = endOf(change, !informer.hasSynced());
-    known.note(remembered(object), { hasEnded: end?.wasOver === false, isGone: change.kind === "deleted" });
+    const [gone, pod] = [endOf(change, !informer.hasSynced()), remembered(object)];
+    vanished.note(pod, { hasEnded: gone !== undefined, isGone: change.kind === "deleted" });
     if (change.kind === "deleted") keys.delete(object.uid);
     else keys.set(object.uid, object.key);
     track(byClaim, change, claimKeysOf);
-    if (end !== undefined) listener.onPodEnded({ ...end, pod: remembered(object) });
+    if (gone !== undefined) listener.onPodEnded({ pod, gone, seenAtMs: nowMs(), wasOver: false });
     for (const node of track(agents, change, agentNode)) listener.onAgentPod(node);
     track(wanting, change, wantingNode);
     tellNew(change, listener);
-    for (const claim of claims) listener.onClaim(claim);
+    for (const claim of claimKeysOf(object)) listener.onClaim(claim);
   };
   const values = new PodValues();
   const keep = (pod: StoredPod): StoredPod => new KeptPod(pod, values);
@@ -112,22 +100,27 @@ export function createPods(parts: PodParts, listener: PodListener): Pods {
     wantingOn: (node) => found(wanting.get(node)),
     ofClaim: (claimKey) => found(byClaim.get(claimKey)),
     isAgentOn: (node) => [...agents.get(node)].length > 0,
-    knewClaim: (podUid, claim) => known.knew(podUid, informer.get(keys.get(podUid) ?? ""), claim),
-    onClaimGone: (claimKey) => known.onClaimGone(found(byClaim.get(claimKey))),
+    knewClaim: (podUid, claim) => vanished.knew(podUid, informer.get(keys.get(podUid) ?? ""), claim),
+    onClaimGone: (claimKey) => vanished.onClaimGone(found(byClaim.get(claimKey))),
     isThere: (uid) => keys.has(uid),
     nameOf: (uid) => byUid(uid)?.key ?? uid,
-    finished: () => [...informer.all()].filter(({ isTerminal }) => isTerminal).map(toFinished),
+    finished: () => finishedOf(informer.all(), nowMs()),
     watchedSince: () => watched,
   };
+}
+
+function createNow({ client, clock }: KubeParts): () => number {
+  return () => client.serverTime()?.latestMs ?? clock.wallMs();
+}
+
+function finishedOf(pods: Iterable<StoredPod>, seenAtMs: number): readonly EndedPod[] {
+  const finished = [...pods].filter(({ isTerminal }) => isTerminal);
+  return finished.map((pod) => ({ pod, gone: pod.resourceVersion, seenAtMs, wasOver: true }));
 }
 
 function tellNew(change: StoreChange<StoredPod>, listener: PodListener): void {
   if (isNewlyRejected(change)) listener.onRejected(change.object);
   if (isNewlyPlaced(change)) listener.onPodPlaced(change.object);
-}
-
-function toFinished(pod: StoredPod): EndedPod {
-  return { pod, gone: pod.resourceVersion, wasOver: true };
 }
 
 /** What is remembered of a pod that is over. */
@@ -155,15 +148,14 @@ function createParting({ isClaimThere }: PodParts, keep: (pod: StoredPod) => Sto
 }
 
 /**
- * How the pod ended, when this change ended it. A deletion can be the first to show that the pod had finished, so what counts is
- * whether it was live before; what is first seen finished came and went between two lists, unless the first one shows it.
+ * A resource version at which the pod was over, when this change ended it. A deletion can be the first to show that the pod had finished, so
+ * what counts is whether it was live before; what is first seen finished came and went between two lists, unless the first one shows it.
  */
-function endOf(change: StoreChange<StoredPod>, isFirstList: boolean): EndedPod | undefined {
+function endOf(change: StoreChange<StoredPod>, isFirstList: boolean): string | undefined {
   const { object: pod } = change;
   if (change.kind !== "deleted" && !pod.isTerminal) return undefined;
-  if (change.kind === "added") return { pod, gone: pod.resourceVersion, wasOver: isFirstList };
-  if (change.previous.isTerminal) return undefined;
-  return { pod, gone: change.kind === "deleted" ? change.gone : pod.resourceVersion, wasOver: false };
+  if (change.kind === "added" ? isFirstList : change.previous.isTerminal) return undefined;
+  return change.kind === "deleted" ? change.gone : pod.resourceVersion;
 }
 
 function agentNode({ isAgent, isTerminal, node }: Pod): readonly string[] {

@@ -13,7 +13,7 @@ interface Begin {
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: number;
   /** We know the end of a pod that named the claim and that is not dealt with. */
-  readonly knows: (claimKey: string) => boolean;
+  readonly knows: (claim: Claim) => boolean;
 }
 
 interface Decided extends UnstoredClaim {
@@ -49,10 +49,11 @@ export class UnstoredClaims {
     this.#open = () => [];
     if (inherited.length === 0) return;
     const left = new Map(inherited.map((one) => [one.uid, one]));
-    for (const { key, uid, status } of this.#parts.claims()) {
+    for (const claim of this.#parts.claims()) {
+      const { uid, status } = claim;
       const one = left.get(uid);
       if (one === undefined) continue;
-      const isLost = one.sinceMs === undefined && status?.unused === true && !knows(key);
+      const isLost = one.sinceMs === undefined && status?.unused === true && !knows(claim);
       this.#inherited.set(uid, isLost ? { uid, sinceMs: nowMs } : one);
     }
   }

@@ -1,15 +1,21 @@
 import type { ClaimRef } from "../../../aggregator/core/attribution.ts";
 import { claimPhaseSince } from "../../../aggregator/core/claim-phase.ts";
-import { attachedKey, type Node, type Pod, type Volume } from "../../../aggregator/core/cluster-objects.ts";
+import {
+  attachedKey,
+  type EndedPod,
+  type Node,
+  type Pod,
+  type Volume,
+} from "../../../aggregator/core/cluster-objects.ts";
 import type { Misfits } from "../../../aggregator/core/named-volumes.ts";
 import { claimKeysOf } from "../../../aggregator/core/references.ts";
 import { StorageTotals } from "../../../aggregator/core/storage-totals.ts";
 import type { Cluster, Storage } from "../../../aggregator/sources/cluster.ts";
-import type { EndedPod } from "../../../aggregator/sources/pods.ts";
 import type { Stored } from "../../../common/kube/store.ts";
 import type { Claim } from "../../../common/storage/claim.ts";
 import { type PhaseSince, phaseSince } from "../../../common/storage/phase-since.ts";
 import { readVolumeMark } from "../../../common/storage/volume-annotations.ts";
+import { NOON } from "./world.ts";
 
 /** The cluster as the informers would show it, put together by hand. */
 export class FakeCluster implements Cluster {
@@ -22,6 +28,8 @@ export class FakeCluster implements Cluster {
 
   readonly claim = (key: string): Claim | undefined => this.byKey.get(key);
   readonly claims = (): Iterable<Claim> => this.byKey.values();
+  /** When finished pods are seen: they may have been over for long. */
+  nowMs = NOON;
   readonly node = (name: string): Node | undefined => this.nodes.get(name);
   readonly nodeNames = (): readonly string[] => [...this.nodes.keys()];
   readonly nodesWith = ({ key, csi }: Volume): readonly string[] => {
@@ -68,7 +76,7 @@ export class FakeCluster implements Cluster {
   readonly finishedPods = (): readonly EndedPod[] =>
     [...this.pods.values()]
       .filter(({ isTerminal }) => isTerminal)
-      .map((pod) => ({ pod, gone: pod.resourceVersion, wasOver: true }));
+      .map((pod) => ({ pod, gone: pod.resourceVersion, seenAtMs: this.nowMs, wasOver: true }));
   readonly podsWatchedSince = (): undefined => undefined;
   /** Nothing while pods have to be listed anew. */
   podsAt: string | undefined = "1000";

@@ -1,5 +1,5 @@
 import type { Reconciler } from "../../../aggregator/claims/reconciler.ts";
-import type { Node, Pod, Volume } from "../../../aggregator/core/cluster-objects.ts";
+import type { EndedPod, Node, Pod, Volume } from "../../../aggregator/core/cluster-objects.ts";
 import type { ProtectionMode, RemovalCause } from "../../../aggregator/core/deletion.ts";
 import type { Receipt } from "../../../aggregator/core/fleet.ts";
 import { claimKeysOf } from "../../../aggregator/core/references.ts";
@@ -204,7 +204,7 @@ export class Harness {
     const before = this.cluster.pods.get(pod.uid);
     this.cluster.pods.set(pod.uid, pod);
     const gone = pod.resourceVersion;
-    if (pod.isTerminal && before?.isTerminal !== true) listener.onPodEnded({ pod, gone, wasOver: false });
+    if (pod.isTerminal && before?.isTerminal !== true) this.#end(pod, gone);
     if (pod.node !== before?.node) listener.onPodPlaced(pod);
     await this.#touch(pod);
   }
@@ -213,8 +213,16 @@ export class Harness {
     const pod = this.cluster.pods.get(uid);
     if (pod === undefined) return;
     this.cluster.pods.delete(uid);
-    if (!pod.isTerminal) this.#leading.listener.onPodEnded({ pod, gone, wasOver: false });
+    if (!pod.isTerminal) this.#end(pod, gone);
     await this.#touch(pod);
+  }
+
+  #end(pod: Pod, gone: string): void {
+    this.onPodEnded({ pod, gone, seenAtMs: this.clock.wallMs() + this.aheadMs, wasOver: false });
+  }
+
+  onPodEnded(end: EndedPod): void {
+    this.#leading.onPodEnded(end);
   }
 
   /** A Node object comes or changes. */

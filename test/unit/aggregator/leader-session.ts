@@ -1,9 +1,10 @@
-import type { Volume } from "../../../aggregator/core/cluster-objects.ts";
+import type { EndedPod, Volume } from "../../../aggregator/core/cluster-objects.ts";
 import type { ProtectionMode } from "../../../aggregator/core/deletion.ts";
+import { claimKeysOf } from "../../../aggregator/core/references.ts";
 import type { WatchGap } from "../../../aggregator/core/watch-history.ts";
 import { LeaderSession, type LeaderSessionParts } from "../../../aggregator/leader/leader-session.ts";
 import { sessionListener } from "../../../aggregator/leader/session-listener.ts";
-import type { SeenEndedPod } from "../../../aggregator/pod-watch/ended-pods.ts";
+import { EndedPods } from "../../../aggregator/pod-watch/ended-pods.ts";
 import { type AggregatorConfig, readAggregatorCommand } from "../../../aggregator/settings/config.ts";
 import type { AppliedStatus, WriteResult } from "../../../aggregator/sinks/claim-status-writer.ts";
 import type { VolumeWriteResult, VolumeWriter } from "../../../aggregator/sinks/volume-writer.ts";
@@ -58,11 +59,13 @@ export function createLeading(
 ) {
   const { clock, logger, serverTime = () => ({ latestMs: clock.wallMs(), widthMs: WIDTH_MS }) } = parts;
   const client = { ...createKubeClient(createFakeConnection(createFakeTransport(server)), { clock }), serverTime };
+  const ends = new EndedPods({ claim: cluster.claim, nowMs: () => serverTime().latestMs });
   const session = new LeaderSession(
     {
       ...{ client, cluster, random: createFixedRandom(0.5), clusterUid: () => "uid", onWaiting: () => {} },
       unstored: new UnstoredClaims(cluster),
-      isEndOpen: () => false,
+      // What is decided is handed over at once.
+      ends: { of: (key) => ends.of(key), isTold: (end, claim) => ends.isTold(end, claim), isOpen: () => false },
       internalErrors: new InternalErrors(logger),
       nowMs: () => serverTime().latestMs,
       ...parts,
@@ -78,12 +81,18 @@ export function createLeading(
   );
   const stop = new AbortController();
   let running: Promise<void> = Promise.resolve();
+  const listener = sessionListener(() => session);
   return {
     session,
-    listener: sessionListener(() => session),
-    /** `ends` are those that were seen before. */
-    begin: async (ends: readonly SeenEndedPod[] = []): Promise<void> => {
-      running = session.run(ends, stop.signal);
+    listener,
+    onPodEnded: (end: EndedPod): void => {
+      ends.note(end);
+      for (const key of claimKeysOf(end.pod)) listener.onClaim(key);
+    },
+    /** With the pods whose ends were seen before. */
+    begin: async (ended: readonly EndedPod[] = []): Promise<void> => {
+      for (const end of ended) ends.note(end);
+      running = session.run(stop.signal);
       await settle();
     },
     stop: async (): Promise<void> => {
@@ -104,7 +113,7 @@ function defaults(): AggregatorConfig {
 /** A session that began at noon in a cluster made by hand, whose writes are stored and shown at once. */
 export async function lead(
   cluster: FakeCluster,
-  ends: readonly SeenEndedPod[] = [],
+  ends: readonly EndedPod[] = [],
   { gap, clock = createFakeClock(), protection = "off" }: LeadingOptions = {},
 ) {
   const statuses: ClaimStatus[] = [];

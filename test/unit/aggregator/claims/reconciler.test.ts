@@ -233,7 +233,7 @@ describe("Reconciler", () => {
     const harness = await running({ claims: [claim] });
     const before = harness.writes.length;
 
-    harness.reconciler.onPodEnded({ pod: podWith(), gone: "300", wasOver: false, seenAtMs });
+    harness.onPodEnded({ pod: podWith(), gone: "300", wasOver: false, seenAtMs });
     await harness.advance(1_000);
     await harness.report(reportAt(harness, { podsResourceVersion: "300" }));
 
@@ -588,7 +588,7 @@ describe("a start of the aggregator", () => {
   it("a pod that ended before the claims were listed still has to be told of by its node", async () => {
     const harness = new Harness({ claims: [], volumes: [volumeWith()], nodes: [nodeWith("n1")] });
     harnesses.push(harness);
-    harness.reconciler.onPodEnded({ pod: podWith(), gone: "300", wasOver: false });
+    harness.onPodEnded({ pod: podWith(), gone: "300", seenAtMs: NOON, wasOver: false });
     harness.cluster.byKey.set("shop/data", claimWith({ status: statusWith({ unused: true, reason: "NoPodUsing" }) }));
 
     await harness.start();

@@ -111,7 +111,7 @@ describe("factsOf", () => {
     };
 
     const facts = factsOf(
-      evidenceWith({ unmountRecords: [nodeUnmountRecord()], history: { pending: [], latest: unread } }),
+      evidenceWith({ unmountRecords: [nodeUnmountRecord()], history: { pending: [], ends: [unread] } }),
       fleetWith([]),
     );
 

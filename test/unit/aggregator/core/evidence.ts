@@ -1,8 +1,9 @@
 import type { AgentState, AssumedEnd } from "../../../../aggregator/core/agent-state.ts";
 import type { ClaimEvidence, FleetFacts, FoundUse } from "../../../../aggregator/core/claim-evidence.ts";
+import { EMPTY_HISTORY } from "../../../../aggregator/core/claim-history.ts";
+import type { EndedPod, Pod } from "../../../../aggregator/core/cluster-objects.ts";
 import type { NodeView } from "../../../../aggregator/core/node-view.ts";
-import { EMPTY_HISTORY, type EndedReference } from "../../../../aggregator/core/references.ts";
-import { claimWith, NOON } from "../world.ts";
+import { claimWith, NOON, podWith } from "../world.ts";
 
 /** What nodes and pods tell about the claim `shop/data`: nothing, unless a test says so. */
 export function evidenceWith(fields: Partial<ClaimEvidence> = {}): ClaimEvidence {
@@ -46,6 +47,7 @@ export function useOn(node: string, podUid = "pod-1"): FoundUse {
   return { node, bootId: "boot-1", volume: { by: "name", name: "pv-1" }, podUid, pod: undefined };
 }
 
-export function pendingOn(node: string | undefined, fields: Partial<EndedReference> = {}): EndedReference {
-  return { pod: "shop/web-0", podUid: "pod-1", node, hasStarted: true, gone: "200", seenAtMs: NOON, ...fields };
+/** A pod that has ended at noon. */
+export function ended(pod: Partial<Pod> = {}, fields: Partial<EndedPod> = {}): EndedPod {
+  return { pod: podWith(pod), gone: "200", seenAtMs: NOON, wasOver: false, ...fields };
 }

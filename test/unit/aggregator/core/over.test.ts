@@ -4,13 +4,13 @@ import { initialState, type PodFacts } from "../../../../agent/core/node-state.t
 import { observe } from "../../../../agent/core/observe.ts";
 import { reportOf } from "../../../../agent/core/report.ts";
 import { factsOf } from "../../../../aggregator/core/claim-facts.ts";
+import { EMPTY_HISTORY, settleHistory } from "../../../../aggregator/core/claim-history.ts";
 import { desiredClaimStatus } from "../../../../aggregator/core/claim-status.ts";
 import { acceptReport } from "../../../../aggregator/core/fleet.ts";
 import type { NodeView } from "../../../../aggregator/core/node-view.ts";
-import { EMPTY_HISTORY, settleReferences } from "../../../../aggregator/core/references.ts";
 import { knownMountedVolume } from "../../../fakes/node-states.ts";
 import { claimWith, mountedStatus, NOON, volumeWith } from "../world.ts";
-import { evidenceWith, fleetWith, pendingOn } from "./evidence.ts";
+import { ended, evidenceWith, fleetWith } from "./evidence.ts";
 
 /** What both sides decide together. The node's boot clock began at noon; times are seconds. */
 
@@ -66,9 +66,9 @@ describe("a pod that has not started and whose volume is mounted twice", () => {
     const unmountRecords = [...view.unmountRecords.values()];
     const claim = claimWith({ status: mountedStatus(["n1"]) });
     const fleet = fleetWith([view], { nowMs: NOON + 126 * SECOND });
-    const ended = pendingOn("n1", { podUid: "u1", gone: "117", hasStarted: false, seenAtMs: NOON + 117 * SECOND });
+    const over = ended({ uid: "u1", hasStarted: false }, { gone: "117", seenAtMs: NOON + 117 * SECOND });
     const found = { unmountRecords, mountedBy: new Set<string>(), isHostPath: false, stored: claim.status };
-    const history = settleReferences({ ...EMPTY_HISTORY, pending: [ended] }, { ...fleet, ...found });
+    const history = settleHistory({ ...EMPTY_HISTORY, pending: [over] }, { ...fleet, ...found });
 
     const status = desiredClaimStatus(
       factsOf(evidenceWith({ claim, volume: volumeWith(), unmountRecords, history }), fleet),

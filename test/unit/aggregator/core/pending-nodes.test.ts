@@ -2,17 +2,17 @@ import { describe, expect, it } from "vitest";
 import type { AgentState } from "../../../../aggregator/core/agent-state.ts";
 import type { ClaimEvidence } from "../../../../aggregator/core/claim-evidence.ts";
 import type { PendingNode } from "../../../../aggregator/core/claim-status.ts";
+import type { EndedPod } from "../../../../aggregator/core/cluster-objects.ts";
 import { pendingNodesOf } from "../../../../aggregator/core/pending-nodes.ts";
-import type { EndedReference } from "../../../../aggregator/core/references.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { claimWith, mountedStatus, NOON, nodeWith, statusWith, viewWith, volumeWith } from "../world.ts";
-import { evidenceWith, fleetWith, pendingOn, useOn } from "./evidence.ts";
+import { ended, evidenceWith, fleetWith, useOn } from "./evidence.ts";
 
 interface Row {
   readonly name: string;
   readonly status?: ClaimStatus;
   readonly createdAtMs?: number;
-  readonly pending?: readonly EndedReference[];
+  readonly pending?: readonly EndedPod[];
   readonly evidence?: Partial<ClaimEvidence>;
   readonly agentStates?: Readonly<Record<string, AgentState["kind"]>>;
   readonly expected?: readonly string[];
@@ -23,19 +23,19 @@ interface Row {
 function awaitedIn({ status, createdAtMs, pending = [], evidence = {}, ...fleet }: Row): readonly PendingNode[] {
   const { agentStates = {}, expected = [] } = fleet;
   const claim = claimWith({ status, createdAtMs });
-  const found = evidenceWith({ claim, history: { pending, latest: undefined }, ...evidence });
+  const found = evidenceWith({ claim, history: { pending, ends: [] }, ...evidence });
   const nodeOf = (name: string) => ({ ...nodeWith(name), labels: { host: name } });
   return pendingNodesOf(found, fleetWith([viewWith()], { agentStates, nodeOf, pendingNode: () => expected[0] }));
 }
 
 const UNUSED = statusWith({ unused: true, reason: "Unmounted" });
 const SEEN = { isWitnessed: true };
-const ended = { why: "pod-ended", pod: "shop/web-0" } as const;
+const podEnded = { why: "pod-ended", pod: "shop/web-0" } as const;
 
 describe("a node that is Stale", () => {
   it("comes once, the nearest reason first", () => {
     const found = evidenceWith({
-      history: { pending: [pendingOn("n2")], latest: undefined },
+      history: { pending: [ended({ node: "n2" })], ends: [] },
       shownOn: ["n1"],
       attachedTo: ["n3"],
     });
@@ -54,55 +54,55 @@ describe("a node that is Stale", () => {
 describe("a node where a pod ended", () => {
   it.each<Row>([
     { name: "nobody is awaited when nothing is open", awaited: [] },
-    { name: "is awaited", pending: [pendingOn("n1")], awaited: [{ node: "n1", isSilent: false, ...ended }] },
+    { name: "is awaited", pending: [ended()], awaited: [{ node: "n1", isSilent: false, ...podEnded }] },
     {
       name: "is awaited once",
-      pending: [pendingOn("n1"), pendingOn("n1", { pod: "shop/web-1" })],
-      awaited: [{ node: "n1", isSilent: false, ...ended }],
+      pending: [ended(), ended({ key: "shop/web-1" })],
+      awaited: [{ node: "n1", isSilent: false, ...podEnded }],
     },
     {
       name: "is awaited when silent, too",
-      pending: [pendingOn("n1")],
+      pending: [ended()],
       agentStates: { n1: "Stale" },
-      awaited: [{ node: "n1", isSilent: true, ...ended }],
+      awaited: [{ node: "n1", isSilent: true, ...podEnded }],
     },
-    { name: "is not there for a pod that was never bound", pending: [pendingOn(undefined)], awaited: [] },
+    { name: "is not there for a pod that was never bound", pending: [ended({ node: undefined })], awaited: [] },
     {
       name: "is awaited for a pod that was over before this run, which tells of no pod that was seen in use",
-      pending: [pendingOn("n1", { wasOver: true })],
+      pending: [ended({}, { wasOver: true })],
       awaited: [{ node: "n1", isSilent: false, why: "pod-ended" }],
     },
     {
       name: "is awaited with its pod when that was made after what is stored, though it was over before this run",
       status: statusWith({ unused: true, reason: "NoPodUsing" }),
-      pending: [pendingOn("n1", { wasOver: true, createdAtMs: NOON })],
-      awaited: [{ node: "n1", isSilent: false, ...ended }],
+      pending: [ended({ createdAtMs: NOON }, { wasOver: true })],
+      awaited: [{ node: "n1", isSilent: false, ...podEnded }],
     },
     {
       name: "is told with the first of two pods that this run saw in use, though the other was the last to end",
-      pending: [pendingOn("n1"), pendingOn("n1", { pod: "shop/web-1" })],
-      awaited: [{ node: "n1", isSilent: false, ...ended }],
+      pending: [ended(), ended({ key: "shop/web-1" })],
+      awaited: [{ node: "n1", isSilent: false, ...podEnded }],
     },
     {
       name: "is told with that pod though the volume is attached there as well",
-      pending: [pendingOn("n2")],
+      pending: [ended({ node: "n2" })],
       evidence: { attachedTo: ["n2"], shownOn: ["n2"] },
       agentStates: { n2: "Stale" },
-      awaited: [{ node: "n2", isSilent: true, ...ended }],
+      awaited: [{ node: "n2", isSilent: true, ...podEnded }],
     },
     {
       name: "is told with that pod though a later one was over before this run",
-      pending: [pendingOn("n1", { pod: "shop/web-1" }), pendingOn("n1", { wasOver: true })],
+      pending: [ended({ key: "shop/web-1" }), ended({}, { wasOver: true })],
       awaited: [{ node: "n1", isSilent: false, why: "pod-ended", pod: "shop/web-1" }],
     },
     {
       name: "is told with no pod where two were over before this run, and once",
-      pending: [pendingOn("n1", { wasOver: true }), pendingOn("n1", { wasOver: true, podUid: "pod-2" })],
+      pending: [ended({}, { wasOver: true }), ended({ uid: "pod-2" }, { wasOver: true })],
       awaited: [{ node: "n1", isSilent: false, why: "pod-ended" }],
     },
     {
       name: "is told with the pod that this run saw in use",
-      pending: [pendingOn("n1", { wasOver: true }), pendingOn("n1", { pod: "shop/web-1" })],
+      pending: [ended({}, { wasOver: true }), ended({ key: "shop/web-1" })],
       awaited: [{ node: "n1", isSilent: false, why: "pod-ended", pod: "shop/web-1" }],
     },
   ])("$name", (row) => {
@@ -182,9 +182,9 @@ describe("a node that the volume is attached to", () => {
     },
     {
       name: "is awaited for the pod that ended there, if there is one",
-      pending: [pendingOn("n2")],
+      pending: [ended({ node: "n2" })],
       evidence: { attachedTo: ["n2"] },
-      awaited: [{ node: "n2", isSilent: false, ...ended }],
+      awaited: [{ node: "n2", isSilent: false, ...podEnded }],
     },
   ])("$name", (row) => {
     expect(awaitedIn(row)).toEqual(row.awaited);

@@ -5,14 +5,14 @@ import { observe } from "../../../../agent/core/observe.ts";
 import { reportOf } from "../../../../agent/core/report.ts";
 import { interpretStored, mergeStored } from "../../../../agent/core/restore.ts";
 import { factsOf } from "../../../../aggregator/core/claim-facts.ts";
+import { EMPTY_HISTORY, settleHistory } from "../../../../aggregator/core/claim-history.ts";
 import { desiredClaimStatus } from "../../../../aggregator/core/claim-status.ts";
 import { acceptReport } from "../../../../aggregator/core/fleet.ts";
 import type { NodeView } from "../../../../aggregator/core/node-view.ts";
-import { EMPTY_HISTORY, settleReferences } from "../../../../aggregator/core/references.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { knownMountedVolume } from "../../../fakes/node-states.ts";
 import { claimWith, mountedStatus, NOON, statusWith, volumeWith } from "../world.ts";
-import { evidenceWith, fleetWith, pendingOn } from "./evidence.ts";
+import { ended, evidenceWith, fleetWith } from "./evidence.ts";
 
 /** What both sides decide together; times are seconds. The first boot began at noon, the second one a hundred seconds later. */
 
@@ -92,15 +92,15 @@ describe("a pod that a reboot interrupts and that unmounts before its agent is b
       hasWitnessed: false,
       wasOver: true,
     },
-  ])("used its volume until the agent's first read, $name", ({ stored, hasWitnessed, wasOver }) => {
+  ])("used its volume until the agent's first read, $name", ({ stored, hasWitnessed, wasOver = false }) => {
     const before = hasWitnessed ? accepted(undefined, { state: firstBoot(), bootedAt: 0 }) : undefined;
     const view = accepted(before, { state: secondBoot(), bootedAt: REBOOT });
     const unmountRecords = [...view.unmountRecords.values()];
     const claim = claimWith({ status: stored });
     const fleet = fleetWith([view], { nodes: () => ["n1"], nowMs: NOON + (STARTED + 1) * SECOND });
-    const fields = { podUid: "u1", gone: String(OVER), seenAtMs: NOON + OVER * SECOND, wasOver };
+    const over = ended({ uid: "u1" }, { gone: String(OVER), seenAtMs: NOON + OVER * SECOND, wasOver });
     const context = { ...fleet, unmountRecords, mountedBy: new Set<string>(), isHostPath: false, stored };
-    const history = settleReferences({ ...EMPTY_HISTORY, pending: [pendingOn("n1", fields)] }, context);
+    const history = settleHistory({ ...EMPTY_HISTORY, pending: [over] }, context);
 
     const evidence = evidenceWith({ claim, volume: volumeWith(), unmountRecords, history, isWitnessed: hasWitnessed });
     const status = desiredClaimStatus(factsOf(evidence, fleet));

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
+import type { Pod } from "../../../../aggregator/core/cluster-objects.ts";
 import { claimsToRemember, VanishedPods } from "../../../../aggregator/core/vanished-pods.ts";
 import { podWith } from "../world.ts";
 
+const ENDED = { hasEnded: true, isGone: true };
 const MIB = 1024 * 1024;
 const names = (count: number): readonly string[] => Array.from({ length: count }, (_, index) => `claim-${index}`);
 
@@ -22,42 +24,128 @@ describe("claimsToRemember", () => {
 });
 
 describe("pods that vanished", () => {
-  it("are bounded in bytes, and the latest are remembered", () => {
-    const vanished = new VanishedPods();
-    const claims = names(3_000).map((name) => name.padEnd(250, "x"));
+  it.each([
+    { name: "in number", pods: 20_001, claims: [], forgotten: "pod-0", kept: ["pod-1", "pod-20000"] },
+    {
+      name: "in bytes, those of the claims that they named included",
+      pods: 150,
+      claims: names(3_000).map((name) => name.padEnd(250, "x")),
+      forgotten: "pod-0",
+      kept: ["pod-149"],
+    },
+  ])("are bounded $name, and the latest are remembered", ({ pods, claims, forgotten, kept }) => {
+    const vanished = new VanishedPods(() => undefined);
 
-    for (let at = 0; at < 150; at += 1) vanished.note(podWith({ uid: `pod-${at}`, claims }), []);
+    for (let at = 0; at < pods; at += 1) vanished.note(podWith({ uid: `pod-${at}`, claims }), ENDED);
 
+    expect(vanished.get(forgotten)).toBeUndefined();
+    expect(kept.map((uid) => vanished.get(uid)?.uid)).toEqual(kept);
     expect(vanished.bytes).toBeLessThan(16 * MIB);
-    expect(vanished.bytes).toBeGreaterThan(15 * MIB);
-    expect([vanished.get("pod-0"), vanished.get("pod-149")?.uid]).toEqual([undefined, "pod-149"]);
-  });
-
-  it("are bounded in number", () => {
-    const vanished = new VanishedPods();
-
-    for (let at = 0; at < 20_001; at += 1) vanished.note(podWith({ uid: `pod-${at}`, claims: [] }), []);
-
-    expect([vanished.get("pod-0"), vanished.get("pod-1")?.uid]).toEqual([undefined, "pod-1"]);
+    expect(vanished.bytes).toBeGreaterThan(claims.length === 0 ? 0 : 15 * MIB);
   });
 
   it("that vanish twice are one", () => {
-    const vanished = new VanishedPods();
-    vanished.note(podWith(), ["claim-1"]);
+    const vanished = new VanishedPods(() => "claim-1");
+    vanished.note(podWith(), ENDED);
     const once = vanished.bytes;
 
-    vanished.note(podWith(), ["claim-1"]);
+    vanished.note(podWith(), ENDED);
 
     expect(vanished.bytes).toBe(once);
   });
 
-  it("are remembered with the claims that there were, which take bytes, too", () => {
-    const [vanished, other] = [new VanishedPods(), new VanishedPods()];
+  it("take the bytes of the UIDs of their claims, too", () => {
+    const [vanished, other] = ["claim-1", undefined].map((uid) => new VanishedPods(() => uid));
 
-    vanished.note(podWith({ claims: ["data", "gone"] }), ["claim-1"]);
-    other.note(podWith({ claims: ["data", "gone"] }), []);
+    vanished?.note(podWith(), ENDED);
+    other?.note(podWith(), ENDED);
 
-    expect(vanished.claimsOf("pod-1")).toEqual(["claim-1"]);
-    expect(vanished.bytes - other.bytes).toBe("claim-1".length);
+    expect((vanished?.bytes ?? 0) - (other?.bytes ?? 0)).toBe("claim-1".length);
+  });
+});
+
+describe("of the claims that are made one after the other under its name a pod has, or had", () => {
+  class World {
+    claim: string | undefined = "claim-1";
+    readonly vanished = new VanishedPods(() => this.claim);
+
+    remove(pod = podWith()): void {
+      this.vanished.onClaimGone([pod]);
+      this.claim = "claim-2";
+    }
+
+    end(how: Partial<typeof ENDED>, pod = podWith()): void {
+      this.vanished.note(pod, { hasEnded: false, isGone: false, ...how });
+    }
+  }
+
+  it.each<{
+    readonly name: string;
+    readonly happens?: (world: World) => void;
+    readonly pod?: Pod;
+    readonly had: readonly string[];
+  }>([
+    { name: "the one that there is", pod: podWith(), had: ["claim-1"] },
+    {
+      name: "none while there is none",
+      happens: (world) => {
+        world.claim = undefined;
+      },
+      pod: podWith(),
+      had: [],
+    },
+    { name: "none where the first went before it", happens: (world) => world.remove(), pod: podWith(), had: [] },
+    {
+      name: "the next where it waited for a node: it used nothing of the first",
+      happens: (world) => world.remove(podWith({ node: undefined })),
+      pod: podWith(),
+      had: ["claim-2"],
+    },
+    {
+      name: "the first where it vanished before that went",
+      happens: (world) => {
+        world.end({ hasEnded: true, isGone: true });
+        world.remove();
+      },
+      had: ["claim-1"],
+    },
+    {
+      name: "the first where it had finished before that went",
+      happens: (world) => {
+        world.end({ hasEnded: true });
+        world.remove();
+      },
+      pod: podWith({ isTerminal: true }),
+      had: ["claim-1"],
+    },
+    {
+      name: "the same when it vanishes, too",
+      happens: (world) => {
+        world.end({ hasEnded: true });
+        world.remove();
+        world.end({ isGone: true });
+      },
+      had: ["claim-1"],
+    },
+    {
+      name: "none where the first went before it vanished",
+      happens: (world) => {
+        world.remove();
+        world.end({ hasEnded: true, isGone: true });
+      },
+      had: [],
+    },
+    {
+      name: "none that is known where it was over when it was first seen",
+      happens: (world) => world.end({ isGone: true }),
+      had: [],
+    },
+  ])("$name", ({ happens, pod, had }) => {
+    const world = new World();
+
+    happens?.(world);
+
+    const knew = ["claim-1", "claim-2"].filter((uid) => world.vanished.knew("pod-1", pod, { key: "shop/data", uid }));
+    expect(knew).toEqual(had);
   });
 });

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
+import type { EndedPod } from "../../../../aggregator/core/cluster-objects.ts";
 import type { LeaderSession } from "../../../../aggregator/leader/leader-session.ts";
-import type { SeenEndedPod } from "../../../../aggregator/pod-watch/ended-pods.ts";
 import { finish } from "../../../../common/runtime/steps.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import { createFakeClock } from "../../../fakes/clock.ts";
@@ -47,7 +47,7 @@ function heartbeatOf(node: string) {
 describe("a session", () => {
   it("begins with the ends that were seen while another one led, at the time at which they were seen", async () => {
     const pod = podWith({ node: undefined, hasStarted: false });
-    const end: SeenEndedPod = { pod, gone: "300", wasOver: false, seenAtMs: NOON - 10_000 };
+    const end: EndedPod = { pod, gone: "300", wasOver: false, seenAtMs: NOON - 10_000 };
 
     const { statuses } = await leading(clusterWith(claimWith({ status: statusWith({ sinceMs: NOON - 60_000 }) })), [
       end,

@@ -10,7 +10,7 @@ import { createFakeClock } from "../../../fakes/clock.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
 import { createFixedRandom } from "../../../fakes/random.ts";
 import { createFakeConnection, createFakeTransport, type FakeAnswer, json } from "../../../fakes/transport.ts";
-import { NOON } from "../world.ts";
+import { NOON, podWith } from "../world.ts";
 
 const SINCE = "2026-11-21T12:00:00.000000Z";
 const TIMING = { durationMs: 15_000, renewDeadlineMs: 10_000, retryMs: 2_000 };
@@ -61,7 +61,7 @@ function elected(server: Server) {
     metrics,
     logger: createFakeLogger(),
     random: createFixedRandom(0.5),
-    ends: new EndedPods({ isTold: () => true, nowMs: () => NOON }),
+    ends: new EndedPods({ claim: () => undefined, nowMs: () => NOON }),
     unstored: NONE_UNSTORED,
   };
   const cluster = { podsWatchedSince: () => server.watch, podsReached: () => server.reached?.() };
@@ -182,15 +182,33 @@ describe("leadership among replicas", () => {
 });
 
 describe("leadership without an election", () => {
-  it("is there from the start to the end", async () => {
+  function sole() {
     const metrics = createMetrics();
     const clock = createFakeClock();
-    const client = createKubeClient(createFakeConnection(createFakeTransport(() => "silence")), { clock });
+    const connected = createKubeClient(createFakeConnection(createFakeTransport(() => "silence")), { clock });
+    const client = { ...connected, serverTime: () => ({ latestMs: clock.wallMs(), widthMs: 0 }) };
     const parts = { clock, client, metrics, logger: createFakeLogger(), ...NO_BACKLOG, nowMs: clock.wallMs };
-    const ends = new EndedPods({ isTold: () => true, nowMs: () => NOON });
+    const ends = new EndedPods({ claim: () => undefined, nowMs: () => NOON });
     const watch = { sinceVersion: "7", sinceMs: NOON };
-    const cluster = { podsWatchedSince: () => watch, podsReached: () => "7" };
+    const cluster = { podsWatchedSince: () => watch, podsReached: () => "9" };
     const leadership = createSoleLeadership({ ...parts, ends, unstored: NONE_UNSTORED, cluster });
+    return { leadership, client, metrics, ends };
+  }
+
+  it("has dealt with the end of a pod once that could be handed over", async () => {
+    const { leadership, ends } = sole();
+    for (const gone of ["9", "10"]) ends.note({ pod: podWith({ uid: gone }), gone, seenAtMs: NOON, wasOver: false });
+    await leadership.run(async () => {}, new AbortController().signal);
+    const open = (): readonly string[] => ["9", "10"].filter((uid) => ends.isOpen("shop/data", uid));
+    const before = open();
+
+    leadership.coverage.update();
+
+    expect([before, open()]).toEqual([["9", "10"], ["10"]]);
+  });
+
+  it("is there from the start to the end", async () => {
+    const { leadership, client, metrics } = sole();
     let told: AbortSignal | undefined;
     const { signal } = new AbortController();
 

@@ -1,100 +1,131 @@
 import { describe, expect, it } from "vitest";
-import { EndedPods, type SeenEndedPod } from "../../../../aggregator/pod-watch/ended-pods.ts";
-import { NOON, podWith } from "../world.ts";
+import type { EndedPod, Pod } from "../../../../aggregator/core/cluster-objects.ts";
+import { EndedPods } from "../../../../aggregator/pod-watch/ended-pods.ts";
+import type { Claim } from "../../../../common/storage/claim.ts";
+import { claimWith, NOON, podWith, statusWith } from "../world.ts";
 
-interface EndFields {
-  readonly wasOver?: boolean;
-  readonly claims?: readonly string[];
-  readonly node?: string;
-  readonly hasStarted?: boolean;
-  readonly seenAtMs?: number;
+const LONG_AGO = NOON - 200_000;
+const RECENTLY = LONG_AGO + 1;
+const JUST_NOW = NOON - 29_999;
+const UNUSED = claimWith({ status: statusWith({ unused: true }) });
+const IN_USE = claimWith({ status: statusWith({ unused: false }) });
+
+function endAt(gone: number, pod: Partial<Pod> = {}, seenAtMs = LONG_AGO): EndedPod {
+  return { pod: podWith({ uid: `pod-${gone}`, ...pod }), gone: String(gone), wasOver: false, seenAtMs };
 }
 
-function endAt(gone: number, fields: EndFields = {}): SeenEndedPod {
-  const { wasOver = false, claims = ["data"], node = `n${gone}`, hasStarted = true, seenAtMs = NOON - 60_000 } = fields;
-  return { pod: podWith({ uid: `pod-${gone}`, claims, node, hasStarted }), gone: String(gone), wasOver, seenAtMs };
+function storeWith(ends: readonly EndedPod[], claim: Claim = IN_USE) {
+  const known: { claim: Claim | undefined } = { claim };
+  const store = new EndedPods({ claim: () => known.claim, nowMs: () => NOON });
+  for (const end of ends) store.note(end);
+  return { store, known, kept: () => store.of("shop/data").map(({ gone }) => gone) };
 }
 
-function endsWith(ends: readonly SeenEndedPod[], told: readonly string[] = []) {
-  const untold = new Set(ends.map(({ gone }) => gone).filter((gone) => !told.includes(gone)));
-  const unsettled = new EndedPods({ isTold: ({ gone }) => !untold.has(gone), nowMs: () => NOON });
-  for (const end of ends) unsettled.note(end);
-  const open = (): readonly string[] => unsettled.open.map(({ gone }) => gone);
-  return { unsettled, open };
-}
+describe("the end of a pod", () => {
+  it("is kept for each claim that it named", () => {
+    const { store } = storeWith([endAt(9, { claims: ["data", "logs"] })]);
 
-describe("ends of pods that are not settled", () => {
-  it.each([
+    const found = ["shop/data", "shop/logs", "shop/other", "lab/data"].map((key) => store.of(key).length);
+
+    expect(found).toEqual([1, 1, 0, 0]);
+  });
+
+  it.each<{
+    readonly name: string;
+    readonly ends?: readonly EndedPod[];
+    readonly claim?: Claim;
+    readonly unstored?: readonly string[];
+    readonly kept: readonly string[];
+  }>([
+    { name: "is dropped when a leader has dealt with it and the claim tells of it", claim: UNUSED, kept: [] },
+    { name: "is kept while no leader has come as far", ends: [endAt(11)], claim: UNUSED, kept: ["11"] },
+    { name: "is kept while the claim does not tell of it: its node may not have answered", claim: IN_USE, kept: ["9"] },
+    { name: "is kept while what was decided is not stored", claim: UNUSED, unstored: [UNUSED.uid], kept: ["9"] },
+    { name: "is dropped where another claim's decision is not stored", claim: UNUSED, unstored: ["other"], kept: [] },
     {
-      name: "are those that no leader has come as far as",
-      ends: [endAt(9), endAt(10), endAt(11)],
-      told: ["9", "10", "11"],
-      expected: ["11"],
+      name: "is kept while another claim of that name may come to light",
+      ends: [endAt(9, {}, LONG_AGO), endAt(10, { node: "n2" }, RECENTLY)],
+      claim: UNUSED,
+      kept: ["10"],
     },
     {
-      name: "are also those of which no status tells yet: their nodes may not have answered",
-      ends: [endAt(8), endAt(9), endAt(11)],
-      told: ["8"],
-      expected: ["9", "11"],
-    },
-    {
-      name: "are the last ones only, of several on one node",
+      name: "on a node makes earlier ones there superfluous",
       ends: [endAt(7, { node: "n1" }), endAt(8, { node: "n2" }), endAt(9, { node: "n1" })],
-      told: [],
-      expected: ["9", "8"],
+      kept: ["9", "8"],
     },
     {
-      name: "are one of a pod that had started and one of a pod that had not: they may mean different things",
-      ends: [endAt(7, { node: "n1" }), endAt(8, { node: "n1", hasStarted: false })],
-      told: [],
-      expected: ["7", "8"],
+      name: "does not while it is not dealt with",
+      ends: [endAt(10), endAt(11), endAt(12)],
+      kept: ["10", "11", "12"],
     },
-    { name: "are none of pods that named no claim", ends: [endAt(11, { claims: [] })], told: [], expected: [] },
     {
-      name: "are none that the first list showed: they can be read again",
-      ends: [endAt(11, { wasOver: true })],
-      told: [],
-      expected: [],
+      name: "that had started says nothing of one that had not",
+      ends: [endAt(7), endAt(8, { hasStarted: false })],
+      kept: ["7", "8"],
     },
-  ])("$name", ({ ends, told, expected }) => {
-    const { unsettled, open } = endsWith(ends, told);
+  ])("$name", ({ ends = [endAt(9)], claim, unstored = [], kept }) => {
+    const world = storeWith(ends, claim);
 
-    unsettled.settle("10");
+    world.store.settle("10", new Set(unstored));
 
-    expect(open()).toEqual(expected);
+    expect(world.kept()).toEqual(kept);
   });
 
-  it("are not forgotten while the watch of claims may lag behind: the status that it shows may be an older one", () => {
-    let isTold = true;
-    const unsettled = new EndedPods({ isTold: () => isTold, nowMs: () => NOON });
-    for (const end of [endAt(9, { seenAtMs: NOON - 29_000 }), endAt(10, { seenAtMs: NOON - 31_000 })])
-      unsettled.note(end);
-    unsettled.settle("10");
-    const before = unsettled.open;
+  it("is dropped with its claim, once the watch has surely shown that", () => {
+    const world = storeWith([endAt(9), endAt(10, { node: "n2" }, RECENTLY)]);
+    world.known.claim = undefined;
 
-    isTold = false;
+    world.store.settle("10");
 
-    expect(before).toEqual([]);
-    expect(unsettled.open.map(({ gone }) => gone)).toEqual(["9"]);
+    expect(world.kept()).toEqual(["10"]);
   });
 
-  it("are those of claims of which the leader says that the API server has not stored what it decided", () => {
-    const isTold = (_: SeenEndedPod, unstored: ReadonlySet<string>): boolean => !unstored.has("data-uid");
-    const unsettled = new EndedPods({ isTold, nowMs: () => NOON });
-    unsettled.note(endAt(9));
+  it("is told where it is dealt with, the claim counts as unused, and that is stored", () => {
+    const [before, after] = [endAt(10), endAt(11)];
+    const { store } = storeWith([]);
+    store.settle("10", new Set(["claim-2"]));
+    const other = { ...UNUSED, uid: "claim-2" };
 
-    unsettled.settle("10", new Set(["data-uid"]));
-    const refused = unsettled.open.map(({ gone }) => gone);
-    unsettled.settle("10", new Set());
+    const told = [
+      store.isTold(before, UNUSED),
+      store.isTold(before, IN_USE),
+      store.isTold(before, other),
+      store.isTold(after, UNUSED),
+    ];
 
-    expect(refused).toEqual(["9"]);
-    expect(unsettled.open).toEqual([]);
+    expect(told).toEqual([true, false, false, false]);
   });
 
-  it("are not kept without a bound, and it is known up to where they are lost", () => {
-    const { unsettled } = endsWith(Array.from({ length: 50_001 }, (_, index) => endAt(index + 1)));
+  it.each([
+    { name: "stays told when its claim is used again", end: endAt(10, {}, RECENTLY), told: true },
+    { name: "does not where the watch may have shown an older status", end: endAt(10, {}, JUST_NOW), told: false },
+  ])("$name", ({ end, told }) => {
+    const { store } = storeWith([end], UNUSED);
 
-    expect(unsettled.open).toHaveLength(25_001);
-    expect(unsettled.droppedUpTo).toBe("25000");
+    store.settle("10");
+
+    expect([store.isTold(end, IN_USE), store.isTold(end, { ...IN_USE, uid: "claim-2" })]).toEqual([told, false]);
+  });
+
+  it("is open until a leader has come as far", () => {
+    const { store } = storeWith([endAt(10), endAt(11)]);
+    const open = (): readonly boolean[] => ["pod-10", "pod-11", "pod-12"].map((uid) => store.isOpen("shop/data", uid));
+    const before = open();
+
+    store.settle("10");
+
+    expect([before, open()]).toEqual([
+      [true, true, false],
+      [false, true, false],
+    ]);
+  });
+
+  it("is not kept without a bound, and it is known up to where they are lost", () => {
+    const ends = Array.from({ length: 50_001 }, (_, index) => endAt(index + 1, { claims: [`claim-${index + 1}`] }));
+
+    const { store } = storeWith(ends);
+
+    expect(store.droppedUpTo).toBe("25001");
+    expect([25_001, 25_002].map((at) => store.of(`shop/claim-${at}`).length)).toEqual([0, 1]);
   });
 });

@@ -34,7 +34,7 @@ class World {
   unstored: readonly UnstoredClaim[] | undefined = [];
   readonly inherited: UnstoredClaim[] = [];
   readonly logger = createFakeLogger();
-  readonly ends = new EndedPods({ isTold: () => true, nowMs: () => NOON });
+  readonly ends = new EndedPods({ claim: () => undefined, nowMs: () => NOON });
   readonly coverage = new PodWatchHistory({
     logger: this.logger,
     ends: this.ends,
@@ -194,7 +194,7 @@ describe("the coverage that is handed over", () => {
     const world = new World();
     for (let gone = 60; gone <= 50_060; gone += 1) {
       world.ends.note({
-        pod: podWith({ uid: `pod-${gone}`, claims: ["data"] }),
+        pod: podWith({ uid: `pod-${gone}`, claims: [`claim-${gone}`] }),
         gone: String(gone),
         wasOver: false,
         seenAtMs: NOON,
@@ -211,13 +211,14 @@ describe("the coverage that is handed over", () => {
   it("lets go of ends that a leader has dealt with", () => {
     const world = new World();
     for (const gone of ["99", "100", "101"]) {
-      world.ends.note({ pod: podWith({ claims: ["data"] }), gone, wasOver: false, seenAtMs: NOON });
+      const pod = podWith({ uid: `pod-${gone}`, node: `n${gone}` });
+      world.ends.note({ pod, gone, wasOver: false, seenAtMs: NOON - 300_000 });
     }
 
     world.coverage.onHandedOver({ annotations: LEFT, resourceVersion: "91" });
     world.coverage.onHandedOver({ annotations: { [COVERAGE_ANNOTATION]: "nonsense" }, resourceVersion: "92" });
 
-    expect(world.ends.open.map(({ gone }) => gone)).toEqual(["101"]);
+    expect(world.ends.of("shop/data").map(({ gone }) => gone)).toEqual(["101"]);
   });
 
   it("tells of a Lease that was there a kubelet's Lease before the watch had surely come that far", () => {

@@ -84,10 +84,11 @@ describe("decisions that are not stored", () => {
   });
 
   it("are none of a claim whose pod was done before and is still there: whoever leads next reads that, too", async () => {
-    const harness = await running();
+    const harness = new Harness({ claims: [claimWith({ status: UNUSED })], nodes: [nodeWith("n1")] });
+    harnesses.push(harness);
     const done = podWith({ isTerminal: true });
     harness.cluster.pods.set(done.uid, done);
-    harness.reconciler.onPodEnded({ pod: done, gone: "100", wasOver: true });
+    await harness.start();
     const whileThere = harness.unstored.list();
 
     await harness.removePod("pod-1", "300");
