@@ -21,7 +21,7 @@ interface HealthParts {
 interface HealthFacts {
   readonly heartbeatMs: number;
   /** Turns of the loop that looks at the mount table. */
-  readonly looks: () => number;
+  readonly scans: () => number;
   /** Why nothing is reported. */
   readonly problem: () => string | undefined;
 }
@@ -41,7 +41,7 @@ export function agentHealth(parts: HealthParts, facts: HealthFacts): Pick<Health
   return {
     live: {
       ping: () => PASSED,
-      "mount-table-loop": lasting(facts.looks, STUCK_AFTER_MS + 2 * facts.heartbeatMs),
+      "mount-table-loop": lasting(facts.scans, STUCK_AFTER_MS + 2 * facts.heartbeatMs),
       "report-loop": lasting(sender.progress, STUCK_AFTER_MS * 2),
       "pod-watch-loop": lasting(pods.progress, WATCH_STUCK_AFTER_MS),
       "affinity-loop": lasting(enforcement.progress, WATCH_STUCK_AFTER_MS),

@@ -21,8 +21,8 @@ import { type Beat, nextBeat } from "./core/beat.ts";
 import { describeMountedVolumes } from "./core/debug-mounted-volumes.ts";
 import { afterAnswer, NO_EXCHANGE } from "./core/exchange.ts";
 import type { Anomaly, NodeState } from "./core/node-state.ts";
-import { restBefore } from "./core/read-pace.ts";
 import { heartbeatOf, type ReporterIdentity, reportOf, reportProblem } from "./core/report.ts";
+import { restBefore } from "./core/scan-pace.ts";
 import { debugRoutes } from "./debug-routes.ts";
 import { createEnforcement, type Enforcement } from "./enforcement/enforcement.ts";
 import { Observer } from "./observer.ts";
@@ -122,7 +122,7 @@ class Agent {
   #problem: string | undefined;
   readonly #scanTriggers: Counter<"reason">;
   /** Turns of the loop that looks at the mount table. */
-  #looks = 0;
+  #scans = 0;
 
   constructor(config: AgentConfig, ports: AgentPorts) {
     this.#config = config;
@@ -198,7 +198,7 @@ class Agent {
     const observer = this.#observer;
     return agentHealth(
       { ...this.#ports, observer, pods: this.#pods, sender: this.#sender, enforcement: this.#enforcement },
-      { heartbeatMs: this.#config.heartbeatMs, looks: () => this.#looks, problem: () => this.#problem },
+      { heartbeatMs: this.#config.heartbeatMs, scans: () => this.#scans, problem: () => this.#problem },
     );
   }
 
@@ -232,8 +232,8 @@ class Agent {
     const rule = { heartbeatMs, spread: (waitMs: number) => jitter(random, waitMs, 0.2) };
     let beat: Beat = { atMs: 0, waitMs: heartbeatMs };
     while (!signal.aborted) {
-      this.#looks += 1;
-      const decisions = await observer.look();
+      this.#scans += 1;
+      const decisions = await observer.scan();
       const isComplete = decisions !== undefined && observer.blindness === undefined;
       // Kept apart from the changes: a node on which mounts change all the time must not fall silent.
       const isHeartbeat = clock.monotonicMs() >= beat.atMs;
@@ -246,11 +246,11 @@ class Agent {
       const reason = await mountNotifier.wait(isComplete ? restMs : Math.min(restMs, RETRY_MS), signal);
       this.#scanTriggers.increment({ reason });
       isAsked = reason === "asked" || !isComplete;
-      if (reason !== "timer") await clock.sleep(restBefore(observer.looks, this.#config.debounceMs), signal);
+      if (reason !== "timer") await clock.sleep(restBefore(observer.lastScans, this.#config.debounceMs), signal);
       isAsked = mountNotifier.takeRequest() || isAsked;
     }
     // The next run goes on from here: without this look its gap would begin up to a heartbeat earlier.
-    if (this.#ports.journal.place !== undefined) await observer.look();
+    if (this.#ports.journal.place !== undefined) await observer.scan();
   }
 
   #report(): void {

@@ -7,7 +7,7 @@ import type { Logger } from "../common/runtime/logger.ts";
 import type { DryRunConfig } from "./config.ts";
 import { type Changes, type DryRunFindings, explainUnreadable, processOf } from "./core/dry-run.ts";
 import { asJson, asText } from "./core/dry-run-output.ts";
-import { DEFAULT_KUBELET_ROOT, readMountedVolumes } from "./core/mounted-volumes.ts";
+import { DEFAULT_KUBELET_ROOT, scanMountedVolumes } from "./core/mounted-volumes.ts";
 import { surveyTable } from "./core/table-survey.ts";
 import { createMountNotifier } from "./sources/mount-notifier.ts";
 import { createNodeFacts } from "./sources/node-facts.ts";
@@ -46,14 +46,14 @@ async function look(text: MountInfoText, config: DryRunConfig, parts: DryRunPart
   const seen = await nodeFacts({ mountInfo, bootId }, { clock }).read(new AbortController().signal);
   // In a copy of another machine's table the same numbers mean other mounts.
   const node = changes.by === "nothing" ? { ...seen, facts: { ...seen.facts, mountNamespace: undefined } } : seen;
-  const read = readMountedVolumes(text, { by: "path", path: kubeletRoot ?? DEFAULT_KUBELET_ROOT });
+  const scan = scanMountedVolumes(text, { by: "path", path: kubeletRoot ?? DEFAULT_KUBELET_ROOT });
   // What this process sees at that path says nothing about another mount namespace.
-  const exists = node.facts.mountNamespace === "own" ? await isThere(read.kubeletRoot) : undefined;
+  const exists = node.facts.mountNamespace === "own" ? await isThere(scan.kubeletRoot) : undefined;
   return {
     node,
     mountInfo,
     survey: surveyTable(text.text),
-    read,
+    scan,
     root: { isGiven: kubeletRoot !== undefined, exists },
     changes,
     clock: clock.rate,

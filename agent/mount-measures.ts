@@ -1,7 +1,7 @@
 import type { Clock } from "../common/runtime/clock.ts";
 import type { Counter, Histogram, Metrics } from "../common/runtime/metrics.ts";
 import { leaksIn } from "./core/leaks.ts";
-import type { MountRead } from "./core/mounted-volumes.ts";
+import type { MountScan } from "./core/mounted-volumes.ts";
 import { type Decision, type NodeState, shownMountedVolumes } from "./core/node-state.ts";
 import type { MountNotifier } from "./sources/mount-notifier.ts";
 
@@ -12,14 +12,14 @@ interface MeasureParts {
 }
 
 /** A mount table is read and parsed in a fraction of a millisecond, or in seconds while the kernel has its lock. */
-const READ_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 2.5, 10];
+const SCAN_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 2.5, 10];
 
 const OUTCOMES = ["complete", "incomplete", "failed"] as const;
 
 /** What metrics tell of the mount table and of what was read in it. */
 export class MountMeasures {
   readonly #seconds: Histogram;
-  readonly #reads: Counter<"outcome">;
+  readonly #scans: Counter<"outcome">;
   readonly #malformed: Counter;
   readonly #seen: Counter;
   readonly #acknowledged: Counter;
@@ -29,9 +29,9 @@ export class MountMeasures {
     this.#seconds = metrics.histogram({
       name: "mooring_mount_table_scan_seconds",
       help: "Time of a look at the mount table: to read and parse it, again where a second read has to confirm the first, and to store what came of it.",
-      buckets: READ_SECONDS,
+      buckets: SCAN_SECONDS,
     });
-    this.#reads = metrics.counter({
+    this.#scans = metrics.counter({
       name: "mooring_mount_table_scans_total",
       help: "Looks at the mount table, by whether absences count in what was read.",
       labels: ["outcome"],
@@ -53,10 +53,10 @@ export class MountMeasures {
   }
 
   /** A look that took so long; without a read it has failed. Milliseconds. */
-  looked(tookMs: number, read: MountRead | undefined): void {
+  scanned(tookMs: number, scan: MountScan | undefined): void {
     this.#seconds.observe({}, tookMs / 1000);
-    this.#reads.increment({ outcome: outcomeOf(read) });
-    this.#malformed.increment({}, read?.damagedLines ?? 0);
+    this.#scans.increment({ outcome: outcomeOf(scan) });
+    this.#malformed.increment({}, scan?.damagedLines ?? 0);
   }
 
   decided(decisions: readonly Decision[]): void {
@@ -69,9 +69,9 @@ export class MountMeasures {
   }
 }
 
-function outcomeOf(read: MountRead | undefined): (typeof OUTCOMES)[number] {
-  if (read === undefined) return "failed";
-  return read.incomplete === undefined ? "complete" : "incomplete";
+function outcomeOf(scan: MountScan | undefined): (typeof OUTCOMES)[number] {
+  if (scan === undefined) return "failed";
+  return scan.incomplete === undefined ? "complete" : "incomplete";
 }
 
 /** What is known of the node, as numbers. */
@@ -85,7 +85,7 @@ function registerState({ metrics, mountNotifier, clock }: MeasureParts, stateOf:
   gauge(
     "mooring_mount_table_complete_scan_age_seconds",
     "How long ago the last read ended in which absences count; nothing before the first.",
-    ({ read }) => read && ageSeconds(read.endedAt),
+    ({ scan }) => scan && ageSeconds(scan.endedAt),
   );
   gauge("mooring_mounted_volumes", "Volumes that the mount table shows.", shownMountedVolumes);
   gauge(

@@ -5,7 +5,7 @@ import { MooringError, messageOf } from "../common/runtime/errors.ts";
 import type { Logger } from "../common/runtime/logger.ts";
 import type { Metrics } from "../common/runtime/metrics.ts";
 import type { ReportAnswer } from "../common/storage/node-report.ts";
-import type { MountRead, RootRule } from "./core/mounted-volumes.ts";
+import type { MountScan, RootRule } from "./core/mounted-volumes.ts";
 import {
   type Anomaly,
   type Decision,
@@ -18,13 +18,13 @@ import {
   shownMountedVolumes,
 } from "./core/node-state.ts";
 import { extendCoverage, observe } from "./core/observe.ts";
-import type { LookCost } from "./core/read-pace.ts";
 import { interpretStored, mergeStored } from "./core/restore.ts";
+import type { ScanCost } from "./core/scan-pace.ts";
 import { MountMeasures } from "./mount-measures.ts";
 import { ObservationLog } from "./observation-log.ts";
 import type { Journal } from "./sinks/journal.ts";
 import type { MountNotifier } from "./sources/mount-notifier.ts";
-import { readConfirmed } from "./sources/mount-table.ts";
+import { scanConfirmed } from "./sources/mount-table.ts";
 import type { NodePod } from "./sources/node-pods.ts";
 
 interface ObserverParts {
@@ -66,9 +66,9 @@ export class Observer {
   #hasUnseen = false;
   #journalProblem: string | undefined;
   #blindness: string | undefined = "the mount table has not been read yet";
-  #looks: readonly LookCost[] = [];
+  #lastScans: readonly ScanCost[] = [];
   /** The last scan that the aggregator asked for. */
-  #asked: string | undefined;
+  #scanRequest: string | undefined;
 
   constructor(parts: ObserverParts, { rule, bootId, run }: ObserverIdentity) {
     this.#parts = parts;
@@ -99,14 +99,14 @@ export class Observer {
   }
 
   /** What the last looks took, the latest last. */
-  get looks(): readonly LookCost[] {
-    return this.#looks;
+  get lastScans(): readonly ScanCost[] {
+    return this.#lastScans;
   }
 
   /** True when nothing has been known for sure for so long that the node has to count as silent. */
   isBlind(): boolean {
-    const { read, coverage } = this.#state;
-    return coverage === "none" || read === undefined || this.#now() - read.endedAt >= BLIND_AFTER_MS;
+    const { scan, coverage } = this.#state;
+    return coverage === "none" || scan === undefined || this.#now() - scan.endedAt >= BLIND_AFTER_MS;
   }
 
   async restore(): Promise<void> {
@@ -165,7 +165,7 @@ export class Observer {
   /** The aggregator's answer to what was told. */
   onAnswer({ forget: unmountRecordIds, nowMs, scan }: ReportAnswer): void {
     if (scan !== undefined) {
-      this.#asked = scan;
+      this.#scanRequest = scan;
       this.#parts.mountNotifier.request();
     }
     const kept = this.#state.unmountRecords.length;
@@ -178,21 +178,25 @@ export class Observer {
   }
 
   /** One look at the node: read, decide, keep. What changed, or nothing when the table could not be read. */
-  async look(): Promise<readonly Decision[] | undefined> {
+  async scan(): Promise<readonly Decision[] | undefined> {
     const { mountInfo, pods, mountNotifier } = this.#parts;
     // Taken before the read begins: only then does the read follow everything up to this resource version, and each pod's end.
-    const known = { podsResourceVersion: pods.resourceVersion(), scanned: this.#asked, pods: this.#podFacts() };
+    const known = {
+      podsResourceVersion: pods.resourceVersion(),
+      scanRequest: this.#scanRequest,
+      pods: this.#podFacts(),
+    };
     const { clock } = this.#parts;
     const [begunAt, workedBefore] = [this.#now(), clock.processorMs()];
-    let read: MountRead | undefined;
+    let scan: MountScan | undefined;
     try {
       const unchanged = mountNotifier.unchanged();
       if (unchanged !== undefined && !this.#hasUnseen) this.#state = extendCoverage(this.#state, unchanged);
-      read = await readConfirmed(mountInfo, this.#state, this.#rule);
-      const { state, decisions } = observe(this.#state, { ...known, read, unchanged });
+      scan = await scanConfirmed(mountInfo, this.#state, this.#rule);
+      const { state, decisions } = observe(this.#state, { ...known, scan, unchanged });
       this.#state = state;
-      this.#noteBlindness(read.incomplete);
-      if (read.incomplete === undefined) this.#hasUnseen = false;
+      this.#noteBlindness(scan.incomplete);
+      if (scan.incomplete === undefined) this.#hasUnseen = false;
       this.#measures.decided(decisions);
       await this.#keep();
       for (const decision of decisions) this.#log.tell(decision);
@@ -205,8 +209,8 @@ export class Observer {
       return undefined;
     } finally {
       const tookMs = this.#now() - begunAt;
-      this.#looks = [...this.#looks, { tookMs, workedMs: clock.processorMs() - workedBefore }].slice(-2);
-      this.#measures.looked(tookMs, read);
+      this.#lastScans = [...this.#lastScans, { tookMs, workedMs: clock.processorMs() - workedBefore }].slice(-2);
+      this.#measures.scanned(tookMs, scan);
     }
   }
 

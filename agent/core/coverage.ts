@@ -1,4 +1,4 @@
-import { type AgentGap, MAX_AGENT_GAPS, type ReadSpan } from "../../common/storage/node-report.ts";
+import { type AgentGap, MAX_AGENT_GAPS, type ScanSpan } from "../../common/storage/node-report.ts";
 
 /**
  * What stands behind the last complete read: `none` in this run of the agent, `unbroken` when it has watched ever since, `broken` when a
@@ -23,15 +23,15 @@ export function coverageAfter(coverage: Coverage, isComplete: boolean): Coverage
  * What the kernel says of a span without changes counts when that began before the read.
  */
 export function hasWatched(
-  { coverage, read }: { readonly coverage: Coverage; readonly read: ReadSpan | undefined },
+  { coverage, scan }: { readonly coverage: Coverage; readonly scan: ScanSpan | undefined },
   next: {
     readonly beganAt: number;
     readonly unchanged?: { readonly from: number; readonly until: number } | undefined;
   },
 ): boolean {
-  if (coverage !== "unbroken" || read === undefined) return false;
+  if (coverage !== "unbroken" || scan === undefined) return false;
   const { beganAt, unchanged = { from: 0, until: 0 } } = next;
-  const watchedUntil = unchanged.from <= read.beganAt ? Math.max(read.endedAt, unchanged.until) : read.endedAt;
+  const watchedUntil = unchanged.from <= scan.beganAt ? Math.max(scan.endedAt, unchanged.until) : scan.endedAt;
   return beganAt - watchedUntil <= LONGEST_GLANCE_MS;
 }
 
@@ -39,12 +39,12 @@ export function hasWatched(
  * Since when it is not known what came and went when no read follows the last complete one in time: since the begin of that. A read shows
  * one moment of the time that it takes, and where it takes long, what was mounted after that moment began before its end.
  */
-export function agentGapSince({ read, agentGaps }: Covered): number | undefined {
-  return read && Math.max(read.beganAt, agentGaps.at(-1)?.to ?? 0);
+export function agentGapSince({ scan, agentGaps }: Covered): number | undefined {
+  return scan && Math.max(scan.beganAt, agentGaps.at(-1)?.to ?? 0);
 }
 
 interface Covered {
-  readonly read: ReadSpan | undefined;
+  readonly scan: ScanSpan | undefined;
   readonly agentGaps: readonly AgentGap[];
 }
 

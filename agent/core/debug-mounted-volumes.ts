@@ -26,7 +26,7 @@ export function describeMountedVolumes(state: NodeState, nowMs: number): object 
   });
   return {
     bootId: state.bootId,
-    lastCompleteReadAgeMs: age(state.read?.endedAt),
+    lastCompleteScanAgeMs: age(state.scan?.endedAt),
     observedForMs: age(state.agentGaps.at(-1)?.to),
     podsResourceVersion: state.podsResourceVersion,
     mountedVolumes: [...state.mountedVolumes.values()].map(describe),

@@ -7,7 +7,7 @@ const KINDS: readonly MountKind[] = ["pod", "subpath", "block", "staging"];
 
 /** The findings for programs: docs/dry-run.md describes each field. Every field is always there, `null` is not known. */
 export function asJson(findings: DryRunFindings): string {
-  const { node, mountInfo, survey, read, root, changes, clock } = findings;
+  const { node, mountInfo, survey, scan, root, changes, clock } = findings;
   const { facts } = node;
   const value = {
     apiVersion: "agent.mooring.dev/v1",
@@ -31,15 +31,15 @@ export function asJson(findings: DryRunFindings): string {
       damagedLines: survey.damagedLines,
     },
     kubeletRoot: {
-      path: displayPath(read.kubeletRoot),
+      path: displayPath(scan.kubeletRoot),
       isGiven: root.isGiven,
       exists: root.exists ?? null,
       others: otherRoots(findings),
     },
     changes: { noticedBy: changes.by, clock: clock.source, driftPpm: clock.driftPpm },
-    absence: { isProven: read.incomplete === undefined, why: read.incomplete ?? null },
-    counts: countsOf(read.mountedVolumes),
-    mountedVolumes: read.mountedVolumes.map(({ kind, volume, podUid, mount }) => ({
+    absence: { isProven: scan.incomplete === undefined, why: scan.incomplete ?? null },
+    counts: countsOf(scan.mountedVolumes),
+    mountedVolumes: scan.mountedVolumes.map(({ kind, volume, podUid, mount }) => ({
       kind,
       volume,
       podUid: podUid ?? null,
@@ -51,9 +51,9 @@ export function asJson(findings: DryRunFindings): string {
   return JSON.stringify(value, undefined, 2);
 }
 
-function otherRoots({ survey, read }: DryRunFindings): readonly { readonly path: string; readonly mounts: number }[] {
+function otherRoots({ survey, scan }: DryRunFindings): readonly { readonly path: string; readonly mounts: number }[] {
   return survey.kubeletRoots
-    .filter(({ path }) => path !== read.kubeletRoot)
+    .filter(({ path }) => path !== scan.kubeletRoot)
     .map(({ path, mounts }) => ({ path: displayPath(path), mounts }));
 }
 
@@ -65,10 +65,10 @@ function countsOf(mountedVolumes: readonly MountedVolumeEntry[]): Readonly<Recor
 
 /** The findings for people. */
 export function asText(findings: DryRunFindings): string {
-  const { read } = findings;
-  const table = layOut([["KIND", "VOLUME", "POD UID", "TYPE", "MOUNT POINT"], ...read.mountedVolumes.map(toRow)]);
+  const { scan } = findings;
+  const table = layOut([["KIND", "VOLUME", "POD UID", "TYPE", "MOUNT POINT"], ...scan.mountedVolumes.map(toRow)]);
   const remarks = remarksOn(findings).map((remark) => `- ${remark}`);
-  const parts = [layOut(headOf(findings)), read.mountedVolumes.length > 0 ? table : [], [summaryOf(findings)], remarks];
+  const parts = [layOut(headOf(findings)), scan.mountedVolumes.length > 0 ? table : [], [summaryOf(findings)], remarks];
   const lines = parts.filter((part) => part.length > 0).map((part) => part.map(printable).join("\n"));
   return lines.join("\n\n");
 }
@@ -77,7 +77,7 @@ function headOf({
   node,
   mountInfo,
   survey,
-  read,
+  scan,
   root,
   changes,
   clock,
@@ -95,10 +95,10 @@ function headOf({
     ["Mount table", `${mountInfo}, ${counted(survey.lines, "line")}, ${describeNamespace(facts.mountNamespace)}`],
     [
       "Kubelet root",
-      `${displayPath(read.kubeletRoot)} (${root.isGiven ? "given" : "default"}), ${exists[`${root.exists}`]}`,
+      `${displayPath(scan.kubeletRoot)} (${root.isGiven ? "given" : "default"}), ${exists[`${root.exists}`]}`,
     ],
     ["Changes", `${noticed[changes.by]}; clock ${clock.source}, drift at most ${clock.driftPpm} ppm`],
-    ["Absence", read.incomplete === undefined ? "proven" : `not proven: ${read.incomplete}`],
+    ["Absence", scan.incomplete === undefined ? "proven" : `not proven: ${scan.incomplete}`],
   ];
 }
 
@@ -122,11 +122,11 @@ function describeNamespace(mountNamespace: DryRunFindings["node"]["facts"]["moun
   return mountNamespace === "own" ? "of this process's own mount namespace" : "of another mount namespace";
 }
 
-function summaryOf({ mountInfo, read }: DryRunFindings): string {
-  const counts = countsOf(read.mountedVolumes);
+function summaryOf({ mountInfo, scan }: DryRunFindings): string {
+  const counts = countsOf(scan.mountedVolumes);
   const kinds = KINDS.filter((kind) => counts[kind] > 0).map((kind) => `${counts[kind]} ${kind}`);
-  const place = `below ${displayPath(read.kubeletRoot)} in ${mountInfo}`;
-  return `${counted(read.mountedVolumes.length, "volume mount")} ${place}${kinds.length > 0 ? `: ${kinds.join(", ")}` : ""}.`;
+  const place = `below ${displayPath(scan.kubeletRoot)} in ${mountInfo}`;
+  return `${counted(scan.mountedVolumes.length, "volume mount")} ${place}${kinds.length > 0 ? `: ${kinds.join(", ")}` : ""}.`;
 }
 
 function counted(count: number, what: string): string {

@@ -1,6 +1,6 @@
 import { displayPath, needsAgreement } from "../../common/mounts/core/mount-info.ts";
 import type { NodeFacts } from "../../common/storage/node-facts.ts";
-import type { MountRead } from "./mounted-volumes.ts";
+import type { MountScan } from "./mounted-volumes.ts";
 import type { TableSurvey } from "./table-survey.ts";
 
 /** All that a dry run has found out. */
@@ -13,7 +13,7 @@ export interface DryRunFindings {
   /** Path of the mount table. */
   readonly mountInfo: string;
   readonly survey: TableSurvey;
-  readonly read: MountRead;
+  readonly scan: MountScan;
   readonly root: { readonly isGiven: boolean; readonly exists: boolean | undefined };
   readonly changes: Changes;
   readonly clock: { readonly source: "monotonic-raw" | "monotonic"; readonly driftPpm: number };
@@ -58,10 +58,10 @@ function processName(process: string): string {
   return process === "1" || /^\d+$/.test(process) ? `process ${process}` : "this process";
 }
 
-function remarksOnRoot({ survey, read, root }: DryRunFindings): readonly string[] {
-  const missing = root.exists === false ? [`${displayPath(read.kubeletRoot)} does not exist on this machine.`] : [];
+function remarksOnRoot({ survey, scan, root }: DryRunFindings): readonly string[] {
+  const missing = root.exists === false ? [`${displayPath(scan.kubeletRoot)} does not exist on this machine.`] : [];
   const others = survey.kubeletRoots
-    .filter(({ path }) => path !== read.kubeletRoot)
+    .filter(({ path }) => path !== scan.kubeletRoot)
     .map(({ path, mounts }) => {
       const shown = displayPath(path);
       return `Volumes of pods are mounted below ${shown}, too (${mounts}): to look there, use --kubelet-root ${quoted(shown)}`;

@@ -78,7 +78,7 @@ function isSameUnmountRecord(stored: UnmountRecord | undefined, unmountRecord: U
 function isSameHead(stored: NodeState, state: NodeState): boolean {
   const last = stored.agentGaps.at(-1);
   const isSameCoverage = stored.agentGaps.length === state.agentGaps.length && last?.to === state.agentGaps.at(-1)?.to;
-  const isFresh = (state.read?.endedAt ?? 0) - (stored.read?.endedAt ?? 0) < STAMP_EVERY_MS;
+  const isFresh = (state.scan?.endedAt ?? 0) - (stored.scan?.endedAt ?? 0) < STAMP_EVERY_MS;
   const isSameRun = stored.bootId === state.bootId && stored.clock === state.clock && stored.run === state.run;
   return isSameRun && isSameCoverage && isFresh;
 }

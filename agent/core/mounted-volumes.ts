@@ -14,7 +14,7 @@ export interface MountedVolumeEntry extends MountedVolume {
 }
 
 /** One read of the mount table. Stamps are milliseconds on the boot clock. */
-export interface MountRead {
+export interface MountScan {
   readonly beganAt: number;
   readonly endedAt: number;
   readonly mountedVolumes: readonly MountedVolumeEntry[];
@@ -34,7 +34,7 @@ export type RootRule =
 export const DEFAULT_KUBELET_ROOT = "/var/lib/kubelet";
 
 /** What a read of the mount table shows, and whether what it does not show is really gone. */
-export function readMountedVolumes({ text, beganAt, endedAt }: MountInfoText, rule: RootRule): MountRead {
+export function scanMountedVolumes({ text, beganAt, endedAt }: MountInfoText, rule: RootRule): MountScan {
   const { kubeletRoot, unproven } = rootOf(text, rule);
   const table = parseMountInfo(text, kubeletRoot, NEVER_A_CLAIM);
   return {
@@ -80,7 +80,7 @@ export function mountedVolumeKey(mountedVolume: MountedVolume): string {
 }
 
 /** Two reads, one right after the other, as one: present is what either shows, absent is what both lack. */
-export function mergeReads(first: MountRead, second: MountRead): MountRead {
+export function mergeScans(first: MountScan, second: MountScan): MountScan {
   return {
     beganAt: first.beganAt,
     endedAt: second.endedAt,
@@ -92,10 +92,10 @@ export function mergeReads(first: MountRead, second: MountRead): MountRead {
 }
 
 /** True for two reads that tell the same: the same mounted volumes, and the same reason, if any, why absence proves nothing. */
-export function isSameRead(first: MountRead, second: MountRead): boolean {
+export function isSameScan(first: MountScan, second: MountScan): boolean {
   return first.incomplete === second.incomplete && keysOf(first).symmetricDifference(keysOf(second)).size === 0;
 }
 
-function keysOf({ mountedVolumes }: MountRead): ReadonlySet<string> {
+function keysOf({ mountedVolumes }: MountScan): ReadonlySet<string> {
   return new Set(mountedVolumes.map(mountedVolumeKey));
 }

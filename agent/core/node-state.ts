@@ -1,8 +1,8 @@
-import type { AgentGap, ClockSample, ReadSpan, UnmountRecord } from "../../common/storage/node-report.ts";
+import type { AgentGap, ClockSample, ScanSpan, UnmountRecord } from "../../common/storage/node-report.ts";
 import { type MountedUse, type MountedVolume, volumeKey } from "../../common/storage/volume-identity.ts";
 import { withClockSample } from "./clock-samples.ts";
 import { type Coverage, coverageAfter } from "./coverage.ts";
-import type { MountRead } from "./mounted-volumes.ts";
+import type { MountScan } from "./mounted-volumes.ts";
 
 /** A mounted volume that is known to be there, with when it was seen. Stamps are milliseconds on the boot clock. */
 export interface KnownMountedVolume {
@@ -50,11 +50,11 @@ export interface NodeState {
   /** Ends of use that the aggregator has not yet said may be forgotten. */
   readonly unmountRecords: readonly UnmountRecord[];
   /** The last complete read; undefined until there was one. */
-  readonly read: ReadSpan | undefined;
+  readonly scan: ScanSpan | undefined;
   /** What the pod watch had reached before that read began. */
   readonly podsResourceVersion: string | undefined;
   /** What the aggregator had asked for last when that read began; see `scanned` of a report. */
-  readonly scanned?: string | undefined;
+  readonly scanRequest?: string | undefined;
   /** When in this boot nobody watched, up to the last complete read of this run; none before the first. */
   readonly agentGaps: readonly AgentGap[];
   /** Moments of this boot of which the wall time is known from below, oldest first. */
@@ -78,12 +78,12 @@ export interface PodFacts {
 
 /** What is seen at one moment: a read, and what the pod watch had reached before it began. */
 export interface NodeSnapshot {
-  readonly read: MountRead;
+  readonly scan: MountScan;
   /** In this span the kernel told of no change. */
   readonly unchanged?: { readonly from: number; readonly until: number } | undefined;
   readonly podsResourceVersion: string | undefined;
   /** What the aggregator had asked for last before the read began. */
-  readonly scanned?: string | undefined;
+  readonly scanRequest?: string | undefined;
   /** The pods of this node by UID, as the watch had them before the read began; nothing as long as they have not been listed. */
   readonly pods: ReadonlyMap<string, PodFacts> | undefined;
 }
@@ -126,7 +126,7 @@ export function initialState(
     isFirstBoot: false,
     mountedVolumes: new Map(),
     unmountRecords: [],
-    read: undefined,
+    scan: undefined,
     podsResourceVersion: undefined,
     agentGaps: [],
     clockSamples: [],

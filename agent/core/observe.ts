@@ -3,7 +3,7 @@ import { isUse, type MountedUse, useKey } from "../../common/storage/volume-iden
 import { compactUnmountRecords } from "./compact.ts";
 import { agentGapSince, coverageAfter, hasWatched, withAgentGap } from "./coverage.ts";
 import { stagingInUse } from "./leaks.ts";
-import { type MountedVolumeEntry, type MountRead, mountedVolumeKey } from "./mounted-volumes.ts";
+import { type MountedVolumeEntry, type MountScan, mountedVolumeKey } from "./mounted-volumes.ts";
 import {
   type Decision,
   isOfEarlierBoot,
@@ -20,8 +20,8 @@ export function observe(
   previous: NodeState,
   snapshot: NodeSnapshot,
 ): { readonly state: NodeState; readonly decisions: readonly Decision[] } {
-  const { read, podsResourceVersion, scanned, unchanged } = snapshot;
-  const isWatched = hasWatched(previous, { beganAt: read.beganAt, unchanged });
+  const { scan, podsResourceVersion, scanRequest, unchanged } = snapshot;
+  const isWatched = hasWatched(previous, { beganAt: scan.beganAt, unchanged });
   const shown = shownMountedVolumes(previous, snapshot);
   const absent = [...previous.mountedVolumes].filter(([key]) => !shown.has(key)).map(([, known]) => known);
   const fates = absent.map((known) => ({ known, fate: fateOf(known, snapshot, isWatched) }));
@@ -42,17 +42,17 @@ export function observe(
     ...unmountRecords.map((unmountRecord): Decision => ({ kind: "recorded", unmountRecord })),
   ];
   const complete = {
-    read: { beganAt: read.beganAt, endedAt: read.endedAt },
+    scan: { beganAt: scan.beganAt, endedAt: scan.endedAt },
     podsResourceVersion,
-    scanned,
+    scanRequest,
     agentGaps: isWatched
       ? previous.agentGaps
-      : withAgentGap(previous.agentGaps, { from: agentGapSince(previous), to: read.endedAt }),
+      : withAgentGap(previous.agentGaps, { from: agentGapSince(previous), to: scan.endedAt }),
   };
   const state: NodeState = {
     ...previous,
-    ...(read.incomplete === undefined ? complete : {}),
-    coverage: coverageAfter(previous.coverage, read.incomplete === undefined),
+    ...(scan.incomplete === undefined ? complete : {}),
+    coverage: coverageAfter(previous.coverage, scan.incomplete === undefined),
     mountedVolumes,
     unmountRecords: compactUnmountRecords([...previous.unmountRecords, ...unmountRecords]),
     generation: previous.generation + (decisions.length > 0 || isShownOtherwise(previous, mountedVolumes) ? 1 : 0),
@@ -72,13 +72,13 @@ function isShownOtherwise(previous: NodeState, mountedVolumes: ReadonlyMap<strin
 /** The mounted volumes that the read shows, with what was known of them. */
 function shownMountedVolumes(
   previous: NodeState,
-  { read, pods }: NodeSnapshot,
+  { scan, pods }: NodeSnapshot,
 ): ReadonlyMap<string, KnownMountedVolume> {
   const shown = new Map<string, KnownMountedVolume>();
-  for (const mountedVolume of read.mountedVolumes)
+  for (const mountedVolume of scan.mountedVolumes)
     shown.set(
       mountedVolumeKey(mountedVolume),
-      seenMountedVolume(previous.mountedVolumes.get(mountedVolumeKey(mountedVolume)), { mountedVolume, read, pods }),
+      seenMountedVolume(previous.mountedVolumes.get(mountedVolumeKey(mountedVolume)), { mountedVolume, scan, pods }),
     );
   return shown;
 }
@@ -87,12 +87,12 @@ function seenMountedVolume(
   before: KnownMountedVolume | undefined,
   {
     mountedVolume,
-    read,
+    scan,
     pods,
-  }: { readonly mountedVolume: MountedVolumeEntry; readonly read: MountRead; readonly pods: NodeSnapshot["pods"] },
+  }: { readonly mountedVolume: MountedVolumeEntry; readonly scan: MountScan; readonly pods: NodeSnapshot["pods"] },
 ): KnownMountedVolume {
   const { kind, volume, podUid, mount } = mountedVolume;
-  const complete = read.incomplete === undefined;
+  const complete = scan.incomplete === undefined;
   const movesBound = complete || before?.proven !== true;
   // A mount that is known from another clock may be a new one, of the same pod.
   const known = before?.seenAt === 0 ? undefined : before;
@@ -102,8 +102,8 @@ function seenMountedVolume(
     mountPoint: mount.mountPoint,
     device: mount.device,
     root: mount.root,
-    since: known?.since ?? read.endedAt,
-    seenAt: movesBound ? read.beganAt : (before?.seenAt ?? read.beganAt),
+    since: known?.since ?? scan.endedAt,
+    seenAt: movesBound ? scan.beganAt : (before?.seenAt ?? scan.beganAt),
     proven: complete || before?.proven === true,
     pendingUnmount: undefined,
     leakedSince: before?.leakedSince,
@@ -115,18 +115,18 @@ type Fate =
   | { readonly kind: "kept"; readonly pendingUnmount: PendingUnmount | undefined }
   | { readonly kind: "gone"; readonly by: number };
 
-function fateOf(known: KnownMountedVolume, { read, pods }: NodeSnapshot, isWatched: boolean): Fate {
+function fateOf(known: KnownMountedVolume, { scan, pods }: NodeSnapshot, isWatched: boolean): Fate {
   const { mountedVolume, pendingUnmount } = known;
   const pod = mountedVolume.podUid === undefined ? undefined : pods?.get(mountedVolume.podUid);
   // A reboot unmounts everything, and a pod may be said to run until its kubelet has looked.
   const doubt = (end: PendingUnmount): PendingUnmount => (isOfEarlierBoot(known) ? end : doubted(end, pod));
   // A damaged read may hide the very mount that is back.
-  if (read.incomplete !== undefined) return { kind: "kept", pendingUnmount: pendingUnmount && doubt(pendingUnmount) };
+  if (scan.incomplete !== undefined) return { kind: "kept", pendingUnmount: pendingUnmount && doubt(pendingUnmount) };
   // As long as the pods have not been listed, none is known to be over. A pod that is not over may mount its volume again.
   const isOver = mountedVolume.podUid === undefined || (pods !== undefined && (pod === undefined || pod.isOver));
   // A pending unmount counts from the read that lacked it, unless it may have been mounted, or its containers have used it, since.
   const isEndKnown = pendingUnmount !== undefined && isWatched && !(isOver && pendingUnmount.isAnomaly);
-  const by = isEndKnown ? pendingUnmount.by : read.endedAt;
+  const by = isEndKnown ? pendingUnmount.by : scan.endedAt;
   if (isOver) return { kind: "gone", by };
   const end = pendingUnmount ?? { podVersion: undefined, isAnomaly: false };
   return { kind: "kept", pendingUnmount: doubt({ ...end, by }) };
@@ -164,7 +164,7 @@ function unmountRecordsOf(
 /** Marks the mounted volumes that nobody is known to use: the pod is not there any more, or no pod uses what is staged. */
 function withLeaks(
   mountedVolumes: ReadonlyMap<string, KnownMountedVolume>,
-  { read, pods }: NodeSnapshot,
+  { scan, pods }: NodeSnapshot,
 ): ReadonlyMap<string, KnownMountedVolume> {
   if (pods === undefined) return mountedVolumes;
   const isInUse = stagingInUse([...mountedVolumes.values()]);
@@ -173,7 +173,7 @@ function withLeaks(
   return new Map(
     [...mountedVolumes].map(([key, known]) => [
       key,
-      { ...known, leakedSince: isLeaked(known) ? (known.leakedSince ?? read.endedAt) : undefined },
+      { ...known, leakedSince: isLeaked(known) ? (known.leakedSince ?? scan.endedAt) : undefined },
     ]),
   );
 }
@@ -190,9 +190,9 @@ function anomalies(previous: NodeState, mountedVolumes: ReadonlyMap<string, Know
 }
 
 /** True when a complete read lacks a mounted volume that is known: then a second read must confirm it before it counts. */
-export function hasAbsence(state: NodeState, read: MountRead): boolean {
-  if (read.incomplete !== undefined) return false;
-  const seen = new Set(read.mountedVolumes.map(mountedVolumeKey));
+export function hasAbsence(state: NodeState, scan: MountScan): boolean {
+  if (scan.incomplete !== undefined) return false;
+  const seen = new Set(scan.mountedVolumes.map(mountedVolumeKey));
   return [...state.mountedVolumes].some(([key, { pendingUnmount }]) => pendingUnmount === undefined && !seen.has(key));
 }
 

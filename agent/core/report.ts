@@ -6,7 +6,7 @@ import {
   type NodeHeartbeat,
   type NodeReport,
   REPORT_VERSION,
-  type ReadSpan,
+  type ScanSpan,
   type UnmountRecord,
 } from "../../common/storage/node-report.ts";
 import type { KnownMountedVolume, NodeState } from "./node-state.ts";
@@ -26,23 +26,23 @@ export interface ReporterIdentity {
 
 /** The report of a state, or nothing as long as no complete read stands behind it: an agent that sees no mounts has nothing to report. */
 export function reportOf(identity: ReporterIdentity, state: NodeState, sentAt: number): NodeReport | undefined {
-  const { read, agentGaps, clockSamples, coverage, podsResourceVersion, scanned } = state;
+  const { scan, agentGaps, clockSamples, coverage, podsResourceVersion, scanRequest } = state;
   const observedSince = agentGaps.at(-1)?.to;
-  if (read === undefined || observedSince === undefined || coverage === "none") return undefined;
+  if (scan === undefined || observedSince === undefined || coverage === "none") return undefined;
   const report: NodeReport = {
     version: REPORT_VERSION,
     ...identity,
     bootId: state.bootId,
     generation: state.generation,
     sentAt,
-    read,
+    read: scan,
     observedSince,
     agentGaps: [...agentGaps],
     ...(state.isFirstBoot ? { firstBoot: true } : {}),
     ...(podsResourceVersion === undefined ? {} : { podsResourceVersion }),
-    ...(scanned === undefined ? {} : { scanned }),
+    ...(scanRequest === undefined ? {} : { scanned: scanRequest }),
     ...(clockSamples.length === 0 ? {} : { clockSamples: [...clockSamples] }),
-    mountedVolumes: [...state.mountedVolumes.values()].map((known) => toldMountedVolume(known, read)),
+    mountedVolumes: [...state.mountedVolumes.values()].map((known) => toldMountedVolume(known, scan)),
     unmountRecords: [],
   };
   return { ...report, unmountRecords: newest(state.unmountRecords, roomIn(report)) };
@@ -50,7 +50,7 @@ export function reportOf(identity: ReporterIdentity, state: NodeState, sentAt: n
 
 function toldMountedVolume(
   { mountedVolume, pod, since, seenAt, pendingUnmount }: KnownMountedVolume,
-  { beganAt }: ReadSpan,
+  { beganAt }: ScanSpan,
 ): NodeReport["mountedVolumes"][number] {
   // What was taken over from another agent the read has not shown either.
   const isShown = pendingUnmount === undefined && seenAt >= beganAt;

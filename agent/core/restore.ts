@@ -22,11 +22,11 @@ export function interpretStored(stored: NodeState, { bootId, clock, nowMs }: Now
   if (stored.bootId !== bootId) return { kind: "other-boot", past: undated(stored, now, 0) };
   if (stored.clock !== clock) return { kind: "other-clock", past: undated(stored, now, nowMs) };
   if (latestStamp(stored) > nowMs) return { kind: "later-clock", past: undated(stored, now, nowMs) };
-  const { read } = stored;
+  const { scan } = stored;
   // A proven mounted volume was shown by the last complete read, whose stamp is stored more often than the mounted volume's own.
   const mountedVolumes = [...stored.mountedVolumes].map(([key, known]): [string, KnownMountedVolume] => {
     const wasShown = known.proven && known.pendingUnmount === undefined;
-    return [key, wasShown ? { ...known, seenAt: Math.max(known.seenAt, read?.beganAt ?? 0) } : known];
+    return [key, wasShown ? { ...known, seenAt: Math.max(known.seenAt, scan?.beganAt ?? 0) } : known];
   });
   return { kind: "same-boot", past: { ...stored, mountedVolumes: new Map(mountedVolumes) } };
 }
@@ -63,8 +63,8 @@ function datedAnew({ after: _, ...unmountRecord }: UnmountRecord, by: number): U
   return { ...unmountRecord, by };
 }
 
-function latestStamp({ mountedVolumes, unmountRecords, read, agentGaps, clockSamples }: NodeState): number {
-  let latest = Math.max(read?.endedAt ?? 0, agentGaps.at(-1)?.to ?? 0, clockSamples.at(-1)?.at ?? 0);
+function latestStamp({ mountedVolumes, unmountRecords, scan, agentGaps, clockSamples }: NodeState): number {
+  let latest = Math.max(scan?.endedAt ?? 0, agentGaps.at(-1)?.to ?? 0, clockSamples.at(-1)?.at ?? 0);
   for (const { since, seenAt, pendingUnmount, leakedSince } of mountedVolumes.values())
     latest = Math.max(latest, since, seenAt, pendingUnmount?.by ?? 0, leakedSince ?? 0);
   for (const { by } of unmountRecords) latest = Math.max(latest, by);
@@ -88,7 +88,7 @@ export function mergeStored(state: NodeState, past: NodeState): NodeState {
     clockSamples: sharedClockSamples(state.clockSamples, past.clockSamples),
     generation: Math.max(state.generation, past.generation) + 1,
     ...(state.coverage === "none"
-      ? { read: past.read, agentGaps: past.agentGaps }
+      ? { scan: past.scan, agentGaps: past.agentGaps }
       : { agentGaps: sharedAgentGaps(state, past) }),
   };
 }
@@ -99,12 +99,12 @@ function missedMountedVolumes(state: NodeState, past: NodeState): ReadonlyMap<st
   const missed = [...past.mountedVolumes].filter(([, { mountedVolume, seenAt }]) => {
     return !isUse(mountedVolume) || (toldBy.get(useKey(mountedVolume)) ?? -1) < seenAt;
   });
-  const readAt = state.read?.endedAt ?? 0;
+  const scannedAt = state.scan?.endedAt ?? 0;
   return new Map(
     missed.map(([key, known]) => {
       const { pendingUnmount } = known;
       // It may have been back before this run began to watch; the last complete read lacked it, and does not tell of it after a restart.
-      const again = pendingUnmount && { ...pendingUnmount, by: Math.max(pendingUnmount.by, readAt) };
+      const again = pendingUnmount && { ...pendingUnmount, by: Math.max(pendingUnmount.by, scannedAt) };
       return [key, { ...known, proven: false, pendingUnmount: again }];
     }),
   );
@@ -113,11 +113,11 @@ function missedMountedVolumes(state: NodeState, past: NodeState): ReadonlyMap<st
 /** Two that watch at the same time see what either sees: the past counts up to the begin of this run's own coverage. */
 function sharedAgentGaps(state: NodeState, past: NodeState): readonly AgentGap[] {
   const [first, ...own] = state.agentGaps;
-  if (first === undefined || past.read === undefined) return state.agentGaps;
+  if (first === undefined || past.scan === undefined) return state.agentGaps;
   const before = past.agentGaps.flatMap((span): AgentGap[] => {
     if (span.from !== undefined && span.from >= first.to) return [];
     return [{ ...span, to: Math.min(span.to, first.to) }];
   });
-  const between = past.read.endedAt < first.to ? [{ from: agentGapSince(past), to: first.to }] : [];
+  const between = past.scan.endedAt < first.to ? [{ from: agentGapSince(past), to: first.to }] : [];
   return [...between, ...own].reduce(withAgentGap, before);
 }

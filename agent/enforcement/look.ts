@@ -15,7 +15,7 @@ import type { RootRule } from "../core/mounted-volumes.ts";
 import { isOfEarlierBoot, type NodeState } from "../core/node-state.ts";
 import type { ReadPod } from "../sources/affinity-pod.ts";
 import type { AffinityReads } from "../sources/affinity-reads.ts";
-import { readConfirmed } from "../sources/mount-table.ts";
+import { scanConfirmed } from "../sources/mount-table.ts";
 
 /** Which pod is to be looked at. */
 export interface PodName {
@@ -132,8 +132,8 @@ async function readVolume(
 /** Nothing when the table cannot be read: then nothing is proven. */
 async function readMounts({ mountInfo, nodeState }: LookParts, rule: RootRule): Promise<MountLook | undefined> {
   try {
-    const read = await readConfirmed(mountInfo, nodeState(), rule);
-    return { ...read, mountedVolumes: [...read.mountedVolumes, ...remembered({ nodeState }).mountedVolumes] };
+    const scan = await scanConfirmed(mountInfo, nodeState(), rule);
+    return { ...scan, mountedVolumes: [...scan.mountedVolumes, ...remembered({ nodeState }).mountedVolumes] };
   } catch (error) {
     if (!(error instanceof MooringError)) throw error;
     return undefined;
@@ -142,9 +142,9 @@ async function readMounts({ mountInfo, nodeState }: LookParts, rule: RootRule): 
 
 /** What the observer knows. It may be older than the reads that it stands beside, so its absences say nothing. */
 function remembered({ nodeState }: Pick<LookParts, "nodeState">): MountLook {
-  const { mountedVolumes, read } = nodeState();
+  const { mountedVolumes, scan } = nodeState();
   return {
-    beganAt: read?.beganAt ?? 0,
+    beganAt: scan?.beganAt ?? 0,
     incomplete: "the mount table was not read for this",
     // What only an earlier boot is known to have had is mounted again when a read shows it.
     mountedVolumes: [...mountedVolumes.values()].flatMap((known) =>

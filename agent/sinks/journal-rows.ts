@@ -63,7 +63,7 @@ export function* rowsOf(changes: JournalChanges): Iterable<RowStep> {
 
 /** The head: whose state it is, when the table was read last, and what the other rows are. It carries its own checksum. */
 export function headRow(node: string, state: NodeState, digest: string): Row {
-  const { bootId, clock, run, isFirstBoot, generation, read, agentGaps, clockSamples } = state;
+  const { bootId, clock, run, isFirstBoot, generation, scan, agentGaps, clockSamples } = state;
   const text = JSON.stringify({
     node,
     bootId,
@@ -71,7 +71,7 @@ export function headRow(node: string, state: NodeState, digest: string): Row {
     run,
     isFirstBoot,
     generation,
-    read,
+    read: scan,
     agentGaps,
     clockSamples,
     digest,
@@ -104,7 +104,7 @@ export async function stateIn(
   const state: NodeState = {
     ...{ bootId, clock, run, isFirstBoot, generation, agentGaps, clockSamples, mountedVolumes },
     unmountRecords: unmountRecords.toSorted((one, other) => one.by - other.by),
-    read: head.read,
+    scan: head.read,
     podsResourceVersion: undefined,
     coverage: "none",
   };

@@ -1,29 +1,29 @@
 import type { MountInfoSource } from "../../common/mounts/mount-info-file.ts";
-import { isSameRead, type MountRead, mergeReads, type RootRule, readMountedVolumes } from "../core/mounted-volumes.ts";
+import { isSameScan, type MountScan, mergeScans, type RootRule, scanMountedVolumes } from "../core/mounted-volumes.ts";
 import type { NodeState } from "../core/node-state.ts";
 import { hasAbsence } from "../core/observe.ts";
 
 /** On a kernel that needs it, the table is read until two reads agree, at most this often. */
-const MOST_READS = 10;
+const MOST_SCANS = 10;
 
 /** A read that can be believed: an absence counts only when a second read, right after the first, confirms it. */
-export async function readConfirmed(source: MountInfoSource, state: NodeState, rule: RootRule): Promise<MountRead> {
-  const first = await readAgreed(source, rule);
+export async function scanConfirmed(source: MountInfoSource, state: NodeState, rule: RootRule): Promise<MountScan> {
+  const first = await scanAgreed(source, rule);
   if (!hasAbsence(state, first)) return first;
-  return mergeReads(first, await readAgreed(source, rule));
+  return mergeScans(first, await scanAgreed(source, rule));
 }
 
 /** One read, or as many as it takes until two that follow each other show the same mounted volumes. What any of them shows is there. */
-async function readAgreed(source: MountInfoSource, rule: RootRule): Promise<MountRead> {
-  let last = readMountedVolumes(await source.read(), rule);
+async function scanAgreed(source: MountInfoSource, rule: RootRule): Promise<MountScan> {
+  let last = scanMountedVolumes(await source.read(), rule);
   if (source.needsAgreement !== true) return last;
   let all = last;
-  for (let reads = 1; reads < MOST_READS; reads += 1) {
-    const next = readMountedVolumes(await source.read(), rule);
-    const isAgreed = isSameRead(last, next);
-    all = { ...mergeReads(all, next), incomplete: next.incomplete };
+  for (let scans = 1; scans < MOST_SCANS; scans += 1) {
+    const next = scanMountedVolumes(await source.read(), rule);
+    const isAgreed = isSameScan(last, next);
+    all = { ...mergeScans(all, next), incomplete: next.incomplete };
     last = next;
     if (isAgreed) return all;
   }
-  return { ...all, incomplete: `the table kept changing: no two of ${MOST_READS} reads agree` };
+  return { ...all, incomplete: `the table kept changing: no two of ${MOST_SCANS} reads agree` };
 }

@@ -177,7 +177,7 @@ const head = {
 };
 
 interface Head {
-  readonly read: ReadSpan;
+  readonly read: ScanSpan;
   readonly sentAt: number;
   readonly observedSince: number;
   readonly agentGaps: readonly AgentGap[];
@@ -218,7 +218,7 @@ export type AgentGap = v.InferOutput<typeof agentGap>;
 /** A moment of the boot clock of which the wall time is known from below. */
 export type ClockSample = v.InferOutput<typeof clockSample>;
 /** Begin and end of a read of the mount table. */
-export type ReadSpan = v.InferOutput<typeof read>;
+export type ScanSpan = v.InferOutput<typeof read>;
 
 /** A PV, as the aggregator has seen it last. */
 const namedVolume = v.strictObject({ name, resourceVersion: v.pipe(v.string(), v.minLength(1), v.maxLength(64)) });

@@ -33,8 +33,8 @@ function endsOf(count: number, { round = 0, isOneClaim = true } = {}): string {
     const name = isOneClaim ? "pv-1" : `pv-${round}-${index}`;
     return { ...unmountRecordOf(pod, { after: 10, by: 20 + index / 1_000 }), volume: { by: "name", name } as const };
   });
-  const read = { beganAt: 1_000 + round, endedAt: 1_000 + round };
-  return JSON.stringify(reportWith({ generation: round + 1, read, observedSince: 500, unmountRecords }));
+  const scan = { beganAt: 1_000 + round, endedAt: 1_000 + round };
+  return JSON.stringify(reportWith({ generation: round + 1, read: scan, observedSince: 500, unmountRecords }));
 }
 
 /** A node so full. */
@@ -121,9 +121,9 @@ async function warmUp(put: (body: string, node: string) => Promise<unknown>): Pr
       podUid: `warm-${round}-${index}`,
     }));
     for (const node of ["n2", "n3", "n4"]) {
-      const read = { beganAt: 1_000 + round, endedAt: 1_000 + round };
+      const scan = { beganAt: 1_000 + round, endedAt: 1_000 + round };
       await put(
-        JSON.stringify(reportWith({ node, generation: round + 1, read, observedSince: 500, mountedVolumes })),
+        JSON.stringify(reportWith({ node, generation: round + 1, read: scan, observedSince: 500, mountedVolumes })),
         node,
       );
     }
@@ -153,9 +153,9 @@ export async function benchHostile(_: unknown, printer: Printer): Promise<void> 
     `"mountedVolumes":[${"{},".repeat(1_300_000)}{}]`,
   );
   const full = (node: string, round = 0): string => {
-    const read = { beganAt: 2_000 + round, endedAt: 2_000 + round };
+    const scan = { beganAt: 2_000 + round, endedAt: 2_000 + round };
     const mountedVolumes = manyMountedVolumes(MAX_REPORT_ENTRIES, round);
-    return JSON.stringify(reportWith({ node, generation: 999 + round, read, mountedVolumes }));
+    return JSON.stringify(reportWith({ node, generation: 999 + round, read: scan, mountedVolumes }));
   };
   const bodies = [
     endsOf(30),

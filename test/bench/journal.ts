@@ -28,7 +28,7 @@ interface Contender {
 const EVENTS: readonly { readonly name: string; readonly after: (state: NodeState, round: number) => NodeState }[] = [
   {
     name: "a read that shows the same (each heartbeat)",
-    after: (state, round) => ({ ...state, read: { beganAt: 20 + 30_000 * round, endedAt: 21 + 30_000 * round } }),
+    after: (state, round) => ({ ...state, scan: { beganAt: 20 + 30_000 * round, endedAt: 21 + 30_000 * round } }),
   },
   {
     name: "a mount",

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { readMountedVolumes } from "../../agent/core/mounted-volumes.ts";
+import { scanMountedVolumes } from "../../agent/core/mounted-volumes.ts";
 import type { Printer } from "../demo/print.ts";
 import { NAMESPACE, type Stage, volumeOf } from "../rig/stand-in/stage.ts";
 import { type MeasuredAgent, startPodAgent } from "./agent-process.ts";
@@ -30,7 +30,7 @@ export function benchParse({ owner }: Stage, printer: Printer): void {
     });
   const rule = { by: "path", path: "/var/lib/kubelet" } as const;
   const parse = percentile(
-    time(() => readMountedVolumes({ text, beganAt: 0, endedAt: 1 }, rule)),
+    time(() => scanMountedVolumes({ text, beganAt: 0, endedAt: 1 }, rule)),
     0.5,
   );
   const split = percentile(

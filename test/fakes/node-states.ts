@@ -47,10 +47,10 @@ export function mountedVolumesOf(...known: readonly KnownMountedVolume[]): Reado
 
 /** A state of boot `boot-1`, whose last complete read took from 20 to 21, and which nobody had watched before 11. */
 export function nodeState(fields: Partial<NodeState> = {}): NodeState {
-  const read = { beganAt: 20, endedAt: 21 };
+  const scan = { beganAt: 20, endedAt: 21 };
   return {
     ...initialState("boot-1", { run: "run-1", clock: "monotonic-raw" }),
-    read,
+    scan,
     agentGaps: [{ to: 11 }],
     coverage: "unbroken",
     ...fields,
@@ -77,7 +77,7 @@ export const anyNodeState: fc.Arbitrary<NodeState> = fc
       mountedVolumes: mountedVolumesOf(...mountedVolumes),
       unmountRecords: unmountRecords.toSorted((one, other) => one.by - other.by),
       generation,
-      read: { beganAt: 20, endedAt },
+      scan: { beganAt: 20, endedAt },
       agentGaps: [{ to: 11 }, ...Array.from({ length: spans }, (_, at) => ({ from: 12 + at, to: 12.5 + at }))],
     }),
   );

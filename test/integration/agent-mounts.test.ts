@@ -4,7 +4,7 @@ import { release } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { type MountRead, type RootRule, readMountedVolumes } from "../../agent/core/mounted-volumes.ts";
+import { type MountScan, type RootRule, scanMountedVolumes } from "../../agent/core/mounted-volumes.ts";
 import { createMountNotifier, type MountNotifier } from "../../agent/sources/mount-notifier.ts";
 import { createMountInfoFile } from "../../common/mounts/mount-info-file.ts";
 import { createSystemClock } from "../../common/runtime/clock.ts";
@@ -26,11 +26,11 @@ const RULE: RootRule = { by: "own-pod", podUid: "agent-1", override: undefined }
 const clock = createSystemClock();
 const waiter = { clock, signal: new AbortController().signal };
 
-async function look({ mountInfo }: MountNamespace): Promise<MountRead> {
-  return readMountedVolumes(await createMountInfoFile(mountInfo, { clock }).read(), RULE);
+async function look({ mountInfo }: MountNamespace): Promise<MountScan> {
+  return scanMountedVolumes(await createMountInfoFile(mountInfo, { clock }).read(), RULE);
 }
 
-function summary({ mountedVolumes }: MountRead): readonly string[] {
+function summary({ mountedVolumes }: MountScan): readonly string[] {
   return mountedVolumes.map(({ kind, volume, podUid }) => `${kind} ${volumeKey(volume)} ${podUid ?? "-"}`);
 }
 
@@ -83,10 +83,10 @@ describe("the mount table of a mount namespace", () => {
     await run(`mount --bind '${kubeletRoot}/source à côté' '${kubeletRoot}/${local}'`);
     await run(`mount --bind '${kubeletRoot}/${local}/piece' '${kubeletRoot}/${subPath}'`);
     await run(`: >'${kubeletRoot}/${device}/u1' && mount --bind /dev/null '${kubeletRoot}/${device}/u1'`);
-    const read = await look(namespace);
+    const scan = await look(namespace);
 
-    expect(read.incomplete).toBeUndefined();
-    expect(summary(read)).toEqual(["pod name/pv-2 u1", "subpath name/pv-2 u1", "block name/pv-3 u1"]);
+    expect(scan.incomplete).toBeUndefined();
+    expect(summary(scan)).toEqual(["pod name/pv-2 u1", "subpath name/pv-2 u1", "block name/pv-3 u1"]);
   });
 
   it("still shows a bind mount whose source was deleted", async () => {
@@ -97,9 +97,9 @@ describe("the mount table of a mount namespace", () => {
     await run(`mkdir -p '${kubeletRoot}/source' '${kubeletRoot}/${local}'`);
     await run(`mount --bind '${kubeletRoot}/source' '${kubeletRoot}/${local}' && rmdir '${kubeletRoot}/source'`);
 
-    const read = await look(namespace);
+    const scan = await look(namespace);
 
-    expect(read).toMatchObject({
+    expect(scan).toMatchObject({
       incomplete: undefined,
       mountedVolumes: [{ mount: { root: expect.stringMatching(/\/\/deleted$/) } }],
     });
@@ -343,7 +343,7 @@ describe("an agent process", () => {
     const { urls, report, reported } = await startCluster();
     const first = startAgent(namespace, { ...urls, journalDir });
     await reported(20_000, (seen) => expect(seen?.mountedVolumes).toMatchObject([{ podUid: "u1" }]));
-    const { instance, read, mountedVolumes } = report() ?? {};
+    const { instance, read: scan, mountedVolumes } = report() ?? {};
     first.process.kill("SIGKILL");
     await first.ended;
 
@@ -357,14 +357,14 @@ describe("an agent process", () => {
     const [release] = after?.unmountRecords ?? [];
     expect(mountedVolumes).toHaveLength(1);
     expect(after?.mountedVolumes).toEqual([]);
-    expect(release?.after).toBeGreaterThanOrEqual(read?.beganAt ?? Number.NaN);
+    expect(release?.after).toBeGreaterThanOrEqual(scan?.beganAt ?? Number.NaN);
     expect(release?.after).toBeLessThanOrEqual(unmountedBy);
     expect(release?.by).toBeGreaterThanOrEqual(unmountedBy);
     expect(after?.agentGaps).toEqual([
       expect.not.objectContaining({ from: expect.anything() }),
       { from: expect.any(Number), to: release?.by },
     ]);
-    expect(after?.agentGaps[1]?.from).toBeGreaterThanOrEqual(read?.endedAt ?? Number.NaN);
+    expect(after?.agentGaps[1]?.from).toBeGreaterThanOrEqual(scan?.endedAt ?? Number.NaN);
     expect(after?.agentGaps[1]?.from).toBeLessThanOrEqual(unmountedBy);
   });
 

@@ -2,10 +2,10 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
-import { type MountRead, type RootRule, readMountedVolumes } from "../../agent/core/mounted-volumes.ts";
+import { type MountScan, type RootRule, scanMountedVolumes } from "../../agent/core/mounted-volumes.ts";
 import { initialState, type NodeState } from "../../agent/core/node-state.ts";
 import { observe } from "../../agent/core/observe.ts";
-import { readConfirmed } from "../../agent/sources/mount-table.ts";
+import { scanConfirmed } from "../../agent/sources/mount-table.ts";
 import { type MountEntry, parseMountInfo } from "../../common/mounts/core/mount-info.ts";
 import { createMountInfoFile } from "../../common/mounts/mount-info-file.ts";
 import { createSystemClock } from "../../common/runtime/clock.ts";
@@ -91,11 +91,11 @@ async function textOf({ mountInfo }: MountNamespace): Promise<string> {
   return (await createMountInfoFile(mountInfo, { clock }).read()).text;
 }
 
-async function look({ mountInfo }: MountNamespace): Promise<MountRead> {
-  return readMountedVolumes(await createMountInfoFile(mountInfo, { clock }).read(), RULE);
+async function look({ mountInfo }: MountNamespace): Promise<MountScan> {
+  return scanMountedVolumes(await createMountInfoFile(mountInfo, { clock }).read(), RULE);
 }
 
-function summary({ mountedVolumes }: MountRead): readonly string[] {
+function summary({ mountedVolumes }: MountScan): readonly string[] {
   return mountedVolumes.map(({ kind, volume, podUid }) => `${kind} ${volumeKey(volume)} ${podUid ?? "-"}`);
 }
 
@@ -133,10 +133,10 @@ describe("a mount table with odd names", () => {
     await run(`root='${kubeletRoot}'/"$(printf '${name}')" && mkdir -p ${places.join(" ")}`);
 
     for (const place of places) await run(`mount -t tmpfs -o size=64k tmpfs ${place}`);
-    const read = await look({ run, kubeletRoot, ...namespace });
+    const scan = await look({ run, kubeletRoot, ...namespace });
 
-    expect(read.incomplete).toBeUndefined();
-    expect(summary(read)).toEqual(["pod name/pv-1 u1", "staging device/fc/5006-lun-0 -"]);
+    expect(scan.incomplete).toBeUndefined();
+    expect(summary(scan)).toEqual(["pod name/pv-1 u1", "staging device/fc/5006-lun-0 -"]);
   });
 });
 
@@ -167,10 +167,10 @@ describe("mounts on mounts and on files", () => {
 
     await run("mount --bind image staging/pv-1/vol-1 && mount --bind /dev/null publish/pv-1/u1");
     await run("mount --bind image pv-1/dev/u1 && rm image");
-    const read = await look(namespace);
+    const scan = await look(namespace);
 
-    expect(summary(read)).toEqual(["staging name/pv-1 -", "block name/pv-1 u1", "block name/pv-1 u1"]);
-    expect(read.mountedVolumes.map(({ mount: entry }) => asOracle(entry))).toEqual(
+    expect(summary(scan)).toEqual(["staging name/pv-1 -", "block name/pv-1 u1", "block name/pv-1 u1"]);
+    expect(scan.mountedVolumes.map(({ mount: entry }) => asOracle(entry))).toEqual(
       (await rawOracle(namespace)).filter((line) => line.includes(devices)),
     );
   });
@@ -193,8 +193,8 @@ describe("the right table", () => {
     const namespace = await openMountNamespace();
     const source = createMountInfoFile(namespace.mountInfo, { clock });
     const next = async (state: NodeState): Promise<NodeState> => {
-      const read = await readConfirmed(source, state, RULE);
-      return observe(state, { read, podsResourceVersion: undefined, pods: new Map() }).state;
+      const scan = await scanConfirmed(source, state, RULE);
+      return observe(state, { scan, podsResourceVersion: undefined, pods: new Map() }).state;
     };
     await namespace.mount(TOKEN);
     await namespace.mount(CSI);
@@ -206,9 +206,9 @@ describe("the right table", () => {
     await namespace.mount(TOKEN);
     const seeing = await next(blind);
 
-    expect(blind).toMatchObject({ unmountRecords: [], read: known.read });
+    expect(blind).toMatchObject({ unmountRecords: [], read: known.scan });
     expect(blind.mountedVolumes.size).toBe(1);
-    expect(seeing.unmountRecords).toMatchObject([{ podUid: "u1", after: known.read?.beganAt }]);
+    expect(seeing.unmountRecords).toMatchObject([{ podUid: "u1", after: known.scan?.beganAt }]);
     expect(seeing.mountedVolumes.size).toBe(0);
   });
 });

@@ -5,7 +5,7 @@ import { mountedVolumeKey, type RootRule } from "../../agent/core/mounted-volume
 import { initialState, type NodeState } from "../../agent/core/node-state.ts";
 import { observe } from "../../agent/core/observe.ts";
 import { createMountNotifier } from "../../agent/sources/mount-notifier.ts";
-import { readConfirmed } from "../../agent/sources/mount-table.ts";
+import { scanConfirmed } from "../../agent/sources/mount-table.ts";
 import { createMountInfoFile } from "../../common/mounts/mount-info-file.ts";
 import { createSystemClock } from "../../common/runtime/clock.ts";
 import { createFakeLogger } from "../fakes/logger.ts";
@@ -25,8 +25,8 @@ function createWatcher({ mountInfo }: MountNamespace) {
     /** Milliseconds that the look took of the time that the machine gave. */
     look: async (): Promise<number> => {
       const spentMs = startStopwatch({ clock });
-      const read = await readConfirmed(source, state, RULE);
-      state = observe(state, { read, podsResourceVersion: undefined, pods: new Map() }).state;
+      const scan = await scanConfirmed(source, state, RULE);
+      state = observe(state, { scan, podsResourceVersion: undefined, pods: new Map() }).state;
       return spentMs();
     },
     state: () => state,
@@ -89,7 +89,7 @@ describe("a node with ten thousand mounts", () => {
       `10,000 mounts in ${Math.round(mountMs)} ms; a look at them ${Math.round(readMs)} ms, two reads of ${lines} lines ${Math.round(confirmMs)} ms`,
     );
     expect(shown).toEqual(all.toSorted());
-    expect(watcher.state().read).toBeDefined();
+    expect(watcher.state().scan).toBeDefined();
     expect(watcher.released()).toEqual(Array.from({ length: VOLUMES }, () => "u7"));
     expect(watcher.keys()).toEqual(all.filter((key) => !key.includes("/u7/")).toSorted());
     expect(readMs).toBeLessThan(2_000);

@@ -33,8 +33,8 @@ function takeState(stored: NodeState): void {
   const now = { bootId: "boot-1", clock: "monotonic-raw", nowMs: 100 };
   for (const place of [now, { ...now, bootId: "boot-2" }, { ...now, clock: "other" }, { ...now, nowMs: 5 }]) {
     const { past } = interpretStored(stored, place);
-    const read = { beganAt: place.nowMs, endedAt: place.nowMs };
-    const seen: NodeState = { ...past, read, coverage: "unbroken", agentGaps: [{ to: place.nowMs }], clockSamples: [] };
+    const scan = { beganAt: place.nowMs, endedAt: place.nowMs };
+    const seen: NodeState = { ...past, scan, coverage: "unbroken", agentGaps: [{ to: place.nowMs }], clockSamples: [] };
     const report = reportOf(
       { node: "n1", podUid: "agent-1", instance: "run-2", driftPpm: 200, session: "" },
       seen,

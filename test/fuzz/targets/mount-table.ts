@@ -1,4 +1,4 @@
-import { readMountedVolumes } from "../../../agent/core/mounted-volumes.ts";
+import { scanMountedVolumes } from "../../../agent/core/mounted-volumes.ts";
 import { initialState } from "../../../agent/core/node-state.ts";
 import { observe } from "../../../agent/core/observe.ts";
 import { reportOf } from "../../../agent/core/report.ts";
@@ -56,11 +56,11 @@ function takeTable(text: string): void {
 
 /** Whatever is mounted, the agent has something to say that the aggregator takes. */
 function takeHolds(text: string): void {
-  const read = readMountedVolumes(
+  const scan = scanMountedVolumes(
     { text, beganAt: 10, endedAt: 11 },
     { by: "own-pod", podUid: POD, override: undefined },
   );
-  const snapshot = { read, podsResourceVersion: "7", pods: new Map() };
+  const snapshot = { scan, podsResourceVersion: "7", pods: new Map() };
   const { state } = observe(initialState("boot-1"), snapshot);
   const identity = { node: "n1", podUid: POD, instance: "run-1", driftPpm: 200, session: "" };
   const report = reportOf(identity, state, 12);

@@ -104,7 +104,7 @@ describe("an agent with a journal", () => {
     const { journal } = createFaultyJournal(
       nodeState({
         mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { since: 1_000, seenAt: 1_000 })),
-        read: EARLIER,
+        scan: EARLIER,
         agentGaps: [{ to: 900 }],
       }),
     );
@@ -129,13 +129,13 @@ describe("an agent with a journal", () => {
     {
       name: "is not told where another boot left one",
       isNew: () => false,
-      stored: nodeState({ bootId: "boot-0", isFirstBoot: true, read: EARLIER }),
+      stored: nodeState({ bootId: "boot-0", isFirstBoot: true, scan: EARLIER }),
       firstBoot: undefined,
     },
     {
       name: "is told by a later run of the same boot",
       isNew: () => false,
-      stored: nodeState({ isFirstBoot: true, read: EARLIER }),
+      stored: nodeState({ isFirstBoot: true, scan: EARLIER }),
       firstBoot: true,
     },
   ])("that it is the first boot $name", async ({ isNew, stored, firstBoot }) => {
@@ -150,7 +150,7 @@ describe("an agent with a journal", () => {
   });
 
   it("tells nothing of what an earlier run knew while it is blind itself", async () => {
-    const { journal } = createFaultyJournal(nodeState({ read: EARLIER, unmountRecords: [unmountRecordOf(2)] }));
+    const { journal } = createFaultyJournal(nodeState({ scan: EARLIER, unmountRecords: [unmountRecordOf(2)] }));
 
     const { bodies, url, advance } = await startAgent({ mounts: [], ports: () => ({ journal }) });
     await advance(60_000);
@@ -222,11 +222,11 @@ describe("an agent with a journal", () => {
     disk.fail("another agent holds it");
     const { bodies, clock, advance } = await startAgent({ ports: () => ({ journal: disk.journal }) });
     await advance(35_000);
-    const read = { beganAt: clock.monotonicMs() - 2, endedAt: clock.monotonicMs() - 1 };
+    const scan = { beganAt: clock.monotonicMs() - 2, endedAt: clock.monotonicMs() - 1 };
     disk.content.stored = nodeState({
-      mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { seenAt: read.beganAt })),
+      mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { seenAt: scan.beganAt })),
       unmountRecords: [unmountRecordOf(2)],
-      read,
+      scan,
       agentGaps: [{ to: 900 }],
     });
     expect(bodies.at(-1)).toMatchObject({ unmountRecords: [], agentGaps: [{ to: expect.any(Number) }] });
@@ -236,7 +236,7 @@ describe("an agent with a journal", () => {
 
     expect(bodies.at(-1)?.unmountRecords).toMatchObject([
       { podUid: "u2", after: 20, by: 30 },
-      { podUid: "u1", after: read.beganAt },
+      { podUid: "u1", after: scan.beganAt },
     ]);
     expect(bodies.at(-1)?.agentGaps).toEqual([{ to: 900 }]);
   });
@@ -287,7 +287,7 @@ describe("an agent with a journal", () => {
     stop.abort();
     await running;
 
-    expect(disk.content.stored?.read?.beganAt).toBeGreaterThanOrEqual(stoppedAt);
+    expect(disk.content.stored?.scan?.beganAt).toBeGreaterThanOrEqual(stoppedAt);
     expect(disk.content.stored).toMatchObject({ mountedVolumes: new Map(), unmountRecords: [{ podUid: "u1" }] });
     expect(bodies).toHaveLength(before);
   });

@@ -162,7 +162,7 @@ describe("an agent with a journal", () => {
 
     await agent.stop();
 
-    expect((await journal.load())?.read?.endedAt).toBeGreaterThanOrEqual(endedAt);
+    expect((await journal.load())?.scan?.endedAt).toBeGreaterThanOrEqual(endedAt);
   });
 
   it("ends what an earlier run had seen by its first scan, and tells so at once", async () => {

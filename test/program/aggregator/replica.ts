@@ -80,8 +80,8 @@ export class Replica {
     const answer = await this.sendOnce(message);
     if (answer.scan === undefined || answer.scan === message.scanned) return answer;
     await this.#house.pass(3);
-    const { sentAt, read } = message;
-    const later = { sentAt: sentAt + 3, read: { beganAt: read.beganAt + 3, endedAt: read.endedAt + 3 } };
+    const { sentAt, read: scan } = message;
+    const later = { sentAt: sentAt + 3, read: { beganAt: scan.beganAt + 3, endedAt: scan.endedAt + 3 } };
     return { ...answer, ...(await this.sendOnce({ ...message, ...later, scanned: answer.scan })) };
   }
 

@@ -7,7 +7,7 @@ const LINES = ["if (a) {", "  return 1;", "}", ""].join("\n");
 function mutant(id: string, replacement: string, place: readonly [number, number, number, number]): Mutant {
   const [line, column, endLine, endColumn] = place;
   const location = { start: { line, column }, end: { line: endLine, column: endColumn } };
-  return { id, fileName: `${root}agent/core/read-pace.ts`, replacement, location };
+  return { id, fileName: `${root}agent/core/scan-pace.ts`, replacement, location };
 }
 
 describe("mutated", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { coverageAfter, LONGEST_GLANCE_MS, withAgentGap } from "../../../../agent/core/coverage.ts";
-import { type RootRule, readMountedVolumes } from "../../../../agent/core/mounted-volumes.ts";
+import { type RootRule, scanMountedVolumes } from "../../../../agent/core/mounted-volumes.ts";
 import { initialState, loseCoverage } from "../../../../agent/core/node-state.ts";
 import { extendCoverage, observe } from "../../../../agent/core/observe.ts";
 import type { AgentGap } from "../../../../common/storage/node-report.ts";
@@ -27,9 +27,9 @@ function blindAfter(looks: readonly Look[]): readonly AgentGap[] {
       continue;
     }
     const text = what === "damaged" ? `${TABLE}36 35 8:1` : TABLE;
-    const read = readMountedVolumes({ text, beganAt: at, endedAt: at + tookMs }, RULE);
+    const scan = scanMountedVolumes({ text, beganAt: at, endedAt: at + tookMs }, RULE);
     const pods = new Map();
-    state = observe(state, { read, unchanged: quiet, podsResourceVersion: "1", pods }).state;
+    state = observe(state, { scan, unchanged: quiet, podsResourceVersion: "1", pods }).state;
   }
   return state.agentGaps;
 }

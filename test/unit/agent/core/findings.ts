@@ -1,5 +1,5 @@
 import type { DryRunFindings } from "../../../../agent/core/dry-run.ts";
-import { readMountedVolumes } from "../../../../agent/core/mounted-volumes.ts";
+import { scanMountedVolumes } from "../../../../agent/core/mounted-volumes.ts";
 import { surveyTable } from "../../../../agent/core/table-survey.ts";
 import { formatMountLine, type MountLine } from "../../../fakes/mount-table.ts";
 
@@ -26,7 +26,7 @@ export function findingsOf(
     },
     mountInfo: "/proc/1/mountinfo",
     survey: surveyTable(text),
-    read: readMountedVolumes({ text, beganAt: 1, endedAt: 2 }, { by: "path", path: "/var/lib/kubelet" }),
+    scan: scanMountedVolumes({ text, beganAt: 1, endedAt: 2 }, { by: "path", path: "/var/lib/kubelet" }),
     root: { isGiven: false, exists: true },
     changes: { by: "poll" },
     clock: { source: "monotonic-raw", driftPpm: 200 },

@@ -31,12 +31,12 @@ describe("changesSince: nothing is worth a write", () => {
       name: "for a later look at the same mounted volumes",
       change: {
         mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { seenAt: 900 }), knownMountedVolume(2)),
-        read: { beganAt: 900, endedAt: 901 },
+        scan: { beganAt: 900, endedAt: 901 },
       },
     },
     {
       name: "for a last read that is a stamp's time away, less a millisecond",
-      change: { read: { beganAt: 20, endedAt: 21 + STAMP_EVERY_MS - 1 } },
+      change: { scan: { beganAt: 20, endedAt: 21 + STAMP_EVERY_MS - 1 } },
     },
   ])("$name", ({ change }) => {
     expect(changesSince(stored, { ...stored, ...change })).toBeUndefined();
@@ -211,11 +211,11 @@ describe("changesSince: what stands behind all of it is stored", () => {
     { name: "when there is another gap", change: { agentGaps } },
     { name: "when the last gap is another", before: { agentGaps }, change: { agentGaps: [{ to: 11 }, { to: 16 }] } },
     { name: "when many gaps became fewer", before: { agentGaps }, change: { agentGaps: [{ to: 15 }] } },
-    { name: "once a stamp's time has passed", change: { read: { beganAt: 20, endedAt: 21 + STAMP_EVERY_MS } } },
+    { name: "once a stamp's time has passed", change: { scan: { beganAt: 20, endedAt: 21 + STAMP_EVERY_MS } } },
     {
       name: "when the first complete read comes late",
-      before: { read: undefined },
-      change: { read: { beganAt: 20, endedAt: STAMP_EVERY_MS } },
+      before: { scan: undefined },
+      change: { scan: { beganAt: 20, endedAt: STAMP_EVERY_MS } },
     },
   ])("$name", ({ before, change }) => {
     const changes = changesSince({ ...stored, ...before }, { ...stored, ...before, ...change });

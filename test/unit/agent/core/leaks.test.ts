@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { LEAK_AFTER_MS, leaksIn } from "../../../../agent/core/leaks.ts";
-import { type RootRule, readMountedVolumes } from "../../../../agent/core/mounted-volumes.ts";
+import { type RootRule, scanMountedVolumes } from "../../../../agent/core/mounted-volumes.ts";
 import { initialState, type KnownMountedVolume, type NodeState } from "../../../../agent/core/node-state.ts";
 import { observe } from "../../../../agent/core/observe.ts";
 import { volumeKey } from "../../../../common/storage/volume-identity.ts";
@@ -44,7 +44,7 @@ function look(state: NodeState, lines: readonly MountLine[], { damaged = false }
   const text = damaged ? `${whole}36 35 8:1` : whole;
   const pods = new Map([["u1", { name: "team/web", resourceVersion: "1", isRunning: true, isOver: false }]]);
   return observe(state, {
-    read: readMountedVolumes({ text, beganAt: 10, endedAt: 11 }, RULE),
+    scan: scanMountedVolumes({ text, beganAt: 10, endedAt: 11 }, RULE),
     podsResourceVersion: "1",
     pods,
   }).state;

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { type MountRead, readMountedVolumes } from "../../../../agent/core/mounted-volumes.ts";
+import { type MountScan, scanMountedVolumes } from "../../../../agent/core/mounted-volumes.ts";
 import { displayPath, parseMountInfo } from "../../../../common/mounts/core/mount-info.ts";
 import { volumeKey } from "../../../../common/storage/volume-identity.ts";
 
@@ -77,11 +77,11 @@ function textOf(file: string): string {
   return readFileSync(new URL(file, FOLDER), "latin1");
 }
 
-function read(text: string): MountRead {
-  return readMountedVolumes({ text, beganAt: 1, endedAt: 2 }, { by: "own-pod", podUid: AGENT, override: undefined });
+function scan(text: string): MountScan {
+  return scanMountedVolumes({ text, beganAt: 1, endedAt: 2 }, { by: "own-pod", podUid: AGENT, override: undefined });
 }
 
-function summary({ mountedVolumes }: MountRead): readonly string[] {
+function summary({ mountedVolumes }: MountScan): readonly string[] {
   return mountedVolumes.map(({ kind, volume, podUid }) =>
     `${kind} ${volumeKey(volume)} ${podUid ?? "-"}`.replace(/[0-9a-f]{64}/, "HASH"),
   );
@@ -89,7 +89,7 @@ function summary({ mountedVolumes }: MountRead): readonly string[] {
 
 describe("a whole mount table", () => {
   it.each(tables)("shows what it shows: $file", ({ file, root, incomplete, mountedVolumes }) => {
-    const result = read(textOf(file));
+    const result = scan(textOf(file));
 
     expect(displayPath(result.kubeletRoot)).toBe(displayPath(root));
     expect(result.incomplete).toBe(incomplete);

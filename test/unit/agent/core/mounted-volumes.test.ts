@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import {
-  isSameRead,
-  mergeReads,
+  isSameScan,
+  mergeScans,
   mountedVolumeKey,
   type RootRule,
-  readMountedVolumes,
+  scanMountedVolumes,
 } from "../../../../agent/core/mounted-volumes.ts";
 import { csiMountPoint, formatMountLine, tokenMountPoint } from "../../../fakes/mount-table.ts";
 
@@ -17,7 +17,7 @@ function textOf(...mountPoints: readonly string[]): string {
 }
 
 function read(text: string, rule: RootRule = OWN) {
-  return readMountedVolumes({ text, beganAt: 10, endedAt: 11 }, rule);
+  return scanMountedVolumes({ text, beganAt: 10, endedAt: 11 }, rule);
 }
 
 describe("readHolds", () => {
@@ -166,9 +166,9 @@ describe("mergeReads", () => {
     { name: "a first that is damaged proves no absence", texts: [torn, empty], mountedVolumes: 0, isComplete: false },
     { name: "a second that is damaged proves no absence", texts: [empty, torn], mountedVolumes: 0, isComplete: false },
   ])("of two reads $name", ({ texts: [first = "", second = ""], mountedVolumes, isComplete }) => {
-    const merged = mergeReads(
-      readMountedVolumes({ text: first, beganAt: 10, endedAt: 11 }, OWN),
-      readMountedVolumes({ text: second, beganAt: 12, endedAt: 13 }, OWN),
+    const merged = mergeScans(
+      scanMountedVolumes({ text: first, beganAt: 10, endedAt: 11 }, OWN),
+      scanMountedVolumes({ text: second, beganAt: 12, endedAt: 13 }, OWN),
     );
 
     expect(new Set(merged.mountedVolumes.map(mountedVolumeKey)).size).toBe(mountedVolumes);
@@ -193,7 +193,7 @@ describe("isSameRead", () => {
     { name: "the token in one", texts: [textOf(HOLD), textOf(token, HOLD)], isSame: false },
     { name: "the token in none", texts: [textOf(HOLD), textOf(HOLD)], isSame: true },
   ])("of two reads with $name: $isSame", ({ texts: [first = "", second = ""], isSame }) => {
-    expect(isSameRead(read(first), read(second))).toBe(isSame);
+    expect(isSameScan(read(first), read(second))).toBe(isSame);
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { MountRead } from "../../../../agent/core/mounted-volumes.ts";
+import type { MountScan } from "../../../../agent/core/mounted-volumes.ts";
 import {
   type KnownMountedVolume,
   type NodeState,
@@ -15,14 +15,14 @@ function readAt(beganAt: number, { shows = [], incomplete }: { shows?: readonly 
     const { mountedVolume, mountPoint, device } = knownMountedVolume(n);
     return { ...mountedVolume, mount: { mountId: n, parentId: 1, device, root: "/", mountPoint, fsType: "ext4" } };
   });
-  const read: MountRead = {
+  const scan: MountScan = {
     beganAt,
     endedAt: beganAt + 1,
     mountedVolumes,
     incomplete,
     kubeletRoot: "/var/lib/kubelet",
   };
-  return read;
+  return scan;
 }
 
 function podsWith(
@@ -33,8 +33,8 @@ function podsWith(
   return new Map([["u1", { name: "team/web-1", resourceVersion, ...stage }]]);
 }
 
-function stateAfter(state: NodeState, read: MountRead, pods = podsWith("7")): NodeState {
-  return observe(state, { read, podsResourceVersion: "9", pods }).state;
+function stateAfter(state: NodeState, scan: MountScan, pods = podsWith("7")): NodeState {
+  return observe(state, { scan, podsResourceVersion: "9", pods }).state;
 }
 
 function only({ mountedVolumes }: NodeState): KnownMountedVolume | undefined {
@@ -67,10 +67,10 @@ describe("the last moment at which a mounted volume was surely there", () => {
       reads: [readAt(30, { shows: [1], incomplete: "damaged" }), readAt(40, { shows: [1], incomplete: "damaged" })],
       at: 40,
     },
-  ])("$name", ({ before, reads, at }) => {
+  ])("$name", ({ before, reads: scans, at }) => {
     const known = nodeState({ mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { proven: before })) });
 
-    const state = reads.reduce((one, read) => stateAfter(one, read), known);
+    const state = scans.reduce((one, scan) => stateAfter(one, scan), known);
 
     expect(only(state)?.seenAt).toBe(at);
   });
@@ -106,7 +106,7 @@ describe("a mount that went before its pod had started", () => {
   const waiting = podsWith("7", "pending");
   const empty = nodeState();
   const cleanedUp = [readAt(90_000, { shows: [1] }), readAt(93_000, { shows: [1] }), readAt(97_000), readAt(100_000)];
-  const watched = [...cleanedUp, readAt(104_000)].reduce((state, read) => stateAfter(state, read, waiting), empty);
+  const watched = [...cleanedUp, readAt(104_000)].reduce((state, scan) => stateAfter(state, scan, waiting), empty);
 
   it("has not ended as long as the pod is not over", () => {
     expect(watched.unmountRecords).toEqual([]);
@@ -146,13 +146,13 @@ describe("a mount that a complete read lacks before the pods are listed", () => 
   it("is gone where it is staging: no pod has it", () => {
     const staged = nodeState({ mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { kind: "staging" })) });
 
-    const { state } = observe(staged, { read: readAt(30), podsResourceVersion: undefined, pods: undefined });
+    const { state } = observe(staged, { scan: readAt(30), podsResourceVersion: undefined, pods: undefined });
 
     expect(state.mountedVolumes.size).toBe(0);
   });
 
   it("is kept where it is a mount of a pod, which may be running", () => {
-    const { state } = observe(holding, { read: readAt(30), podsResourceVersion: undefined, pods: undefined });
+    const { state } = observe(holding, { scan: readAt(30), podsResourceVersion: undefined, pods: undefined });
 
     expect(state.mountedVolumes.size).toBe(1);
   });

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
-  type MountRead,
-  mergeReads,
+  type MountScan,
+  mergeScans,
   type RootRule,
-  readMountedVolumes,
+  scanMountedVolumes,
 } from "../../../../agent/core/mounted-volumes.ts";
 import { type Decision, forget, initialState, type NodeState } from "../../../../agent/core/node-state.ts";
 import { hasAbsence, observe } from "../../../../agent/core/observe.ts";
@@ -23,10 +23,10 @@ const PLACES: Readonly<Record<string, string>> = {
 };
 
 /** A read that began at `at` and took a unit of time; `!` makes it a damaged one. */
-function readOf(letters: string, at: number): MountRead {
+function scanOf(letters: string, at: number): MountScan {
   const places = [...letters].flatMap((letter) => PLACES[letter] ?? []);
   const text = [tokenMountPoint("agent-1"), ...places].map((mountPoint) => formatMountLine({ mountPoint })).join("");
-  return readMountedVolumes(
+  return scanMountedVolumes(
     { text: letters.includes("!") ? text.slice(0, -1).concat("\n36 35 8:1") : text, beganAt: at, endedAt: at + 1 },
     RULE,
   );
@@ -41,7 +41,7 @@ function replay(
   let state = begin;
   for (const [index, letters] of reads.entries()) {
     const next = observe(state, {
-      read: readOf(letters, 10 * (index + 1)),
+      scan: scanOf(letters, 10 * (index + 1)),
       podsResourceVersion: String(index),
       pods: new Map([["u1", { name: "team/web", resourceVersion: "1", isRunning: false, isOver: true }]]),
     });
@@ -151,20 +151,20 @@ describe("observe: unmount records", () => {
   it("keeps the name of the pod, which may be gone before its mount", () => {
     const seen = replay(["aA"]).state;
 
-    const { state } = observe(seen, { read: readOf("", 20), podsResourceVersion: "2", pods: new Map() });
+    const { state } = observe(seen, { scan: scanOf("", 20), podsResourceVersion: "2", pods: new Map() });
 
     expect(state.unmountRecords).toMatchObject([{ pod: "team/web", podUid: "u1" }]);
   });
 
   it("keeps the name of the pod when only one of the mounted volumes knows it", () => {
     const first = observe(initialState("boot-1"), {
-      read: readOf("A", 10),
+      scan: scanOf("A", 10),
       podsResourceVersion: "1",
       pods: new Map([["u1", { name: "team/web", resourceVersion: "1", isRunning: false, isOver: true }]]),
     });
-    const second = observe(first.state, { read: readOf("Aa", 20), podsResourceVersion: "2", pods: new Map() });
+    const second = observe(first.state, { scan: scanOf("Aa", 20), podsResourceVersion: "2", pods: new Map() });
 
-    const { state } = observe(second.state, { read: readOf("", 30), podsResourceVersion: "3", pods: new Map() });
+    const { state } = observe(second.state, { scan: scanOf("", 30), podsResourceVersion: "3", pods: new Map() });
 
     expect(state.unmountRecords).toMatchObject([{ pod: "team/web", podUid: "u1" }]);
   });
@@ -231,7 +231,7 @@ describe("observe: what stands behind a report", () => {
   ])("is $name", ({ reads, read, since, version }) => {
     const { state } = replay(reads);
 
-    expect(state.read).toEqual(read === undefined ? undefined : { beganAt: read, endedAt: read + 1 });
+    expect(state.scan).toEqual(read === undefined ? undefined : { beganAt: read, endedAt: read + 1 });
     expect(state.agentGaps.at(-1)?.to).toBe(since);
     expect(state.podsResourceVersion).toBe(version);
   });
@@ -246,7 +246,7 @@ describe("observe: what stands behind a report", () => {
 
   it("drops a resource version that is not known for the last read", () => {
     const { state } = observe(replay(["a"]).state, {
-      read: readOf("a", 20),
+      scan: scanOf("a", 20),
       podsResourceVersion: undefined,
       pods: new Map(),
     });
@@ -279,7 +279,7 @@ describe("hasAbsence", () => {
     { name: "a damaged read lacks a mounted volume, which means nothing", read: "!", expected: false },
     { name: "a read shows more than was known", read: "abc", expected: false },
   ])("when $name: $expected", ({ read, expected }) => {
-    expect(hasAbsence(replay(["ab"]).state, readOf(read, 50))).toBe(expected);
+    expect(hasAbsence(replay(["ab"]).state, scanOf(read, 50))).toBe(expected);
   });
 });
 
@@ -319,19 +319,19 @@ class World {
   }
 
   #look({ isDamaged, during }: Look): void {
-    let read = this.#read(isDamaged);
-    if (hasAbsence(this.state, read)) {
+    let scan = this.#scan(isDamaged);
+    if (hasAbsence(this.state, scan)) {
       if (during !== null) this.#flip(during);
-      read = mergeReads(read, this.#read(false));
+      scan = mergeScans(scan, this.#scan(false));
     }
-    this.state = observe(this.state, { read, podsResourceVersion: undefined, pods: new Map() }).state;
+    this.state = observe(this.state, { scan, podsResourceVersion: undefined, pods: new Map() }).state;
     if (!isDamaged) for (const use of this.uses()) this.shown.add(use);
   }
 
-  #read(isDamaged: boolean): MountRead {
-    const read = readOf([...this.#mounted].join("") + (isDamaged ? "!" : ""), this.#now);
+  #scan(isDamaged: boolean): MountScan {
+    const scan = scanOf([...this.#mounted].join("") + (isDamaged ? "!" : ""), this.#now);
     this.#now += 2;
-    return read;
+    return scan;
   }
 }
 

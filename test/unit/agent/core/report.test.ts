@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readMountedVolumes } from "../../../../agent/core/mounted-volumes.ts";
+import { scanMountedVolumes } from "../../../../agent/core/mounted-volumes.ts";
 import { initialState, type NodeState } from "../../../../agent/core/node-state.ts";
 import { observe } from "../../../../agent/core/observe.ts";
 import { reportOf, reportProblem } from "../../../../agent/core/report.ts";
@@ -18,12 +18,12 @@ function stateAfter(mountPoints: readonly string[], podsResourceVersion: string 
   const text = [tokenMountPoint("agent-1"), ...mountPoints]
     .map((mountPoint) => formatMountLine({ mountPoint }))
     .join("");
-  const read = readMountedVolumes(
+  const scan = scanMountedVolumes(
     { text, beganAt: 10, endedAt: 11 },
     { by: "own-pod", podUid: "agent-1", override: undefined },
   );
   return observe(initialState("boot-1"), {
-    read,
+    scan,
     podsResourceVersion,
     pods: new Map([["u1", { name: "team/web", resourceVersion: "1", isRunning: false, isOver: true }]]),
   }).state;

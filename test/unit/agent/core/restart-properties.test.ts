@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type RootRule, readMountedVolumes } from "../../../../agent/core/mounted-volumes.ts";
+import { type RootRule, scanMountedVolumes } from "../../../../agent/core/mounted-volumes.ts";
 import {
   forget,
   initialState,
@@ -130,9 +130,9 @@ class World {
     if (this.state === undefined) return;
     const at = this.now - this.#boot.at;
     const text = this.#isDamaged ? `${TOKEN}36 35 8:1` : `${TOKEN}${this.isMounted ? HOLD : ""}`;
-    const read = readMountedVolumes({ text, beganAt: at, endedAt: at + 1 }, RULE);
+    const scan = scanMountedVolumes({ text, beganAt: at, endedAt: at + 1 }, RULE);
     const pods = new Map(this.#isPodKnown ? [["u1", this.#pod]] : []);
-    this.#keep(observe(this.state, { read, podsResourceVersion: "1", pods: this.#isListed ? pods : undefined }).state);
+    this.#keep(observe(this.state, { scan, podsResourceVersion: "1", pods: this.#isListed ? pods : undefined }).state);
     this.now += 1;
   }
 
@@ -218,7 +218,7 @@ describe("an agent that is killed, rebooted, blinded and given old journals", ()
           expect(from ?? 0).toBeLessThanOrEqual(to);
           if (index > 0) expect(from).toBeGreaterThanOrEqual(spans[index - 1]?.to ?? 0);
         }
-        if (state?.coverage === "unbroken") expect(spans.at(-1)?.to).toBeLessThanOrEqual(state.read?.endedAt ?? 0);
+        if (state?.coverage === "unbroken") expect(spans.at(-1)?.to).toBeLessThanOrEqual(state.scan?.endedAt ?? 0);
       }),
       RUNS,
     );

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type RootRule, readMountedVolumes } from "../../../../agent/core/mounted-volumes.ts";
+import { type RootRule, scanMountedVolumes } from "../../../../agent/core/mounted-volumes.ts";
 import {
   initialState,
   type KnownMountedVolume,
@@ -31,8 +31,8 @@ interface Shown {
 function look(state: NodeState, at: number, { shows, pods }: Shown): NodeState {
   const places = [tokenMountPoint("agent-1"), ...shows.map((n) => csiMountPoint(`u${n}`, `pv-${n}`))];
   const text = places.map((mountPoint) => formatMountLine({ mountPoint })).join("");
-  const read = readMountedVolumes({ text, beganAt: at, endedAt: at + 1 }, RULE);
-  return observe(state, { read, podsResourceVersion: "1", pods }).state;
+  const scan = scanMountedVolumes({ text, beganAt: at, endedAt: at + 1 }, RULE);
+  return observe(state, { scan, podsResourceVersion: "1", pods }).state;
 }
 
 function intervals({ unmountRecords }: NodeState): readonly string[] {
@@ -55,7 +55,7 @@ describe("after a restart in the same boot", () => {
       name: "the last complete read counts, which is stored more often than each mounted volume",
       stored: {
         mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { seenAt: 12 })),
-        read: { beganAt: 70, endedAt: 71 },
+        scan: { beganAt: 70, endedAt: 71 },
       },
       unmountRecords: ["u1 70-101"],
     },
@@ -63,7 +63,7 @@ describe("after a restart in the same boot", () => {
       name: "a mounted volume that only damaged reads showed was seen when it was stored",
       stored: {
         mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { seenAt: 12, proven: false })),
-        read: { beganAt: 70, endedAt: 71 },
+        scan: { beganAt: 70, endedAt: 71 },
       },
       unmountRecords: ["u1 12-101"],
     },
@@ -135,7 +135,7 @@ describe("after a restart in the same boot", () => {
   });
 
   it("was blind from the last complete read to the first of this run", () => {
-    expect(afterRead(nodeState({ read: { beganAt: 70, endedAt: 71 } })).agentGaps).toEqual([
+    expect(afterRead(nodeState({ scan: { beganAt: 70, endedAt: 71 } })).agentGaps).toEqual([
       { to: 11 },
       { from: 70, to: 101 },
     ]);
@@ -149,7 +149,7 @@ describe("after a restart in the same boot", () => {
 describe("in another boot", () => {
   const stored = nodeState({
     bootId: "boot-0",
-    read: { beganAt: 5_000, endedAt: 5_001 },
+    scan: { beganAt: 5_000, endedAt: 5_001 },
     mountedVolumes: mountedVolumesOf(
       knownMountedVolume(1, { seenAt: 5_000 }),
       knownMountedVolume(1, { kind: "subpath" }),
@@ -197,7 +197,7 @@ describe("in another boot", () => {
 
 describe("a journal that is ahead of the clock", () => {
   it.each<{ readonly name: string; readonly stored: Partial<NodeState> }>([
-    { name: "the last read", stored: { read: { beganAt: 1_000, endedAt: 1_000.1 } } },
+    { name: "the last read", stored: { scan: { beganAt: 1_000, endedAt: 1_000.1 } } },
     {
       name: "a mounted volume",
       stored: { mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { seenAt: 1_001 })) },
@@ -225,16 +225,16 @@ describe("a journal that is ahead of the clock", () => {
 
     expect(kind).toBe("other-clock");
     expect(intervals(past)).toEqual(["u2 ?-1000"]);
-    expect(past).toMatchObject({ read: undefined, clock: "monotonic" });
+    expect(past).toMatchObject({ scan: undefined, clock: "monotonic" });
   });
 
   it("is none whose latest stamp is now", () => {
-    expect(interpretStored(nodeState({ read: { beganAt: 999, endedAt: 1_000 } }), NOW).kind).toBe("same-boot");
+    expect(interpretStored(nodeState({ scan: { beganAt: 999, endedAt: 1_000 } }), NOW).kind).toBe("same-boot");
   });
 
   it("loses no use: each ended by now, or by the read that does not show it, and none knows since when", () => {
     const stored = nodeState({
-      read: { beganAt: 5_000, endedAt: 5_001 },
+      scan: { beganAt: 5_000, endedAt: 5_001 },
       mountedVolumes: mountedVolumesOf(
         knownMountedVolume(1, { seenAt: 5_000 }),
         knownMountedVolume(3, { seenAt: 5_000 }),
@@ -252,16 +252,16 @@ describe("a journal that is ahead of the clock", () => {
 
 describe("a mount that is gone in the same boot although its pod runs, as an agent finds it on another clock", () => {
   const anomaly = { by: 21, podVersion: "7", isAnomaly: true };
-  const read = { beganAt: 5_000, endedAt: 5_001 };
+  const scan = { beganAt: 5_000, endedAt: 5_001 };
 
   it.each<{ readonly name: string; readonly stored: NodeState }>([
     {
       name: "the journal is ahead of it, and says that it had gone before",
-      stored: nodeState({ read, mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { pendingUnmount: anomaly })) }),
+      stored: nodeState({ scan, mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { pendingUnmount: anomaly })) }),
     },
     {
       name: "the journal is ahead of it, and shows it still",
-      stored: nodeState({ read, mountedVolumes: mountedVolumesOf(knownMountedVolume(1)) }),
+      stored: nodeState({ scan, mountedVolumes: mountedVolumesOf(knownMountedVolume(1)) }),
     },
     {
       name: "the earlier agent had a better one, and knew that it had gone",
@@ -288,8 +288,8 @@ describe("a mount that is gone in the same boot although its pod runs, as an age
 
 describe("what another agent leaves behind while this one watches", () => {
   /** This run has read the table at 10 and at 50; the other one's last read ended at 41. */
-  const own = nodeState({ run: "run-2", read: { beganAt: 50, endedAt: 51 }, agentGaps: [{ to: 11 }] });
-  const past = nodeState({ read: { beganAt: 40, endedAt: 41 }, agentGaps: [{ to: 5 }] });
+  const own = nodeState({ run: "run-2", scan: { beganAt: 50, endedAt: 51 }, agentGaps: [{ to: 11 }] });
+  const past = nodeState({ scan: { beganAt: 40, endedAt: 41 }, agentGaps: [{ to: 5 }] });
   const pendingUnmount = { by: 30, podVersion: "7", isAnomaly: false };
 
   it.each<{
@@ -349,7 +349,7 @@ describe("what another agent leaves behind while this one watches", () => {
     { name: "nobody was blind where either watched", past: {}, own: [{ to: 11 }], agentGaps: [{ to: 5 }] },
     {
       name: "both were blind between the end of one and the begin of the other",
-      past: { read: { beganAt: 7, endedAt: 8 } },
+      past: { scan: { beganAt: 7, endedAt: 8 } },
       own: [{ to: 11 }],
       agentGaps: [{ to: 5 }, { from: 7, to: 11 }],
     },
@@ -379,7 +379,7 @@ describe("what another agent leaves behind while this one watches", () => {
     },
     {
       name: "one that never read anything adds nothing",
-      past: { read: undefined, agentGaps: [] },
+      past: { scan: undefined, agentGaps: [] },
       own: [{ to: 11 }],
       agentGaps: [{ to: 11 }],
     },
@@ -433,7 +433,7 @@ describe("interpretStored", () => {
     const pendingUnmount = { by: 31, podVersion: "7", isAnomaly: false };
     const stored = nodeState({
       mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { pendingUnmount })),
-      read: { beganAt: 70, endedAt: 71 },
+      scan: { beganAt: 70, endedAt: 71 },
     });
 
     const { past } = interpretStored(stored, NOW);

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { LEAK_AFTER_MS, leaksIn } from "../../../../agent/core/leaks.ts";
-import { type MountRead, type RootRule, readMountedVolumes } from "../../../../agent/core/mounted-volumes.ts";
+import { type MountScan, type RootRule, scanMountedVolumes } from "../../../../agent/core/mounted-volumes.ts";
 import { type Decision, initialState, type NodeState, type PodFacts } from "../../../../agent/core/node-state.ts";
 import { extendCoverage, observe } from "../../../../agent/core/observe.ts";
 import { csiMountPoint, formatMountLine, tokenMountPoint } from "../../../fakes/mount-table.ts";
@@ -21,10 +21,10 @@ interface Look {
   readonly pod: string;
 }
 
-function readAt(at: number, shows: Look["shows"]): MountRead {
+function scanAt(at: number, shows: Look["shows"]): MountScan {
   const lines = [TOKEN, shows.includes("mount") ? HOLD : "", shows.includes("staging") ? STAGING : ""].join("");
   const text = shows.includes("damage") ? `${lines}36 35 8:1` : lines;
-  return readMountedVolumes({ text, beganAt: at, endedAt: at + 1 }, RULE);
+  return scanMountedVolumes({ text, beganAt: at, endedAt: at + 1 }, RULE);
 }
 
 function podsOf(pod: string): ReadonlyMap<string, PodFacts> | undefined {
@@ -43,8 +43,8 @@ function replay(looks: readonly Look[]): { readonly state: NodeState; readonly d
   let state = initialState("boot-1");
   const decisions: Decision[] = [];
   for (const [index, { shows, pod }] of looks.entries()) {
-    const read = readAt(10 * (index + 1), shows);
-    const next = observe(state, { read, podsResourceVersion: String(index), pods: podsOf(pod) });
+    const scan = scanAt(10 * (index + 1), shows);
+    const next = observe(state, { scan, podsResourceVersion: String(index), pods: podsOf(pod) });
     state = next.state;
     decisions.push(...next.decisions);
   }
@@ -309,7 +309,7 @@ describe("a span without changes", () => {
     const { state } = replay([{ shows: ["mount"], pod: "gone" }]);
 
     const next = observe(extendCoverage(state, span), {
-      read: readAt(20, []),
+      scan: scanAt(20, []),
       podsResourceVersion: "2",
       pods: new Map(),
     });
@@ -355,7 +355,7 @@ class Model {
   #look(isDamaged: boolean): void {
     const shows = [...(this.isMounted ? (["mount"] as const) : []), ...(isDamaged ? (["damage"] as const) : [])];
     const pods = podsOf(`${this.pod.phase} ${this.pod.version}`);
-    this.state = observe(this.state, { read: readAt(this.now, shows), podsResourceVersion: "1", pods }).state;
+    this.state = observe(this.state, { scan: scanAt(this.now, shows), podsResourceVersion: "1", pods }).state;
   }
 }
 
@@ -412,7 +412,7 @@ function unmountRecordsOf(
 ) {
   let state = initialState("boot-1");
   const look = (at: number, shows: Look["shows"]): void => {
-    state = observe(state, { read: readAt(at, shows), podsResourceVersion: "1", pods: new Map() }).state;
+    state = observe(state, { scan: scanAt(at, shows), podsResourceVersion: "1", pods: new Map() }).state;
   };
   for (const [index, { isMounted, damagedAfter }] of looks.entries()) {
     look(10 * (index + 1), isMounted ? ["mount"] : []);

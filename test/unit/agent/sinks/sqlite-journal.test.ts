@@ -75,11 +75,11 @@ describe("a journal in a directory", () => {
     const first = folder.journal();
     await first.load();
     await first.store(FULL);
-    const read = { beganAt: 50, endedAt: 51 };
-    await first.store({ ...FULL, read });
+    const scan = { beganAt: 50, endedAt: 51 };
+    await first.store({ ...FULL, scan });
     await first.close?.();
 
-    expect((await folder.journal().load())?.read).toEqual(read);
+    expect((await folder.journal().load())?.scan).toEqual(scan);
   });
 
   it("gives back, after any sequence of states, the last that was worth a write, whenever the agent is killed", async () => {
@@ -98,9 +98,9 @@ describe("a journal in a directory", () => {
           const found = await after.load();
           await after.close?.();
 
-          const { read: _, generation: __, ...expected } = Object(essence(state));
+          const { scan: _, generation: __, ...expected } = Object(essence(state));
           expect(found && essence(found), `after ${index + 1}`).toMatchObject(expected);
-          expect(found?.read?.endedAt).toBeLessThanOrEqual(state.read?.endedAt ?? 0);
+          expect(found?.scan?.endedAt).toBeLessThanOrEqual(state.scan?.endedAt ?? 0);
         }
       }),
       { seed: 5541, numRuns: Number(process.env.MOORING_PROPERTY_RUNS ?? 10) },
@@ -110,7 +110,7 @@ describe("a journal in a directory", () => {
 
 describe("what a journal writes", () => {
   it.each([
-    { name: "nothing for a read that shows the same", change: { read: { beganAt: 50, endedAt: 51 } }, writes: 0 },
+    { name: "nothing for a read that shows the same", change: { scan: { beganAt: 50, endedAt: 51 } }, writes: 0 },
     {
       name: "nothing when only the mounted volumes' last sight moves",
       change: {
@@ -122,7 +122,7 @@ describe("what a journal writes", () => {
     },
     {
       name: "the last read when a minute has passed",
-      change: { read: { beganAt: 60_020, endedAt: 60_021 } },
+      change: { scan: { beganAt: 60_020, endedAt: 60_021 } },
       writes: 1,
     },
     { name: "a gap", change: { agentGaps: [{ to: 11 }, { from: 12, to: 21 }] }, writes: 1 },

@@ -2,10 +2,10 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type RootRule, readMountedVolumes } from "../../../../agent/core/mounted-volumes.ts";
+import { type RootRule, scanMountedVolumes } from "../../../../agent/core/mounted-volumes.ts";
 import { initialState } from "../../../../agent/core/node-state.ts";
 import { observe } from "../../../../agent/core/observe.ts";
-import { readConfirmed } from "../../../../agent/sources/mount-table.ts";
+import { scanConfirmed } from "../../../../agent/sources/mount-table.ts";
 import { createMountInfoFile } from "../../../../common/mounts/mount-info-file.ts";
 import { createFakeClock } from "../../../fakes/clock.ts";
 import { createFakeMountTable, csiMountPoint, formatMountLine, tokenMountPoint } from "../../../fakes/mount-table.ts";
@@ -60,8 +60,8 @@ describe("readConfirmed", () => {
       clock,
       [TOKEN, HOLD].map((mountPoint) => ({ mountPoint })),
     );
-    const read = await readConfirmed(known, initialState("boot-1"), RULE);
-    const { state } = observe(initialState("boot-1"), { read, podsResourceVersion: undefined, pods: new Map() });
+    const scan = await scanConfirmed(known, initialState("boot-1"), RULE);
+    const { state } = observe(initialState("boot-1"), { scan, podsResourceVersion: undefined, pods: new Map() });
     return {
       clock,
       state,
@@ -80,38 +80,38 @@ describe("readConfirmed", () => {
   it("reads once when nothing is missing", async () => {
     const { state, table } = await setUp([TOKEN, HOLD]);
 
-    const read = await readConfirmed(table, state, RULE);
+    const scan = await scanConfirmed(table, state, RULE);
 
     expect(table.reads()).toBe(1);
-    expect(read.mountedVolumes).toHaveLength(1);
+    expect(scan.mountedVolumes).toHaveLength(1);
   });
 
   it("reads again when something is missing, and dates the absence by the end of the second read", async () => {
     const { clock, state, table } = await setUp([TOKEN]);
     const beganAt = clock.monotonicMs();
 
-    const read = await readConfirmed(table, state, RULE);
+    const scan = await scanConfirmed(table, state, RULE);
 
-    expect(read).toMatchObject({ beganAt, endedAt: beganAt + 2, mountedVolumes: [], incomplete: undefined });
+    expect(scan).toMatchObject({ beganAt, endedAt: beganAt + 2, mountedVolumes: [], incomplete: undefined });
   });
 
   it("believes the second read when it shows what the first lacked", async () => {
     const { state, table } = await setUp([TOKEN, HOLD]);
     table.disturb(without);
 
-    const read = await readConfirmed(table, state, RULE);
+    const scan = await scanConfirmed(table, state, RULE);
 
-    expect(read.mountedVolumes).toHaveLength(1);
+    expect(scan.mountedVolumes).toHaveLength(1);
   });
 
   it("does not read again after a damaged read, which proves no absence", async () => {
     const { state, table } = await setUp([TOKEN]);
     table.disturb((text) => text.slice(0, -1));
 
-    const read = await readConfirmed(table, state, RULE);
+    const scan = await scanConfirmed(table, state, RULE);
 
     expect(table.reads()).toBe(1);
-    expect(read.incomplete).toBe("1 damaged lines");
+    expect(scan.incomplete).toBe("1 damaged lines");
   });
 
   it("proves no absence when the confirming read is damaged", async () => {
@@ -121,9 +121,9 @@ describe("readConfirmed", () => {
       (text) => text.slice(0, -1),
     );
 
-    const read = await readConfirmed(table, state, RULE);
+    const scan = await scanConfirmed(table, state, RULE);
 
-    expect(read.incomplete).toBe("1 damaged lines");
+    expect(scan.incomplete).toBe("1 damaged lines");
   });
 
   it("fails when the confirming read fails", async () => {
@@ -133,7 +133,7 @@ describe("readConfirmed", () => {
       () => undefined,
     );
 
-    await expect(readConfirmed(table, state, RULE)).rejects.toMatchObject({ code: "mount-table-unreadable" });
+    await expect(scanConfirmed(table, state, RULE)).rejects.toMatchObject({ code: "mount-table-unreadable" });
   });
 });
 
@@ -156,7 +156,7 @@ describe("readConfirmed on a kernel whose reads may lack entries", () => {
     return { beganAt: clock.monotonicMs(), table, source: { ...table, needsAgreement: true } };
   }
   const known = observe(initialState("boot-1"), {
-    read: readMountedVolumes(
+    scan: scanMountedVolumes(
       { text: [TOKEN, HOLD].map((mountPoint) => formatMountLine({ mountPoint })).join(""), beganAt: 1, endedAt: 2 },
       RULE,
     ),
@@ -211,12 +211,12 @@ describe("readConfirmed on a kernel whose reads may lack entries", () => {
   ])("$name", async ({ reads, count, mountedVolumes }) => {
     const { beganAt, table, source } = tableOf(reads);
 
-    const read = await readConfirmed(source, known, RULE);
+    const scan = await scanConfirmed(source, known, RULE);
 
     expect(table.reads()).toBe(count);
-    expect(read).toMatchObject({ incomplete: undefined, beganAt, endedAt: beganAt + count });
+    expect(scan).toMatchObject({ incomplete: undefined, beganAt, endedAt: beganAt + count });
     expect(
-      [...new Set(read.mountedVolumes.map(({ volume }) => (volume.by === "name" ? volume.name : "?")))].toSorted(),
+      [...new Set(scan.mountedVolumes.map(({ volume }) => (volume.by === "name" ? volume.name : "?")))].toSorted(),
     ).toEqual(mountedVolumes);
   });
 
@@ -224,36 +224,36 @@ describe("readConfirmed on a kernel whose reads may lack entries", () => {
     const flicker = Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? [TOKEN] : [TOKEN, OTHER]));
     const { beganAt, table, source } = tableOf(flicker);
 
-    const read = await readConfirmed(source, known, RULE);
+    const scan = await scanConfirmed(source, known, RULE);
 
     expect(table.reads()).toBe(10);
-    expect(read).toMatchObject({ beganAt, endedAt: beganAt + 10 });
-    expect(read.incomplete).toBe("the table kept changing: no two of 10 reads agree");
-    expect(observe(known, { read, podsResourceVersion: undefined, pods: new Map() }).state.mountedVolumes.size).toBe(2);
+    expect(scan).toMatchObject({ beganAt, endedAt: beganAt + 10 });
+    expect(scan.incomplete).toBe("the table kept changing: no two of 10 reads agree");
+    expect(observe(known, { scan, podsResourceVersion: undefined, pods: new Map() }).state.mountedVolumes.size).toBe(2);
   });
 
   it("proves no absence when the confirming reads do not agree", async () => {
     const flicker = Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? [TOKEN, OTHER] : [TOKEN]));
     const { table, source } = tableOf([[TOKEN], [TOKEN], ...flicker]);
 
-    const read = await readConfirmed(source, known, RULE);
+    const scan = await scanConfirmed(source, known, RULE);
 
     expect(table.reads()).toBe(12);
-    expect(observe(known, { read, podsResourceVersion: undefined, pods: new Map() }).state.unmountRecords).toEqual([]);
+    expect(observe(known, { scan, podsResourceVersion: undefined, pods: new Map() }).state.unmountRecords).toEqual([]);
   });
 
   it("takes a table that stays damaged as it is", async () => {
     const { table, source } = tableOf(["torn"]);
 
-    const read = await readConfirmed(source, known, RULE);
+    const scan = await scanConfirmed(source, known, RULE);
 
     expect(table.reads()).toBe(2);
-    expect(read.incomplete).toBe("1 damaged lines");
+    expect(scan.incomplete).toBe("1 damaged lines");
   });
 
   it("fails when one of the reads fails", async () => {
     const { source } = tableOf([ALL, "unreadable"]);
 
-    await expect(readConfirmed(source, known, RULE)).rejects.toMatchObject({ code: "mount-table-unreadable" });
+    await expect(scanConfirmed(source, known, RULE)).rejects.toMatchObject({ code: "mount-table-unreadable" });
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { MountRead } from "../../../../agent/core/mounted-volumes.ts";
+import type { MountScan } from "../../../../agent/core/mounted-volumes.ts";
 import { initialState, type PodFacts } from "../../../../agent/core/node-state.ts";
 import { observe } from "../../../../agent/core/observe.ts";
 import { reportOf } from "../../../../agent/core/report.ts";
@@ -24,7 +24,7 @@ interface Look {
   readonly pod: "pending" | "gone";
 }
 
-function readAt({ at, isMounted }: Look): MountRead {
+function scanAt({ at, isMounted }: Look): MountScan {
   const { mountedVolume, mountPoint, device } = knownMountedVolume(1);
   const mount = { mountId: 1, parentId: 1, device, root: "/", mountPoint, fsType: "ext4" };
   const times = { beganAt: at * SECOND, endedAt: at * SECOND + 1 };
@@ -46,7 +46,7 @@ function viewAfter(looks: readonly Look[]): NodeView | undefined {
   let state = initialState("boot-1");
   let view: NodeView | undefined;
   for (const look of looks) {
-    state = observe(state, { read: readAt(look), pods: podsAt(look), podsResourceVersion: String(look.at) }).state;
+    state = observe(state, { scan: scanAt(look), pods: podsAt(look), podsResourceVersion: String(look.at) }).state;
     const report = reportOf(IDENTITY, state, look.at * SECOND + 1) ?? expect.fail("there is nothing to report");
     const accepted = acceptReport(view, report, { atMs: NOON + report.sentAt, widthMs: 0, nodeBootId: "boot-1" });
     view = accepted.kind === "accepted" ? accepted.view : view;

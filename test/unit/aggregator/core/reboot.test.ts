@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { MountRead } from "../../../../agent/core/mounted-volumes.ts";
+import type { MountScan } from "../../../../agent/core/mounted-volumes.ts";
 import { initialState, type NodeState } from "../../../../agent/core/node-state.ts";
 import { observe } from "../../../../agent/core/observe.ts";
 import { reportOf } from "../../../../agent/core/report.ts";
@@ -23,7 +23,7 @@ const OVER = 490;
 const UNMOUNTED = 500;
 const STARTED = 510;
 
-function readAt(at: number, { isMounted }: { readonly isMounted: boolean }): MountRead {
+function scanAt(at: number, { isMounted }: { readonly isMounted: boolean }): MountScan {
   const { mountedVolume, mountPoint, device } = knownMountedVolume(1);
   const mount = { mountId: 1, parentId: 1, device, root: "/", mountPoint, fsType: "ext4" };
   const times = { beganAt: at * SECOND, endedAt: at * SECOND + 1 };
@@ -36,7 +36,7 @@ function readAt(at: number, { isMounted }: { readonly isMounted: boolean }): Mou
 }
 
 function accepted(view: NodeView | undefined, { state, bootedAt }: Known): NodeView {
-  const report = reportOf(IDENTITY, state, (state.read?.endedAt ?? 0) + 1) ?? expect.fail("there is nothing to report");
+  const report = reportOf(IDENTITY, state, (state.scan?.endedAt ?? 0) + 1) ?? expect.fail("there is nothing to report");
   const atMs = NOON + bootedAt * SECOND + report.sentAt;
   const result = acceptReport(view, report, { atMs, widthMs: 0, nodeBootId: state.bootId });
   return result.kind === "accepted" ? result.view : expect.fail(result.kind);
@@ -49,7 +49,7 @@ interface Known {
 
 function firstBoot(): NodeState {
   const facts = { name: "shop/web-0", resourceVersion: "1", isRunning: true, isOver: false };
-  const seen = { read: readAt(90, { isMounted: true }), podsResourceVersion: "90", pods: new Map([["u1", facts]]) };
+  const seen = { scan: scanAt(90, { isMounted: true }), podsResourceVersion: "90", pods: new Map([["u1", facts]]) };
   return observe(initialState("boot-1"), seen).state;
 }
 
@@ -57,8 +57,8 @@ function firstBoot(): NodeState {
 function secondBoot(): NodeState {
   const now = { bootId: "boot-2", clock: "", nowMs: (STARTED - REBOOT) * SECOND };
   const state = mergeStored(initialState("boot-2"), interpretStored(firstBoot(), now).past);
-  const read = readAt(STARTED - REBOOT, { isMounted: false });
-  return observe(state, { read, podsResourceVersion: String(STARTED), pods: new Map() }).state;
+  const scan = scanAt(STARTED - REBOOT, { isMounted: false });
+  return observe(state, { scan, podsResourceVersion: String(STARTED), pods: new Map() }).state;
 }
 
 describe("a pod that a reboot interrupts and that unmounts before its agent is back", () => {

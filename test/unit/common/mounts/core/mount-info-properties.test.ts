@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readMountedVolumes } from "../../../../../agent/core/mounted-volumes.ts";
+import { scanMountedVolumes } from "../../../../../agent/core/mounted-volumes.ts";
 import { mountedVolumeAt, NEVER_A_CLAIM } from "../../../../../common/mounts/core/kubelet-path.ts";
 import { findKubeletRoots, type MountEntry, parseMountInfo } from "../../../../../common/mounts/core/mount-info.ts";
 import { formatMountLine } from "../../../../fakes/mount-table.ts";
@@ -155,12 +155,12 @@ describe("parseMountInfo, whatever it is given", () => {
         (table, changes, uid) => {
           const text = changes.reduce(changed, table);
 
-          const read = readMountedVolumes(
+          const scan = scanMountedVolumes(
             { text, beganAt: 1, endedAt: 2 },
             { by: "own-pod", podUid: uid, override: undefined },
           );
 
-          expect(read).toMatchObject({ beganAt: 1, endedAt: 2 });
+          expect(scan).toMatchObject({ beganAt: 1, endedAt: 2 });
         },
       ),
       { numRuns: 300 },

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { type LookCost, restBefore } from "../../../../agent/core/read-pace.ts";
+import { restBefore, type ScanCost } from "../../../../agent/core/scan-pace.ts";
 
 /** All of it was work. */
-const busy = (ms: number): LookCost => ({ tookMs: ms, workedMs: ms });
-const waiting = (tookMs: number, workedMs: number): LookCost => ({ tookMs, workedMs });
+const busy = (ms: number): ScanCost => ({ tookMs: ms, workedMs: ms });
+const waiting = (tookMs: number, workedMs: number): ScanCost => ({ tookMs, workedMs });
 
 describe("the wait between a change of the mount table and its read", () => {
   it.each([

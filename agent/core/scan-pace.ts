@@ -2,7 +2,7 @@
 const REST_PER_WORK = 10;
 
 /** What a look at the node took, milliseconds. */
-export interface LookCost {
+export interface ScanCost {
   /** From its begin to its end: where the disk of the journal is slow, or others want the processor, most of it is waiting. */
   readonly tookMs: number;
   /** What processors did for it. */
@@ -15,12 +15,12 @@ export interface LookCost {
  * end of a use a second late. What only waited has eaten nothing: after it a rest of the same length leaves the disk to others for half of
  * the time. `looks`: the last ones, the latest last.
  */
-export function restBefore(looks: readonly LookCost[], debounceMs: number): number {
-  const [last, other] = looks.slice(-2);
+export function restBefore(scans: readonly ScanCost[], debounceMs: number): number {
+  const [last, other] = scans.slice(-2);
   if (last === undefined || other === undefined) return debounceMs;
   return Math.max(debounceMs, Math.min(restAfter(last), restAfter(other)));
 }
 
-function restAfter({ tookMs, workedMs }: LookCost): number {
+function restAfter({ tookMs, workedMs }: ScanCost): number {
   return Math.max(tookMs, REST_PER_WORK * workedMs);
 }
