@@ -2,7 +2,8 @@ import type { ClaimEvidence } from "../core/claim-evidence.ts";
 import { type DecidedClaim, factsOf } from "../core/claim-facts.ts";
 import { notBefore, type Unobserved } from "../core/claim-gap.ts";
 import type { NodeWords } from "../core/claim-history.ts";
-import { desiredClaimStatus } from "../core/claim-status.ts";
+import { statusOf } from "../core/claim-messages.ts";
+import { decide } from "../core/claim-status.ts";
 import type { DesiredClaim } from "../core/claim-write.ts";
 import type { Volume } from "../core/cluster-objects.ts";
 import type { Barrier } from "../pod-watch/barrier.ts";
@@ -46,5 +47,5 @@ export function decidedClaim(evidence: ClaimEvidence, parts: DecidingParts): Dec
 /** What is to be written of it. */
 export function desiredOf(facts: DecidedClaim): DesiredClaim {
   const { claim, isEligible } = facts;
-  return { claim, isEligible, desired: desiredClaimStatus(facts) };
+  return { claim, isEligible, desired: statusOf(decide(facts), facts.stored) };
 }

@@ -1,6 +1,5 @@
 import type { BlindGap, ClaimStatus } from "../../common/storage/claim-status.ts";
-import { gapMessage, idleMessage } from "./claim-messages.ts";
-import { endOf } from "./use-end.ts";
+import type { Idle } from "./claim-status.ts";
 import { spanOf, type UnobservedTime } from "./watch-gap.ts";
 
 /** What was not observed of a claim. */
@@ -19,61 +18,26 @@ export function notBefore(unobserved: Unobserved, sinceMs: number | undefined): 
   return { ...unobserved, times: [...unobserved.times, time] };
 }
 
-/** A time in the future is none, beyond what clocks are not sure of. Milliseconds. */
-const FUTURE_MS = 5_000;
-
-/** The stored status as it would be if somebody had watched: without what was added because of a gap, but for its time. */
-export function withoutGap(stored: ClaimStatus): ClaimStatus {
-  const { blindGap, ...rest } = stored;
-  if (blindGap === undefined) return stored;
-  return { ...rest, message: idleMessage(rest.lastUse && endOf(rest.lastUse), rest.reason) };
-}
-
-/**
- * The status of an unused claim with what nobody saw of it. `status` is what would be right if somebody had watched; nothing where that
- * is just what is stored. Answers nothing where what is stored is to be left alone.
- */
+/** An unused claim with what nobody saw of it. */
 export function withGap(
-  status: ClaimStatus | undefined,
-  {
-    stored,
-    unobserved: all,
-    nowMs,
-  }: {
-    readonly stored: ClaimStatus | undefined;
-    readonly unobserved: Unobserved;
-    readonly nowMs: number;
-  },
-): ClaimStatus | undefined {
-  const unobserved = untilNow(all, nowMs);
+  idle: Idle,
+  { stored, unobserved }: { readonly stored: ClaimStatus | undefined; readonly unobserved: Unobserved },
+): Idle & { readonly blindGap: BlindGap | undefined } {
   const known = stored?.unused === true ? stored.blindGap : undefined;
-  const isForged = isToCome(known, nowMs);
-  const seen = status ?? (isForged && stored !== undefined ? withoutGap(stored) : undefined);
-  if (isTooSoon(seen, unobserved)) return undefined;
-  const base = seen ?? (stored && withoutGap(stored));
-  if (base?.unused !== true) return seen;
   const usedSinceMs = stored?.unused === false ? stored.sinceMs : undefined;
-  const gap = gapAfter(base.sinceMs, { known: isForged ? undefined : known, unobserved, usedSinceMs });
-  if (gap === undefined) return seen;
-  const told = tell(base, { gap, known });
-  if (isTooSoon(told, unobserved)) return undefined;
-  const isKnown = seen === undefined && isSameGap(known, told.blindGap);
-  return isKnown && toSeconds(told.sinceMs) === toSeconds(base.sinceMs) ? undefined : told;
-}
-
-function isToCome(gap: BlindGap | undefined, nowMs: number): boolean {
-  return gap !== undefined && gap.toMs > nowMs + FUTURE_MS;
-}
-
-/** Without what a clock dated that was set back since: it would move with each decision, until it has come. */
-function untilNow(unobserved: Unobserved, nowMs: number): Unobserved {
-  const times = unobserved.times.filter(({ toMs }) => toMs <= nowMs + FUTURE_MS);
-  return times.length === unobserved.times.length ? unobserved : { ...unobserved, times };
+  const gap = gapAfter(idle.sinceMs, { known, unobserved, usedSinceMs });
+  // A gap from before the stored time is not ours, and no reason to write.
+  if (gap === undefined) return { ...idle, blindGap: idle.sinceMs === stored?.sinceMs ? known : undefined };
+  const sinceMs = Math.max(idle.sinceMs, gap.toMs);
+  if (known === undefined && isOfSameScan(idle, gap)) return { ...idle, sinceMs, blindGap: undefined };
+  // Nobody knows who used it until then, if anybody did.
+  const reason = idle.reason === "NeverObservedInUse" ? idle.reason : "NoPodUsing";
+  return { ...idle, reason, sinceMs, blindGap: gap };
 }
 
 /** Written now it might have to be taken back soon, and until then it would be a lie. */
-function isTooSoon(status: ClaimStatus | undefined, { openUntilMs }: Unobserved): boolean {
-  return openUntilMs !== undefined && status?.unused === true && status.sinceMs < openUntilMs;
+export function isTooSoon({ sinceMs }: Idle, { openUntilMs }: Unobserved): boolean {
+  return openUntilMs !== undefined && sinceMs < openUntilMs;
 }
 
 /** From when to when the claim may have been used after `sinceMs`; what is stored of it counts as long as it is about that time. */
@@ -109,27 +73,8 @@ function gapAfter(
  */
 const SAME_SCAN_MS = 1_000;
 
-function tell(
-  base: ClaimStatus,
-  { gap, known }: { readonly gap: BlindGap; readonly known: BlindGap | undefined },
-): ClaimStatus {
-  const sinceMs = Math.max(base.sinceMs, gap.toMs);
-  const { reason, lastUse } = base;
-  const isEnd = reason === "Unmounted" && lastUse !== undefined && gap.toMs < lastUse.releasedAtMs + SAME_SCAN_MS;
-  if (known === undefined && isEnd) return { ...base, sinceMs };
-  return {
-    ...base,
-    // Nobody knows who used it until then, if anybody did.
-    reason: reason === "NeverObservedInUse" ? reason : "NoPodUsing",
-    message: `${base.message}${gapMessage(gap)}`,
-    sinceMs,
-    blindGap: gap,
-  };
-}
-
-function isSameGap(one: BlindGap | undefined, other: BlindGap | undefined): boolean {
-  if (one === undefined || other === undefined) return one === other;
-  return Math.floor(one.fromMs) === Math.floor(other.fromMs) && Math.ceil(one.toMs) === Math.ceil(other.toMs);
+function isOfSameScan({ reason, lastUse }: Idle, { toMs }: BlindGap): boolean {
+  return reason === "Unmounted" && lastUse !== undefined && toMs < lastUse.releasedAtMs + SAME_SCAN_MS;
 }
 
 function toSeconds(ms: number): number {

@@ -1,16 +1,60 @@
 import {
   type BlindGap,
+  type ClaimStatus,
   MAX_NODES,
   type MountedOn,
   type UnusedReason,
   wholeUncertaintyMs,
 } from "../../common/storage/claim-status.ts";
 import { formatSecondsUp } from "../../common/storage/timestamp.ts";
+import type { Decision, InUse, Unused } from "./claim-status.ts";
+import { endOf } from "./use-end.ts";
 
 /**
  * What people read in `kubectl describe pvc`. A message tells what stays true until the next transition: no ages, no counts of
  * pods, nothing that would have to be written anew at rest.
  */
+
+/** The status that says what was decided; nothing where what stands there is left alone. */
+export function statusOf(decision: Decision, stored: ClaimStatus | undefined): ClaimStatus | undefined {
+  if (decision.kind === "leave") return undefined;
+  const { reason, sinceMs, lastUse } = decision;
+  if (decision.kind === "in-use") {
+    const { mountedOn } = decision;
+    return { unused: false, reason, message: inUseMessage(decision), sinceMs, mountedOn, lastUse };
+  }
+  const { blindGap, stagedOn } = decision;
+  const status = { unused: true, reason, message: unusedMessage(decision), sinceMs, mountedOn: undefined, lastUse };
+  const staged = stagedOn === "as-stored" ? stored?.staged : stagedMessage(stagedOn ?? []);
+  return { ...status, ...(blindGap && { blindGap }), ...(staged !== undefined && { staged }) };
+}
+
+function inUseMessage({ mountedOn, isNamed, waitsFor }: InUse): string {
+  const silent = waitsFor.filter(({ isSilent }) => isSilent);
+  if (mountedOn !== undefined && isNamed) return mountedMessage(mountedOn);
+  if (mountedOn?.more || (mountedOn && silent.every(({ node }) => mountedOn.nodes.includes(node)))) {
+    return leftMountedMessage(
+      mountedOn,
+      silent.map(({ node }) => node),
+    );
+  }
+  if (silent.length > 0) return silentMessage(silent);
+  return waitsFor.length > 0 ? awaitedMessage(waitsFor) : REFERENCED;
+}
+
+function unusedMessage(unused: Unused): string {
+  const { blindGap } = unused;
+  return `${idleMessage(unused)}${blindGap === undefined ? "" : gapMessage(blindGap)}`;
+}
+
+/** Who used it last, where that is what its time is about. */
+function idleMessage({ reason, sinceMs, lastUse, visit, blindGap }: Unused): string {
+  if (visit !== undefined) return endMessage(visit);
+  if (reason === "NeverObservedInUse") return NEVER_OBSERVED;
+  if (lastUse === undefined) return END_UNKNOWN;
+  const isItsEnd = secondUp(lastUse.releasedAtMs) === secondUp(sinceMs);
+  return isItsEnd || reason !== "NoPodUsing" || blindGap !== undefined ? endMessage(endOf(lastUse)) : END_UNKNOWN;
+}
 
 /** What a message tells of the end of a use. */
 export interface ToldEnd {
@@ -32,14 +76,13 @@ export interface ToldNode {
 }
 
 /** An idle claim at first sight. */
-export const NEVER_OBSERVED = "Not seen in use since Mooring first saw the claim; it may have been unused for longer";
+const NEVER_OBSERVED = "Not seen in use since Mooring first saw the claim; it may have been unused for longer";
 
-/** A use that ended without a trace. */
-export const END_UNKNOWN =
-  "No pod uses the claim any more; nobody saw the last use end, so the time is when that was noticed";
+/** A use that ended without a trace; or something that did and that is not stored, such as a pod that came and went. */
+const END_UNKNOWN = "No pod uses the claim any more; nobody saw a use end then, so the time is when that was noticed";
 
 /** True for a hostPath volume and on nodes without an agent, too, where no mount can be seen. */
-export const REFERENCED = "In use: a pod that has not ended names the claim; no node shows a mount of it";
+const REFERENCED = "In use: a pod that has not ended names the claim; no node shows a mount of it";
 
 /** The nodes that have it mounted, which pods tell of as well. */
 export function mountedMessage(mountedOn: MountedOn): string {
@@ -47,7 +90,8 @@ export function mountedMessage(mountedOn: MountedOn): string {
 }
 
 /** Where the device of an unused claim's volume is still mounted. */
-export function stagedMessage(nodes: readonly string[]): string {
+function stagedMessage(nodes: readonly string[]): string | undefined {
+  if (nodes.length === 0) return undefined;
   return `Staged on ${nodesText([...nodes].sort().slice(0, MAX_NODES))}: the device is still mounted, no pod has it`;
 }
 
@@ -74,12 +118,6 @@ export function silentMessage(nodes: readonly ToldNode[]): string {
 /** The same while their answers may still come in time. */
 export function awaitedMessage(nodes: readonly ToldNode[]): string {
   return `Not known to be unused: awaiting the next report from ${listed(told(nodes))}`;
-}
-
-/** Of an unused claim, by what is stored of it: who used it last, where that is known. */
-export function idleMessage(last: ToldEnd | undefined, reason: UnusedReason): string {
-  if (last !== undefined) return endMessage(last);
-  return reason === "NeverObservedInUse" ? NEVER_OBSERVED : END_UNKNOWN;
 }
 
 /** Who used the claim last, when that ended between which times, and what that is known from. */

@@ -1,16 +1,6 @@
-import { type ClaimStatus, type LastUse, MAX_NODES, type MountedOn } from "../../common/storage/claim-status.ts";
-import { type Unobserved, withGap, withoutGap } from "./claim-gap.ts";
-import {
-  awaitedMessage,
-  END_UNKNOWN,
-  endMessage,
-  leftMountedMessage,
-  mountedMessage,
-  NEVER_OBSERVED,
-  REFERENCED,
-  silentMessage,
-  stagedMessage,
-} from "./claim-messages.ts";
+import type { BlindGap, ClaimStatus, LastUse, MountedOn, UnusedReason } from "../../common/storage/claim-status.ts";
+import { MAX_NODES } from "../../common/storage/claim-status.ts";
+import { isTooSoon, type Unobserved, withGap } from "./claim-gap.ts";
 import { datedAsStored, endOf, explains, laterOf, latestOf, latestUse, type UseEnd } from "./use-end.ts";
 
 /** A node whose answer is needed before a claim may count as unused. */
@@ -55,51 +45,55 @@ export interface ClaimFacts {
 /** A stored time this far in the future is invalid; our own rounding and clock bound reach a little into it, too. */
 export const FUTURE_MS = 5_000;
 
-/** The status that a claim should have, or nothing when what stands there is to be left alone. */
-export function desiredClaimStatus(facts: ClaimFacts): ClaimStatus | undefined {
+/** What a claim's status should say, as data: `claim-messages.ts` makes the sentences. */
+export type Decision = Leave | InUse | Unused;
+
+/** What stands there is left alone. */
+export interface Leave {
+  readonly kind: "leave";
+  readonly why: "not-eligible" | "waits-for-nodes" | "waits-for-gap";
+}
+
+export interface InUse {
+  readonly kind: "in-use";
+  readonly reason: UnusedReason;
+  readonly sinceMs: number;
+  readonly mountedOn: MountedOn | undefined;
+  readonly lastUse: LastUse | undefined;
+  /** A pod that is not over names the claim. */
+  readonly isNamed: boolean;
+  /** What is said of it is not sure before these nodes have reported. */
+  readonly waitsFor: readonly PendingNode[];
+}
+
+/** An unused claim, so far as it is known without the gaps of those who watch. */
+export interface Idle {
+  readonly reason: UnusedReason;
+  readonly sinceMs: number;
+  readonly lastUse: LastUse | undefined;
+  /** A pod that came and went without using it, later than the last use. */
+  readonly visit?: UseEnd | undefined;
+}
+
+export interface Unused extends Idle {
+  readonly kind: "unused";
+  readonly blindGap: BlindGap | undefined;
+  /** Nodes on which it is staged, or nothing where nobody asks; what is stored stays until the nodes have reported on which it may be. */
+  readonly stagedOn: readonly string[] | "as-stored" | undefined;
+}
+
+/** What the status of a claim should say. A claim that is unused is told in full, also where nothing of it is news. */
+export function decide(known: ClaimFacts): Decision {
   // What stands there without being ours stays with it: our account may put a condition right and not remove one, and no status is
   // true of a claim that is not bound. Mooring believes nothing of it, and nothing can be lost with such a claim.
-  if (!facts.isEligible) return undefined;
-  const { earliestMs = Number.NEGATIVE_INFINITY, nowMs } = facts;
+  if (!known.isEligible) return { kind: "leave", why: "not-eligible" };
   // It may have been made by a server whose clock is ahead of the one that tells what now is.
-  const status = withStaged(statusBy(nowMs < earliestMs ? { ...facts, nowMs: earliestMs } : facts), facts);
-  return status && { ...status, sinceMs: Math.max(status.sinceMs, earliestMs), lastUse: notBefore(status, earliestMs) };
-}
-
-/** A last use from before the claim was made would be read as none. */
-function notBefore({ lastUse }: ClaimStatus, earliestMs: number): LastUse | undefined {
-  if (lastUse === undefined || lastUse.releasedAtMs >= earliestMs - 1_000) return lastUse;
-  const { releasedAtMs, uncertaintyMs } = lastUse;
-  // It may have ended as early as it could before.
-  const isSure = uncertaintyMs !== undefined;
-  return {
-    ...lastUse,
-    releasedAtMs: earliestMs,
-    uncertaintyMs: isSure ? uncertaintyMs + earliestMs - releasedAtMs : undefined,
-  };
-}
-
-/** A claim in use is kept for that; of one that is unused, whether its volume is still staged is told beside it. */
-function withStaged(status: ClaimStatus | undefined, facts: ClaimFacts): ClaimStatus | undefined {
-  const base = status ?? facts.stored;
-  if (base === undefined) return undefined;
-  const staged = base.unused ? stagedBy(facts) : undefined;
-  return base.staged === staged ? status : { ...base, staged };
-}
-
-/** What is stored stays until the nodes have reported on which the volume may be staged. */
-function stagedBy({ stored, stagedOn, pendingNodes }: ClaimFacts): string | undefined {
-  if (stagedOn === undefined) return undefined;
-  if (stagedOn.length > 0) return stagedMessage(stagedOn);
-  return pendingNodes.length > 0 ? stored?.staged : undefined;
-}
-
-function statusBy(facts: ClaimFacts): ClaimStatus | undefined {
-  const known = knownOf(facts);
-  if (facts.holders.length > 0) return mounted(facts, known);
-  if (facts.references.length > 0 && !isHolderAwaited(facts)) return referenced(facts, known);
-  if (facts.pendingNodes.length > 0 || facts.isUnwatched) return awaiting(facts, known);
-  return unused(facts, known);
+  const nowMs = Math.max(known.nowMs, known.earliestMs ?? Number.NEGATIVE_INFINITY);
+  const facts = believed({ ...known, nowMs });
+  if (facts.holders.length > 0) return mounted(facts);
+  if (facts.references.length > 0 && !isHolderAwaited(facts)) return referenced(facts);
+  if (facts.pendingNodes.length > 0 || facts.isUnwatched) return awaiting(facts);
+  return unused(facts);
 }
 
 /**
@@ -125,75 +119,78 @@ function isHolderAwaited({ stored, pendingNodes }: ClaimFacts): boolean {
   return stored?.reason === "Mounted" && pendingNodes.some(({ why }) => why === "was-mounted");
 }
 
-/** What is stored, as far as it can be believed, and what is learnt beside it. */
-interface Known {
-  readonly stored: ClaimStatus | undefined;
-  /** The end of the last use was assumed, and the node has come back. */
-  readonly isRefuted: boolean;
-  readonly ends: readonly UseEnd[];
+/** The facts, as far as they can be believed, and what follows from them. */
+interface Facts extends ClaimFacts {
+  /** Its stored time was in the future. */
+  readonly isDatedAnew: boolean;
+  /** The stored last use, where its end was assumed and the node has come back: it is believed no more. */
+  readonly refuted: LastUse | undefined;
   /** The latest of the uses that are over, and nothing where none is known. */
   readonly lastUse: LastUse | undefined;
 }
 
-/** A time is in the future, beyond what clocks are not sure of. */
-function isAfter(ms: number, nowMs: number): boolean {
-  return ms > nowMs + FUTURE_MS;
-}
-
 /**
- * Anyone who may edit claims can forge what is stored, so a use that ends in the future is dropped. When the status is from the future too,
- * and later than the use, the API server's clock was set back after both were written: the use is over by now.
+ * A time in the future is now: clocks are set back, and whoever may edit claims can forge what stands there. And no end is from before the claim
+ * was made, or what is written of it would be read as none.
  */
-function believedUse({ lastUse, sinceMs }: ClaimStatus, nowMs: number): LastUse | undefined {
-  if (lastUse === undefined || !isAfter(lastUse.releasedAtMs, nowMs)) return lastUse;
-  const isRolledBack = isAfter(sinceMs, nowMs) && lastUse.releasedAtMs <= sinceMs;
-  return isRolledBack ? { ...lastUse, releasedAtMs: nowMs, uncertaintyMs: undefined } : undefined;
+function believed(facts: ClaimFacts): Facts {
+  const { stored: status, unobservedEnd, isNodeBack, earliestMs = Number.NEGATIVE_INFINITY, nowMs } = facts;
+  const isFuture = (ms: number): boolean => ms > nowMs + FUTURE_MS;
+  const untilNow = (ms: number): number => (isFuture(ms) ? nowMs : ms);
+  const read = status && asOfNow(status, untilNow);
+  const refuted = isNodeBack === true && read?.lastUse?.evidence === "node-gone" ? read.lastUse : undefined;
+  const stored = read && { ...read, lastUse: refuted === undefined ? read.lastUse : undefined };
+  const ends = (typeof unobservedEnd === "object" ? [...facts.ends, unobservedEnd] : facts.ends)
+    .map((end) => datedAsStored(end, stored?.lastUse))
+    .map((end) => notBefore({ ...end, byMs: untilNow(end.byMs) }, earliestMs));
+  const { times = [], ...open } = facts.unobserved ?? {};
+  // What a clock dated that was set back since would move with each decision, until it has come.
+  const unobserved = { ...open, times: times.filter(({ toMs }) => !isFuture(toMs)) };
+  const isDatedAnew = status !== undefined && isFuture(status.sinceMs);
+  return { ...facts, stored, ends, unobserved, isDatedAnew, refuted, lastUse: latestUse(stored?.lastUse, ends) };
 }
 
-/** What is stored, as far as it can be believed by the clock. */
-function knownOf({ stored, ends, unobservedEnd, isNodeBack, nowMs }: ClaimFacts): Known {
-  const isFuture = (ms: number): boolean => isAfter(ms, nowMs);
-  const all = typeof unobservedEnd === "object" ? [...ends, unobservedEnd] : ends;
-  const isRefuted = isNodeBack === true && stored?.lastUse?.evidence === "node-gone";
-  const use = isRefuted || stored === undefined ? undefined : believedUse(stored, nowMs);
-  const dated = all
-    .map((end) => datedAsStored(end, use))
-    .map((end) => (isFuture(end.byMs) ? { ...end, byMs: nowMs } : end));
-  const sinceMs = isFuture(stored?.sinceMs ?? 0) ? nowMs : (stored?.sinceMs ?? 0);
-  const believed = stored && { ...withoutGap(stored), sinceMs, lastUse: use };
-  return { stored: believed, isRefuted, ends: dated, lastUse: latestUse(believed?.lastUse, dated) };
-}
-
-function mounted(facts: ClaimFacts, { stored, ends }: Known): ClaimStatus {
-  const mountedOn = mountedOnOf(facts, { known: stored?.mountedOn, ends });
+function asOfNow(stored: ClaimStatus, untilNow: (ms: number) => number): ClaimStatus {
+  const { sinceMs, lastUse, blindGap } = stored;
+  const byMs = untilNow(lastUse?.releasedAtMs ?? 0);
+  const isSure = byMs === lastUse?.releasedAtMs;
   return {
-    unused: false,
-    reason: "Mounted",
-    message:
-      facts.references.length > 0
-        ? mountedMessage(mountedOn)
-        : leftMountedMessage(mountedOn, silentHolders(facts, mountedOn)),
-    sinceMs: inUseSince(stored, facts.nowMs),
-    mountedOn,
-    // Ends of use beside one that goes on change nothing that somebody waits for: not a reason to write.
-    lastUse: stored?.lastUse,
+    ...stored,
+    sinceMs: untilNow(sinceMs),
+    lastUse: lastUse === undefined || isSure ? lastUse : { ...lastUse, releasedAtMs: byMs, uncertaintyMs: undefined },
+    blindGap: blindGap && { fromMs: untilNow(blindGap.fromMs), toMs: untilNow(blindGap.toMs) },
   };
 }
 
-/** Nodes that are said to have it mounted, and that are Stale. */
-function silentHolders({ holders, pendingNodes }: ClaimFacts, mountedOn: MountedOn | undefined): readonly string[] {
-  const named = new Set([...holders, ...(mountedOn?.nodes ?? [])]);
-  return pendingNodes.filter(({ node, isSilent }) => isSilent && named.has(node)).map(({ node }) => node);
+/** It may have ended as early as it could before. */
+function notBefore(end: UseEnd, earliestMs: number): UseEnd {
+  const { byMs, widthMs } = end;
+  if (byMs >= earliestMs) return end;
+  return { ...end, byMs: earliestMs, widthMs: widthMs === undefined ? undefined : widthMs + earliestMs - byMs };
+}
+
+function mounted(facts: Facts): InUse {
+  const { stored, holders, pendingNodes } = facts;
+  const mountedOn = mountedOnOf(facts);
+  const named = new Set([...holders, ...mountedOn.nodes]);
+  return {
+    kind: "in-use",
+    reason: "Mounted",
+    sinceMs: inUseSince(facts),
+    mountedOn,
+    // Ends of use beside one that goes on change nothing that somebody waits for: not a reason to write.
+    lastUse: stored?.lastUse,
+    isNamed: facts.references.length > 0,
+    waitsFor: pendingNodes.filter(({ node, isSilent }) => isSilent && named.has(node)),
+  };
 }
 
 /**
  * The nodes to write. A further one is news, one that drops out is not; when there is news those are left out that need not be
  * asked after a start: they have dropped out, and their unmount records are settled.
  */
-function mountedOnOf(
-  { holders, pendingNodes }: ClaimFacts,
-  { known, ends }: { readonly known: MountedOn | undefined; readonly ends: readonly UseEnd[] },
-): MountedOn {
+function mountedOnOf({ stored, holders, pendingNodes, ends }: Facts): MountedOn {
+  const known = stored?.mountedOn;
   const open = new Set([...pendingNodes, ...ends].map(({ node }) => node));
   const kept = known?.nodes.filter((node) => open.has(node)) ?? [];
   const nodes = [...new Set([...holders, ...kept])].sort();
@@ -202,125 +199,96 @@ function mountedOnOf(
   return known === undefined || isNews ? { nodes: nodes.slice(0, MAX_NODES), more } : known;
 }
 
-function referenced({ nowMs }: ClaimFacts, { stored, lastUse }: Known): ClaimStatus {
+function referenced(facts: Facts): InUse {
+  const { stored, lastUse } = facts;
   return {
-    unused: false,
-    reason: "Referenced",
-    message: REFERENCED,
-    sinceMs: inUseSince(stored, nowMs),
-    mountedOn: undefined,
+    ...namedOnly(facts),
+    isNamed: true,
     lastUse: stored?.reason === "Referenced" ? stored.lastUse : lastUse,
   };
 }
 
+/** It may be in use, so it counts as in use. */
+function notKnown(facts: Facts, waitsFor: readonly PendingNode[]): InUse {
+  return { ...namedOnly(facts), waitsFor };
+}
+
+function namedOnly(facts: Facts): InUse {
+  return {
+    kind: "in-use",
+    reason: "Referenced",
+    sinceMs: inUseSince(facts),
+    mountedOn: undefined,
+    lastUse: facts.lastUse,
+    isNamed: false,
+    waitsFor: [],
+  };
+}
+
 /** Since when the claim is in use: the time stays over a change of reason. */
-function inUseSince(stored: ClaimStatus | undefined, nowMs: number): number {
+function inUseSince({ stored, nowMs }: Facts): number {
   return stored?.unused === false ? stored.sinceMs : Math.max(nowMs, stored?.sinceMs ?? 0);
 }
 
-/** The status stays until the nodes have answered; of those that should have long ago, the message tells. */
-function awaiting(facts: ClaimFacts, known: Known): ClaimStatus | undefined {
-  const { stored } = known;
-  const silent = facts.pendingNodes.filter(({ isSilent }) => isSilent);
-  if (stored === undefined) {
-    // A node may be silent for good: what nobody may believe is not left standing there for so long.
-    return facts.isDisbelieved && silent.length > 0 ? notKnown(facts, known, silentMessage(silent)) : undefined;
+/** The status stays until the nodes have answered; of those that should have long ago it tells. */
+function awaiting(facts: Facts): Decision {
+  const { stored, references, pendingNodes } = facts;
+  const silent = pendingNodes.filter(({ isSilent }) => isSilent);
+  const wait: Leave = { kind: "leave", why: "waits-for-nodes" };
+  // A node may be silent for good: what nobody may believe is not left standing there for so long.
+  if (stored === undefined) return facts.isDisbelieved && silent.length > 0 ? notKnown(facts, silent) : wait;
+  if (!stored.unused) {
+    // A pod that names it keeps it in use anyhow: a start while nodes are Stale is no reason to write.
+    if (silent.length === 0 || references.length > 0) return wait;
+    const { reason, sinceMs, mountedOn, lastUse } = stored;
+    return { kind: "in-use", reason, sinceMs, mountedOn, lastUse, isNamed: false, waitsFor: silent };
   }
-  const pods = facts.pendingNodes.filter(({ pod }) => pod !== undefined);
-  // A pod that names it keeps it in use anyhow: a start while nodes are Stale is no reason to write.
-  const isHeldUp = silent.length > 0 && facts.references.length === 0;
-  if (!stored.unused) return isHeldUp ? heldUp(facts, stored, silent) : undefined;
-  // Waiting would only leave a time that is known to be too early. One in the future is not, and what takes its place is news.
-  if (pods.length === 0) return isBehindBarrier(facts) && isInvalid(facts) ? undefined : unused(facts, known);
+  const pods = pendingNodes.filter(({ pod }) => pod !== undefined);
   // It was referenced meanwhile and may be mounted still, although nothing was written of it.
-  return notKnown(facts, known, silent.length === 0 ? awaitedMessage(pods) : silentMessage(silent));
+  if (pods.length > 0) return notKnown(facts, silent.length > 0 ? silent : pods);
+  // A time in the future is not too early, and what takes its place is news.
+  if (facts.isDatedAnew && isBehindBarrier(facts)) return wait;
+  // Waiting would only leave a time that is known to be too early.
+  return unused(facts);
 }
 
 function isBehindBarrier({ pendingNodes, isUnwatched = false }: ClaimFacts): boolean {
   return isUnwatched || pendingNodes.some(({ why }) => why === undefined);
 }
 
-/** Its stored time is in the future: somebody has forged it, or the clock was set back since. */
-function isInvalid({ stored, nowMs }: ClaimFacts): boolean {
-  return stored !== undefined && isAfter(stored.sinceMs, nowMs);
+function unused(facts: Facts): Decision {
+  const { stored, unobserved = { times: [] } } = facts;
+  const told = withGap(idle(facts), { stored, unobserved });
+  if (!isTooSoon(told, unobserved)) return { kind: "unused", ...told, stagedOn: stagedOn(facts) };
+  if (stored?.unused !== true) return { kind: "leave", why: "waits-for-gap" };
+  const { reason, sinceMs, lastUse, blindGap } = stored;
+  return { kind: "unused", reason, sinceMs, lastUse, blindGap, stagedOn: stagedOn(facts) };
 }
 
-/** As the leader before said it that had reports of the nodes: a change of leader is no reason to write. */
-function heldUp(facts: ClaimFacts, stored: ClaimStatus, silent: readonly PendingNode[]): ClaimStatus {
-  const { mountedOn } = stored;
-  const holders = silentHolders(facts, mountedOn);
-  const isLeft = mountedOn !== undefined && holders.length === silent.length;
-  return { ...stored, message: isLeft ? leftMountedMessage(mountedOn, holders) : silentMessage(silent) };
+function stagedOn({ stagedOn: nodes, pendingNodes }: Facts): Unused["stagedOn"] {
+  return nodes?.length === 0 && pendingNodes.length > 0 ? "as-stored" : nodes;
 }
 
-/** It may be in use, so it counts as in use. */
-function notKnown({ nowMs }: ClaimFacts, { stored, lastUse }: Known, message: string): ClaimStatus {
-  const sinceMs = inUseSince(stored, nowMs);
-  return { unused: false, reason: "Referenced", message, sinceMs, mountedOn: undefined, lastUse };
-}
-
-const ALL_SEEN: Unobserved = { times: [] };
-
-function unused(facts: ClaimFacts, known: Known): ClaimStatus | undefined {
-  const { stored, unobserved = ALL_SEEN, nowMs } = facts;
-  return withGap(asIfWatched(facts, known), { stored, unobserved, nowMs });
-}
-
-/** The status of an idle claim by all that was seen. */
-function asIfWatched(facts: ClaimFacts, known: Known): ClaimStatus | undefined {
-  const { stored, isRefuted, ends, lastUse } = known;
+/** An idle claim by all that was seen. */
+function idle(facts: Facts): Idle {
+  const { stored, refuted, ends, lastUse, unobservedEnd, nowMs } = facts;
   const found = latestOf(ends);
   const latest = found && laterOf(found, lastUse);
-  if (stored?.unused === true && !isRefuted) return stillUnused(facts, { stored, latest, lastUse });
   const sinceMs = stored?.sinceMs ?? 0;
-  const isUnknown =
-    facts.unobservedEnd === "unknown" || (isRefuted && !ends.some((end) => explains(end, facts.stored?.lastUse)));
-  if (latest !== undefined && !isUnknown) {
-    return unusedSince(latest, { sinceMs: Math.max(sinceMs, latest.byMs), lastUse });
+  if (stored?.unused === true && refuted === undefined && (latest === undefined || latest.byMs <= sinceMs)) {
+    return { reason: stillReason(stored, lastUse), sinceMs, lastUse };
   }
-  const idle = {
-    unused: true,
-    sinceMs: Math.max(sinceMs, facts.nowMs, latest?.byMs ?? 0),
-    mountedOn: undefined,
-    lastUse,
-  };
-  if (stored === undefined) return { ...idle, reason: "NeverObservedInUse", message: NEVER_OBSERVED };
+  const isExplained = refuted === undefined || ends.some((end) => explains(end, refuted));
+  if (latest !== undefined && isExplained && unobservedEnd !== "unknown") {
+    const visit = latest.wasUse ? undefined : latest;
+    return { reason: latest.reason, sinceMs: Math.max(sinceMs, latest.byMs), lastUse, visit };
+  }
   // In use by what is stored, and nothing tells how that ended: now is the earliest time that is surely not too early.
-  return { ...idle, reason: "NoPodUsing", message: END_UNKNOWN };
+  const reason = stored === undefined ? "NeverObservedInUse" : "NoPodUsing";
+  return { reason, sinceMs: Math.max(sinceMs, nowMs, latest?.byMs ?? 0), lastUse };
 }
 
-/** What is written when something is learnt of a claim that counts as unused already, or when what stood there was invalid. */
-function stillUnused(
-  facts: ClaimFacts,
-  known: {
-    readonly stored: ClaimStatus;
-    readonly latest: UseEnd | undefined;
-    readonly lastUse: LastUse | undefined;
-  },
-): ClaimStatus | undefined {
-  const { stored, latest, lastUse } = known;
-  if (latest !== undefined && latest.byMs > stored.sinceMs)
-    return unusedSince(latest, { sinceMs: latest.byMs, lastUse });
-  if (lastUse !== undefined && lastUse.releaseId !== stored.lastUse?.releaseId) {
-    // Who used it last is learnt later than that nobody does: the time stays.
-    const { sinceMs } = stored;
-    const isAboutUse = facts.stored !== undefined && tellsOfUse(facts.stored);
-    return isAboutUse ? unusedSince(endOf(lastUse), { sinceMs, lastUse }) : { ...stored, lastUse };
-  }
-  const isValid = stored.sinceMs === facts.stored?.sinceMs && stored.lastUse === facts.stored.lastUse;
-  return isValid ? undefined : stored;
-}
-
-/** False where a pod that came and went unused, or an end that nobody saw, is later than the last use and is told instead. */
-function tellsOfUse({ reason, sinceMs, blindGap, lastUse }: ClaimStatus): boolean {
-  if (reason !== "NoPodUsing") return true;
-  if (lastUse === undefined || blindGap !== undefined) return lastUse !== undefined;
-  return lastUse.evidence === "pod-status" && Math.ceil(lastUse.releasedAtMs / 1_000) === Math.ceil(sinceMs / 1_000);
-}
-
-function unusedSince(
-  end: UseEnd,
-  { sinceMs, lastUse }: { readonly sinceMs: number; readonly lastUse: LastUse | undefined },
-): ClaimStatus {
-  return { unused: true, reason: end.reason, message: endMessage(end), sinceMs, mountedOn: undefined, lastUse };
+/** Who used it last may be learnt later than that nobody does. A pod that came and went, or an end that nobody saw, is later than that. */
+function stillReason({ reason }: ClaimStatus, lastUse: LastUse | undefined): UnusedReason {
+  return lastUse === undefined || reason === "NoPodUsing" ? reason : endOf(lastUse).reason;
 }

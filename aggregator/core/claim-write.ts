@@ -1,5 +1,5 @@
 import type { Claim } from "../../common/storage/claim.ts";
-import { type BlindGap, type ClaimStatus, LAST_USE, type MountedOn } from "../../common/storage/claim-status.ts";
+import type { BlindGap, ClaimStatus, MountedOn } from "../../common/storage/claim-status.ts";
 import type { UpstreamShare } from "../../common/storage/upstream-unused.ts";
 
 /** Kubernetes' own condition, where nobody else writes it: written beside ours, taken back, or left as far as we know. */
@@ -39,7 +39,6 @@ export function writeFor({ claim, isEligible, desired }: DesiredClaim, policy: U
   if (status !== undefined) {
     const upstream = shareOf(claim, policy);
     const apply = { kind: "apply", status, upstream } as const;
-    if (isLastUseLeft(claim.status, status)) return { kind: "clean", annotations: [LAST_USE] };
     if (!isSameStatus(claim.status, status)) {
       return { ...apply, isRepair: false, canWait: isReasonOnlyChange(claim.status, status) };
     }
@@ -48,13 +47,6 @@ export function writeFor({ claim, isEligible, desired }: DesiredClaim, policy: U
   }
   const unwanted = strays.filter(({ fault }) => fault === "unwanted").map(({ annotation }) => annotation);
   return unwanted.length === 0 ? NONE : { kind: "clean", annotations: unwanted };
-}
-
-/** All is right but an annotation of a last use that is not believed; an apply does not take away what another manager wrote. */
-function isLastUseLeft(stored: ClaimStatus | undefined, desired: ClaimStatus): boolean {
-  if (stored === undefined || desired.lastUse !== undefined || desired.blindGap !== undefined) return false;
-  if (stored.lastUse === undefined && stored.blindGap === undefined) return false;
-  return isSameStatus({ ...stored, lastUse: undefined, blindGap: undefined }, desired);
 }
 
 /** Never over what another manager wrote, nor over what stands there without being ours. */

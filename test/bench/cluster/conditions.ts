@@ -1,4 +1,5 @@
-import { type ClaimFacts, desiredClaimStatus } from "../../../aggregator/core/claim-status.ts";
+import { statusOf } from "../../../aggregator/core/claim-messages.ts";
+import { type ClaimFacts, decide } from "../../../aggregator/core/claim-status.ts";
 import type { UseEnd } from "../../../aggregator/core/use-end.ts";
 import { writeClaimStatus } from "../../../common/storage/claim-status.ts";
 import { volumeKey } from "../../../common/storage/volume-identity.ts";
@@ -30,7 +31,7 @@ export interface WrittenCondition {
  * claims every other one was used once, and the node's mount table told when that ended.
  */
 export function writtenCondition(place: ClaimPlace, { uid, atMs }: Writing): WrittenCondition {
-  const status = desiredClaimStatus({ ...NOTHING_KNOWN, ...useOf(place, atMs), nowMs: atMs });
+  const status = statusOf(decide({ ...NOTHING_KNOWN, ...useOf(place, atMs), nowMs: atMs }), undefined);
   if (status === undefined) throw new HarnessError("the aggregator would write no condition");
   const { condition, annotations } = writeClaimStatus(uid, status);
   return { metadata: { annotations }, status: { conditions: [condition] } };

@@ -9,7 +9,7 @@ import {
 } from "../../../agent/sources/affinity-objects.ts";
 import { readPod } from "../../../agent/sources/affinity-pod.ts";
 import { projectPod as projectNodePod } from "../../../agent/sources/node-pods.ts";
-import { type ClaimFacts, desiredClaimStatus } from "../../../aggregator/core/claim-status.ts";
+import type { ClaimFacts } from "../../../aggregator/core/claim-status.ts";
 import { reachOf } from "../../../aggregator/core/watch-gap.ts";
 import { projectAttachment, projectNode } from "../../../aggregator/sources/node-projections.ts";
 import { podProjection, projectVolume } from "../../../aggregator/sources/projections.ts";
@@ -26,7 +26,7 @@ import { type ClaimStatus, readClaimStatus, writeClaimStatus } from "../../../co
 import { ownersOf } from "../../../common/storage/managed-fields.ts";
 import { matchVolumeAffinity } from "../../../common/storage/node-selector.ts";
 import { parseVolumeAffinity } from "../../../common/storage/node-selector-terms.ts";
-import { endWith, factsWith, nodeGoneWith } from "../../unit/aggregator/core/decisions.ts";
+import { desiredClaimStatus, endWith, factsWith, nodeGoneWith } from "../../unit/aggregator/core/decisions.ts";
 import { CLAIM, LEASE, NODE, POD, STATUS, VOLUME } from "../seeds.ts";
 import { type FuzzTarget, inputOf, jsonOrText, promise, unless, utf8Of } from "../target.ts";
 

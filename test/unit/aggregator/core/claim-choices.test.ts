@@ -1,10 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { END_UNKNOWN, endMessage } from "../../../../aggregator/core/claim-messages.ts";
-import { desiredClaimStatus } from "../../../../aggregator/core/claim-status.ts";
+import { endMessage } from "../../../../aggregator/core/claim-messages.ts";
 import { endOf } from "../../../../aggregator/core/use-end.ts";
 import type { MountedOn } from "../../../../common/storage/claim-status.ts";
 import { mountedStatus, NOON, statusWith } from "../world.ts";
-import { endWith, factsWith, lastUseWith, NOW } from "./decisions.ts";
+import { desiredClaimStatus, endWith, factsWith, lastUseWith, NOW } from "./decisions.ts";
 
 describe("of several ends", () => {
   const ends = [1, 2, 3].map((second) => endWith({ id: `release-${second}`, byMs: NOON + second * 1_000 }));
@@ -64,7 +63,7 @@ describe("of several ends", () => {
     const status = desiredClaimStatus(factsWith({ stored, isNodeBack: true, ends: [endWith(row.end)] }));
 
     expect(status).toMatchObject({ unused: true, sinceMs: row.sinceMs });
-    expect(status?.message === END_UNKNOWN).toBe(!row.explains);
+    expect(status?.reason).toBe(row.explains ? "Unmounted" : "NoPodUsing");
   });
 });
 
@@ -77,12 +76,13 @@ describe("a later user that is learnt of a claim that counts as unused", () => {
 
     const status = desiredClaimStatus(factsWith({ stored, ends: [end] }));
 
-    expect(status).toMatchObject({ reason: "Unmounted", sinceMs: end.byMs, lastUse: { releaseId: "release-1" } });
+    expect(status).toMatchObject({ reason: "NoPodUsing", sinceMs: end.byMs, lastUse: { releaseId: "release-1" } });
+    expect(status?.message).toContain("unmounted between");
   });
 
   it("is told beside a time that a pod left which had not used it", () => {
     const lastUse = lastUseWith({ evidence: "pod-status" });
-    const told = { reason: "NoPodUsing", message: "Pod shop/other had ended", sinceMs: NOON + 60_000 } as const;
+    const told = { reason: "NoPodUsing", sinceMs: NOON + 60_000 } as const;
     const stored = statusWith({ unused: true, ...told, lastUse });
 
     const status = desiredClaimStatus(factsWith({ stored, ends: [endWith({ byMs: NOON + 50_000 })] }));

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type ClaimFacts, desiredClaimStatus } from "../../../../aggregator/core/claim-status.ts";
+import type { ClaimFacts } from "../../../../aggregator/core/claim-status.ts";
 import { isSameStatus } from "../../../../aggregator/core/claim-write.ts";
 import type { UseEnd } from "../../../../aggregator/core/use-end.ts";
 import {
@@ -11,7 +11,7 @@ import {
   writeClaimStatus,
 } from "../../../../common/storage/claim-status.ts";
 import { straysBeside } from "../../../../common/storage/claim-strays.ts";
-import { factsWith, NOW } from "./decisions.ts";
+import { desiredClaimStatus, factsWith, NOW } from "./decisions.ts";
 
 const UID = "claim-1";
 const node = fc.constantFrom("n1", "n2", "n3");

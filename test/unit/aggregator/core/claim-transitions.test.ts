@@ -1,9 +1,18 @@
 import { describe, expect, it } from "vitest";
-import { type ClaimFacts, desiredClaimStatus } from "../../../../aggregator/core/claim-status.ts";
+import type { ClaimFacts } from "../../../../aggregator/core/claim-status.ts";
 import { isSameStatus } from "../../../../aggregator/core/claim-write.ts";
 import { type ClaimStatus, readClaimStatus, writeClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { mountedStatus, NOON, statusWith } from "../world.ts";
-import { endWith, factsWith, lastUseWith, NOW, nodeGoneWith, podEndWith, visitWith } from "./decisions.ts";
+import {
+  desiredClaimStatus,
+  endWith,
+  factsWith,
+  lastUseWith,
+  NOW,
+  nodeGoneWith,
+  podEndWith,
+  visitWith,
+} from "./decisions.ts";
 
 /** What stands in the claim's status since noon; all but the first two tell of a use that ended a second before. */
 const STORED = {

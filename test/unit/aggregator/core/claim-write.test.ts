@@ -79,24 +79,6 @@ describe("what is written for a claim", () => {
       write: { kind: "clean", annotations: [SINCE.annotation, NODES.annotation] },
     },
     {
-      name: "a last use that is not believed, beside a status that is right: it is removed, whoever wrote it",
-      decision: decisionWith({ status: { ...unused, lastUse: lastUseWith() } }, { desired: unused }),
-      write: { kind: "clean", annotations: ["mooring.dev/last-use"] },
-    },
-    {
-      name: "a time in which nobody watched that is not believed: the same",
-      decision: decisionWith(
-        { status: { ...unused, blindGap: { fromMs: NOON, toMs: NOON + 1 } } },
-        { desired: unused },
-      ),
-      write: { kind: "clean", annotations: ["mooring.dev/last-use"] },
-    },
-    {
-      name: "a last use that is not believed, beside a status that is wrong: first the status",
-      decision: decisionWith({ status: { ...mounted, lastUse: lastUseWith() } }, { desired: unused }),
-      write: { kind: "apply", status: unused },
-    },
-    {
       name: "annotations beside no condition, while nothing can be said yet: they are removed",
       decision: decisionWith({ strays: [{ ...SINCE, fault: "unwanted" }] }),
       write: { kind: "clean", annotations: [SINCE.annotation] },

@@ -1,6 +1,8 @@
-import type { ClaimFacts } from "../../../../aggregator/core/claim-status.ts";
+import { statusOf } from "../../../../aggregator/core/claim-messages.ts";
+import { type ClaimFacts, decide } from "../../../../aggregator/core/claim-status.ts";
+import { isSameStatus } from "../../../../aggregator/core/claim-write.ts";
 import type { UseEnd } from "../../../../aggregator/core/use-end.ts";
-import type { LastUse } from "../../../../common/storage/claim-status.ts";
+import type { ClaimStatus, LastUse } from "../../../../common/storage/claim-status.ts";
 import { NOON } from "../world.ts";
 
 /** Values that tests of a decision start from: an idle claim without a status, ten minutes after noon. */
@@ -19,6 +21,17 @@ export function factsWith(fields: Partial<ClaimFacts>): ClaimFacts {
     nowMs: NOW,
     ...fields,
   };
+}
+
+/** What is to be written by these facts, or nothing where what stands there is left alone. */
+export function desiredClaimStatus(facts: ClaimFacts): ClaimStatus | undefined {
+  return statusOf(decide(facts), facts.stored);
+}
+
+/** The same where it would change what is stored: nothing at rest. */
+export function newsOf(facts: ClaimFacts): ClaimStatus | undefined {
+  const desired = desiredClaimStatus(facts);
+  return desired !== undefined && isSameStatus(facts.stored, desired) ? undefined : desired;
 }
 
 /** A mount of `shop/web-0` on `n1` that ended a second after noon, as its node read. */

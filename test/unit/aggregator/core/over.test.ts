@@ -5,11 +5,11 @@ import { observe } from "../../../../agent/core/observe.ts";
 import { reportOf } from "../../../../agent/core/report.ts";
 import { factsOf } from "../../../../aggregator/core/claim-facts.ts";
 import { EMPTY_HISTORY, settleHistory } from "../../../../aggregator/core/claim-history.ts";
-import { desiredClaimStatus } from "../../../../aggregator/core/claim-status.ts";
 import { acceptReport } from "../../../../aggregator/core/fleet.ts";
 import type { NodeView } from "../../../../aggregator/core/node-view.ts";
 import { knownMountedVolume } from "../../../fakes/node-states.ts";
 import { claimWith, mountedStatus, NOON, volumeWith } from "../world.ts";
+import { desiredClaimStatus } from "./decisions.ts";
 import { ended, evidenceWith, fleetWith } from "./evidence.ts";
 
 /** What both sides decide together. The node's boot clock began at noon; times are seconds. */

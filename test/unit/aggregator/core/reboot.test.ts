@@ -6,12 +6,12 @@ import { reportOf } from "../../../../agent/core/report.ts";
 import { interpretStored, mergeStored } from "../../../../agent/core/restore.ts";
 import { factsOf } from "../../../../aggregator/core/claim-facts.ts";
 import { EMPTY_HISTORY, settleHistory } from "../../../../aggregator/core/claim-history.ts";
-import { desiredClaimStatus } from "../../../../aggregator/core/claim-status.ts";
 import { acceptReport } from "../../../../aggregator/core/fleet.ts";
 import type { NodeView } from "../../../../aggregator/core/node-view.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { knownMountedVolume } from "../../../fakes/node-states.ts";
 import { claimWith, mountedStatus, NOON, statusWith, volumeWith } from "../world.ts";
+import { desiredClaimStatus } from "./decisions.ts";
 import { ended, evidenceWith, fleetWith } from "./evidence.ts";
 
 /** What both sides decide together; times are seconds. The first boot began at noon, the second one a hundred seconds later. */

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { type ClaimFacts, desiredClaimStatus } from "../../../../aggregator/core/claim-status.ts";
+import type { ClaimFacts } from "../../../../aggregator/core/claim-status.ts";
 import { writeFor } from "../../../../aggregator/core/claim-write.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { claimWith, mountedStatus, NOON, statusWith } from "../world.ts";
-import { endWith, factsWith, lastUseWith, visitWith } from "./decisions.ts";
+import { desiredClaimStatus, endWith, factsWith, lastUseWith, visitWith } from "./decisions.ts";
 
 const lastUse = lastUseWith();
 const GAP = { fromMs: NOON, toMs: NOON + 60_000 };
