@@ -24,7 +24,7 @@ export function isNodeBack(status: ClaimStatus | undefined, { viewOf }: Pick<Fle
   const { node, evidence, releasedAtMs = 0 } = status?.lastUse ?? {};
   if (node === undefined || evidence !== "node-gone") return false;
   const view = viewOf(node);
-  return view !== undefined && view.readBeganMs > releasedAtMs;
+  return view !== undefined && view.scanBeganMs > releasedAtMs;
 }
 
 /**

@@ -97,7 +97,7 @@ function outcomeOf(ended: EndedPod, context: HistoryContext): UseEnd | "pending"
 }
 
 /** A pod that had not started did not use the volume, but volumes are mounted before a container starts and unmounted after the pod's end. */
-function endByScan(ended: EndedPod, { readEndedMs: byMs }: NodeView): UseEnd {
+function endByScan(ended: EndedPod, { scanEndedMs: byMs }: NodeView): UseEnd {
   if (!ended.pod.hasStarted) return { ...endByPod(ended), byMs: Math.max(ended.seenAtMs, byMs) };
   return { ...endByPod(ended), reason: "Unmounted", evidence: "mount-table", byMs };
 }

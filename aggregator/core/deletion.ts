@@ -52,6 +52,6 @@ export function isStillMounted(
   { isItsVolume, goneAtMs }: Pick<RemovedClaim, "isItsVolume" | "goneAtMs">,
   view: NodeView,
 ): boolean | undefined {
-  if ((view.readFromMs ?? view.readBeganMs) <= goneAtMs) return undefined;
+  if ((view.scanFromMs ?? view.scanBeganMs) <= goneAtMs) return undefined;
   return view.mountedVolumes.some(({ volume, beganByMs }) => beganByMs <= goneAtMs && isItsVolume(volume));
 }

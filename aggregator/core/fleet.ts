@@ -75,14 +75,14 @@ export function acceptHeartbeat(
 
 type Sight = Pick<
   NodeView,
-  "readBeganMs" | "readFromMs" | "readEndedMs" | "agentGaps" | "podsResourceVersion" | "read" | "sentAt" | "facts"
+  "scanBeganMs" | "scanFromMs" | "scanEndedMs" | "agentGaps" | "podsResourceVersion" | "read" | "sentAt" | "facts"
 >;
 
 function sightOf({ read, sentAt, agentGaps, podsResourceVersion, facts }: NodeMessage, at: ReportClock): Sight {
   return {
-    readBeganMs: at.earliest(read.beganAt),
-    readFromMs: at.least(read.beganAt),
-    readEndedMs: at.wall(read.endedAt),
+    scanBeganMs: at.earliest(read.beganAt),
+    scanFromMs: at.least(read.beganAt),
+    scanEndedMs: at.wall(read.endedAt),
     agentGaps: agentGaps.map(({ from, to }) => ({
       fromMs: from === undefined ? Number.NEGATIVE_INFINITY : at.earliest(from),
       toMs: at.wall(to),

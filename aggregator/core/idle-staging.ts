@@ -23,7 +23,7 @@ export function idleStagings(known: IdleStagings, view: NodeView, directory: Dir
       if (isUsed(volume)) continue;
       const { uid } = volume;
       // It may have been staged anew, or used and released, since the last report.
-      const sinceMs = Math.max(known.get(uid) ?? view.readEndedMs, beganByMs, lastEndOf(volume));
+      const sinceMs = Math.max(known.get(uid) ?? view.scanEndedMs, beganByMs, lastEndOf(volume));
       stagings.set(uid, Math.max(sinceMs, stagings.get(uid) ?? sinceMs));
     }
   }

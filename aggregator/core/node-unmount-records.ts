@@ -74,7 +74,7 @@ function inferred(report: NodeReport, { known, at, timeline }: Reading): readonl
   const told = new Set(report.unmountRecords.filter(({ id }) => !known.unmountRecords.has(id)).map(useKey));
   const by = report.read.endedAt;
   // Two receipts may be dated a little apart: an end is never before the read that still showed the mounted volume.
-  const byMs = Math.max(at.wall(by), known.readEndedMs);
+  const byMs = Math.max(at.wall(by), known.scanEndedMs);
   const lost = new Map(
     known.mountedVolumes.filter(isUse).map((mountedVolume) => [useKey(mountedVolume), mountedVolume]),
   );
@@ -85,7 +85,7 @@ function inferred(report: NodeReport, { known, at, timeline }: Reading): readonl
       node: report.node,
       ...{ volume, podUid, pod, beganByMs, byMs, by, timeline },
       // A mounted volume whose pod is not over is kept for long after the last read that showed it.
-      widthMs: widthBetween(suspended === undefined ? known.readFromMs : suspended.seenMs, byMs),
+      widthMs: widthBetween(suspended === undefined ? known.scanFromMs : suspended.seenMs, byMs),
       isTold: false,
     }));
 }

@@ -57,11 +57,11 @@ export interface NodeView {
   /** Unmount records that may still change a status, by ID: those reported, and those that only the difference of two reports shows. */
   readonly unmountRecords: ReadonlyMap<string, NodeUnmountRecord>;
   /** Begin of the last complete read; see `ReportClock.earliest`. */
-  readonly readBeganMs: number;
+  readonly scanBeganMs: number;
   /** The same, never too late; nothing where that is not known. */
-  readonly readFromMs: number | undefined;
+  readonly scanFromMs: number | undefined;
   /** End of the last complete read. */
-  readonly readEndedMs: number;
+  readonly scanEndedMs: number;
   /**
    * When the agent did not watch in this boot: from the last read that it remembers, never too late (minus infinity where it remembers
    * none), to the first one after that. What was mounted by then, and is not now, it has told of.

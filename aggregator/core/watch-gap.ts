@@ -49,7 +49,7 @@ export interface AgentCoverage {
   /** In this boot it did not watch. */
   readonly agentGaps: readonly AgentGapTime[];
   /** When its last complete read began, never too late: up to then it can tell, since a read shows one moment of the time that it takes. */
-  readonly readBeganMs: number;
+  readonly scanBeganMs: number;
 }
 
 /** Dates what a report says of its agent's gaps. */
@@ -60,7 +60,7 @@ export function agentCoverage(message: NodeMessage, receipt: Pick<Receipt, "atMs
     bootedByMs: at.wall(0),
     isFirstBoot: message.firstBoot ?? false,
     agentGaps: message.agentGaps.map(({ from = 0, to }) => ({ fromMs: at.earliest(from), toMs: at.wall(to) })),
-    readBeganMs: at.earliest(message.read.beganAt),
+    scanBeganMs: at.earliest(message.read.beganAt),
   };
 }
 
@@ -91,7 +91,7 @@ export interface GapAnswer {
 export function answerOf(gap: GapTime, node: GapNode): GapAnswer {
   const { coverage, agentState, createdAtMs, isOverdue } = node;
   const isNew = isNewerThan(gap, createdAtMs);
-  if (coverage !== undefined && coverage.readBeganMs >= gap.toMs)
+  if (coverage !== undefined && coverage.scanBeganMs >= gap.toMs)
     return { isOpen: false, times: unobservedBy(coverage, gap, isNew) };
   // What was made after the gap had no life before, unless its agent says that it is an older machine.
   if (isNew) return { isOpen: true, times: [] };

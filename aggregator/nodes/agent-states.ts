@@ -115,10 +115,6 @@ export class AgentStates {
     return (this.#tracks.get(node) ?? this.#look(node)).agentState;
   }
 
-  isSilent(node: string): boolean {
-    return this.of(node).kind === "Stale";
-  }
-
   /** Since when, and on which evidence, what the node showed counts as ended; nothing while it does not. */
   assumedEnd(node: string): AssumedEnd | undefined {
     return this.#tracks.get(node)?.assumed;

@@ -108,7 +108,7 @@ export class GapAnswers {
   isAwaited(node: string): boolean {
     const gap = this.#openGap();
     if (gap === undefined || !this.#nodes.has(node) || this.#answered.has(node)) return false;
-    return (this.#coverages.get(node)?.readBeganMs ?? Number.POSITIVE_INFINITY) < gap.toMs;
+    return (this.#coverages.get(node)?.scanBeganMs ?? Number.POSITIVE_INFINITY) < gap.toMs;
   }
 
   /** When a claim with this volume may have been used unobserved. */

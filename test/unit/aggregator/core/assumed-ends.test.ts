@@ -52,7 +52,7 @@ describe("unobservedEndOf: the end of a use that is stored, and that neither rec
     {
       name: "an end that was assumed with its node's stands as long as the node is away",
       status: goneSince,
-      views: [viewWith({ readBeganMs: since })],
+      views: [viewWith({ scanBeganMs: since })],
       unobservedEnd: undefined,
     },
     {
@@ -106,7 +106,7 @@ describe("unobservedEndOf: the end of a use that is stored, and that neither rec
         reason: "Unmounted",
         lastUse: { ...assumedUse, evidence: "mount-table", releasedAtMs: since, uncertaintyMs: 5 },
       }),
-      views: [viewWith({ readBeganMs: began, agentGaps: blindUntil(began) })],
+      views: [viewWith({ scanBeganMs: began, agentGaps: blindUntil(began) })],
       unobservedEnd: undefined,
     },
     {

@@ -133,18 +133,18 @@ describe("isNodeBack", () => {
   it.each<{
     readonly name: string;
     readonly fields?: Partial<LastUse>;
-    readonly readBeganMs?: number;
+    readonly scanBeganMs?: number;
     readonly isNodeBack: boolean;
   }>([
     { name: "a node that has read its mount table since is back", isNodeBack: true },
-    { name: "a late report of what was read before is not enough", readBeganMs: NOON, isNodeBack: false },
+    { name: "a late report of what was read before is not enough", scanBeganMs: NOON, isNodeBack: false },
     { name: "another node's report is not enough", fields: { node: "n2" }, isNodeBack: false },
     { name: "an end that was read is not assumed", fields: { evidence: "mount-table" }, isNodeBack: false },
-  ])("$name", ({ fields, readBeganMs = NOON + 1, isNodeBack }) => {
+  ])("$name", ({ fields, scanBeganMs = NOON + 1, isNodeBack }) => {
     const status = statusWith({ unused: true, reason: "NodeGone", lastUse: { ...lastUse, ...fields } });
     const evidence = evidenceWith({ claim: claimWith({ status }) });
 
-    const facts = factsOf(evidence, fleetWith([viewWith({ readBeganMs })]));
+    const facts = factsOf(evidence, fleetWith([viewWith({ scanBeganMs })]));
 
     expect(facts.isNodeBack).toBe(isNodeBack);
   });

@@ -37,12 +37,12 @@ describe("acceptHeartbeat", () => {
       kind: "accepted",
       view: {
         ...view,
-        readEndedMs: expect.any(Number),
-        readBeganMs: expect.any(Number),
+        scanEndedMs: expect.any(Number),
+        scanBeganMs: expect.any(Number),
         agentGaps: expect.any(Array),
       },
     });
-    expect(result.kind === "accepted" && result.view.readEndedMs).toBeGreaterThan(known.readEndedMs);
+    expect(result.kind === "accepted" && result.view.scanEndedMs).toBeGreaterThan(known.scanEndedMs);
   });
 
   it.each<{
@@ -191,7 +191,7 @@ describe("acceptReport", () => {
       unmountRecords: [unmountRecordOf("pod-1", { after: 1_500, by: 2_000 })],
     });
 
-    expect(view.readEndedMs).toBe(NOON - 9_000 * 0.9);
+    expect(view.scanEndedMs).toBe(NOON - 9_000 * 0.9);
     expect(view.agentGaps).toEqual([{ fromMs: Number.NEGATIVE_INFINITY, toMs: NOON - 10_000 * 0.9, to: 1_000 }]);
     expect([...view.unmountRecords.values()].map(({ byMs }) => byMs)).toEqual([NOON - 9_000 * 0.9]);
   });

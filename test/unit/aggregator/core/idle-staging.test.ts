@@ -35,7 +35,7 @@ function idleAfter(
 ): number | undefined {
   const view = viewWith({
     mountedVolumes,
-    readEndedMs: NOON + readAt * 60_000,
+    scanEndedMs: NOON + readAt * 60_000,
     unmountRecords: new Map(unmountRecords.map((unmountRecord) => [unmountRecord.id, unmountRecord])),
   });
   const sinceMs = idleStagings(known, view, directory).get("volume-1");

@@ -29,7 +29,7 @@ function coverageWith(fields: Partial<AgentCoverage> = {}): AgentCoverage {
     bootedByMs: booted + 1,
     isFirstBoot: true,
     agentGaps: [{ fromMs: booted, toMs: booted + MIN }],
-    readBeganMs: NOON + 12 * MIN,
+    scanBeganMs: NOON + 12 * MIN,
     ...fields,
   };
 }
@@ -55,7 +55,7 @@ function booted(at: number, fields: Partial<GapNode> = {}, machine: Partial<Agen
     bootedAfterMs: fromMs - 1,
     bootedByMs: fromMs,
     agentGaps: [span(at, at + 1)],
-    readBeganMs: NOON + 99 * MIN,
+    scanBeganMs: NOON + 99 * MIN,
     ...machine,
   });
   return nodeIn({ coverage, ...fields });
@@ -114,7 +114,7 @@ describe("what is known of uses on a node in a gap", () => {
     },
     {
       name: "an agent that had read its table when it ended: what it tells",
-      node: nodeIn({ coverage: coverageWith({ agentGaps: [span(3, 4)], readBeganMs: GAP.toMs }) }),
+      node: nodeIn({ coverage: coverageWith({ agentGaps: [span(3, 4)], scanBeganMs: GAP.toMs }) }),
       agentGaps: [span(3, 4)],
     },
     {
@@ -157,7 +157,7 @@ describe("what is known of uses on a node in a gap", () => {
     { name: "has not reported yet", node: nodeIn(), agentGaps: [] },
     {
       name: "has not read its table since the gap",
-      node: nodeIn({ coverage: coverageWith({ agentGaps: [span(3, 4)], readBeganMs: GAP.toMs - 1 }) }),
+      node: nodeIn({ coverage: coverageWith({ agentGaps: [span(3, 4)], scanBeganMs: GAP.toMs - 1 }) }),
       agentGaps: [],
     },
     { name: "was made after the gap and has not reported", node: nodeIn({ createdAtMs: GAP.toMs }), agentGaps: [] },
@@ -213,7 +213,7 @@ describe("what a report says of its agent's gaps", () => {
         { fromMs: NOON - 50 - 1_250_000, toMs: NOON - 720_000 },
         { fromMs: NOON - 50 - 375_000, toMs: NOON - 160_000 },
       ],
-      readBeganMs: NOON - 50 - 126_250,
+      scanBeganMs: NOON - 50 - 126_250,
     });
   });
 });
