@@ -1,6 +1,15 @@
-import type { BlindGap, ClaimStatus } from "../../common/storage/claim-status.ts";
-import type { Idle } from "./claim-status.ts";
+import type { BlindGap, ClaimStatus, LastUse, UnusedReason } from "../../common/storage/claim-status.ts";
+import type { UseEnd } from "./use-end.ts";
 import { spanOf, type UnobservedTime } from "./watch-gap.ts";
+
+/** An unused claim, so far as it is known without its gaps. */
+export interface Idle {
+  readonly reason: UnusedReason;
+  readonly sinceMs: number;
+  readonly lastUse: LastUse | undefined;
+  /** A pod that came and went without using it, later than the last use. */
+  readonly visit?: UseEnd | undefined;
+}
 
 /** What was not observed of a claim. */
 export interface Unobserved {

@@ -1,6 +1,6 @@
 import type { BlindGap, ClaimStatus, LastUse, MountedOn, UnusedReason } from "../../common/storage/claim-status.ts";
 import { MAX_NODES } from "../../common/storage/claim-status.ts";
-import { isTooSoon, type Unobserved, withGap } from "./claim-gap.ts";
+import { type Idle, isTooSoon, type Unobserved, withGap } from "./claim-gap.ts";
 import { datedAsStored, endOf, explains, laterOf, latestOf, latestUse, type UseEnd } from "./use-end.ts";
 
 /** A node whose answer is needed before a claim may count as unused. */
@@ -64,15 +64,6 @@ export interface InUse {
   readonly isNamed: boolean;
   /** What is said of it is not sure before these nodes have reported. */
   readonly waitsFor: readonly PendingNode[];
-}
-
-/** An unused claim, so far as it is known without the gaps of those who watch. */
-export interface Idle {
-  readonly reason: UnusedReason;
-  readonly sinceMs: number;
-  readonly lastUse: LastUse | undefined;
-  /** A pod that came and went without using it, later than the last use. */
-  readonly visit?: UseEnd | undefined;
 }
 
 export interface Unused extends Idle {
