@@ -206,7 +206,7 @@ describe("the right table", () => {
     await namespace.mount(TOKEN);
     const seeing = await next(blind);
 
-    expect(blind).toMatchObject({ unmountRecords: [], read: known.scan });
+    expect(blind).toMatchObject({ unmountRecords: [], scan: known.scan });
     expect(blind.mountedVolumes.size).toBe(1);
     expect(seeing.unmountRecords).toMatchObject([{ podUid: "u1", after: known.scan?.beganAt }]);
     expect(seeing.mountedVolumes.size).toBe(0);
