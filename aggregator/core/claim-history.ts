@@ -92,8 +92,12 @@ function outcomeOf(ended: EndedPod, context: HistoryContext): UseEnd | "pending"
   const isStillMounted = view !== undefined && context.mountedBy.has(uid);
   if (isStillMounted || isToldByStatus(ended, context.stored) || isExplained(ended, context)) return "explained";
   // A hostPath volume shows no mount: that its pod ran is all there is to know of its use.
-  if (view !== undefined) return context.isHostPath ? endByPod(ended) : endByScan(ended, view);
-  return nodeGone === undefined ? endByPod(ended) : endWithNode(ended, nodeGone);
+  if (view !== undefined && !context.isHostPath) return endByScan(ended, view);
+  if (nodeGone !== undefined && view === undefined) return endWithNode(ended, nodeGone);
+  const end = endByPod(ended);
+  const last = context.stored?.lastUse;
+  // Found out anew and dated now, the stored end would hide another pod's, and is then dated as it is stored.
+  return last?.releaseId === end.id && last.evidence === end.evidence ? "explained" : end;
 }
 
 /** A pod that had not started did not use the volume, but volumes are mounted before a container starts and unmounted after the pod's end. */

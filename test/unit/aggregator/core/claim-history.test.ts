@@ -254,6 +254,13 @@ describe("the use of a pod that is over", () => {
       outcome: { reason: "Unmounted", byMs: NOON },
     },
     {
+      name: "a pod that is stored as the last user, by its status, tells nothing anew: that would hide a later pod's end",
+      isHostPath: true,
+      end: { wasOver: true },
+      stored: statusWith({ lastUse: { ...lastUse, releaseId: "pod-1/200", evidence: "pod-status" } }),
+      outcome: "explained",
+    },
+    {
       name: "but where nothing is stored it tells nothing",
       pod: { createdAtMs: NOON - 60_000 },
       end: { wasOver: true },
