@@ -2,7 +2,7 @@ import type { BlindGap, ClaimStatus, LastUse, UnusedReason } from "../../common/
 import type { UseEnd } from "./use-end.ts";
 import { spanOf, type UnobservedTime } from "./watch-gap.ts";
 
-/** An unused claim, so far as it is known without its gaps. */
+/** An unused claim by all that agents and replicas saw, before its gaps count. */
 export interface Idle {
   readonly reason: UnusedReason;
   readonly sinceMs: number;
@@ -27,7 +27,7 @@ export function notBefore(unobserved: Unobserved, sinceMs: number | undefined): 
   return { ...unobserved, times: [...unobserved.times, time] };
 }
 
-/** An unused claim with what nobody saw of it. */
+/** The decision on an unused claim, with the gaps in which no agent and no replica watched it. */
 export function withGap(
   idle: Idle,
   { stored, unobserved }: { readonly stored: ClaimStatus | undefined; readonly unobserved: Unobserved },
@@ -39,7 +39,7 @@ export function withGap(
   if (gap === undefined) return { ...idle, blindGap: idle.sinceMs === stored?.sinceMs ? known : undefined };
   const sinceMs = Math.max(idle.sinceMs, gap.toMs);
   if (known === undefined && isOfSameScan(idle, gap)) return { ...idle, sinceMs, blindGap: undefined };
-  // Nobody knows who used it until then, if anybody did.
+  // Any pod may have used it until the end of the gap.
   const reason = idle.reason === "NeverObservedInUse" ? idle.reason : "NoPodUsing";
   return { ...idle, reason, sinceMs, blindGap: gap };
 }
