@@ -187,5 +187,7 @@ function runningStatus(): object {
     imageID: "main",
     state,
   };
-  return { phase: "Running", podIP: "192.0.2.1", containerStatuses: [container] };
+  // A StatefulSet's controller goes no further with a pod until it is ready: not to its claims either.
+  const conditions = [{ type: "Ready", status: "True" }];
+  return { phase: "Running", podIP: "192.0.2.1", conditions, containerStatuses: [container] };
 }
