@@ -17,7 +17,7 @@ import {
 } from "../core/claim-history.ts";
 import type { EndedPod } from "../core/cluster-objects.ts";
 import { FactIndex } from "../core/fact-index.ts";
-import { claimKeysOf, mayUse, refersTo } from "../core/references.ts";
+import { claimKeysOf, mayUse } from "../core/references.ts";
 import type { UseEnd } from "../core/use-end.ts";
 import { identitiesOf } from "../core/volume-use.ts";
 import type { FleetState } from "../nodes/fleet-state.ts";
@@ -97,7 +97,7 @@ export class ClaimStates {
    */
   #hasNamed({ pod, seenAtMs }: EndedPod, claim: Claim): boolean {
     const isLater = seenAtMs >= (claim.createdAtMs ?? 0);
-    return refersTo(pod, claim) && (isLater || this.#cluster.knewClaim(pod.uid, claim));
+    return mayUse(pod, claim) && (isLater || this.#cluster.knewClaim(pod.uid, claim));
   }
 
   #change(claim: Claim, changes: Partial<ClaimState>): void {

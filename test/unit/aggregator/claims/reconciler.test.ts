@@ -267,6 +267,19 @@ describe("Reconciler", () => {
     expect(harness.writes.map(({ reason }) => reason)).toEqual(reasons);
   });
 
+  it("the end of a pod that was never scheduled moves no time of a claim that is being deleted", async () => {
+    const status = statusWith({ unused: true, reason: "NoPodUsing", sinceMs: NOON - 60_000 });
+    const harness = await running({ claims: [claimWith({ isDeleting: true, status })] });
+    await harness.putPod(podWith({ node: undefined, hasStarted: false, resourceVersion: "300" }));
+
+    await harness.removePod("pod-1", "301");
+    await harness.advance(1_000);
+    await harness.report(reportAt(harness, { podsResourceVersion: "301" }));
+    await harness.advance(10_000);
+
+    expect(harness.writes).toEqual([]);
+  });
+
   it.each([
     { name: "was seen on a node", isSeen: true },
     { name: "came and went between two decisions", isSeen: false },
