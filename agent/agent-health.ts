@@ -48,7 +48,7 @@ export function agentHealth(parts: HealthParts, facts: HealthFacts): Pick<Health
     },
     ready: {
       "mount-table": () =>
-        observer.isBlind() ? failed(`no complete read of the mount table: ${observer.blindness ?? "too old"}`) : PASSED,
+        observer.isBlind() ? failed(`no complete scan of the mount table: ${observer.blindness ?? "too old"}`) : PASSED,
       "pod-watch": () => (pods.hasSynced() ? PASSED : failed("the pods of this node have not been listed yet")),
       reports: () => checkReports(parts, facts),
       journal: () => checkJournal(parts),

@@ -78,7 +78,7 @@ export function prepareNode(journalDir: string): void {
   prepareJournalDirectory(journalDir);
 }
 
-/** A read that was damaged or failed is repeated after this time: until then no end of a use can be told. Milliseconds. */
+/** A scan that was damaged or failed is repeated after this time: until then no end of a use can be told. Milliseconds. */
 const RETRY_MS = 1_000;
 
 /** What kind of node it is, is asked this long after the start. Milliseconds. */
@@ -183,7 +183,7 @@ class Agent {
     return [watch, this.#pods.run, this.#sender.run, this.#events.run, ...this.#enforcement.tasks];
   }
 
-  /** Nothing is decided by them, so they wait until the start, whose first read matters more, is over. */
+  /** Nothing is decided by them, so they wait until the start, whose first scan matters more, is over. */
   async #learnFacts(signal: AbortSignal): Promise<void> {
     const { clock, logger, nodeFacts } = this.#ports;
     await clock.sleep(FACTS_AFTER_MS, signal);
@@ -226,7 +226,7 @@ class Agent {
     const { clock, random, mountNotifier } = this.#ports;
     const observer = this.#observer;
     await observer.restore();
-    // What is asked for is a complete read: the question stays until there is one.
+    // What is asked for is a complete scan: the question stays until there is one.
     let isAsked = true;
     const { heartbeatMs } = this.#config;
     const rule = { heartbeatMs, spread: (waitMs: number) => jitter(random, waitMs, 0.2) };

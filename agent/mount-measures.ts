@@ -28,7 +28,7 @@ export class MountMeasures {
     const { metrics } = parts;
     this.#seconds = metrics.histogram({
       name: "mooring_mount_table_scan_seconds",
-      help: "Time of a look at the mount table: to read and parse it, again where a second read has to confirm the first, and to store what came of it.",
+      help: "Time of a look at the mount table: to read and parse it, again where a second scan has to confirm the first, and to store what came of it.",
       buckets: SCAN_SECONDS,
     });
     this.#scans = metrics.counter({
@@ -39,7 +39,7 @@ export class MountMeasures {
     });
     this.#malformed = metrics.counter({
       name: "mooring_mount_table_malformed_lines_total",
-      help: "Lines of the mount table that could not be read and may have hidden a volume, counted in each read.",
+      help: "Lines of the mount table that could not be read and may have hidden a volume, counted in each scan.",
     });
     this.#seen = metrics.counter({
       name: "mooring_unmounts_total",
@@ -84,7 +84,7 @@ function registerState({ metrics, mountNotifier, clock }: MeasureParts, stateOf:
   );
   gauge(
     "mooring_mount_table_complete_scan_age_seconds",
-    "How long ago the last read ended in which absences count; nothing before the first.",
+    "How long ago the last scan ended in which absences count; nothing before the first.",
     ({ scan }) => scan && ageSeconds(scan.endedAt),
   );
   gauge("mooring_mounted_volumes", "Volumes that the mount table shows.", shownMountedVolumes);

@@ -45,7 +45,7 @@ interface ObserverIdentity {
   readonly run: string;
 }
 
-/** No complete read for this long means not ready, and silent to the aggregator. Milliseconds. */
+/** No complete scan for this long means not ready, and silent to the aggregator. Milliseconds. */
 const BLIND_AFTER_MS = 180_000;
 
 /** After so long without an answer what was read cannot be dated well, but what is read from then on can. Milliseconds. */
@@ -163,9 +163,9 @@ export class Observer {
   }
 
   /** The aggregator's answer to what was told. */
-  onAnswer({ forget: unmountRecordIds, nowMs, scan }: ReportAnswer): void {
-    if (scan !== undefined) {
-      this.#scanRequest = scan;
+  onAnswer({ forget: unmountRecordIds, nowMs, scanRequest }: ReportAnswer): void {
+    if (scanRequest !== undefined) {
+      this.#scanRequest = scanRequest;
       this.#parts.mountNotifier.request();
     }
     const kept = this.#state.unmountRecords.length;
@@ -180,7 +180,7 @@ export class Observer {
   /** One look at the node: read, decide, keep. What changed, or nothing when the table could not be read. */
   async scan(): Promise<readonly Decision[] | undefined> {
     const { mountInfo, pods, mountNotifier } = this.#parts;
-    // Taken before the read begins: only then does the read follow everything up to this resource version, and each pod's end.
+    // Taken before the scan begins: only then does the scan follow everything up to this resource version, and each pod's end.
     const known = {
       podsResourceVersion: pods.resourceVersion(),
       scanRequest: this.#scanRequest,

@@ -1,26 +1,26 @@
 import { type AgentGap, MAX_AGENT_GAPS, type ScanSpan } from "../../common/storage/node-report.ts";
 
 /**
- * What stands behind the last complete read: `none` in this run of the agent, `unbroken` when it has watched ever since, `broken` when a
+ * What stands behind the last complete scan: `none` in this run of the agent, `unbroken` when it has watched ever since, `broken` when a
  * read failed or was damaged since.
  */
 export type Coverage = "none" | "broken" | "unbroken";
 
 /**
- * Between two reads that are further apart than this, in milliseconds, an agent did not watch: it was stopped, or starved. One that
+ * Between two scans that are further apart than this, in milliseconds, an agent did not watch: it was stopped, or starved. One that
  * runs reads within a second or two of a change, or by its timer: what came and went in a longer time it would not have seen.
  */
 export const LONGEST_GLANCE_MS = 5_000;
 
-/** What the coverage is after another read. */
+/** What the coverage is after another scan. */
 export function coverageAfter(coverage: Coverage, isComplete: boolean): Coverage {
   if (isComplete) return "unbroken";
   return coverage === "none" ? "none" : "broken";
 }
 
 /**
- * True when nothing lasting can have been missed between the last complete read and a complete one that begins at `beganAt`.
- * What the kernel says of a span without changes counts when that began before the read.
+ * True when nothing lasting can have been missed between the last complete scan and a complete one that begins at `beganAt`.
+ * What the kernel says of a span without changes counts when that began before the scan.
  */
 export function hasWatched(
   { coverage, scan }: { readonly coverage: Coverage; readonly scan: ScanSpan | undefined },
@@ -36,7 +36,7 @@ export function hasWatched(
 }
 
 /**
- * Since when it is not known what came and went when no read follows the last complete one in time: since the begin of that. A read shows
+ * Since when it is not known what came and went when no scan follows the last complete one in time: since the begin of that. A scan shows
  * one moment of the time that it takes, and where it takes long, what was mounted after that moment began before its end.
  */
 export function agentGapSince({ scan, agentGaps }: Covered): number | undefined {

@@ -13,12 +13,12 @@ export interface JournalChanges {
   readonly isLasting: boolean;
 }
 
-/** The stamp of the last complete read is stored this often when nothing else is to be. Milliseconds. */
+/** The stamp of the last complete scan is stored this often when nothing else is to be. Milliseconds. */
 export const STAMP_EVERY_MS = 60_000;
 
 /**
  * What of a state is not stored yet, or nothing when it is not worth a write. When a mounted volume was last seen is not written by itself: the last
- * complete read tells that of all mounted volumes, and an older stamp only makes an interval wider.
+ * complete scan tells that of all mounted volumes, and an older stamp only makes an interval wider.
  */
 export function changesSince(stored: NodeState | undefined, state: NodeState): JournalChanges | undefined {
   const changed = changedMountedVolumes(stored, state);

@@ -13,12 +13,12 @@ export interface MountedVolumeEntry extends MountedVolume {
   readonly mount: MountEntry;
 }
 
-/** One read of the mount table. Stamps are milliseconds on the boot clock. */
+/** One scan of the mount table. Stamps are milliseconds on the boot clock. */
 export interface MountScan {
   readonly beganAt: number;
   readonly endedAt: number;
   readonly mountedVolumes: readonly MountedVolumeEntry[];
-  /** Why absence proves nothing in this read; undefined when the read is complete. */
+  /** Why absence proves nothing in this scan; undefined when the scan is complete. */
   readonly incomplete: string | undefined;
   /** Lines that may have hidden a mounted volume; nothing is none. */
   readonly damagedLines?: number;
@@ -33,7 +33,7 @@ export type RootRule =
 /** The kubelet's default root. */
 export const DEFAULT_KUBELET_ROOT = "/var/lib/kubelet";
 
-/** What a read of the mount table shows, and whether what it does not show is really gone. */
+/** What a scan of the mount table shows, and whether what it does not show is really gone. */
 export function scanMountedVolumes({ text, beganAt, endedAt }: MountInfoText, rule: RootRule): MountScan {
   const { kubeletRoot, unproven } = rootOf(text, rule);
   const table = parseMountInfo(text, kubeletRoot, NEVER_A_CLAIM);
@@ -74,12 +74,12 @@ function mountedVolumeEntry(mount: MountEntry, kubeletRoot: string): MountedVolu
   return mountedVolume === undefined ? [] : [{ ...mountedVolume, mount }];
 }
 
-/** Equal for the same mounted volume in two reads, however many mounts show it (stacked mounts, one for each subPath). */
+/** Equal for the same mounted volume in two scans, however many mounts show it (stacked mounts, one for each subPath). */
 export function mountedVolumeKey(mountedVolume: MountedVolume): string {
   return `${mountedVolume.kind}/${mountedVolume.podUid ?? ""}/${volumeKey(mountedVolume.volume)}`;
 }
 
-/** Two reads, one right after the other, as one: present is what either shows, absent is what both lack. */
+/** Two scans, one right after the other, as one: present is what either shows, absent is what both lack. */
 export function mergeScans(first: MountScan, second: MountScan): MountScan {
   return {
     beganAt: first.beganAt,
@@ -91,7 +91,7 @@ export function mergeScans(first: MountScan, second: MountScan): MountScan {
   };
 }
 
-/** True for two reads that tell the same: the same mounted volumes, and the same reason, if any, why absence proves nothing. */
+/** True for two scans that tell the same: the same mounted volumes, and the same reason, if any, why absence proves nothing. */
 export function isSameScan(first: MountScan, second: MountScan): boolean {
   return first.incomplete === second.incomplete && keysOf(first).symmetricDifference(keysOf(second)).size === 0;
 }

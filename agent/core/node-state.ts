@@ -13,13 +13,13 @@ export interface KnownMountedVolume {
   readonly mountPoint: string;
   /** major:minor of what is mounted: equal for a staging mount and the pods' mounts that are made from it. */
   readonly device: string;
-  /** What of it is mounted, a path in its file system, bytes as latin1. No journal has it: nothing until a read showed it. */
+  /** What of it is mounted, a path in its file system, bytes as latin1. No journal has it: nothing until a scan showed it. */
   readonly root: string | undefined;
-  /** End of the first read that showed it: by then it was there. 0 where no read of this boot has shown it, but one of an earlier boot. */
+  /** End of the first scan that showed it: by then it was there. 0 where no scan of this boot has shown it, but one of an earlier boot. */
   readonly since: number;
-  /** The last moment at which it was surely there: begin of a read that showed it, or later when nothing changed since; 0 where that is not known. */
+  /** The last moment at which it was surely there: begin of a scan that showed it, or later when nothing changed since; 0 where that is not known. */
   readonly seenAt: number;
-  /** True once a complete read showed it: from then on a damaged read no longer moves `seenAt`. */
+  /** True once a complete scan showed it: from then on a damaged scan no longer moves `seenAt`. */
   readonly proven: boolean;
   /** It is no longer in the mount table although its pod is not over. */
   readonly pendingUnmount: PendingUnmount | undefined;
@@ -29,7 +29,7 @@ export interface KnownMountedVolume {
 
 /** The end of a mounted volume whose pod is not over: it counts once the pod is, unless the mount returns or it turns out to be an anomaly. */
 export interface PendingUnmount {
-  /** End of the first complete read that did not show it; of the first after a gap, in which it may have been back. */
+  /** End of the first complete scan that did not show it; of the first after a gap, in which it may have been back. */
   readonly by: number;
   /** The pod's resource version when it was first seen running without the mount: a later one that still says running makes it an anomaly. */
   readonly podVersion: string | undefined;
@@ -49,17 +49,17 @@ export interface NodeState {
   readonly mountedVolumes: ReadonlyMap<string, KnownMountedVolume>;
   /** Ends of use that the aggregator has not yet said may be forgotten. */
   readonly unmountRecords: readonly UnmountRecord[];
-  /** The last complete read; undefined until there was one. */
+  /** The last complete scan; undefined until there was one. */
   readonly scan: ScanSpan | undefined;
-  /** What the pod watch had reached before that read began. */
+  /** What the pod watch had reached before that scan began. */
   readonly podsResourceVersion: string | undefined;
-  /** What the aggregator had asked for last when that read began; see `scanned` of a report. */
+  /** What the aggregator had asked for last when that scan began; see `scanRequest` of a report. */
   readonly scanRequest?: string | undefined;
-  /** When in this boot nobody watched, up to the last complete read of this run; none before the first. */
+  /** When in this boot nobody watched, up to the last complete scan of this run; none before the first. */
   readonly agentGaps: readonly AgentGap[];
   /** Moments of this boot of which the wall time is known from below, oldest first. */
   readonly clockSamples: readonly ClockSample[];
-  /** Whether the table has been watched since the last complete read. */
+  /** Whether the table has been watched since the last complete scan. */
   readonly coverage: Coverage;
   /** Rises with each change of mounted volumes or unmount records. */
   readonly generation: number;
@@ -82,9 +82,9 @@ export interface NodeSnapshot {
   /** In this span the kernel told of no change. */
   readonly unchanged?: { readonly from: number; readonly until: number } | undefined;
   readonly podsResourceVersion: string | undefined;
-  /** What the aggregator had asked for last before the read began. */
+  /** What the aggregator had asked for last before the scan began. */
   readonly scanRequest?: string | undefined;
-  /** The pods of this node by UID, as the watch had them before the read began; nothing as long as they have not been listed. */
+  /** The pods of this node by UID, as the watch had them before the scan began; nothing as long as they have not been listed. */
   readonly pods: ReadonlyMap<string, PodFacts> | undefined;
 }
 
@@ -135,7 +135,7 @@ export function initialState(
   };
 }
 
-/** The state after a read that failed: what came and went until the next complete one is not known. */
+/** The state after a scan that failed: what came and went until the next complete one is not known. */
 export function loseCoverage(state: NodeState): NodeState {
   return { ...state, coverage: coverageAfter(state.coverage, false) };
 }

@@ -15,7 +15,7 @@ import {
   unmountRecordOf,
 } from "./node-state.ts";
 
-/** What a new look at the node tells beyond what was known. Absence counts only in a complete read. */
+/** What a new look at the node tells beyond what was known. Absence counts only in a complete scan. */
 export function observe(
   previous: NodeState,
   snapshot: NodeSnapshot,
@@ -60,7 +60,7 @@ export function observe(
   return { state, decisions: [...decisions, ...anomalies(previous, mountedVolumes)] };
 }
 
-/** A mounted volume has become a pending unmount, or is back: the report tells of each whether the last complete read showed it. */
+/** A mounted volume has become a pending unmount, or is back: the report tells of each whether the last complete scan showed it. */
 function isShownOtherwise(previous: NodeState, mountedVolumes: ReadonlyMap<string, KnownMountedVolume>): boolean {
   for (const [key, { pendingUnmount }] of mountedVolumes) {
     const before = previous.mountedVolumes.get(key);
@@ -69,7 +69,7 @@ function isShownOtherwise(previous: NodeState, mountedVolumes: ReadonlyMap<strin
   return false;
 }
 
-/** The mounted volumes that the read shows, with what was known of them. */
+/** The mounted volumes that the scan shows, with what was known of them. */
 function shownMountedVolumes(
   previous: NodeState,
   { scan, pods }: NodeSnapshot,
@@ -110,7 +110,7 @@ function seenMountedVolume(
   };
 }
 
-/** What becomes of a mounted volume that a read does not show. */
+/** What becomes of a mounted volume that a scan does not show. */
 type Fate =
   | { readonly kind: "kept"; readonly pendingUnmount: PendingUnmount | undefined }
   | { readonly kind: "gone"; readonly by: number };
@@ -120,11 +120,11 @@ function fateOf(known: KnownMountedVolume, { scan, pods }: NodeSnapshot, isWatch
   const pod = mountedVolume.podUid === undefined ? undefined : pods?.get(mountedVolume.podUid);
   // A reboot unmounts everything, and a pod may be said to run until its kubelet has looked.
   const doubt = (end: PendingUnmount): PendingUnmount => (isOfEarlierBoot(known) ? end : doubted(end, pod));
-  // A damaged read may hide the very mount that is back.
+  // A damaged scan may hide the very mount that is back.
   if (scan.incomplete !== undefined) return { kind: "kept", pendingUnmount: pendingUnmount && doubt(pendingUnmount) };
   // As long as the pods have not been listed, none is known to be over. A pod that is not over may mount its volume again.
   const isOver = mountedVolume.podUid === undefined || (pods !== undefined && (pod === undefined || pod.isOver));
-  // A pending unmount counts from the read that lacked it, unless it may have been mounted, or its containers have used it, since.
+  // A pending unmount counts from the scan that lacked it, unless it may have been mounted, or its containers have used it, since.
   const isEndKnown = pendingUnmount !== undefined && isWatched && !(isOver && pendingUnmount.isAnomaly);
   const by = isEndKnown ? pendingUnmount.by : scan.endedAt;
   if (isOver) return { kind: "gone", by };
@@ -189,7 +189,7 @@ function anomalies(previous: NodeState, mountedVolumes: ReadonlyMap<string, Know
   });
 }
 
-/** True when a complete read lacks a mounted volume that is known: then a second read must confirm it before it counts. */
+/** True when a complete scan lacks a mounted volume that is known: then a second scan must confirm it before it counts. */
 export function hasAbsence(state: NodeState, scan: MountScan): boolean {
   if (scan.incomplete !== undefined) return false;
   const seen = new Set(scan.mountedVolumes.map(mountedVolumeKey));

@@ -24,7 +24,7 @@ export interface ReporterIdentity {
   readonly facts?: NodeFacts | undefined;
 }
 
-/** The report of a state, or nothing as long as no complete read stands behind it: an agent that sees no mounts has nothing to report. */
+/** The report of a state, or nothing as long as no complete scan stands behind it: an agent that sees no mounts has nothing to report. */
 export function reportOf(identity: ReporterIdentity, state: NodeState, sentAt: number): NodeReport | undefined {
   const { scan, agentGaps, clockSamples, coverage, podsResourceVersion, scanRequest } = state;
   const observedSince = agentGaps.at(-1)?.to;
@@ -35,12 +35,12 @@ export function reportOf(identity: ReporterIdentity, state: NodeState, sentAt: n
     bootId: state.bootId,
     generation: state.generation,
     sentAt,
-    read: scan,
+    scan,
     observedSince,
     agentGaps: [...agentGaps],
     ...(state.isFirstBoot ? { firstBoot: true } : {}),
     ...(podsResourceVersion === undefined ? {} : { podsResourceVersion }),
-    ...(scanRequest === undefined ? {} : { scanned: scanRequest }),
+    ...(scanRequest === undefined ? {} : { scanRequest }),
     ...(clockSamples.length === 0 ? {} : { clockSamples: [...clockSamples] }),
     mountedVolumes: [...state.mountedVolumes.values()].map((known) => toldMountedVolume(known, scan)),
     unmountRecords: [],
@@ -52,7 +52,7 @@ function toldMountedVolume(
   { mountedVolume, pod, since, seenAt, pendingUnmount }: KnownMountedVolume,
   { beganAt }: ScanSpan,
 ): NodeReport["mountedVolumes"][number] {
-  // What was taken over from another agent the read has not shown either.
+  // What was taken over from another agent the scan has not shown either.
   const isShown = pendingUnmount === undefined && seenAt >= beganAt;
   const { kind, volume, podUid } = mountedVolume;
   return {

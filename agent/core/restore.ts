@@ -23,7 +23,7 @@ export function interpretStored(stored: NodeState, { bootId, clock, nowMs }: Now
   if (stored.clock !== clock) return { kind: "other-clock", past: undated(stored, now, nowMs) };
   if (latestStamp(stored) > nowMs) return { kind: "later-clock", past: undated(stored, now, nowMs) };
   const { scan } = stored;
-  // A proven mounted volume was shown by the last complete read, whose stamp is stored more often than the mounted volume's own.
+  // A proven mounted volume was shown by the last complete scan, whose stamp is stored more often than the mounted volume's own.
   const mountedVolumes = [...stored.mountedVolumes].map(([key, known]): [string, KnownMountedVolume] => {
     const wasShown = known.proven && known.pendingUnmount === undefined;
     return [key, wasShown ? { ...known, seenAt: Math.max(known.seenAt, scan?.beganAt ?? 0) } : known];
@@ -72,7 +72,7 @@ function latestStamp({ mountedVolumes, unmountRecords, scan, agentGaps, clockSam
 }
 
 /**
- * The state together with what an earlier run left, or another one that was there at the same time. Whatever the next complete read does not
+ * The state together with what an earlier run left, or another one that was there at the same time. Whatever the next complete scan does not
  * show of it has ended by then. What this run knows itself goes before.
  */
 export function mergeStored(state: NodeState, past: NodeState): NodeState {
@@ -103,7 +103,7 @@ function missedMountedVolumes(state: NodeState, past: NodeState): ReadonlyMap<st
   return new Map(
     missed.map(([key, known]) => {
       const { pendingUnmount } = known;
-      // It may have been back before this run began to watch; the last complete read lacked it, and does not tell of it after a restart.
+      // It may have been back before this run began to watch; the last complete scan lacked it, and does not tell of it after a restart.
       const again = pendingUnmount && { ...pendingUnmount, by: Math.max(pendingUnmount.by, scannedAt) };
       return [key, { ...known, proven: false, pendingUnmount: again }];
     }),

@@ -39,7 +39,7 @@ interface LookParts {
   readonly clock: Clock;
   readonly reads: AffinityReads;
   readonly mountInfo: MountInfoSource;
-  /** What is known of the node's mounts, for which of them a second read has to confirm that they are gone. */
+  /** What is known of the node's mounts, for which of them a second scan has to confirm that they are gone. */
   readonly nodeState: () => NodeState;
   /** UID of the Node object that the agent watches; undefined while it has not seen one. */
   readonly nodeUid: () => string | undefined;
@@ -146,7 +146,7 @@ function remembered({ nodeState }: Pick<LookParts, "nodeState">): MountLook {
   return {
     beganAt: scan?.beganAt ?? 0,
     incomplete: "the mount table was not read for this",
-    // What only an earlier boot is known to have had is mounted again when a read shows it.
+    // What only an earlier boot is known to have had is mounted again when a scan shows it.
     mountedVolumes: [...mountedVolumes.values()].flatMap((known) =>
       isOfEarlierBoot(known) ? [] : [known.mountedVolume],
     ),

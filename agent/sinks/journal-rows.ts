@@ -20,7 +20,7 @@ export interface Row {
 /** A row to put, or one to drop. */
 export type RowStep = { readonly put: Row } | { readonly drop: Omit<Row, "body"> };
 
-const { stamp, uid, podName, volume, unmountRecord, read, agentGap, clockSamples } = REPORT_PARTS;
+const { stamp, uid, podName, volume, unmountRecord, scan, agentGap, clockSamples } = REPORT_PARTS;
 
 const mountedVolumeBody = v.strictObject({
   kind: v.picklist(["pod", "subpath", "block", "staging"]),
@@ -44,7 +44,7 @@ const headBody = v.strictObject({
   /** Absent in what an earlier version wrote. */
   isFirstBoot: v.optional(v.boolean(), false),
   generation: v.pipe(v.number(), v.safeInteger(), v.minValue(0)),
-  read: v.optional(read),
+  scan: v.optional(scan),
   agentGaps: v.pipe(v.array(agentGap), v.maxLength(MAX_AGENT_GAPS)),
   clockSamples: v.optional(clockSamples, []),
   /** Of all other rows together: a row that is missing, old or changed is found. */
@@ -61,7 +61,7 @@ export function* rowsOf(changes: JournalChanges): Iterable<RowStep> {
     yield { put: { kind: "unmount-record", key: one.id, body: JSON.stringify(one) } };
 }
 
-/** The head: whose state it is, when the table was read last, and what the other rows are. It carries its own checksum. */
+/** The head: whose state it is, when the table was scanned last, and what the other rows are. It carries its own checksum. */
 export function headRow(node: string, state: NodeState, digest: string): Row {
   const { bootId, clock, run, isFirstBoot, generation, scan, agentGaps, clockSamples } = state;
   const text = JSON.stringify({
@@ -71,7 +71,7 @@ export function headRow(node: string, state: NodeState, digest: string): Row {
     run,
     isFirstBoot,
     generation,
-    read: scan,
+    scan,
     agentGaps,
     clockSamples,
     digest,
@@ -79,7 +79,7 @@ export function headRow(node: string, state: NodeState, digest: string): Row {
   return { kind: "head", key: "", body: `${hash("sha256", text)} ${text}` };
 }
 
-/** Without what of the device is mounted: the next read tells it, and earlier versions could not read a row that has it. */
+/** Without what of the device is mounted: the next scan tells it, and earlier versions could not read a row that has it. */
 function encodeMountedVolume({ mountedVolume, root: _, ...known }: KnownMountedVolume): string {
   return JSON.stringify({ ...mountedVolume, ...known });
 }
@@ -104,7 +104,7 @@ export async function stateIn(
   const state: NodeState = {
     ...{ bootId, clock, run, isFirstBoot, generation, agentGaps, clockSamples, mountedVolumes },
     unmountRecords: unmountRecords.toSorted((one, other) => one.by - other.by),
-    scan: head.read,
+    scan: head.scan,
     podsResourceVersion: undefined,
     coverage: "none",
   };

@@ -18,7 +18,7 @@ export interface NodeSight {
   readonly view: NodeView | undefined;
   /** Since its last report was accepted; nothing before the first. */
   readonly reportAgeMs: number | undefined;
-  /** Since its last complete read ended. */
+  /** Since its last complete scan ended. */
   readonly readAgeMs: number | undefined;
   /** For how long it has been, or has not been, an object of the API, as far as this run has seen. */
   readonly objectAgeMs: number;
@@ -44,7 +44,7 @@ export interface NodeOpinion {
   readonly isInQuestion: boolean;
 }
 
-/** An agent without a complete read for so long tells nothing: the limit of its readiness, too. */
+/** An agent without a complete scan for so long tells nothing: the limit of its readiness, too. */
 export const BLIND_AFTER_MS = 180_000;
 
 /** What to make of a node. The first rule that fits decides. */

@@ -75,21 +75,21 @@ export function acceptHeartbeat(
 
 type Sight = Pick<
   NodeView,
-  "scanBeganMs" | "scanFromMs" | "scanEndedMs" | "agentGaps" | "podsResourceVersion" | "read" | "sentAt" | "facts"
+  "scanBeganMs" | "scanFromMs" | "scanEndedMs" | "agentGaps" | "podsResourceVersion" | "scan" | "sentAt" | "facts"
 >;
 
-function sightOf({ read, sentAt, agentGaps, podsResourceVersion, facts }: NodeMessage, at: ReportClock): Sight {
+function sightOf({ scan, sentAt, agentGaps, podsResourceVersion, facts }: NodeMessage, at: ReportClock): Sight {
   return {
-    scanBeganMs: at.earliest(read.beganAt),
-    scanFromMs: at.least(read.beganAt),
-    scanEndedMs: at.wall(read.endedAt),
+    scanBeganMs: at.earliest(scan.beganAt),
+    scanFromMs: at.least(scan.beganAt),
+    scanEndedMs: at.wall(scan.endedAt),
     agentGaps: agentGaps.map(({ from, to }) => ({
       fromMs: from === undefined ? Number.NEGATIVE_INFINITY : at.earliest(from),
       toMs: at.wall(to),
       to,
     })),
     podsResourceVersion,
-    read,
+    scan,
     sentAt,
     facts,
   };
@@ -111,20 +111,20 @@ function staleness(known: NodeView | undefined, report: NodeMessage, receipt: Re
 }
 
 /**
- * Two agents of a node read beside each other while one is replaced, and each read shows one moment in it: which of two moments is the later
- * is not known, and what only one of them shows may not have ended. The next read tells.
+ * Two agents of a node read beside each other while one is replaced, and each scan shows one moment in it: which of two moments is the later
+ * is not known, and what only one of them shows may not have ended. The next scan tells.
  */
-function overlaps(known: NodeView, { instance, read }: NodeMessage): boolean {
-  return instance !== known.instance && read.beganAt < known.read.endedAt;
+function overlaps(known: NodeView, { instance, scan }: NodeMessage): boolean {
+  return instance !== known.instance && scan.beganAt < known.scan.endedAt;
 }
 
 /**
- * True for a message of the known boot that tells nothing new: of an older read, or of the same one and sent no later. A second copy
+ * True for a message of the known boot that tells nothing new: of an older scan, or of the same one and sent no later. A second copy
  * is no sign of life, and would date what it tells by the time that the copy took.
  */
 export function isOlder(known: NodeView, message: NodeMessage): boolean {
-  const { read, sentAt, instance, generation } = message;
-  if (read.endedAt !== known.read.endedAt) return read.endedAt < known.read.endedAt;
+  const { scan, sentAt, instance, generation } = message;
+  if (scan.endedAt !== known.scan.endedAt) return scan.endedAt < known.scan.endedAt;
   const isNewerState = instance === known.instance && generation > known.generation;
   return sentAt <= known.sentAt && !isNewerState;
 }

@@ -66,14 +66,14 @@ function widthBetween(fromMs: number | undefined, byMs: number): number | undefi
 
 /**
  * Ends that no unmount record tells of: a mounted volume that the last report showed and this one does not, without an unmount record for it, belongs
- * to an agent that was replaced meanwhile. It ended between the two reads.
+ * to an agent that was replaced meanwhile. It ended between the two scans.
  */
 function inferred(report: NodeReport, { known, at, timeline }: Reading): readonly NodeUnmountRecord[] {
   if (known === undefined) return [];
   const present = new Set(report.mountedVolumes.flatMap((mountedVolume) => useKeyOf(mountedVolume)));
   const told = new Set(report.unmountRecords.filter(({ id }) => !known.unmountRecords.has(id)).map(useKey));
-  const by = report.read.endedAt;
-  // Two receipts may be dated a little apart: an end is never before the read that still showed the mounted volume.
+  const by = report.scan.endedAt;
+  // Two receipts may be dated a little apart: an end is never before the scan that still showed the mounted volume.
   const byMs = Math.max(at.wall(by), known.scanEndedMs);
   const lost = new Map(
     known.mountedVolumes.filter(isUse).map((mountedVolume) => [useKey(mountedVolume), mountedVolume]),
@@ -84,7 +84,7 @@ function inferred(report: NodeReport, { known, at, timeline }: Reading): readonl
       id: `${report.bootId}/${Math.round(by * 1000)}/${podUid}/${volumeKey(volume)}`,
       node: report.node,
       ...{ volume, podUid, pod, beganByMs, byMs, by, timeline },
-      // A mounted volume whose pod is not over is kept for long after the last read that showed it.
+      // A mounted volume whose pod is not over is kept for long after the last scan that showed it.
       widthMs: widthBetween(suspended === undefined ? known.scanFromMs : suspended.seenMs, byMs),
       isTold: false,
     }));

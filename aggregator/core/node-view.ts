@@ -32,7 +32,7 @@ export type NodeMountedVolume = MountedVolume & {
   readonly since: number;
   /** The same, by the API server's wall clock: at or after its begin. */
   readonly beganByMs: number;
-  /** The last complete read does not show it although its pod is not over: when it was last seen, never too late; undefined where it is not known. */
+  /** The last complete scan does not show it although its pod is not over: when it was last seen, never too late; undefined where it is not known. */
   readonly suspended?: { readonly seenMs: number | undefined } | undefined;
 };
 
@@ -56,21 +56,21 @@ export interface NodeView {
   readonly mountedVolumes: readonly NodeMountedVolume[];
   /** Unmount records that may still change a status, by ID: those reported, and those that only the difference of two reports shows. */
   readonly unmountRecords: ReadonlyMap<string, NodeUnmountRecord>;
-  /** Begin of the last complete read; see `ReportClock.earliest`. */
+  /** Begin of the last complete scan; see `ReportClock.earliest`. */
   readonly scanBeganMs: number;
   /** The same, never too late; nothing where that is not known. */
   readonly scanFromMs: number | undefined;
-  /** End of the last complete read. */
+  /** End of the last complete scan. */
   readonly scanEndedMs: number;
   /**
-   * When the agent did not watch in this boot: from the last read that it remembers, never too late (minus infinity where it remembers
+   * When the agent did not watch in this boot: from the last scan that it remembers, never too late (minus infinity where it remembers
    * none), to the first one after that. What was mounted by then, and is not now, it has told of.
    */
   readonly agentGaps: readonly AgentGapTime[];
-  /** The pod watch had reached this before the read began. */
+  /** The pod watch had reached this before the scan began. */
   readonly podsResourceVersion: string | undefined;
   /** Begin and end of that read on the boot clock. */
-  readonly read: NodeReport["read"];
+  readonly scan: NodeReport["scan"];
   /** When the last accepted message was sent, on the boot clock. */
   readonly sentAt: number;
   /** For people to read. */

@@ -26,7 +26,7 @@ import type { GapTime } from "./watch-history.ts";
  *   affinity excludes.
  * - A gap that begins before a node has answered of the one before is one gap for that node, with what was watched in between.
  * - Not covered: a node that was deleted, or made and deleted, within a gap and does not come back within an hour, or comes back with an
- *   empty disk, takes with it what its agent had not told; a use that lies within a gap and between two reads of the mount table (a tenth
+ *   empty disk, takes with it what its agent had not told; a use that lies within a gap and between two scans of the mount table (a tenth
  *   of a second apart, or ten times what a slow read takes); who edits labels of nodes or the Lease;
  *   before the first replica ever, a use of a claim of which nothing was written, by a pod that was gone by then, while its agent did not
  *   read: all claims would have to wait for agents that come later.
@@ -48,7 +48,7 @@ export interface AgentCoverage {
   readonly isFirstBoot: boolean;
   /** In this boot it did not watch. */
   readonly agentGaps: readonly AgentGapTime[];
-  /** When its last complete read began, never too late: up to then it can tell, since a read shows one moment of the time that it takes. */
+  /** When its last complete scan began, never too late: up to then it can tell, since a scan shows one moment of the time that it takes. */
   readonly scanBeganMs: number;
 }
 
@@ -60,7 +60,7 @@ export function agentCoverage(message: NodeMessage, receipt: Pick<Receipt, "atMs
     bootedByMs: at.wall(0),
     isFirstBoot: message.firstBoot ?? false,
     agentGaps: message.agentGaps.map(({ from = 0, to }) => ({ fromMs: at.earliest(from), toMs: at.wall(to) })),
-    scanBeganMs: at.earliest(message.read.beganAt),
+    scanBeganMs: at.earliest(message.scan.beganAt),
   };
 }
 

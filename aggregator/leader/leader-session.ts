@@ -241,7 +241,7 @@ export class LeaderSession {
       () => this.agentStates.onReport(report.node),
       () => this.reconciler.onTouched(report.node, effects.keys),
       () => this.volumes.onReport(report.node, effects.volumes),
-      () => this.#barrier.onReport(report.node, report.scanned),
+      () => this.#barrier.onReport(report.node, report.scanRequest),
       () => this.#parts.onWaiting(report.node, effects.misfits.waiting),
     ]);
     yield;
@@ -262,10 +262,10 @@ export class LeaderSession {
 
   #answer(view: NodeView, told: Pick<ReportAnswer, "reach" | "nowMs" | "volumes">): ReportOutcome {
     const isAsked = this.#barrier.isPending(view.node) || this.#gap.isAwaited(view.node);
-    const scan = isAsked ? this.#barrier.question : undefined;
+    const scanRequest = isAsked ? this.#barrier.question : undefined;
     const settled = this.reconciler.answers.settled(view);
     this.fleet.settle(view.node, settled);
-    return { kind: "accepted", answer: { forget: [...settled], ...(scan && { scan }), ...told } };
+    return { kind: "accepted", answer: { forget: [...settled], ...(scanRequest && { scanRequest }), ...told } };
   }
 
   /** What the node told before may have become settled meanwhile: then there is room for its next report. */

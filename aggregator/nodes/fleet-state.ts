@@ -31,7 +31,7 @@ export type FleetChange =
 /** When a node was last heard of, on the monotonic clock. */
 interface Hearing {
   readonly acceptedAt: number;
-  /** The end of its last complete read, at the latest. */
+  /** The end of its last complete scan, at the latest. */
   readonly readEndedAt: number;
 }
 
@@ -66,7 +66,7 @@ export class FleetState {
     return heard && this.#clock.monotonicMs() - heard.acceptedAt;
   }
 
-  /** How long ago the last complete read ended that a report told of; not longer than in truth. Milliseconds. */
+  /** How long ago the last complete scan ended that a report told of; not longer than in truth. Milliseconds. */
   lastReadAgeMs(node: string): number | undefined {
     const heard = this.#heard.get(node);
     return heard && this.#clock.monotonicMs() - heard.readEndedAt;
@@ -114,7 +114,7 @@ export class FleetState {
     const touched = isSameRun ? changedFacts(known, view) : [...factsIn(known), ...factsIn(view)];
     yield;
     this.#texts.share(touched);
-    const rolledBackMs = isRolledBack ? known.read.endedAt - view.read.endedAt : undefined;
+    const rolledBackMs = isRolledBack ? known.scan.endedAt - view.scan.endedAt : undefined;
     return { kind: "accepted", known, view, touched, ...(rolledBackMs !== undefined && { rolledBackMs }) };
   }
 
@@ -136,9 +136,9 @@ export class FleetState {
     return isClockRolledBack(older);
   }
 
-  #hear({ node, sentAt, read }: NodeMessage): void {
+  #hear({ node, sentAt, scan }: NodeMessage): void {
     const acceptedAt = this.#clock.monotonicMs();
-    this.#heard.set(node, { acceptedAt, readEndedAt: acceptedAt - Math.max(0, sentAt - read.endedAt) });
+    this.#heard.set(node, { acceptedAt, readEndedAt: acceptedAt - Math.max(0, sentAt - scan.endedAt) });
     this.#older.delete(node);
   }
 

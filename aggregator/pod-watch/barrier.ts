@@ -94,9 +94,9 @@ export class Barrier {
   }
 
   /** A report was accepted. */
-  onReport(node: string, scanned: string | undefined): void {
+  onReport(node: string, scanRequest: string | undefined): void {
     const { event } = this.#pending.get(node) ?? {};
-    if (event === undefined || !(this.#answered(scanned) >= event)) return;
+    if (event === undefined || !(this.#answered(scanRequest) >= event)) return;
     const isFirst = this.#pending.size === this.#told;
     this.#pending.delete(node);
     // Thousands may answer at once: those between the first and the last wake nobody.
@@ -152,8 +152,8 @@ export class Barrier {
   }
 
   /** After which event of this session the scan began; nothing comparable for what is no answer. */
-  #answered(scanned = ""): number {
-    const [session, event] = scanned.split("/");
+  #answered(scanRequest = ""): number {
+    const [session, event] = scanRequest.split("/");
     return session === this.#limits.session ? Number(event) : 0;
   }
 }

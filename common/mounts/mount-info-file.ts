@@ -7,7 +7,7 @@ import { type MountInfoText, needsAgreement } from "./core/mount-info.ts";
 /** The text of the mount table; a simulation replaces just this. Throws `MooringError` "mount-table-unreadable". */
 export interface MountInfoSource {
   readonly read: () => Promise<MountInfoText>;
-  /** True where one read may lack entries although nothing in it is damaged. */
+  /** True where one scan may lack entries although nothing in it is damaged. */
   readonly needsAgreement?: boolean;
 }
 

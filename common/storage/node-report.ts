@@ -62,10 +62,10 @@ const mountedVolume = v.strictObject({
   volume,
   podUid: v.optional(uid),
   pod: podName,
-  /** End of the first read that showed it: by then it was there. What it is proven to be older than is not its claim's. */
+  /** End of the first scan that showed it: by then it was there. What it is proven to be older than is not its claim's. */
   since: stamp,
   /**
-   * The last moment at which it was surely there, where the last complete read does not show it: its pod is not over, or another agent saw it.
+   * The last moment at which it was surely there, where the last complete scan does not show it: its pod is not over, or another agent saw it.
    * 0 where that was in another boot, or on another clock.
    */
   seenAt: v.optional(stamp),
@@ -77,21 +77,21 @@ const unmountRecord = v.pipe(
     volume,
     podUid: uid,
     pod: podName,
-    /** Begin of the last complete read that showed the use; absent where that was in another boot, on another clock. */
+    /** Begin of the last complete scan that showed the use; absent where that was in another boot, on another clock. */
     after: v.optional(stamp),
-    /** End of the first complete read that did not; the begin of the boot (0) for what had ended in an earlier one. */
+    /** End of the first complete scan that did not; the begin of the boot (0) for what had ended in an earlier one. */
     by: stamp,
   }),
   v.check(({ after = 0, by }) => after <= by, "after must not be later than by"),
 );
 
-const read = v.strictObject({ beganAt: stamp, endedAt: stamp });
+const scan = v.strictObject({ beganAt: stamp, endedAt: stamp });
 
 const agentGap = v.pipe(
   v.strictObject({
-    /** Begin of the last complete read before it, or the end of the span before; absent where nothing is known of the time before. */
+    /** Begin of the last complete scan before it, or the end of the span before; absent where nothing is known of the time before. */
     from: v.optional(stamp),
-    /** End of the first complete read after it. */
+    /** End of the first complete scan after it. */
     to: stamp,
   }),
   v.check(({ from = 0, to }) => from <= to, "from must not be later than to"),
@@ -125,18 +125,18 @@ const clockSamples = v.pipe(
   ),
 );
 
-/** The text as a report can carry it: with a question§clock sample for each character that a terminal would act on. */
+/** The text as a report can carry it: with a question mark for each character that a terminal would act on. */
 export function toPlain(text: string): string {
   return text.replace(NOT_PLAIN, "?");
 }
 
 /** Parts of a report that an agent's journal keeps in the same form. */
-export const REPORT_PARTS = { stamp, uid, podName, volume, unmountRecord, read, agentGap, clockSamples } as const;
+export const REPORT_PARTS = { stamp, uid, podName, volume, unmountRecord, scan, agentGap, clockSamples } as const;
 
-/** What asks for a scan: of which leader's session, and the how manieth of it. Opaque to agents. */
-const scan = v.pipe(v.string(), v.minLength(1), v.maxLength(96));
+/** A request for a scan: of which leader's session, and its number there. Opaque to agents. */
+const scanRequest = v.pipe(v.string(), v.minLength(1), v.maxLength(96));
 
-/** Who reports, and what the newest complete read was: all of a heartbeat, and the head of a report. */
+/** Who reports, and what the newest complete scan was: all of a heartbeat, and the head of a report. */
 const head = {
   version: v.literal(REPORT_VERSION),
   node: name,
@@ -150,26 +150,26 @@ const head = {
   driftPpm: v.pipe(v.number(), v.finite(), v.minValue(0), v.maxValue(500_000)),
   /** The moment of sending; a body that is sent again keeps it. */
   sentAt: stamp,
-  /** The last complete read of the mount table. */
-  read,
+  /** The last complete scan of the mount table. */
+  scan,
   /** Since when the agent has watched this boot without a gap: the end of the last gap. */
   observedSince: stamp,
   /**
-   * When in this boot the agent did not watch: between two complete reads it did not run, or a read failed or was damaged. What was
+   * When in this boot the agent did not watch: between two complete scans it did not run, or a scan failed or was damaged. What was
    * mounted and unmounted within one of them, it cannot know.
    */
   agentGaps,
   /** The agent's journal was begun in this boot: the machine had no life before it that could have to be told of. */
   firstBoot: v.optional(v.boolean()),
-  /** What the watch of this node's pods had reached before the read began; absent while it has not listed yet. */
+  /** What the watch of this node's pods had reached before the scan began; absent while it has not listed yet. */
   podsResourceVersion: v.optional(v.pipe(v.string(), v.regex(/^[0-9]{1,20}$/))),
   /**
    * The leader's session that the last answer named; empty before the first. A report that names another session was sent to an earlier
    * leader, so it counts for nothing.
    */
   session: v.optional(v.pipe(v.string(), v.maxLength(64))),
-  /** The `scan` of the last answer that had come when `read` began; absent before the first. */
-  scanned: v.optional(scan),
+  /** The `scanRequest` of the last answer that had come when `scan` began; absent before the first. */
+  scanRequest: v.optional(scanRequest),
   /** What stamps can be dated from, so that how uncertain a time is does not depend on the way of this message; oldest first. */
   clockSamples: v.optional(clockSamples),
   /** For people to read; absent until the agent has found them out. */
@@ -177,31 +177,31 @@ const head = {
 };
 
 interface Head {
-  readonly read: ScanSpan;
+  readonly scan: ScanSpan;
   readonly sentAt: number;
   readonly observedSince: number;
   readonly agentGaps: readonly AgentGap[];
 }
 
-const isInOrder = ({ read: { beganAt, endedAt } }: Head): boolean => beganAt <= endedAt;
-const isSentAfterRead = ({ read: { endedAt }, sentAt }: Head): boolean => endedAt <= sentAt;
-const isCoverageInOrder = ({ read: { endedAt }, observedSince, agentGaps: spans }: Head): boolean =>
+const isInOrder = ({ scan: { beganAt, endedAt } }: Head): boolean => beganAt <= endedAt;
+const isSentAfterScan = ({ scan: { endedAt }, sentAt }: Head): boolean => endedAt <= sentAt;
+const isCoverageInOrder = ({ scan: { endedAt }, observedSince, agentGaps: spans }: Head): boolean =>
   spans.at(-1)?.to === observedSince && observedSince <= endedAt;
-const OUT_OF_ORDER = "read must not end before it began";
-const SENT_EARLY = "sentAt must not be earlier than the end of the read";
-const COVERAGE_UNCLEAR = "observedSince must be the end of the last gap, and not later than the end of the read";
+const OUT_OF_ORDER = "scan must not end before it began";
+const SENT_EARLY = "sentAt must not be earlier than the end of the scan";
+const COVERAGE_UNCLEAR = "observedSince must be the end of the last gap, and not later than the end of the scan";
 
 const report = v.pipe(
   v.strictObject({ ...head, mountedVolumes: v.array(mountedVolume), unmountRecords: v.array(unmountRecord) }),
   v.check((value) => isInOrder(value), OUT_OF_ORDER),
-  v.check((value) => isSentAfterRead(value), SENT_EARLY),
+  v.check((value) => isSentAfterScan(value), SENT_EARLY),
   v.check((value) => isCoverageInOrder(value), COVERAGE_UNCLEAR),
 );
 
 const heartbeat = v.pipe(
   v.strictObject(head),
   v.check((value) => isInOrder(value), OUT_OF_ORDER),
-  v.check((value) => isSentAfterRead(value), SENT_EARLY),
+  v.check((value) => isSentAfterScan(value), SENT_EARLY),
   v.check((value) => isCoverageInOrder(value), COVERAGE_UNCLEAR),
 );
 
@@ -217,8 +217,8 @@ export type UnmountRecord = v.InferOutput<typeof unmountRecord>;
 export type AgentGap = v.InferOutput<typeof agentGap>;
 /** A moment of the boot clock of which the wall time is known from below. */
 export type ClockSample = v.InferOutput<typeof clockSample>;
-/** Begin and end of a read of the mount table. */
-export type ScanSpan = v.InferOutput<typeof read>;
+/** Begin and end of a scan of the mount table. */
+export type ScanSpan = v.InferOutput<typeof scan>;
 
 /** A PV, as the aggregator has seen it last. */
 const namedVolume = v.strictObject({ name, resourceVersion: v.pipe(v.string(), v.minLength(1), v.maxLength(64)) });
@@ -229,8 +229,8 @@ const answer = v.object({
   forget: v.array(v.string()),
   /** A pod of the node ended at this resource version: the agent is to look again once its watch has reached it. */
   reach: v.optional(v.pipe(v.string(), v.regex(/^[0-9]{1,20}$/))),
-  /** The agent is to scan the mount table now, and to report with this as `scanned`: its last scan is too old for what is asked. */
-  scan: v.optional(scan),
+  /** The agent is to scan the mount table now, and to report with this as `scanRequest`: its last scan is too old for what is asked. */
+  scanRequest: v.optional(scanRequest),
   /** What was sent is not known here, or counts for nothing as it is older than what is: the next is to be the whole. */
   whole: v.optional(v.literal(true)),
   /** One time of leading of one process: the sender names it in its next report. */

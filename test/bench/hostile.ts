@@ -34,7 +34,7 @@ function endsOf(count: number, { round = 0, isOneClaim = true } = {}): string {
     return { ...unmountRecordOf(pod, { after: 10, by: 20 + index / 1_000 }), volume: { by: "name", name } as const };
   });
   const scan = { beganAt: 1_000 + round, endedAt: 1_000 + round };
-  return JSON.stringify(reportWith({ generation: round + 1, read: scan, observedSince: 500, unmountRecords }));
+  return JSON.stringify(reportWith({ generation: round + 1, scan, observedSince: 500, unmountRecords }));
 }
 
 /** A node so full. */
@@ -123,7 +123,7 @@ async function warmUp(put: (body: string, node: string) => Promise<unknown>): Pr
     for (const node of ["n2", "n3", "n4"]) {
       const scan = { beganAt: 1_000 + round, endedAt: 1_000 + round };
       await put(
-        JSON.stringify(reportWith({ node, generation: round + 1, read: scan, observedSince: 500, mountedVolumes })),
+        JSON.stringify(reportWith({ node, generation: round + 1, scan, observedSince: 500, mountedVolumes })),
         node,
       );
     }
@@ -155,7 +155,7 @@ export async function benchHostile(_: unknown, printer: Printer): Promise<void> 
   const full = (node: string, round = 0): string => {
     const scan = { beganAt: 2_000 + round, endedAt: 2_000 + round };
     const mountedVolumes = manyMountedVolumes(MAX_REPORT_ENTRIES, round);
-    return JSON.stringify(reportWith({ node, generation: 999 + round, read: scan, mountedVolumes }));
+    return JSON.stringify(reportWith({ node, generation: 999 + round, scan, mountedVolumes }));
   };
   const bodies = [
     endsOf(30),

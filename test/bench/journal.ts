@@ -27,7 +27,7 @@ interface Contender {
 /** What happens on a node, round after round. */
 const EVENTS: readonly { readonly name: string; readonly after: (state: NodeState, round: number) => NodeState }[] = [
   {
-    name: "a read that shows the same (each heartbeat)",
+    name: "a scan that shows the same (each heartbeat)",
     after: (state, round) => ({ ...state, scan: { beganAt: 20 + 30_000 * round, endedAt: 21 + 30_000 * round } }),
   },
   {

@@ -27,7 +27,7 @@ export interface KnownEnd {
   /** Names it in the summary. */
   readonly step: string;
   readonly truth: Moment;
-  /** The latest moment that may be published where nobody looked: the first complete read since. Milliseconds of the wall clock. */
+  /** The latest moment that may be published where nobody looked: the first complete scan since. Milliseconds of the wall clock. */
   readonly firstReadMs?: number;
 }
 
@@ -88,7 +88,7 @@ export async function checkUnmount(world: World, printer: Printer, known: KnownE
   const isLate = releasedAtMs >= truth.notBeforeMs && sinceMs >= truth.notBeforeMs;
   check(printer, isLate, "not before the truth: the idle time is never too long");
   const limitMs = (firstReadMs ?? truth.notAfterMs + BUDGET_MS) + world.starvation(truth.notAfterMs, releasedAtMs);
-  const limit = firstReadMs === undefined ? "and within 1.5 s of it" : "and not after the first complete read since";
+  const limit = firstReadMs === undefined ? "and within 1.5 s of it" : "and not after the first complete scan since";
   check(printer, releasedAtMs <= limitMs, limit);
   return [{ step, delayMs: seenAtMs - truth.notAfterMs, lateMs: releasedAtMs - truth.notBeforeMs, widthMs }];
 }

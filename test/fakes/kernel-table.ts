@@ -7,7 +7,7 @@ export interface FakeKernelTable extends Omit<KernelTable, "readMs"> {
   readMs: NonNullable<KernelTable["readMs"]>;
   readonly mount: (place: string) => void;
   readonly unmount: (place: string) => void;
-  /** True: no read succeeds. */
+  /** True: no scan succeeds. */
   isBroken: boolean;
 }
 

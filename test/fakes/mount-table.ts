@@ -39,12 +39,12 @@ export function tokenMountPoint(podUid: string, root = "/var/lib/kubelet"): stri
   return `${root}/pods/${podUid}/volumes/kubernetes.io~projected/kube-api-access-x7k2p`;
 }
 
-/** A mount table that a test changes; each read takes a millisecond. */
+/** A mount table that a test changes; each scan takes a millisecond. */
 export interface FakeMountTable extends MountInfoSource {
   readonly mount: (line: MountLine | string) => void;
   /** Takes away the last mount at this place. */
   readonly unmount: (mountPoint: string) => void;
-  /** What the next reads give instead of the table, one each; `undefined` is a read that fails. */
+  /** What the next scans give instead of the table, one each; `undefined` is a scan that fails. */
   readonly disturb: (...reads: readonly ((text: string) => string | undefined)[]) => void;
   readonly text: () => string;
   readonly reads: () => number;

@@ -45,7 +45,7 @@ export function mountedVolumesOf(...known: readonly KnownMountedVolume[]): Reado
   return new Map(known.map((one) => [mountedVolumeKey(one.mountedVolume), one]));
 }
 
-/** A state of boot `boot-1`, whose last complete read took from 20 to 21, and which nobody had watched before 11. */
+/** A state of boot `boot-1`, whose last complete scan took from 20 to 21, and which nobody had watched before 11. */
 export function nodeState(fields: Partial<NodeState> = {}): NodeState {
   const scan = { beganAt: 20, endedAt: 21 };
   return {

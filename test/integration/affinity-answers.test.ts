@@ -84,7 +84,7 @@ async function answerTo(node: string): Promise<ReportAnswer> {
   const endedAt = owner.clock.monotonicMs();
   const body: NodeReport = {
     ...{ version: 1, node, bootId: `boot-${node}`, podUid: "agent", instance: "run-1", generation: 1, driftPpm: 200 },
-    ...{ read: { beganAt: endedAt - 1, endedAt }, sentAt: endedAt, observedSince: 0, agentGaps: [{ to: 0 }] },
+    ...{ scan: { beganAt: endedAt - 1, endedAt }, sentAt: endedAt, observedSince: 0, agentGaps: [{ to: 0 }] },
     ...{ podsResourceVersion: "1", mountedVolumes: [], unmountRecords: [] },
   };
   const { fields } = aggregator.logger.lines.find(({ message }) => message.startsWith("aggregator started")) ?? {};

@@ -343,7 +343,7 @@ describe("an agent process", () => {
     const { urls, report, reported } = await startCluster();
     const first = startAgent(namespace, { ...urls, journalDir });
     await reported(20_000, (seen) => expect(seen?.mountedVolumes).toMatchObject([{ podUid: "u1" }]));
-    const { instance, read: scan, mountedVolumes } = report() ?? {};
+    const { instance, scan, mountedVolumes } = report() ?? {};
     first.process.kill("SIGKILL");
     await first.ended;
 

@@ -88,10 +88,10 @@ type Told = Pick<NodeReport, "node" | "bootId" | "mountedVolumes" | "unmountReco
 /** What an agent would send that has just read the mount table; again until it is taken. */
 async function report(told: Told): Promise<void> {
   const endedAt = owner.clock.monotonicMs();
-  const read = { beganAt: endedAt - 1, endedAt };
+  const scan = { beganAt: endedAt - 1, endedAt };
   const who = { version: 1, podUid: "agent", instance: "run-1", driftPpm: 200 };
   const sight = { observedSince: 0, agentGaps: [{ to: 0 }] };
-  const body: NodeReport = { ...told, ...who, ...sight, version: 1, sentAt: endedAt, read, podsResourceVersion: "1" };
+  const body: NodeReport = { ...told, ...who, ...sight, version: 1, sentAt: endedAt, scan, podsResourceVersion: "1" };
   const started = aggregator?.logger.lines.find(({ message }) => message.startsWith("aggregator started"));
   const url = `${String(started?.fields.url)}/v1/nodes/${told.node}/report`;
   const check = async (): Promise<void> => {

@@ -112,7 +112,7 @@ const AGENT_SCENES: readonly AlertScene[] = [
   },
   {
     alert: "MooringAgentBlind",
-    name: "fires when no read counts",
+    name: "fires when no scan counts",
     series: { [`mooring_mount_table_complete_scan_age_seconds{${AGENT}}`]: "0+60x120" },
     fires: ofAgent,
   },

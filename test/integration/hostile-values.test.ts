@@ -88,7 +88,7 @@ function reportOf(node: string, fields: Partial<NodeReport>): NodeReport {
     ...{
       version: 1,
       sentAt: endedAt,
-      read: { beganAt: endedAt - 1, endedAt },
+      scan: { beganAt: endedAt - 1, endedAt },
       observedSince: 0,
       agentGaps: [{ to: 0 }],
     },
@@ -168,7 +168,7 @@ describe("an aggregator process", () => {
     const numbers = [-1, 0.5, 5e-324, 1e14, CENTURY_MS - 1, 9e15, 1e17, 1e308, "1e999"];
     const rows = numbers.flatMap((number) => [
       { sentAt: number },
-      { read: { beganAt: number, endedAt: number }, sentAt: number },
+      { scan: { beganAt: number, endedAt: number }, sentAt: number },
       { observedSince: number, agentGaps: [{ from: 0, to: number }] },
       { clockSamples: [{ at: 0, ms: number }] },
       { clockSamples: [{ at: number, ms: 0 }] },
@@ -181,7 +181,7 @@ describe("an aggregator process", () => {
     const merged = somePairs(rows, 100).map(([one, other]) => ({ ...one, ...other }));
     const end = CENTURY_MS - 1;
     const widest = {
-      ...{ sentAt: end, read: { beganAt: end, endedAt: end }, driftPpm: 500_000, clockSamples: [{ at: 0, ms: 0 }] },
+      ...{ sentAt: end, scan: { beganAt: end, endedAt: end }, driftPpm: 500_000, clockSamples: [{ at: 0, ms: 0 }] },
       unmountRecords: [{ id: "c", volume: volumeOf("reported"), podUid: "u", after: 0, by: end }],
     };
 

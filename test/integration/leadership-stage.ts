@@ -22,7 +22,7 @@ const REPORT = {
   generation: 1,
   driftPpm: 200,
   sentAt: 1_002,
-  read: { beganAt: 1_000, endedAt: 1_001 },
+  scan: { beganAt: 1_000, endedAt: 1_001 },
   observedSince: 500,
   agentGaps: [{ to: 500 }],
   podsResourceVersion: "1",

@@ -86,7 +86,7 @@ describe("a node with ten thousand mounts", () => {
 
     const lines = readFileSync(namespace.mountInfo, "latin1").split("\n").length - 1;
     say(
-      `10,000 mounts in ${Math.round(mountMs)} ms; a look at them ${Math.round(readMs)} ms, two reads of ${lines} lines ${Math.round(confirmMs)} ms`,
+      `10,000 mounts in ${Math.round(mountMs)} ms; a look at them ${Math.round(readMs)} ms, two scans of ${lines} lines ${Math.round(confirmMs)} ms`,
     );
     expect(shown).toEqual(all.toSorted());
     expect(watcher.state().scan).toBeDefined();

@@ -233,7 +233,7 @@ describe("from an unmount to the claim's status", () => {
     expect(claim.status?.sinceMs).toBeGreaterThanOrEqual(before.status?.sinceMs ?? Number.POSITIVE_INFINITY);
   });
 
-  it("counts a pod that ran although no read ever showed its mount, until the first read after its end", async () => {
+  it("counts a pod that ran although no scan ever showed its mount, until the first scan after its end", async () => {
     const [kubelet] = stage.kubelets;
     const pod = await kubelet.createPod({
       namespace: NAMESPACE,

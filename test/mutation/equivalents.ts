@@ -136,8 +136,8 @@ export const EQUIVALENTS: readonly Equivalent[] = [
   },
   {
     file: "aggregator/core/fleet.ts",
-    before: "if (read.endedAt !== known.read.endedAt) return read.endedAt < known.read.endedAt;",
-    after: "if (read.endedAt !== known.read.endedAt) return read.endedAt <= known.read.endedAt;",
+    before: "if (scan.endedAt !== known.scan.endedAt) return scan.endedAt < known.scan.endedAt;",
+    after: "if (scan.endedAt !== known.scan.endedAt) return scan.endedAt <= known.scan.endedAt;",
     why: "they are not equal there",
   },
   {

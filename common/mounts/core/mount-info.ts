@@ -167,7 +167,7 @@ export function displayPath(path: string): string {
 }
 
 /**
- * Whether a read may lack entries though no line of it is damaged: before Linux 5.8 it did, when mounts changed between two
+ * Whether a scan may lack entries though no line of it is damaged: before Linux 5.8 it did, when mounts changed between two
  * of its `read(2)` calls (torvalds/linux 9f6c61f96f2d). A release that tells nothing may be of such a kernel.
  */
 export function needsAgreement(kernelRelease: string): boolean {

@@ -92,7 +92,7 @@ export class NodeStory {
       generation: this.#generation,
       driftPpm: 200,
       sentAt: now,
-      read: { beganAt: now, endedAt: now },
+      scan: { beganAt: now, endedAt: now },
       observedSince,
       agentGaps: [{ to: observedSince }],
       podsResourceVersion,

@@ -26,7 +26,7 @@ export interface Truth extends Moment {
   readonly outageUntilMs?: number;
   /** Where Mooring is told to wait before it looks: for how long, on top of its usual time. */
   readonly waitsMs?: number;
-  /** The machine drew the use out: a read may have shown a mount that none was to show. */
+  /** The machine drew the use out: a scan may have shown a mount that none was to show. */
   readonly isDrawnOut?: boolean;
   readonly users: readonly UserEnd[];
 }
@@ -45,7 +45,7 @@ export type Expected =
 
 /** What is to be said of most: the last mount ended, and reads had shown it. */
 export const UNMOUNTED = { reason: "Unmounted", evidence: "mount-table", isSeen: true } as const;
-/** The same of one that no read showed, or only in a boot that is over. */
+/** The same of one that no scan showed, or only in a boot that is over. */
 export const UNMOUNTED_UNSEEN = { ...UNMOUNTED, isSeen: false } as const;
 
 /** A story of a claim, and what is to be known of it at its end. */

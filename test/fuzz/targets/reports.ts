@@ -141,7 +141,7 @@ export const reportAnswers: FuzzTarget = {
   about: "the answer to a report, from whatever answers at the aggregator's address",
   seeds: [
     { forget: ["boot-1/5/pod-1"], nowMs: 1_789_000_000_000, volumes: [{ name: "pv-1", resourceVersion: "7" }] },
-    { forget: [], whole: true, scan: "session/1", pauseRejections: "too many nodes at once" },
+    { forget: [], whole: true, scanRequest: "session/1", pauseRejections: "too many nodes at once" },
   ].map((answer) => inputOf(JSON.stringify(answer))),
   words: ["forget", "look", "whole", "nowMs", "volumes", "pauseRejections", "name", "resourceVersion"],
   take: (input) => {

@@ -112,7 +112,7 @@ describe("an agent with a journal", () => {
     const { bodies, advance } = await startAgent({ ports: () => ({ journal }) });
     await advance(1_000);
 
-    const by = bodies[0]?.read.endedAt ?? 0;
+    const by = bodies[0]?.scan.endedAt ?? 0;
     expect(by).toBeGreaterThanOrEqual(1_800_000);
     expect(bodies.at(-1)).toMatchObject({
       unmountRecords: [{ podUid: "u1", after: EARLIER.beganAt, by }],

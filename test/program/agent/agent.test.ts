@@ -40,7 +40,7 @@ describe("an agent", () => {
     expect(bodies.at(-1)?.mountedVolumes).toMatchObject([{ podUid: "u1", pod: "team/web" }]);
   });
 
-  it("reports a mount right after its start as soon as any other, though its first read was slow", async () => {
+  it("reports a mount right after its start as soon as any other, though its first scan was slow", async () => {
     let slowMs = 300;
     const { table, mountNotifier, bodies, advance } = await startAgent({
       ports: ({ clock, mountInfo }) => ({
@@ -62,7 +62,7 @@ describe("an agent", () => {
     expect(namesIn(bodies.at(-1))).toEqual(["pv-1"]);
   });
 
-  it("says how many volumes the first read has shown, not how many were known before it", async () => {
+  it("says how many volumes the first scan has shown, not how many were known before it", async () => {
     const others = ["pv-2", "pv-3"].map((pv) => HOLD.replace("pv-1", pv));
 
     const { logger } = await startAgent({ mounts: [TOKEN, HOLD, ...others] });
@@ -132,7 +132,7 @@ describe("an agent", () => {
     expect(messages.slice(-2).map(isReport)).toContain(true);
   });
 
-  it("answers a question that comes within the debounce of a change by the read at its end", async () => {
+  it("answers a question that comes within the debounce of a change by the scan at its end", async () => {
     const { mountNotifier, messages, advance } = await startAgent();
     await advance(1_000);
     const before = messages.length;
@@ -145,7 +145,7 @@ describe("an agent", () => {
     expect(messages).toHaveLength(before + 1);
   });
 
-  it("answers a question by the next read, though mounts that are no volumes change all the time", async () => {
+  it("answers a question by the next scan, though mounts that are no volumes change all the time", async () => {
     const { mountNotifier, messages, advance } = await startAgent();
     await advance(1_000);
     const before = messages.length;
@@ -238,7 +238,7 @@ describe("an agent", () => {
   it("looks again, and tells, at once when what it has read is too old for the aggregator", async () => {
     const asks: boolean[] = [];
     const { messages, advance } = await startAgent({
-      answer: () => json({ forget: [], ...(asks.pop() === true ? { scan: "session/1" } : {}) }),
+      answer: () => json({ forget: [], ...(asks.pop() === true ? { scanRequest: "session/1" } : {}) }),
     });
     await advance(1_000);
     const before = messages.length;
@@ -247,7 +247,7 @@ describe("an agent", () => {
     await advance(36_000);
 
     const [heartbeat, word, ...more] = messages.slice(before);
-    expect(word?.read.beganAt).toBeGreaterThanOrEqual(heartbeat?.sentAt ?? Number.POSITIVE_INFINITY);
+    expect(word?.scan.beganAt).toBeGreaterThanOrEqual(heartbeat?.sentAt ?? Number.POSITIVE_INFINITY);
     expect((word?.sentAt ?? 0) - (heartbeat?.sentAt ?? 0)).toBeLessThan(1_000);
     expect(more).toEqual([]);
   });
@@ -305,7 +305,7 @@ describe("an agent", () => {
   });
 
   it.each(["Pending", "Running"] as const)(
-    "reports the end of the use of a pod that is being deleted (%s) as soon as it is gone, by the read that lacked the mount",
+    "reports the end of the use of a pod that is being deleted (%s) as soon as it is gone, by the scan that lacked the mount",
     async (phase) => {
       const { table, mountNotifier, watch, pod, bodies, clock, advance } = await startAgent({
         mounts: [TOKEN, HOLD],
@@ -342,7 +342,7 @@ describe("an agent", () => {
     expect(asked.filter(({ isScan }) => isScan)).toEqual([]);
   });
 
-  it("answers the end of a pod with the first complete read after it", async () => {
+  it("answers the end of a pod with the first complete scan after it", async () => {
     const { table, watch, pod, messages, advance } = await startAgent();
     await advance(1_000);
 
@@ -395,7 +395,7 @@ describe("an agent", () => {
     await advance(120_000);
 
     expect(bodies).toHaveLength(before);
-    expect(bodies.at(-1)?.sentAt).toBeLessThan((bodies.at(-1)?.read.endedAt ?? 0) + 180_000);
+    expect(bodies.at(-1)?.sentAt).toBeLessThan((bodies.at(-1)?.scan.endedAt ?? 0) + 180_000);
   });
 
   it("is ready when the table is read, the pods are listed and a report was accepted", async () => {

@@ -91,14 +91,14 @@ describe("an agent", () => {
 
   it("scans and tells at once when the aggregator asks for it, and says that it has", async () => {
     const { house, agent } = await mounted();
-    agent.answer = { forget: [], scan: "session/1" };
+    agent.answer = { forget: [], scanRequest: "session/1" };
     const before = agent.messages.length;
     await house.until(() => agent.messages.length > before);
     agent.answer = { forget: [] };
 
     await house.pass(500);
 
-    expect(agent.messages.slice(before).map(({ scanned }) => scanned)).toEqual([undefined, "session/1"]);
+    expect(agent.messages.slice(before).map(({ scanRequest }) => scanRequest)).toEqual([undefined, "session/1"]);
   });
 
   it("brings its watch as far as the aggregator asks, and says so at once", async () => {

@@ -23,8 +23,8 @@ function handedOver(house: House) {
   return readCoverage(String(annotations?.[COVERAGE_ANNOTATION]), house.nowMs);
 }
 
-function isAsked({ scan }: ReportAnswer): boolean {
-  return scan !== undefined;
+function isAsked({ scanRequest }: ReportAnswer): boolean {
+  return scanRequest !== undefined;
 }
 
 function labelOf(house: House, { process }: Replica): unknown {
@@ -119,10 +119,10 @@ describe("a claim that nothing shows in use", () => {
     addClaim(house);
     const leader = await startLeader(house);
 
-    const { scan } = await leader.sendOnce(n1.report());
+    const { scanRequest } = await leader.sendOnce(n1.report());
     await house.pass(5_000);
     const early = statusIn(house);
-    await leader.sendOnce(n1.report({ scanned: scan }));
+    await leader.sendOnce(n1.report({ scanRequest }));
     await house.pass(1_000);
 
     expect([early, statusIn(house)?.reason]).toEqual([undefined, "NeverObservedInUse"]);
@@ -131,14 +131,14 @@ describe("a claim that nothing shows in use", () => {
   it("nor by one from before its leader listed pods anew", async () => {
     const { house, n1 } = houseWithNode();
     const leader = await startLeader(house);
-    const { scan } = await leader.sendOnce(n1.report());
-    await leader.sendOnce(n1.report({ scanned: scan }));
+    const { scanRequest } = await leader.sendOnce(n1.report());
+    await leader.sendOnce(n1.report({ scanRequest }));
     house.api.restart(2_000);
     addClaim(house);
     house.api.compact();
     await house.pass(30_000);
 
-    await leader.sendOnce(n1.report({ scanned: scan }));
+    await leader.sendOnce(n1.report({ scanRequest }));
     await house.pass(5_000);
     const early = statusIn(house);
     await leader.send(n1.report());
@@ -298,9 +298,9 @@ describe("a time in which nobody watched pods", () => {
     const { house, n1, stale, second } = await afterGap();
 
     const first = await second.sendOnce({ ...stale, sentAt: n1.stamp });
-    const undated = await second.sendOnce({ ...stale, sentAt: n1.stamp + 1, scanned: first.scan });
+    const undated = await second.sendOnce({ ...stale, sentAt: n1.stamp + 1, scanRequest: first.scanRequest });
     await house.pass(10);
-    const next = await second.sendOnce(n1.report({ scanned: first.scan }));
+    const next = await second.sendOnce(n1.report({ scanRequest: first.scanRequest }));
 
     expect([first, undated]).toEqual([expect.toSatisfy(isAsked), expect.toSatisfy(isAsked)]);
     expect(next).not.toSatisfy(isAsked);

@@ -78,11 +78,11 @@ export class Replica {
   /** Hands a message in; answers what its sender is told. As an agent does, the sender scans when it is asked to, and reports again. */
   async send(message: NodeMessage): Promise<ReportAnswer> {
     const answer = await this.sendOnce(message);
-    if (answer.scan === undefined || answer.scan === message.scanned) return answer;
+    if (answer.scanRequest === undefined || answer.scanRequest === message.scanRequest) return answer;
     await this.#house.pass(3);
-    const { sentAt, read: scan } = message;
-    const later = { sentAt: sentAt + 3, read: { beganAt: scan.beganAt + 3, endedAt: scan.endedAt + 3 } };
-    return { ...answer, ...(await this.sendOnce({ ...message, ...later, scanned: answer.scan })) };
+    const { sentAt, scan } = message;
+    const later = { sentAt: sentAt + 3, scan: { beganAt: scan.beganAt + 3, endedAt: scan.endedAt + 3 } };
+    return { ...answer, ...(await this.sendOnce({ ...message, ...later, scanRequest: answer.scanRequest })) };
   }
 
   async sendOnce(message: NodeMessage): Promise<ReportAnswer> {
@@ -141,7 +141,7 @@ export class ToldNode {
     this.generation += 1;
   }
 
-  /** The volume is gone from the pod; what a read showed last was half a second ago. Answers the ID of the unmount record. */
+  /** The volume is gone from the pod; what a scan showed last was half a second ago. Answers the ID of the unmount record. */
   unmount(pod: string): string {
     const podUid = `uid-of-${pod}`;
     this.mountedVolumes = this.mountedVolumes.filter((mountedVolume) => mountedVolume.podUid !== podUid);
@@ -193,7 +193,7 @@ export class ToldNode {
       instance,
       generation,
       driftPpm: 200,
-      read: { beganAt: stamp - 2, endedAt: stamp - 1 },
+      scan: { beganAt: stamp - 2, endedAt: stamp - 1 },
       observedSince: this.#agentGaps.at(-1)?.to ?? 0,
       agentGaps: this.#agentGaps,
     } as const;

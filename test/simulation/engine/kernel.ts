@@ -7,11 +7,11 @@ import type { Scheduler } from "./scheduler.ts";
 
 /** A node's mount table as its kernel has it. */
 export interface KernelTable {
-  /** What a read shows that began so many milliseconds ago; nothing is one that fails. What is damaged in it is the world's to decide. */
+  /** What a scan shows that began so many milliseconds ago; nothing is one that fails. What is damaged in it is the world's to decide. */
   readonly text: (windowMs: number) => string | undefined;
-  /** How long a read takes before and after the moment that it shows, milliseconds of true time; 0.4 and 0 unless told. */
+  /** How long a scan takes before and after the moment that it shows, milliseconds of true time; 0.4 and 0 unless told. */
   readonly readMs?: (() => readonly [before: number, after: number]) | undefined;
-  /** True where two reads have to agree, as on kernels before 5.8. */
+  /** True where two scans have to agree, as on kernels before 5.8. */
   readonly needsAgreement?: boolean | undefined;
   /** poll(2): calls the listener at each change; answers how to stop that. Nothing: the agent reads by timer. */
   readonly onChange?: ((listener: () => void) => () => void) | undefined;
@@ -19,7 +19,7 @@ export interface KernelTable {
 
 const USUAL_READ_MS = [0.4, 0] as const;
 
-/** Reads the table as a process does: the read begins, shows one moment, and ends. */
+/** Reads the table as a process does: the scan begins, shows one moment, and ends. */
 export function tableSource(scheduler: Scheduler, life: Life, table: KernelTable): MountInfoSource {
   const pass = async (ms: number): Promise<void> => {
     if (ms > 0) await new Promise<void>((resolve) => scheduler.after(ms, resolve));

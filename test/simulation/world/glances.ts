@@ -5,7 +5,7 @@ interface Glance {
   readonly isDamaged: boolean;
 }
 
-/** Five seconds between two reads and an agent knows that it did not watch; either may take three more. Milliseconds. */
+/** Five seconds between two scans and an agent knows that it did not watch; either may take three more. Milliseconds. */
 const FAR_MS = 11_000;
 
 /** At which moments agents saw a node's mount table. */

@@ -47,7 +47,7 @@ interface NodeOptions {
 /** Milliseconds of true time. */
 const LEASE_MS = 10_000;
 const WATCH_MS = 30;
-/** A read of the mount table before the moment that it shows, and after: what takes no time is no event of its own. */
+/** A scan of the mount table before the moment that it shows, and after: what takes no time is no event of its own. */
 export const USUAL_READ_MS = [0.4, 0] as const;
 
 /** A machine with its kernel, its kubelet, its disk and the agent on it. */
@@ -58,7 +58,7 @@ export class SimNode {
   readonly kubelet: Kubelet;
   readonly disk: Disk;
   readonly root: string;
-  /** What goes wrong with the next reads of the mount table, one each. */
+  /** What goes wrong with the next scans of the mount table, one each. */
   damage: ReadDamage[] = [];
   /** Reads take so long before and after the moment that they show. Milliseconds of true time. */
   readMs: readonly [number, number] = USUAL_READ_MS;

@@ -8,7 +8,7 @@ export type KernelKind =
   /** Before: a reader's place is a number of lines, so that an unmount before it makes the line be left out that is read next. */
   | "line-count";
 
-/** What goes wrong with one read. */
+/** What goes wrong with one scan. */
 export type ReadDamage =
   /** It ends in the middle of a line. */
   | "cut"
@@ -32,7 +32,7 @@ interface TableRead {
 }
 
 /**
- * The text of one read. A table is read piece by piece, so that what was unmounted while it was read may or may not be in it; what was
+ * The text of one scan. A table is read piece by piece, so that what was unmounted while it was read may or may not be in it; what was
  * there all the time is, but for kernels that count lines. Nothing when the read fails.
  */
 export function readTable(table: MountTable, read: TableRead): string | undefined {

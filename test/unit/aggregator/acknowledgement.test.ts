@@ -38,11 +38,11 @@ function unusedStatus(releasedAtMs: number): ClaimStatus {
   return statusWith({ unused: true, reason: "Unmounted", sinceMs: releasedAtMs, lastUse });
 }
 
-/** A report with news of a read that ended just now, on a boot clock that began at 0 of the fake monotonic clock. */
+/** A report with news of a scan that ended just now, on a boot clock that began at 0 of the fake monotonic clock. */
 function reportAt({ clock }: Harness, fields: Partial<NodeReport> = {}): NodeReport {
   const endedAt = clock.monotonicMs();
   generation += 1;
-  return reportWith({ read: { beganAt: endedAt - 1, endedAt }, generation, observedSince: 1, ...fields });
+  return reportWith({ scan: { beganAt: endedAt - 1, endedAt }, generation, observedSince: 1, ...fields });
 }
 
 /** The end of a mount by this moment. */
@@ -357,7 +357,7 @@ describe("what a node may forget", () => {
     const tellPutBack = async () => {
       await harness.advance(30_000);
       const sentAt = harness.clock.monotonicMs() - 3_600_000;
-      return harness.report(reportAt(harness, { read: { beganAt: sentAt - 1, endedAt: sentAt }, sentAt }));
+      return harness.report(reportAt(harness, { scan: { beganAt: sentAt - 1, endedAt: sentAt }, sentAt }));
     };
     const answers = [];
     for (let index = 0; index < 6; index += 1) answers.push(await tellPutBack());

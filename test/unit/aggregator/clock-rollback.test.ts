@@ -11,11 +11,11 @@ function heardAtNoon() {
   const clock = createFakeClock();
   const fleet = new FleetState(clock);
   let elapsed = 0;
-  /** A message that comes at once, of a read that ended a millisecond before it was sent. */
+  /** A message that comes at once, of a scan that ended a millisecond before it was sent. */
   const tell = (sentAt: number, fields: Partial<NodeReport> = {}) => {
-    const read = { beganAt: sentAt - 2, endedAt: sentAt - 1 };
+    const scan = { beganAt: sentAt - 2, endedAt: sentAt - 1 };
     const receipt = { atMs: NOON + elapsed, widthMs: 0, nodeBootId: "boot-1" };
-    return fleet.accept(reportWith({ read, sentAt, ...fields }), receipt);
+    return fleet.accept(reportWith({ scan, sentAt, ...fields }), receipt);
   };
   const wait = (ms: number): void => {
     clock.pass(ms);
@@ -69,7 +69,7 @@ describe("a node whose boot clock has gone back within its boot", () => {
     expect(view?.mountedVolumes.map(({ podUid }) => podUid)).toEqual(["pod-2"]);
     expect(others).toEqual([]);
     expect(inferred).toMatchObject({ podUid: "pod-1", byMs: NOON + 150_000 - 0.999_999, isTold: false });
-    // From the begin of the read that still showed it.
+    // From the begin of the scan that still showed it.
     expect(inferred?.widthMs).toBeCloseTo(150_001, 3);
     expect(told).toMatchObject({ podUid: "pod-9", byMs: NOON - 400, isTold: false });
   });
@@ -100,7 +100,7 @@ describe("a node whose boot clock has gone back within its boot", () => {
       unmountRecords: __,
       ...heartbeat
     } = reportWith({
-      read: { beganAt: HOUR + 119_998, endedAt: HOUR + 119_999 },
+      scan: { beganAt: HOUR + 119_998, endedAt: HOUR + 119_999 },
       sentAt: HOUR + 120_000,
     });
     wait(30_000);

@@ -44,7 +44,7 @@ const AT_ONCE: Way = {
   jumpWallMs: 0,
   unansweredMs: 0,
 };
-/** A read takes a millisecond, and the way to the API server and back two. */
+/** A scan takes a millisecond, and the way to the API server and back two. */
 const READ_MS = 1;
 const HOUR = 3_600_000;
 
@@ -127,7 +127,7 @@ class Scene {
     await this.pass(way.nodeSleepMs, "node");
     const released = isMounted ? [] : [unmountRecordOf("pod-1", { after: since ?? 0, by: endedAt })];
     const report = reportWith({
-      read: { beganAt: endedAt - READ_MS / 2, endedAt },
+      scan: { beganAt: endedAt - READ_MS / 2, endedAt },
       sentAt: this.#nodeMs,
       generation: isMounted ? 1 : 2,
       driftPpm: this.#clocks.nodeDriftPpm,

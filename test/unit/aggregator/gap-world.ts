@@ -16,7 +16,7 @@ export class GapNode {
   readonly name: string;
   readonly mounts = new Set<string>();
   isAgentUp = true;
-  /** The end of the newest read that the aggregator has accepted. */
+  /** The end of the newest scan that the aggregator has accepted. */
   toldUntil = 0;
   boot = 1;
   bootedAt: number;
@@ -158,7 +158,7 @@ export class GapWorld {
     const forget = await this.#harness.report(
       reportWith({
         ...{ node: name, bootId, instance: `run-${instance}`, generation: this.#version, sentAt, unmountRecords },
-        ...{ read: { beganAt: lastRead, endedAt: lastRead }, agentGaps, observedSince: agentGaps.at(-1)?.to ?? 0 },
+        ...{ scan: { beganAt: lastRead, endedAt: lastRead }, agentGaps, observedSince: agentGaps.at(-1)?.to ?? 0 },
         ...{
           mountedVolumes: [...mountedVolumes.keys()].map((uid) => mountedVolumeOf(uid)),
           podsResourceVersion: String(this.#version),

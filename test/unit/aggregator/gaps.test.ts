@@ -57,7 +57,7 @@ async function back({ leaseVersion = "501", ...options }: Scene = {}): Promise<H
   return await harness.start();
 }
 
-/** The agent of a node reads and reports now. It did not watch in `agentGaps`, and before its first read of the boot. */
+/** The agent of a node reads and reports now. It did not watch in `agentGaps`, and before its first scan of the boot. */
 async function tell(
   harness: Harness,
   agentGaps: readonly (readonly [from: number, to: number])[],
@@ -67,10 +67,10 @@ async function tell(
   const endedAt = harness.clock.wallMs() - boot;
   const spans = [{ to: 1_000 }, ...agentGaps.map(([from, to]) => ({ from: at(from, boot), to: at(to, boot) }))];
   const { podsResourceVersion = "900" } = rest;
-  const read = { beganAt: endedAt, endedAt };
+  const scan = { beganAt: endedAt, endedAt };
   const observedSince = spans.at(-1)?.to ?? 0;
   await harness.report(
-    reportWith({ read, sentAt: endedAt, agentGaps: spans, observedSince, ...rest, podsResourceVersion }),
+    reportWith({ scan, sentAt: endedAt, agentGaps: spans, observedSince, ...rest, podsResourceVersion }),
   );
 }
 
@@ -503,7 +503,7 @@ describe("a use that came and went while the aggregator was away", () => {
 });
 
 describe("a use that came and went while the agent was away", () => {
-  it("counts until the first read after its pod's end, which the aggregator saw", async () => {
+  it("counts until the first scan after its pod's end, which the aggregator saw", async () => {
     const harness = await back({ gap: undefined });
     await tell(harness, []);
     await harness.putPod(podWith({ resourceVersion: "950" }));

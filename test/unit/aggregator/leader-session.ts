@@ -165,5 +165,5 @@ function volumesOf(cluster: FakeCluster, onVolume: (name: string) => void) {
 
 /** A report is taken without a pause. Unless it says otherwise, its scan began after whatever the leader has asked for. */
 export function tell(session: LeaderSession, report: NodeMessage): ReportOutcome {
-  return finish(session.onReport({ scanned: `${session.session}/1000000`, ...report }));
+  return finish(session.onReport({ scanRequest: `${session.session}/1000000`, ...report }));
 }

@@ -14,8 +14,8 @@ function round(number: number, ends: number, volumeOf: (end: number) => string):
     const podUid = `3b1c1d9e-1c5b-4e7e-8f0a-${String(end).padStart(12, "0")}`;
     return { ...unmountRecordOf(podUid, { after: 10, by: 20 + number }), volume: { by: "name", name: volumeOf(end) } };
   });
-  const read = { beganAt: 1_000 + number, endedAt: 1_000 + number };
-  return reportWith({ generation: number + 1, read, observedSince: 500, unmountRecords });
+  const scan = { beganAt: 1_000 + number, endedAt: 1_000 + number };
+  return reportWith({ generation: number + 1, scan, observedSince: 500, unmountRecords });
 }
 
 function take(fleet: FleetState, reports: readonly NodeReport[]): readonly string[] {

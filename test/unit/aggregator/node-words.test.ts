@@ -29,7 +29,7 @@ async function running(options: HarnessOptions = {}): Promise<Harness> {
 function reportAt({ clock }: Harness, fields: Partial<NodeReport> = {}): NodeReport {
   const endedAt = clock.monotonicMs();
   generation += 1;
-  return reportWith({ read: { beganAt: endedAt - 1, endedAt }, generation, observedSince: 1, ...fields });
+  return reportWith({ scan: { beganAt: endedAt - 1, endedAt }, generation, observedSince: 1, ...fields });
 }
 
 function statusOf({ stored }: Harness, key = "shop/data") {
@@ -332,7 +332,7 @@ describe("a node that is gone", () => {
     const before = statusOf(harness);
 
     const endedAt = 30_000;
-    const fresh = { bootId: "boot-2", instance: "run-2", read: { beganAt: endedAt - 1, endedAt }, sentAt: endedAt };
+    const fresh = { bootId: "boot-2", instance: "run-2", scan: { beganAt: endedAt - 1, endedAt }, sentAt: endedAt };
     await harness.report(reportAt(harness, fresh));
 
     expect(before).toMatchObject({ reason: "NodeGone", sinceMs: NOON + 360_000 });
@@ -371,13 +371,13 @@ describe("a node that is gone", () => {
     expect(statusOf(harness)).toMatchObject({ unused: true, reason: "NoPodUsing", sinceMs: NOON + 480_000 });
   });
 
-  it("a report of a read that began before it was given up is not the last word", async () => {
+  it("a report of a scan that began before it was given up is not the last word", async () => {
     const harness = await withGoneNode();
     const released = unmountRecordOf("pod-1", { after: 1_800_000 + 99_990, by: 1_800_000 + 100_000 });
     const late = reportAt(harness, { unmountRecords: [released] });
-    const read = { beganAt: 1_800_000 + 99_999, endedAt: 1_800_000 + 100_000 };
+    const scan = { beganAt: 1_800_000 + 99_999, endedAt: 1_800_000 + 100_000 };
 
-    await harness.report({ ...late, read });
+    await harness.report({ ...late, scan });
     const before = statusOf(harness);
     const { mountedVolumes: _, unmountRecords: __, ...head } = reportAt(harness, { generation: late.generation });
     await harness.report(head);

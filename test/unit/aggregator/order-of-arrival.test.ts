@@ -23,7 +23,7 @@ const READS = 6;
 const TOLD_MS = 60_000;
 const BOOT_MS = 3_600_000;
 
-/** One pod: mounted between two reads, so that one at least has shown it, and unmounted after a later one, if at all. */
+/** One pod: mounted between two scans, so that one at least has shown it, and unmounted after a later one, if at all. */
 interface Plan {
   readonly node: number;
   readonly from: number;
@@ -102,7 +102,7 @@ function reportOf(plans: readonly Plan[], node: number, read: number): NodeRepor
   return reportWith({
     node: NODES[node] ?? "",
     generation: read,
-    read: { beganAt: endedAt, endedAt },
+    scan: { beganAt: endedAt, endedAt },
     sentAt: endedAt,
     observedSince: BOOT_MS,
     podsResourceVersion: seen.at(-1)?.version ?? "999",

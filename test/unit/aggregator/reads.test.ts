@@ -53,8 +53,8 @@ async function played(ask: (get: (target: string) => Promise<unknown>, step: num
   const answers: string[] = [];
   const report = async (resourceVersion: string): Promise<void> => {
     const endedAt = clock.monotonicMs();
-    const read = { beganAt: endedAt - 1, endedAt };
-    const message = reportWith({ node: "n1", sentAt: endedAt, read, podsResourceVersion: resourceVersion });
+    const scan = { beganAt: endedAt - 1, endedAt };
+    const message = reportWith({ node: "n1", sentAt: endedAt, scan, podsResourceVersion: resourceVersion });
     answers.push((await server.put("/v1/nodes/n1/report", JSON.stringify(message))).body);
   };
   const steps = [

@@ -62,7 +62,7 @@ function reportOf({ clock }: Harness, node: string, fields: Partial<NodeReport> 
       const volume = { by: "name", name: `pv-${index}` } as const;
       return { kind: "pod", volume, podUid: `pod-${index}`, since: 10 } as const;
     });
-  return reportWith({ node, read: { beganAt: endedAt - 1, endedAt }, observedSince: 1, mountedVolumes, ...fields });
+  return reportWith({ node, scan: { beganAt: endedAt - 1, endedAt }, observedSince: 1, mountedVolumes, ...fields });
 }
 
 function unmountRecordOn(index: number, by: number): UnmountRecord {

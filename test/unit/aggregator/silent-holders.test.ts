@@ -20,7 +20,7 @@ async function report(harness: Harness, fields: Partial<NodeReport> = {}): Promi
   generation += 1;
   await harness.report(
     reportWith({
-      read: { beganAt: endedAt - 1, endedAt },
+      scan: { beganAt: endedAt - 1, endedAt },
       generation,
       observedSince: 1,
       mountedVolumes: [mountedVolumeOf("pod-1")],

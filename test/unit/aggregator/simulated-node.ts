@@ -16,10 +16,10 @@ interface Agent {
   unmountRecords: readonly UnmountRecord[];
   /** The last answer, if there was one. */
   clockSamples: readonly ClockSample[];
-  /** The last read showed the staging mount. */
+  /** The last scan showed the staging mount. */
   isStaged: boolean;
   generation: number;
-  read: NodeReport["read"] | undefined;
+  scan: NodeReport["scan"] | undefined;
   observedSince: number;
   reached: number;
 }
@@ -67,7 +67,7 @@ export class SimulatedNode {
       clockSamples: [],
       isStaged: false,
       generation: 0,
-      read: undefined,
+      scan: undefined,
       observedSince: 0,
       reached: 0,
     };
@@ -122,7 +122,7 @@ export class SimulatedNode {
     return (this.#clock.wallMs() - this.#bootedAt) * (1 + (this.name.endsWith("1") ? -DRIFT : DRIFT));
   }
 
-  /** The agent reads the mount table after its pod watch had come to an event. Answers the pods that the read showed. */
+  /** The agent reads the mount table after its pod watch had come to an event. Answers the pods that the scan showed. */
   read(version: number): readonly string[] {
     const { agent } = this;
     if (agent === undefined) return [];
@@ -145,17 +145,17 @@ export class SimulatedNode {
     agent.unmountRecords = [...agent.unmountRecords, ...released];
     agent.isStaged = this.isStaged;
     agent.generation += 1;
-    if (agent.read === undefined) agent.observedSince = endedAt;
-    agent.read = { beganAt, endedAt };
+    if (agent.scan === undefined) agent.observedSince = endedAt;
+    agent.scan = { beganAt, endedAt };
     agent.reached = this.seen;
     return [...this.mounts];
   }
 
-  /** What the agent would send now; nothing before its first read. */
+  /** What the agent would send now; nothing before its first scan. */
   report(): NodeReport | undefined {
     const { agent } = this;
-    if (agent?.read === undefined) return undefined;
-    const { instance, generation, read, observedSince, unmountRecords, clockSamples, reached } = agent;
+    if (agent?.scan === undefined) return undefined;
+    const { instance, generation, scan, observedSince, unmountRecords, clockSamples, reached } = agent;
     const uses = [...agent.mountedVolumes].map(([uid, { since }]) => ({ ...mountedVolumeOf(uid), since }));
     return {
       version: 1,
@@ -166,7 +166,7 @@ export class SimulatedNode {
       generation,
       driftPpm: DRIFT * 1e6,
       sentAt: this.#stamp(),
-      read,
+      scan,
       observedSince,
       agentGaps: [{ to: observedSince }],
       podsResourceVersion: String(reached),

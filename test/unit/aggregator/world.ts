@@ -92,10 +92,10 @@ export function unmountRecordOf(podUid: string, span: { readonly after: number; 
   };
 }
 
-/** A report of `n1` whose one read took from 1,000 to 1,001 of the boot clock, sent at once. */
+/** A report of `n1` whose one scan took from 1,000 to 1,001 of the boot clock, sent at once. */
 export function reportWith(fields: Partial<NodeReport> = {}): NodeReport {
-  const read = fields.read ?? { beganAt: 1_000, endedAt: 1_001 };
-  const observedSince = fields.observedSince ?? Math.min(500, read.endedAt);
+  const scan = fields.scan ?? { beganAt: 1_000, endedAt: 1_001 };
+  const observedSince = fields.observedSince ?? Math.min(500, scan.endedAt);
   return {
     version: 1,
     node: "n1",
@@ -104,14 +104,14 @@ export function reportWith(fields: Partial<NodeReport> = {}): NodeReport {
     instance: "run-1",
     generation: 1,
     driftPpm: 0,
-    sentAt: read.endedAt,
+    sentAt: scan.endedAt,
     observedSince,
     agentGaps: [{ to: observedSince }],
     podsResourceVersion: "200",
     mountedVolumes: [],
     unmountRecords: [],
     ...fields,
-    read,
+    scan,
   };
 }
 
@@ -120,7 +120,7 @@ export function stampAt(ms: number): number {
   return 1_001 + ms - NOON;
 }
 
-/** An agent that remembers nothing of the time before its first read. */
+/** An agent that remembers nothing of the time before its first scan. */
 export function blindUntil(toMs: number): NodeView["agentGaps"] {
   return [{ fromMs: Number.NEGATIVE_INFINITY, toMs, to: stampAt(toMs) }];
 }
@@ -140,7 +140,7 @@ export function viewWith(fields: Partial<NodeView> = {}): NodeView {
     scanEndedMs: NOON,
     agentGaps: blindUntil(NOON - 3_600_000),
     podsResourceVersion: "200",
-    read: { beganAt: 1_000, endedAt: 1_001 },
+    scan: { beganAt: 1_000, endedAt: 1_001 },
     sentAt: 1_001,
     ...fields,
   };

@@ -86,7 +86,7 @@ describe("judge", () => {
       states: mooring([3_100, inUse], [10_200, unused(11_000, { lastUse: told(namesOf(EARLIER)) })]),
     },
     {
-      name: "an end of nobody knows whom, where no read showed it",
+      name: "an end of nobody knows whom, where no scan showed it",
       expected: UNMOUNTED_UNSEEN,
       states: mooring(
         [3_100, inUse],
@@ -357,7 +357,7 @@ describe("judge, of a machine that had no time for its processes", () => {
       faults: ["never-longer", "never-longer"],
     },
     {
-      name: "nothing in a mount that no read had the time to show",
+      name: "nothing in a mount that no scan had the time to show",
       share: 0.6,
       truth: used(9_000),
       lastUse: unseen,

@@ -26,7 +26,7 @@ const AWAY_MS = 100_000;
 export const UNWATCHED_BOOT: readonly Scenario[] = [
   {
     // Nobody who has seen the mount is left, but for what the claim itself and the node's disk say: it was in a boot that is over.
-    // Whose it was gets lost: until the agent's first read it may have been anybody's.
+    // Whose it was gets lost: until the agent's first scan it may have been anybody's.
     name: "a node that boots anew, with another boot ID, while there is no aggregator",
     expected: { ...UNMOUNTED, isSeen: undefined },
     play: async (stage, claim) => {
@@ -50,7 +50,7 @@ export const UNWATCHED_BOOT: readonly Scenario[] = [
  */
 export const ABSENCES: readonly Scenario[] = [
   {
-    // No read ever showed the mount. The pod was seen, so the first complete read after its end is what is known.
+    // No read ever showed the mount. The pod was seen, so the first complete scan after its end is what is known.
     name: "an agent that is away for the whole of a use",
     expected: UNMOUNTED_UNSEEN,
     play: async (stage, claim) => {

@@ -21,7 +21,7 @@ const MAX_USES = 3;
 /** Uses that are over before an agent reads the mount table. */
 export const BRIEF_USES: readonly Scenario[] = [
   {
-    // Of the mount nothing is known, but of the pod: its end is dated by the first read that begins after it. Two reads may each wait for a
+    // Of the mount nothing is known, but of the pod: its end is dated by the first scan that begins after it. Two scans may each wait for a
     // debounce by then: the one that the mount asked for, and the one that the pod's end asks for where that one has begun.
     name: "a pod that mounts and ends within one debounce",
     expected: UNMOUNTED_UNSEEN,
@@ -35,9 +35,9 @@ export const BRIEF_USES: readonly Scenario[] = [
 ];
 
 /**
- * A use so short that no read lies in it. A kubelet to which something fails while a pod starts or ends comes back to that pod after 10 to
+ * A use so short that no scan lies in it. A kubelet to which something fails while a pod starts or ends comes back to that pod after 10 to
  * 15 s (`backOffPeriod` in its pod_workers.go): that use was long, which is nobody's fault, and another claim has to be used. One that is long
- * only because the machine made everybody wait is as good, but for a read that may lie in it.
+ * only because the machine made everybody wait is as good, but for a scan that may lie in it.
  */
 async function briefUse(stage: Stage, first: string): Promise<Truth & { readonly claim: string }> {
   for (let use = 1; ; use += 1) {

@@ -16,7 +16,7 @@ import {
 /** Something that Mooring needs is killed while a driver hangs in an unmount. */
 export const MID_UNMOUNT_FAILURES: readonly Scenario[] = [
   {
-    // What ended while no agent looked is dated by the first complete read of the next one.
+    // What ended while no agent looked is dated by the first complete scan of the next one.
     name: "an agent killed in the middle of an unmount, which ends before there is another",
     expected: UNMOUNTED,
     play: async (stage, claim) => {

@@ -93,7 +93,7 @@ export function valueIn(metrics: string, metric: string): number | undefined {
 
 /** Waits until an agent that was started has read its node's mount table completely; answers when that was seen, wall clock. */
 export async function untilSighted(stage: Stage, agent: () => Promise<MooringPod>): Promise<number> {
-  await stage.until("the first complete read of the agent", async () => {
+  await stage.until("the first complete scan of the agent", async () => {
     const { text } = await readinessOf(stage, await agent());
     if (!text.includes("[+]mount-table ok")) throw new HarnessError(text);
   });

@@ -20,7 +20,7 @@ import { untilMounted } from "./words.ts";
 const ACKNOWLEDGED_MS = 40_000;
 /**
  * A node is without power for so long at least. Whether a pod ended before a boot or in it is known to a second or two, as the API server
- * tells its time in whole seconds; of one that may have run in it no earlier boot tells the end, but the first read of that one.
+ * tells its time in whole seconds; of one that may have run in it no earlier boot tells the end, but the first scan of that one.
  */
 const POWERLESS_MS = 5_000;
 const DRIVER_NAMES = ["attached", "plain"] as const satisfies readonly DriverName[];

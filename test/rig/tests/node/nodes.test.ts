@@ -136,7 +136,7 @@ describe("a cluster of two real nodes", () => {
     const read = (file: string): Promise<string> => kubectl(cluster, "exec", "prober", "--", "cat", file);
 
     expect((await read("/proc/sys/kernel/random/boot_id")).trim()).toBe(node("node-1").bootId());
-    // What another pod mounts in between shows up in one of the two reads.
+    // What another pod mounts in between shows up in one of the two scans.
     await eventually("one table", async () => {
       const table = await read("/host/mountinfo");
       expect(table).toBe(readFileSync(`/proc/${node("node-1").pid()}/mountinfo`, "utf8"));

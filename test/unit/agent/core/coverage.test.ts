@@ -12,7 +12,7 @@ const TABLE = formatMountLine({ mountPoint: tokenMountPoint("agent-1") });
 /** What befalls an agent: a complete, a damaged or a failed read at a time; `quiet` is what the kernel says of the time before it. */
 interface Look {
   readonly at: number;
-  /** How long the read takes; 1 unless told. */
+  /** How long the scan takes; 1 unless told. */
   readonly tookMs?: number;
   readonly what?: "damaged" | "failed";
   readonly quiet?: { readonly from: number; readonly until: number };
@@ -37,26 +37,26 @@ function blindAfter(looks: readonly Look[]): readonly AgentGap[] {
 describe("the gaps of a run", () => {
   const late = 11 + LONGEST_GLANCE_MS;
   it.each<{ readonly name: string; readonly looks: readonly Look[]; readonly agentGaps: readonly AgentGap[] }>([
-    { name: "are none before the first complete read", looks: [{ at: 10, what: "damaged" }], agentGaps: [] },
+    { name: "are none before the first complete scan", looks: [{ at: 10, what: "damaged" }], agentGaps: [] },
     { name: "begin with all the time before it", looks: [{ at: 10 }], agentGaps: [{ to: 11 }] },
     {
-      name: "have no other when damaged reads came before it",
+      name: "have no other when damaged scans came before it",
       looks: [{ at: 10, what: "damaged" }, { at: 15, what: "failed" }, { at: 20 }],
       agentGaps: [{ to: 21 }],
     },
     { name: "have no other while all reads are complete", looks: [{ at: 10 }, { at: 20 }], agentGaps: [{ to: 11 }] },
     {
-      name: "have one between two complete reads around a damaged one",
+      name: "have one between two complete scans around a damaged one",
       looks: [{ at: 10 }, { at: 20, what: "damaged" }, { at: 30 }, { at: 40 }],
       agentGaps: [{ to: 11 }, { from: 11, to: 31 }],
     },
     {
-      name: "have one around a read that failed",
+      name: "have one around a scan that failed",
       looks: [{ at: 10 }, { at: 20, what: "failed" }, { at: 30 }],
       agentGaps: [{ to: 11 }, { from: 11, to: 31 }],
     },
     {
-      name: "have one that begins with the last read: what was mounted while that was made it need not have shown",
+      name: "have one that begins with the last scan: what was mounted while that was made it need not have shown",
       looks: [{ at: 10 }, { at: 1_000, tookMs: 900 }, { at: 9_000 }],
       agentGaps: [{ to: 11 }, { from: 1_000, to: 9_001 }],
     },
@@ -71,7 +71,7 @@ describe("the gaps of a run", () => {
       agentGaps: [{ to: 11 }],
     },
     {
-      name: "have one when the agent was stopped between two reads",
+      name: "have one when the agent was stopped between two scans",
       looks: [{ at: 10 }, { at: late + 1 }],
       agentGaps: [{ to: 11 }, { from: 11, to: late + 2 }],
     },
@@ -86,12 +86,12 @@ describe("the gaps of a run", () => {
       agentGaps: [{ to: 11 }],
     },
     {
-      name: "have none for a long time without changes that began with the last read",
+      name: "have none for a long time without changes that began with the last scan",
       looks: [{ at: 10 }, { at: late + 5_000, quiet: { from: 10, until: late } }],
       agentGaps: [{ to: 11 }],
     },
     {
-      name: "have one when the long time without changes began only after the last read",
+      name: "have one when the long time without changes began only after the last scan",
       looks: [{ at: 10 }, { at: late + 5_000, quiet: { from: 12, until: late } }],
       agentGaps: [{ to: 11 }, { from: 11, to: late + 5_001 }],
     },
@@ -107,12 +107,12 @@ describe("the gaps of a run", () => {
 
 describe("sightAfter", () => {
   it.each([
-    { name: "a complete read is the begin of all sight", coverage: "none", isComplete: true, after: "unbroken" },
-    { name: "a complete read mends it", coverage: "broken", isComplete: true, after: "unbroken" },
-    { name: "a damaged read breaks it", coverage: "unbroken", isComplete: false, after: "broken" },
-    { name: "what is broken stays so until a complete read", coverage: "broken", isComplete: false, after: "broken" },
+    { name: "a complete scan is the begin of all sight", coverage: "none", isComplete: true, after: "unbroken" },
+    { name: "a complete scan mends it", coverage: "broken", isComplete: true, after: "unbroken" },
+    { name: "a damaged scan breaks it", coverage: "unbroken", isComplete: false, after: "broken" },
+    { name: "what is broken stays so until a complete scan", coverage: "broken", isComplete: false, after: "broken" },
     // Else a restarted agent would report what its journal says as if it had seen it.
-    { name: "a damaged read is no begin", coverage: "none", isComplete: false, after: "none" },
+    { name: "a damaged scan is no begin", coverage: "none", isComplete: false, after: "none" },
   ] as const)("$name", ({ coverage, isComplete, after }) => {
     expect(coverageAfter(coverage, isComplete)).toBe(after);
   });

@@ -35,7 +35,7 @@ describe("changesSince: nothing is worth a write", () => {
       },
     },
     {
-      name: "for a last read that is a stamp's time away, less a millisecond",
+      name: "for a last scan that is a stamp's time away, less a millisecond",
       change: { scan: { beganAt: 20, endedAt: 21 + STAMP_EVERY_MS - 1 } },
     },
   ])("$name", ({ change }) => {
@@ -53,7 +53,7 @@ describe("changesSince: a mounted volume", () => {
     { name: "that is mounted elsewhere", mountedVolume: { mountPoint: "/elsewhere" } },
     { name: "of another device", mountedVolume: { device: "8:2" } },
     { name: "that began anew", mountedVolume: { since: 12 } },
-    { name: "that a complete read has shown now", before: { proven: false }, mountedVolume: {} },
+    { name: "that a complete scan has shown now", before: { proven: false }, mountedVolume: {} },
     { name: "that nobody is known to use", mountedVolume: { leakedSince: 20 } },
     { name: "that is a pending unmount", mountedVolume: { pendingUnmount } },
     { name: "that is back", before: { pendingUnmount }, mountedVolume: {} },
@@ -213,7 +213,7 @@ describe("changesSince: what stands behind all of it is stored", () => {
     { name: "when many gaps became fewer", before: { agentGaps }, change: { agentGaps: [{ to: 15 }] } },
     { name: "once a stamp's time has passed", change: { scan: { beganAt: 20, endedAt: 21 + STAMP_EVERY_MS } } },
     {
-      name: "when the first complete read comes late",
+      name: "when the first complete scan comes late",
       before: { scan: undefined },
       change: { scan: { beganAt: 20, endedAt: STAMP_EVERY_MS } },
     },

@@ -165,7 +165,7 @@ describe("mergeReads", () => {
     { name: "what neither shows is absent", texts: [empty, empty], mountedVolumes: 0, isComplete: true },
     { name: "a first that is damaged proves no absence", texts: [torn, empty], mountedVolumes: 0, isComplete: false },
     { name: "a second that is damaged proves no absence", texts: [empty, torn], mountedVolumes: 0, isComplete: false },
-  ])("of two reads $name", ({ texts: [first = "", second = ""], mountedVolumes, isComplete }) => {
+  ])("of two scans $name", ({ texts: [first = "", second = ""], mountedVolumes, isComplete }) => {
     const merged = mergeScans(
       scanMountedVolumes({ text: first, beganAt: 10, endedAt: 11 }, OWN),
       scanMountedVolumes({ text: second, beganAt: 12, endedAt: 13 }, OWN),
@@ -192,7 +192,7 @@ describe("isSameRead", () => {
     { name: "damage in one", texts: [textOf(token, HOLD), `${textOf(token, HOLD)}36 3`], isSame: false },
     { name: "the token in one", texts: [textOf(HOLD), textOf(token, HOLD)], isSame: false },
     { name: "the token in none", texts: [textOf(HOLD), textOf(HOLD)], isSame: true },
-  ])("of two reads with $name: $isSame", ({ texts: [first = "", second = ""], isSame }) => {
+  ])("of two scans with $name: $isSame", ({ texts: [first = "", second = ""], isSame }) => {
     expect(isSameScan(read(first), read(second))).toBe(isSame);
   });
 });

@@ -9,7 +9,7 @@ import {
 import { extendCoverage, hasAbsence, observe } from "../../../../agent/core/observe.ts";
 import { knownMountedVolume, mountedVolumesOf, nodeState } from "../../../fakes/node-states.ts";
 
-/** A read that took a millisecond and shows the mounted volumes of these volumes. */
+/** A scan that took a millisecond and shows the mounted volumes of these volumes. */
 function readAt(beganAt: number, { shows = [], incomplete }: { shows?: readonly number[]; incomplete?: string } = {}) {
   const mountedVolumes = shows.map((n) => {
     const { mountedVolume, mountPoint, device } = knownMountedVolume(n);
@@ -46,13 +46,13 @@ const holding = nodeState({ mountedVolumes: mountedVolumesOf(knownMountedVolume(
 describe("the last moment at which a mounted volume was surely there", () => {
   it.each([
     {
-      name: "is the begin of a complete read that shows it",
+      name: "is the begin of a complete scan that shows it",
       before: true,
       reads: [readAt(30, { shows: [1] })],
       at: 30,
     },
     {
-      name: "is not moved by damaged reads once a complete one has shown it, however many",
+      name: "is not moved by damaged scans once a complete one has shown it, however many",
       before: true,
       reads: [
         readAt(30, { shows: [1], incomplete: "damaged" }),
@@ -62,7 +62,7 @@ describe("the last moment at which a mounted volume was surely there", () => {
       at: 20,
     },
     {
-      name: "is moved by each damaged read as long as no complete one has shown it",
+      name: "is moved by each damaged scan as long as no complete one has shown it",
       before: false,
       reads: [readAt(30, { shows: [1], incomplete: "damaged" }), readAt(40, { shows: [1], incomplete: "damaged" })],
       at: 40,
@@ -90,7 +90,7 @@ describe("a mount that went while its pod ran", () => {
     expect(stateAfter(anomalous, readAt(50), podsWith("9", "over")).unmountRecords).toMatchObject([{ by: 51 }]);
   });
 
-  it("is no absence that a second read must confirm", () => {
+  it("is no absence that a second scan must confirm", () => {
     expect(hasAbsence(gone, readAt(40))).toBe(false);
     expect(hasAbsence(holding, readAt(40))).toBe(true);
     expect(hasAbsence(holding, readAt(40, { incomplete: "damaged" }))).toBe(false);
@@ -113,15 +113,15 @@ describe("a mount that went before its pod had started", () => {
     expect(watched.mountedVolumes.size).toBe(1);
   });
 
-  it("ended by the first read that lacked it, where the agent has watched ever since", () => {
+  it("ended by the first scan that lacked it, where the agent has watched ever since", () => {
     expect(stateAfter(watched, readAt(108_000), GONE).unmountRecords).toMatchObject([{ after: 93_000, by: 97_001 }]);
   });
 
-  it("ended by the first read after a time in which nobody watched, for it may have been there again", () => {
+  it("ended by the first scan after a time in which nobody watched, for it may have been there again", () => {
     expect(stateAfter(watched, readAt(125_000), GONE).unmountRecords).toMatchObject([{ by: 125_001 }]);
   });
 
-  it("ended by the first read after that also where its pod was over later", () => {
+  it("ended by the first scan after that also where its pod was over later", () => {
     const waited = stateAfter(watched, readAt(125_000), waiting);
 
     expect(stateAfter(waited, readAt(128_000), GONE).unmountRecords).toMatchObject([{ by: 125_001 }]);
@@ -142,7 +142,7 @@ describe("a time without changes", () => {
   });
 });
 
-describe("a mount that a complete read lacks before the pods are listed", () => {
+describe("a mount that a complete scan lacks before the pods are listed", () => {
   it("is gone where it is staging: no pod has it", () => {
     const staged = nodeState({ mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { kind: "staging" })) });
 

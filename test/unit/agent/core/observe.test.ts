@@ -22,7 +22,7 @@ const PLACES: Readonly<Record<string, string>> = {
   c: csiMountPoint("u2", "pv-a"),
 };
 
-/** A read that began at `at` and took a unit of time; `!` makes it a damaged one. */
+/** A scan that began at `at` and took a unit of time; `!` makes it a damaged one. */
 function scanOf(letters: string, at: number): MountScan {
   const places = [...letters].flatMap((letter) => PLACES[letter] ?? []);
   const text = [tokenMountPoint("agent-1"), ...places].map((mountPoint) => formatMountLine({ mountPoint })).join("");
@@ -60,39 +60,39 @@ function unmountRecordsIn(state: NodeState): readonly string[] {
 describe("observe: unmount records", () => {
   it.each([
     {
-      name: "a mounted volume that a complete read no longer shows is released between the two reads",
+      name: "a mounted volume that a complete scan no longer shows is released between the two scans",
       reads: ["a", ""],
       unmountRecords: ["pv-a of u1 in 10-21"],
     },
     {
-      name: "the interval begins at the last read that showed it",
+      name: "the interval begins at the last scan that showed it",
       reads: ["a", "a", "a", ""],
       unmountRecords: ["pv-a of u1 in 30-41"],
     },
     { name: "a mounted volume that is still there is not released", reads: ["a", "a"], unmountRecords: [] },
-    { name: "a damaged read unmount records nothing", reads: ["a", "!"], unmountRecords: [] },
+    { name: "a damaged scan unmount records nothing", reads: ["a", "!"], unmountRecords: [] },
     {
       name: "a damaged read in between only widens the interval",
       reads: ["a", "!", ""],
       unmountRecords: ["pv-a of u1 in 10-31"],
     },
     {
-      name: "a damaged read that shows a proven mounted volume does not move its bound",
+      name: "a damaged scan that shows a proven mounted volume does not move its bound",
       reads: ["a", "a!", ""],
       unmountRecords: ["pv-a of u1 in 10-31"],
     },
     {
-      name: "a mounted volume that only damaged reads showed was last seen in the last of them",
+      name: "a mounted volume that only damaged scans showed was last seen in the last of them",
       reads: ["a!", "a!", ""],
       unmountRecords: ["pv-a of u1 in 20-31"],
     },
     {
-      name: "a complete read proves what a damaged one showed first",
+      name: "a complete scan proves what a damaged one showed first",
       reads: ["a!", "a", "a!", ""],
       unmountRecords: ["pv-a of u1 in 20-41"],
     },
     {
-      name: "an end that falls into damaged reads is told by the next complete one",
+      name: "an end that falls into damaged scans is told by the next complete one",
       reads: ["a", "!", "!", "!", ""],
       unmountRecords: ["pv-a of u1 in 10-51"],
     },
@@ -172,9 +172,9 @@ describe("observe: unmount records", () => {
 
 describe("observe: mounted volumes", () => {
   it.each([
-    { name: "a complete read replaces what was known", reads: ["ab", "b"], mountedVolumes: ["pv-b"] },
-    { name: "a damaged read adds", reads: ["a", "b!"], mountedVolumes: ["pv-a", "pv-b"] },
-    { name: "a damaged read never removes", reads: ["ab", "!"], mountedVolumes: ["pv-a", "pv-b"] },
+    { name: "a complete scan replaces what was known", reads: ["ab", "b"], mountedVolumes: ["pv-b"] },
+    { name: "a damaged scan adds", reads: ["a", "b!"], mountedVolumes: ["pv-a", "pv-b"] },
+    { name: "a damaged scan never removes", reads: ["ab", "!"], mountedVolumes: ["pv-a", "pv-b"] },
     { name: "a staging mount is a mounted volume", reads: ["*"], mountedVolumes: ["pv-a"] },
   ])("$name", ({ reads, mountedVolumes }) => {
     const { state } = replay(reads);
@@ -185,7 +185,7 @@ describe("observe: mounted volumes", () => {
     expect(names.toSorted()).toEqual(mountedVolumes);
   });
 
-  it("knows by when a mounted volume was there, over damaged reads too", () => {
+  it("knows by when a mounted volume was there, over damaged scans too", () => {
     const { state } = replay(["", "a!", "a", "a"]);
 
     expect([...state.mountedVolumes.values()]).toMatchObject([{ since: 21, seenAt: 40, proven: true }]);
@@ -214,15 +214,15 @@ describe("observe: mounted volumes", () => {
 describe("observe: what stands behind a report", () => {
   it.each([
     {
-      name: "nothing before the first complete read",
+      name: "nothing before the first complete scan",
       reads: ["!", "a!"],
       read: undefined,
       since: undefined,
       version: undefined,
     },
-    { name: "the first complete read", reads: ["!", "a"], read: 20, since: 21, version: "1" },
+    { name: "the first complete scan", reads: ["!", "a"], read: 20, since: 21, version: "1" },
     {
-      name: "the last complete read, and since when there was one",
+      name: "the last complete scan, and since when there was one",
       reads: ["a", "", "a!"],
       read: 20,
       since: 11,
@@ -244,7 +244,7 @@ describe("observe: what stands behind a report", () => {
     expect(replay(reads).state.generation).toBe(generation);
   });
 
-  it("drops a resource version that is not known for the last read", () => {
+  it("drops a resource version that is not known for the last scan", () => {
     const { state } = observe(replay(["a"]).state, {
       scan: scanOf("a", 20),
       podsResourceVersion: undefined,
@@ -274,10 +274,10 @@ describe("forget", () => {
 
 describe("hasAbsence", () => {
   it.each([
-    { name: "a complete read lacks a mounted volume", read: "b", expected: true },
-    { name: "a complete read shows all", read: "ab", expected: false },
-    { name: "a damaged read lacks a mounted volume, which means nothing", read: "!", expected: false },
-    { name: "a read shows more than was known", read: "abc", expected: false },
+    { name: "a complete scan lacks a mounted volume", read: "b", expected: true },
+    { name: "a complete scan shows all", read: "ab", expected: false },
+    { name: "a damaged scan lacks a mounted volume, which means nothing", read: "!", expected: false },
+    { name: "a scan shows more than was known", read: "abc", expected: false },
   ])("when $name: $expected", ({ read, expected }) => {
     expect(hasAbsence(replay(["ab"]).state, scanOf(read, 50))).toBe(expected);
   });
@@ -287,7 +287,7 @@ type Step = { readonly kind: "toggle"; readonly letter: string } | Look;
 interface Look {
   readonly kind: "look";
   readonly isDamaged: boolean;
-  /** What changes between the two reads of a look that has to confirm an absence. */
+  /** What changes between the two scans of a look that has to confirm an absence. */
   readonly during: string | null;
 }
 

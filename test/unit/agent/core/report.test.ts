@@ -69,7 +69,7 @@ describe("reportOf", () => {
       bootId: "boot-1",
       generation: 1,
       sentAt: 20,
-      read: { beganAt: 10, endedAt: 11 },
+      scan: { beganAt: 10, endedAt: 11 },
       observedSince: 11,
       agentGaps: [{ to: 11 }],
       podsResourceVersion: "77",
@@ -96,7 +96,7 @@ describe("reportOf", () => {
     expect(decodeNodeMessage(report)).toMatchObject({ ok: true });
   });
 
-  it("tells when a mounted volume was seen that was taken over from another agent, and that its own read has not shown", () => {
+  it("tells when a mounted volume was seen that was taken over from another agent, and that its own scan has not shown", () => {
     const mounted = stateAfter([csiMountPoint("u1", "pv-1")]);
     const mountedVolumes = new Map([...mounted.mountedVolumes].map(([key, known]) => [key, { ...known, seenAt: 9 }]));
 
@@ -107,11 +107,11 @@ describe("reportOf", () => {
     ]);
   });
 
-  it("has nothing to say before the first complete read", () => {
+  it("has nothing to say before the first complete scan", () => {
     expect(reportOf(IDENTITY, initialState("boot-1"), 20)).toBeUndefined();
   });
 
-  it("has nothing to say of what an earlier run knew, before its own first complete read", () => {
+  it("has nothing to say of what an earlier run knew, before its own first complete scan", () => {
     expect(reportOf(IDENTITY, { ...stateAfter([]), coverage: "none" }, 20)).toBeUndefined();
   });
 

@@ -125,7 +125,7 @@ class World {
     this.state = past === undefined ? fresh : mergeStored(fresh, past);
   }
 
-  /** A read takes a unit of time, and nothing happens in it. */
+  /** A scan takes a unit of time, and nothing happens in it. */
   #look(): void {
     if (this.state === undefined) return;
     const at = this.now - this.#boot.at;

@@ -17,7 +17,7 @@ const CLOCK = "monotonic-raw";
 const NOW = { bootId: "boot-1", clock: CLOCK, nowMs: 1_000 };
 const RUNNING = new Map([["u1", { name: "team/web-1", resourceVersion: "7", isRunning: true, isOver: false }]]);
 
-/** A run that starts now, with what the journal gave it, after one complete read at 100 that shows the volumes of these pods. */
+/** A run that starts now, with what the journal gave it, after one complete scan at 100 that shows the volumes of these pods. */
 function afterRead(stored: NodeState, now: Partial<Shown> = {}): NodeState {
   const { past } = interpretStored(stored, { ...NOW, nowMs: 90 });
   return look(mergeStored(initialState("boot-1", { run: "run-2" }), past), 100, { shows: [], pods: new Map(), ...now });
@@ -47,12 +47,12 @@ describe("after a restart in the same boot", () => {
     readonly unmountRecords: readonly string[];
   }>([
     {
-      name: "a mounted volume that is gone ended between the last read that showed it and the first of this run",
+      name: "a mounted volume that is gone ended between the last scan that showed it and the first of this run",
       stored: { mountedVolumes: mountedVolumesOf(knownMountedVolume(1)) },
       unmountRecords: ["u1 20-101"],
     },
     {
-      name: "the last complete read counts, which is stored more often than each mounted volume",
+      name: "the last complete scan counts, which is stored more often than each mounted volume",
       stored: {
         mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { seenAt: 12 })),
         scan: { beganAt: 70, endedAt: 71 },
@@ -60,7 +60,7 @@ describe("after a restart in the same boot", () => {
       unmountRecords: ["u1 70-101"],
     },
     {
-      name: "a mounted volume that only damaged reads showed was seen when it was stored",
+      name: "a mounted volume that only damaged scans showed was seen when it was stored",
       stored: {
         mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { seenAt: 12, proven: false })),
         scan: { beganAt: 70, endedAt: 71 },
@@ -86,7 +86,7 @@ describe("after a restart in the same boot", () => {
       unmountRecords: [],
     },
     {
-      name: "a pending unmount counts from the first read: meanwhile it may have been mounted again",
+      name: "a pending unmount counts from the first scan: meanwhile it may have been mounted again",
       stored: {
         mountedVolumes: mountedVolumesOf(
           knownMountedVolume(1, { pendingUnmount: { by: 21, podVersion: "7", isAnomaly: false } }),
@@ -134,14 +134,14 @@ describe("after a restart in the same boot", () => {
     expect([ofBoot("boot-1"), ofBoot("boot-0")]).toEqual([true, false]);
   });
 
-  it("was blind from the last complete read to the first of this run", () => {
+  it("was blind from the last complete scan to the first of this run", () => {
     expect(afterRead(nodeState({ scan: { beganAt: 70, endedAt: 71 } })).agentGaps).toEqual([
       { to: 11 },
       { from: 70, to: 101 },
     ]);
   });
 
-  it("was blind since nobody knows when, where no read is known", () => {
+  it("was blind since nobody knows when, where no scan is known", () => {
     expect(afterRead(initialState("boot-1", { run: "run-1", clock: CLOCK })).agentGaps).toEqual([{ to: 101 }]);
   });
 });
@@ -190,14 +190,14 @@ describe("in another boot", () => {
     expect(intervals(state)).toEqual(["u4 ?-0", "u3 ?-101"]);
   });
 
-  it("nothing is known of the time before the first read", () => {
+  it("nothing is known of the time before the first scan", () => {
     expect(afterRead(stored).agentGaps).toEqual([{ to: 101 }]);
   });
 });
 
 describe("a journal that is ahead of the clock", () => {
   it.each<{ readonly name: string; readonly stored: Partial<NodeState> }>([
-    { name: "the last read", stored: { scan: { beganAt: 1_000, endedAt: 1_000.1 } } },
+    { name: "the last scan", stored: { scan: { beganAt: 1_000, endedAt: 1_000.1 } } },
     {
       name: "a mounted volume",
       stored: { mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { seenAt: 1_001 })) },
@@ -232,7 +232,7 @@ describe("a journal that is ahead of the clock", () => {
     expect(interpretStored(nodeState({ scan: { beganAt: 999, endedAt: 1_000 } }), NOW).kind).toBe("same-boot");
   });
 
-  it("loses no use: each ended by now, or by the read that does not show it, and none knows since when", () => {
+  it("loses no use: each ended by now, or by the scan that does not show it, and none knows since when", () => {
     const stored = nodeState({
       scan: { beganAt: 5_000, endedAt: 5_001 },
       mountedVolumes: mountedVolumesOf(
@@ -287,7 +287,7 @@ describe("a mount that is gone in the same boot although its pod runs, as an age
 });
 
 describe("what another agent leaves behind while this one watches", () => {
-  /** This run has read the table at 10 and at 50; the other one's last read ended at 41. */
+  /** This run has read the table at 10 and at 50; the other one's last scan ended at 41. */
   const own = nodeState({ run: "run-2", scan: { beganAt: 50, endedAt: 51 }, agentGaps: [{ to: 11 }] });
   const past = nodeState({ scan: { beganAt: 40, endedAt: 41 }, agentGaps: [{ to: 5 }] });
   const pendingUnmount = { by: 30, podVersion: "7", isAnomaly: false };
@@ -299,7 +299,7 @@ describe("what another agent leaves behind while this one watches", () => {
     readonly unmountRecords: readonly string[];
   }>([
     {
-      name: "a mounted volume that this one never saw ended by its next read",
+      name: "a mounted volume that this one never saw ended by its next scan",
       left: [knownMountedVolume(1, { seenAt: 40 })],
       unmountRecords: ["u1 40-101"],
     },
@@ -409,7 +409,7 @@ describe("what another agent leaves behind while this one watches", () => {
 });
 
 describe("interpretStored", () => {
-  it("dates no hold of another agent by a read that did not show it", () => {
+  it("dates no hold of another agent by a scan that did not show it", () => {
     const own = look(initialState("boot-1", { run: "run-2", clock: CLOCK }), 100, { shows: [], pods: new Map() });
     const both = mergeStored(
       own,
@@ -429,7 +429,7 @@ describe("interpretStored", () => {
     expect(interpretStored(stored, { ...NOW, ...now }).past.clockSamples).toEqual(clockSamples);
   });
 
-  it("says nothing more of a pending unmount than what is stored: the last complete read lacked it", () => {
+  it("says nothing more of a pending unmount than what is stored: the last complete scan lacked it", () => {
     const pendingUnmount = { by: 31, podVersion: "7", isAnomaly: false };
     const stored = nodeState({
       mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { pendingUnmount })),

@@ -85,21 +85,21 @@ describe("a mounted volume that ends while its pod runs", () => {
   }>([
     { name: "is kept as held", looks: [mounted, unmounted], held: true, unmountRecords: [], anomalies: [] },
     {
-      name: "is released with the time of that read when the pod turns out to be over",
+      name: "is released with the time of that scan when the pod turns out to be over",
       looks: [mounted, unmounted, { shows: [], pod: "over 2" }],
       held: false,
       unmountRecords: ["10-21"],
       anomalies: [],
     },
     {
-      name: "is released with the time of that read when the pod is gone",
+      name: "is released with the time of that scan when the pod is gone",
       looks: [mounted, unmounted, unmounted, { shows: [], pod: "gone" }],
       held: false,
       unmountRecords: ["10-21"],
       anomalies: [],
     },
     {
-      name: "is held until a complete read when the look that finds the pod over is damaged: that may hide the mount",
+      name: "is held until a complete scan when the look that finds the pod over is damaged: that may hide the mount",
       looks: [mounted, unmounted, { shows: ["damage"], pod: "gone" }],
       held: true,
       unmountRecords: [],
@@ -139,7 +139,7 @@ describe("a mounted volume that ends while its pod runs", () => {
       anomalies: ["unmounted-while-running"],
     },
     {
-      name: "after an anomaly counts as used until a complete read after the pod's end",
+      name: "after an anomaly counts as used until a complete scan after the pod's end",
       looks: [
         mounted,
         unmounted,
@@ -152,7 +152,7 @@ describe("a mounted volume that ends while its pod runs", () => {
       anomalies: ["unmounted-while-running"],
     },
     {
-      name: "is not doubted by a damaged read",
+      name: "is not doubted by a damaged scan",
       looks: [mounted, { shows: ["damage"], pod: "running 1" }, mounted],
       held: true,
       unmountRecords: [],
@@ -166,7 +166,7 @@ describe("a mounted volume that ends while its pod runs", () => {
       anomalies: [],
     },
     {
-      name: "is held while the pod is asked to end, and released with the time of the read that lacked it once it is gone",
+      name: "is held while the pod is asked to end, and released with the time of the scan that lacked it once it is gone",
       looks: [mounted, { shows: [], pod: "terminating 2" }, { shows: [], pod: "gone" }],
       held: false,
       unmountRecords: ["10-21"],
@@ -212,14 +212,14 @@ describe("a mounted volume that ends while its pod runs", () => {
       anomalies: ["unmounted-while-running"],
     },
     {
-      name: "and that was followed by a damaged read is released with the time of the next complete one",
+      name: "and that was followed by a damaged scan is released with the time of the next complete one",
       looks: [mounted, unmounted, { shows: ["damage"], pod: "gone" }, { shows: [], pod: "gone" }],
       held: false,
       unmountRecords: ["10-41"],
       anomalies: [],
     },
     {
-      name: "is released with the time of the read after the blindness, also when the pod ends later",
+      name: "is released with the time of the scan after the blindness, also when the pod ends later",
       looks: [mounted, unmounted, { shows: ["damage"], pod: "running 1" }, unmounted, { shows: [], pod: "gone" }],
       held: false,
       unmountRecords: ["10-41"],
@@ -304,7 +304,7 @@ describe("a span without changes", () => {
   it.each([
     { name: "narrows the interval of what was seen in it", span: { from: 5, until: 18 }, after: 18 },
     { name: "tells nothing of what was seen before it", span: { from: 11, until: 18 }, after: 10 },
-    { name: "tells nothing when it ended before the read", span: { from: 5, until: 9 }, after: 10 },
+    { name: "tells nothing when it ended before the scan", span: { from: 5, until: 9 }, after: 10 },
   ])("$name", ({ span, after }) => {
     const { state } = replay([{ shows: ["mount"], pod: "gone" }]);
 
@@ -421,7 +421,7 @@ function unmountRecordsOf(
   return state.unmountRecords.map(({ id, after = 0, by }) => ({ id, after, by }));
 }
 
-describe("damaged reads between complete ones", () => {
+describe("damaged scans between complete ones", () => {
   it("change no unmount record, and never narrow its interval", () => {
     const looks = fc.array(fc.record({ isMounted: fc.boolean(), damagedAfter: fc.boolean() }), {
       maxLength: 30,

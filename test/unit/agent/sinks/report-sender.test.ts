@@ -10,7 +10,7 @@ import { createFakeTransport, type FakeAnswer, inTurn, json } from "../../../fak
 const ACCEPTED = json({ forget: [] });
 
 function report(generation: number): NodeReport {
-  const read = { beganAt: 1, endedAt: 2 };
+  const scan = { beganAt: 1, endedAt: 2 };
   return {
     version: 1,
     node: "node-1",
@@ -20,7 +20,7 @@ function report(generation: number): NodeReport {
     generation,
     driftPpm: 200,
     sentAt: 3,
-    read,
+    scan,
     observedSince: 2,
     agentGaps: [{ to: 2 }],
     mountedVolumes: [],

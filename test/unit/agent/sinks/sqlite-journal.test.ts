@@ -70,7 +70,7 @@ describe("a journal in a directory", () => {
     expect(found).toMatchObject({ mountedVolumes: new Map(), unmountRecords: [{ by: 40 }] });
   });
 
-  it("has the last read of an agent that ended in order, although that was worth no write", async () => {
+  it("has the last scan of an agent that ended in order, although that was worth no write", async () => {
     await using folder = new JournalFolder();
     const first = folder.journal();
     await first.load();
@@ -110,7 +110,7 @@ describe("a journal in a directory", () => {
 
 describe("what a journal writes", () => {
   it.each([
-    { name: "nothing for a read that shows the same", change: { scan: { beganAt: 50, endedAt: 51 } }, writes: 0 },
+    { name: "nothing for a scan that shows the same", change: { scan: { beganAt: 50, endedAt: 51 } }, writes: 0 },
     {
       name: "nothing when only the mounted volumes' last sight moves",
       change: {
@@ -121,7 +121,7 @@ describe("what a journal writes", () => {
       writes: 0,
     },
     {
-      name: "the last read when a minute has passed",
+      name: "the last scan when a minute has passed",
       change: { scan: { beganAt: 60_020, endedAt: 60_021 } },
       writes: 1,
     },

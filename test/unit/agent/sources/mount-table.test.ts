@@ -47,7 +47,7 @@ describe("the mount table's file on an old kernel", () => {
   it.each([
     { kernelRelease: "4.18.0-553.el8.x86_64", needs: true },
     { kernelRelease: "6.1.0", needs: false },
-  ])("wants two reads that agree on $kernelRelease: $needs", ({ kernelRelease, needs }) => {
+  ])("wants two scans that agree on $kernelRelease: $needs", ({ kernelRelease, needs }) => {
     expect(createMountInfoFile("/x", { clock: createFakeClock(), kernelRelease }).needsAgreement).toBe(needs);
   });
 });
@@ -86,7 +86,7 @@ describe("readConfirmed", () => {
     expect(scan.mountedVolumes).toHaveLength(1);
   });
 
-  it("reads again when something is missing, and dates the absence by the end of the second read", async () => {
+  it("reads again when something is missing, and dates the absence by the end of the second scan", async () => {
     const { clock, state, table } = await setUp([TOKEN]);
     const beganAt = clock.monotonicMs();
 
@@ -95,7 +95,7 @@ describe("readConfirmed", () => {
     expect(scan).toMatchObject({ beganAt, endedAt: beganAt + 2, mountedVolumes: [], incomplete: undefined });
   });
 
-  it("believes the second read when it shows what the first lacked", async () => {
+  it("believes the second scan when it shows what the first lacked", async () => {
     const { state, table } = await setUp([TOKEN, HOLD]);
     table.disturb(without);
 
@@ -104,7 +104,7 @@ describe("readConfirmed", () => {
     expect(scan.mountedVolumes).toHaveLength(1);
   });
 
-  it("does not read again after a damaged read, which proves no absence", async () => {
+  it("does not read again after a damaged scan, which proves no absence", async () => {
     const { state, table } = await setUp([TOKEN]);
     table.disturb((text) => text.slice(0, -1));
 
@@ -139,7 +139,7 @@ describe("readConfirmed", () => {
 
 describe("readConfirmed on a kernel whose reads may lack entries", () => {
   const OTHER = csiMountPoint("u2", "pv-2");
-  /** A table that shows one of these at each read, the last of them again and again. */
+  /** A table that shows one of these at each scan, the last of them again and again. */
   function tableOf(reads: readonly (readonly string[] | "torn" | "unreadable")[]) {
     const clock = createFakeClock();
     const whole = [TOKEN, HOLD].map((mountPoint) => ({ mountPoint }));
@@ -166,14 +166,14 @@ describe("readConfirmed on a kernel whose reads may lack entries", () => {
   const ALL = [TOKEN, HOLD];
 
   it.each([
-    { name: "two reads that agree are enough", reads: [ALL], count: 2, mountedVolumes: ["pv-1"] },
+    { name: "two scans that agree are enough", reads: [ALL], count: 2, mountedVolumes: ["pv-1"] },
     {
-      name: "a read that lacks an entry is followed by two that agree",
+      name: "a scan that lacks an entry is followed by two that agree",
       reads: [[TOKEN], ALL],
       count: 3,
       mountedVolumes: ["pv-1"],
     },
-    { name: "a read that repeats an entry agrees", reads: [[...ALL, HOLD], ALL], count: 2, mountedVolumes: ["pv-1"] },
+    { name: "a scan that repeats an entry agrees", reads: [[...ALL, HOLD], ALL], count: 2, mountedVolumes: ["pv-1"] },
     {
       name: "a change elsewhere disturbs nothing",
       reads: [
@@ -201,7 +201,7 @@ describe("readConfirmed on a kernel whose reads may lack entries", () => {
       count: 3,
       mountedVolumes: ["pv-1"],
     },
-    { name: "an absence takes two reads that agree, twice", reads: [[TOKEN]], count: 4, mountedVolumes: [] },
+    { name: "an absence takes two scans that agree, twice", reads: [[TOKEN]], count: 4, mountedVolumes: [] },
     {
       name: "an entry that the first two lack is there",
       reads: [[TOKEN], [TOKEN], ALL],

@@ -253,7 +253,7 @@ describe("/v1/volumes", () => {
     await api.report({ mountedVolumes: [mountedVolumeOf("pod-1"), STAGED] });
     await api.harness.advance(600_000);
     const used = await api.get("/v1/volumes");
-    await api.report({ mountedVolumes: [STAGED], generation: 2, read: { beganAt: 601_000, endedAt: 601_001 } });
+    await api.report({ mountedVolumes: [STAGED], generation: 2, scan: { beganAt: 601_000, endedAt: 601_001 } });
     const fresh = await api.get("/v1/volumes");
 
     await api.harness.advance(301_000);
@@ -279,7 +279,7 @@ describe("/v1/nodes", () => {
     await api.report({});
     await api.report({ node: "n0", mountedVolumes: [STAGED] });
     await api.harness.advance(100_000);
-    await api.report({ node: "n0", generation: 2, read: { beganAt: 9_000, endedAt: 9_001 }, mountedVolumes: [] });
+    await api.report({ node: "n0", generation: 2, scan: { beganAt: 9_000, endedAt: 9_001 }, mountedVolumes: [] });
 
     const { items } = await api.get("/v1/nodes");
 

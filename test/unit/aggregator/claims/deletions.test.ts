@@ -13,7 +13,7 @@ let generation = 0;
 function reportAt({ clock }: Harness, mountedVolumes: NodeReport["mountedVolumes"], node = "n1"): NodeReport {
   const endedAt = clock.monotonicMs();
   generation += 1;
-  return reportWith({ node, read: { beganAt: endedAt - 1, endedAt }, generation, observedSince: 1, mountedVolumes });
+  return reportWith({ node, scan: { beganAt: endedAt - 1, endedAt }, generation, observedSince: 1, mountedVolumes });
 }
 
 /** A claim that n1 has mounted, and that is being deleted; its pod is gone. */

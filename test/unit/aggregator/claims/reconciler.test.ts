@@ -34,11 +34,11 @@ async function running(options: HarnessOptions = {}, { silent = [] }: { readonly
 
 let generation = 0;
 
-/** A report with news of a read that ended just now, on a boot clock that began at 0 of the fake monotonic clock. */
+/** A report with news of a scan that ended just now, on a boot clock that began at 0 of the fake monotonic clock. */
 function reportAt({ clock }: Harness, fields: Partial<NodeReport> = {}): NodeReport {
   const endedAt = clock.monotonicMs();
   generation += 1;
-  return reportWith({ read: { beganAt: endedAt - 1, endedAt }, generation, observedSince: 1, ...fields });
+  return reportWith({ scan: { beganAt: endedAt - 1, endedAt }, generation, observedSince: 1, ...fields });
 }
 
 /** The end of a mount by this moment. */
@@ -623,7 +623,7 @@ describe("a start of the aggregator", () => {
 });
 
 describe("references", () => {
-  it("a mount that no read showed ended by the first read after the pod's end", async () => {
+  it("a mount that no scan showed ended by the first scan after the pod's end", async () => {
     const harness = await running();
     await harness.putPod(podWith());
     await harness.advance(1_000);

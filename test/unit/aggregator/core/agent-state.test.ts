@@ -232,7 +232,7 @@ describe("when to look again", () => {
       sight: sightWith({ reportAgeMs: 40_000 }),
       nextMs: 50_001,
     },
-    { name: "when the last complete read will be too old", sight: sightWith({ readAgeMs: 150_000 }), nextMs: 30_001 },
+    { name: "when the last complete scan will be too old", sight: sightWith({ readAgeMs: 150_000 }), nextMs: 30_001 },
     {
       name: "when the first report will be overdue",
       sight: unheard(10_000, { agentAwayMs: undefined }),

@@ -62,13 +62,13 @@ describe("unobservedEndOf: the end of a use that is stored, and that neither rec
       unobservedEnd: "unknown",
     },
     {
-      name: "an agent whose journal knew the mount tells the end itself, by its first read as well, and whose it was",
+      name: "an agent whose journal knew the mount tells the end itself, by its first scan as well, and whose it was",
       views: [viewWith({ agentGaps: blindUntil(began) })],
       unmountRecords: [nodeUnmountRecord({ byMs: began - 1, by: stampAt(began) })],
       unobservedEnd: undefined,
     },
     {
-      name: "an end from before its first read says nothing of the mount that it may have forgotten",
+      name: "an end from before its first scan says nothing of the mount that it may have forgotten",
       views: [viewWith({ agentGaps: blindUntil(began) })],
       unmountRecords: [nodeUnmountRecord({ by: stampAt(began) - 1 })],
       isWitnessed: true,

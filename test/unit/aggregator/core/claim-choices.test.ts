@@ -55,7 +55,7 @@ describe("of several ends", () => {
     { name: "an earlier end of another pod", end: { podUid: "pod-0", byMs: NOON - 1 }, sinceMs: NOW, explains: false },
     { name: "an earlier end of the same pod", end: { byMs: NOON - 1 }, sinceMs: NOON, explains: true },
     { name: "a later end of another pod", end: { podUid: "pod-0" }, sinceMs: NOON + 1_000, explains: true },
-    { name: "the first read of an agent", end: { podUid: undefined, byMs: NOON - 1 }, sinceMs: NOON, explains: true },
+    { name: "the first scan of an agent", end: { podUid: undefined, byMs: NOON - 1 }, sinceMs: NOON, explains: true },
   ])("$name on the node that is back tells how a use ended that was assumed with it: $explains", (row) => {
     const lastUse = lastUseWith({ evidence: "node-gone", podUid: "pod-1", releasedAtMs: NOON });
     const stored = statusWith({ unused: true, reason: "NodeGone", sinceMs: NOON, lastUse });

@@ -104,7 +104,7 @@ describe("factsOf", () => {
     ]);
   });
 
-  it("the end of a use that no read ever showed comes beside those that were read", () => {
+  it("the end of a use that no scan ever showed comes beside those that were read", () => {
     const unread: UseEnd = {
       ...{ id: "pod-9/200", reason: "Unmounted", evidence: "mount-table", byMs: NOON, widthMs: undefined },
       ...{ node: "n1", pod: "shop/web-9", podUid: "pod-9", wasUse: true },

@@ -69,12 +69,12 @@ function outcomeOf({ pending, ends }: ClaimHistory): string | UseEnd | undefined
 describe("the use of a pod that is over", () => {
   it.each<Row>([
     {
-      name: "a read that its agent began before it had seen the pod's end tells nothing",
+      name: "a scan that its agent began before it had seen the pod's end tells nothing",
       reached: "199",
       outcome: "pending",
     },
     {
-      name: "a read that its agent began after the pod's end ended the mount that no read ever showed",
+      name: "a scan that its agent began after the pod's end ended the mount that no scan ever showed",
       reached: "200",
       outcome: { id: "pod-1/200", reason: "Unmounted", evidence: "mount-table", byMs: NOON, widthMs: undefined },
     },

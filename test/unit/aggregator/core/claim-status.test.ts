@@ -266,7 +266,7 @@ describe("desiredClaimStatus", () => {
       status: undefined,
     },
     {
-      name: "a use that ended while nobody watched ended by the node's first read",
+      name: "a use that ended while nobody watched ended by the node's first scan",
       facts: {
         stored: mountedStatus(["n1"]),
         unobservedEnd: endWith({ id: "first-read", pod: undefined, podUid: undefined, byMs: NOON + 9_000 }),

@@ -16,8 +16,8 @@ function accepted(
   return result.view;
 }
 
-function readAt(endedAt: number): Pick<NodeReport, "read"> {
-  return { read: { beganAt: endedAt - 1, endedAt } };
+function readAt(endedAt: number): Pick<NodeReport, "scan"> {
+  return { scan: { beganAt: endedAt - 1, endedAt } };
 }
 
 describe("acceptHeartbeat", () => {
@@ -32,7 +32,7 @@ describe("acceptHeartbeat", () => {
 
     const result = acceptHeartbeat(known, heartbeat, { ...receipt, atMs: NOON + 5_000 });
 
-    const view = { ...known, podsResourceVersion: "300", sentAt: 3_000, read: { beganAt: 2_999, endedAt: 3_000 } };
+    const view = { ...known, podsResourceVersion: "300", sentAt: 3_000, scan: { beganAt: 2_999, endedAt: 3_000 } };
     expect(result).toMatchObject({
       kind: "accepted",
       view: {
@@ -51,10 +51,10 @@ describe("acceptHeartbeat", () => {
     readonly kind: string;
     readonly known?: NodeView;
   }>([
-    { name: "an earlier read is stale", fields: readAt(1_999), kind: "stale" },
+    { name: "an earlier scan is stale", fields: readAt(1_999), kind: "stale" },
     { name: "a second copy of what is known is stale", fields: readAt(2_000), kind: "stale" },
     {
-      name: "the same read told anew is accepted",
+      name: "the same scan told anew is accepted",
       fields: { ...readAt(2_000), sentAt: 2_001 },
       kind: "accepted",
     },
@@ -105,23 +105,23 @@ describe("acceptReport", () => {
     readonly nodeBootId?: string | undefined;
     readonly kind: "accepted" | "stale";
   }>([
-    { name: "a later read is accepted", report: readAt(2_001), kind: "accepted" },
-    { name: "the same read sent again is accepted", report: { ...readAt(2_000), sentAt: 9_000 }, kind: "accepted" },
+    { name: "a later scan is accepted", report: readAt(2_001), kind: "accepted" },
+    { name: "the same scan sent again is accepted", report: { ...readAt(2_000), sentAt: 9_000 }, kind: "accepted" },
     { name: "a second copy of what is known is stale", report: readAt(2_000), kind: "stale" },
     {
       name: "a second copy that names another run is stale",
       report: { ...readAt(2_000), instance: "run-2" },
       kind: "stale",
     },
-    { name: "an earlier read is stale", report: readAt(1_999), kind: "stale" },
+    { name: "an earlier scan is stale", report: readAt(1_999), kind: "stale" },
     {
       name: "another instance's read that began before the known one ended is stale, though it ended later",
-      report: { ...readAt(2_500), read: { beganAt: 1_999, endedAt: 2_500 }, instance: "run-2" },
+      report: { ...readAt(2_500), scan: { beganAt: 1_999, endedAt: 2_500 }, instance: "run-2" },
       kind: "stale",
     },
     {
       name: "one that began when the known one had ended is accepted",
-      report: { ...readAt(2_500), read: { beganAt: 2_000, endedAt: 2_500 }, instance: "run-2" },
+      report: { ...readAt(2_500), scan: { beganAt: 2_000, endedAt: 2_500 }, instance: "run-2" },
       kind: "accepted",
     },
     {
@@ -130,7 +130,7 @@ describe("acceptReport", () => {
       kind: "stale",
     },
     {
-      name: "a younger instance's later read is accepted, however low its generation",
+      name: "a younger instance's later scan is accepted, however low its generation",
       report: { ...readAt(2_001), instance: "run-2", generation: 0 },
       kind: "accepted",
     },
@@ -196,7 +196,7 @@ describe("acceptReport", () => {
     expect([...view.unmountRecords.values()].map(({ byMs }) => byMs)).toEqual([NOON - 9_000 * 0.9]);
   });
 
-  it("the width of an unmount record spans the read's interval, the receipt's width and the drift of its age", () => {
+  it("the width of an unmount record spans the scan's interval, the receipt's width and the drift of its age", () => {
     const unmountRecords = [unmountRecordOf("pod-1", { after: 1_500, by: 2_000 })];
 
     const exact = accepted(undefined, {
@@ -296,7 +296,7 @@ describe("acceptReport", () => {
     expect([...fast.unmountRecords.values()].map(({ byMs }) => byMs)).toEqual([NOON - 300]);
   });
 
-  it("a mounted volume that vanished without an unmount record, its agent replaced, ended between the two reads", () => {
+  it("a mounted volume that vanished without an unmount record, its agent replaced, ended between the two scans", () => {
     const clockSamples = [{ at: 1_999, ms: NOON - 1 }];
     const known = accepted(undefined, { ...readAt(2_000), mountedVolumes: [mountedVolumeOf("pod-1")], clockSamples });
 
@@ -329,7 +329,7 @@ describe("acceptReport", () => {
     expect(view.mountedVolumes).toHaveLength(1);
   });
 
-  it("an end is never before the read that still showed the mounted volume, though the second receipt is dated earlier", () => {
+  it("an end is never before the scan that still showed the mounted volume, though the second receipt is dated earlier", () => {
     const known = accepted(undefined, { ...readAt(2_000), mountedVolumes: [mountedVolumeOf("pod-1")] });
 
     const view = accepted(known, { ...readAt(2_010), instance: "run-2" }, { atMs: NOON - 500 });
@@ -387,7 +387,7 @@ describe("by when a mounted volume or a use had begun", () => {
   const begunAt = (since: number, kind: "pod" | "subpath" = "pod") => ({ ...mountedVolumeOf("pod-1"), kind, since });
   const released = { unmountRecords: [unmountRecordOf("pod-1", { after: 2_500, by: 3_000 })] };
 
-  it("a mounted volume began by the end of the read that showed it first", () => {
+  it("a mounted volume began by the end of the scan that showed it first", () => {
     const view = accepted(undefined, { ...readAt(2_000), mountedVolumes: [begunAt(500)] });
 
     expect(view.mountedVolumes).toMatchObject([{ since: 500, beganByMs: NOON - 1_500 }]);

@@ -47,7 +47,7 @@ const known: IdleStagings = new Map([["volume-1", NOON + 60_000]]);
 describe("idleStagings", () => {
   it.each([
     {
-      name: "at the end of the read that first showed it idle",
+      name: "at the end of the scan that first showed it idle",
       known: NO_STAGINGS,
       mountedVolumes: [staging()],
       expected: 10,

@@ -32,7 +32,7 @@ function sightOf(fields: Partial<NodeSight> = {}): NodeSight {
 describe("nodeEntryOf", () => {
   it("says when a node reported last, what it reported and how old that is", () => {
     const view = viewOf({
-      read: { beganAt: 1_000, endedAt: 1_002 },
+      scan: { beganAt: 1_000, endedAt: 1_002 },
       mountedVolumes: [
         mountedVolumeOf("pod-1"),
         mountedVolumeOf("pod-2"),

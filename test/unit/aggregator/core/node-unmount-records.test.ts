@@ -5,8 +5,8 @@ import type { NodeView } from "../../../../aggregator/core/node-view.ts";
 import type { NodeReport } from "../../../../common/storage/node-report.ts";
 import { mountedVolumeOf, NOON, reportWith, unmountRecordOf } from "../world.ts";
 
-function readAt(endedAt: number): Pick<NodeReport, "read" | "sentAt"> {
-  return { read: { beganAt: endedAt - 1, endedAt }, sentAt: endedAt };
+function readAt(endedAt: number): Pick<NodeReport, "scan" | "sentAt"> {
+  return { scan: { beganAt: endedAt - 1, endedAt }, sentAt: endedAt };
 }
 
 /** The view after these reports, each received when it was sent. */
@@ -119,19 +119,19 @@ describe("isOlder", () => {
   const known = viewAfter({ ...readAt(2_000), sentAt: 9_000, generation: 4 });
 
   it.each([
-    { name: "a later read is newer, though it was sent before the other was repeated", message: readAt(3_000) },
+    { name: "a later scan is newer, though it was sent before the other was repeated", message: readAt(3_000) },
     {
       name: "a later state of the same run is newer, though it was sent no later",
       message: { ...readAt(2_000), sentAt: 9_000, generation: 5 },
     },
-    { name: "the same read sent later is newer", message: { ...readAt(2_000), sentAt: 9_001, generation: 4 } },
+    { name: "the same scan sent later is newer", message: { ...readAt(2_000), sentAt: 9_001, generation: 4 } },
   ])("$name", ({ message }) => {
     expect(isOlder(known, reportWith(message))).toBe(false);
   });
 
   it.each([
-    { name: "an earlier read is older, however late it was sent", message: { ...readAt(1_999), sentAt: 9_999 } },
-    { name: "the same read sent no later is older", message: { ...readAt(2_000), sentAt: 9_000, generation: 4 } },
+    { name: "an earlier scan is older, however late it was sent", message: { ...readAt(1_999), sentAt: 9_999 } },
+    { name: "the same scan sent no later is older", message: { ...readAt(2_000), sentAt: 9_000, generation: 4 } },
     {
       name: "another run's count of its states says nothing",
       message: { ...readAt(2_000), sentAt: 9_000, generation: 5, instance: "run-2" },
@@ -152,7 +152,7 @@ describe("why a report is not taken", () => {
     expect(acceptReport(known, reportWith(report), receipt)).toEqual({ kind: "stale", why });
   });
 
-  it("is nothing for an older read of a clock that was set back", () => {
+  it("is nothing for an older scan of a clock that was set back", () => {
     expect(acceptReport(known, reportWith(readAt(1_000)), { ...receipt, isRolledBack: true }).kind).toBe("accepted");
   });
 });

@@ -92,7 +92,7 @@ describe("a pod that a reboot interrupts and that unmounts before its agent is b
       hasWitnessed: false,
       wasOver: true,
     },
-  ])("used its volume until the agent's first read, $name", ({ stored, hasWitnessed, wasOver = false }) => {
+  ])("used its volume until the agent's first scan, $name", ({ stored, hasWitnessed, wasOver = false }) => {
     const before = hasWitnessed ? accepted(undefined, { state: firstBoot(), bootedAt: 0 }) : undefined;
     const view = accepted(before, { state: secondBoot(), bootedAt: REBOOT });
     const unmountRecords = [...view.unmountRecords.values()];

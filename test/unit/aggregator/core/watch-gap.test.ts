@@ -81,7 +81,7 @@ describe("what is known of uses on a node in a gap", () => {
       agentGaps: [span(1, 4)],
     },
     {
-      name: "an agent that was away longer: until its first read, by then also what a vanished pod left is unmounted or seen",
+      name: "an agent that was away longer: until its first scan, by then also what a vanished pod left is unmounted or seen",
       node: awayIn(span(9, 12)),
       agentGaps: [span(9, 12)],
     },
@@ -97,7 +97,7 @@ describe("what is known of uses on a node in a gap", () => {
       agentGaps: [span(EVER, -20)],
     },
     {
-      name: "a node that was rebooted in it: of its boot before nothing is known, of this one only from the first read on",
+      name: "a node that was rebooted in it: of its boot before nothing is known, of this one only from the first scan on",
       node: booted(5),
       agentGaps: [span(1, 6)],
     },
@@ -199,7 +199,7 @@ describe("what an agent did not watch before a gap", () => {
 describe("what a report says of its agent's gaps", () => {
   it("is dated so that a gap is rather longer than shorter", () => {
     const report = reportWith({
-      ...{ read: { beganAt: 899_000, endedAt: 900_000 }, sentAt: 1_000_000, driftPpm: 200_000 },
+      ...{ scan: { beganAt: 899_000, endedAt: 900_000 }, sentAt: 1_000_000, driftPpm: 200_000 },
       ...{ observedSince: 800_000, agentGaps: [{ to: 100_000 }, { from: 700_000, to: 800_000 }] },
     });
 

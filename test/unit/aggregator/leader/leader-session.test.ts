@@ -173,7 +173,7 @@ describe("a session", () => {
   it("takes a report in steps, and drops it where another one of the node was taken between two of them", async () => {
     const { session } = await leading(clusterWith(claimWith()));
     const [early, late] = [1, 2].map((at) =>
-      reportWith({ generation: at, read: { beganAt: 999 + at, endedAt: 1_000 } }),
+      reportWith({ generation: at, scan: { beganAt: 999 + at, endedAt: 1_000 } }),
     );
     const steps = session.onReport(early ?? reportWith());
     steps.next();
@@ -288,13 +288,13 @@ describe("a session", () => {
     await clock.advance(5_000);
     const after = tell(session, reportWith());
 
-    expect(before).toMatchObject({ kind: "accepted", answer: { scan: `${session.session}/1` } });
-    expect(after).not.toHaveProperty("answer.scan");
+    expect(before).toMatchObject({ kind: "accepted", answer: { scanRequest: `${session.session}/1` } });
+    expect(after).not.toHaveProperty("answer.scanRequest");
   });
 
   it("says so when a node's boot clock went back, and takes the node as it is", async () => {
     const { session, clock, logger } = await leading(clusterWith(claimWith()));
-    const tellAt = (sentAt: number) => tell(session, reportWith({ read: { beganAt: sentAt, endedAt: sentAt } }));
+    const tellAt = (sentAt: number) => tell(session, reportWith({ scan: { beganAt: sentAt, endedAt: sentAt } }));
     tellAt(7_200_000);
 
     const outcomes = [];

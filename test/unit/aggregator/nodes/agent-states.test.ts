@@ -93,7 +93,7 @@ class World {
 
   async report(node: string, fields: Partial<NodeReport> = {}): Promise<void> {
     const endedAt = this.clock.monotonicMs();
-    const report = reportWith({ node, generation: endedAt, ...fields, read: { beganAt: endedAt - 1, endedAt } });
+    const report = reportWith({ node, generation: endedAt, ...fields, scan: { beganAt: endedAt - 1, endedAt } });
     const nodeBootId = this.nodes.get(node)?.bootId;
     this.fleet.accept(report, { atMs: this.clock.wallMs(), widthMs: 0, nodeBootId });
     this.agentStates.onReport(node);
@@ -170,7 +170,7 @@ describe("what time alone brings", () => {
     const world = newWorld();
     await world.begin(n1);
     const endedAt = world.clock.monotonicMs();
-    const stuck = reportWith({ read: { beganAt: endedAt - 1, endedAt } });
+    const stuck = reportWith({ scan: { beganAt: endedAt - 1, endedAt } });
 
     for (let turn = 0; turn < 8; turn += 1) {
       const receipt = { atMs: world.clock.wallMs(), widthMs: 0, nodeBootId: "boot-1" };

@@ -13,11 +13,11 @@ function newFleet() {
 }
 
 describe("FleetState", () => {
-  it("knows how old the last read is that was told, however late it was told; a stale report does not count", () => {
+  it("knows how old the last scan is that was told, however late it was told; a stale report does not count", () => {
     const { clock, fleet } = newFleet();
     fleet.accept(reportWith({ sentAt: 1_001 + 7_000 }), receipt);
     clock.pass(60_000);
-    fleet.accept(reportWith({ read: { beganAt: 1, endedAt: 2 } }), receipt);
+    fleet.accept(reportWith({ scan: { beganAt: 1, endedAt: 2 } }), receipt);
 
     clock.pass(30_000);
 
@@ -43,7 +43,7 @@ describe("FleetState", () => {
     const mounted = reportWith({ mountedVolumes: [mountedVolumeOf("pod-1")] });
     const released = reportWith({
       generation: 2,
-      read: { beganAt: 2_000, endedAt: 2_001 },
+      scan: { beganAt: 2_000, endedAt: 2_001 },
       unmountRecords: [unmountRecordOf("pod-1", { after: 1_000, by: 2_001 })],
     });
 
@@ -66,11 +66,11 @@ describe("FleetState", () => {
   ])("a report with news $name", ({ news, touched }) => {
     const { fleet } = newFleet();
     fleet.accept(reportWith({ mountedVolumes: [mountedVolumeOf("pod-1"), mountedVolumeOf("pod-2")] }), receipt);
-    const read = { beganAt: 2_000, endedAt: 2_001 };
+    const scan = { beganAt: 2_000, endedAt: 2_001 };
 
     const later = { ...receipt, atMs: NOON + 1_000 };
     const change = fleet.accept(
-      reportWith({ generation: 2, read, mountedVolumes: [mountedVolumeOf("pod-2")], ...news }),
+      reportWith({ generation: 2, scan, mountedVolumes: [mountedVolumeOf("pod-2")], ...news }),
       later,
     );
 
@@ -85,10 +85,10 @@ describe("FleetState", () => {
       ...receipt,
       atMs: NOON + 500,
     });
-    const read = { beganAt: 1_000, endedAt: 1_001 };
+    const scan = { beganAt: 1_000, endedAt: 1_001 };
 
     const change = fleet.accept(
-      reportWith({ generation: 2, read, mountedVolumes: [mountedVolumeOf("pod-1"), mountedVolumeOf("pod-2")] }),
+      reportWith({ generation: 2, scan, mountedVolumes: [mountedVolumeOf("pod-1"), mountedVolumeOf("pod-2")] }),
       receipt,
     );
 
@@ -107,8 +107,8 @@ describe("FleetState", () => {
     fleet.accept(reportWith({ mountedVolumes: [mountedVolumeOf("pod-1")] }), receipt);
     const held = found();
     const unmountRecord = unmountRecordOf("pod-1", { after: 1_000, by: 2_001 });
-    const read = { beganAt: 2_000, endedAt: 2_001 };
-    fleet.accept(reportWith({ generation: 2, read, unmountRecords: [unmountRecord] }), receipt);
+    const scan = { beganAt: 2_000, endedAt: 2_001 };
+    fleet.accept(reportWith({ generation: 2, scan, unmountRecords: [unmountRecord] }), receipt);
     const released = found();
     fleet.settle("n1", [unmountRecord.id]);
 

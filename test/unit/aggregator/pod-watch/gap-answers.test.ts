@@ -73,9 +73,9 @@ function gapOf({ renewals = () => new Map(), isAtRest = () => true, createdAtMs,
 function reportAt(nowMs: number, agentGaps: AgentGaps, node: string) {
   const stamp = (ms: number): number => ms - NOON + 3_600_000;
   const spans = agentGaps.map(([from, to]) => ({ from: stamp(NOON - from * 1_000), to: stamp(NOON - to * 1_000) }));
-  const read = { beganAt: stamp(nowMs), endedAt: stamp(nowMs) };
+  const scan = { beganAt: stamp(nowMs), endedAt: stamp(nowMs) };
   const all = [{ to: 1_000 }, ...spans];
-  return reportWith({ node, read, sentAt: stamp(nowMs), agentGaps: all, observedSince: all.at(-1)?.to ?? 0 });
+  return reportWith({ node, scan, sentAt: stamp(nowMs), agentGaps: all, observedSince: all.at(-1)?.to ?? 0 });
 }
 
 function whenAborted(signal: AbortSignal, reject: (error: Error) => void): void {

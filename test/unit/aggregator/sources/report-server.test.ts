@@ -193,7 +193,7 @@ describe("reportRoute", () => {
     forget: [],
     reach: "7",
     whole: true,
-    scan: "session/1",
+    scanRequest: "session/1",
     nowMs: 5,
     volumes: [{ name: "pv-a", resourceVersion: "9" }],
   };

@@ -49,7 +49,7 @@ const report = (fields: Parameters<typeof reportWith>[0], generation: number) =>
   reportWith({
     generation,
     sentAt: 1_001 + generation,
-    read: { beganAt: 1_000 + generation, endedAt: 1_001 + generation },
+    scan: { beganAt: 1_000 + generation, endedAt: 1_001 + generation },
     ...fields,
   });
 

@@ -36,8 +36,8 @@ async function use(harness: Harness): Promise<number> {
   await harness.removePod("pod-1", "300");
   const endedAtMs = harness.clock.wallMs();
   const endedAt = harness.clock.monotonicMs();
-  const read = { beganAt: endedAt - 1, endedAt };
-  await harness.report(reportWith({ read, observedSince: 1, podsResourceVersion: "300" }));
+  const scan = { beganAt: endedAt - 1, endedAt };
+  await harness.report(reportWith({ scan, observedSince: 1, podsResourceVersion: "300" }));
   await harness.advance(100);
   return endedAtMs;
 }
@@ -83,7 +83,7 @@ describe("decisions that are not stored", () => {
     expect(harness.unstored.list()).toEqual([{ uid: "claim-1", sinceMs: undefined }]);
   });
 
-  it("are none of a claim whose pod was done before and is still there: whoever leads next reads that, too", async () => {
+  it("are none of a claim whose pod was done before and is still there: whoever leads next scans that, too", async () => {
     const harness = new Harness({ claims: [claimWith({ status: UNUSED })], nodes: [nodeWith("n1")] });
     harnesses.push(harness);
     const done = podWith({ isTerminal: true });

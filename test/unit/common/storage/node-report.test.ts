@@ -32,7 +32,7 @@ const REPORT = {
   generation: 3,
   driftPpm: 200,
   sentAt: 30,
-  read: { beganAt: 20, endedAt: 21 },
+  scan: { beganAt: 20, endedAt: 21 },
   observedSince: 11,
   agentGaps: [{ to: 3 }, { from: 5, to: 11 }],
   podsResourceVersion: "77",
@@ -55,7 +55,7 @@ describe("decodeNodeMessage", () => {
     { name: "that names a session", change: { session: "s".repeat(64) } },
     { name: "that knows of no session yet", change: { session: "" } },
     { name: "of an empty node", change: { mountedVolumes: [], unmountRecords: [] } },
-    { name: "of a read that took no time", change: { read: { beganAt: 21, endedAt: 21 } } },
+    { name: "of a scan that took no time", change: { scan: { beganAt: 21, endedAt: 21 } } },
     { name: "sent at the end of its read", change: { sentAt: 21 } },
     {
       name: "of a boot that was watched from its begin on but for one span",
@@ -186,9 +186,9 @@ describe("decodeNodeMessage", () => {
     { name: "that was blind after its read", change: { observedSince: 22, agentGaps: [{ to: 22 }] }, field: "body" },
     { name: "sent after a century of its boot", change: { sentAt: CENTURY_MS }, field: "sentAt" },
     {
-      name: "of a read that ended when no date could tell",
-      change: { read: { beganAt: 20, endedAt: 1e17 } },
-      field: "read.endedAt",
+      name: "of a scan that ended when no date could tell",
+      change: { scan: { beganAt: 20, endedAt: 1e17 } },
+      field: "scan.endedAt",
     },
     {
       name: "with a mounted volume since then",
@@ -222,7 +222,7 @@ describe("decodeNodeMessage", () => {
     },
     { name: "with a time as text", change: { sentAt: "30" }, field: "sentAt" },
     { name: "without a read", change: { read: undefined }, field: "read" },
-    { name: "of a read that ended before it began", change: { read: { beganAt: 22, endedAt: 21 } }, field: "body" },
+    { name: "of a scan that ended before it began", change: { scan: { beganAt: 22, endedAt: 21 } }, field: "body" },
     { name: "sent before its read had ended", change: { sentAt: 20.9 }, field: "body" },
     {
       name: "with a resource version that is no number",
@@ -394,7 +394,7 @@ describe("decodeReportAnswer", () => {
     },
     { name: "an answer that pauses rejections", input: { forget: [], pauseRejections: "50 pods were rejected" } },
     { name: "an answer that wants a later look", input: { forget: [], reach: "123" } },
-    { name: "an answer that wants a look at once", input: { forget: [], scan: "session/1" } },
+    { name: "an answer that wants a look at once", input: { forget: [], scanRequest: "session/1" } },
     { name: "an answer that names the leader's session", input: { forget: [], session: "s".repeat(64) } },
   ])("takes $name", ({ input }) => {
     expect(decodeReportAnswer(input)).toEqual({ ok: true, value: input });

@@ -271,5 +271,5 @@ describe("holdAt, below any root", () => {
 
 const REPORT = {
   ...{ version: 1, node: "n", bootId: "b", podUid: "a", instance: "i", generation: 0, driftPpm: 0, sentAt: 3 },
-  ...{ read: { beganAt: 1, endedAt: 2 }, observedSince: 1, agentGaps: [{ to: 1 }], unmountRecords: [] },
+  ...{ scan: { beganAt: 1, endedAt: 2 }, observedSince: 1, agentGaps: [{ to: 1 }], unmountRecords: [] },
 };
