@@ -3,16 +3,15 @@ import type { Volume } from "../../../../aggregator/core/cluster-objects.ts";
 import { countedClaim, countedVolume } from "../../../../aggregator/core/counted-storage.ts";
 import { MOST_CLASSES, StorageTotals } from "../../../../aggregator/core/storage-totals.ts";
 import { registerStorageMetrics } from "../../../../aggregator/metrics/storage-metrics.ts";
-import { MOST_VOLUMES, registerVolumeMetrics } from "../../../../aggregator/metrics/volume-metrics.ts";
-import { boundedLabel, createMetrics } from "../../../../common/runtime/metrics.ts";
+import { boundedLabel } from "../../../../common/runtime/metrics.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import { FakeCluster } from "../fake-cluster.ts";
 import { claimWith, NOON, podWith, statusWith, volumeWith } from "../world.ts";
+import { seriesOf } from "./series.ts";
 
 const DAY_MS = 86_400_000;
 const GI = 2 ** 30;
-const WAITS = "WaitForFirstConsumer";
-const AT_ONCE = "Immediate";
+const [WAITS, AT_ONCE] = ["WaitForFirstConsumer", "Immediate"] as const;
 
 interface Scene {
   readonly volumes?: readonly Volume[];
@@ -35,123 +34,87 @@ async function linesOf({ volumes = [], claims = [], leads = true }: Scene): Prom
   for (const claim of claims) cluster.byKey.set(claim.key, claim);
   cluster.pods.set("pod-1", podWith({ claims: ["waited"], createdAtMs: NOON - 60_000 }));
   const { claim, podsOf } = cluster;
-  const metrics = createMetrics();
-  registerStorageMetrics(metrics, { cluster: { claim, podsOf, storage }, earliestMs: () => NOON, leads: () => leads });
-  return (await metrics.text()).split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+  const parts = { cluster: { claim, podsOf, storage }, earliestMs: () => NOON, leads: () => leads };
+  return await seriesOf((metrics) => registerStorageMetrics(metrics, parts));
 }
 
 function released(days: number, fields: Partial<Volume> = {}): Volume {
   return volumeWith({ phase: "Released", phaseSinceMs: NOON - days * DAY_MS, reclaimPolicy: "Retain", ...fields });
 }
 
+function unused(days: number, reason: "Unmounted" | "NeverObservedInUse"): Claim {
+  return claimWith({ status: statusWith({ unused: true, reason, sinceMs: NOON - days * DAY_MS }) });
+}
+
+const pending = { phase: "Pending", createdAtMs: NOON - 120_000 } as const;
+const sizes = 'storage_class="fast",reclaim_policy="Retain"';
+const bound = 'phase="Bound",storage_class="fast",reclaim_policy="Delete"';
+const oldest = (days: number): string =>
+  `mooring_volumes_phase_oldest_seconds{phase="Released",reclaim_policy="Retain"} ${days * 86_400}`;
+
 describe("the metrics of storage", () => {
-  it("tell volumes by phase, and what was released long ago", async () => {
-    const volumes = [released(40), released(8), released(0.5, { capacity: "1Gi" }), volumeWith()];
-    const sizes = 'storage_class="fast",reclaim_policy="Retain"';
-
-    expect(await linesOf({ volumes })).toEqual([
-      `mooring_volumes{phase="Released",${sizes}} 3`,
-      'mooring_volumes{phase="Bound",storage_class="fast",reclaim_policy="Delete"} 1',
-      `mooring_volume_bytes{phase="Released",${sizes}} ${21 * GI}`,
-      `mooring_volume_bytes{phase="Bound",storage_class="fast",reclaim_policy="Delete"} ${10 * GI}`,
-      `mooring_volumes_released_bytes{${sizes},older_than="1d"} ${20 * GI}`,
-      `mooring_volumes_released_bytes{${sizes},older_than="7d"} ${20 * GI}`,
-      `mooring_volumes_released_bytes{${sizes},older_than="30d"} ${10 * GI}`,
-      `mooring_volumes_released_bytes{${sizes},older_than="90d"} 0`,
-      `mooring_volumes_phase_oldest_seconds{phase="Released",reclaim_policy="Retain"} ${40 * 86_400}`,
-    ]);
+  it.each<readonly [name: string, scene: Scene, lines: readonly string[]]>([
+    [
+      "volumes by phase, and what was released long ago",
+      { volumes: [released(40), released(8), released(0.5, { capacity: "1Gi" }), volumeWith()] },
+      [
+        `mooring_volumes{phase="Released",${sizes}} 3`,
+        `mooring_volumes{${bound}} 1`,
+        `mooring_volume_bytes{phase="Released",${sizes}} ${21 * GI}`,
+        `mooring_volume_bytes{${bound}} ${10 * GI}`,
+        `mooring_volumes_released_bytes{${sizes},older_than="1d"} ${20 * GI}`,
+        `mooring_volumes_released_bytes{${sizes},older_than="7d"} ${20 * GI}`,
+        `mooring_volumes_released_bytes{${sizes},older_than="30d"} ${10 * GI}`,
+        `mooring_volumes_released_bytes{${sizes},older_than="90d"} 0`,
+        oldest(40),
+      ],
+    ],
+    [
+      "claims by phase and use, and what has been unused for long, whether it was ever used or not",
+      { claims: [unused(31, "Unmounted"), unused(2, "NeverObservedInUse"), claimWith({ phase: "Lost" })] },
+      [
+        'mooring_claims{phase="Bound",state="Unused",storage_class="fast"} 2',
+        'mooring_claims{phase="Lost",state="NotBound",storage_class="fast"} 1',
+        `mooring_claim_bytes{phase="Bound",state="Unused",storage_class="fast"} ${20 * GI}`,
+        `mooring_claim_bytes{phase="Lost",state="NotBound",storage_class="fast"} ${10 * GI}`,
+        `mooring_claims_unused_bytes{storage_class="fast",older_than="1d"} ${20 * GI}`,
+        `mooring_claims_unused_bytes{storage_class="fast",older_than="7d"} ${10 * GI}`,
+        `mooring_claims_unused_bytes{storage_class="fast",older_than="30d"} ${10 * GI}`,
+        'mooring_claims_unused_bytes{storage_class="fast",older_than="90d"} 0',
+      ],
+    ],
+    ["nothing where another process leads", { volumes: [released(8)], claims: [claimWith(pending)], leads: false }, []],
+  ])("tell %s", async (_, scene, lines) => {
+    expect(await linesOf(scene)).toEqual(lines);
   });
 
-  it("tell the oldest of a phase over all classes", async () => {
+  it("tell the oldest of a phase over all classes, and for how long claims have been waited for", async () => {
     const volumes = [released(3, { storageClass: "slow" }), released(5), released(4, { storageClass: "other" })];
+    const waited = claimWith({ name: "waited", storageClass: "slow", ...pending });
 
-    expect(await linesOf({ volumes })).toContain(
-      `mooring_volumes_phase_oldest_seconds{phase="Released",reclaim_policy="Retain"} ${5 * 86_400}`,
-    );
-  });
+    const lines = await linesOf({ volumes, claims: [claimWith({ name: "now", ...pending }), waited] });
 
-  it("tell claims by phase and use, and what has been unused for long, whether it was ever used or not", async () => {
-    const unused = (days: number, reason: "Unmounted" | "NeverObservedInUse"): Claim =>
-      claimWith({ status: statusWith({ unused: true, reason, sinceMs: NOON - days * DAY_MS }) });
-    const claims = [unused(31, "Unmounted"), unused(2, "NeverObservedInUse"), claimWith({ phase: "Lost" })];
-
-    expect(await linesOf({ claims })).toEqual([
-      'mooring_claims{phase="Bound",state="Unused",storage_class="fast"} 2',
-      'mooring_claims{phase="Lost",state="NotBound",storage_class="fast"} 1',
-      `mooring_claim_bytes{phase="Bound",state="Unused",storage_class="fast"} ${20 * GI}`,
-      `mooring_claim_bytes{phase="Lost",state="NotBound",storage_class="fast"} ${10 * GI}`,
-      `mooring_claims_unused_bytes{storage_class="fast",older_than="1d"} ${20 * GI}`,
-      `mooring_claims_unused_bytes{storage_class="fast",older_than="7d"} ${10 * GI}`,
-      `mooring_claims_unused_bytes{storage_class="fast",older_than="30d"} ${10 * GI}`,
-      'mooring_claims_unused_bytes{storage_class="fast",older_than="90d"} 0',
-    ]);
-  });
-
-  it("tell for how long claims have been waited for", async () => {
-    const pending = { phase: "Pending", createdAtMs: NOON - 120_000 } as const;
-    const claims = [
-      claimWith({ name: "now", ...pending }),
-      claimWith({ name: "waited", storageClass: "slow", ...pending }),
-    ];
-
-    const lines = await linesOf({ claims });
-
+    expect(lines).toContain(oldest(5));
     expect(lines.filter((line) => line.startsWith("mooring_claims_pending"))).toEqual([
       'mooring_claims_pending_oldest_seconds{binding="Immediate"} 120',
       'mooring_claims_pending_oldest_seconds{binding="WaitForFirstConsumer"} 60',
     ]);
   });
 
-  it("are told by the leader alone", async () => {
-    const claims = [claimWith({ phase: "Pending", createdAtMs: NOON })];
-
-    expect(await linesOf({ volumes: [released(8)], claims, leads: false })).toEqual([]);
-  });
-
   it("are bounded, whatever classes, phases and policies users write", async () => {
+    const indexes = Array.from({ length: 20_000 }, (_, index) => index);
     const odd = (index: number) => ({ storageClass: `class-${index % 5_000}`, reclaimPolicy: `policy-${index}` });
     const phases = ["Pending", "Available", "Bound", "Released", "Failed", "Odd", "Odder"];
-    const volumes = Array.from({ length: 20_000 }, (_, index) =>
-      released(index % 400, { ...odd(index), phase: phases[index % 7] ?? "" }),
-    );
-    const claims = Array.from({ length: 20_000 }, (_, index) =>
-      claimWith({
-        ...{ name: `data-${index}`, phase: index % 2 === 0 ? "Bound" : `Odd-${index}`, ...odd(index) },
-        status: statusWith({ unused: true, reason: "Unmounted", sinceMs: NOON - index * 1_000 }),
-      }),
-    );
+    const volumes = indexes.map((index) => released(index % 400, { ...odd(index), phase: phases[index % 7] ?? "" }));
+    const claims = indexes.map((index) => ({
+      ...unused(index / 86_400, "Unmounted"),
+      ...{ key: `shop/data-${index}`, phase: index % 2 === 0 ? "Bound" : `Odd-${index}`, ...odd(index) },
+    }));
 
     const lines = await linesOf({ volumes, claims });
 
     // Two numbers of volumes in six phases and of claims in two, and four ages of Released volumes and of unused claims, for each class.
     const mostPerClass = 2 * 6 + 2 * 2 + 4 + 4;
     expect(lines.length).toBeLessThanOrEqual((MOST_CLASSES + 1) * mostPerClass + 5);
-  });
-});
-
-describe("metrics of single volumes", () => {
-  const linesFor = async (volumes: readonly Volume[]): Promise<readonly string[]> => {
-    const metrics = createMetrics();
-    registerVolumeMetrics(metrics, { volumes: () => volumes, phaseSince: new FakeCluster().phaseSince });
-    return (await metrics.text()).split("\n").filter((line) => line !== "" && !line.startsWith("#"));
-  };
-
-  it("tell since when each is in its phase, where that is known, and from what", async () => {
-    const volumes = [released(1), volumeWith({ key: "pv-2" })];
-    const labels = 'persistentvolume="pv-1",phase="Released",source="api"';
-
-    expect(await linesFor(volumes)).toEqual([
-      `mooring_volume_phase_since_timestamp_seconds{${labels}} ${(NOON - DAY_MS) / 1_000}`,
-      "mooring_volumes_without_series 0",
-    ]);
-  });
-
-  it("are bounded, and say how many volumes have none", async () => {
-    const volumes = Array.from({ length: MOST_VOLUMES + 3 }, (_, index) => released(1, { key: `pv-${index}` }));
-
-    const lines = await linesFor(volumes);
-
-    expect(lines).toHaveLength(MOST_VOLUMES + 1);
-    expect(lines.at(-1)).toBe("mooring_volumes_without_series 3");
   });
 });
