@@ -4,9 +4,16 @@ import { createKubeClient } from "../../../../common/kube/client.ts";
 import { createFakeClock } from "../../../fakes/clock.ts";
 import { createFakeConnection, createFakeTransport, type FakeAnswer, inTurn, json } from "../../../fakes/transport.ts";
 
-function lease(name: string, spec: object): object {
-  return { metadata: { name, namespace: "kube-node-lease" }, spec: { holderIdentity: name, ...spec } };
+const renewTime = "2026-11-21T12:00:00.123456Z";
+const AT = 1_795_262_400_123;
+
+function lease(name: string, spec: object = { renewTime }): object {
+  const metadata = { name, namespace: "kube-node-lease", resourceVersion: "4711" };
+  return { metadata, spec: { holderIdentity: name, ...spec } };
 }
+
+const listOf = (items: readonly object[], page?: string) =>
+  json({ metadata: { resourceVersion: "9", continue: page }, items });
 
 function leasesOf(...answers: readonly FakeAnswer[]) {
   const transport = createFakeTransport(inTurn(...answers));
@@ -16,58 +23,36 @@ function leasesOf(...answers: readonly FakeAnswer[]) {
   return { ask, paths: () => transport.requests.map(({ path }) => path) };
 }
 
-/** 2026-11-21T12:00:00.123Z */
-const AT = 1_795_262_400_123;
-
-describe("createNodeLeases", () => {
-  it("reads when kubelets renewed their Leases, and for how long these mounted volume", async () => {
-    const items = [
-      lease("n1", { renewTime: "2026-11-21T12:00:00.123456Z", leaseDurationSeconds: 20 }),
-      lease("n2", { renewTime: "2026-11-21T12:00:00.123456Z" }),
-      lease("n3", { renewTime: null }),
-      lease("n4", { renewTime: "2026-11-21T12:00:00.123456Z", leaseDurationSeconds: 40 }),
-      lease("n9", { renewTime: "2026-11-21T12:00:00.123456Z", leaseDurationSeconds: 1e18 }),
-    ];
-    const { ask } = leasesOf(json({ metadata: { resourceVersion: "9" }, items: [...items, { kind: "Lease" }] }));
+describe("Leases of kubelets", () => {
+  it("tell of nodes that are asked for when they were renewed, for how long, and the resource version", async () => {
+    const odd = [lease("n3", { renewTime: null }), lease("n9", { renewTime, leaseDurationSeconds: 1e18 })];
+    const good = [lease("n1", { renewTime, leaseDurationSeconds: 20 }), lease("n2"), lease("n4")];
+    const { ask } = leasesOf(listOf([...odd, ...good, { kind: "Lease" }]));
 
     const renewals = await ask("n1", "n2", "n3", "n9");
 
     expect([...renewals]).toEqual([
-      ["n1", { renewedAtMs: AT, durationMs: 20_000 }],
-      ["n2", { renewedAtMs: AT, durationMs: 40_000 }],
+      ["n1", { renewedAtMs: AT, durationMs: 20_000, resourceVersion: "4711" }],
+      ["n2", { renewedAtMs: AT, durationMs: 40_000, resourceVersion: "4711" }],
     ]);
   });
 
-  it("tells the resource version, which no kubelet's clock has a part in", async () => {
-    const spec = { renewTime: "2026-11-21T12:00:00.123456Z" };
-    const item = { metadata: { name: "n1", resourceVersion: "4711" }, spec };
-    const { ask } = leasesOf(json({ metadata: { resourceVersion: "9" }, items: [item] }));
-
-    const renewals = await ask("n1");
-
-    expect(renewals.get("n1")).toMatchObject({ resourceVersion: "4711" });
-  });
-
-  it("goes on where a page ends", async () => {
-    const renewTime = "2026-11-21T12:00:00.123456Z";
-    const { ask, paths } = leasesOf(
-      json({ metadata: { resourceVersion: "9", continue: "a b" }, items: [lease("n1", { renewTime })] }),
-      json({ metadata: { resourceVersion: "9", continue: "" }, items: [lease("n2", { renewTime })] }),
-    );
+  it("are read page by page", async () => {
+    const { ask, paths } = leasesOf(listOf([lease("n1")], "a b"), listOf([lease("n2")], ""));
 
     const renewals = await ask("n1", "n2");
 
-    expect([...renewals.keys()]).toEqual(["n1", "n2"]);
     const path = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases?limit=500";
-    expect(paths()).toEqual([path, `${path}&continue=a+b`]);
+    expect([[...renewals.keys()], paths()]).toEqual([
+      ["n1", "n2"],
+      [path, `${path}&continue=a+b`],
+    ]);
   });
 
   it.each([
-    { name: "an answer that is no list", answer: json({ kind: "Status" }), problem: "is no list" },
-    { name: "a refusal", answer: json({ message: "may not list" }, 403), problem: "may not list" },
-  ])("fails on $name", async ({ answer, problem }) => {
-    const { ask } = leasesOf(answer);
-
-    await expect(ask("n1")).rejects.toThrow(problem);
+    ["the answer is no list", json({ kind: "Status" }), "is no list"],
+    ["it is refused", json({ message: "may not list" }, 403), "may not list"],
+  ])("are not known where %s", async (_, answer, problem) => {
+    await expect(leasesOf(answer).ask("n1")).rejects.toThrow(problem);
   });
 });
