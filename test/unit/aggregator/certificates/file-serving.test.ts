@@ -29,37 +29,24 @@ beforeAll(async () => {
   Object.assign(pairs, { a, b, mixed: { ...a, key: b.key }, keyless: { certificate: a.certificate } });
 });
 
-/** A watch that tells of changes when a test says so, or cannot be had. */
-function createFakeWatch(works: boolean) {
-  const told: (() => void)[] = [];
-  const counts = { opened: 0, closed: 0 };
-  const watch: FolderWatch = async (_, { change }) => {
-    if (!works) throw new Error("no inotify here");
-    counts.opened += 1;
-    told.push(change);
-    return {
-      close: async () => {
-        counts.closed += 1;
-      },
-    };
-  };
-  return { watch, counts, tell: () => told.forEach((change) => void change()) };
-}
-
-async function started(first: Name, { works = true, apart = false, listen = (_: Serving): void => {} } = {}) {
-  const scratch = mkdtempSync(join(tmpdir(), "serving-"));
-  onTestFinished(() => rmSync(scratch, { recursive: true, force: true }));
-  const keyFolder = apart ? join(scratch, "private") : scratch;
-  mkdirSync(keyFolder, { recursive: true });
-  const places = { certificate: join(scratch, "tls.crt"), key: join(keyFolder, "tls.key") };
-  const [clock, logger, stop, watching] = [
+/** Serves files in two folders, whose watches tell of changes when they are written. */
+async function started(first: Name, listen = (_: Serving): void => {}) {
+  const [scratch, clock, logger, stop] = [
+    mkdtempSync(join(tmpdir(), "serving-")),
     createFakeClock(),
     createFakeLogger(),
     new AbortController(),
-    createFakeWatch(works),
   ];
+  onTestFinished(() => rmSync(scratch, { recursive: true, force: true }));
+  mkdirSync(join(scratch, "private"));
+  const places = { certificate: join(scratch, "tls.crt"), key: join(scratch, "private", "tls.key") };
+  const watches = new Set<() => void>();
+  const watch: FolderWatch = async (_, { change }) => {
+    watches.add(change);
+    return { close: async () => void watches.delete(change) };
+  };
   const files = { certificateFile: places.certificate, keyFile: places.key };
-  const serving = createFileServing({ clock, logger, watch: watching.watch }, files);
+  const serving = createFileServing({ clock, logger, watch }, files);
   listen(serving);
   const write = (name: Name): void => {
     for (const part of ["certificate", "key"] as const) {
@@ -67,7 +54,7 @@ async function started(first: Name, { works = true, apart = false, listen = (_: 
       if (text === undefined) rmSync(places[part], { force: true });
       else writeFileSync(places[part], text);
     }
-    watching.tell();
+    for (const change of watches) change();
   };
   write(first);
   const running = serving.run(stop.signal);
@@ -78,17 +65,15 @@ async function started(first: Name, { works = true, apart = false, listen = (_: 
   onTestFinished(end);
   // It has looked when it sleeps until the next look.
   const looked = (): Promise<void> => eventually(() => clock.sleeps().length === 1);
-  /** Writes the files, and looks at what is served some seconds later. */
-  const servedAfter = async (name: Name, seconds = 1): Promise<string | undefined> => {
+  /** Writes the files, and looks at what is served a second later. */
+  const servedAfter = async (name: Name): Promise<string | undefined> => {
     write(name);
-    for (let second = 0; second < seconds; second += 1) {
-      await clock.advance(1_000);
-      await looked();
-    }
+    await clock.advance(1_000);
+    await looked();
     return nameOf(serving.pair());
   };
   await looked();
-  return { logger, serving, counts: watching.counts, servedAfter, end };
+  return { logger, serving, watches, servedAfter, end };
 }
 
 /** Nothing for what is not served. */
@@ -131,19 +116,13 @@ describe("files that somebody else keeps", () => {
     expect([seen, logger.messages()]).toEqual([served, log]);
   });
 
-  it("may lie in two folders, of which both are watched, and neither any more at the end", async () => {
-    const { counts, servedAfter, end } = await started("a", { apart: true });
-    const seen = await servedAfter("b");
+  it("are watched in both of their folders, and no more at the end", async () => {
+    const { watches, end } = await started("a");
+    const { size } = watches;
 
     await end();
 
-    expect([seen, counts]).toEqual(["b", { opened: 2, closed: 2 }]);
-  });
-
-  it("are read once a minute where changes cannot be noticed", async () => {
-    const { servedAfter } = await started("a", { works: false });
-
-    expect([await servedAfter("b", 59), await servedAfter("b", 2)]).toEqual(["a", "b"]);
+    expect([size, watches.size]).toEqual([2, 0]);
   });
 
   it("are told to whoever listens, until they do not any more", async () => {
@@ -153,7 +132,7 @@ describe("files that somebody else keeps", () => {
       onChange((pair) => void all.push(nameOf(pair)));
       unlisten = onChange((pair) => void first.push(nameOf(pair)));
     };
-    const { servedAfter } = await started("a", { listen });
+    const { servedAfter } = await started("a", listen);
 
     unlisten();
     await servedAfter("mixed");

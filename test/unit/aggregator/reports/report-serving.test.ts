@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { LOOK_EVERY_MS } from "../../../../aggregator/certificates/certificate-issuer.ts";
 import { issueAuthority } from "../../../../aggregator/certificates/issuing.ts";
 import { createReportServing } from "../../../../aggregator/reports/report-serving.ts";
@@ -27,11 +27,6 @@ const CONFIG = {
   },
 } as const;
 
-const ends: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const end of ends.splice(0)) await end();
-});
-
 async function leading() {
   const [objects, clock] = [new FakeObjects(), createFakeClock()];
   const client = createKubeClient(createFakeConnection(createFakeTransport(objects.serve)), { clock });
@@ -44,32 +39,29 @@ async function leading() {
     stop.abort();
     await running;
   };
-  ends.push(end);
+  onTestFinished(end);
   await eventually(() => objects.writes === 3 && clock.sleeps().length > 0);
   const isRefused = (): boolean => {
     const result = reporting.check({ nowMs: nowMs(), leads: true });
     return !result.ok && result.why === WHY;
   };
   const look = (): Promise<void> => clock.advance(2 * LOOK_EVERY_MS);
-  /** Tells agents to trust another authority, so that it cannot be taken back. */
-  const freezeForgery = async (): Promise<void> => {
-    const held = objects.held.get(BUNDLE) ?? expect.fail("agents have been told nothing");
-    held.data["ca.crt"] = (await issueAuthority({ nowMs: nowMs(), lifetimeMs: DAY })).certificate;
-    const refusal = { kind: "Status", reason: "Invalid", message: "field is immutable when `immutable` is set" };
-    objects.interfere = ({ method, path }) =>
-      method !== "GET" && path.startsWith(BUNDLE) ? json(refusal, 422) : undefined;
-  };
-  return { objects, look, isRefused, freezeForgery, end };
+  const before = isRefused();
+  // Agents are told to trust another authority, and that cannot be taken back.
+  const held = objects.held.get(BUNDLE) ?? expect.fail("agents have been told nothing");
+  held.data["ca.crt"] = (await issueAuthority({ nowMs: nowMs(), lifetimeMs: DAY })).certificate;
+  const refusal = { kind: "Status", reason: "Invalid", message: "field is immutable when `immutable` is set" };
+  objects.interfere = ({ method, path }) =>
+    method !== "GET" && path.startsWith(BUNDLE) ? json(refusal, 422) : undefined;
+  await look();
+  await eventually(isRefused);
+  return { objects, look, before, isRefused, end };
 }
 
 describe("a leader that issues certificates", () => {
   it("is not ready while agents are told to trust another authority, until it can correct that", async () => {
-    const { objects, look, isRefused, freezeForgery } = await leading();
-    const before = isRefused();
+    const { objects, look, before, isRefused } = await leading();
 
-    await freezeForgery();
-    await look();
-    await eventually(isRefused);
     objects.interfere = undefined;
     await look();
 
@@ -78,10 +70,7 @@ describe("a leader that issues certificates", () => {
   });
 
   it("knows nothing of it any more once another process leads", async () => {
-    const { look, isRefused, freezeForgery, end } = await leading();
-    await freezeForgery();
-    await look();
-    await eventually(isRefused);
+    const { isRefused, end } = await leading();
 
     await end();
 

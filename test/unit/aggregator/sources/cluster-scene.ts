@@ -22,6 +22,9 @@ export const added = (item: Item): Change => ["ADDED", item];
 export const modified = (item: Item): Change => ["MODIFIED", item];
 export const deleted = (item: Item): Change => ["DELETED", item];
 
+/** Of a cluster of which only what it tells is looked at. */
+export const nothing = (): undefined => undefined;
+
 const PODS = "/api/v1/pods";
 const CLAIMS = "/api/v1/persistentvolumeclaims";
 

@@ -1,12 +1,8 @@
-import { connect } from "node:net";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import { type ListHead, listRoutes, MOST_LISTS } from "../../../../aggregator/sources/list-stream.ts";
-import { createSystemClock } from "../../../../common/runtime/clock.ts";
 import type { RouteAnswer } from "../../../../common/runtime/http-answer.ts";
-import { listen } from "../../../../common/runtime/http-server.ts";
 import { createFakeClock, settle } from "../../../fakes/clock.ts";
 import { wholeAnswer } from "../../../fakes/listen.ts";
-import { createFakeLogger } from "../../../fakes/logger.ts";
 
 const HEAD: ListHead = {
   cluster: "c1",
@@ -16,14 +12,9 @@ const HEAD: ListHead = {
 
 type Entries = Iterable<object | undefined>;
 
-function routesOf(entries: Entries, clock = createSystemClock(), { signal } = new AbortController()) {
+function listOf(entries: Entries, clock = createFakeClock(), { signal } = new AbortController()) {
   const spec = { path: "/v1/claims", kind: "ClaimList" as const, parameters: [], entries: () => entries };
-  return listRoutes([spec], { clock, head: () => HEAD }, signal);
-}
-
-/** Asks for a list, on a clock that stands still. */
-function listOf(entries: Entries, clock = createFakeClock(), stop = new AbortController()) {
-  const [route] = routesOf(entries, clock, stop);
+  const [route] = listRoutes([spec], { clock, head: () => HEAD }, signal);
   const request = { params: {}, query: new URLSearchParams(), body: async () => "" };
   return async (): Promise<RouteAnswer> => (await route?.answer(request)) ?? expect.fail("no route");
 }
@@ -137,32 +128,5 @@ describe("lists at once", () => {
     for (let done = false; !done; ) done = (await parts.next()).done === true;
 
     expect((await ask()).status).toBe(200);
-  });
-
-  it("take a place while their callers hang, and give it back when these go", async () => {
-    const server = await listen(routesOf(numbered(1e9)), { host: "127.0.0.1", port: 0 }, createFakeLogger());
-    onTestFinished(server.close);
-    /** A caller that takes nothing. */
-    const hang = () => {
-      const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
-      socket.on("error", () => {}).pause();
-      socket.write("GET /v1/claims HTTP/1.1\r\nHost: localhost\r\n\r\n");
-      onTestFinished(() => void socket.destroy());
-      return socket;
-    };
-    const callers = Array.from({ length: MOST_LISTS }, hang);
-    const status = async (): Promise<number> => {
-      const stop = new AbortController();
-      const answer = await fetch(`${server.url}/v1/claims`, { signal: stop.signal });
-      stop.abort();
-      return answer.status;
-    };
-
-    const statuses: number[] = [];
-    while (statuses.at(-1) !== 429) statuses.push(await status());
-    callers[0]?.destroy();
-    while (statuses.at(-1) !== 200) statuses.push(await status());
-
-    expect(statuses.at(-1)).toBe(200);
   });
 });
