@@ -3,7 +3,7 @@ import { ReadApi } from "../../../../aggregator/api/read-api.ts";
 import type { NodeReport } from "../../../../common/storage/node-report.ts";
 import { wholeAnswer } from "../../../fakes/listen.ts";
 import { Harness, type HarnessOptions } from "../harness.ts";
-import { claimWith, mountedVolumeOf, nodeWith, podWith, reportWith, volumeWith } from "../world.ts";
+import { claimWith, mountedVolumeOf, nodeWith, podWith, reportWith, statusWith, volumeWith } from "../world.ts";
 
 const CSI = { driver: "csi.example", handleHash: "a".repeat(64) };
 const STAGED = { kind: "staging", volume: { by: "handle", ...CSI }, since: 0 } as const;
@@ -156,6 +156,16 @@ describe("the lists show", () => {
       references: { items: [{ pod: "shop/web-0", node: "n1" }] },
     };
     expect((await get("/v1/claims")).items).toMatchObject([{ name: "data", status: "Mounted", live }]);
+  });
+
+  it("which nodes a claim waits for", async () => {
+    const { harness, get, report } = await apiOf({ claims: [claimWith({ status: statusWith({ unused: true }) })] });
+    await report({});
+    await harness.putPod(podWith());
+    await harness.removePod("pod-1", "900");
+
+    const pendingNodes = { items: [{ node: "n1", state: "ScanDue" }] };
+    expect((await get("/v1/claims")).items).toMatchObject([{ name: "data", pending: true, live: { pendingNodes } }]);
   });
 
   it.each(["/v1/claims", "/v1/volumes"])("no other pod's volume in %s that is only called alike", async (path) => {

@@ -1,7 +1,9 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import { keepCertificates } from "../../../../aggregator/certificates/certificate-issuer.ts";
+import { issueAuthority } from "../../../../aggregator/certificates/issuing.ts";
 import { readBundle, readPair } from "../../../../aggregator/certificates/pem.ts";
+import { createReportServing } from "../../../../aggregator/reports/report-serving.ts";
 import { createKubeClient } from "../../../../common/kube/client.ts";
+import { createMetrics } from "../../../../common/runtime/metrics.ts";
 import { createFakeClock, eventually } from "../../../fakes/clock.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
 import { createFixedRandom } from "../../../fakes/random.ts";
@@ -15,25 +17,32 @@ const SERVING = "/api/v1/namespaces/mooring/secrets/mooring-aggregator-tls";
 const BUNDLE = "/api/v1/namespaces/mooring-agents/configmaps/mooring-aggregator-ca";
 /** Unlike any other time that it waits for. */
 const LOOK_MS = 45_000;
+const AGENTS = { namespace: "mooring-agents", account: "mooring-agent" };
 const CONFIG = {
-  namespace: "mooring",
-  agentNamespace: "mooring-agents",
-  names: ["Mooring.example", "fd00::1"],
-  times: { authorityMs: 40 * DAY, certificateMs: 8 * DAY, overlapMs: HOUR },
-  lookEveryMs: LOOK_MS,
-};
+  address: { host: "", port: 8443 },
+  agents: AGENTS,
+  certificate: {
+    ...({ kind: "issued", namespace: "mooring", lookEveryMs: LOOK_MS } as const),
+    agentNamespace: AGENTS.namespace,
+    names: ["Mooring.example", "fd00::1"],
+    times: { authorityMs: 40 * DAY, certificateMs: 8 * DAY, overlapMs: HOUR },
+  },
+} as const;
+const WHY = "agents are not told to trust the authority that signed the certificate";
 
 function start(objects = new FakeObjects()) {
   const [clock, logger, stop] = [createFakeClock(), createFakeLogger(), new AbortController()];
   const client = createKubeClient(createFakeConnection(createFakeTransport(objects.serve)), { clock });
   // The API server's clock is known to a fraction of a millisecond.
-  const times = { clock, nowMs: () => clock.wallMs() + 0.25 };
-  const parts = { ...times, client, logger, random: createFixedRandom(0.5), onStored: () => {} };
-  const running = keepCertificates(parts, CONFIG, stop.signal);
-  onTestFinished(async () => {
+  const nowMs = (): number => clock.wallMs() + 0.25;
+  const parts = { client, clock, nowMs, logger, random: createFixedRandom(0.5), metrics: createMetrics() };
+  const reporting = createReportServing(parts, CONFIG);
+  const running = reporting.keep(client, stop.signal);
+  const end = async (): Promise<void> => {
     stop.abort();
     await running;
-  });
+  };
+  onTestFinished(end);
   const atRest = (): Promise<void> => eventually(() => clock.sleeps().some((ms) => ms > LOOK_MS - 10 && ms <= LOOK_MS));
   /** Lets time pass until the next look, and waits for its end: keys are made in real time. */
   const pass = async (ms: number): Promise<void> => {
@@ -42,7 +51,12 @@ function start(objects = new FakeObjects()) {
     await atRest();
   };
   return {
-    ...{ clock, logger, objects, atRest, pass },
+    ...{ clock, logger, objects, atRest, pass, end },
+    /** Agents are not told to trust what they see, as far as readiness says. */
+    isRefused: (): boolean => {
+      const result = reporting.check({ nowMs: nowMs(), leads: true });
+      return !result.ok && result.why === WHY;
+    },
     served: () => {
       const { "tls.crt": certificate = "", "tls.key": key = "" } = objects.texts(SERVING);
       return readPair({ certificate, key });
@@ -58,6 +72,8 @@ async function started() {
   await leader.atRest();
   return leader;
 }
+
+type Started = Awaited<ReturnType<typeof started>>;
 
 describe("the leader", () => {
   it("makes what is not there, for every name, and then rests; no key is where agents look, or in its log", async () => {
@@ -168,5 +184,32 @@ describe("the leader", () => {
     expect(early).toBeUndefined();
     expect(served()).toBeDefined();
     expect(logger.messages("warn")).toEqual(["certificates cannot be kept"]);
+  });
+
+  it.each([
+    [
+      "until it can correct that",
+      async ({ objects, clock }: Started) => {
+        objects.interfere = undefined;
+        await clock.advance(2 * LOOK_MS);
+      },
+    ],
+    ["and knows nothing of it any more once another process leads", ({ end }: Started) => end()],
+  ])("is not ready while agents are told to trust another authority that it cannot take back, %s", async (_, after) => {
+    const leader = await started();
+    const { objects, clock, isRefused } = leader;
+    const held = objects.held.get(BUNDLE) ?? expect.fail("agents have been told nothing");
+    held.data["ca.crt"] = (await issueAuthority({ nowMs: clock.wallMs(), lifetimeMs: DAY })).certificate;
+    const refusal = { kind: "Status", reason: "Invalid", message: "field is immutable when `immutable` is set" };
+    objects.interfere = ({ method, path }) =>
+      method !== "GET" && path.startsWith(BUNDLE) ? json(refusal, 422) : undefined;
+    const before = isRefused();
+
+    await clock.advance(2 * LOOK_MS);
+    await eventually(isRefused);
+    await after(leader);
+
+    expect(before).toBe(false);
+    await eventually(() => !isRefused());
   });
 });

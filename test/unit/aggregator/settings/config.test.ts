@@ -33,18 +33,6 @@ describe("the aggregator's command line", () => {
   const slower = { durationMs: 30_000, renewDeadlineMs: 20_000, retryMs: 4_000 };
 
   it.each<readonly [name: string, flags: string, env: Env, config: object]>([
-    [
-      "prefers flags to the environment",
-      "--node-stale-after 30s",
-      { MOORING_NODE_STALE_AFTER: "10s" },
-      { nodeStaleAfterMs: 30_000 },
-    ],
-    [
-      "takes the environment beside flags",
-      "--node-stale-after 30s",
-      { MOORING_REASON_DELAY: "0s" },
-      { reasonDelayMs: 0 },
-    ],
     ["has metrics elsewhere", "--metrics-bind-address :9808", {}, { metricsAddress: { host: "", port: 9808 } }],
     [
       "takes reports elsewhere, from agents alone, with certificates of its own",
@@ -105,15 +93,8 @@ describe("the aggregator's command line", () => {
     ["own certificates nowhere", "--report-bind-address :1", "--pod-namespace is missing"],
     ["a name that is none", `${REPORTS} --tls-names a,*`, '"*" is no name'],
     ["an empty name", `${REPORTS} --tls-names a,,b`, '"" is no name'],
-    ["an unknown word", "--upstream-condition sometimes", "upstream-condition"],
-    ["an unknown level", "--log-level loud", "log-level"],
-    ["an unknown flag", "--colour", "unknown flag"],
   ])("refuses %s", (_, flags, problem) => {
     expect(() => read(flags)).toThrow(problem);
-  });
-
-  it("tells of all problems at once", () => {
-    expect(() => read("--node-stale-after 1ms --log-level loud")).toThrow(/node-stale-after[\s\S]*log-level/);
   });
 
   it("helps instead of running", () => {
