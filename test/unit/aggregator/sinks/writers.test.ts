@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { createClaimStatusWriter } from "../../../../aggregator/sinks/claim-status-writer.ts";
+import { createVolumeWriter } from "../../../../aggregator/sinks/volume-writer.ts";
+import { createKubeClient } from "../../../../common/kube/client.ts";
 import { formatSecondsUp } from "../../../../common/storage/timestamp.ts";
-import { type FakeAnswer, json } from "../../../fakes/transport.ts";
-import { claimWith, mountedStatus, NOON, statusWith } from "../world.ts";
-import { answeredBy, refusal } from "./server.ts";
+import { createFakeClock } from "../../../fakes/clock.ts";
+import { createFakeConnection, createFakeTransport, type FakeAnswer, json } from "../../../fakes/transport.ts";
+import { claimWith, mountedStatus, NOON, statusWith, volumeWith } from "../world.ts";
 
 const never = new AbortController().signal;
 const CLAIMS = "/api/v1/namespaces/shop/persistentvolumeclaims";
@@ -11,11 +13,21 @@ const identity = { namespace: "shop", name: "data", uid: "claim-1" };
 const written = { metadata: { ...identity, resourceVersion: "101" }, spec: {}, status: { phase: "Bound" } };
 const mounted = { status: mountedStatus(["n1"]), upstream: "none" } as const;
 
+/** What an API server says that refuses a write. */
+function refusal(code: number, status: Readonly<Record<string, unknown>> = {}): FakeAnswer {
+  const details = { name: "data", kind: "persistentvolumeclaims" };
+  return json({ kind: "Status", status: "Failure", message: "no", code, details, ...status }, code);
+}
+
+/** Writers to a server that answers everything with the same. */
 function setUp(answer: FakeAnswer = json(written)) {
-  const { counted, transport, ...parts } = answeredBy(answer);
-  const writer = createClaimStatusWriter({ ...parts, seconds: { observe: () => {} } });
+  const [transport, clock] = [createFakeTransport(() => answer), createFakeClock()];
+  const client = createKubeClient(createFakeConnection(transport), { clock });
+  const counted: string[] = [];
+  const writes = { increment: ({ outcome = "" }) => void counted.push(outcome) };
+  const writer = createClaimStatusWriter({ client, clock, writes, seconds: { observe: () => {} } });
   const sent = () => JSON.parse(transport.requests[0]?.body ?? "");
-  return { writer, counted, transport, sent };
+  return { writer, writeVolume: createVolumeWriter({ client, writes }), counted, transport, sent };
 }
 
 describe("the status of a claim", () => {
@@ -127,5 +139,38 @@ describe("the status of a claim", () => {
     expect(await writer.read(claimWith(), never)).toMatchObject(result);
     expect(transport.requests.map(({ path }) => path)).toEqual([`${CLAIMS}?fieldSelector=metadata.name%3Ddata`]);
     expect(counted).toEqual([]);
+  });
+});
+
+describe("the marks of a volume", () => {
+  const volume = { ...volumeWith(), resourceVersion: "300" };
+
+  it("are set and removed on exactly the volume, in the state, that was decided on", async () => {
+    const { writeVolume, counted, transport, sent } = setUp(json({}));
+
+    const result = await writeVolume(volume, { mountedOn: undefined, lastUse: "{}" }, never);
+
+    expect([result, counted]).toEqual([{ kind: "written" }, ["written"]]);
+    expect(transport.requests).toMatchObject([
+      {
+        method: "PATCH",
+        path: "/api/v1/persistentvolumes/pv-1/status?fieldManager=mooring-aggregator",
+        headers: { "content-type": "application/merge-patch+json" },
+      },
+    ]);
+    const annotations = { "mooring.dev/mounted-on": null, "mooring.dev/last-use": "{}" };
+    expect(sent()).toEqual({
+      metadata: { uid: "volume-1", resourceVersion: "300", annotations },
+    });
+  });
+
+  it.each([
+    ["stale", "has changed", refusal(409, { reason: "Conflict" })],
+    ["overloaded", "the server has no time for", refusal(429)],
+  ] as const)("are answered %s where it %s", async (kind, _, answer) => {
+    const { writeVolume, counted } = setUp(answer);
+
+    expect((await writeVolume(volume, { mountedOn: "{}" }, never)).kind).toBe(kind);
+    expect(counted).toEqual([kind]);
   });
 });

@@ -2,13 +2,18 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { SERVING_SECRET } from "../../../../aggregator/certificates/certificate-store.ts";
 import { issueAuthority, issueCertificate } from "../../../../aggregator/certificates/issuing.ts";
-import { createFileServing, type Serving } from "../../../../aggregator/certificates/serving.ts";
+import { createFileServing, createSecretServing, type Serving } from "../../../../aggregator/certificates/serving.ts";
+import { createKubeClient } from "../../../../common/kube/client.ts";
 import type { FolderWatch } from "../../../../common/kube/rotating-file.ts";
-import { type CheckResult, failed } from "../../../../common/runtime/health.ts";
+import { type CheckResult, degraded, failed } from "../../../../common/runtime/health.ts";
 import type { ServingPair } from "../../../../common/runtime/http-server.ts";
-import { createFakeClock, eventually } from "../../../fakes/clock.ts";
+import { createFakeApiServer } from "../../../fakes/api-server.ts";
+import { createFakeClock, eventually, settle } from "../../../fakes/clock.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
+import { createFixedRandom } from "../../../fakes/random.ts";
+import { createFakeConnection } from "../../../fakes/transport.ts";
 
 const HOUR = 3_600_000;
 const NOW = createFakeClock().wallMs();
@@ -83,6 +88,8 @@ function nameOf(pair: ServingPair | undefined): string | undefined {
   return pair && Object.entries(pairs).find(isServed)?.[0];
 }
 
+const none = "there is no certificate yet: agents cannot connect";
+const over = "the certificate has ended: agents refuse it";
 const NO = undefined;
 const BAD = "certificate and key cannot be used, the one before is served on";
 const NEW = "new certificate served";
@@ -142,14 +149,70 @@ describe("files that somebody else keeps", () => {
   });
 
   it.each<readonly [name: string, files: Name, hours: number, result: CheckResult]>([
-    ["fail before there are any", "none", 0, failed("there is no certificate yet: agents cannot connect")],
-    ["fail while they cannot be used", "mixed", 0, failed("there is no certificate yet: agents cannot connect")],
+    ["fail before there are any", "none", 0, failed(none)],
+    ["fail while they cannot be used", "mixed", 0, failed(none)],
     ["tell how long they last, in whole hours", "a", 0.5, { ok: true, detail: "it lasts for 5 h" }],
-    ["fail from the moment of their end", "a", 6, failed("the certificate has ended: agents refuse it")],
+    ["fail from the moment of their end", "a", 6, failed(over)],
   ])("%s", async (...[, files, hours, result]) => {
     const { serving } = await started(files);
 
     expect(serving.check({ nowMs: NOW + hours * HOUR, leads: false })).toEqual(result);
     expect(serving.endsAtMs()).toBe(files === "a" ? NOW + 6 * HOUR : undefined);
+  });
+});
+
+/** What the leader stores of `a`. */
+function secret() {
+  const { certificate = "", key = "" } = pairs.a;
+  const metadata = { namespace: "mooring", name: SERVING_SECRET, uid: "uid-1", resourceVersion: "1" };
+  return { metadata, data: { "tls.crt": btoa(certificate), "tls.key": btoa(key) } };
+}
+
+type Stored = "nothing" | "one" | "what cannot be read";
+
+/** What is stored, as a replica that watches it knows it. */
+async function watched(stored: Stored): Promise<Serving> {
+  const clock = createFakeClock();
+  const api = createFakeApiServer(clock, stored === "one" ? { secrets: [secret()] } : {});
+  if (stored === "what cannot be read") api.goAway("broken");
+  const client = createKubeClient(createFakeConnection(api.transport), { clock });
+  const parts = { client, clock, random: createFixedRandom(0.5), logger: createFakeLogger() };
+  const serving = createSecretServing(parts, "mooring");
+  const stop = new AbortController();
+  const running = serving.run(stop.signal);
+  onTestFinished(async () => {
+    stop.abort();
+    await running;
+  });
+  await clock.advance(1_000);
+  await settle();
+  return serving;
+}
+
+describe("a certificate that the leader stores", () => {
+  const leads = true;
+  it.each([
+    ["is missed by a leader, who is to issue it", "nothing", 0, leads, failed(none)],
+    [
+      "holds up no replica that waits to lead: a leader may have been given another",
+      "nothing",
+      0,
+      !leads,
+      degraded(none),
+    ],
+    [
+      "holds up one that cannot read it: as a leader it could not keep it",
+      "what cannot be read",
+      0,
+      !leads,
+      failed(none),
+    ],
+    ["lasts the same for whoever waits", "one", 0, !leads, { ok: true, detail: "it lasts for 6 h" }],
+    ["is missed by a leader when it has ended", "one", 6, leads, failed(over)],
+    ["holds up no replica that waits when it has ended", "one", 6, !leads, degraded(over)],
+  ] as const)("%s", async (...[, stored, hours, leads, result]) => {
+    const serving = await watched(stored);
+
+    expect(serving.check({ nowMs: NOW + hours * HOUR, leads })).toEqual(result);
   });
 });
