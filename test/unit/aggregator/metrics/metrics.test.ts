@@ -2,12 +2,22 @@ import { describe, expect, it } from "vitest";
 import type { Volume } from "../../../../aggregator/core/cluster-objects.ts";
 import { countedClaim, countedVolume } from "../../../../aggregator/core/counted-storage.ts";
 import { MOST_CLASSES, StorageTotals } from "../../../../aggregator/core/storage-totals.ts";
+import { MOST_CLAIMS, registerClaimMetrics } from "../../../../aggregator/metrics/claim-metrics.ts";
+import { createMeasures } from "../../../../aggregator/metrics/measures.ts";
 import { registerStorageMetrics } from "../../../../aggregator/metrics/storage-metrics.ts";
-import { boundedLabel } from "../../../../common/runtime/metrics.ts";
+import { MOST_VOLUMES, registerVolumeMetrics } from "../../../../aggregator/metrics/volume-metrics.ts";
+import { boundedLabel, createMetrics, type Metrics } from "../../../../common/runtime/metrics.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
+import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { FakeCluster } from "../fake-cluster.ts";
 import { claimWith, NOON, podWith, statusWith, volumeWith } from "../world.ts";
-import { seriesOf } from "./series.ts";
+
+/** All series of what `register` registers, without what explains them. */
+async function seriesOf(register: (metrics: Metrics) => unknown): Promise<readonly string[]> {
+  const metrics = createMetrics();
+  register(metrics);
+  return (await metrics.text()).split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+}
 
 const DAY_MS = 86_400_000;
 const GI = 2 ** 30;
@@ -116,5 +126,85 @@ describe("the metrics of storage", () => {
     // Two numbers of volumes in six phases and of claims in two, and four ages of Released volumes and of unused claims, for each class.
     const mostPerClass = 2 * 6 + 2 * 2 + 4 + 4;
     expect(lines.length).toBeLessThanOrEqual((MOST_CLASSES + 1) * mostPerClass + 5);
+  });
+});
+
+const claimSeries = (claims: readonly Claim[]) => seriesOf((metrics) => registerClaimMetrics(metrics, () => claims));
+const OF_DATA = 'namespace="shop",persistentvolumeclaim="data"';
+const unmounted = statusWith({ unused: true, reason: "Unmounted" });
+
+describe("metrics of single claims", () => {
+  it.each<readonly [name: string, status: ClaimStatus | undefined, series: readonly string[]]>([
+    ["no status", undefined, []],
+    ["a status that says used", statusWith({ reason: "Mounted" }), [`unused{${OF_DATA},reason="Mounted"} 0`]],
+    [
+      "a status that says unused",
+      unmounted,
+      [`unused{${OF_DATA},reason="Unmounted"} 1`, `unused_since_timestamp_seconds{${OF_DATA}} ${NOON / 1000}`],
+    ],
+    [
+      "a status that says unused, but never seen in use",
+      { ...unmounted, reason: "NeverObservedInUse" },
+      [`unused{${OF_DATA},reason="NeverObservedInUse"} 1`],
+    ],
+  ])("of a claim with %s", async (_, status, series) => {
+    const named = series.map((line) => `mooring_claim_${line}`);
+
+    expect(await claimSeries([claimWith({ status })])).toEqual([...named, "mooring_claims_without_series 0"]);
+  });
+
+  it("are bounded, and say how many claims have none", async () => {
+    const names = Array.from({ length: MOST_CLAIMS + 7 }, (_, index) => `data-${index}`);
+
+    const lines = await claimSeries(names.map((name) => claimWith({ name, status: unmounted })));
+
+    expect([lines.length, lines.at(-1)]).toEqual([2 * MOST_CLAIMS + 1, "mooring_claims_without_series 7"]);
+  });
+});
+
+describe("metrics of single volumes", () => {
+  const { phaseSince } = new FakeCluster();
+  const volumeSeries = (volumes: readonly Volume[]) =>
+    seriesOf((metrics) => registerVolumeMetrics(metrics, { volumes: () => volumes, phaseSince }));
+
+  it("tell since when each is in its phase, where that is known, and from what", async () => {
+    const labels = 'persistentvolume="pv-1",phase="Released",source="api"';
+
+    expect(await volumeSeries([released(0), volumeWith({ key: "pv-2" })])).toEqual([
+      `mooring_volume_phase_since_timestamp_seconds{${labels}} ${NOON / 1_000}`,
+      "mooring_volumes_without_series 0",
+    ]);
+  });
+
+  it("are bounded, and say how many volumes have none", async () => {
+    const lines = await volumeSeries(
+      Array.from({ length: MOST_VOLUMES + 3 }, (_, index) => released(0, { key: `pv-${index}` })),
+    );
+
+    expect([lines.length, lines.at(-1)]).toEqual([MOST_VOLUMES + 1, "mooring_volumes_without_series 3"]);
+  });
+});
+
+describe("what is measured", () => {
+  it("of unmounts has a bounded number of series, whoever calls drivers what", async () => {
+    const drivers = Array.from({ length: 1_000 }, (_, index) => ({ driver: `driver-${index}.example`, ms: 1_500 }));
+
+    const lines = await seriesOf((metrics) => createMeasures(metrics).unmounted(drivers));
+
+    const counts = lines.filter((line) => line.startsWith("mooring_unmount_latency_seconds_count"));
+    expect(counts).toHaveLength(31);
+    expect(counts).toContain('mooring_unmount_latency_seconds_count{driver="driver-29.example"} 1');
+    expect(counts).toContain('mooring_unmount_latency_seconds_count{driver="other"} 970');
+  });
+
+  it("of queues is told in seconds, by queue", async () => {
+    const lines = await seriesOf((metrics) => {
+      const { queues } = createMeasures(metrics);
+      queues.claims.waited(1_500);
+      queues.nodes.worked(250);
+    });
+
+    expect(lines).toContain('workqueue_queue_duration_seconds_sum{name="claims"} 1.5');
+    expect(lines).toContain('workqueue_work_duration_seconds_sum{name="nodes"} 0.25');
   });
 });
