@@ -102,7 +102,6 @@ describe("what is asked of a list", () => {
     ["/v1/claims?a=1&namespace=&Name=x", ['"a"', "namespace: empty", '"Name"']],
     ["/v1/volumes?phase=Bound", ['"phase"; allowed: name']],
     ["/v1/nodes?state=Stale", ['"state"; allowed: name']],
-    [`/v1/claims?${"x".repeat(500)}=1`, [`"${"x".repeat(80)}…"`]],
   ])("is refused with everything that is wrong with %s", async (target, said) => {
     const { ask } = await apiOf();
     const { status, body } = await ask(target);
@@ -111,11 +110,12 @@ describe("what is asked of a list", () => {
     for (const part of said) expect(body).toContain(part);
   });
 
-  it("is refused with no more problems than help who sent them", async () => {
+  it("is refused with no more of a wrong name, and no more problems, than help who sent them", async () => {
     const { ask } = await apiOf();
-    const { body } = await ask(`/v1/claims?${"a=1&".repeat(50)}`);
+    const { body } = await ask(`/v1/claims?${"x".repeat(500)}=1&${"a=1&".repeat(50)}`);
 
     expect(body.trimEnd().split("\n")).toHaveLength(20);
+    expect(body).toContain(`"${"x".repeat(80)}…"`);
   });
 
   it.each([

@@ -165,9 +165,9 @@ describe("the marks of a volume", () => {
   });
 
   it.each([
-    ["stale", "has changed", refusal(409, { reason: "Conflict" })],
-    ["overloaded", "the server has no time for", refusal(429)],
-  ] as const)("are answered %s where it %s", async (kind, _, answer) => {
+    ["stale", "it has changed", refusal(409, { reason: "Conflict" })],
+    ["overloaded", "the server has no time", refusal(429)],
+  ] as const)("are answered %s where %s", async (kind, _, answer) => {
     const { writeVolume, counted } = setUp(answer);
 
     expect((await writeVolume(volume, { mountedOn: "{}" }, never)).kind).toBe(kind);

@@ -54,7 +54,11 @@ describe("what is kept of a node", () => {
       taintedWith("node.kubernetes.io/out-of-service", "NoExecute"),
       { isOutOfService: true },
     ],
-    ["whatever the effect", taintedWith("node.kubernetes.io/out-of-service", "NoSchedule"), { isOutOfService: true }],
+    [
+      "the same, whatever the effect",
+      taintedWith("node.kubernetes.io/out-of-service", "NoSchedule"),
+      { isOutOfService: true },
+    ],
     ["no other taint", taintedWith("node.kubernetes.io/unreachable", "NoExecute"), { isOutOfService: false }],
     ["CSI volumes in use, by driver and hashed handle", { status: { volumesInUse } }, { volumesInUse: inUse }],
   ])("is %s", (_, object, kept) => {

@@ -50,7 +50,7 @@ describe("what is kept of a pod", () => {
     ["a pod beside the agents without an account", undefined, { account: undefined }],
     ["another of Mooring's pods", undefined, { labels: { [NAME]: "mooring-aggregator" } }],
     ["a pod without labels", undefined, { labels: undefined }],
-  ])("is for %s that it is an agent: %s", (_, isAgent, change) => {
+  ])("says of %s whether it is an agent: %s", (_, isAgent, change) => {
     const pod = { ...AGENTS, labels: { [NAME]: "mooring-agent", x: "y" } };
     const { namespace, account, labels } = { ...pod, ...change };
     const spec = { serviceAccountName: account };
@@ -87,7 +87,7 @@ describe("what is kept of a pod", () => {
     ["Unknown", false],
     ["Succeeded", true],
     ["Failed", true],
-  ])("is in phase %s, whether it is being deleted or not, that it is over: %s", (phase, isTerminal) => {
+  ])("says in phase %s whether it is over, be it deleted or not: %s", (phase, isTerminal) => {
     const deleting = { ...metadata, deletionTimestamp: "2026-03-01T12:01:00Z" };
 
     const pods = [metadata, deleting].map((one) => projectPod({ metadata: one, spec: {}, status: { phase } }));

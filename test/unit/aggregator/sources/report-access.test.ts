@@ -67,8 +67,8 @@ function setUp() {
   return { clock, logger, asked, outcomes, server, grant, token, report, statusOf };
 }
 
-describe("whether a report is taken", () => {
-  it("is decided for an agent's own node, and names its pod", async () => {
+describe("a report", () => {
+  it("is taken from the agent of its own node alone, whose pod is named", async () => {
     const { report, token } = setUp();
     const mine = token("n1");
 
@@ -84,7 +84,7 @@ describe("whether a report is taken", () => {
     ["what is no token", "Bearer secret"],
     ["a token with a line break", "Bearer a.b.c\nx"],
     ["an oversized token", `Bearer ${"a".repeat(9_000)}.b.c`],
-  ])("is denied to %s without asking anybody", async (_, authorization) => {
+  ])("is refused with %s, without asking anybody", async (_, authorization) => {
     const { grant, asked } = setUp();
 
     const access = await grant({ authorization, node: "n1" });
@@ -93,7 +93,7 @@ describe("whether a report is taken", () => {
     expect(asked).toEqual([]);
   });
 
-  it("is asked once for many reports, those at the same time included", async () => {
+  it("is one question with many others of one token, those at the same time included", async () => {
     const { report, token, asked } = setUp();
     const mine = token("n1");
 
@@ -123,15 +123,20 @@ describe("whether a report is taken", () => {
   });
 
   it.each<readonly [name: string, reviews: readonly [Review, Review], afterMs: number, statuses: readonly number[]]>([
-    ["two minutes after a token was withdrawn", [good, () => bad], 120_000, [200, 200, 401]],
-    ["five seconds after one was refused: its pod may have been too young", [() => bad, good], 5_000, [401, 401, 200]],
+    ["anew two minutes after its token was withdrawn", [good, () => bad], 120_000, [200, 200, 401]],
     [
-      "while the API server does not answer, of who is believed",
+      "anew five seconds after it was refused: its pod may have been too young",
+      [() => bad, good],
+      5_000,
+      [401, 401, 200],
+    ],
+    [
+      "as before while the API server does not answer, if it was believed",
       [good, () => new Promise(() => {})],
       0,
       [200, 200, 200],
     ],
-  ])("is found out anew %s", async (...[, [first, then], afterMs, statuses]) => {
+  ])("is judged %s", async (...[, [first, then], afterMs, statuses]) => {
     const { statusOf, token, clock, server } = setUp();
     const mine = token("n1");
     server.review = first;
@@ -145,7 +150,7 @@ describe("whether a report is taken", () => {
     expect(seen).toEqual(statuses);
   });
 
-  it("cannot be told while the API server does not answer, which does not make the token bad, nor puts it into the log", async () => {
+  it("is to come again while the API server does not answer: its token is not called bad, nor is it in the log", async () => {
     const { report, statusOf, token, server, logger, outcomes } = setUp();
     const mine = token("n1");
     server.review = noAnswer;
@@ -160,7 +165,7 @@ describe("whether a report is taken", () => {
     for (const part of mine.split(".")) expect(JSON.stringify(logger.lines)).not.toContain(part);
   });
 
-  it("is not hidden by a bug", async () => {
+  it("does not hide a bug as a failed review", async () => {
     const { report, token, server } = setUp();
     server.review = () => {
       throw new TypeError("a bug");

@@ -73,7 +73,7 @@ describe("a report", () => {
     ["with an unknown field", valid.replace("{", '{"extra":1,'), "extra"],
     ["with a version that is no decimal number", valid.replace('ion":"200"', 'ion":"0x20"'), "podsResourceVersion"],
     ["of another node than the path names", valid.replace('"n1"', '"n2"'), 'is of node "n2", the path names "n1"\n'],
-  ])("is refused %s", async (_, body, problem) => {
+  ])("%s is refused", async (_, body, problem) => {
     const { put, received, counted } = setUp();
 
     expect(await put(body)).toMatchObject({ status: 400, body: expect.stringContaining(problem) });
@@ -82,10 +82,10 @@ describe("a report", () => {
 
   const later = { status: 429, headers: { "retry-after": "1" } };
   it.each<readonly [name: string, grant: GrantAccess, isRead: boolean, answer: object, outcome: string]>([
-    ["of who may not report, unread", strangers, false, refusal, "unauthenticated"],
+    ["of who may not report", strangers, false, refusal, "unauthenticated"],
     ["of another pod than the token's", granted("another"), true, { status: 403 }, "forbidden"],
     ["that is more than its sender may bring now", granted("agent-1", false), true, later, "throttled"],
-  ])("is refused %s", async (...[, grant, isRead, answer, outcome]) => {
+  ])("%s is refused", async (...[, grant, isRead, answer, outcome]) => {
     const { put, received, counted, read } = setUp({ grant });
 
     expect(await put()).toMatchObject(answer);
