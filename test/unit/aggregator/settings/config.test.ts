@@ -25,40 +25,25 @@ describe("the aggregator's command line", () => {
     });
   });
 
+  const OTHERS = `${REPORTS} --agent-account a/b --tls-names mooring.example,10.0.0.1,fd00::1`;
+  const FILES = "--report-bind-address :1 --tls-cert-file /a.crt --tls-key-file /a.key";
+  const SLOW = "--leader-elect-lease-duration 30s";
   const times = { authorityMs: 8_760 * HOUR, certificateMs: 720 * HOUR, overlapMs: HOUR };
   const issued = { kind: "issued", namespace: "mooring", agentNamespace: AGENTS.namespace, names: [NAME], times };
   const files = { kind: "files", certificateFile: "/a.crt", keyFile: "/a.key" };
+  const own = { address: { host: "", port: 8443 }, agents: AGENTS, certificate: issued };
+  const agents = { namespace: "a", account: "b" };
   const renamed = { agentNamespace: "a", names: ["mooring.example", "10.0.0.1", "fd00::1"] };
   const timing = { durationMs: 15_000, renewDeadlineMs: 10_000, retryMs: 2_000 };
   const slower = { durationMs: 30_000, renewDeadlineMs: 20_000, retryMs: 4_000 };
 
   it.each<readonly [name: string, flags: string, env: Env, config: object]>([
     ["has metrics elsewhere", "--metrics-bind-address :9808", {}, { metricsAddress: { host: "", port: 9808 } }],
-    [
-      "takes reports elsewhere, from agents alone, with certificates of its own",
-      REPORTS,
-      {},
-      { reports: { address: { host: "", port: 8443 }, agents: AGENTS, certificate: issued } },
-    ],
-    [
-      "takes another account and other names",
-      `${REPORTS} --agent-account a/b --tls-names mooring.example,10.0.0.1,fd00::1`,
-      {},
-      { reports: { agents: { namespace: "a", account: "b" }, certificate: renamed } },
-    ],
-    [
-      "serves files that somebody else keeps, and issues nothing then",
-      "--report-bind-address :1 --tls-cert-file /a.crt --tls-key-file /a.key",
-      {},
-      { reports: { certificate: files } },
-    ],
+    ["takes reports elsewhere, from agents alone, with certificates of its own", REPORTS, {}, { reports: own }],
+    ["takes another account and other names", OTHERS, {}, { reports: { agents, certificate: renamed } }],
+    ["serves files that somebody else keeps, and issues nothing then", FILES, {}, { reports: { certificate: files } }],
     ["takes part in an election as the pod that it is", "", LEADER, { election: { pod: "a", namespace: "b", timing } }],
-    [
-      "keeps the proportions of another duration",
-      "--leader-elect-lease-duration 30s",
-      LEADER,
-      { election: { timing: slower } },
-    ],
+    ["keeps the proportions of another duration", SLOW, LEADER, { election: { timing: slower } }],
     ["knows its pod without taking part in an election", "", POD, { election: undefined }],
   ])("%s", (...[, flags, env, config]) => {
     expect(read(flags, env)).toMatchObject({ config });

@@ -81,25 +81,19 @@ describe("a list", () => {
     expect([made, Math.max(...turns) <= 3]).toEqual([10, true]);
   });
 
-  it("is cut, and does not end, when the aggregator leads no more", async () => {
-    const stop = new AbortController();
-    const parts = partsOf(await listOf(numbered(100_000), createFakeClock(), stop)());
+  it.each([
+    ["the aggregator leads no more", 0, true, "stopping"],
+    ["it has been taken too slowly for ten minutes", 600_001, false, "too slowly"],
+  ])("is cut, and does not end, when %s", async (...[, afterMs, isStopped, why]) => {
+    const [clock, stop] = [createFakeClock(), new AbortController()];
+    const parts = partsOf(await listOf(numbered(100_000), clock, stop)());
     await parts.next();
-
-    stop.abort();
-
-    await expect(parts.next()).rejects.toThrow("stopping");
-  });
-
-  it("is cut when it has been taken too slowly for ten minutes", async () => {
-    const clock = createFakeClock();
-    const parts = partsOf(await listOf(numbered(100_000), clock)());
-    await parts.next();
-    clock.pass(600_001);
+    clock.pass(afterMs);
+    if (isStopped) stop.abort();
 
     const next = Promise.all([parts.next(), clock.advance(1)]);
 
-    await expect(next).rejects.toThrow("too slowly");
+    await expect(next).rejects.toThrow(why);
   });
 });
 
