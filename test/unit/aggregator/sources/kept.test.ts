@@ -11,7 +11,7 @@ import { claimWith, mountedStatus } from "../world.ts";
 const NUM_RUNS = Number(process.env.MOORING_PROPERTY_RUNS ?? 100);
 
 /** Half of the time nothing: what few objects have is often all that one has of it. */
-const maybe = <T>(one: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(one, { nil: undefined, freq: 1 });
+const maybe = <T>(one: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(one, { nil: undefined, freq: 2 });
 const text = fc.constantFrom("", "300", "a text that is longer than those that V8 shares itself");
 const texts = fc.array(text, { maxLength: 3 });
 /** Most at a whole second, as the API's are. */
