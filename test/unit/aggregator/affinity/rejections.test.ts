@@ -4,37 +4,40 @@ import { createFakeClock } from "../../../fakes/clock.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
 
 const MINUTE = 60_000;
-const LIMIT = 3;
 
 /** Each of a namespace of its own, unless its UID names one. */
 function keyOf(uid: string): string {
   return uid.includes("/") ? uid : `team-${uid}/${uid}`;
 }
 
-function counting(limit = LIMIT) {
+function counting(limit = 3) {
   const [clock, logger] = [createFakeClock(), createFakeLogger()];
   const nodeNames = (): readonly string[] => Array.from({ length: 100 }, (_, index) => `n${index}`);
   const podByUid = (uid: string) => ({ key: keyOf(uid) });
   const rejections = new Rejections({ clock, logger, nowMs: clock.wallMs, nodeNames, podByUid }, limit);
-  const reject = (uid: string, ageMs: number | undefined = 0): void =>
-    rejections.onRejected({
-      key: keyOf(uid),
-      uid,
-      node: "n1",
-      rejection: { atMs: ageMs === undefined ? undefined : clock.wallMs() - ageMs, level: 0 },
-    });
-  return { clock, logger, rejections, reject };
+  const rejectAged = (uid: string, ageMs: number | undefined): void => {
+    const rejection = { atMs: ageMs === undefined ? undefined : clock.wallMs() - ageMs, level: 0 };
+    rejections.onRejected({ key: keyOf(uid), uid, node: "n1", rejection });
+  };
+  const reject = (...uids: readonly string[]): void => uids.forEach((uid) => void rejectAged(uid, 0));
+  return { clock, logger, rejections, rejectAged, reject };
 }
 
-describe("Rejections", () => {
-  it("are held from the limit on, and let go of when they are half as many and ten minutes are over", async () => {
+describe("rejections", () => {
+  it("are paused from the limit on, and made again when they are half as many and ten minutes are over", async () => {
     const { clock, logger, rejections, reject } = counting();
-    for (const uid of ["a", "b", "c"]) reject(uid);
+    const before = rejections.pause();
+    reject("a", "b", "c");
 
-    expect(rejections.pause()).toContain("3 pods on 1 of 100 nodes were rejected");
-    await clock.advance(10 * MINUTE - 1);
-    expect(rejections.pause()).toContain("3 pods");
     await clock.advance(1_000);
+    const found = rejections.pause();
+    await clock.advance(10 * MINUTE - 1);
+    const late = rejections.pause();
+    await clock.advance(1_000);
+
+    expect(before).toBeUndefined();
+    expect(found).toContain("3 pods on 1 of 100 nodes were rejected");
+    expect(late).toContain("3 pods");
     expect(rejections.pause()).toBeUndefined();
     expect(logger.lines.map(({ level, message }) => `${level}: ${message}`)).toEqual([
       "warn: agents are told to reject no pod",
@@ -42,41 +45,25 @@ describe("Rejections", () => {
     ]);
   });
 
-  it.each([
-    { name: "a pod that is seen again", next: "c", ageMs: 0, count: 3 },
-    { name: "one more", next: "d", ageMs: 0, count: 4 },
-    { name: "one that was rejected some minutes ago", next: "d", ageMs: 9 * MINUTE, count: 4 },
-    { name: "one that was rejected long ago", next: "d", ageMs: 10 * MINUTE, count: 3 },
-    { name: "one that does not say when", next: "d", ageMs: undefined, count: 4 },
-  ])("counts $name", ({ next, ageMs, count }) => {
-    const { rejections, reject } = counting();
-    for (const uid of ["a", "b", "c"]) reject(uid);
+  it.each<readonly [name: string, next: string, ageMs: number | undefined, count: number]>([
+    ["a pod that is seen again once", "c", 0, 3],
+    ["one more", "d", 0, 4],
+    ["one that was rejected some minutes ago", "d", 9 * MINUTE, 4],
+    ["none that was rejected long ago", "d", 10 * MINUTE, 3],
+    ["one that does not say when", "d", undefined, 4],
+    ["one that is to come", "d", -60 * MINUTE, 4],
+  ])("count %s, and none of them ten minutes later", async (...[, next, ageMs, count]) => {
+    const { clock, rejections, reject, rejectAged } = counting();
+    reject("a", "b", "c");
 
-    reject(next, ageMs);
-
-    expect(rejections.count()).toBe(count);
-  });
-
-  it("counts one that is to come as one of now", async () => {
-    const { clock, rejections, reject } = counting();
-    reject("a", -60 * MINUTE);
-
+    rejectAged(next, ageMs);
+    const counted = rejections.count();
     await clock.advance(10 * MINUTE);
 
-    expect(rejections.count()).toBe(0);
+    expect([counted, rejections.count()]).toEqual([count, 0]);
   });
 
-  it("finds a new one at most a second later, however often it was asked before", async () => {
-    const { clock, rejections, reject } = counting();
-    expect(rejections.pause()).toBeUndefined();
-    for (const uid of ["a", "b", "c"]) reject(uid);
-
-    await clock.advance(1_000);
-
-    expect(rejections.pause()).toBeDefined();
-  });
-
-  it("are held before any is made when too many pods wait for the wrong volumes, by the very report that tells of it", () => {
+  it("are paused before any is made when too many pods wait for the wrong volumes, by the very report that tells of it", () => {
     const { rejections } = counting();
     const said = ["n1", "n2", "n3", "n4"].map((node) => {
       rejections.onWaiting(node, [`pod-on-${node}`]);
@@ -87,11 +74,12 @@ describe("Rejections", () => {
     expect([rejections.count(), rejections.waiting()]).toEqual([0, 4]);
   });
 
-  it("are not held by one namespace, whose pods wait or are rejected", () => {
-    const { rejections } = counting(10);
-    for (let node = 0; node < 60; node += 1) rejections.onWaiting(`n${node}`, [`shop/${node}`]);
-    for (let pod = 60; pod < 120; pod += 1)
-      rejections.onRejected({ key: `shop/${pod}`, uid: `shop/${pod}`, node: "n1", rejection: undefined });
+  it("are not paused by one namespace, whose pods wait or are rejected", () => {
+    const { rejections, reject } = counting(10);
+    for (let pod = 0; pod < 60; pod += 1) {
+      rejections.onWaiting(`n${pod}`, [`shop/${pod}`]);
+      reject(`shop/${60 + pod}`);
+    }
 
     expect(rejections.pause()).toBeUndefined();
     expect([rejections.count(), rejections.waiting()]).toEqual([60, 60]);
@@ -106,42 +94,32 @@ describe("Rejections", () => {
     rejections.onWaiting("n1", ["a", "b", "c", "d"]);
 
     expect(first).toBeDefined();
-    expect(rejections.pause()).toBeUndefined();
-    expect(rejections.waiting()).toBe(4);
-  });
-
-  it("count a pod once that waited and was rejected", () => {
-    const { rejections, reject } = counting();
-    rejections.onWaiting("n1", ["a", "b"]);
-    reject("a");
-    reject("b");
-
-    expect(rejections.pause()).toBeUndefined();
+    expect([rejections.pause(), rejections.waiting()]).toEqual([undefined, 4]);
   });
 
   it.each([
-    { name: "no longer wait", left: [] },
-    { name: "wait no longer but for one", left: ["a"] },
-  ])("do not count pods that $name", ({ left }) => {
+    ["one once that waited and was rejected", ["a", "b"], ["a", "b"]],
+    ["none that waits no longer", [], ["c"]],
+    ["none that waits no longer, but the one beside it", ["a"], ["c"]],
+  ])("count of pods that wait %s", (_, left, rejected) => {
     const { rejections, reject } = counting();
     rejections.onWaiting("n1", ["a", "b"]);
     rejections.onWaiting("n1", left);
-    reject("c");
+    reject(...rejected);
 
-    expect(rejections.pause()).toBeUndefined();
-    expect(rejections.waiting()).toBe(left.length);
+    expect([rejections.pause(), rejections.waiting()]).toEqual([undefined, left.length]);
   });
 
   it("do not count pods of a node that is no more", async () => {
     const { clock, rejections } = counting();
     rejections.onWaiting("gone", ["a", "b", "c"]);
-
-    expect(rejections.pause()).toBeUndefined();
+    const atOnce = rejections.pause();
     await clock.advance(1_000);
-    expect(rejections.waiting()).toBe(0);
+
+    expect([atOnce, rejections.waiting()]).toEqual([undefined, 0]);
   });
 
-  it("are never held with a limit of zero", () => {
+  it("are never paused with a limit of zero", () => {
     const { rejections } = counting(0);
     rejections.onWaiting("n1", ["a", "b", "c"]);
 

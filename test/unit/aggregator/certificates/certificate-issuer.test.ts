@@ -1,7 +1,9 @@
-import { afterEach, describe, expect, it } from "vitest";
-import { keepCertificates } from "../../../../aggregator/certificates/certificate-issuer.ts";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { issueAuthority } from "../../../../aggregator/certificates/issuing.ts";
 import { readBundle, readPair } from "../../../../aggregator/certificates/pem.ts";
+import { createReportServing } from "../../../../aggregator/reports/report-serving.ts";
 import { createKubeClient } from "../../../../common/kube/client.ts";
+import { createMetrics } from "../../../../common/runtime/metrics.ts";
 import { createFakeClock, eventually } from "../../../fakes/clock.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
 import { createFixedRandom } from "../../../fakes/random.ts";
@@ -13,41 +15,34 @@ const DAY = 24 * HOUR;
 const AUTHORITIES = "/api/v1/namespaces/mooring/secrets/mooring-aggregator-ca";
 const SERVING = "/api/v1/namespaces/mooring/secrets/mooring-aggregator-tls";
 const BUNDLE = "/api/v1/namespaces/mooring-agents/configmaps/mooring-aggregator-ca";
+/** Unlike any other time that it waits for. */
 const LOOK_MS = 45_000;
-const NAMES = ["Mooring.example", "fd00::1"];
+const AGENTS = { namespace: "mooring-agents", account: "mooring-agent" };
 const CONFIG = {
-  namespace: "mooring",
-  agentNamespace: "mooring-agents",
-  names: NAMES,
-  times: { authorityMs: 40 * DAY, certificateMs: 8 * DAY, overlapMs: HOUR },
-  // Unlike any other time that it waits for.
-  lookEveryMs: LOOK_MS,
-};
-
-const ends: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const end of ends.splice(0)) await end();
-});
+  address: { host: "", port: 8443 },
+  agents: AGENTS,
+  certificate: {
+    ...({ kind: "issued", namespace: "mooring", lookEveryMs: LOOK_MS } as const),
+    agentNamespace: AGENTS.namespace,
+    names: ["Mooring.example", "fd00::1"],
+    times: { authorityMs: 40 * DAY, certificateMs: 8 * DAY, overlapMs: HOUR },
+  },
+} as const;
+const WHY = "agents are not told to trust the authority that signed the certificate";
 
 function start(objects = new FakeObjects()) {
-  const clock = createFakeClock();
-  const logger = createFakeLogger();
+  const [clock, logger, stop] = [createFakeClock(), createFakeLogger(), new AbortController()];
   const client = createKubeClient(createFakeConnection(createFakeTransport(objects.serve)), { clock });
-  const stop = new AbortController();
   // The API server's clock is known to a fraction of a millisecond.
-  const parts = {
-    client,
-    clock,
-    logger,
-    random: createFixedRandom(0.5),
-    nowMs: () => clock.wallMs() + 0.25,
-    onStored: () => {},
-  };
-  const running = keepCertificates(parts, CONFIG, stop.signal);
-  ends.push(async () => {
+  const nowMs = (): number => clock.wallMs() + 0.25;
+  const parts = { client, clock, nowMs, logger, random: createFixedRandom(0.5), metrics: createMetrics() };
+  const reporting = createReportServing(parts, CONFIG);
+  const running = reporting.keep(client, stop.signal);
+  const end = async (): Promise<void> => {
     stop.abort();
     await running;
-  });
+  };
+  onTestFinished(end);
   const atRest = (): Promise<void> => eventually(() => clock.sleeps().some((ms) => ms > LOOK_MS - 10 && ms <= LOOK_MS));
   /** Lets time pass until the next look, and waits for its end: keys are made in real time. */
   const pass = async (ms: number): Promise<void> => {
@@ -56,7 +51,12 @@ function start(objects = new FakeObjects()) {
     await atRest();
   };
   return {
-    ...{ clock, logger, objects, atRest, pass },
+    ...{ clock, logger, objects, atRest, pass, end },
+    /** Agents are not told to trust what they see, as far as readiness says. */
+    isRefused: (): boolean => {
+      const result = reporting.check({ nowMs: nowMs(), leads: true });
+      return !result.ok && result.why === WHY;
+    },
     served: () => {
       const { "tls.crt": certificate = "", "tls.key": key = "" } = objects.texts(SERVING);
       return readPair({ certificate, key });
@@ -66,10 +66,18 @@ function start(objects = new FakeObjects()) {
   };
 }
 
+/** As `start` does, when everything is made. */
+async function started() {
+  const leader = start();
+  await leader.atRest();
+  return leader;
+}
+
+type Started = Awaited<ReturnType<typeof started>>;
+
 describe("the leader", () => {
-  it("makes what is not there, for every name, and then rests", async () => {
-    const { atRest, pass, served, trusted, objects, logger } = start();
-    await atRest();
+  it("makes what is not there, for every name, and then rests; no key is where agents look, or in its log", async () => {
+    const { pass, served, trusted, objects, logger } = await started();
     const { writes } = objects;
     await pass(0);
 
@@ -78,44 +86,28 @@ describe("the leader", () => {
     expect(authority && served()?.isSignedBy(authority)).toBe(true);
     expect([writes, objects.writes]).toEqual([3, 3]);
     expect(objects.held.get(SERVING)?.type).toBe("kubernetes.io/tls");
-    expect(logger.messages()).toEqual([
-      "certificate authority made",
-      "agents told which authorities to trust",
-      "certificate issued",
-    ]);
-  });
-
-  it("never writes a key where agents look, or into its log", async () => {
-    const { atRest, objects, logger } = start();
-    await atRest();
-
-    const told = JSON.stringify([objects.texts(BUNDLE), logger.lines]);
-    expect(told).not.toContain("PRIVATE");
+    const told = ["certificate authority made", "agents told which authorities to trust", "certificate issued"];
+    expect(logger.messages()).toEqual(told);
+    expect(JSON.stringify([objects.texts(BUNDLE), logger.lines])).not.toContain("PRIVATE");
     expect(objects.texts(SERVING)["tls.key"]).toContain("PRIVATE");
   });
 
-  it("renews the certificate after two thirds of its life, by the same authority", async () => {
-    const { atRest, pass, served, trusted } = start();
-    await atRest();
-    const [first, authorities] = [served(), trusted()];
-
+  it("renews the certificate after two thirds of its life, and replaces an authority step by step", async () => {
+    const { pass, served, trusted, keys } = await started();
+    const first = { served: served()?.id, trusted: trusted().map(({ id }) => id) };
     await pass(5.4 * DAY);
+    const second = { served: served()?.id, trusted: trusted().map(({ id }) => id) };
 
-    expect(served()?.id).not.toBe(first?.id);
-    expect(trusted().map(({ id }) => id)).toEqual(authorities.map(({ id }) => id));
-  });
-
-  it("replaces an authority step by step, and keeps no key that it does not need", async () => {
-    const { atRest, pass, served, trusted, keys } = start();
-    await atRest();
     const steps = [];
-    for (const ms of [5.4 * DAY, 5.4 * DAY, 5.4 * DAY, 5.4 * DAY, 5.3 * DAY, HOUR, HOUR]) {
+    for (const ms of [5.4 * DAY, 5.4 * DAY, 5.4 * DAY, 5.3 * DAY, HOUR, HOUR]) {
       await pass(ms);
       const signer = trusted().findIndex((one) => served()?.isSignedBy(one));
       steps.push({ trusted: trusted().length, signer, keys: keys() });
     }
 
-    expect(steps.slice(3)).toEqual([
+    expect(second.trusted).toEqual(first.trusted);
+    expect(second.served).not.toBe(first.served);
+    expect(steps.slice(2)).toEqual([
       { trusted: 1, signer: 0, keys: 1 },
       { trusted: 2, signer: 0, keys: 2 },
       { trusted: 2, signer: 1, keys: 1 },
@@ -124,46 +116,39 @@ describe("the leader", () => {
   });
 
   it.each([
-    { what: "what agents trust", path: BUNDLE },
-    { what: "the certificate", path: SERVING },
-    { what: "the authority", path: AUTHORITIES },
-  ])("puts $what right where somebody deleted it", async ({ path }) => {
-    const { atRest, pass, objects, served, trusted } = start();
-    await atRest();
+    ["what agents trust", BUNDLE],
+    ["the certificate", SERVING],
+  ])("puts %s right where somebody deleted it", async (_, path) => {
+    const { pass, objects, served, trusted } = await started();
     objects.held.delete(path);
 
     await pass(0);
 
-    expect(objects.held.has(path)).toBe(true);
     expect(trusted().some((one) => served()?.isSignedBy(one))).toBe(true);
   });
 
   it("serves on what a lost authority signed, until agents have been told of the new one for long enough", async () => {
-    const { atRest, pass, objects, served, trusted } = start();
-    await atRest();
+    const { pass, objects, served, trusted } = await started();
     const first = served();
     objects.held.delete(AUTHORITIES);
 
     await pass(0);
-    const between = { served: served()?.id, trusted: trusted().length };
+    const between = { served: served()?.id, trusted: trusted().length, isMadeAnew: objects.held.has(AUTHORITIES) };
     await pass(HOUR);
 
-    expect(between).toEqual({ served: first?.id, trusted: 2 });
+    expect(between).toEqual({ served: first?.id, trusted: 2, isMadeAnew: true });
     expect(served()?.id).not.toBe(first?.id);
   });
 
   it("trusts no authority that somebody else put there", async () => {
-    const [mine, other] = [start(), start()];
-    await mine.atRest();
-    await other.atRest();
-    const bundle = mine.objects.held.get(BUNDLE);
-    const own = mine.trusted().map(({ id }) => id);
-    if (bundle)
-      bundle.data = { "ca.crt": mine.objects.texts(BUNDLE)["ca.crt"] + (other.objects.texts(BUNDLE)["ca.crt"] ?? "") };
+    const [{ pass, objects, trusted }, other] = await Promise.all([started(), started()]);
+    const { data } = objects.held.get(BUNDLE) ?? expect.fail("agents have been told nothing");
+    const own = trusted().map(({ id }) => id);
+    data["ca.crt"] += other.objects.texts(BUNDLE)["ca.crt"] ?? "";
 
-    await mine.pass(0);
+    await pass(0);
 
-    expect(mine.trusted().map(({ id }) => id)).toEqual(own);
+    expect(trusted().map(({ id }) => id)).toEqual(own);
   });
 
   it("does not overwrite what another leader made at the same time, but goes on from there", async () => {
@@ -183,12 +168,9 @@ describe("the leader", () => {
   });
 
   it.each([
-    {
-      name: "the API server refuses",
-      answer: json({ kind: "Status", message: "forbidden", reason: "Forbidden" }, 403),
-    },
-    { name: "the API server does not answer", answer: "broken" as const },
-  ])("goes on when $name for a while, and says so once", async ({ answer }) => {
+    ["refuses", json({ kind: "Status", message: "forbidden", reason: "Forbidden" }, 403)],
+    ["does not answer", "broken"],
+  ] as const)("goes on when the API server %s for a while, and says so once", async (_, answer) => {
     const objects = new FakeObjects();
     objects.interfere = () => answer;
     const { clock, logger, served, atRest } = start(objects);
@@ -202,5 +184,32 @@ describe("the leader", () => {
     expect(early).toBeUndefined();
     expect(served()).toBeDefined();
     expect(logger.messages("warn")).toEqual(["certificates cannot be kept"]);
+  });
+
+  it.each([
+    [
+      "until it can correct that",
+      async ({ objects, clock }: Started) => {
+        objects.interfere = undefined;
+        await clock.advance(2 * LOOK_MS);
+      },
+    ],
+    ["and knows nothing of it any more once another process leads", ({ end }: Started) => end()],
+  ])("is not ready while agents are told to trust another authority that it cannot take back, %s", async (_, after) => {
+    const leader = await started();
+    const { objects, clock, isRefused } = leader;
+    const held = objects.held.get(BUNDLE) ?? expect.fail("agents have been told nothing");
+    held.data["ca.crt"] = (await issueAuthority({ nowMs: clock.wallMs(), lifetimeMs: DAY })).certificate;
+    const refusal = { kind: "Status", reason: "Invalid", message: "field is immutable when `immutable` is set" };
+    objects.interfere = ({ method, path }) =>
+      method !== "GET" && path.startsWith(BUNDLE) ? json(refusal, 422) : undefined;
+    const before = isRefused();
+
+    await clock.advance(2 * LOOK_MS);
+    await eventually(isRefused);
+    await after(leader);
+
+    expect(before).toBe(false);
+    await eventually(() => !isRefused());
   });
 });

@@ -1,176 +1,88 @@
 import { describe, expect, it } from "vitest";
 import { readAggregatorCommand } from "../../../../aggregator/settings/config.ts";
 
-describe("readAggregatorCommand", () => {
-  it("without flags everything has its default", () => {
-    expect(readAggregatorCommand({ argv: [], env: {} })).toEqual({
+type Env = Readonly<Record<string, string>>;
+const read = (flags = "", env: Env = {}) =>
+  readAggregatorCommand({ argv: flags.split(" ").filter((word) => word !== ""), env });
+
+const REPORTS = "--report-bind-address :8443 --pod-namespace mooring";
+const HOUR = 3_600_000;
+const POD: Env = { MOORING_POD_NAME: "a", MOORING_POD_NAMESPACE: "b" };
+const LEADER: Env = { ...POD, MOORING_LEADER_ELECT: "true" };
+const AGENTS = { namespace: "mooring-agents", account: "mooring-agent" };
+const NAME = "mooring-aggregator.mooring.svc";
+
+describe("the aggregator's command line", () => {
+  it("has a default for everything", () => {
+    expect(read()).toEqual({
       kind: "run",
       config: {
-        kubeconfig: undefined,
-        apiAddress: { host: "127.0.0.1", port: 9809 },
-        metricsAddress: undefined,
-        reports: undefined,
-        agents: { namespace: "mooring-agents", account: "mooring-agent" },
-        claimMetrics: false,
-        volumeMetrics: false,
-        nodeStaleAfterMs: 90_000,
-        noAgentAfterMs: 600_000,
-        nodeGoneAfterMs: 300_000,
-        reasonDelayMs: 5_000,
-        protection: "off",
-        pauseRejectionsAt: 50,
-        upstreamCondition: "auto",
-        logLevel: "info",
+        ...{ kubeconfig: undefined, metricsAddress: undefined, reports: undefined, agents: AGENTS },
+        ...{ apiAddress: { host: "127.0.0.1", port: 9809 }, claimMetrics: false, volumeMetrics: false },
+        ...{ nodeStaleAfterMs: 90_000, noAgentAfterMs: 600_000, nodeGoneAfterMs: 300_000, reasonDelayMs: 5_000 },
+        ...{ protection: "off", pauseRejectionsAt: 50, upstreamCondition: "auto", logLevel: "info" },
       },
     });
   });
 
-  it("flags override the environment", () => {
-    const input = {
-      argv: ["--node-stale-after", "30s"],
-      env: { MOORING_NODE_STALE_AFTER: "10s", MOORING_REASON_DELAY: "0s" },
-    };
+  const OTHERS = `${REPORTS} --agent-account a/b --tls-names mooring.example,10.0.0.1,fd00::1`;
+  const FILES = "--report-bind-address :1 --tls-cert-file /a.crt --tls-key-file /a.key";
+  const SLOW = "--leader-elect-lease-duration 30s";
+  const times = { authorityMs: 8_760 * HOUR, certificateMs: 720 * HOUR, overlapMs: HOUR };
+  const issued = { kind: "issued", namespace: "mooring", agentNamespace: AGENTS.namespace, names: [NAME], times };
+  const files = { kind: "files", certificateFile: "/a.crt", keyFile: "/a.key" };
+  const own = { address: { host: "", port: 8443 }, agents: AGENTS, certificate: issued };
+  const agents = { namespace: "a", account: "b" };
+  const renamed = { agentNamespace: "a", names: ["mooring.example", "10.0.0.1", "fd00::1"] };
+  const timing = { durationMs: 15_000, renewDeadlineMs: 10_000, retryMs: 2_000 };
+  const slower = { durationMs: 30_000, renewDeadlineMs: 20_000, retryMs: 4_000 };
 
-    expect(readAggregatorCommand(input)).toMatchObject({ config: { nodeStaleAfterMs: 30_000, reasonDelayMs: 0 } });
+  it.each<readonly [name: string, flags: string, env: Env, config: object]>([
+    ["has metrics elsewhere", "--metrics-bind-address :9808", {}, { metricsAddress: { host: "", port: 9808 } }],
+    ["takes reports elsewhere, from agents alone, with certificates of its own", REPORTS, {}, { reports: own }],
+    ["takes another account and other names", OTHERS, {}, { reports: { agents, certificate: renamed } }],
+    ["serves files that somebody else keeps, and issues nothing then", FILES, {}, { reports: { certificate: files } }],
+    ["takes part in an election as the pod that it is", "", LEADER, { election: { pod: "a", namespace: "b", timing } }],
+    ["keeps the proportions of another duration", SLOW, LEADER, { election: { timing: slower } }],
+    ["knows its pod without taking part in an election", "", POD, { election: undefined }],
+  ])("%s", (...[, flags, env, config]) => {
+    expect(read(flags, env)).toMatchObject({ config });
   });
 
-  it.each(["127.0.0.1:1", "127.9.9.9:1", "localhost:1", "[::1]:1"])("listens on the loopback address %s", (listen) => {
-    expect(readAggregatorCommand({ argv: ["--api-bind-address", listen], env: {} }).kind).toBe("run");
-  });
-
-  it("answers probes and scrapes elsewhere", () => {
-    const command = readAggregatorCommand({ argv: ["--metrics-bind-address", ":9808"], env: {} });
-
-    expect(command).toMatchObject({ config: { metricsAddress: { host: "", port: 9808 } } });
-  });
-
-  const REPORTS = ["--report-bind-address", ":8443", "--pod-namespace", "mooring"];
-  const HOUR = 3_600_000;
-
-  it("takes reports elsewhere from agents' pods, with certificates of its own", () => {
-    expect(readAggregatorCommand({ argv: REPORTS, env: {} })).toMatchObject({
-      config: {
-        reports: {
-          address: { host: "", port: 8443 },
-          agents: { namespace: "mooring-agents", account: "mooring-agent" },
-          certificate: {
-            kind: "issued",
-            namespace: "mooring",
-            agentNamespace: "mooring-agents",
-            names: ["mooring-aggregator.mooring.svc"],
-            times: { authorityMs: 8_760 * HOUR, certificateMs: 720 * HOUR, overlapMs: HOUR },
-          },
-        },
-      },
-    });
-  });
-
-  it("takes another account and other names", () => {
-    const argv = [...REPORTS, ...["--agent-account", "a/b", "--tls-names", "mooring.example, 10.0.0.1,fd00::1"]];
+  it("takes names with spaces between them", () => {
+    const argv = [...REPORTS.split(" "), "--tls-names", "a, b"];
 
     expect(readAggregatorCommand({ argv, env: {} })).toMatchObject({
-      config: {
-        reports: {
-          agents: { namespace: "a", account: "b" },
-          certificate: {
-            agentNamespace: "a",
-            names: ["mooring.example", "10.0.0.1", "fd00::1"],
-          },
-        },
-      },
+      config: { reports: { certificate: { names: ["a", "b"] } } },
     });
   });
 
-  it("serves files that somebody else keeps, and issues nothing then", () => {
-    const argv = [
-      "--report-bind-address",
-      ":8443",
-      "--tls-cert-file",
-      "/tls/tls.crt",
-      "--tls-key-file",
-      "/tls/tls.key",
-    ];
-
-    expect(readAggregatorCommand({ argv, env: {} })).toMatchObject({
-      config: { reports: { certificate: { kind: "files", certificateFile: "/tls/tls.crt", keyFile: "/tls/tls.key" } } },
-    });
+  it.each(["127.0.0.1:1", "127.9.9.9:1", "localhost:1", "[::1]:1"])("takes the loopback address %s", (address) => {
+    expect(read(`--api-bind-address ${address}`).kind).toBe("run");
   });
 
-  it.each([
-    {
-      name: "an address that others can reach",
-      argv: ["--api-bind-address", "0.0.0.0:9809"],
-      problem: "0.0.0.0 is no loopback",
-    },
-    { name: "every address", argv: ["--api-bind-address", ":9809"], problem: "every address is no loopback" },
-    {
-      name: "a name that only looks like loopback",
-      argv: ["--api-bind-address", "127.0.0.1.example:1"],
-      problem: "no loopback",
-    },
-    { name: "a wait that is too short", argv: ["--node-stale-after", "1ms"], problem: "node-stale-after" },
-    {
-      name: "an election of nobody",
-      argv: ["--leader-elect", "--pod-namespace", "mooring"],
-      problem: "pod-name is missing",
-    },
-    { name: "an election nowhere", argv: ["--leader-elect", "--pod-name", "a"], problem: "pod-namespace is missing" },
-    {
-      name: "a lease of a part of a second",
-      argv: ["--leader-elect", "--pod-name", "a", "--pod-namespace", "b", "--leader-elect-lease-duration", "3.5s"],
-      problem: "whole seconds",
-    },
-    {
-      name: "a lease that is too short",
-      argv: ["--leader-elect-lease-duration", "1s"],
-      problem: "leader-elect-lease-duration",
-    },
-    { name: "an account without a namespace", argv: ["--agent-account", "a"], problem: "must be namespace/name" },
-    { name: "an account that no object can have", argv: ["--agent-account", "a/B"], problem: "must be namespace/name" },
-    { name: "a certificate without its key", argv: ["--tls-cert-file", "/a"], problem: "belong together" },
-    { name: "a key without its certificate", argv: ["--tls-key-file", "/a"], problem: "belong together" },
-    { name: "own certificates nowhere", argv: ["--report-bind-address", ":1"], problem: "--pod-namespace is missing" },
-    { name: "a name that is none", argv: [...REPORTS, "--tls-names", "a,*"], problem: '"*" is no name' },
-    { name: "an empty name", argv: [...REPORTS, "--tls-names", "a,,b"], problem: '"" is no name' },
-    { name: "a flag that is gone", argv: ["--allow-insecure-reports"], problem: "unknown flag" },
-    { name: "an unknown word", argv: ["--upstream-condition", "sometimes"], problem: "upstream-condition" },
-    { name: "an unknown level", argv: ["--log-level", "loud"], problem: "log-level" },
-    { name: "an unknown flag", argv: ["--colour"], problem: "colour" },
-  ])("refuses $name", ({ argv, problem }) => {
-    expect(() => readAggregatorCommand({ argv, env: {} })).toThrow(problem);
-  });
-
-  it.each([
-    { name: "15, 10 and 2 s", argv: [], timing: { durationMs: 15_000, renewDeadlineMs: 10_000, retryMs: 2_000 } },
-    {
-      name: "the same proportions of another duration",
-      argv: ["--leader-elect-lease-duration", "30s"],
-      timing: { durationMs: 30_000, renewDeadlineMs: 20_000, retryMs: 4_000 },
-    },
-  ])("takes part in an election as the pod that it is, with $name", ({ argv, timing }) => {
-    const env = { MOORING_LEADER_ELECT: "true", MOORING_POD_NAME: "a", MOORING_POD_NAMESPACE: "b" };
-
-    const command = readAggregatorCommand({ argv, env });
-
-    expect(command).toMatchObject({ config: { election: { pod: "a", namespace: "b", timing } } });
-  });
-
-  it("knows its pod without taking part in an election", () => {
-    const env = { MOORING_POD_NAME: "a", MOORING_POD_NAMESPACE: "b" };
-
-    expect(readAggregatorCommand({ argv: [], env })).toMatchObject({ config: { election: undefined } });
-  });
-
-  it("tells of all problems at once", () => {
-    const input = { argv: ["--node-stale-after", "1ms", "--log-level", "loud"], env: {} };
-
-    expect(() => readAggregatorCommand(input)).toThrow(/node-stale-after[\s\S]*log-level/);
+  const ELECT = "--leader-elect --pod-name a";
+  it.each<readonly [name: string, flags: string, problem: string]>([
+    ["an address that others can reach", "--api-bind-address 0.0.0.0:9809", "0.0.0.0 is no loopback"],
+    ["every address", "--api-bind-address :9809", "every address is no loopback"],
+    ["a name that only looks like loopback", "--api-bind-address 127.0.0.1.example:1", "no loopback"],
+    ["a wait that is too short", "--node-stale-after 1ms", "node-stale-after"],
+    ["an election of nobody", "--leader-elect --pod-namespace mooring", "pod-name is missing"],
+    ["an election nowhere", ELECT, "pod-namespace is missing"],
+    ["part of a second", `${ELECT} --pod-namespace b --leader-elect-lease-duration 3.5s`, "whole seconds"],
+    ["a lease that is too short", "--leader-elect-lease-duration 1s", "leader-elect-lease-duration"],
+    ["an account without a namespace", "--agent-account a", "must be namespace/name"],
+    ["an account that no object can have", "--agent-account a/B", "must be namespace/name"],
+    ["a certificate without its key", "--tls-cert-file /a", "belong together"],
+    ["a key without its certificate", "--tls-key-file /a", "belong together"],
+    ["own certificates nowhere", "--report-bind-address :1", "--pod-namespace is missing"],
+    ["a name that is none", `${REPORTS} --tls-names a,*`, '"*" is no name'],
+    ["an empty name", `${REPORTS} --tls-names a,,b`, '"" is no name'],
+  ])("refuses %s", (_, flags, problem) => {
+    expect(() => read(flags)).toThrow(problem);
   });
 
   it("helps instead of running", () => {
-    expect(readAggregatorCommand({ argv: ["--help"], env: {} })).toMatchObject({
-      kind: "help",
-      text: expect.stringContaining("--node-stale-after"),
-    });
+    expect(read("--help")).toMatchObject({ kind: "help", text: expect.stringContaining("--node-stale-after") });
   });
 });

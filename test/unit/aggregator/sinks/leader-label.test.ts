@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { LeaderLabel } from "../../../../aggregator/sinks/leader-label.ts";
 import { createKubeClient } from "../../../../common/kube/client.ts";
 import { fenceWrites } from "../../../../common/kube/fence.ts";
@@ -9,36 +9,34 @@ import { createFixedRandom } from "../../../fakes/random.ts";
 import { createFakeConnection, createFakeTransport, type FakeAnswer, json } from "../../../fakes/transport.ts";
 
 const PODS = "/api/v1/namespaces/mooring/pods";
+type Roles = Readonly<Record<string, string | null>>;
 
 /** Pods of a namespace by their names, with the role that each is labelled with. */
 class PodServer {
   readonly roles: Map<string, string | null>;
   failure: FakeAnswer | undefined;
 
-  constructor(roles: Readonly<Record<string, string | null>>) {
+  constructor(roles: Roles) {
     this.roles = new Map(Object.entries(roles));
   }
 
   readonly answer = ({ method, path, body }: HttpRequest): FakeAnswer => {
     if (this.failure !== undefined) return this.failure;
-    const url = new URL(path, "http://server");
-    if (method === "GET") return json({ items: this.#selected(url.searchParams) });
-    const name = url.pathname.slice(PODS.length + 1);
-    const patch = JSON.parse(body ?? "{}");
-    if (patch.metadata.uid !== `uid-${name}`) return json({ kind: "Status", code: 409, message: "uid" }, 409);
-    this.roles.set(name, patch.metadata.labels["mooring.dev/role"]);
+    const { searchParams, pathname } = new URL(path, "http://server");
+    if (method === "GET") return json({ items: this.#selected(searchParams) });
+    const name = pathname.slice(PODS.length + 1);
+    const { metadata } = JSON.parse(body ?? "{}");
+    if (metadata.uid !== `uid-${name}`) return json({ kind: "Status", code: 409, message: "uid" }, 409);
+    this.roles.set(name, metadata.labels["mooring.dev/role"]);
     return json({});
   };
 
-  #selected(query: URLSearchParams): readonly unknown[] {
-    const field = query.get("fieldSelector");
-    const label = query.get("labelSelector");
+  #selected(query: URLSearchParams): readonly object[] {
+    const [field, label] = [query.get("fieldSelector"), query.get("labelSelector")];
     return [...this.roles]
       .filter(([name]) => field === null || field === `metadata.name=${name}`)
       .filter(([, role]) => label === null || label === `mooring.dev/role=${role}`)
-      .map(([name, role]) => ({
-        metadata: { name, uid: `uid-${name}`, ...(role === null ? {} : { labels: { "mooring.dev/role": role } }) },
-      }));
+      .map(([name, role]) => ({ metadata: { name, uid: `uid-${name}`, labels: { "mooring.dev/role": role ?? "" } } }));
   }
 
   get leaders(): readonly string[] {
@@ -46,18 +44,13 @@ class PodServer {
   }
 }
 
-const cleanUps: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0)) await cleanUp();
-});
-
-async function running(roles: Readonly<Record<string, string | null>>, failure?: FakeAnswer) {
+async function running(roles: Roles, failure?: FakeAnswer) {
   const [clock, logger, server] = [createFakeClock(), createFakeLogger(), new PodServer(roles)];
   server.failure = failure;
   const transport = createFakeTransport((request) => server.answer(request));
   const client = createKubeClient(createFakeConnection(transport), { clock });
-  let isLeading = true;
-  const fenced = fenceWrites(client, () => isLeading);
+  const lead = { isMine: true };
+  const fenced = fenceWrites(client, () => lead.isMine);
   const parts = { clock, logger, client, fenced, random: createFixedRandom(0.5) };
   const label = new LeaderLabel(parts, { namespace: "mooring", pod: "a" });
   const stop = new AbortController();
@@ -66,24 +59,24 @@ async function running(roles: Readonly<Record<string, string | null>>, failure?:
     stop.abort();
     await run;
   };
-  cleanUps.push(end);
+  onTestFinished(end);
   await clock.advance(0);
-  const lose = (): void => {
-    isLeading = false;
-  };
-  return { clock, logger, server, transport, label, end, lose };
+  return { clock, logger, server, transport, label, end, lead };
 }
 
 describe("the leader's label", () => {
-  it.each([
-    { name: "on no pod yet", roles: { a: null, b: null } },
-    { name: "still on the pod of a leader that was killed", roles: { a: null, b: "leader", c: null } },
-    { name: "on both", roles: { a: "leader", b: "leader" } },
-  ])("is on the own pod alone when it was $name", async ({ roles }) => {
-    const { server, label } = await running(roles);
+  it.each<readonly [name: string, roles: Roles]>([
+    ["on no pod yet", { a: null, b: null }],
+    ["still on the pod of a leader that was killed", { a: null, b: "leader", c: null }],
+    ["on both", { a: "leader", b: "leader" }],
+  ])("is on the own pod alone when it was %s, and again half a minute after others change it", async (_, roles) => {
+    const { clock, server, label } = await running(roles);
+    const first = [server.leaders, label.problem];
 
-    expect(server.leaders).toEqual(["a"]);
-    expect(label.problem).toBeUndefined();
+    server.roles.set("a", null).set("b", "leader");
+    await clock.advance(30_000);
+
+    expect([first, server.leaders]).toEqual([[["a"], undefined], ["a"]]);
   });
 
   it("is not written where it stands already", async () => {
@@ -92,21 +85,12 @@ describe("the leader's label", () => {
     expect(transport.requests.map(({ method }) => method)).toEqual(["GET"]);
   });
 
-  it("is put right after half a minute when others change it", async () => {
-    const { clock, server } = await running({ a: null, b: null });
-
-    server.roles.set("a", null).set("b", "leader");
-    await clock.advance(30_000);
-
-    expect(server.leaders).toEqual(["a"]);
-  });
-
-  it.each([
-    { name: "there is no such pod", roles: { b: null }, failure: undefined, why: "there is no pod mooring/a" },
-    { name: "the API server is away", roles: { a: null }, failure: "broken", why: "request failed" },
-    { name: "the right is missing", roles: { a: null }, failure: { status: 403, body: "forbidden" }, why: "403" },
-    { name: "the answer is no list", roles: { a: null }, failure: { body: "{}" }, why: "no list of pods" },
-  ] as const)("is missing as long as $name, which is said and tried again", async ({ roles, failure, why }) => {
+  it.each<readonly [name: string, roles: Roles, failure: FakeAnswer | undefined, why: string]>([
+    ["there is no such pod", { b: null }, undefined, "there is no pod mooring/a"],
+    ["the API server is away", { a: null }, "broken", "request failed"],
+    ["the right is missing", { a: null }, { status: 403, body: "forbidden" }, "403"],
+    ["the answer is no list", { a: null }, { body: "{}" }, "no list of pods"],
+  ])("is missing as long as %s, which is said and tried again", async (...[, roles, failure, why]) => {
     const { clock, server, label, logger } = await running(roles, failure);
 
     const problem = label.problem;
@@ -116,14 +100,13 @@ describe("the leader's label", () => {
 
     expect(problem).toContain(why);
     expect(logger.messages("warn")).toEqual(["own pod could not be labelled as the leader's"]);
-    expect(server.leaders).toEqual(["a"]);
-    expect(label.problem).toBeUndefined();
+    expect([server.leaders, label.problem]).toEqual([["a"], undefined]);
   });
 
   it("is not put on by who does not lead any more", async () => {
-    const { clock, server, lose } = await running({ a: null, b: null });
+    const { clock, server, lead } = await running({ a: null, b: null });
 
-    lose();
+    lead.isMine = false;
     server.roles.set("a", null).set("b", "leader");
     await clock.advance(60_000);
 
@@ -131,14 +114,13 @@ describe("the leader's label", () => {
   });
 
   it("is taken off at the end, also when another one leads by then", async () => {
-    const { server, label, end, lose } = await running({ a: null, b: null });
+    const { server, label, end, lead } = await running({ a: null, b: null });
     await end();
-    lose();
+    lead.isMine = false;
 
     await label.drop();
 
-    expect(server.leaders).toEqual([]);
-    expect(label.problem).toBe("the pod has not been labelled yet");
+    expect([server.leaders, label.problem]).toEqual([[], "the pod has not been labelled yet"]);
   });
 
   it("that cannot be taken off holds up the end for two seconds at most", async () => {

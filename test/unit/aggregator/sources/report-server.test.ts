@@ -1,249 +1,188 @@
 import { describe, expect, it } from "vitest";
-import type { GrantAccess } from "../../../../aggregator/sources/report-access.ts";
-import { type ReportOutcome, reportRoute, type TurnedAway } from "../../../../aggregator/sources/report-server.ts";
+import { type GrantAccess, grantToAll } from "../../../../aggregator/sources/report-access.ts";
+import { type ReportOutcome, type ReportTaker, reportRoute } from "../../../../aggregator/sources/report-server.ts";
+import type { RouteAnswer } from "../../../../common/runtime/http-answer.ts";
 import type { Steps } from "../../../../common/runtime/steps.ts";
 import type { NodeMessage, ReportAnswer } from "../../../../common/storage/node-report.ts";
 import { oneStep } from "../../../fakes/steps.ts";
 import { reportWith } from "../world.ts";
 
-interface PutOptions {
-  readonly node?: string;
+const valid = JSON.stringify(reportWith());
+
+interface Options extends Partial<ReportTaker> {
   readonly outcome?: ReportOutcome;
-  readonly mountedVolume?: string | undefined;
-  readonly session?: string;
-  readonly early?: TurnedAway;
   readonly grant?: GrantAccess;
 }
 
-async function put(body: string, { node = "n1", outcome, mountedVolume, session, early, grant }: PutOptions = {}) {
-  let isRead = false;
-  const read = async (): Promise<string> => {
-    isRead = true;
-    return body;
-  };
+/** The route, and what becomes of what is put there. */
+function setUp({ outcome, grant = grantToAll, ...taker }: Options = {}) {
   const received: NodeMessage[] = [];
   const counted: string[] = [];
+  const asked: object[] = [];
+  const read: string[] = [];
+  const accepted: ReportOutcome = { kind: "accepted", answer: { forget: ["release-1"] } };
   const route = reportRoute(
     {
       onReport: (report) => {
         received.push(report);
-        return oneStep(outcome ?? { kind: "accepted", answer: { forget: ["release-1"] } });
+        return oneStep(outcome ?? accepted);
       },
-      turnAway: () => early,
-      pauseRejections: () => mountedVolume,
-      session: () => session,
+      ...{ turnAway: () => undefined, pauseRejections: () => undefined, session: () => undefined },
       newYield: () => () => undefined,
+      ...taker,
     },
     { increment: (labels) => counted.push(labels.outcome) },
-    grant,
+    async (request) => {
+      asked.push(request);
+      return await grant(request);
+    },
   );
-  const call = { params: { node }, query: new URLSearchParams(), authorization: "Bearer a.b.c", body: read };
-  const answer = await route.answer(call);
-  return { answer, received, counted, isRead };
+  const put = async (body: string | Promise<string> = valid, node = "n1"): Promise<RouteAnswer> => {
+    const bodyOf = async (): Promise<string> => {
+      read.push(node);
+      return await body;
+    };
+    const request = { params: { node }, query: new URLSearchParams(), authorization: "Bearer a.b.c", body: bodyOf };
+    return await route.answer(request);
+  };
+  return { put, received, counted, asked, read };
 }
 
-const valid = JSON.stringify(reportWith());
+const granted = (podUid: string, mayBring = true): GrantAccess => {
+  return async () => ({ kind: "granted", podUid, mayBring: () => mayBring });
+};
+const refusal = { status: 401, body: "a token is needed\n" };
+const strangers: GrantAccess = async () => ({ kind: "refused", outcome: "unauthenticated", answer: refusal });
 
-describe("reportRoute", () => {
-  it("hands a valid report on, and answers what may be forgotten", async () => {
-    const { answer, received, counted } = await put(valid);
+describe("a report", () => {
+  it("is handed on, where its sender may report for the node, and answered with what may be forgotten", async () => {
+    const { put, received, counted, asked } = setUp({ grant: granted(reportWith().podUid) });
+
+    const answer = await put();
 
     expect(answer).toMatchObject({ status: 200, body: '{"forget":["release-1"]}', contentType: "application/json" });
-    expect(received).toEqual([reportWith()]);
-    expect(counted).toEqual(["accepted"]);
+    expect([received, counted]).toEqual([[reportWith()], ["accepted"]]);
+    expect(asked).toEqual([{ node: "n1", authorization: "Bearer a.b.c" }]);
   });
 
   it.each([
-    { name: "a body that is no JSON", body: "{", problem: "invalid" },
-    { name: "an empty body", body: "", problem: "invalid" },
-    { name: "JSON that is no report", body: "[]", problem: "invalid" },
-    { name: "a report of another version", body: valid.replace('"version":1', '"version":2'), problem: "version" },
-    { name: "a report with an unknown field", body: valid.replace("{", '{"extra":1,'), problem: "extra" },
-    {
-      name: "a resource version that is no decimal number",
-      body: valid.replace('"podsResourceVersion":"200"', '"podsResourceVersion":"0x20"'),
-      problem: "podsResourceVersion",
-    },
-  ])("refuses $name", async ({ body, problem }) => {
-    const { answer, received, counted } = await put(body);
+    ["that is no JSON", "{", "invalid"],
+    ["that is empty", "", "invalid"],
+    ["that is JSON of something else", "[]", "invalid"],
+    ["of another version", valid.replace('"version":1', '"version":2'), "version"],
+    ["with an unknown field", valid.replace("{", '{"extra":1,'), "extra"],
+    ["with a version that is no decimal number", valid.replace('ion":"200"', 'ion":"0x20"'), "podsResourceVersion"],
+    ["of another node than the path names", valid.replace('"n1"', '"n2"'), 'is of node "n2", the path names "n1"\n'],
+  ])("%s is refused", async (_, body, problem) => {
+    const { put, received, counted } = setUp();
 
-    expect(answer.status).toBe(400);
-    expect(answer.body).toContain(problem);
-    expect(received).toEqual([]);
-    expect(counted).toEqual(["invalid"]);
+    expect(await put(body)).toMatchObject({ status: 400, body: expect.stringContaining(problem) });
+    expect([received, counted]).toEqual([[], ["invalid"]]);
   });
 
-  it("lets others have their turn after each step of taking a report", async () => {
-    const turns: string[] = [];
-    const taker = {
-      onReport: function* (): Steps<ReportOutcome> {
-        turns.push("weighed");
-        yield;
-        turns.push("taken");
-        return { kind: "accepted", answer: { forget: [] } };
-      },
-      turnAway: () => undefined,
-      pauseRejections: () => undefined,
-      session: () => undefined,
-      // Decoding has hundreds of short steps, taking a few long ones.
-      newYield: (stepsBetween?: number) => async () => {
-        if (stepsBetween === 1) turns.push("others");
-      },
-    };
-    const route = reportRoute(taker, { increment: () => {} });
+  const later = { status: 429, headers: { "retry-after": "1" } };
+  it.each<readonly [name: string, grant: GrantAccess, isRead: boolean, answer: object, outcome: string]>([
+    ["of who may not report", strangers, false, refusal, "unauthenticated"],
+    ["of another pod than the token's", granted("another"), true, { status: 403 }, "forbidden"],
+    ["that is more than its sender may bring now", granted("agent-1", false), true, later, "throttled"],
+  ])("%s is refused", async (...[, grant, isRead, answer, outcome]) => {
+    const { put, received, counted, read } = setUp({ grant });
 
-    await route.answer({ params: { node: "n1" }, query: new URLSearchParams(), body: async () => valid });
+    expect(await put()).toMatchObject(answer);
+    expect([received, counted, read]).toEqual([[], [outcome], isRead ? ["n1"] : []]);
+  });
+
+  it.each<readonly [name: string, waitMs: number | undefined, said: string | undefined]>([
+    ["how long to wait when it does not matter", undefined, undefined],
+    ["to wait for less than a second", 999, undefined],
+    ["for whole seconds, never too few", 1_001, "2"],
+  ])("that comes too early is neither read nor reviewed, and not asked %s", async (_, waitMs, said) => {
+    const why = "not listed yet";
+    const turnAway = () => ({ kind: "not-ready", why, ...(waitMs !== undefined && { waitMs }) }) as const;
+    const { put, received, counted, asked, read } = setUp({ turnAway });
+
+    const answer = await put();
+
+    expect(answer).toMatchObject({ status: 503, body: `${why}\n`, isLast: true });
+    expect(answer.headers?.["retry-after"]).toBe(said);
+    expect([asked, received, read, counted]).toEqual([[], [], [], ["not-ready"]]);
+  });
+
+  it("lets others have their turn after each step of what is made of it", async () => {
+    const turns: string[] = [];
+    const onReport = function* (): Steps<ReportOutcome> {
+      turns.push("weighed");
+      yield;
+      turns.push("taken");
+      return { kind: "accepted", answer: { forget: [] } };
+    };
+    // Decoding has hundreds of short steps, taking a few long ones.
+    const newYield = (stepsBetween?: number) => async () => {
+      if (stepsBetween === 1) turns.push("others");
+    };
+
+    await setUp({ onReport, newYield }).put();
 
     expect(turns).toEqual(["weighed", "others", "taken"]);
   });
 
-  it("reads no more than three bodies of one node at a time, and those of others", async () => {
-    const bodies = Array.from({ length: 4 }, () => Promise.withResolvers<string>());
-    const taker = {
-      onReport: () => oneStep<ReportOutcome>({ kind: "accepted", answer: { forget: [] } }),
-      turnAway: () => undefined,
-      pauseRejections: () => undefined,
-      session: () => undefined,
-      newYield: () => () => undefined,
-    };
-    const route = reportRoute(taker, { increment: () => {} });
-    const send = (node: string, body: Promise<string>) =>
-      route.answer({ params: { node }, query: new URLSearchParams(), body: () => body });
-    const open = bodies.slice(0, 3).map(({ promise }) => send("n1", promise));
+  it("is read beside two of its node at most, and those of others", async () => {
+    const { put } = setUp();
+    const bodies = Array.from({ length: 3 }, () => Promise.withResolvers<string>());
+    const open = bodies.map(({ promise }) => put(promise));
 
-    const fourth = await send("n1", Promise.resolve(valid));
-    const other = await send("n2", Promise.resolve(valid.replace('"node":"n1"', '"node":"n2"')));
+    const fourth = await put();
+    const other = await put(valid.replace('"n1"', '"n2"'), "n2");
     for (const { resolve } of bodies) resolve(valid);
-    const taken = await Promise.all(open);
-    const later = await send("n1", Promise.resolve(valid));
+    const taken = [other, ...(await Promise.all(open)), await put()];
 
     expect(fourth).toMatchObject({ status: 429, isLast: true });
-    expect([other, ...taken, later].map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+    expect(taken.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
   });
+});
 
-  it("refuses a report of another node than the path names", async () => {
-    const { answer, received } = await put(valid, { node: "n2" });
-
-    expect(answer).toMatchObject({ status: 400, body: 'the report is of node "n1", the path names "n2"\n' });
-    expect(received).toEqual([]);
-  });
-
-  it("reads nothing of the body of who may not report", async () => {
-    const refusal = { status: 401, body: "a token is needed\n" };
-    const grant: GrantAccess = async () => ({ kind: "refused", outcome: "unauthenticated", answer: refusal });
-
-    const { answer, received, counted, isRead } = await put(valid, { grant });
-
-    expect(answer).toEqual(refusal);
-    expect([received, counted, isRead]).toEqual([[], ["unauthenticated"], false]);
-  });
-
-  it("answers 500 to a report in which a bug shows, so that it is sent again, and counts it", async () => {
-    const { answer, counted } = await put(valid, { outcome: { kind: "failed" } });
-
-    expect(answer).toEqual({ status: 500, body: "internal error\n" });
-    expect(counted).toEqual(["failed"]);
-  });
-
-  it("asks whether the caller may report for the node that the path names", async () => {
-    const asked: object[] = [];
-    const grant: GrantAccess = async (request) => {
-      asked.push(request);
-      return { kind: "granted", podUid: reportWith().podUid, mayBring: () => true };
-    };
-
-    const { answer } = await put(valid, { grant });
-
-    expect(answer.status).toBe(200);
-    expect(asked).toEqual([{ node: "n1", authorization: "Bearer a.b.c" }]);
-  });
-
-  it("refuses a report of another pod than the token's", async () => {
-    const grant: GrantAccess = async () => ({ kind: "granted", podUid: "another", mayBring: () => true });
-
-    const { answer, received, counted } = await put(valid, { grant });
-
-    expect(answer.status).toBe(403);
-    expect([received, counted]).toEqual([[], ["forbidden"]]);
-  });
-
-  it("turns a body away that its sender may not bring now, before anything is made of it", async () => {
-    const grant: GrantAccess = async () => ({ kind: "granted", podUid: reportWith().podUid, mayBring: () => false });
-
-    const { answer, received, counted } = await put(valid, { grant });
-
-    expect(answer).toMatchObject({ status: 429, headers: { "retry-after": "1" } });
-    expect([received, counted]).toEqual([[], ["throttled"]]);
-  });
-
-  it("a stale report is a success for its sender, acknowledges nothing, and is not to be taken for known", async () => {
-    const { answer, counted } = await put(valid, { outcome: { kind: "stale", why: "older" } });
-
-    expect(answer).toMatchObject({ status: 200, body: '{"forget":[],"whole":true}' });
-    expect(counted).toEqual(["stale"]);
-  });
-
-  it("a heartbeat of a state that is not known is answered with the wish for the whole", async () => {
-    const { answer } = await put(valid, { outcome: { kind: "unknown" } });
-
-    expect(answer).toMatchObject({ status: 200, body: '{"forget":[],"whole":true}' });
-  });
-
+describe("what is answered", () => {
+  const said = { session: () => "s1", pauseRejections: () => "too many" };
+  const whole = { forget: [], whole: true };
   const FULL: ReportAnswer = {
-    forget: [],
-    reach: "7",
-    whole: true,
-    scanRequest: "session/1",
-    nowMs: 5,
+    ...{ forget: [], reach: "7", whole: true, scanRequest: "session/1", nowMs: 5 },
     volumes: [{ name: "pv-a", resourceVersion: "9" }],
   };
 
-  it("names the session and pauses rejections in what an accepted report is answered", async () => {
-    const { answer } = await put(valid, {
-      outcome: { kind: "accepted", answer: FULL },
-      mountedVolume: "too many",
-      session: "s1",
-    });
+  it.each<readonly [name: string, outcome: ReportOutcome, answer: object]>([
+    ["all to one that is accepted", { kind: "accepted", answer: FULL }, FULL],
+    ["nothing to one that is stale, which is not to be taken for known", { kind: "stale", why: "older" }, whole],
+    ["the wish for the whole to a heartbeat of what is not known", { kind: "unknown" }, whole],
+  ])("is %s, with the session and the pause of rejections where there are any", async (_, outcome, answer) => {
+    const [plain, more] = [setUp({ outcome }), setUp({ outcome, ...said })];
 
-    expect(JSON.parse(answer.body)).toEqual({ ...FULL, session: "s1", pauseRejections: "too many" });
+    const answers = [await plain.put(), await more.put()].map(({ status, body }) => ({
+      status,
+      body: JSON.parse(body),
+    }));
+
+    const beside = { session: "s1", pauseRejections: "too many" };
+    expect(answers).toEqual([
+      { status: 200, body: answer },
+      { status: 200, body: { ...answer, ...beside } },
+    ]);
+    expect(plain.counted).toEqual([outcome.kind]);
   });
 
-  it.each(["stale", "unknown"] as const)(
-    "pauses rejections and names the session whatever became of the report: %s",
-    async (kind) => {
-      const outcome: ReportOutcome = { kind, why: "" };
-      const { answer } = await put(valid, { outcome, mountedVolume: "too many", session: "s1" });
+  it.each<readonly [outcome: ReportOutcome, answer: RouteAnswer]>([
+    [{ kind: "failed" }, { status: 500, body: "internal error\n" }],
+    [
+      { kind: "not-leading", why: "not now" },
+      { status: 503, body: "not now\n", isLast: true },
+    ],
+    [
+      { kind: "not-ready", why: "not now" },
+      { status: 503, body: "not now\n", isLast: true },
+    ],
+  ])("is no acknowledgement where nothing came of it: $kind", async (outcome, answer) => {
+    const { put, counted } = setUp({ outcome, ...said });
 
-      expect(JSON.parse(answer.body)).toMatchObject({ pauseRejections: "too many", session: "s1" });
-    },
-  );
-
-  it.each(["not-leading", "not-ready"] as const)(
-    "acknowledges nothing, and closes the connection, where it found out that it is %s",
-    async (kind) => {
-      const { answer, counted } = await put(valid, { outcome: { kind, why: "not now" } });
-
-      expect(answer).toEqual({ status: 503, body: "not now\n", isLast: true });
-      expect(counted).toEqual([kind]);
-    },
-  );
-
-  it.each([
-    { name: "nothing when it does not matter", waitMs: undefined, asked: undefined },
-    { name: "nothing for less than a second", waitMs: 999, asked: undefined },
-    { name: "whole seconds, never too few", waitMs: 1_001, asked: "2" },
-  ])("asks who came too early for $name, before it reads or reviews anything", async ({ waitMs, asked }) => {
-    const early: TurnedAway = { kind: "not-ready", why: "not listed yet", ...(waitMs !== undefined && { waitMs }) };
-    const granted: object[] = [];
-    const grant: GrantAccess = async (request) => {
-      granted.push(request);
-      return { kind: "granted", podUid: reportWith().podUid, mayBring: () => true };
-    };
-
-    const { answer, received, counted, isRead } = await put(valid, { early, grant });
-
-    expect(answer).toMatchObject({ status: 503, body: "not listed yet\n", isLast: true });
-    expect(answer.headers?.["retry-after"]).toBe(asked);
-    expect([granted, received, counted, isRead]).toEqual([[], [], ["not-ready"], false]);
+    expect(await put()).toEqual(answer);
+    expect(counted).toEqual([outcome.kind]);
   });
 });

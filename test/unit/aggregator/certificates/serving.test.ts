@@ -1,0 +1,218 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { SERVING_SECRET } from "../../../../aggregator/certificates/certificate-store.ts";
+import { issueAuthority, issueCertificate } from "../../../../aggregator/certificates/issuing.ts";
+import { createFileServing, createSecretServing, type Serving } from "../../../../aggregator/certificates/serving.ts";
+import { createKubeClient } from "../../../../common/kube/client.ts";
+import type { FolderWatch } from "../../../../common/kube/rotating-file.ts";
+import { type CheckResult, degraded, failed } from "../../../../common/runtime/health.ts";
+import type { ServingPair } from "../../../../common/runtime/http-server.ts";
+import { createFakeApiServer } from "../../../fakes/api-server.ts";
+import { createFakeClock, eventually, settle } from "../../../fakes/clock.ts";
+import { createFakeLogger } from "../../../fakes/logger.ts";
+import { createFixedRandom } from "../../../fakes/random.ts";
+import { createFakeConnection } from "../../../fakes/transport.ts";
+
+const HOUR = 3_600_000;
+const NOW = createFakeClock().wallMs();
+
+/** What lies in the two files; nothing where there is no such file. */
+type Files = Partial<ServingPair>;
+type Name = "a" | "b" | "mixed" | "garbage" | "none" | "keyless";
+
+/** `a` and `b` are whole; of `mixed` the key is another one's, as in the middle of a change. */
+const garbage: Files = { certificate: "no certificate", key: "no key" };
+const pairs: Record<Name, Files> = { a: {}, b: {}, mixed: {}, garbage, none: {}, keyless: {} };
+
+beforeAll(async () => {
+  const authority = await issueAuthority({ nowMs: NOW, lifetimeMs: 48 * HOUR });
+  const lasting = (hours: number): Promise<ServingPair> =>
+    issueCertificate({ nowMs: NOW, lifetimeMs: hours * HOUR }, ["127.0.0.1"], authority);
+  const [a, b] = await Promise.all([lasting(6), lasting(12)]);
+  Object.assign(pairs, { a, b, mixed: { ...a, key: b.key }, keyless: { certificate: a.certificate } });
+});
+
+/** Serves files in two folders, whose watches tell of changes when they are written. */
+async function started(first: Name, listen = (_: Serving): void => {}) {
+  const [scratch, clock, logger, stop] = [
+    mkdtempSync(join(tmpdir(), "serving-")),
+    createFakeClock(),
+    createFakeLogger(),
+    new AbortController(),
+  ];
+  onTestFinished(() => rmSync(scratch, { recursive: true, force: true }));
+  mkdirSync(join(scratch, "private"));
+  const places = { certificate: join(scratch, "tls.crt"), key: join(scratch, "private", "tls.key") };
+  const watches = new Set<() => void>();
+  const watch: FolderWatch = async (_, { change }) => {
+    watches.add(change);
+    return { close: async () => void watches.delete(change) };
+  };
+  const files = { certificateFile: places.certificate, keyFile: places.key };
+  const serving = createFileServing({ clock, logger, watch }, files);
+  listen(serving);
+  const write = (name: Name): void => {
+    for (const part of ["certificate", "key"] as const) {
+      const text = pairs[name][part];
+      if (text === undefined) rmSync(places[part], { force: true });
+      else writeFileSync(places[part], text);
+    }
+    for (const change of watches) change();
+  };
+  write(first);
+  const running = serving.run(stop.signal);
+  const end = async (): Promise<void> => {
+    stop.abort();
+    await running;
+  };
+  onTestFinished(end);
+  // It has looked when it sleeps until the next look.
+  const looked = (): Promise<void> => eventually(() => clock.sleeps().length === 1);
+  /** Writes the files, and looks at what is served a second later. */
+  const servedAfter = async (name: Name): Promise<string | undefined> => {
+    write(name);
+    await clock.advance(1_000);
+    await looked();
+    return nameOf(serving.pair());
+  };
+  await looked();
+  return { logger, serving, watches, servedAfter, end };
+}
+
+/** Nothing for what is not served. */
+function nameOf(pair: ServingPair | undefined): string | undefined {
+  const isServed = ([, { certificate, key }]: readonly [string, Files]): boolean =>
+    certificate === pair?.certificate && key === pair?.key;
+  return pair && Object.entries(pairs).find(isServed)?.[0];
+}
+
+const none = "there is no certificate yet: agents cannot connect";
+const over = "the certificate has ended: agents refuse it";
+const NO = undefined;
+const BAD = "certificate and key cannot be used, the one before is served on";
+const NEW = "new certificate served";
+const UNREADABLE = "certificate cannot be read";
+const GONE = "rotated file cannot be read now";
+
+describe("files that somebody else keeps", () => {
+  it.each<
+    readonly [name: string, files: readonly Name[], served: readonly (string | undefined)[], log: readonly string[]]
+  >([
+    ["are served as they are found, and anew after a change", ["a", "b"], ["a", "b"], [NEW, NEW]],
+    ["are told once when they stay the same", ["a", "a", "a"], ["a", "a", "a"], [NEW]],
+    ["are waited for, which is said once", ["none", "none", "a"], [NO, NO, "a"], [UNREADABLE, NEW]],
+    ["are waited for as long as one of them is missing", ["keyless", "a"], [NO, "a"], [UNREADABLE, NEW]],
+    ["in the middle of a change leave the ones before", ["a", "mixed", "b"], ["a", "a", "b"], [NEW, BAD, NEW]],
+    ["that are none leave the ones before, which is said once", ["a", "garbage", "mixed"], ["a", "a", "a"], [NEW, BAD]],
+    ["that are none from the begin are not served", ["garbage", "b"], [NO, "b"], [BAD, NEW]],
+    [
+      "that are bad are told again after others",
+      ["a", "mixed", "b", "mixed"],
+      ["a", "a", "b", "b"],
+      [NEW, BAD, NEW, BAD],
+    ],
+    ["that are bad are told again after the same", ["a", "mixed", "a", "mixed"], ["a", "a", "a", "a"], [NEW, BAD, BAD]],
+    ["that are gone leave what they said", ["a", "none", "b"], ["a", "a", "b"], [NEW, GONE, GONE, NEW]],
+  ])("%s", async (...[, [first = "none", ...next], served, log]) => {
+    const { logger, serving, servedAfter } = await started(first);
+    const seen = [nameOf(serving.pair())];
+    for (const name of next) seen.push(await servedAfter(name));
+
+    expect([seen, logger.messages()]).toEqual([served, log]);
+  });
+
+  it("are watched in both of their folders, and no more at the end", async () => {
+    const { watches, end } = await started("a");
+    const { size } = watches;
+
+    await end();
+
+    expect([size, watches.size]).toEqual([2, 0]);
+  });
+
+  it("are told to whoever listens, until they do not any more", async () => {
+    const [all, first]: [unknown[], unknown[]] = [[], []];
+    let unlisten = (): unknown => undefined;
+    const listen = ({ onChange }: Serving): void => {
+      onChange((pair) => void all.push(nameOf(pair)));
+      unlisten = onChange((pair) => void first.push(nameOf(pair)));
+    };
+    const { servedAfter } = await started("a", listen);
+
+    unlisten();
+    await servedAfter("mixed");
+    await servedAfter("b");
+
+    expect([all, first]).toEqual([["a", "b"], ["a"]]);
+  });
+
+  it.each<readonly [name: string, files: Name, hours: number, result: CheckResult]>([
+    ["fail before there are any", "none", 0, failed(none)],
+    ["fail while they cannot be used", "mixed", 0, failed(none)],
+    ["tell how long they last, in whole hours", "a", 0.5, { ok: true, detail: "it lasts for 5 h" }],
+    ["fail from the moment of their end", "a", 6, failed(over)],
+  ])("%s", async (...[, files, hours, result]) => {
+    const { serving } = await started(files);
+
+    expect(serving.check({ nowMs: NOW + hours * HOUR, leads: false })).toEqual(result);
+    expect(serving.endsAtMs()).toBe(files === "a" ? NOW + 6 * HOUR : undefined);
+  });
+});
+
+/** What the leader stores of `a`. */
+function secret() {
+  const { certificate = "", key = "" } = pairs.a;
+  const metadata = { namespace: "mooring", name: SERVING_SECRET, uid: "uid-1", resourceVersion: "1" };
+  return { metadata, data: { "tls.crt": btoa(certificate), "tls.key": btoa(key) } };
+}
+
+type Stored = "nothing" | "one" | "what cannot be read";
+
+/** What is stored, as a replica that watches it knows it. */
+async function watched(stored: Stored): Promise<Serving> {
+  const clock = createFakeClock();
+  const api = createFakeApiServer(clock, stored === "one" ? { secrets: [secret()] } : {});
+  if (stored === "what cannot be read") api.goAway("broken");
+  const client = createKubeClient(createFakeConnection(api.transport), { clock });
+  const parts = { client, clock, random: createFixedRandom(0.5), logger: createFakeLogger() };
+  const serving = createSecretServing(parts, "mooring");
+  const stop = new AbortController();
+  const running = serving.run(stop.signal);
+  onTestFinished(async () => {
+    stop.abort();
+    await running;
+  });
+  await clock.advance(1_000);
+  await settle();
+  return serving;
+}
+
+describe("a certificate that the leader stores", () => {
+  const leads = true;
+  it.each([
+    ["is missed by a leader, who is to issue it", "nothing", 0, leads, failed(none)],
+    [
+      "holds up no replica that waits to lead: a leader may have been given another",
+      "nothing",
+      0,
+      !leads,
+      degraded(none),
+    ],
+    [
+      "holds up one that cannot read it: as a leader it could not keep it",
+      "what cannot be read",
+      0,
+      !leads,
+      failed(none),
+    ],
+    ["lasts the same for whoever waits", "one", 0, !leads, { ok: true, detail: "it lasts for 6 h" }],
+    ["is missed by a leader when it has ended", "one", 6, leads, failed(over)],
+    ["holds up no replica that waits when it has ended", "one", 6, !leads, degraded(over)],
+  ] as const)("%s", async (...[, stored, hours, leads, result]) => {
+    const serving = await watched(stored);
+
+    expect(serving.check({ nowMs: NOW + hours * HOUR, leads })).toEqual(result);
+  });
+});

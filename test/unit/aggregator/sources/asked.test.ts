@@ -1,0 +1,158 @@
+import { describe, expect, it, onTestFinished } from "vitest";
+import { createClusterIdentity } from "../../../../aggregator/sources/cluster-identity.ts";
+import { createNodeLeases } from "../../../../aggregator/sources/node-leases.ts";
+import { createServerVersion } from "../../../../aggregator/sources/server-version.ts";
+import { createKubeClient } from "../../../../common/kube/client.ts";
+import { createFakeClock } from "../../../fakes/clock.ts";
+import { createFakeLogger } from "../../../fakes/logger.ts";
+import { createFixedRandom } from "../../../fakes/random.ts";
+import { createFakeConnection, createFakeTransport, type FakeAnswer, inTurn, json } from "../../../fakes/transport.ts";
+
+const HOUR = 3_600_000;
+
+function serverWith(...answers: readonly FakeAnswer[]) {
+  const [clock, logger] = [createFakeClock(), createFakeLogger()];
+  const transport = createFakeTransport(inTurn(...answers));
+  const client = createKubeClient(createFakeConnection(transport), { clock });
+  const run = (polled: { readonly run: (signal: AbortSignal) => Promise<void> }): (() => Promise<void>) => {
+    const stop = new AbortController();
+    const running = polled.run(stop.signal);
+    const end = async (): Promise<void> => {
+      stop.abort();
+      await running;
+    };
+    onTestFinished(end);
+    return end;
+  };
+  const paths = (): readonly string[] => transport.requests.map(({ path }) => path);
+  return { parts: { client, clock, logger, random: createFixedRandom(0.5) }, clock, logger, paths, run };
+}
+
+describe("the cluster's identity", () => {
+  const found = json({ metadata: { name: "kube-system", uid: "uid-of-the-cluster" } });
+
+  it.each<readonly [name: string, answers: readonly FakeAnswer[]]>([
+    ["once where it is told", [found]],
+    ["again after a missing right", [json({ message: "forbidden" }, 403), json({}, 403), found]],
+    ["again after a broken connection", ["broken", "broken", found]],
+    ["again after an answer that is no namespace", [json({ metadata: {} }), json({ metadata: {} }), found]],
+  ])("is the UID of kube-system, asked for %s", async (_, answers) => {
+    const { parts, clock, paths, run } = serverWith(...answers);
+    const identity = createClusterIdentity(parts);
+    run(identity);
+    const before = identity.uid();
+
+    await clock.advance(500);
+    const early = [identity.uid() !== undefined, paths().length];
+    await clock.advance(HOUR);
+
+    expect([before, ...early]).toEqual([undefined, answers.length === 1, 1]);
+    expect(identity.uid()).toBe("uid-of-the-cluster");
+    expect(paths()).toEqual(answers.map(() => "/api/v1/namespaces/kube-system"));
+  });
+
+  it("is no longer asked for as soon as that is stopped", async () => {
+    const { parts, run } = serverWith("silence");
+    const identity = createClusterIdentity(parts);
+
+    await run(identity)();
+
+    expect(identity.uid()).toBeUndefined();
+  });
+});
+
+describe("the API server's version", () => {
+  const versionOf = (minor: string): FakeAnswer => json({ major: "1", minor, gitVersion: `v1.${minor}.0` });
+  const unread = "version of the API server not read";
+
+  it.each<
+    readonly [
+      name: string,
+      answers: readonly FakeAnswer[],
+      afterMs: number,
+      told: readonly number[],
+      log: readonly string[],
+    ]
+  >([
+    ["is told", [versionOf("35")], 0, [35], []],
+    ["is told of a managed cluster", [versionOf("36+")], 0, [36], []],
+    ["is not told where it is none", [versionOf("new")], 0, [], [unread]],
+    ["is not told where the server does not", [{ status: 403, body: "" }], 0, [], [unread]],
+    ["is asked for again soon, which is said", ["broken", versionOf("35")], 1_000, [35], [unread]],
+    ["is told anew within two hours", [versionOf("35"), versionOf("35"), versionOf("36")], 2 * HOUR, [35, 36], []],
+  ])("%s", async (...[, answers, afterMs, told, log]) => {
+    const { parts, clock, logger, paths, run } = serverWith(...answers);
+    const seen: unknown[] = [];
+    const source = createServerVersion(parts, (version) => seen.push(version));
+    run(source);
+
+    await clock.advance(afterMs);
+
+    const versions = told.map((minor) => ({ major: 1, minor }));
+    expect([seen, source.version()]).toEqual([versions, versions.at(-1)]);
+    expect(logger.messages()).toEqual(log);
+    expect(paths()).toEqual(answers.map(() => "/version"));
+  });
+
+  it("is known on while the server does not answer", async () => {
+    const { parts, clock, run } = serverWith(versionOf("35"), { status: 500, body: "" });
+    const source = createServerVersion(parts, () => {});
+    run(source);
+
+    await clock.advance(3 * HOUR);
+
+    expect(source.version()).toEqual({ major: 1, minor: 35 });
+  });
+});
+
+const renewTime = "2026-11-21T12:00:00.123456Z";
+const AT = 1_795_262_400_123;
+
+function lease(name: string, spec: object = { renewTime }): object {
+  const metadata = { name, namespace: "kube-node-lease", resourceVersion: "4711" };
+  return { metadata, spec: { holderIdentity: name, ...spec } };
+}
+
+const listOf = (items: readonly object[], page?: string) =>
+  json({ metadata: { resourceVersion: "9", continue: page }, items });
+
+function leasesOf(...answers: readonly FakeAnswer[]) {
+  const { parts, paths } = serverWith(...answers);
+  const { signal } = new AbortController();
+  const ask = (...nodes: readonly string[]) => createNodeLeases(parts.client).renewals(new Set(nodes), signal);
+  return { ask, paths };
+}
+
+describe("Leases of kubelets", () => {
+  it("tell of nodes that are asked for when they were renewed, for how long, and the resource version", async () => {
+    const odd = [lease("n3", { renewTime: null }), lease("n9", { renewTime, leaseDurationSeconds: 1e18 })];
+    const good = [lease("n1", { renewTime, leaseDurationSeconds: 20 }), lease("n2"), lease("n4")];
+    const { ask } = leasesOf(listOf([...odd, ...good, { kind: "Lease" }]));
+
+    const renewals = await ask("n1", "n2", "n3", "n9");
+
+    expect([...renewals]).toEqual([
+      ["n1", { renewedAtMs: AT, durationMs: 20_000, resourceVersion: "4711" }],
+      ["n2", { renewedAtMs: AT, durationMs: 40_000, resourceVersion: "4711" }],
+    ]);
+  });
+
+  it("are read page by page", async () => {
+    const { ask, paths } = leasesOf(listOf([lease("n1")], "a b"), listOf([lease("n2")], ""));
+
+    const renewals = await ask("n1", "n2");
+
+    const path = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases?limit=500";
+    expect([[...renewals.keys()], paths()]).toEqual([
+      ["n1", "n2"],
+      [path, `${path}&continue=a+b`],
+    ]);
+  });
+
+  it.each([
+    ["the answer is no list", json({ kind: "Status" }), "is no list"],
+    ["it is refused", json({ message: "may not list" }, 403), "may not list"],
+  ])("are not known where %s", async (_, answer, problem) => {
+    await expect(leasesOf(answer).ask("n1")).rejects.toThrow(problem);
+  });
+});
