@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { attachedKey } from "../../../aggregator/core/cluster-objects.ts";
 import type { Harness, HarnessOptions } from "./harness.ts";
-import { idle, reportAt, statusOf, stopHarnesses, tell } from "./running.ts";
+import { idle, releasedNow, reportAt, statusOf, stopHarnesses, tell, tellEnds, tellMounted } from "./running.ts";
 import {
   claimWith,
   mountedStatus,
@@ -53,7 +53,7 @@ describe("a node without an agent", () => {
 
   it("what it had mounted when its agent left stays mounted, over a restart of the aggregator, too", async () => {
     const harness = await unheard({ livingKubelets: ["n1"] });
-    await tell(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] });
+    await tellMounted(harness, ["pod-1"]);
 
     await harness.advance(3_600_000);
     const before = statusOf(harness);
@@ -73,13 +73,12 @@ describe("a Stale node", () => {
   it("delays the claims whose volume it has staged, and names itself", async () => {
     const harness = await unheard({ nodes });
     await tell(harness, { mountedVolumes: [staging] });
-    await tell(harness, { node: "n2", mountedVolumes: [mountedVolumeOf("pod-2")] });
+    await tellMounted(harness, ["pod-2"], { node: "n2" });
     await harness.advance(80_000);
-    await tell(harness, { node: "n2", mountedVolumes: [mountedVolumeOf("pod-2")] });
+    await tellMounted(harness, ["pod-2"], { node: "n2" });
     await harness.advance(20_000);
 
-    const by = harness.clock.monotonicMs();
-    await tell(harness, { node: "n2", unmountRecords: [unmountRecordOf("pod-2", { after: by - 5, by })] });
+    await tellEnds(harness, [releasedNow(harness, "pod-2")], { node: "n2" });
     await harness.advance(5_000);
     const waiting = statusOf(harness);
     await tell(harness);
@@ -95,30 +94,20 @@ describe("a Stale node", () => {
 describe("a node that the volume is attached to", () => {
   const csi = { driver: "csi.example", handleHash: "a".repeat(64) };
 
-  it("is waited for after a start, until it has reported", async () => {
-    const harness = idle();
-    harness.cluster.attachments.set("pv-1", ["n1"]);
-    await harness.start();
-    await harness.advance(60_000);
-    const waiting = statusOf(harness);
-
-    await tell(harness);
-
-    expect(waiting).toBeUndefined();
-    expect(statusOf(harness)).toMatchObject({ unused: true, reason: "NeverObservedInUse", sinceMs: NOON + 60_000 });
-  });
-
-  it("is waited for as long as it is, and no longer", async () => {
+  it.each<{ readonly name: string; readonly next: (harness: Harness) => Promise<unknown> }>([
+    { name: "until it has reported", next: (harness) => tell(harness) },
+    { name: "as long as it is attached", next: (harness) => harness.attach("pv-1", []) },
+  ])("is waited for after a start $name", async ({ next }) => {
     const harness = idle();
     harness.cluster.attachments.set("pv-1", ["n1"]);
     await harness.start();
     await harness.advance(200_000);
     const waiting = statusOf(harness);
 
-    await harness.attach("pv-1", []);
+    await next(harness);
 
     expect(waiting).toBeUndefined();
-    expect(statusOf(harness)).toMatchObject({ unused: true, sinceMs: NOON + 200_000 });
+    expect(statusOf(harness)).toMatchObject({ unused: true, reason: "NeverObservedInUse", sinceMs: NOON + 200_000 });
   });
 
   it("is told by the volumes that its kubelet has in use, too; one handle stands for all volumes with it", async () => {
@@ -159,7 +148,7 @@ describe("a node that is gone", () => {
   /** The claim is mounted on `n1`, whose object was deleted six minutes ago. */
   async function withGoneNode(): Promise<Harness> {
     const harness = await unheard();
-    await harness.report(reportAt(harness, mounted));
+    await tell(harness, mounted);
     await harness.advance(60_000);
     await harness.removeNode("n1");
     await harness.advance(360_000);
@@ -169,7 +158,7 @@ describe("a node that is gone", () => {
   it("a report that still shows the mount makes it mounted again", async () => {
     const harness = await withGoneNode();
 
-    await harness.report(reportAt(harness, mounted));
+    await tell(harness, mounted);
 
     expect(statusOf(harness)).toMatchObject({ unused: false, reason: "Mounted", sinceMs: NOON + 420_000 });
   });
@@ -276,7 +265,7 @@ describe("a node that is gone", () => {
   it("a pod that is deleted after its node was given up used its volume until then", async () => {
     const harness = await unheard();
     await harness.putPod(podWith());
-    await harness.report(reportAt(harness, mounted));
+    await tell(harness, mounted);
     await harness.putNode({ ...nodeWith("n1"), isOutOfService: true, isReady: false });
     await harness.advance(100_000);
     const referenced = statusOf(harness);
@@ -298,14 +287,12 @@ describe("what is remembered", () => {
     await harness.catchUp();
     const rest = harness.reconciler.remembered;
     await harness.putPod(podWith());
-    await tell(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] });
+    await tellMounted(harness, ["pod-1"]);
     await harness.advance(10_000);
     const used = harness.reconciler.remembered;
 
-    const by = harness.clock.monotonicMs();
     await harness.removePod("pod-1", "300");
-    const unmountRecords = [unmountRecordOf("pod-1", { after: by - 10, by })];
-    await tell(harness, { podsResourceVersion: "300", unmountRecords });
+    await tellEnds(harness, [releasedNow(harness, "pod-1")], { podsResourceVersion: "300" });
     await harness.catchUp();
     await tell(harness, { podsResourceVersion: "300" });
     await harness.enqueueAll();
