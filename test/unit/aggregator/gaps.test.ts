@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { nextGap, type WatchGap } from "../../../aggregator/core/watch-history.ts";
 import type { NodeReport } from "../../../common/storage/node-report.ts";
-import { Harness, type HarnessOptions } from "./harness.ts";
+import type { Harness, HarnessOptions } from "./harness.ts";
+import { idle, statusOf, stopHarnesses } from "./running.ts";
 import {
   claimWith,
   mountedStatus,
@@ -34,11 +35,7 @@ function at(minute: number, boot = BOOT): number {
   return NOON + minute * MIN - boot;
 }
 
-let harnesses: Harness[] = [];
-afterEach(async () => {
-  await Promise.all(harnesses.map((harness) => harness.stop()));
-  harnesses = [];
-});
+afterEach(stopHarnesses);
 
 interface Scene extends HarnessOptions {
   readonly gap?: WatchGap | undefined;
@@ -48,9 +45,7 @@ interface Scene extends HarnessOptions {
 
 /** An aggregator that has just come back. */
 async function back({ leaseVersion = "501", ...options }: Scene = {}): Promise<Harness> {
-  const base = { claims: [claimWith({ status: IDLE })], volumes: [volumeWith()], nodes: [nodeWith("n1")] };
-  const harness = new Harness({ ...base, livingKubelets: ["n1"], ...options });
-  harnesses.push(harness);
+  const harness = idle({ claims: [claimWith({ status: IDLE })], livingKubelets: ["n1"], ...options });
   harness.gap = "gap" in options ? options.gap : GAP;
   harness.leaseVersions.set("n1", leaseVersion);
   await harness.clock.advance(11 * MIN);
@@ -79,8 +74,8 @@ async function wait(harness: Harness, minutes: number): Promise<void> {
 }
 
 /** The time of the claim in minutes past noon. */
-function sinceOf({ stored }: Harness): number {
-  return ((stored.get("shop/data")?.status?.sinceMs ?? 0) - NOON) / MIN;
+function sinceOf(harness: Harness): number {
+  return ((statusOf(harness)?.sinceMs ?? 0) - NOON) / MIN;
 }
 
 const HOST_PATH = [volumeWith({ isHostPath: true })];
@@ -100,31 +95,11 @@ interface Row {
 
 const ROWS: readonly Row[] = [
   { name: "stays so where the agent watched", agentGaps: [], since: 0 },
-  { name: "stays so where the agent was away before", agentGaps: [[-30, 0.99]], since: 0 },
   { name: "counts as used while the agent was away as well", agentGaps: [[3, 5]], since: 5 },
-  {
-    name: "counts as used as often as both were away",
-    agentGaps: [
-      [2, 3],
-      [8, 9],
-    ],
-    since: 9,
-  },
-  { name: "counts as used until the agent was back, if it was away for longer", agentGaps: [[8, 11.5]], since: 11.5 },
   {
     name: "stays so where its node was out of the way all the time",
     scene: { leaseVersion: "500" },
     agentGaps: [[0, 11.5]],
-    since: 0,
-  },
-  {
-    name: "stays so when it is not the aggregator that was away: agents may come and go",
-    scene: { gap: undefined },
-    agentGaps: [
-      [0, 3],
-      [3, 9],
-      [10, 11],
-    ],
     since: 0,
   },
   {
@@ -134,49 +109,16 @@ const ROWS: readonly Row[] = [
     since: 5 + 1 / 60,
   },
   {
-    name: "stays so when its node was rebooted while a replica watched, though nothing is known of the boot before",
-    scene: { gap: undefined },
-    agentGaps: [],
-    boot: 5,
-    since: 0,
-  },
-  {
     name: "counts as used as long as the aggregator was away where its volume shows no mount, whatever the agent says",
     scene: { volumes: HOST_PATH },
     agentGaps: [],
     since: 11,
   },
   {
-    name: "counts as used, too, where its volume shows no mount and its node was deleted meanwhile",
-    scene: { volumes: HOST_PATH, nodes: [] },
-    since: 11,
-  },
-  {
-    name: "counts as long as the aggregator was away on a node on which no agent belongs",
-    scene: { nodes: [{ ...nodeWith("n1"), os: "windows" }] },
-    since: 11,
-  },
-  {
-    name: "counts as long as the aggregator was away on a node that is out of service",
-    scene: { nodes: [{ ...nodeWith("n1"), isOutOfService: true, isReady: false }] },
-    since: 11,
-  },
-  {
-    name: "stays so on a node that was made after the gap",
-    scene: { nodes: [{ ...nodeWith("n1"), createdAtMs: GAP.toMs }] },
-    since: 0,
-  },
-  {
     name: "is moved where none is known to have watched before, and the agent did not since",
     scene: { gap: SINCE_EVER },
     agentGaps: [[-20, 11.5]],
     since: 11.5,
-  },
-  {
-    name: "stays so where none is known to have watched before, but the agent did since",
-    scene: { gap: SINCE_EVER },
-    agentGaps: [[-20, -1]],
-    since: 0,
   },
   {
     name: "is not moved when it is first seen after such a gap, though agents come later than the aggregator",
@@ -232,41 +174,9 @@ describe("a claim that was idle when the aggregator went away", () => {
 
     expect(harness.writes).toEqual([]);
   });
-
-  it("and first seen after it counts from when the nodes have scanned", async () => {
-    const harness = await back({ claims: [] });
-    await harness.advance(1_000);
-    await harness.putClaim(claimWith({ createdAtMs: harness.clock.wallMs() }));
-    await wait(harness, 1);
-
-    await tell(harness, [[8, 11.5]]);
-    await wait(harness, 60);
-
-    expect(sinceOf(harness)).toBe(12 + 1 / 60);
-  });
 });
 
 describe("a node that cannot tell what was used on it", () => {
-  it("that has no agent any more counts as soon as that is known", async () => {
-    const harness = await back();
-    await wait(harness, 9);
-    const before = harness.writes.length;
-    await wait(harness, 2);
-
-    expect(before).toBe(0);
-    expect(harness.writes).toMatchObject([{ sinceMs: GAP.toMs }]);
-    expect(harness.gap).toBeUndefined();
-  });
-
-  it("that is deleted after the gap counts for the gap", async () => {
-    const harness = await back();
-    await harness.removeNode("n1");
-    await wait(harness, 10);
-
-    expect(harness.writes).toMatchObject([{ sinceMs: GAP.toMs }]);
-    expect(harness.gap).toBeUndefined();
-  });
-
   it("that was deleted in the gap counts when it is back with what its agent remembers", async () => {
     const harness = await back({ nodes: [] });
     await wait(harness, 20);
@@ -312,16 +222,6 @@ describe("a Stale node", () => {
     expect(harness.gap).toBeUndefined();
   });
 
-  it("that comes back in time and has watched moves nothing", async () => {
-    const harness = await silent();
-    await wait(harness, 9);
-
-    await tell(harness, []);
-    await wait(harness, 60);
-
-    expect(harness.writes).toEqual([]);
-  });
-
   it("that comes back to another leader is asked by that one", async () => {
     const harness = await silent({ nodes: [nodeWith("n1"), nodeWith("n2")] });
     await tell(harness, [], { node: "n2" });
@@ -336,24 +236,6 @@ describe("a Stale node", () => {
     await wait(harness, 60);
 
     expect(harness.writes.map(({ sinceMs }) => (sinceMs - NOON) / MIN)).toEqual([11, 32]);
-    expect(harness.gap).toBeUndefined();
-  });
-
-  it("that has not answered of one gap when the next one comes answers for both, and for the time between", async () => {
-    const harness = await silent();
-    await wait(harness, 5);
-    harness.gap = nextGap(harness.gap, gapOf(14, 16));
-    await wait(harness, 2);
-
-    await tell(harness, [
-      [10, 10.5],
-      [12, 13],
-    ]);
-    await wait(harness, 60);
-
-    expect(harness.writes).toMatchObject([
-      { sinceMs: NOON + 13 * MIN, blindGap: { fromMs: NOON + 10 * MIN, toMs: NOON + 13 * MIN } },
-    ]);
     expect(harness.gap).toBeUndefined();
   });
 
@@ -381,34 +263,10 @@ describe("a Stale node", () => {
     expect(harness.writes).toEqual([]);
     expect([...(harness.gap?.open ?? [])]).toEqual([["n1", GAP.fromMs]]);
   });
-
-  it("holds up no claim that came into use after that", async () => {
-    const claims = [claimWith({ status: mountedStatus(["n2"], { sinceMs: NOON + 12 * MIN }) })];
-    const harness = await silent({ claims, nodes: [nodeWith("n1"), nodeWith("n2")] });
-    await wait(harness, 2);
-
-    await tell(harness, [], {
-      node: "n2",
-      unmountRecords: [unmountRecordOf("pod-1", { after: at(12.5), by: at(12.75) })],
-    });
-
-    expect(harness.writes.at(-1)).toMatchObject({ unused: true, reason: "Unmounted", sinceMs: NOON + 12.75 * MIN });
-  });
 });
 
 describe("a claim that was in use when the aggregator went away", () => {
   const unmountRecords = [unmountRecordOf("pod-1", { after: at(4), by: at(5) })];
-
-  it("ended when its node says, to the second, though its pod vanished while nobody watched", async () => {
-    const harness = await back({ claims: [claimWith({ status: mountedStatus(["n1"]) })] });
-
-    await tell(harness, [], { unmountRecords });
-    await wait(harness, 60);
-
-    expect(harness.writes).toMatchObject([
-      { reason: "Unmounted", sinceMs: NOON + 5 * MIN, lastUse: { pod: "shop/pod-1" } },
-    ]);
-  });
 
   it.each([
     { name: "where neither watched", away: [6, 9], since: 9 },
@@ -423,7 +281,7 @@ describe("a claim that was in use when the aggregator went away", () => {
     await wait(harness, 60);
 
     expect(sinceOf(harness)).toBe(since);
-    expect(harness.stored.get("shop/data")?.status?.lastUse).toMatchObject({ node: "n1", pod: "shop/pod-1" });
+    expect(statusOf(harness)?.lastUse).toMatchObject({ node: "n1", pod: "shop/pod-1" });
   });
 
   it("waits for a Stale node that may have it mounted, of which nothing was stored: ten minutes at most", async () => {
@@ -437,7 +295,7 @@ describe("a claim that was in use when the aggregator went away", () => {
     await wait(harness, 10);
 
     expect(waiting).toMatchObject([{ unused: false, message: expect.stringContaining("n2") }]);
-    expect(harness.stored.get("shop/data")?.status).toMatchObject({ unused: true, lastUse: { pod: "shop/pod-1" } });
+    expect(statusOf(harness)).toMatchObject({ unused: true, lastUse: { pod: "shop/pod-1" } });
     expect(sinceOf(harness)).toBe(11);
   });
 
@@ -453,7 +311,7 @@ describe("a claim that was in use when the aggregator went away", () => {
     await wait(harness, 1);
 
     expect(waiting).toMatchObject([{ unused: false, message: expect.stringContaining("n1") }]);
-    expect(harness.stored.get("shop/data")?.status).toMatchObject({ reason: "Mounted", mountedOn: { nodes: ["n1"] } });
+    expect(statusOf(harness)).toMatchObject({ reason: "Mounted", mountedOn: { nodes: ["n1"] } });
   });
 });
 
@@ -481,24 +339,6 @@ describe("a claim that was mounted when leaders changed and its node's agent was
 
     expect(harness.writes).toMatchObject([{ reason: "NoPodUsing", lastUse: undefined }]);
     expect(harness.writes[0]?.sinceMs).toBeGreaterThanOrEqual(NOON + 7.5 * MIN);
-  });
-});
-
-describe("a use that came and went while the aggregator was away", () => {
-  it("is told by the agent that watched, to the second", async () => {
-    const harness = await back();
-
-    const nowMs = harness.clock.wallMs();
-    const clockSamples = [
-      { at: at(6), ms: NOON + 6 * MIN },
-      { at: nowMs - BOOT, ms: nowMs },
-    ];
-    await tell(harness, [], { unmountRecords: [unmountRecordOf("pod-1", { after: at(6), by: at(7) })], clockSamples });
-    await wait(harness, 60);
-
-    expect(harness.writes).toMatchObject([
-      { reason: "Unmounted", sinceMs: NOON + 7 * MIN, lastUse: { pod: "shop/pod-1", uncertaintyMs: MIN } },
-    ]);
   });
 });
 

@@ -63,8 +63,6 @@ export class Harness {
   readonly outcomes: WriteOutcome[] = [];
   /** Nodes whose kubelets renew their Leases. */
   readonly livingKubelets: Set<string>;
-  /** How often the Leases were listed. */
-  leaseLists = 0;
   /** A time in which no aggregator watched pods, of which not all nodes have answered. */
   gap: WatchGap | undefined;
   /** Resource versions of kubelets' Leases. */
@@ -142,7 +140,6 @@ export class Harness {
   }
 
   #leases(): FakeAnswer {
-    this.leaseLists += 1;
     const spec = { renewTime: formatMicroTime(this.clock.wallMs() - 5_000), leaseDurationSeconds: 40 };
     const items = [...this.livingKubelets].map((name) => ({
       metadata: { name, resourceVersion: this.leaseVersions.get(name) },

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { attachedKey } from "../../../aggregator/core/cluster-objects.ts";
-import type { NodeReport } from "../../../common/storage/node-report.ts";
-import { Harness, type HarnessOptions } from "./harness.ts";
+import type { Harness, HarnessOptions } from "./harness.ts";
+import { idle, releasedNow, reportAt, statusOf, stopHarnesses, tell, tellEnds, tellMounted } from "./running.ts";
 import {
   claimWith,
   mountedStatus,
@@ -9,41 +9,21 @@ import {
   NOON,
   nodeWith,
   podWith,
-  reportWith,
   statusWith,
   unmountRecordOf,
   volumeWith,
 } from "./world.ts";
 
-let harnesses: Harness[] = [];
-let generation = 0;
-
-/** A running aggregator that knows of a claim, its volume and a node; nobody has reported. */
-async function running(options: HarnessOptions = {}): Promise<Harness> {
-  const base = { claims: [claimWith()], volumes: [volumeWith()], nodes: [nodeWith("n1")] };
-  const harness = new Harness({ ...base, ...options });
-  harnesses.push(harness);
-  return await harness.start();
+/** A running aggregator; nobody has reported. */
+async function unheard(options: HarnessOptions = {}): Promise<Harness> {
+  return await idle(options).start();
 }
 
-function reportAt({ clock }: Harness, fields: Partial<NodeReport> = {}): NodeReport {
-  const endedAt = clock.monotonicMs();
-  generation += 1;
-  return reportWith({ scan: { beganAt: endedAt - 1, endedAt }, generation, observedSince: 1, ...fields });
-}
-
-function statusOf({ stored }: Harness, key = "shop/data") {
-  return stored.get(key)?.status;
-}
-
-afterEach(async () => {
-  await Promise.all(harnesses.map((harness) => harness.stop()));
-  harnesses = [];
-});
+afterEach(stopHarnesses);
 
 describe("a node without an agent", () => {
   it("a pod's end counts there when it was seen, and no promise is made", async () => {
-    const harness = await running({ livingKubelets: ["n1"] });
+    const harness = await unheard({ livingKubelets: ["n1"] });
     await harness.advance(700_000);
     await harness.putPod(podWith());
     await harness.advance(10_000);
@@ -55,7 +35,7 @@ describe("a node without an agent", () => {
   });
 
   it("a pod that ended while it was not yet known counts from when that was seen", async () => {
-    const harness = await running({ livingKubelets: ["n1"] });
+    const harness = await unheard({ livingKubelets: ["n1"] });
     await harness.putPod(podWith());
     await harness.advance(100_000);
 
@@ -71,19 +51,9 @@ describe("a node without an agent", () => {
     expect(statusOf(harness)).toMatchObject({ unused: true, reason: "NoPodUsing", sinceMs: NOON + 100_000 });
   });
 
-  it("on another operating system nobody waits for it", async () => {
-    const harness = await running({ nodes: [{ ...nodeWith("n1"), os: "windows" }] });
-    await harness.putPod(podWith());
-    await harness.advance(1_000);
-
-    await harness.removePod("pod-1", "300");
-
-    expect(statusOf(harness)).toMatchObject({ unused: true, reason: "NoPodUsing", sinceMs: NOON + 1_000 });
-  });
-
   it("what it had mounted when its agent left stays mounted, over a restart of the aggregator, too", async () => {
-    const harness = await running({ livingKubelets: ["n1"] });
-    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
+    const harness = await unheard({ livingKubelets: ["n1"] });
+    await tellMounted(harness, ["pod-1"]);
 
     await harness.advance(3_600_000);
     const before = statusOf(harness);
@@ -94,47 +64,6 @@ describe("a node without an agent", () => {
     expect(before?.message).toContain("; no report of the mounts on n1, ");
     expect(statusOf(harness)).toEqual(before);
   });
-
-  it("what it had mounted has ended when another boot stands on its object", async () => {
-    const harness = await running({ livingKubelets: ["n1"] });
-    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
-    await harness.advance(3_600_000);
-
-    await harness.putNode(nodeWith("n1", "boot-2"));
-    await harness.advance(60_000);
-
-    expect(statusOf(harness)).toMatchObject({ unused: true, reason: "NoPodUsing" });
-    expect(statusOf(harness)?.sinceMs).toBeGreaterThanOrEqual(NOON + 3_600_000);
-  });
-
-  it("a pod that runs on in another boot ends when it is seen to", async () => {
-    const harness = await running({ livingKubelets: ["n1"] });
-    await harness.putPod(podWith());
-    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
-    await harness.putNode(nodeWith("n1", "boot-2"));
-    await harness.advance(3_600_000);
-
-    await harness.removePod("pod-1", "300");
-    await harness.advance(60_000);
-
-    expect(statusOf(harness)).toMatchObject({ unused: true, reason: "NoPodUsing", sinceMs: NOON + 3_600_000 });
-  });
-
-  it("its agent, when it comes, is waited for", async () => {
-    const harness = await running({ livingKubelets: ["n1"] });
-    await harness.advance(700_000);
-    await harness.putPod(podWith());
-    const agent = podWith({ key: "mooring/agent", uid: "agent", claims: [], isAgent: true });
-    await harness.putPod(agent);
-    await harness.removePod("pod-1", "300");
-    const waiting = statusOf(harness);
-
-    await harness.advance(5_000);
-    await harness.report(reportAt(harness, { podsResourceVersion: "300" }));
-
-    expect(waiting?.unused).toBe(false);
-    expect(statusOf(harness)).toMatchObject({ unused: true, reason: "Unmounted", sinceMs: NOON + 705_000 });
-  });
 });
 
 describe("a Stale node", () => {
@@ -142,20 +71,17 @@ describe("a Stale node", () => {
   const staging = { kind: "staging", volume: { by: "name", name: "pv-1" }, since: 0 } as const;
 
   it("delays the claims whose volume it has staged, and names itself", async () => {
-    const harness = await running({ nodes });
-    await harness.report(reportAt(harness, { mountedVolumes: [staging] }));
-    await harness.report(reportAt(harness, { node: "n2", mountedVolumes: [mountedVolumeOf("pod-2")] }));
+    const harness = await unheard({ nodes });
+    await tell(harness, { mountedVolumes: [staging] });
+    await tellMounted(harness, ["pod-2"], { node: "n2" });
     await harness.advance(80_000);
-    await harness.report(reportAt(harness, { node: "n2", mountedVolumes: [mountedVolumeOf("pod-2")] }));
+    await tellMounted(harness, ["pod-2"], { node: "n2" });
     await harness.advance(20_000);
 
-    const by = harness.clock.monotonicMs();
-    await harness.report(
-      reportAt(harness, { node: "n2", unmountRecords: [unmountRecordOf("pod-2", { after: by - 5, by })] }),
-    );
+    await tellEnds(harness, [releasedNow(harness, "pod-2")], { node: "n2" });
     await harness.advance(5_000);
     const waiting = statusOf(harness);
-    await harness.report(reportAt(harness));
+    await tell(harness);
 
     expect(waiting).toMatchObject({
       unused: false,
@@ -163,63 +89,32 @@ describe("a Stale node", () => {
     });
     expect(statusOf(harness)).toMatchObject({ unused: true, reason: "Unmounted", sinceMs: NOON + 100_000 });
   });
-
-  it("delays no claim that it has nothing to do with, and writes nothing by falling silent", async () => {
-    const harness = await running({ nodes });
-    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-9", "pv-9")] }));
-    await harness.report(reportAt(harness, { node: "n2", mountedVolumes: [mountedVolumeOf("pod-2")] }));
-    await harness.advance(80_000);
-    await harness.report(reportAt(harness, { node: "n2", mountedVolumes: [mountedVolumeOf("pod-2")] }));
-    const before = harness.writes.length;
-    await harness.advance(20_000);
-    const after = harness.writes.length;
-
-    const by = harness.clock.monotonicMs();
-    await harness.report(
-      reportAt(harness, { node: "n2", unmountRecords: [unmountRecordOf("pod-2", { after: by - 5, by })] }),
-    );
-
-    expect(after).toBe(before);
-    expect(statusOf(harness)).toMatchObject({ unused: true, reason: "Unmounted" });
-  });
 });
 
 describe("a node that the volume is attached to", () => {
   const csi = { driver: "csi.example", handleHash: "a".repeat(64) };
 
-  it("is waited for after a start, until it has reported", async () => {
-    const harness = new Harness({ claims: [claimWith()], volumes: [volumeWith()], nodes: [nodeWith("n1")] });
-    harnesses.push(harness);
-    harness.cluster.attachments.set("pv-1", ["n1"]);
-    await harness.start();
-    await harness.advance(60_000);
-    const waiting = statusOf(harness);
-
-    await harness.report(reportAt(harness));
-
-    expect(waiting).toBeUndefined();
-    expect(statusOf(harness)).toMatchObject({ unused: true, reason: "NeverObservedInUse", sinceMs: NOON + 60_000 });
-  });
-
-  it("is waited for as long as it is, and no longer", async () => {
-    const harness = new Harness({ claims: [claimWith()], volumes: [volumeWith()], nodes: [nodeWith("n1")] });
-    harnesses.push(harness);
+  it.each<{ readonly name: string; readonly next: (harness: Harness) => Promise<unknown> }>([
+    { name: "until it has reported", next: (harness) => tell(harness) },
+    { name: "as long as it is attached", next: (harness) => harness.attach("pv-1", []) },
+  ])("is waited for after a start $name", async ({ next }) => {
+    const harness = idle();
     harness.cluster.attachments.set("pv-1", ["n1"]);
     await harness.start();
     await harness.advance(200_000);
     const waiting = statusOf(harness);
 
-    await harness.attach("pv-1", []);
+    await next(harness);
 
     expect(waiting).toBeUndefined();
-    expect(statusOf(harness)).toMatchObject({ unused: true, sinceMs: NOON + 200_000 });
+    expect(statusOf(harness)).toMatchObject({ unused: true, reason: "NeverObservedInUse", sinceMs: NOON + 200_000 });
   });
 
   it("is told by the volumes that its kubelet has in use, too; one handle stands for all volumes with it", async () => {
     const claims = [claimWith(), claimWith({ name: "copy", uid: "claim-2", volume: "pv-2" })];
     const copy = { key: "pv-2", uid: "volume-2", claim: { key: "shop/copy", uid: "claim-2" } };
     const volumes = [volumeWith({ csi }), volumeWith({ ...copy, csi })];
-    const harness = await running({
+    const harness = await unheard({
       claims,
       volumes,
       nodes: [{ ...nodeWith("n1"), volumesInUse: [attachedKey(csi)] }],
@@ -227,7 +122,7 @@ describe("a node that the volume is attached to", () => {
     await harness.advance(60_000);
     const waiting = [statusOf(harness), statusOf(harness, "shop/copy")];
 
-    await harness.report(reportAt(harness));
+    await tell(harness);
 
     expect(waiting).toEqual([undefined, undefined]);
     expect([statusOf(harness), statusOf(harness, "shop/copy")]).toMatchObject([{ unused: true }, { unused: true }]);
@@ -236,10 +131,10 @@ describe("a node that the volume is attached to", () => {
   it("two volumes with one handle: staged both are, used only the one that a pod has mounted", async () => {
     const claims = [claimWith(), claimWith({ name: "copy", uid: "claim-2", volume: "pv-2" })];
     const copy = { key: "pv-2", uid: "volume-2", claim: { key: "shop/copy", uid: "claim-2" } };
-    const harness = await running({ claims, volumes: [volumeWith({ csi }), volumeWith({ ...copy, csi })] });
+    const harness = await unheard({ claims, volumes: [volumeWith({ csi }), volumeWith({ ...copy, csi })] });
     const staging = { kind: "staging", volume: { by: "handle", ...csi }, since: 0 } as const;
 
-    await harness.report(reportAt(harness, { mountedVolumes: [staging, mountedVolumeOf("pod-1")] }));
+    await tell(harness, { mountedVolumes: [staging, mountedVolumeOf("pod-1")] });
 
     expect(statusOf(harness)).toMatchObject({ unused: false, reason: "Mounted" });
     expect(statusOf(harness, "shop/copy")).toMatchObject({ unused: true });
@@ -252,57 +147,18 @@ describe("a node that is gone", () => {
 
   /** The claim is mounted on `n1`, whose object was deleted six minutes ago. */
   async function withGoneNode(): Promise<Harness> {
-    const harness = await running();
-    await harness.report(reportAt(harness, mounted));
+    const harness = await unheard();
+    await tell(harness, mounted);
     await harness.advance(60_000);
     await harness.removeNode("n1");
     await harness.advance(360_000);
     return harness;
   }
 
-  it("what it had mounted is assumed to have ended when it was established", async () => {
-    const harness = await withGoneNode();
-    const { length } = harness.writes;
-
-    await harness.advance(3_600_000);
-
-    expect(harness.writes).toHaveLength(length);
-    expect(statusOf(harness)).toMatchObject({
-      unused: true,
-      reason: "NodeGone",
-      sinceMs: NOON + 360_000,
-      lastUse: { node: "n1", podUid: "pod-1", evidence: "node-gone", uncertaintyMs: undefined },
-    });
-  });
-
-  it("a deleted Node object alone changes nothing", async () => {
-    const harness = await running();
-    await harness.putPod(podWith());
-    await harness.report(reportAt(harness, mounted));
-    await harness.advance(6_000);
-    const { length } = harness.writes;
-
-    await harness.removeNode("n1");
-    await harness.advance(299_999);
-
-    expect(harness.writes).toHaveLength(length);
-    expect(statusOf(harness)).toMatchObject({ unused: false, reason: "Mounted" });
-  });
-
-  it("out of service and not ready, what it had mounted has ended as soon as it is silent", async () => {
-    const harness = await running();
-    await harness.report(reportAt(harness, mounted));
-
-    await harness.putNode({ ...nodeWith("n1"), isOutOfService: true, isReady: false });
-    await harness.advance(90_001);
-
-    expect(statusOf(harness)).toMatchObject({ unused: true, reason: "NodeGone", sinceMs: NOON + 91_000 });
-  });
-
   it("a report that still shows the mount makes it mounted again", async () => {
     const harness = await withGoneNode();
 
-    await harness.report(reportAt(harness, mounted));
+    await tell(harness, mounted);
 
     expect(statusOf(harness)).toMatchObject({ unused: false, reason: "Mounted", sinceMs: NOON + 420_000 });
   });
@@ -313,8 +169,8 @@ describe("a node that is gone", () => {
 
     const ageMs = harness.clock.monotonicMs() - released.by;
     const clockSamples = [{ at: released.by - 10, ms: harness.clock.wallMs() - ageMs - 10 }];
-    const early = await harness.report(reportAt(harness, { unmountRecords: [released], clockSamples }));
-    const late = await harness.report(reportAt(harness, { unmountRecords: [released] }));
+    const early = await tell(harness, { unmountRecords: [released], clockSamples });
+    const late = await tell(harness, { unmountRecords: [released] });
 
     expect(statusOf(harness)).toMatchObject({
       unused: true,
@@ -339,14 +195,6 @@ describe("a node that is gone", () => {
     expect(statusOf(harness)).toMatchObject({ unused: true, reason: "Unmounted", sinceMs: NOON + 1_020_000 });
   });
 
-  it("the same boot under a new Node object may have it mounted still", async () => {
-    const harness = await withGoneNode();
-
-    await harness.putNode({ ...nodeWith("n1"), uid: "other" });
-
-    expect(statusOf(harness)).toMatchObject({ unused: false, reason: "Mounted" });
-  });
-
   it("after a restart of the aggregator nothing moves the time that is stored", async () => {
     const harness = await withGoneNode();
     const before = statusOf(harness);
@@ -366,7 +214,7 @@ describe("a node that is gone", () => {
 
     await harness.putNode({ ...nodeWith("n1"), uid: "other" });
     const observedSince = harness.clock.monotonicMs();
-    await harness.report(reportAt(harness, { instance: "run-2", observedSince }));
+    await tell(harness, { instance: "run-2", observedSince });
 
     expect(statusOf(harness)).toMatchObject({ unused: true, reason: "NoPodUsing", sinceMs: NOON + 480_000 });
   });
@@ -388,7 +236,7 @@ describe("a node that is gone", () => {
 
   it("gone before the aggregator started, what the stored status says was mounted there ended five minutes later", async () => {
     const claims = [claimWith({ status: mountedStatus(["n1"], { sinceMs: NOON - 60_000 }) })];
-    const harness = await running({ claims, nodes: [] });
+    const harness = await unheard({ claims, nodes: [] });
 
     await harness.advance(299_999);
     const waiting = statusOf(harness);
@@ -399,8 +247,8 @@ describe("a node that is gone", () => {
   });
 
   it("a pod whose mount nobody saw is assumed to have ended its use with it", async () => {
-    const harness = await running();
-    await harness.report(reportAt(harness));
+    const harness = await unheard();
+    await tell(harness);
     await harness.putPod(podWith());
     await harness.removeNode("n1");
     await harness.advance(100_000);
@@ -415,9 +263,9 @@ describe("a node that is gone", () => {
   });
 
   it("a pod that is deleted after its node was given up used its volume until then", async () => {
-    const harness = await running();
+    const harness = await unheard();
     await harness.putPod(podWith());
-    await harness.report(reportAt(harness, mounted));
+    await tell(harness, mounted);
     await harness.putNode({ ...nodeWith("n1"), isOutOfService: true, isReady: false });
     await harness.advance(100_000);
     const referenced = statusOf(harness);
@@ -427,49 +275,6 @@ describe("a node that is gone", () => {
     expect(referenced).toMatchObject({ unused: false, reason: "Referenced" });
     expect(statusOf(harness)).toMatchObject({ unused: true, reason: "NodeGone", sinceMs: NOON + 100_000 });
   });
-
-  it("what was mounted there counts still after the node is forgotten, when it is the latest end", async () => {
-    const nodes = [nodeWith("n1"), nodeWith("n2")];
-    const harness = await running({ nodes });
-    await harness.report(reportAt(harness, mounted));
-    await harness.report(reportAt(harness, { node: "n2", mountedVolumes: [mountedVolumeOf("pod-2")] }));
-    await harness.removeNode("n1");
-    const by = harness.clock.monotonicMs() + 1_000;
-    await harness.advance(2 * 86_400_000);
-
-    const unmountRecords = [unmountRecordOf("pod-2", { after: by - 10, by })];
-    await harness.report(reportAt(harness, { node: "n2", unmountRecords }));
-
-    expect(harness.fleet.view("n1")).toBeUndefined();
-    expect(statusOf(harness)).toMatchObject({ unused: true, reason: "NodeGone", sinceMs: NOON + 300_000 });
-  });
-});
-
-describe("a generic ephemeral volume", () => {
-  const claims = [claimWith({ name: "web-0-scratch", controllerUid: "pod-0" })];
-  const volumes = [volumeWith({ claim: { key: "shop/web-0-scratch", uid: "claim-1" } })];
-  const pod = podWith({ claims: ["web-0-scratch"], ephemeralClaims: ["web-0-scratch"] });
-
-  it("of a pod that does not control the claim of its name is no reference to it, nor is its mount a use", async () => {
-    const harness = await running({ claims, volumes });
-
-    await harness.putPod(pod);
-    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
-    await harness.putPod({ ...pod, isTerminal: true, resourceVersion: "300" });
-
-    expect(harness.writes).toMatchObject([{ unused: true, reason: "NeverObservedInUse" }]);
-  });
-
-  it("of the pod that controls it is one", async () => {
-    const harness = await running({ claims: [claimWith({ name: "web-0-scratch", controllerUid: "pod-1" })], volumes });
-    await harness.report(reportAt(harness));
-
-    await harness.putPod(pod);
-    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
-    await harness.advance(5_000);
-
-    expect(harness.writes.map(({ reason }) => reason)).toEqual(["NeverObservedInUse", "Referenced", "Mounted"]);
-  });
 });
 
 describe("what is remembered", () => {
@@ -478,20 +283,18 @@ describe("what is remembered", () => {
     const idle = names.map((name) =>
       claimWith({ name, uid: name, volume: name, status: statusWith({ unused: true, reason: "Unmounted" }) }),
     );
-    const harness = await running({ claims: [claimWith(), ...idle] });
+    const harness = await unheard({ claims: [claimWith(), ...idle] });
     await harness.catchUp();
     const rest = harness.reconciler.remembered;
     await harness.putPod(podWith());
-    await harness.report(reportAt(harness, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
+    await tellMounted(harness, ["pod-1"]);
     await harness.advance(10_000);
     const used = harness.reconciler.remembered;
 
-    const by = harness.clock.monotonicMs();
     await harness.removePod("pod-1", "300");
-    const unmountRecords = [unmountRecordOf("pod-1", { after: by - 10, by })];
-    await harness.report(reportAt(harness, { podsResourceVersion: "300", unmountRecords }));
+    await tellEnds(harness, [releasedNow(harness, "pod-1")], { podsResourceVersion: "300" });
     await harness.catchUp();
-    await harness.report(reportAt(harness, { podsResourceVersion: "300" }));
+    await tell(harness, { podsResourceVersion: "300" });
     await harness.enqueueAll();
 
     expect(statusOf(harness)).toMatchObject({ unused: true, reason: "Unmounted" });

@@ -1,7 +1,8 @@
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Claim } from "../../../common/storage/claim.ts";
 import type { NodeReport, UnmountRecord } from "../../../common/storage/node-report.ts";
-import { Harness } from "./harness.ts";
+import type { Harness } from "./harness.ts";
+import { idle, stopHarnesses } from "./running.ts";
 import { claimWith, nodeWith, podWith, reportWith, unmountRecordOf, volumeWith } from "./world.ts";
 
 /** So many claims as are still fast; on a real API server there may be a hundred times more (test/bench). */
@@ -34,17 +35,12 @@ const MOUNTED = ALL.filter((index) => lifeOf(index) === "mounted");
 
 /** The claims of a cluster in which a first aggregator has written all there was to write. */
 let claims: readonly Claim[] = [];
-let harnesses: Harness[] = [];
-afterEach(async () => {
-  await Promise.all(harnesses.map((harness) => harness.stop()));
-  harnesses = [];
-});
+afterEach(stopHarnesses);
 
 /** An aggregator that begins with these claims. */
 async function started(present: readonly Claim[]): Promise<Harness> {
   const nodes = Array.from({ length: NODES }, (_, index) => nodeWith(`n${index}`));
-  const harness = new Harness({ claims: present, volumes: ALL.map(volumeOf), nodes });
-  harnesses.push(harness);
+  const harness = idle({ claims: present, volumes: ALL.map(volumeOf), nodes });
   for (const index of ALL.filter((one) => lifeOf(one) === "referenced")) {
     const names = { key: `shop/web-${index}`, uid: `pod-${index}`, claims: [`data-${index}`] };
     harness.cluster.pods.set(names.uid, podWith({ ...names, node: undefined, hasStarted: false }));
@@ -83,32 +79,20 @@ beforeAll(async () => {
   claims = [...first.stored.values()];
 });
 
-/** All nodes but some report. */
-async function heard(made: Harness, silent: readonly string[] = []): Promise<void> {
-  for (let index = 0; index < NODES; index += 1) {
-    if (!silent.includes(`n${index}`)) await made.report(reportOf(made, `n${index}`, { generation: 2 }));
-  }
-}
-
-/** Ten minutes in which they go on to report. */
-async function heardOn(
-  made: Harness,
-  { silent = [], other }: { readonly silent?: readonly string[]; readonly other?: () => Promise<unknown> } = {},
-): Promise<void> {
+/** All nodes report, and go on to for ten minutes. */
+async function heard(made: Harness): Promise<void> {
   for (let minute = 0; minute < 10; minute += 1) {
+    for (let index = 0; index < NODES; index += 1) await made.report(reportOf(made, `n${index}`, { generation: 2 }));
     await made.advance(60_000);
-    await heard(made, silent);
-    await other?.();
   }
 }
 
-describe("a new aggregator in a cluster of 5,000 claims that have a status", () => {
+describe("a new aggregator in a cluster of thousands of claims that have a status", () => {
   it("writes nothing while nothing has changed, neither before the nodes report nor after", async () => {
     const second = await started(claims);
 
     await second.advance(20_000);
     await heard(second);
-    await heardOn(second);
 
     const reasons = new Set(claims.map(({ status }) => status?.reason));
     expect(reasons).toEqual(new Set(["NeverObservedInUse", "Mounted", "Unmounted", "Referenced"]));
@@ -122,28 +106,5 @@ describe("a new aggregator in a cluster of 5,000 claims that have a status", () 
 
     expect(second.writes.filter(({ reason }) => reason !== "Mounted")).toEqual([]);
     expect(second.writes).toHaveLength(MOUNTED.length);
-  });
-
-  it("calls unused what ended meanwhile, once its own node has told, and waits for no other one", async () => {
-    const [ended, waiting] = [0, 4];
-    const second = await started(claims);
-    const by = second.clock.monotonicMs();
-    const left = reportOf(second, nodeOf(ended)).mountedVolumes.filter(({ podUid }) => podUid !== `pod-${ended}`);
-
-    await heard(second, [nodeOf(ended), nodeOf(waiting)]);
-    const early = second.writes.length;
-    const other = () =>
-      second.report(
-        reportOf(second, nodeOf(ended), { mountedVolumes: left, unmountRecords: [unmountRecordOn(ended, by)] }),
-      );
-    await other();
-    await heardOn(second, { silent: [nodeOf(ended), nodeOf(waiting)], other });
-
-    const unused = second.writes.filter((status) => status.unused);
-    const told = second.writes.filter((status) => !status.unused);
-    expect(early).toBe(0);
-    expect(unused).toMatchObject([{ reason: "Unmounted", lastUse: { podUid: `pod-${ended}` } }]);
-    // Of the Stale node's, once each: they stay as they are.
-    expect(told).toHaveLength(MOUNTED.filter((index) => nodeOf(index) === nodeOf(waiting)).length);
   });
 });

@@ -1,38 +1,21 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { NodeReport } from "../../../common/storage/node-report.ts";
-import { Harness } from "./harness.ts";
-import { claimWith, mountedVolumeOf, nodeWith, podWith, reportWith, volumeWith } from "./world.ts";
+import type { Harness } from "./harness.ts";
+import { idle, stopHarnesses, tellMounted } from "./running.ts";
+import { podWith } from "./world.ts";
 
 const LEFT = "In use: still mounted on node n1, although every pod that names the claim has ended";
 const SILENT = `${LEFT}; no report of the mounts on n1, so this may be out of date`;
 
-let harnesses: Harness[] = [];
-
-afterEach(async () => {
-  await Promise.all(harnesses.map((harness) => harness.stop()));
-  harnesses = [];
-});
-
-let generation = 0;
+afterEach(stopHarnesses);
 
 async function report(harness: Harness, fields: Partial<NodeReport> = {}): Promise<void> {
-  const endedAt = harness.clock.monotonicMs();
-  generation += 1;
-  await harness.report(
-    reportWith({
-      scan: { beganAt: endedAt - 1, endedAt },
-      generation,
-      observedSince: 1,
-      mountedVolumes: [mountedVolumeOf("pod-1")],
-      ...fields,
-    }),
-  );
+  await tellMounted(harness, ["pod-1"], fields);
 }
 
 /** An aggregator of a node that shows the mount of a running pod, by a read ten seconds after noon. */
 async function mounted(): Promise<Harness> {
-  const harness = new Harness({ claims: [claimWith()], volumes: [volumeWith()], nodes: [nodeWith("n1")] });
-  harnesses.push(harness);
+  const harness = idle();
   harness.cluster.pods.set("pod-1", podWith());
   await harness.start();
   await harness.advance(10_000);
@@ -76,19 +59,6 @@ describe("a claim that a Stale node has mounted, by the last that was heard of i
     expect([ofUnread.length, ofRead.length]).toEqual([4, 4]);
   });
 
-  it("is not written while a pod names it, however often its node falls silent and is back", async () => {
-    const harness = await mounted();
-    const before = messages(harness).length;
-
-    for (let turn = 0; turn < 3; turn += 1) {
-      await harness.advance(200_000);
-      await report(harness);
-    }
-
-    expect(harness.agentStates.of("n1").kind).toBe("Reporting");
-    expect(messages(harness).slice(before)).toEqual([]);
-  });
-
   it("is told as mounted again when its node is back and shows it, and as unused when it does not", async () => {
     const harness = await mounted();
     await harness.advance(100_000);
@@ -103,19 +73,6 @@ describe("a claim that a Stale node has mounted, by the last that was heard of i
 
     expect(back).toEqual([LEFT]);
     expect(harness.writes.at(-1)).toMatchObject({ unused: true, reason: "Unmounted" });
-  });
-
-  it("is not written when its node is back before the few seconds are over in which such changes are one write", async () => {
-    const harness = await mounted();
-    await harness.removePod("pod-1", "300");
-    await harness.advance(30_000);
-    const before = messages(harness).length;
-
-    await harness.advance(55_000);
-    await report(harness, { podsResourceVersion: "300" });
-    await harness.advance(6_000);
-
-    expect(messages(harness).slice(before)).toEqual([]);
   });
 
   it("is not written by an aggregator that starts while the node is Stale", async () => {

@@ -43,7 +43,6 @@ function inZone(zone: string) {
 describe("a node behind the barrier", () => {
   it.each([
     { name: "is let through by a scan begun after it was asked", scanRequest: "now/1", isPending: false },
-    { name: "is not by a scan that nobody asked for", scanRequest: undefined, isPending: true },
     { name: "is not by a scan that an earlier leader asked for", scanRequest: "then/1", isPending: true },
     { name: "is not by what is no answer", scanRequest: "now/soon", isPending: true },
   ])("$name", ({ scanRequest, isPending }) => {

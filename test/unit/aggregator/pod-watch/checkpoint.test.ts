@@ -18,14 +18,6 @@ describe("what can be said once all that was told is dealt with", () => {
   it.each([
     { name: "at rest is how it is now", looks: [[0, 0, "a"]], said: ["a"] },
     {
-      name: "is nothing as long as nothing is done",
-      looks: [
-        [2, 0, "a"],
-        [2, 1, "b"],
-      ],
-      said: [undefined, undefined],
-    },
-    {
       name: "is how it was when what was told by then is done, however much was told since",
       looks: [
         [2, 0, "a"],
@@ -35,23 +27,6 @@ describe("what can be said once all that was told is dealt with", () => {
         [12, 9, "e"],
       ],
       said: [undefined, undefined, "a", undefined, "c"],
-    },
-    {
-      name: "is not said twice",
-      looks: [
-        [2, 0, "a"],
-        [9, 2, "b"],
-        [9, 3, "c"],
-      ],
-      said: [undefined, "a", undefined],
-    },
-    {
-      name: "is how it is now as soon as all is done",
-      looks: [
-        [2, 0, "a"],
-        [3, 3, "b"],
-      ],
-      said: [undefined, "b"],
     },
   ] as const)("$name", ({ looks, said }) => {
     const { backlog, dealtWith } = setUp();

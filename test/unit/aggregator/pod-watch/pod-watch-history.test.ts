@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { PodWatch, UnstoredClaim, WatchGap, WatchHistory } from "../../../../aggregator/core/watch-history.ts";
+import type { PodWatch, UnstoredClaim, WatchHistory } from "../../../../aggregator/core/watch-history.ts";
 import { EndedPods } from "../../../../aggregator/pod-watch/ended-pods.ts";
 import { PodWatchHistory } from "../../../../aggregator/pod-watch/pod-watch-history.ts";
 import {
@@ -18,11 +18,6 @@ const PREDECESSOR: WatchHistory = {
   leasesAt: "90",
 };
 const LEFT = { [COVERAGE_ANNOTATION]: writeCoverage(PREDECESSOR) };
-
-const GAP: WatchGap = {
-  ...{ fromMs: NOON - 80_000, toMs: PREDECESSOR.sinceMs, leasesAt: undefined },
-  ...{ isForAll: false, open: new Map([["n1", NOON - 80_000]]) },
-};
 
 class World {
   nowMs = NOON;
@@ -55,10 +50,16 @@ class World {
   }
 }
 
+/** A replica that leads after one that has left its word. */
+function follower(): World {
+  const world = new World();
+  world.coverage.begin(LEFT);
+  return world;
+}
+
 describe("the coverage that is handed over", () => {
   it("goes on from the predecessor's, with the time at which the watch had surely come that far", () => {
-    const world = new World();
-    world.coverage.begin(LEFT);
+    const world = follower();
 
     const first = world.renew(2, "100");
     const second = world.renew(2, "110");
@@ -66,19 +67,6 @@ describe("the coverage that is handed over", () => {
     expect(first).toEqual({ ...PREDECESSOR, unstored: [] });
     // At the last look before it had not, or had just: that was at 12:00:02, by a clock that may be a tenth of a second ahead.
     expect(second).toEqual({ ...PREDECESSOR, reached: "110", reachedAtMs: NOON + 1_900, unstored: [] });
-  });
-
-  it("is the predecessor's word as long as nothing has been dealt with", () => {
-    const world = new World();
-    world.told = 1;
-    world.coverage.begin(LEFT);
-
-    const busy = world.renew(2, "110");
-    world.dealtWith = 1;
-    const quiet = world.renew(2, "110");
-
-    expect(busy).toBeUndefined();
-    expect(quiet).toMatchObject({ reached: "110" });
   });
 
   it("tells of decisions that are not stored, and of those that a predecessor could not store", () => {
@@ -97,8 +85,7 @@ describe("the coverage that is handed over", () => {
   });
 
   it("stays what it was while more decisions are not stored than can be told of", () => {
-    const world = new World();
-    world.coverage.begin(LEFT);
+    const world = follower();
     world.renew(2, "110");
     world.unstored = undefined;
 
@@ -109,19 +96,8 @@ describe("the coverage that is handed over", () => {
     expect(world.renew(2, "120")).toMatchObject({ reached: "120" });
   });
 
-  it("stays where it is while something waits to be dealt with", () => {
-    const world = new World();
-    world.coverage.begin(LEFT);
-    world.renew(2, "110");
-
-    world.told = 1;
-
-    expect(world.renew(2, "120")).toMatchObject({ reached: "110" });
-  });
-
   it("goes on where there is always something to do: as far as it was when what was told by then was dealt with", () => {
-    const world = new World();
-    world.coverage.begin(LEFT);
+    const world = follower();
 
     world.told = 5;
     const first = world.renew(2, "110");
@@ -142,7 +118,6 @@ describe("the coverage that is handed over", () => {
   it.each([
     { name: "no", what: "it began in time", sinceVersion: "100", left: LEFT, breaks: false },
     { name: "yes", what: "it began after the predecessor's word", sinceVersion: "101", left: LEFT, breaks: true },
-    { name: "no", what: "nobody has left a word", sinceVersion: "101", left: {}, breaks: false },
   ])("would be broken by this watch? $name, $what", ({ sinceVersion, left, breaks }) => {
     const world = new World();
     world.watch = { sinceVersion, sinceMs: NOON - 1_000 };
@@ -150,22 +125,8 @@ describe("the coverage that is handed over", () => {
     expect(world.coverage.wouldBreak(left)).toBe(breaks);
   });
 
-  it("begins anew, and says so, when the own watch began after the predecessor's word", () => {
-    const world = new World();
-    world.watch = { sinceVersion: "105", sinceMs: NOON - 1_000 };
-    world.coverage.begin(LEFT);
-
-    expect(world.renew(2, "110")).toMatchObject({
-      sinceMs: NOON - 1_000,
-      gap: { fromMs: NOON - 3_000, toMs: NOON - 1_000, leasesAt: "90", isForAll: true, open: new Map() },
-      reached: "110",
-    });
-    expect(world.logger.messages("warn")).toHaveLength(1);
-  });
-
   it("begins anew when pods had to be listed anew in the middle", () => {
-    const world = new World();
-    world.coverage.begin(LEFT);
+    const world = follower();
     world.renew(2, "110");
 
     world.watch = { sinceVersion: "130", sinceMs: NOON + 4_000 };
@@ -180,14 +141,6 @@ describe("the coverage that is handed over", () => {
       gap: { fromMs: NOON - 100, toMs: NOON + 4_000 },
       reached: "131",
     });
-  });
-
-  it("does not move while pods have to be listed anew", () => {
-    const world = new World();
-    world.coverage.begin(LEFT);
-    world.renew(2, "110");
-
-    expect(world.renew(2, undefined)).toMatchObject({ reached: "110" });
   });
 
   it("begins anew when ends that no leader has dealt with had to be dropped", () => {
@@ -263,8 +216,7 @@ describe("the coverage that is handed over", () => {
   });
 
   it("begins anew, and takes no Lease from before for old, when etcd was restored from a backup", () => {
-    const world = new World();
-    world.coverage.begin(LEFT);
+    const world = follower();
     world.coverage.onHandedOver({ annotations: {}, resourceVersion: "97" });
     const before = world.renew(2, "110");
     world.watch = { sinceVersion: "60", sinceMs: NOON + 60_000 };
@@ -290,21 +242,5 @@ describe("the coverage that is handed over", () => {
 
     expect(open?.gap).toMatchObject({ isForAll: false, open: new Map([["n1", NOON - 3_000]]) });
     expect(world.renew(2, "111")?.gap).toBeUndefined();
-  });
-
-  it("knows of no gap before the first list of pods", () => {
-    const world = new World();
-    world.watch = undefined;
-    world.coverage.begin({ [COVERAGE_ANNOTATION]: writeCoverage({ ...PREDECESSOR, gap: GAP }) });
-
-    expect(world.coverage.gap()).toBeUndefined();
-  });
-
-  it("says nothing before the first list of pods", () => {
-    const world = new World();
-    world.watch = undefined;
-    world.coverage.begin({});
-
-    expect(world.renew(2, undefined)).toBeUndefined();
   });
 });

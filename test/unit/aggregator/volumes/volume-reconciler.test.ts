@@ -71,15 +71,6 @@ describe("a volume that is mounted although it is not Bound", () => {
     expect([counted, session.volumes.stillMounted]).toEqual([1, 0]);
   });
 
-  it.each(["audit", "enforce"] as const)("is marked with --protection=%s", async (protection) => {
-    const { session, clock, volumeWrites } = await leading(clusterWith(released, "n1"), protection);
-
-    tell(session, report(MOUNTED, 1));
-    await clock.advance(1_000);
-
-    expect(volumeWrites).toEqual([{ mountedOn: MARK }]);
-  });
-
   it("is counted and not marked without protection, which takes an earlier mark away", async () => {
     const { session, clock, volumeWrites } = await leading(clusterWith(marked, "n1"));
 
@@ -103,7 +94,6 @@ describe("a volume that is mounted although it is not Bound", () => {
   });
 
   it.each([
-    { name: "of a claim that is gone", pod: podWith({ claims: ["other"] }), writes: 1 },
     {
       name: "of a claim on another volume: an inline volume of that name",
       pod: podWith({ claims: ["elsewhere"] }),
@@ -132,16 +122,6 @@ describe("after a change of leader", () => {
     await clock.advance(3_600_000);
 
     expect(volumeWrites).toEqual([]);
-  });
-
-  it("its report decides", async () => {
-    const { session, clock, volumeWrites } = await enforcing(clusterWith(marked, "n1"));
-    await clock.advance(200_000);
-
-    tell(session, report({}, 1));
-    await clock.advance(1_000);
-
-    expect(volumeWrites).toEqual([{ mountedOn: undefined }]);
   });
 
   it("a node that is gone keeps it no longer than it takes to be sure", async () => {

@@ -38,17 +38,6 @@ afterEach(async () => {
   harnesses = [];
 });
 
-describe("ClaimWriter", () => {
-  it("writes Kubernetes' own condition as the policy of the moment says", async () => {
-    const harness = harnessWith();
-    harness.policy = "write";
-
-    await harness.want(KEY, unused);
-
-    expect(harness.calls).toMatchObject([{ applied: { upstream: "all" } }]);
-  });
-});
-
 describe("a claim that has changed since it was decided on", () => {
   it("is read where the watch is late, so that the same body is not sent again", async () => {
     const harness = harnessWith();
@@ -62,18 +51,6 @@ describe("a claim that has changed since it was decided on", () => {
       "read 100",
       "apply 500",
     ]);
-  });
-
-  it("is let be when it is gone, less and less often looked at until the watch shows that", async () => {
-    const harness = harnessWith();
-    harness.stored.delete(KEY);
-
-    await harness.want(KEY, unused);
-    await harness.advance(60_000);
-
-    expect(kinds(harness)[0]).toBe("apply");
-    expect(new Set(kinds(harness).slice(1))).toEqual(new Set(["read"]));
-    expect(kinds(harness).length).toBeLessThan(20);
   });
 });
 
@@ -189,37 +166,9 @@ describe("an account without the permission to write", () => {
     expect(harness.logger.messages("warn")).toEqual(["no permission to write claim status"]);
     expect(harness.warnings).toEqual([]);
   });
-
-  it("does not hold up other namespaces", async () => {
-    const harness = harnessWith([claimWith(), claimWith({ namespace: "lab", key: "lab/data", uid: "claim-2" })]);
-    harness.answer = ({ key }) => (key === KEY ? forbidden : undefined);
-
-    await harness.want(KEY, unused);
-    await harness.want("lab/data", unused);
-
-    expect(harness.stored.get("lab/data")?.status).toEqual(unused);
-  });
 });
 
 describe("an API server in trouble", () => {
-  it("is left alone for as long as it asks, and then everything is written", async () => {
-    const claims = manyClaims(50);
-    const harness = harnessWith(claims);
-    harness.answer = () => overloaded;
-    for (const { key } of claims) harness.desired.set(key, unused);
-    for (const { key } of claims) await harness.want(key);
-    const begun = harness.calls.length;
-
-    harness.answer = () => undefined;
-    await harness.advance(2_999);
-    const early = harness.calls.length;
-    await harness.advance(60_000);
-
-    expect(begun).toBe(16);
-    expect(early).toBe(begun);
-    expect([...harness.stored.values()].every(({ status }) => status !== undefined)).toBe(true);
-  });
-
   it("is asked a few times a second at most while nothing works, however many claims wait, with a line now and then", async () => {
     const claims = manyClaims(2_000);
     const harness = harnessWith(claims);
@@ -252,33 +201,9 @@ describe("an API server in trouble", () => {
     for (const end of late) end(failed);
     expect(left).toEqual([KEY]);
   });
-
-  it("writes nothing any more after the stop", async () => {
-    const harness = harnessWith();
-    let answer = (): void => {};
-    harness.answer = () => new Promise((resolve) => (answer = () => resolve(overloaded)));
-    await harness.want(KEY, unused);
-
-    const stopped = harness.stop();
-    answer();
-    await stopped;
-    await harness.advance(60_000);
-
-    expect(harness.calls).toHaveLength(1);
-  });
 });
 
 describe("annotations that do not fit", () => {
-  it("are removed when nothing else is to be written", async () => {
-    const harness = harnessWith([claimWith({ status: unused, strays: [stray] })]);
-
-    await harness.want(KEY);
-
-    expect(harness.calls).toMatchObject([{ what: "clean", annotations: ["mooring.dev/unused-since"] }]);
-    expect(harness.stored.get(KEY)?.strays).toBeUndefined();
-    expect(harness.warnings).toEqual([]);
-  });
-
   it("are removed after an apply that could not remove them", async () => {
     const harness = harnessWith([claimWith({ strays: [stray] })]);
 
@@ -286,14 +211,6 @@ describe("annotations that do not fit", () => {
     await harness.advance(1_000);
 
     expect(kinds(harness)).toEqual(["apply", "clean"]);
-  });
-
-  it("are put right by our own again", async () => {
-    const harness = harnessWith([claimWith({ status: unused, strays: [{ ...stray, fault: "wrong" }] })]);
-
-    await harness.want(KEY);
-
-    expect(harness.calls).toMatchObject([{ what: "apply", applied: { status: unused } }]);
   });
 
   it.each([
@@ -318,16 +235,6 @@ describe("annotations that do not fit", () => {
       { key: KEY, kind: "put-back", annotation: "mooring.dev/unused-since", managers: ["argocd"] },
     ]);
   });
-
-  it("do not delay a transition", async () => {
-    const harness = harnessWith([claimWith({ status: unused, strays: [stray] })]);
-    await harness.want(KEY);
-    harness.put({ ...claimWith({ resourceVersion: "700" }), status: unused, strays: [stray] });
-
-    await harness.want(KEY, mounted);
-
-    expect(harness.calls.at(-1)).toMatchObject({ what: "apply", applied: { status: mounted } });
-  });
 });
 
 describe("a status that somebody keeps changing back", () => {
@@ -347,24 +254,6 @@ describe("a status that somebody keeps changing back", () => {
     }
 
     expect(kinds(harness).every((what) => what === "apply")).toBe(true);
-    expect(harness.calls.length).toBeLessThan(24 * 6 + 10);
-    expect(harness.calls.length).toBeGreaterThan(100);
-    expect(harness.warnings).toEqual([{ key: KEY, kind: "put-back", annotation: undefined, managers: [] }]);
-  });
-
-  it("is the same one when it is of a later time each time, because nothing of it is believed any more", async () => {
-    const harness = harnessWith();
-
-    for (let minute = 0; minute < 24 * 60; minute += 1) {
-      const stored = harness.stored.get(KEY);
-      if (stored?.status !== undefined) {
-        const resourceVersion = String(Number(stored.resourceVersion) + 1);
-        harness.put(claimWith({ resourceVersion }));
-      }
-      await harness.want(KEY, { ...unused, sinceMs: harness.clock.wallMs() });
-      await harness.advance(60_000);
-    }
-
     expect(harness.calls.length).toBeLessThan(24 * 6 + 10);
     expect(harness.calls.length).toBeGreaterThan(100);
     expect(harness.warnings).toEqual([{ key: KEY, kind: "put-back", annotation: undefined, managers: [] }]);
@@ -396,14 +285,4 @@ describe("a status that somebody keeps changing back", () => {
       expect(harness.calls).toHaveLength(waits ? 1 : 2);
     },
   );
-
-  it("is written at once when it is another one", async () => {
-    const harness = harnessWith();
-    for (const status of [unused, mounted, unused, mounted]) {
-      await harness.want(KEY, status);
-      harness.put(harness.stored.get(KEY) ?? claimWith());
-    }
-
-    expect(harness.calls).toHaveLength(4);
-  });
 });

@@ -59,17 +59,6 @@ describe("a claim that is being deleted", () => {
     expect([againMs, told, held.size, held.oldestMs]).toEqual([undefined, [], 0, 0]);
   });
 
-  it.each([
-    { name: "mounted", status: mounted, size: 1 },
-    { name: "staged", status: { ...unused, staged: "Staged on node n1" }, size: 1 },
-  ])("counts as held while it is $name", ({ status, size }) => {
-    const { held, look } = setUp();
-
-    look({ status });
-
-    expect(held.size).toBe(size);
-  });
-
   it("does not count any more when it is unused or gone", () => {
     const { held, look, sight } = setUp();
     const counts: number[] = [];
@@ -101,17 +90,6 @@ describe("a claim that is being deleted", () => {
     look({ key: "shop/new", uid: "new", deletion: { askedAtMs: clock.wallMs() } });
 
     expect([held.size, held.oldestMs]).toEqual([2, 70_000]);
-  });
-
-  it("is told of once more when it was made and deleted anew", () => {
-    const { clock, told, look } = setUp();
-    for (const uid of ["first", "second"]) {
-      look({ uid });
-      clock.pass(30_000);
-      look({ uid });
-    }
-
-    expect(told).toEqual([HELD, HELD]);
   });
 });
 

@@ -58,21 +58,6 @@ describe("decisions that are not stored", () => {
     expect(harness.unstored.list()).toEqual([{ uid: claim?.uid, sinceMs: endedAtMs }]);
   });
 
-  it("are handed over no more once they are stored", async () => {
-    const harness = await running();
-    harness.outcomes.push(fails(FAILED));
-    const endedAtMs = await use(harness);
-
-    await harness.advance(3_600_000);
-    await harness.catchUp();
-
-    expect(harness.cluster.claim("shop/data")?.status).toMatchObject({
-      unused: true,
-      sinceMs: Math.ceil(endedAtMs / 1000) * 1000,
-    });
-    expect(harness.unstored.list()).toEqual([]);
-  });
-
   it("are those of claims in use, too, where what is stored says unused", async () => {
     const harness = await running();
     harness.outcomes.push(...Array.from({ length: 50 }, () => fails(REFUSED)));
@@ -147,13 +132,6 @@ describe("a claim whose stored time went back, as after a restore of etcd", () =
     expect(harness.writes.map((status) => [status.unused, status.sinceMs])).toEqual([[true, UNUSED.sinceMs]]);
     expect(harness.unstored.notBeforeMs(claimWith({ status: EARLIER }))).toBeUndefined();
   });
-
-  it("is not one that was made anew under its name", () => {
-    const unstored = unstoredOf([]);
-    unstored.onClaimRolledBack(claimWith({ status: UNUSED }));
-
-    expect(unstored.notBeforeMs(claimWith({ uid: "claim-2", status: EARLIER }))).toBeUndefined();
-  });
 });
 
 describe("decisions that a predecessor could not store", () => {
@@ -187,18 +165,6 @@ describe("decisions that a predecessor could not store", () => {
     expect(before).toEqual([{ uid: "claim-1", sinceMs }]);
     expect(harness.writes.map((status) => [status.unused, status.sinceMs])).toEqual([[true, sinceMs]]);
     expect(harness.unstored.list()).toEqual([]);
-  });
-
-  it("stay in the list while this leader cannot store them either", async () => {
-    const harness = await running();
-    const left = { uid: "claim-1", sinceMs: NOON - 3_600_000 };
-    harness.unstored.begin([left], BEGIN);
-    harness.outcomes.push(...Array.from({ length: 50 }, () => fails(REFUSED)));
-
-    await harness.enqueueAll();
-    await harness.advance(60_000);
-
-    expect(harness.unstored.list()).toEqual([left]);
   });
 
   it("are dropped with their claims", () => {

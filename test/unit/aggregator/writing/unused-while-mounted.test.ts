@@ -56,15 +56,6 @@ describe("a claim that Kubernetes calls unused while it is mounted", () => {
     expect(told).toEqual([]);
   });
 
-  it("is compared anew when it was re-created", () => {
-    const { clock, told, compare } = setUp();
-    compare({ upstream: unused, status: mounted });
-    clock.pass(60_000);
-
-    expect(compare({ uid: "claim-2", upstream: unused, status: mounted })).toBe(10_000);
-    expect(told).toEqual([]);
-  });
-
   it("is forgotten when it is gone", () => {
     const { clock, disagreements, compare } = setUp();
     compare({ upstream: unused, status: mounted });

@@ -14,13 +14,6 @@ function setUp() {
 }
 
 describe("WritePermissions", () => {
-  it("lets everything through as long as nothing was forbidden", () => {
-    const { permissions } = setUp();
-
-    expect(permissions.restBefore("shop/a")).toBe(0);
-    expect(permissions.missing()).toBeUndefined();
-  });
-
   it("lets the claims of a namespace where one was forbidden wait for that one, says so once, and names the namespace", () => {
     const { permissions, logger } = setUp();
 
@@ -76,15 +69,6 @@ describe("WritePermissions", () => {
     expect(permissions.missing()).toBeUndefined();
     expect(before).toEqual(["no permission to write claim status"]);
     expect(logger.messages()).toEqual(["no permission to write claim status", "claim status may be written again"]);
-  });
-
-  it("takes a write in another namespace for no sign", () => {
-    const { permissions } = setUp();
-    permissions.deny("shop/a", "no");
-
-    permissions.grant("free/z");
-
-    expect(permissions.missing()?.namespaces).toEqual(["shop"]);
   });
 
   it("forgets a namespace in which no claim waits any more", () => {
