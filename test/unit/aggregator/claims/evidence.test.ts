@@ -94,6 +94,19 @@ describe("a claim that is there when the aggregator starts", () => {
     expect(harness.writes.slice(0, -1).some(({ unused }) => unused)).toBe(false);
   });
 
+  it("stays staged until the node has reported that it is not", async () => {
+    const staged = "Staged on node n1";
+    const status = statusWith({ unused: true, reason: "Unmounted", sinceMs: NOON - 60_000, staged });
+    const harness = await running({ claims: [claimWith({ status })], protection: "enforce" }, { silent: ["n1"] });
+    await harness.advance(20_000);
+    const before = [...harness.writes];
+
+    await tell(harness);
+    await harness.advance(1_000);
+
+    expect([before, harness.writes.map((one) => one.staged)]).toEqual([[], [undefined]]);
+  });
+
   it("waits for the nodes from when everything is listed, however long that took", async () => {
     const harness = idle({ claims: [claimWith({ status: statusWith() })] });
 
