@@ -142,6 +142,20 @@ describe("what pods tell of a claim", () => {
     });
   });
 
+  it("is not known while the watch of them is interrupted: the claim is not called unused before it goes on", async () => {
+    const harness = await running({ claims: [] });
+    harness.cluster.podsAt = undefined;
+    const claim = claimWith({ status: statusWith({ unused: false, reason: "Referenced" }) });
+    await harness.putClaim(claim);
+    await harness.advance(10_000);
+    const before = harness.writes.length;
+
+    harness.cluster.podsAt = "400";
+    await harness.advance(10_000);
+
+    expect([before, harness.writes.map(({ unused }) => unused)]).toEqual([0, [true]]);
+  });
+
   it("may be that a mount is of an inline volume of its volume's name: it counts no longer", async () => {
     const harness = await running();
     await tellMounted(harness, ["pod-1"]);
