@@ -4,6 +4,8 @@ import {
   type ClaimHistory,
   EMPTY_HISTORY,
   type HistoryContext,
+  isOnlyOurs,
+  isOpen,
   pruneHistory,
   settleHistory,
   versionToReach,
@@ -11,287 +13,160 @@ import {
 } from "../../../../aggregator/core/claim-history.ts";
 import type { EndedPod, Pod } from "../../../../aggregator/core/cluster-objects.ts";
 import type { UseEnd } from "../../../../aggregator/core/use-end.ts";
-import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
+import type { ClaimStatus, LastUse } from "../../../../common/storage/claim-status.ts";
 import { NOON, statusWith, viewWith } from "../world.ts";
+import { lastUseWith, podEndWith } from "./decisions.ts";
 import { ended } from "./evidence.ts";
 
 const SEEN = NOON - 2_000;
 const GONE = NOON + 300_000;
 
-const lastUse = {
-  releaseId: "release-1",
-  node: "n1",
-  pod: "shop/web-0",
-  podUid: "pod-1",
-  releasedAtMs: NOON - 9_000,
-  uncertaintyMs: 20,
-  evidence: "mount-table",
-} as const;
-
-interface Row {
-  readonly name: string;
+/** What is known of a pod whose end was seen two seconds before noon, at version 200. */
+interface Scene {
   readonly pod?: Partial<Pod>;
   readonly end?: Partial<EndedPod>;
+  /** What the agent had seen of pods when it scanned at noon; 200 unless a row says something else. */
   readonly reached?: string | undefined;
+  readonly state?: AgentState["kind"];
+  /** When its node was found to be gone: after `GONE` where it was up in another boot in between. */
+  readonly goneMs?: number | undefined;
+  readonly records?: HistoryContext["unmountRecords"];
   readonly mountedBy?: readonly string[];
-  readonly records?: readonly HistoryContext["unmountRecords"][number][];
   readonly isHostPath?: boolean;
   readonly stored?: ClaimStatus;
-  readonly agentState?: AgentState["kind"];
-  /** When its node was found to be gone: after `GONE` where it was up in another boot in between. */
-  readonly goneMs?: number;
-  readonly outcome: "pending" | "explained" | Partial<UseEnd>;
 }
 
+/** Only `n1` has reported. */
+function contextOf({
+  state = "Reporting",
+  records = [],
+  mountedBy,
+  isHostPath = false,
+  ...scene
+}: Scene): HistoryContext {
+  const view = viewWith({ podsResourceVersion: "reached" in scene ? scene.reached : "200" });
+  const goneMs = "goneMs" in scene ? scene.goneMs : GONE;
+  return {
+    viewOf: (node) => (node === "n1" ? view : undefined),
+    agentStateOf: () => state,
+    // Where its node is not gone now it was for a while, and an agent is expected there again.
+    assumedEnd: () => ({ bootId: undefined, atMs: GONE, goneMs, evidence: "node-gone" }),
+    unmountRecords: records,
+    mountedBy: new Set(mountedBy),
+    isHostPath,
+    stored: scene.stored,
+  };
+}
+
+function outcomeOf(scene: Scene): string {
+  const { pending, ends } = settleHistory(
+    { pending: [ended(scene.pod, { seenAtMs: SEEN, ...scene.end })], ends: [] },
+    contextOf(scene),
+  );
+  return pending.length > 0 ? "pending" : endText(ends[0]);
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  Unmounted: "mount-table",
+  NoPodUsing: "pod-status",
+  NodeGone: "node-gone",
+};
+const TIMES = new Map([
+  [SEEN, "when seen"],
+  [NOON, "by the scan"],
+  [GONE, "with its node"],
+]);
+
+function endText(end: UseEnd | undefined): string {
+  if (end === undefined) return "explained";
+  const { id, reason, evidence, byMs, widthMs, node = "no node", pod, podUid, wasUse } = end;
+  expect({ id, evidence, widthMs, pod, podUid }).toEqual({
+    id: `pod-1/${id.split("/")[1]}`,
+    evidence: KINDS[String(reason)],
+    widthMs: undefined,
+    pod: "shop/web-0",
+    podUid: "pod-1",
+  });
+  const when = TIMES.get(byMs) ?? `${byMs - GONE} ms after its node`;
+  return `${reason} ${when}${node === "n1" ? "" : ` on ${node}`}${wasUse ? "" : ", no use"}`;
+}
+
+const N9 = { node: "n9" };
+/** Its agent left before it saw the end. */
+const LEFT = { reached: "199", state: "NoAgent" } as const;
+const unstarted = { hasStarted: false };
 /** Its unmount record: told by the agent, and dated by a scan before the pod's end was seen. */
 const own = { node: "n1", podUid: "pod-1", byMs: SEEN - 500, widthMs: 100, isTold: true };
 /** Another pod's, of a scan after the pod's end. */
 const later = { node: "n1", podUid: "pod-2", byMs: SEEN + 500, widthMs: 500, isTold: true };
+const usedBy = (fields: Partial<LastUse>) => statusWith({ lastUse: lastUseWith({ podUid: "pod-1", ...fields }) });
+const idle = statusWith({ unused: true, reason: "NoPodUsing" });
+const minuteOld = { createdAtMs: NOON - 60_000 };
+const over = { wasOver: true };
+const seen = (ms: number) => ({ seenAtMs: ms });
+const huge = "100000000000000000000";
+const byItself = { podUid: "pod-1", releaseId: "pod-1/200", evidence: "pod-status" } as const;
 
-/** Node `n1` scanned at noon; its agent had then seen what pods did up to version 200, at which the pod of a row is over. */
-function contextWith(fields: Partial<HistoryContext> = {}): HistoryContext {
-  return {
-    viewOf: (node) => (node === "n1" ? viewWith({ podsResourceVersion: "200" }) : undefined),
-    agentStateOf: () => "Reporting",
-    assumedEnd: () => undefined,
-    unmountRecords: [],
-    mountedBy: new Set(),
-    isHostPath: false,
-    stored: undefined,
-    ...fields,
-  };
-}
-
-function outcomeOf({ pending, ends }: ClaimHistory): string | UseEnd | undefined {
-  return pending.length > 0 ? "pending" : (ends[0] ?? "explained");
-}
+type Row = readonly [name: string, scene: Scene, outcome: string];
 
 describe("the use of a pod that is over", () => {
-  it.each<Row>([
-    {
-      name: "a scan that its agent began before it had seen the pod's end tells nothing",
-      reached: "199",
-      outcome: "pending",
-    },
-    {
-      name: "a scan that its agent began after the pod's end ended the mount that no scan ever showed",
-      reached: "200",
-      outcome: { id: "pod-1/200", reason: "Unmounted", evidence: "mount-table", byMs: NOON, widthMs: undefined },
-    },
-    {
-      name: "resource versions are compared as numbers, not as texts",
-      end: { gone: "99999999999999999999" },
-      reached: "100000000000000000000",
-      outcome: { reason: "Unmounted" },
-    },
-    { name: "an agent that has not listed its pods tells nothing", reached: undefined, outcome: "pending" },
-    { name: "a node that never reported is awaited", pod: { node: "n9" }, outcome: "pending" },
-    {
-      name: "a pod that was never bound ended when its end was seen, on no node",
-      pod: { node: undefined, hasStarted: false },
-      outcome: { reason: "NoPodUsing", evidence: "pod-status", byMs: SEEN, node: undefined, wasUse: false },
-    },
-    {
-      name: "a pod that never started may have mounted until the read after its end, but did not use the volume",
-      pod: { hasStarted: false },
-      outcome: { reason: "NoPodUsing", evidence: "pod-status", byMs: NOON, wasUse: false },
-    },
-    {
-      name: "the end of a pod that never started is not before it was seen",
-      pod: { hasStarted: false },
-      end: { seenAtMs: NOON + 700 },
-      outcome: { reason: "NoPodUsing", byMs: NOON + 700 },
-    },
-    {
-      name: "a hostPath volume shows no mount: the pod's end is all that is known",
-      isHostPath: true,
-      outcome: { reason: "NoPodUsing", evidence: "pod-status", byMs: SEEN, wasUse: true },
-    },
-    {
-      name: "a pod whose mount its node still shows is explained by the record that will come",
-      mountedBy: ["pod-1"],
-      outcome: "explained",
-    },
-    { name: "another pod's mount explains nothing", mountedBy: ["pod-2"], outcome: { byMs: NOON } },
-    { name: "its own unmount record explains it, whenever that was", records: [own], outcome: "explained" },
-    {
-      name: "a record that no agent tells may be of an earlier mount of the pod",
-      records: [{ ...own, isTold: false }],
-      outcome: { byMs: NOON },
-    },
-    {
-      name: "a record that no agent tells explains it by a scan after the pod's end",
-      records: [{ ...own, isTold: false, byMs: SEEN }],
-      outcome: "explained",
-    },
-    { name: "a later unmount on its node explains it", records: [later], outcome: "explained" },
-    {
-      name: "one that may have been before its end does not",
-      records: [{ ...later, widthMs: 501 }],
-      outcome: { byMs: NOON },
-    },
-    {
-      name: "nor one of which nobody knows since when",
-      records: [{ ...later, widthMs: undefined }],
-      outcome: { byMs: NOON },
-    },
-    { name: "nor one on another node", records: [{ ...later, node: "n2" }], outcome: { byMs: NOON } },
-    {
-      name: "its own unmount record explains it when it is stored as the last use",
-      stored: statusWith({ lastUse }),
-      outcome: "explained",
-    },
-    {
-      name: "what is stored of the same pod from pod status alone does not count",
-      stored: statusWith({ lastUse: { ...lastUse, evidence: "pod-status" } }),
-      outcome: { id: "pod-1/200", byMs: NOON },
-    },
-    {
-      name: "what is stored of another pod does not count",
-      stored: statusWith({ lastUse: { ...lastUse, podUid: "pod-0" } }),
-      outcome: { id: "pod-1/200", byMs: NOON },
-    },
-    {
-      name: "on a node without an agent a pod's end counts when it was seen",
-      pod: { node: "n9" },
-      agentState: "NoAgent",
-      outcome: { reason: "NoPodUsing", evidence: "pod-status", byMs: SEEN, node: "n9", wasUse: true },
-    },
-    {
-      name: "an agent that has left told nothing of a pod that ended later",
-      reached: "199",
-      agentState: "NoAgent",
-      outcome: { reason: "NoPodUsing", byMs: SEEN },
-    },
-    {
-      name: "an agent that has left has the last word on a pod that had ended before",
-      agentState: "NoAgent",
-      outcome: { reason: "Unmounted", byMs: NOON },
-    },
-    {
-      name: "a pod that an earlier boot showed, on a node that no agent came back to, counts when its end was seen",
-      reached: "199",
-      agentState: "NoAgent",
-      mountedBy: ["pod-1"],
-      outcome: { reason: "NoPodUsing", evidence: "pod-status", byMs: SEEN },
-    },
-    {
-      name: "a pod whose unmount record the agent had told before it left is told by that",
-      reached: "199",
-      agentState: "NoAgent",
-      records: [own],
-      outcome: "explained",
-    },
-    { name: "a Stale node is awaited", reached: "199", agentState: "Stale", outcome: "pending" },
-    {
-      name: "a use on a node that is gone is assumed to have ended when that was established",
-      pod: { node: "n9" },
-      agentState: "Gone",
-      outcome: { reason: "NodeGone", evidence: "node-gone", byMs: GONE, widthMs: undefined, wasUse: true },
-    },
-    {
-      name: "a pod whose end was seen after its node was gone ended then",
-      pod: { node: "n9" },
-      end: { seenAtMs: GONE + 1 },
-      agentState: "Gone",
-      outcome: { reason: "NodeGone", byMs: GONE + 1 },
-    },
-    {
-      name: "a pod that is not known to have started on a node that is gone may have used the volume, as is to be asked when it is back",
-      pod: { node: "n9", hasStarted: false },
-      agentState: "Gone",
-      outcome: { reason: "NodeGone", evidence: "node-gone", byMs: GONE, node: "n9", wasUse: true },
-    },
-    {
-      name: "a use on a node that was up in another boot before it was gone once more ended when that was established",
-      pod: { node: "n9" },
-      end: { seenAtMs: GONE + 1 },
-      agentState: "Gone",
-      goneMs: GONE + 60_000,
-      outcome: { reason: "NodeGone", evidence: "node-gone", byMs: GONE + 60_000 },
-    },
-    {
-      name: "a pod that an earlier boot showed may have been started again in one that no report told of before the node was gone",
-      end: { seenAtMs: GONE + 1 },
-      reached: "199",
-      agentState: "Gone",
-      goneMs: GONE + 60_000,
-      mountedBy: ["pod-1"],
-      outcome: { reason: "NodeGone", evidence: "node-gone", byMs: GONE + 60_000 },
-    },
-    {
-      name: "a pod that was over before this run began is awaited like any other",
-      end: { wasOver: true },
-      reached: "199",
-      outcome: "pending",
-    },
-    {
-      name: "a pod that was over before this run began is part of what is stored",
-      pod: { createdAtMs: NOON - 60_000 },
-      end: { wasOver: true },
-      stored: statusWith({ unused: true, reason: "NoPodUsing" }),
-      outcome: "explained",
-    },
-    {
-      name: "a pod that was made after the stored time came and went while nobody watched",
-      pod: { createdAtMs: NOON - 1_000 },
-      end: { wasOver: true },
-      stored: statusWith({ unused: true, reason: "NoPodUsing" }),
-      outcome: { reason: "Unmounted", byMs: NOON },
-    },
-    {
-      name: "a pod that was made within the second before the stored time was over by then",
-      pod: { createdAtMs: NOON - 1_001 },
-      end: { wasOver: true },
-      stored: statusWith({ unused: true, reason: "NoPodUsing" }),
-      outcome: "explained",
-    },
-    {
-      name: "a pod that was over before this run began ended the use of a claim that is stored in use",
-      pod: { createdAtMs: NOON - 60_000 },
-      end: { wasOver: true },
-      stored: statusWith(),
-      outcome: { reason: "Unmounted", byMs: NOON },
-    },
-    {
-      name: "a pod that is stored as the last user, by its status, tells nothing anew: that would hide a later pod's end",
-      isHostPath: true,
-      end: { wasOver: true },
-      stored: statusWith({ lastUse: { ...lastUse, releaseId: "pod-1/200", evidence: "pod-status" } }),
-      outcome: "explained",
-    },
-    {
-      name: "but where nothing is stored it tells nothing",
-      pod: { createdAtMs: NOON - 60_000 },
-      end: { wasOver: true },
-      outcome: "explained",
-    },
-  ])("$name", ({ pod, end, mountedBy, records = [], isHostPath = false, stored, outcome, ...row }) => {
-    const reached = "reached" in row ? row.reached : "200";
-    const { agentState = "Reporting", goneMs = GONE } = row;
-    const view = viewWith({ podsResourceVersion: reached });
-    const gone = { bootId: undefined, atMs: GONE, goneMs, evidence: "node-gone" } as const;
-    const context = contextWith({
-      viewOf: (node) => (node === "n1" ? view : undefined),
-      agentStateOf: () => agentState,
-      // Where its node is not gone now it was for a while, and an agent is expected there again.
-      assumedEnd: () => gone,
-      mountedBy: new Set(mountedBy),
-      unmountRecords: records,
-      isHostPath,
-      stored,
-    });
-    const pending = [ended(pod, { seenAtMs: SEEN, ...end })];
-
-    const found = outcomeOf(settleHistory({ pending, ends: [] }, context));
-
-    if (typeof outcome === "string") expect(found).toBe(outcome);
-    else expect(found).toMatchObject(outcome);
+  it.each<Row>(
+    // biome-ignore format: a row is a line
+    [
+      ["waits for an agent that had not seen the end when it began its scan", { reached: "199" }, "pending"],
+      ["ended by the scan of one that had, whatever mount no scan showed", {}, "Unmounted by the scan"],
+      ["compares versions as numbers", { end: { gone: huge.slice(1) }, reached: huge }, "Unmounted by the scan"],
+      ["waits for an agent that has not listed its pods", { reached: undefined }, "pending"],
+      ["waits for a node that never reported", { pod: N9 }, "pending"],
+      ["ended when it was seen where it was never bound", { pod: { ...unstarted, node: undefined } }, "NoPodUsing when seen on no node, no use"],
+      ["was none where it never started, and may have mounted until the scan", { pod: unstarted }, "NoPodUsing by the scan, no use"],
+      ["was then over no earlier than it was seen", { pod: unstarted, end: seen(GONE) }, "NoPodUsing with its node, no use"],
+      ["shows no mount on a hostPath", { isHostPath: true }, "NoPodUsing when seen"],
+      ["is told by the record to come of a mount that is still shown", { mountedBy: ["pod-1"] }, "explained"],
+      ["is not told by another pod's mount", { mountedBy: ["pod-2"] }, "Unmounted by the scan"],
+      ["is told by its own record, whenever that was", { records: [own] }, "explained"],
+      ["is not told by one from before it that no agent tells", { records: [{ ...own, isTold: false }] }, "Unmounted by the scan"],
+      ["is told by such a one from after it", { records: [{ ...own, isTold: false, byMs: SEEN }] }, "explained"],
+      ["is told by a later unmount on its node", { records: [later] }, "explained"],
+      ["is not by one that may have been before it", { records: [{ ...later, widthMs: 501 }] }, "Unmounted by the scan"],
+      ["is not by one of which nobody knows since when", { records: [{ ...later, widthMs: undefined }] }, "Unmounted by the scan"],
+      ["is not by one on another node", { records: [{ ...later, node: "n2" }] }, "Unmounted by the scan"],
+      ["is told by its own record as it is stored", { stored: usedBy({}) }, "explained"],
+      ["is not told by what is stored of its status", { stored: usedBy({ evidence: "pod-status" }) }, "Unmounted by the scan"],
+      ["is not told by what is stored of another pod", { stored: usedBy({ podUid: "pod-0" }) }, "Unmounted by the scan"],
+      ["ended when it was seen on a node without an agent", { pod: N9, state: "NoAgent" }, "NoPodUsing when seen on n9"],
+      ["did so where the agent had left before", LEFT, "NoPodUsing when seen"],
+      ["is told by an agent that left after it", { state: "NoAgent" }, "Unmounted by the scan"],
+      ["is not told by an earlier boot's mount", { ...LEFT, mountedBy: ["pod-1"] }, "NoPodUsing when seen"],
+      ["is told by the record that an agent told before it left", { ...LEFT, records: [own] }, "explained"],
+      ["waits for a silent node", { reached: "199", state: "Stale" }, "pending"],
+      ["ended with a node that is gone", { pod: N9, state: "Gone" }, "NodeGone with its node on n9"],
+      ["did so also where that is not gone anew", { pod: N9, state: "Gone", goneMs: undefined }, "NodeGone with its node on n9"],
+      ["ended after that where it was seen later", { pod: N9, end: seen(GONE + 1), state: "Gone" }, "NodeGone 1 ms after its node on n9"],
+      ["may have been one there though it has not started", { pod: { ...N9, ...unstarted }, state: "Gone" }, "NodeGone with its node on n9"],
+      ["ended with a node that was up again in between", { pod: N9, end: seen(GONE + 1), state: "Gone", goneMs: GONE + 9 }, "NodeGone 9 ms after its node on n9"],
+      ["may have begun again there, whatever an earlier boot shows", { reached: "199", state: "Gone", goneMs: GONE + 9, mountedBy: ["pod-1"] }, "NodeGone 9 ms after its node"],
+      ["is told by the last scan of a node that is gone", { state: "Gone" }, "Unmounted by the scan"],
+      ["ended when it was seen on a hostPath of a node that is gone", { state: "Gone", isHostPath: true }, "NoPodUsing when seen"],
+      ["waits as well where it was over before this run", { end: over, reached: "199" }, "pending"],
+      ["is then part of what is stored", { pod: minuteOld, end: over, stored: idle }, "explained"],
+      ["is so where it is not known when it was made", { end: over, stored: idle }, "explained"],
+      ["was not seen where it was made after that time", { pod: { createdAtMs: NOON - 1_000 }, end: over, stored: idle }, "Unmounted by the scan"],
+      ["is told where it was made a second before that", { pod: { createdAtMs: NOON - 1_001 }, end: over, stored: idle }, "explained"],
+      ["ended what is stored in use", { pod: minuteOld, end: over, stored: statusWith() }, "Unmounted by the scan"],
+      ["tells nothing where nothing is stored", { pod: minuteOld, end: over }, "explained"],
+      ["tells nothing anew where it is stored: that would hide a later one", { isHostPath: true, stored: usedBy(byItself) }, "explained"],
+      ["does where another end of it is stored", { isHostPath: true, stored: usedBy({ ...byItself, releaseId: "pod-1/100" }) }, "NoPodUsing when seen"],
+      ["does where it is stored as assumed with its node", { isHostPath: true, stored: usedBy({ ...byItself, evidence: "node-gone" }) }, "NoPodUsing when seen"],
+    ],
+  )("%s", (_, scene, outcome) => {
+    expect(outcomeOf(scene)).toBe(outcome);
   });
 });
 
 describe("of several pods", () => {
   const seenAt = (uid: string, seenAtMs: number, node?: string): EndedPod => ended({ uid, node }, { seenAtMs });
+  const [first, second] = [seenAt("a", SEEN, "n1"), seenAt("b", SEEN + 1, "n1")];
 
   it.each([
     {
@@ -300,17 +175,13 @@ describe("of several pods", () => {
       user: "c",
     },
     {
-      name: "whose mounts one scan lacked, the one that was over last is the last user",
-      pods: [seenAt("a", SEEN, "n1"), seenAt("b", SEEN + 1, "n1")],
+      name: "that one scan shows to have ended, the one that was over last is the last user",
+      pods: [first, second],
       user: "b",
     },
-    {
-      name: "also where it was noted first",
-      pods: [seenAt("b", SEEN + 1, "n1"), seenAt("a", SEEN, "n1")],
-      user: "b",
-    },
+    { name: "it is so where it was noted first", pods: [second, first], user: "b" },
   ])("$name", ({ pods, user }) => {
-    const { ends } = settleHistory({ pending: pods, ends: [] }, contextWith());
+    const { ends } = settleHistory({ pending: pods, ends: [] }, contextOf({}));
 
     expect(ends.map(({ podUid }) => podUid)).toEqual([user]);
   });
@@ -318,24 +189,14 @@ describe("of several pods", () => {
   it("those stay pending whose nodes have not answered", () => {
     const [here, away] = [seenAt("a", 1), seenAt("b", 2, "n9")];
 
-    const history = settleHistory({ pending: [away, here], ends: [] }, contextWith());
+    const history = settleHistory({ pending: [away, here], ends: [] }, contextOf({}));
 
     expect(history).toMatchObject({ pending: [away], ends: [{ podUid: "a" }] });
   });
 });
 
 describe("the ends that are kept", () => {
-  const endAt = (byMs: number, wasUse: boolean): UseEnd => ({
-    id: `${byMs}`,
-    reason: "NoPodUsing",
-    evidence: "pod-status",
-    widthMs: undefined,
-    node: "n1",
-    pod: "shop/web-0",
-    podUid: "pod-1",
-    byMs,
-    wasUse,
-  });
+  const endAt = (byMs: number, wasUse: boolean): UseEnd => podEndWith({ id: `${byMs}`, byMs, wasUse });
   const [use, laterUse, noUse, laterNoUse] = [endAt(1, true), endAt(2, true), endAt(3, false), endAt(4, false)];
 
   it.each([
@@ -349,19 +210,58 @@ describe("the ends that are kept", () => {
     expect(ends.reduce<ClaimHistory>(withEnds, EMPTY_HISTORY).ends).toEqual(kept);
   });
 
-  const stored = { unused: true, sinceMs: 3, releasedAtMs: 1 };
+  const stored = { unused: true, sinceMs: 3, lastUse: lastUseWith({ releasedAtMs: 1 }) };
   it.each([
-    { name: "what the status tells is not", ...stored, kept: [] },
-    { name: "an end later than the stored one is", ...stored, sinceMs: 2, kept: [noUse] },
-    { name: "a use later than the stored one is", ...stored, releasedAtMs: 0, kept: [use] },
-    { name: "all are as long as the claim counts as used", ...stored, unused: false, kept: [noUse, use] },
-  ])("$name", ({ unused, sinceMs, releasedAtMs, kept }) => {
-    const status = statusWith({ unused, sinceMs, lastUse: { ...lastUse, releasedAtMs } });
+    { name: "what the status tells is not", status: stored, kept: [] },
+    { name: "an end later than the stored one is", status: { ...stored, sinceMs: 2 }, kept: [noUse] },
+    {
+      name: "a use later than the stored one is",
+      status: { ...stored, lastUse: lastUseWith({ releasedAtMs: 0 }) },
+      kept: [use],
+    },
+    { name: "a use is where none is stored", status: { ...stored, lastUse: undefined }, kept: [use] },
+    { name: "all are as long as the claim counts as used", status: { ...stored, unused: false }, kept: [noUse, use] },
+    { name: "all are where nothing is stored", status: undefined, kept: [noUse, use] },
+  ])("$name", ({ status, kept }) => {
+    const pruned = pruneHistory({ pending: [ended()], ends: [noUse, use] }, status && statusWith(status));
 
-    expect(pruneHistory({ pending: [ended()], ends: [noUse, use] }, status)).toEqual({
-      pending: [ended()],
-      ends: kept,
-    });
+    expect(pruned).toEqual({ pending: [ended()], ends: kept });
+  });
+});
+
+describe("a history", () => {
+  const [pending, overBefore] = [[ended()], [ended({}, over)]];
+  const ends = [podEndWith()];
+  const isThere = (uid: string): boolean => uid === "pod-1";
+
+  it.each([
+    { name: "without anything is not open", history: { pending: [], ends: [] }, isOpenNow: false, isOurs: false },
+    {
+      name: "with an end is open, and only this leader's",
+      history: { pending: [], ends },
+      isOpenNow: true,
+      isOurs: true,
+    },
+    {
+      name: "with a pod that this leader saw end is its own",
+      history: { pending, ends: [] },
+      isOpenNow: true,
+      isOurs: true,
+    },
+    {
+      name: "with a pod that was over before is there for anybody",
+      history: { pending: overBefore, ends: [] },
+      isOpenNow: true,
+      isOurs: false,
+    },
+    {
+      name: "with one that has gone since is its own",
+      history: { pending: [ended({ uid: "pod-9" }, over)], ends: [] },
+      isOpenNow: true,
+      isOurs: true,
+    },
+  ])("$name", ({ history, isOpenNow, isOurs }) => {
+    expect([isOpen(history), isOnlyOurs(history, isThere)]).toEqual([isOpenNow, isOurs]);
   });
 });
 

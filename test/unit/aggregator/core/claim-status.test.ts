@@ -1,513 +1,219 @@
 import { describe, expect, it } from "vitest";
-import { leftMountedMessage } from "../../../../aggregator/core/claim-messages.ts";
-import type { ClaimFacts } from "../../../../aggregator/core/claim-status.ts";
+import { endMessage, leftMountedMessage } from "../../../../aggregator/core/claim-messages.ts";
+import type { ClaimFacts, PendingNode } from "../../../../aggregator/core/claim-status.ts";
+import { endOf, type UseEnd } from "../../../../aggregator/core/use-end.ts";
 import type { ClaimStatus, LastUse } from "../../../../common/storage/claim-status.ts";
 import { mountedStatus, NOON, statusWith } from "../world.ts";
 import {
   desiredClaimStatus,
   endWith,
   factsWith,
+  inWords,
   lastUseWith,
   NOW,
   newsOf,
+  nodeGoneWith,
   podEndWith,
   visitWith,
 } from "./decisions.ts";
 
-const unusedStatus = statusWith({ unused: true, reason: "Unmounted" });
-const { message: _, ...unusedFields } = unusedStatus;
-const visited = statusWith({ unused: true, reason: "NoPodUsing" });
+const ALONE = "left alone";
+const idle = statusWith({ unused: true, reason: "Unmounted" });
+const usedBy = (fields: Partial<LastUse>) => ({ ...idle, lastUse: lastUseWith(fields) });
+const used = usedBy({});
+const visited = { ...used, reason: "NoPodUsing" } as const;
+const gone = statusWith({ unused: true, reason: "NodeGone", lastUse: lastUseWith({ evidence: "node-gone" }) });
+const goneAtNoon = usedBy({ evidence: "node-gone", podUid: "pod-1", releasedAtMs: NOON });
+const named = statusWith();
+const namedBefore = statusWith({ lastUse: lastUseWith() });
+const onN1 = mountedStatus(["n1"]);
+const onN1Before = mountedStatus(["n1"], { lastUse: lastUseWith() });
+const NAMED_BY = { references: ["shop/web-0"] };
+const MADE_AHEAD = { earliestMs: NOW + 60_000 };
+const BACK = { isNodeBack: true };
+const at = (ms: number, status: ClaimStatus = idle) => ({ ...status, sinceMs: NOW + ms });
+const on = (...holders: readonly string[]) => ({ holders });
+const mounts = (...nodes: readonly string[]) => mountedStatus(nodes);
+/** Ends of uses by milliseconds past noon. */
+const ended = (byMs = 1_000, fields: Partial<UseEnd> = {}) => ({ ends: [endWith({ byMs: NOON + byMs, ...fields })] });
 
-const ON_N1 = { nodes: ["n1"], more: false };
+type Why = PendingNode["why"];
+/** A node that may still answer, and one that should have long ago. */
+const asked = (node: string, why?: Why, pod?: string) => ({ pendingNodes: [{ node, isSilent: false, why, pod }] });
+const stale = (node: string, why?: Why, pod?: string) => ({ pendingNodes: [{ node, isSilent: true, why, pod }] });
 
-/** The use that `endWith` ends, as the last one. */
-function endedAt(releasedAtMs: number): LastUse {
-  const user = { releaseId: "release-1", pod: "shop/web-0", podUid: "pod-1", uncertaintyMs: 20 };
-  return lastUseWith({ ...user, releasedAtMs });
+type Row = readonly [name: string, stored: ClaimStatus | undefined, facts: Partial<ClaimFacts>, becomes: string];
+
+function becomesOf([, stored, facts]: Row): string {
+  return inWords(newsOf(factsWith({ stored, ...facts })));
 }
 
-interface Row {
-  readonly name: string;
-  readonly facts: Partial<ClaimFacts>;
-  readonly status: Partial<ClaimStatus> | undefined;
-}
+describe("a claim that a node or a pod holds", () => {
+  const all = { ...NAMED_BY, ...stale("n2"), ...ended() };
+  it.each<Row>(
+    // biome-ignore format: a row is a line
+    [
+      ["is mounted since now", undefined, on("n1"), "Mounted on n1 since now"],
+      ["is mounted, whatever pods, silent nodes and ends tell", idle, { ...on("n1"), ...all }, "Mounted on n1 since now"],
+      ["is named, whatever silent nodes and ends tell", undefined, all, "Referenced since now, after r1 by noon+1s"],
+      ["is named, whoever is asked, where no node is written", idle, { ...NAMED_BY, ...asked("n1", "was-mounted") }, "Referenced since now"],
+      ["is named once all that had it mounted have told", onN1, { ...NAMED_BY, ...asked("n2", "pod-ended", "shop/web-9") }, "Referenced since noon"],
+      ["stays mounted on a node not heard of since a start", onN1, { ...NAMED_BY, ...asked("n1", "was-mounted") }, ALONE],
+      ["stays so on one that should have been heard of: nobody waits for it", onN1, { ...NAMED_BY, ...stale("n1", "was-mounted") }, ALONE],
+      ["is left alone while it is not bound or goes", idle, { ...on("n1"), isEligible: false }, ALONE],
+      ["keeps its last use when it is mounted again", used, on("n1"), "Mounted on n1 since now, after r0 by noon-1s"],
+      ["has no time moved back that lies a little ahead", at(900), on("n1"), "Mounted on n1 since now+900ms"],
+      ["has no time far ahead", at(5_001, onN1), on("n1"), "Mounted on n1 since now"],
+      ["keeps its time over a change of reason", named, on("n1"), "Mounted on n1 since noon"],
+      ["is told with the use that ended before a pod named it", onN1, { ...NAMED_BY, ...ended() }, "Referenced since noon, after r1 by noon+1s"],
+      ["is no news where a use ends beside a pod", namedBefore, { ...NAMED_BY, ...ended() }, "Referenced since noon, after r0 by noon-1s"],
+      ["is no news where a use ends beside another", onN1Before, { ...on("n1"), ...ended() }, "Mounted on n1 since noon, after r0 by noon-1s"],
+      ["is so since it was made where its server's clock is ahead", undefined, { ...MADE_AHEAD, ...on("n1") }, "Mounted on n1 since now+60s"],
+    ],
+  )("%s", (...row) => {
+    expect(becomesOf(row)).toBe(row[3]);
+  });
+});
 
-describe("desiredClaimStatus", () => {
+describe("the nodes that are written of a mounted claim", () => {
+  const many = Array.from({ length: 33 }, (_, index) => `n${index + 10}`);
+  const most = many.slice(0, 32);
+  const mostAndMore = `Mounted on ${most.join(" ")} and more since noon`;
+  const andMore = (...nodes: readonly string[]) => mountedStatus([], { mountedOn: { nodes, more: true } });
+  const three = { ...on("n1"), ...stale("n4"), ...ended(1_000, { node: "n3" }) };
+  const n9 = { ...on("n9"), ...asked("n5", "was-mounted") };
   it.each<Row>([
-    {
-      name: "a pod that names it counts, whoever else is awaited, unless what stands there names the nodes to ask",
-      facts: {
-        references: ["shop/web-0"],
-        pendingNodes: [{ node: "n1", isSilent: false, why: "was-mounted" }],
-        stored: unusedStatus,
-      },
-      status: { unused: false, reason: "Referenced" },
-    },
-    {
-      name: "a pod that names it counts once all nodes that had it mounted have told",
-      facts: {
-        references: ["shop/web-0"],
-        pendingNodes: [{ node: "n1", isSilent: false, why: "pod-ended", pod: "shop/web-9" }],
-        stored: mountedStatus(["n2"]),
-      },
-      status: { unused: false, reason: "Referenced" },
-    },
-    {
-      name: "a claim that is not bound, or is being deleted, is left alone even while it is mounted",
-      facts: { isEligible: false, holders: ["n1"], stored: unusedStatus },
-      status: undefined,
-    },
-    {
-      name: "a mount by a pod makes it mounted, since now",
-      facts: { holders: ["n1"] },
-      status: { unused: false, reason: "Mounted", sinceMs: NOW },
-    },
-    {
-      name: "a mount by a pod counts more than references, awaited nodes and ends",
-      facts: {
-        holders: ["n1"],
-        references: ["shop/web-0"],
-        pendingNodes: [{ node: "n2", isSilent: true }],
-        ends: [endWith()],
-        stored: unusedStatus,
-      },
-      status: { unused: false, reason: "Mounted", sinceMs: NOW, mountedOn: { nodes: ["n1"], more: false } },
-    },
-    {
-      name: "a reference counts more than awaited nodes and ends",
-      facts: { references: ["shop/web-0"], pendingNodes: [{ node: "n2", isSilent: true }], ends: [endWith()] },
-      status: {
-        unused: false,
-        reason: "Referenced",
-        sinceMs: NOW,
-      },
-    },
-    {
-      name: "an awaited node counts more than ends: a claim without a status gets none yet",
-      facts: { pendingNodes: [{ node: "n2", isSilent: true }], ends: [endWith()] },
-      status: undefined,
-    },
-    {
-      name: "nor does one with a status that nobody may believe, while the node may still answer",
-      facts: { pendingNodes: [{ node: "n2", isSilent: false }], isDisbelieved: true },
-      status: undefined,
-    },
-    {
-      name: "a status that nobody may believe does not stay for as long as a node is Stale",
-      facts: { pendingNodes: [{ node: "n2", isSilent: true, why: "attached" }], isDisbelieved: true },
-      status: {
-        ...{ unused: false, reason: "Referenced", sinceMs: NOW },
-        message: "Not known to be unused: no report from n2 (the volume is attached to it)",
-      },
-    },
-    {
-      name: "a status that nobody may believe stays while the claim is not bound",
-      facts: { isEligible: false, pendingNodes: [{ node: "n2", isSilent: true }], isDisbelieved: true },
-      status: undefined,
-    },
-    {
-      name: "a claim that is awaited from nodes that may still answer stays as it is",
-      facts: { pendingNodes: [{ node: "n2", isSilent: false }], stored: mountedStatus(["n2"]) },
-      status: undefined,
-    },
-    {
-      name: "a Stale node is named in the message, once and in order, and nothing else changes",
-      facts: {
-        pendingNodes: ["n3", "n2", "n3", "n1", "n4", "n5"].map((node) => ({ node, isSilent: node !== "n1" })),
-        stored: mountedStatus(["n2"], { message: "Mounted on n2", lastUse: lastUseWith() }),
-      },
-      status: {
-        unused: false,
-        reason: "Mounted",
-        message: "Not known to be unused: no report from n2, n3, n4 and 1 more",
-        sinceMs: NOON,
-        mountedOn: { nodes: ["n2"], more: false },
-        lastUse: lastUseWith(),
-      },
-    },
-    {
-      name: "of a node that shows a mount that no pod tells of it it is said that it is Stale, beside one that reports",
-      facts: {
-        holders: ["n1", "n2"],
-        pendingNodes: [
-          { node: "n1", isSilent: false, why: "pod-ended" },
-          { node: "n2", isSilent: true, why: "was-mounted" },
-          { node: "n3", isSilent: true, why: "attached" },
-        ],
-        stored: mountedStatus(["n1", "n2"]),
-      },
-      status: {
-        ...{ unused: false, reason: "Mounted", sinceMs: NOON, mountedOn: { nodes: ["n1", "n2"], more: false } },
-        message:
-          "In use: still mounted on nodes n1 and n2, although every pod that names the claim has ended; no report of the mounts on n2, so this may be out of date",
-      },
-    },
-    {
-      name: "the silence of a node is not told while a pod names the claim anyhow",
-      facts: {
-        holders: ["n1"],
-        references: ["shop/web-0"],
-        pendingNodes: [{ node: "n1", isSilent: true, why: "was-mounted" }],
-        stored: mountedStatus(["n1"]),
-      },
-      status: { message: "In use: mounted on node n1" },
-    },
-    {
-      name: "what an earlier leader wrote of a Stale node that it had reports of stays",
-      facts: {
-        pendingNodes: [{ node: "n1", isSilent: true, why: "was-mounted" }],
-        stored: mountedStatus(["n1"], { message: leftMountedMessage(ON_N1, ["n1"]) }),
-      },
-      status: { message: leftMountedMessage(ON_N1, ["n1"]) },
-    },
-    {
-      name: "but not when another node is Stale as well",
-      facts: {
-        pendingNodes: ["n1", "n2"].map((node) => ({ node, isSilent: true, why: "was-mounted" })),
-        stored: mountedStatus(["n1"], { message: leftMountedMessage(ON_N1, ["n1"]) }),
-      },
-      status: {
-        message: "Not known to be unused: no report from n1 (had it mounted) and n2 (had it mounted)",
-      },
-    },
-    {
-      name: "a later end moves the time of an unused claim, whoever else is awaited",
-      facts: { pendingNodes: [{ node: "n2", isSilent: true }], ends: [endWith()], stored: unusedStatus },
-      status: { unused: true, reason: "Unmounted", sinceMs: NOON + 1_000 },
-    },
-    {
-      name: "the end of the last mount is the time, and the evidence the mount table",
-      facts: { ends: [endWith()], stored: mountedStatus(["n1"]) },
-      status: {
-        unused: true,
-        reason: "Unmounted",
-        sinceMs: NOON + 1_000,
-        mountedOn: undefined,
-        lastUse: {
-          releaseId: "release-1",
-          node: "n1",
-          pod: "shop/web-0",
-          podUid: "pod-1",
-          releasedAtMs: NOON + 1_000,
-          uncertaintyMs: 20,
-          evidence: "mount-table",
-        },
-      },
-    },
-    {
-      name: "of several ends the latest decides time, reason and last use",
-      facts: {
-        ends: [endWith(), podEndWith({ byMs: NOON + 3_000 }), endWith({ id: "release-2", byMs: NOON + 2_000 })],
-      },
-      status: {
-        reason: "NoPodUsing",
-        sinceMs: NOON + 3_000,
-        lastUse: lastUseWith({
-          releaseId: "p/1",
-          pod: "shop/web-0",
-          podUid: "pod-1",
-          releasedAtMs: NOON + 3_000,
-          uncertaintyMs: undefined,
-          evidence: "pod-status",
-        }),
-      },
-    },
-    {
-      name: "a pod that came and went without a mount ends the reference, and the last use stays",
-      facts: { ends: [visitWith()], stored: statusWith({ lastUse: lastUseWith() }) },
-      status: {
-        unused: true,
-        reason: "NoPodUsing",
-        sinceMs: NOON + 1_000,
-        lastUse: lastUseWith(),
-      },
-    },
-    {
-      name: "an end earlier than the time since when the claim counts as used does not move that time back",
-      facts: { ends: [endWith({ byMs: NOON - 5_000 })], stored: mountedStatus(["n1"]) },
-      status: { unused: true, reason: "Unmounted", sinceMs: NOON },
-    },
-    {
-      name: "a use that is stored and ended later than the one learnt now decides time, reason and last use",
-      facts: {
-        ends: [endWith()],
-        stored: statusWith({ sinceMs: NOON - 9_000, lastUse: lastUseWith({ releasedAtMs: NOON + 4_000 }) }),
-      },
-      status: {
-        unused: true,
-        reason: "Unmounted",
-        sinceMs: NOON + 4_000,
-        lastUse: lastUseWith({ releasedAtMs: NOON + 4_000 }),
-      },
-    },
-    {
-      name: "a stored use that ends in the future has ended now",
-      facts: { ends: [endWith()], stored: statusWith({ lastUse: lastUseWith({ releasedAtMs: NOW + 60_000 }) }) },
-      status: { sinceMs: NOW, reason: "Unmounted", lastUse: expect.objectContaining({ releasedAtMs: NOW }) },
-    },
-    {
-      name: "a node that is gone says so",
-      facts: { ends: [endWith({ reason: "NodeGone", evidence: "node-gone", widthMs: undefined })] },
-      status: { unused: true, reason: "NodeGone" },
-    },
-    {
-      name: "an idle claim seen for the first time was never observed in use",
-      facts: {},
-      status: {
-        unused: true,
-        reason: "NeverObservedInUse",
-        sinceMs: NOW,
-        lastUse: undefined,
-      },
-    },
-    {
-      name: "an idle claim that counts as unused is left alone",
-      facts: { stored: statusWith({ unused: true, reason: "NeverObservedInUse" }) },
-      status: undefined,
-    },
-    {
-      name: "a use that ended while nobody watched ended by the node's first scan",
-      facts: {
-        stored: mountedStatus(["n1"]),
-        unobservedEnd: endWith({ id: "first-read", pod: undefined, podUid: undefined, byMs: NOON + 9_000 }),
-      },
-      status: {
-        unused: true,
-        reason: "Unmounted",
-        sinceMs: NOON + 9_000,
-      },
-    },
-    {
-      name: "a use of which not even the node is known ended by now, whatever other ends are known",
-      facts: { stored: statusWith(), unobservedEnd: "unknown", ends: [endWith()] },
-      status: {
-        unused: true,
-        reason: "NoPodUsing",
-        sinceMs: NOW,
-      },
-    },
-    {
-      name: "a time that our own rounding put a little into the future is not moved back",
-      facts: { stored: statusWith({ sinceMs: NOW + 1_500 }), unobservedEnd: "unknown" },
-      status: { unused: true, sinceMs: NOW + 1_500 },
-    },
-    {
-      name: "a claim that was made by a server whose clock is ahead is unused since then at the earliest",
-      facts: { earliestMs: NOW + 60_000 },
-      status: { unused: true, reason: "NeverObservedInUse", sinceMs: NOW + 60_000 },
-    },
-    {
-      name: "a claim that was made by a server whose clock is ahead is in use since then at the earliest",
-      facts: { earliestMs: NOW + 60_000, holders: ["n1"] },
-      status: { unused: false, reason: "Mounted", sinceMs: NOW + 60_000 },
-    },
-    {
-      name: "a time of a claim that was made by a server whose clock is ahead is none in the future",
-      facts: { earliestMs: NOW + 60_000, stored: { ...unusedStatus, sinceMs: NOW + 61_000 } },
-      status: undefined,
-    },
-    {
-      name: "a use that ended before the claim was made, by another server's clock, has no earlier time",
-      facts: { earliestMs: NOON + 9_000, ends: [endWith()] },
-      status: {
-        ...{ unused: true, reason: "Unmounted", sinceMs: NOON + 9_000 },
-        lastUse: { ...endedAt(NOON + 9_000), uncertaintyMs: 8_020 },
-      },
-    },
-    {
-      name: "a later end learnt while it counts as unused moves the time",
-      facts: { stored: { ...unusedStatus, lastUse: lastUseWith() }, ends: [endWith()] },
-      status: {
-        unused: true,
-        sinceMs: NOON + 1_000,
-        lastUse: expect.objectContaining({ releaseId: "release-1" }),
-      },
-    },
-    {
-      name: "a use learnt later, although it ended before the time, is the last one all the same: the time stays",
-      facts: { stored: unusedStatus, ends: [endWith({ byMs: NOON - 1 })] },
-      status: { ...unusedStatus, message: expect.stringContaining("shop/web-0"), lastUse: endedAt(NOON - 1) },
-    },
-    {
-      name: "a use learnt later that ended before the last one changes nothing",
-      facts: { stored: { ...unusedStatus, lastUse: lastUseWith() }, ends: [endWith({ byMs: NOON - 1_001 })] },
-      status: undefined,
-    },
-    {
-      name: "a use learnt later does not hide that a pod came and went after it",
-      facts: {
-        stored: { ...visited, lastUse: lastUseWith() },
-        ends: [endWith({ byMs: NOON - 500 })],
-      },
-      status: { reason: "NoPodUsing", sinceMs: NOON, lastUse: endedAt(NOON - 500) },
-    },
-    {
-      name: "of two uses that ended at once the same one is the last, in whatever order they come",
-      facts: {
-        stored: { ...unusedStatus, lastUse: { ...endedAt(NOON), releaseId: "release-2" } },
-        ends: [endWith({ byMs: NOON })],
-      },
-      status: undefined,
-    },
-    {
-      name: "a pod that named it has ended on a node that has not answered: a claim that counted as unused no longer does",
-      facts: {
-        stored: { ...unusedStatus, lastUse: lastUseWith() },
-        pendingNodes: [{ node: "n2", isSilent: false, why: "pod-ended", pod: "shop/web-0" }],
-      },
-      status: { unused: false, reason: "Referenced", sinceMs: NOW, lastUse: lastUseWith() },
-    },
-    {
-      name: "a node that falls silent changes nothing of a claim that counts as unused",
-      facts: { stored: unusedStatus, pendingNodes: [{ node: "n2", isSilent: true, why: "attached" }] },
-      status: undefined,
-    },
-    {
-      name: "a stored last use that ends in the future is no news of a claim that is unused",
-      facts: { stored: { ...unusedStatus, lastUse: lastUseWith({ releasedAtMs: NOW + 5_001 }) } },
-      status: undefined,
-    },
-    {
-      name: "a last use that a clock dated which was set back since, as it did the status, is over by now and is not forgotten",
-      facts: {
-        stored: { ...unusedStatus, sinceMs: NOW + 70_000, lastUse: lastUseWith({ releasedAtMs: NOW + 69_500 }) },
-      },
-      status: {
-        ...unusedFields,
-        sinceMs: NOW,
-        lastUse: { ...lastUseWith({ releasedAtMs: NOW }), uncertaintyMs: undefined },
-      },
-    },
-    {
-      name: "an end that is told for the future counts as of now",
-      facts: { stored: mountedStatus(["n1"]), ends: [endWith({ byMs: NOW + 60_000 })] },
-      status: { unused: true, sinceMs: NOW, lastUse: endedAt(NOW) },
-    },
-    {
-      name: "the unmount record that is stored, dated later by a second receipt, changes nothing",
-      facts: {
-        stored: { ...unusedStatus, lastUse: lastUseWith({ releaseId: "release-1" }) },
-        ends: [endWith({ byMs: NOON + 2_000 })],
-      },
-      status: undefined,
-    },
-    {
-      name: "unused, then mounted again: the time is now, and the last use stays",
-      facts: { holders: ["n1"], stored: { ...unusedStatus, lastUse: lastUseWith() } },
-      status: { unused: false, sinceMs: NOW, lastUse: lastUseWith() },
-    },
-    {
-      name: "mounted after a time that lies a little ahead of now: the time is not moved back",
-      facts: { holders: ["n1"], stored: { ...unusedStatus, sinceMs: NOW + 900 } },
-      status: { unused: false, sinceMs: NOW + 900 },
-    },
-    {
-      name: "the time stays over a change of reason",
-      facts: { holders: ["n1"], stored: statusWith() },
-      status: { unused: false, reason: "Mounted", sinceMs: NOON },
-    },
-    {
-      name: "mounted by what is stored, on a node that has not been heard of since a start: it stays, though a pod names it",
-      facts: {
-        references: ["shop/web-0"],
-        pendingNodes: [{ node: "n1", isSilent: false, why: "was-mounted" }],
-        stored: mountedStatus(["n1"]),
-      },
-      status: undefined,
-    },
-    {
-      name: "the same on a node that should have been heard of long ago: nobody waits for it while a pod names the claim",
-      facts: {
-        references: ["shop/web-0"],
-        pendingNodes: [{ node: "n1", isSilent: true, why: "was-mounted" }],
-        stored: mountedStatus(["n1"]),
-      },
-      status: undefined,
-    },
-    {
-      name: "no longer mounted but referenced: the time stays and the use that ended is the last one",
-      facts: { references: ["shop/web-0"], ends: [endWith()], stored: mountedStatus(["n1"]) },
-      status: {
-        reason: "Referenced",
-        sinceMs: NOON,
-        mountedOn: undefined,
-        lastUse: expect.objectContaining({ releaseId: "release-1" }),
-      },
-    },
-    {
-      name: "uses that end while it stays referenced are not a reason to write",
-      facts: { references: ["shop/web-0"], ends: [endWith()], stored: statusWith({ lastUse: lastUseWith() }) },
-      status: { reason: "Referenced", lastUse: lastUseWith() },
-    },
-    {
-      name: "uses that end while others go on are not a reason to write",
-      facts: { holders: ["n1"], ends: [endWith()], stored: mountedStatus(["n1"], { lastUse: lastUseWith() }) },
-      status: { reason: "Mounted", lastUse: lastUseWith() },
-    },
-    {
-      name: "a node that drops out is not news: the nodes stay as they are stored",
-      facts: { holders: ["n1"], references: ["shop/web-0"], stored: mountedStatus(["n1", "n2"]) },
-      status: { mountedOn: { nodes: ["n1", "n2"], more: false }, message: "In use: mounted on nodes n1 and n2" },
-    },
-    {
-      name: "a further node is news, and then those that have dropped out are left out",
-      facts: { holders: ["n1", "n3"], stored: mountedStatus(["n1", "n2"]) },
-      status: { mountedOn: { nodes: ["n1", "n3"], more: false } },
-    },
-    {
-      name: "a node that has not been heard of since a start stays, and so does one whose unmount record is not settled",
-      facts: {
-        holders: ["n1"],
-        pendingNodes: [{ node: "n4", isSilent: true }],
-        ends: [endWith({ node: "n3" })],
-        stored: mountedStatus(["n2", "n3", "n4"]),
-      },
-      status: { mountedOn: { nodes: ["n1", "n3", "n4"], more: false } },
-    },
-    {
-      name: "a stored time far in the future is invalid and is stamped with now: mounted",
-      facts: { holders: ["n1"], stored: mountedStatus(["n1"], { sinceMs: NOW + 5_001 }) },
-      status: { sinceMs: NOW },
-    },
-    {
-      name: "a stored time far in the future is invalid and is stamped with now: unused",
-      facts: { stored: { ...unusedStatus, sinceMs: NOW + 5_001, lastUse: lastUseWith() } },
-      status: { ...unusedFields, sinceMs: NOW, lastUse: lastUseWith() },
-    },
-    {
-      name: "a stored time far in the future is left alone before the barrier opens: a new one would say that it is unused now",
-      facts: { stored: { ...unusedStatus, sinceMs: NOW + 5_001 }, pendingNodes: [{ node: "n1", isSilent: false }] },
-      status: undefined,
-    },
-    {
-      name: "a stored time far in the future is stamped with now though a Stale node has to answer",
-      facts: {
-        stored: { ...unusedStatus, sinceMs: NOW + 5_001 },
-        pendingNodes: [{ node: "n1", isSilent: true, why: "attached" }],
-      },
-      status: { ...unusedFields, sinceMs: NOW },
-    },
-    {
-      name: "a stored time five seconds in the future is our own rounding and stays",
-      facts: { stored: { ...unusedStatus, sinceMs: NOW + 5_000 } },
-      status: undefined,
-    },
-  ])("$name", ({ facts, status }) => {
-    const desired = desiredClaimStatus(factsWith(facts));
+    ["come by name", onN1, on("n3", "n2"), "Mounted on n2 n3 since noon"],
+    ["stay when one drops out", mounts("n1", "n2"), { ...on("n1"), ...NAMED_BY }, "Mounted on n1 n2 since noon"],
+    ["lose it when one more is news", mounts("n1", "n2"), on("n1", "n3"), "Mounted on n1 n3 since noon"],
+    ["keep those that have to tell or to settle", mounts("n2", "n3", "n4"), three, "Mounted on n1 n3 n4 since noon"],
+    ["are 32", undefined, on(...most), `Mounted on ${most.join(" ")} since now`],
+    ["are 32 and more", mounts("n10"), on(...many), mostAndMore],
+    ["stay 32 and more", andMore(...most), { ...on("n10"), ...NAMED_BY }, mostAndMore],
+    ["stay too many while a node has to tell", andMore("n1"), n9, "Mounted on n1 and more since noon"],
+    ["are known again once all have told", andMore("n1"), on("n9"), "Mounted on n9 since noon"],
+  ])("%s", (...row) => {
+    expect(becomesOf(row)).toBe(row[3]);
+  });
+});
 
-    if (status === undefined) expect(newsOf(factsWith(facts))).toBeUndefined();
-    else expect(desired).toMatchObject(status);
+describe("a claim that nodes have to tell of", () => {
+  const disbelieved = { isDisbelieved: true };
+  it.each<Row>(
+    // biome-ignore format: a row is a line
+    [
+      ["gets no status yet, whatever ended", undefined, { ...stale("n2"), ...ended() }, ALONE],
+      ["gets none for one that nobody may believe, while they may answer", undefined, { ...asked("n2"), ...disbelieved }, ALONE],
+      ["gets one for that as soon as a node is silent", undefined, { ...stale("n2"), ...disbelieved }, "Referenced since now"],
+      ["gets none while it is not bound", undefined, { ...stale("n2"), ...disbelieved, isEligible: false }, ALONE],
+      ["stays as it is while they may answer", mounts("n2"), asked("n2"), ALONE],
+      ["moves with a later end where it is idle", idle, { ...stale("n2"), ...ended() }, "Unmounted since noon+1s, after r1 by noon+1s"],
+      ["is used again where a pod ended meanwhile", used, asked("n2", "pod-ended", "shop/web-0"), "Referenced since now, after r0 by noon-1s"],
+      ["stays idle when a node falls silent", idle, stale("n2", "attached"), ALONE],
+      ["keeps a time far ahead before the barrier opens: a new one would say now", at(5_001), asked("n1"), ALONE],
+      ["gets now for it though a silent node has to answer", at(5_001), stale("n1", "attached"), "Unmounted since now"],
+    ],
+  )("%s", (...row) => {
+    expect(becomesOf(row)).toBe(row[3]);
+  });
+});
+
+describe("a claim that nobody holds", () => {
+  const later = statusWith({ lastUse: lastUseWith({ releasedAtMs: NOON + 4_000 }) });
+  const usedAhead = statusWith({ lastUse: lastUseWith({ releasedAtMs: NOW + 60_000 }) });
+  const aheadOfBoth = at(70_000, usedBy({ releasedAtMs: NOW + 69_500 }));
+  const byPod = { ...at(-601_000, usedBy({ evidence: "pod-status" })), reason: "NoPodUsing" as const };
+  const last = { ends: [endWith(), podEndWith({ byMs: NOON + 3_000 }), endWith({ id: "r-2", byMs: NOON + 2_000 })] };
+  const atOnce = { ends: [endWith({ id: "release-b" }), endWith({ id: "release-a" })] };
+  const backwards = ({ ends }: Pick<ClaimFacts, "ends">) => ({ ends: ends.toReversed() });
+  const firstScan = endWith({ id: "first-read", pod: undefined, podUid: undefined, byMs: NOON + 9_000 });
+  const unknown = { unobservedEnd: "unknown" } as const;
+  const twoTold = { ...BACK, ends: [endWith({ byMs: NOON + 5_000 }), endWith({ id: "r-2", node: "n2", byMs: NOON })] };
+  const back = (byMs: number, fields?: Partial<UseEnd>) => ({ ...BACK, ...ended(byMs, fields) });
+  it.each<Row>(
+    // biome-ignore format: a row is a line
+    [
+      ["was never observed in use when it is seen first", undefined, {}, "NeverObservedInUse since now"],
+      ["is left alone where it counts as unused", statusWith({ unused: true, reason: "NeverObservedInUse" }), {}, ALONE],
+      ["is unused since the last of its ends", named, last, "NoPodUsing since noon+3s, after p/1 by noon+3s"],
+      ["is so in whatever order they come", named, backwards(last), "NoPodUsing since noon+3s, after p/1 by noon+3s"],
+      ["was used last by the later name of two that ended at once", named, atOnce, "Unmounted since noon+1s, after rb by noon+1s"],
+      ["is so in whatever order those come", named, backwards(atOnce), "Unmounted since noon+1s, after rb by noon+1s"],
+      ["keeps its last use where a pod came and went", namedBefore, { ends: [visitWith()] }, "NoPodUsing since noon+1s, after r0 by noon-1s"],
+      ["is not unused since before it counted as used", onN1, ended(-5_000), "Unmounted since noon, after r1 by noon-5s"],
+      ["is unused since the stored use where that ended later", later, ended(), "Unmounted since noon+4s, after r0 by noon+4s"],
+      ["has no stored use that ends in the future", usedAhead, ended(), "Unmounted since now, after r0 by now"],
+      ["is unused with its node", undefined, { ends: [nodeGoneWith()] }, "NodeGone since noon+1s, after n1/gone by noon+1s"],
+      ["was used until the first scan where nobody watched", onN1, { unobservedEnd: firstScan }, "Unmounted since noon+9s, after first-read by noon+9s"],
+      ["was used until now where no node is known", named, { ...unknown, ...ended() }, "NoPodUsing since now, after r1 by noon+1s"],
+      ["has no time moved back that rounding put ahead", at(1_500, named), unknown, "NoPodUsing since now+1500ms"],
+      ["is unused since it was made where its server's clock is ahead", undefined, MADE_AHEAD, "NeverObservedInUse since now+60s"],
+      ["has by that clock no time in the future", at(61_000), MADE_AHEAD, ALONE],
+      ["has no end from before it was made", undefined, { earliestMs: NOON + 9_000, ...ended() }, "Unmounted since noon+9s, after r1 by noon+9s"],
+      ["moves with a later end that is learnt", used, ended(), "Unmounted since noon+1s, after r1 by noon+1s"],
+      ["keeps its time with an earlier end, the last use all the same", idle, ended(-1), "Unmounted since noon, after r1 by noon-1ms"],
+      ["changes nothing for a use that ended before the last one", used, ended(-1_001), ALONE],
+      ["does not hide that a pod came and went after it", visited, ended(-500), "NoPodUsing since noon, after r1 by noon-500ms"],
+      ["keeps the later name of two uses that ended at once", usedBy({ releaseId: "release-2", releasedAtMs: NOON }), ended(0), ALONE],
+      ["has no news in a stored use that ends in the future", usedBy({ releasedAtMs: NOW + 5_001 }), {}, ALONE],
+      ["keeps a use by a clock that was set back since, as over by now", aheadOfBoth, {}, "Unmounted since now, after r0 by now"],
+      ["has no end in the future", onN1, { ends: [endWith({ byMs: NOW + 60_000 })] }, "Unmounted since now, after r1 by now"],
+      ["changes nothing for the stored record, dated later", usedBy({ releaseId: "release-1" }), ended(2_000), ALONE],
+      ["has no time far ahead", at(5_001, used), {}, "Unmounted since now, after r0 by noon-1s"],
+      ["has a time that rounding put ahead", at(5_000), {}, ALONE],
+      ["replaces a use known by its pod, and the time stays", byPod, ended(-1_000), "NoPodUsing since noon-1s, after r1 by noon-1s"],
+      ["knows by a word of its node that is back how its use ended", gone, twoTold, "Unmounted since noon+5s, after r1 by noon+5s"],
+      ["does not by another pod's earlier end", goneAtNoon, back(-1, { podUid: "pod-0" }), "NoPodUsing since now, after r1 by noon-1ms"],
+      ["does by an earlier end of the same pod", goneAtNoon, back(-1), "Unmounted since noon, after r1 by noon-1ms"],
+      ["does by a later end of another pod", goneAtNoon, back(1_000, { podUid: "pod-0" }), "Unmounted since noon+1s, after r1 by noon+1s"],
+      ["does by the first scan of an agent", goneAtNoon, back(-1, { podUid: undefined }), "Unmounted since noon, after r1 by noon-1ms"],
+    ],
+  )("%s", (...row) => {
+    expect(becomesOf(row)).toBe(row[3]);
   });
 
-  it("keeps the names of 32 nodes, and says when there are more", () => {
-    const holders = Array.from({ length: 33 }, (_, index) => `n${index + 10}`);
+  it("is told with all that is known of its last use", () => {
+    const status = desiredClaimStatus(factsWith({ stored: onN1, earliestMs: NOON + 9_000, ...ended() }));
 
-    const some = desiredClaimStatus(factsWith({ holders: holders.slice(0, 32) }));
-    const many = desiredClaimStatus(factsWith({ holders }));
-    const fewer = desiredClaimStatus(factsWith({ holders: ["n10"], stored: many }));
+    const user = { releaseId: "release-1", node: "n1", pod: "shop/web-0", podUid: "pod-1" };
+    const until = { releasedAtMs: NOON + 9_000, uncertaintyMs: 8_020, evidence: "mount-table" };
+    expect(status?.lastUse).toEqual({ ...user, ...until });
+  });
+});
 
-    expect(some?.mountedOn).toEqual({ nodes: holders.slice(0, 32), more: false });
-    expect(many?.mountedOn).toEqual({ nodes: holders.slice(0, 32), more: true });
-    expect(fewer?.mountedOn).toEqual(many?.mountedOn);
+describe("what is said of a claim", () => {
+  const left = (silent: readonly string[], ...nodes: readonly string[]) =>
+    leftMountedMessage({ nodes, more: false }, silent);
+  const noReport = (nodes: string) => `Not known to be unused: no report from ${nodes}`;
+  const awaits = "Not known to be unused: awaiting the next report from n1 (pod shop/web-7 ended there)";
+  const was = (node: string, isSilent = true) => ({ node, isSilent, why: "was-mounted" as const });
+  const waits = (...pendingNodes: readonly PendingNode[]) => ({ pendingNodes });
+  const sixNodes = waits(...["n3", "n2", "n3", "n1", "n4", "n5"].map((node) => ({ node, isSilent: node !== "n1" })));
+  const twoOfThree = { ...on("n1", "n2"), ...waits(was("n1", false), was("n2"), was("n3")) };
+  const disbelieved = { ...stale("n2", "attached"), isDisbelieved: true };
+  const leftOnN1 = { ...onN1, message: left(["n1"], "n1") };
+  const lastZ = lastUseWith({ releaseId: "release-z", releasedAtMs: NOON + 1_000 });
+  const byPod = lastUseWith({ evidence: "pod-status" });
+  const told = { reason: "NoPodUsing", message: endMessage(endOf(byPod)), sinceMs: byPod.releasedAtMs } as const;
+  const toldByPod = statusWith({ unused: true, ...told, lastUse: byPod });
+  const atOnce = { ends: [endWith({ id: "b", pod: "shop/b" }), endWith({ id: "a" })] };
+  it.each<Row>(
+    // biome-ignore format: a row is a line
+    [
+      ["names silent nodes, once and in order", mounts("n2"), sixNodes, noReport("n2, n3, n4 and 1 more")],
+      ["says why a silent node is asked", undefined, disbelieved, noReport("n2 (the volume is attached to it)")],
+      ["names a silent node with a mount that no pod tells of", mounts("n1", "n2"), twoOfThree, left(["n2"], "n1", "n2")],
+      ["does not while a pod names the claim", onN1, { ...on("n1"), ...NAMED_BY, ...stale("n1", "was-mounted") }, "In use: mounted on node n1"],
+      ["is that no pod names it where none does", undefined, on("n1"), left([], "n1")],
+      ["stays as an earlier leader wrote it of a silent node", leftOnN1, waits(was("n1")), left(["n1"], "n1")],
+      ["does not when another is silent as well", leftOnN1, waits(was("n1"), was("n2")), noReport("n1 (had it mounted) and n2 (had it mounted)")],
+      ["names the pod that ended on a node that may tell", idle, asked("n1", "pod-ended", "shop/web-7"), awaits],
+      ["names the pod that ended on a silent node", idle, stale("n1", "pod-ended", "shop/web-7"), noReport("n1 (pod shop/web-7 ended there)")],
+      ["tells of the use that is named as the last one, though it was stored", statusWith({ lastUse: lastZ }), ended(), endMessage(endOf(lastZ))],
+      ["tells of the last use by the name where two ended at once", named, atOnce, endMessage(endWith({ pod: "shop/b" }))],
+      ["tells of a use that is learnt later", toldByPod, ended(-1_000), endMessage(endWith({ byMs: NOON - 1_000 }))],
+    ],
+  )("%s", (...[, stored, facts, says]) => {
+    expect(desiredClaimStatus(factsWith({ stored, ...facts }))?.message).toBe(says);
   });
 });

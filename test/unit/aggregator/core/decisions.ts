@@ -78,3 +78,22 @@ export function lastUseWith(fields: Partial<LastUse> = {}): LastUse {
     ...fields,
   };
 }
+
+/** A status in words: why, where it is mounted, since when, how far a gap reached, and after which use (`r1`: `release-1`). */
+export function inWords(status: ClaimStatus | undefined): string {
+  if (status === undefined) return "left alone";
+  const { unused, reason, sinceMs, mountedOn, blindGap, lastUse } = status;
+  const on = mountedOn && ` on ${mountedOn.nodes.join(" ")}${mountedOn.more ? " and more" : ""}`;
+  const gap = blindGap && `, unseen from ${timeText(blindGap.fromMs)} to ${timeText(blindGap.toMs)}`;
+  const use = lastUse && `, after ${lastUse.releaseId.replace("release-", "r")} by ${timeText(lastUse.releasedAtMs)}`;
+  const isOdd = unused === (reason === "Mounted" || reason === "Referenced");
+  return `${isOdd ? "not " : ""}${reason}${on ?? ""} since ${timeText(sinceMs)}${gap ?? ""}${use ?? ""}`;
+}
+
+/** `noon+1s` is a second after noon, `now-1ms` a millisecond ago. */
+function timeText(ms: number): string {
+  const [name, from] = Math.abs(ms - NOW) <= 100_000 ? (["now", NOW] as const) : (["noon", NOON] as const);
+  const by = ms - from;
+  if (by === 0) return name;
+  return `${name}${by < 0 ? "" : "+"}${by % 1_000 === 0 ? `${by / 1_000}s` : `${by}ms`}`;
+}
