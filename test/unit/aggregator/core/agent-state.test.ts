@@ -10,263 +10,123 @@ import { NOON, nodeMountedVolume, nodeWith, viewWith } from "../world.ts";
 
 const LIMITS = { nodeStaleAfterMs: 90_000, noAgentAfterMs: 600_000, nodeGoneAfterMs: 300_000 };
 const OBJECT = nodeWith("n1");
-const HOLDING = viewWith({ mountedVolumes: [nodeMountedVolume("pod-1")] });
-const STAGING = viewWith({ mountedVolumes: [{ ...nodeMountedVolume("pod-1"), kind: "staging", podUid: undefined }] });
-const OFF = { ...OBJECT, isOutOfService: true, isReady: false };
+const HOLDING = { view: viewWith({ mountedVolumes: [nodeMountedVolume("pod-1")] }) };
+const staging = { ...nodeMountedVolume("pod-1"), kind: "staging", podUid: undefined } as const;
+const STAGING = { view: viewWith({ mountedVolumes: [staging] }) };
+const OFF = { object: { ...OBJECT, isOutOfService: true, isReady: false } };
+const READY_OFF = { object: { ...OBJECT, isOutOfService: true, isReady: true } };
+const UNREADY = { object: { ...OBJECT, isReady: false } };
+const DELETED = { object: undefined };
+const REBOOTED = { object: nodeWith("n1", "boot-2") };
 /** Its kubelet has not told its boot. */
-const NAMELESS = { ...OBJECT, bootId: undefined };
+const NAMELESS = { object: { ...OBJECT, bootId: undefined } };
+const WINDOWS = { object: { ...OBJECT, os: "windows" } };
+const LINUX = { object: { ...OBJECT, os: "linux" } };
+const ALIVE = { isKubeletAlive: true };
 const LONG = 86_400_000;
 
 /** A node whose agent has just reported, and whose pod is there. */
-function sightWith(fields: Partial<NodeSight> = {}): NodeSight {
-  return {
-    object: OBJECT,
-    view: viewWith(),
-    reportAgeMs: 0,
-    readAgeMs: 0,
-    objectAgeMs: LONG,
-    agentAwayMs: undefined,
-    isKubeletAlive: false,
-    ...fields,
-  };
+function heard(fields: Partial<NodeSight> = {}): NodeSight {
+  const ages = { reportAgeMs: 0, readAgeMs: 0, objectAgeMs: LONG, agentAwayMs: undefined };
+  return { object: OBJECT, view: viewWith(), ...ages, isKubeletAlive: false, ...fields };
 }
 
 /** No report since the start, which was so long ago. */
 function unheard(objectAgeMs: number, fields: Partial<NodeSight> = {}): NodeSight {
-  return sightWith({ view: undefined, reportAgeMs: undefined, readAgeMs: undefined, objectAgeMs, ...fields });
+  return heard({ view: undefined, reportAgeMs: undefined, readAgeMs: undefined, objectAgeMs, ...fields });
 }
 
 /** Its agent has left it so long ago, and reported last then. */
 function left(agentAwayMs: number, fields: Partial<NodeSight> = {}): NodeSight {
-  return sightWith({ reportAgeMs: agentAwayMs, readAgeMs: agentAwayMs, agentAwayMs, ...fields });
+  return heard({ reportAgeMs: agentAwayMs, readAgeMs: agentAwayMs, agentAwayMs, ...fields });
 }
 
-interface Row {
-  readonly name: string;
-  readonly sight: NodeSight;
-  readonly kind: AgentState["kind"];
-  readonly isInQuestion?: boolean;
-}
+const REPORTS = "Reporting: it reports";
+const AWAITED = "Reporting: its first report is awaited";
+const STOPPED = "Stale: its reports have stopped";
+const UNSEEN = "Stale: no report since the aggregator or the node came up";
+const BLIND = "Stale: its agent cannot read the mount table completely";
+const ASKED = "in question";
+const NO_AGENT = "NoAgent: no report has come and no agent pod been there for long, while its kubelet lives";
+const FOREIGN = "NoAgent: no agent belongs on windows";
+const GONE = "Gone: its Node object is deleted";
+const TAINTED = "Gone: it is tainted out-of-service and not ready";
 
-describe("an agent or silent", () => {
-  it.each<Row>([
-    { name: "a node that reports has an agent", sight: sightWith({ reportAgeMs: 90_000 }), kind: "Reporting" },
-    { name: "three missed heartbeats make it silent", sight: sightWith({ reportAgeMs: 90_001 }), kind: "Stale" },
-    {
-      name: "an agent that cannot read the table completely for three minutes is silent, however often it reports",
-      sight: sightWith({ readAgeMs: 180_001 }),
-      kind: "Stale",
-    },
-    { name: "one that read it three minutes ago is not", sight: sightWith({ readAgeMs: 180_000 }), kind: "Reporting" },
-    { name: "the first report after a start may still come", sight: unheard(90_000), kind: "Reporting" },
-    { name: "a node that has not reported in time since the start is silent", sight: unheard(90_001), kind: "Stale" },
-    { name: "so is one that has just come as an object and has not", sight: unheard(90_001), kind: "Stale" },
-    {
-      name: "a node whose agent pod is there is silent, however long",
-      sight: sightWith({ reportAgeMs: LONG }),
-      kind: "Stale",
-    },
-  ])("$name", ({ sight, kind }) => {
-    expect(opinionOf(sight, LIMITS).agentState.kind).toBe(kind);
+describe("a node", () => {
+  it.each<readonly [name: string, sight: NodeSight, state: string, isInQuestion?: typeof ASKED]>([
+    ["has an agent as long as that reports", heard({ reportAgeMs: 90_000 }), REPORTS],
+    ["is silent after three missed heartbeats", heard({ reportAgeMs: 90_001 }), STOPPED],
+    ["is so while its agent's pod is there, however long", heard({ reportAgeMs: LONG }), STOPPED],
+    ["is silent when its agent cannot read its table for three minutes", heard({ readAgeMs: 180_001 }), BLIND],
+    ["is not when that read it three minutes ago", heard({ readAgeMs: 180_000 }), REPORTS],
+    ["may report for the first time after a start", unheard(90_000), AWAITED],
+    ["is silent when it has not then", unheard(90_001), UNSEEN],
+    ["is so when it says that it is one of Linux", unheard(90_001, LINUX), UNSEEN],
+
+    ["has no agent on another operating system", unheard(0, WINDOWS), FOREIGN],
+    ["has one there that reports all the same", heard(WINDOWS), REPORTS],
+    ["has none without a report and an agent's pod", unheard(600_000, { agentAwayMs: 600_000, ...ALIVE }), NO_AGENT],
+    ["is asked for its kubelet first", unheard(600_000, { agentAwayMs: 600_000 }), UNSEEN, ASKED],
+    ["has one for ten minutes after its pod left", unheard(600_000, { agentAwayMs: 599_999, ...ALIVE }), UNSEEN],
+    ["has one for ten minutes after its object came", left(LONG, { objectAgeMs: 599_999, ...ALIVE }), STOPPED],
+    ["has one for ten minutes after a report", left(LONG, { reportAgeMs: 599_999, ...ALIVE }), STOPPED],
+    ["has none ten minutes after its agent left", left(600_000, ALIVE), NO_AGENT],
+    ["has one while its pod is there", unheard(LONG, ALIVE), UNSEEN],
+    ["has one for as long as its last report shows a mount", left(LONG, { ...HOLDING, ...ALIVE }), STOPPED],
+    ["has one for as long as that shows a staging mount", left(LONG, { ...STAGING, ...ALIVE }), STOPPED],
+    ["has one then on another operating system, too", left(LONG, { ...HOLDING, ...WINDOWS }), STOPPED],
+    [
+      "has none when another boot than this showed the mount",
+      left(LONG, { ...HOLDING, ...REBOOTED, ...ALIVE }),
+      NO_AGENT,
+    ],
+    ["has one when it does not tell its boot", left(LONG, { ...HOLDING, ...NAMELESS, ...ALIVE }), STOPPED],
+    [
+      "is not asked for its kubelet without an object",
+      unheard(299_999, { ...DELETED, agentAwayMs: LONG, ...ALIVE }),
+      UNSEEN,
+    ],
+
+    ["is gone five minutes after its object", left(LONG, { ...DELETED, objectAgeMs: 300_000 }), GONE],
+    ["is not yet a bit before", left(LONG, { ...DELETED, objectAgeMs: 299_999 }), STOPPED],
+    ["is not while its agent reports, whatever became of its object", heard(DELETED), REPORTS],
+    ["is gone with what it had mounted", left(LONG, { ...DELETED, ...HOLDING }), GONE],
+    ["is gone when it is tainted out-of-service and not ready", left(LONG, { ...OFF, ...HOLDING }), TAINTED],
+    ["is not while it is ready", left(LONG, READY_OFF), STOPPED, ASKED],
+    ["is not while it is only not ready", left(LONG, UNREADY), STOPPED, ASKED],
+    ["is not when its agent reports, tainted", heard(OFF), REPORTS],
+    ["is not when its agent reports that it cannot read", heard({ ...OFF, ...HOLDING, readAgeMs: 180_001 }), BLIND],
+    ["is not when its object is deleted then", heard({ ...DELETED, ...HOLDING, readAgeMs: 600_000 }), BLIND],
+    ["is not while its first report may still come", unheard(90_000, OFF), AWAITED],
+    ["is gone when it was tainted before the start, and silent since", unheard(90_001, OFF), TAINTED],
+  ])("%s", (...[, sight, state, question]) => {
+    const { agentState, isInQuestion } = opinionOf(sight, LIMITS);
+
+    expect([`${agentState.kind}: ${agentState.why}`, isInQuestion]).toEqual([state, question === ASKED]);
   });
 });
 
-describe("agentless", () => {
-  const windows = { ...OBJECT, os: "windows" };
-
-  it.each<Row>([
-    { name: "no agent belongs on another operating system", sight: unheard(0, { object: windows }), kind: "NoAgent" },
-    {
-      name: "an agent that reports from there all the same counts",
-      sight: sightWith({ object: windows }),
-      kind: "Reporting",
-    },
-    { name: "a node without the label is taken for Linux", sight: unheard(90_001), kind: "Stale" },
-    {
-      name: "a node that says that it is one of Linux expects an agent",
-      sight: unheard(90_001, { object: { ...OBJECT, os: "linux" } }),
-      kind: "Stale",
-    },
-    {
-      name: "no agent pod and no report for ten minutes while the kubelet lives: agentless",
-      sight: unheard(600_000, { agentAwayMs: 600_000, isKubeletAlive: true }),
-      kind: "NoAgent",
-    },
-    {
-      name: "the same is in question while the kubelet is not known to live",
-      sight: unheard(600_000, { agentAwayMs: 600_000 }),
-      kind: "Stale",
-      isInQuestion: true,
-    },
-    {
-      name: "not yet after a bit less",
-      sight: unheard(600_000, { agentAwayMs: 599_999, isKubeletAlive: true }),
-      kind: "Stale",
-    },
-    {
-      name: "not yet where the Node object has just come",
-      sight: left(LONG, { objectAgeMs: 599_999, isKubeletAlive: true }),
-      kind: "Stale",
-    },
-    {
-      name: "an agent that has left ten minutes ago leaves it agentless",
-      sight: left(600_000, { isKubeletAlive: true }),
-      kind: "NoAgent",
-    },
-    {
-      name: "a report ten minutes before is one, wherever its pod was",
-      sight: left(LONG, { reportAgeMs: 599_999, isKubeletAlive: true }),
-      kind: "Stale",
-    },
-    {
-      name: "not while an agent pod is there",
-      sight: unheard(LONG, { agentAwayMs: undefined, isKubeletAlive: true }),
-      kind: "Stale",
-    },
-    {
-      name: "never while its last report shows a mount",
-      sight: left(LONG, { view: HOLDING, isKubeletAlive: true }),
-      kind: "Stale",
-    },
-    {
-      name: "nor while it shows a staging mount",
-      sight: left(LONG, { view: STAGING, isKubeletAlive: true }),
-      kind: "Stale",
-    },
-    {
-      name: "nor on another operating system",
-      sight: left(LONG, { view: HOLDING, object: windows }),
-      kind: "Stale",
-    },
-    {
-      name: "but when the Node object names another boot than the one that mounted it",
-      sight: left(LONG, { view: HOLDING, object: nodeWith("n1", "boot-2"), isKubeletAlive: true }),
-      kind: "NoAgent",
-    },
-    {
-      name: "not when the Node object names no boot",
-      sight: left(LONG, { view: HOLDING, object: NAMELESS, isKubeletAlive: true }),
-      kind: "Stale",
-    },
-    {
-      name: "a node without an object is not asked for its kubelet",
-      sight: unheard(299_999, { object: undefined, agentAwayMs: LONG, isKubeletAlive: true }),
-      kind: "Stale",
-    },
-  ])("$name", ({ sight, kind, isInQuestion = false }) => {
-    const opinion = opinionOf(sight, LIMITS);
-
-    expect(opinion.agentState.kind).toBe(kind);
-    expect(opinion.isInQuestion).toBe(isInQuestion);
-  });
-});
-
-describe("why, for people to read", () => {
-  const windows = { ...OBJECT, os: "windows" };
-
-  it.each([
-    { sight: sightWith(), why: "it reports" },
-    { sight: unheard(0), why: "its first report is awaited" },
-    { sight: unheard(90_001), why: "no report since the aggregator or the node came up" },
-    { sight: sightWith({ reportAgeMs: 90_001 }), why: "its reports have stopped" },
-    { sight: sightWith({ readAgeMs: 180_001 }), why: "its agent cannot read the mount table completely" },
-    { sight: unheard(0, { object: windows }), why: "no agent belongs on windows" },
-    {
-      sight: left(LONG, { isKubeletAlive: true }),
-      why: "no report has come and no agent pod been there for long, while its kubelet lives",
-    },
-    { sight: left(LONG, { object: undefined }), why: "its Node object is deleted" },
-    { sight: left(LONG, { object: OFF }), why: "it is tainted out-of-service and not ready" },
-  ])("$why", ({ sight, why }) => {
-    expect(opinionOf(sight, LIMITS).agentState.why).toBe(why);
-  });
-});
-
-describe("gone", () => {
-  it.each<Row>([
-    {
-      name: "a Node object deleted five minutes ago",
-      sight: left(LONG, { object: undefined, objectAgeMs: 300_000 }),
-      kind: "Gone",
-    },
-    {
-      name: "not yet when it was a bit less",
-      sight: left(LONG, { object: undefined, objectAgeMs: 299_999 }),
-      kind: "Stale",
-    },
-    {
-      name: "not while its agent reports, whatever became of the object",
-      sight: sightWith({ object: undefined, objectAgeMs: LONG }),
-      kind: "Reporting",
-    },
-    { name: "also with what it had mounted", sight: left(LONG, { object: undefined, view: HOLDING }), kind: "Gone" },
-    { name: "tainted out-of-service and not ready", sight: left(LONG, { object: OFF, view: HOLDING }), kind: "Gone" },
-    { name: "not while it is ready", sight: left(LONG, { object: { ...OFF, isReady: true } }), kind: "Stale" },
-    {
-      name: "not while it is only not ready",
-      sight: left(LONG, { object: { ...OFF, isOutOfService: false } }),
-      kind: "Stale",
-    },
-    { name: "not while its agent reports", sight: sightWith({ object: OFF }), kind: "Reporting" },
-    {
-      name: "not while its agent reports that it cannot read the mount table, and the kubelet is dead",
-      sight: sightWith({ object: OFF, view: HOLDING, readAgeMs: 180_001 }),
-      kind: "Stale",
-    },
-    {
-      name: "nor when its Node object is deleted meanwhile",
-      sight: sightWith({ object: undefined, view: HOLDING, readAgeMs: 600_000 }),
-      kind: "Stale",
-    },
-    { name: "not while its first report may still come", sight: unheard(90_000, { object: OFF }), kind: "Reporting" },
-    { name: "tainted before the start, and silent since", sight: unheard(90_001, { object: OFF }), kind: "Gone" },
-  ])("$name: $kind", ({ sight, kind }) => {
-    expect(opinionOf(sight, LIMITS).agentState.kind).toBe(kind);
-  });
-});
-
-describe("when to look again", () => {
-  it.each<{ readonly name: string; readonly sight: NodeSight; readonly nextMs: number | undefined }>([
-    {
-      name: "when the next heartbeats will have been missed",
-      sight: sightWith({ reportAgeMs: 40_000 }),
-      nextMs: 50_001,
-    },
-    { name: "when the last complete scan will be too old", sight: sightWith({ readAgeMs: 150_000 }), nextMs: 30_001 },
-    {
-      name: "when the first report will be overdue",
-      sight: unheard(10_000, { agentAwayMs: undefined }),
-      nextMs: 80_001,
-    },
-    {
-      name: "when its agent will have been away for long",
-      sight: left(200_000, { objectAgeMs: LONG }),
-      nextMs: 400_000,
-    },
-    {
-      name: "when its Node object will have been deleted for long",
-      sight: left(200_000, { object: undefined, objectAgeMs: 200_000 }),
-      nextMs: 100_000,
-    },
-    {
-      name: "never for a Stale node with an agent pod",
-      sight: sightWith({ reportAgeMs: LONG, readAgeMs: LONG }),
-      nextMs: undefined,
-    },
-    { name: "never for one that is gone", sight: left(LONG, { object: undefined }), nextMs: undefined },
-  ])("$name", ({ sight, nextMs }) => {
+describe("a node is looked at again", () => {
+  it.each<readonly [name: string, sight: NodeSight, nextMs: number | undefined]>([
+    ["when the next heartbeats will have been missed", heard({ reportAgeMs: 40_000 }), 50_001],
+    ["when the last complete scan will be too old", heard({ readAgeMs: 150_000 }), 30_001],
+    ["when the first report will be overdue", unheard(10_000), 80_001],
+    ["when its agent will have been away for long", left(200_000), 400_000],
+    ["when its object will have been deleted for long", left(200_000, { ...DELETED, objectAgeMs: 200_000 }), 100_000],
+    ["never when it is Stale with an agent pod", heard({ reportAgeMs: LONG, readAgeMs: LONG }), undefined],
+    ["never when it is gone", left(LONG, DELETED), undefined],
+  ])("%s", (_, sight, nextMs) => {
     expect(opinionOf(sight, LIMITS).nextMs).toBe(nextMs);
   });
 
-  it("what comes of it by then is what time brings, and nothing sooner", () => {
+  it("when time brings something, and nothing sooner", () => {
     const steps: string[] = [];
     let ageMs = 0;
     for (let turn = 0; turn < 20; turn += 1) {
-      const { agentState, nextMs } = opinionOf(left(ageMs, { isKubeletAlive: true }), LIMITS);
+      const { agentState, nextMs } = opinionOf(left(ageMs, ALIVE), LIMITS);
       steps.push(`${agentState.kind} at ${ageMs}`);
       if (nextMs === undefined) break;
-      const justBefore = opinionOf(left(ageMs + nextMs - 1, { isKubeletAlive: true }), LIMITS).agentState;
-      expect(justBefore.kind).toBe(agentState.kind);
+      expect(opinionOf(left(ageMs + nextMs - 1, ALIVE), LIMITS).agentState.kind).toBe(agentState.kind);
       ageMs += nextMs;
     }
 
@@ -274,87 +134,37 @@ describe("when to look again", () => {
   });
 });
 
-describe("assumedEndOf", () => {
-  const left: AssumedEnd = { bootId: "boot-1", atMs: NOON - 1_000, goneMs: undefined, evidence: "node-gone" };
-  const gone: AssumedEnd = { ...left, goneMs: NOON - 1_000 };
-
-  it.each<{
-    readonly name: string;
-    readonly known?: AssumedEnd | undefined;
-    readonly kind: AgentState["kind"];
-    readonly sight?: Partial<NodeSight>;
-    readonly expected: AssumedEnd | undefined;
-  }>([
-    {
-      name: "what a node showed that is gone ended when that was established",
-      kind: "Gone",
-      sight: { view: HOLDING, object: undefined },
-      expected: { bootId: "boot-1", atMs: NOON, goneMs: NOON, evidence: "node-gone" },
-    },
-    {
-      name: "also where nothing was shown to this run",
-      kind: "Gone",
-      sight: { view: undefined, object: undefined },
-      expected: { bootId: undefined, atMs: NOON, goneMs: NOON, evidence: "node-gone" },
-    },
-    { name: "its time stays", known: gone, kind: "Gone", sight: { object: undefined }, expected: gone },
-    {
-      name: "a node that is gone once more since another boot is so from now on, while what it showed before ended then",
-      known: left,
-      kind: "Gone",
-      sight: { object: undefined },
-      expected: { ...left, goneMs: NOON },
-    },
-    {
-      name: "what an agentless node showed in another boot ended without anybody seeing it",
-      kind: "NoAgent",
-      sight: { view: HOLDING, object: nodeWith("n1", "boot-2") },
-      expected: { bootId: "boot-1", atMs: NOON, evidence: "pod-status" },
-    },
-    { name: "an agentless node that showed nothing has nothing to assume", kind: "NoAgent", expected: undefined },
-    {
-      name: "nothing is assumed of a node that reports",
-      kind: "Reporting",
-      sight: { view: HOLDING },
-      expected: undefined,
-    },
-    { name: "nor of one that is silent", kind: "Stale", sight: { view: HOLDING }, expected: undefined },
-    {
-      name: "a node that is back in another boot has not mounted it again",
-      known: gone,
-      kind: "Stale",
-      sight: { object: nodeWith("n1", "boot-2") },
-      expected: left,
-    },
-    {
-      name: "a node that is back in the same boot may have it mounted still",
-      known: gone,
-      kind: "Stale",
-      expected: undefined,
-    },
-    {
-      name: "a Node object that names no boot tells nothing",
-      known: gone,
-      kind: "Stale",
-      sight: { object: NAMELESS },
-      expected: left,
-    },
-    {
-      name: "any boot counts where it is not known which one had it mounted",
-      known: { ...gone, bootId: undefined },
-      kind: "Stale",
-      expected: undefined,
-    },
-    {
-      name: "what a node showed has still ended when it is deleted again before anything was heard of it",
-      known: gone,
-      kind: "Stale",
-      sight: { object: undefined },
-      expected: left,
-    },
-  ])("$name", ({ known, kind, sight, expected }) => {
-    const agentState = { kind, why: "" };
-
-    expect(assumedEndOf(known, { agentState, sight: sightWith(sight), nowMs: NOON })).toEqual(expected);
+describe("what a node showed", () => {
+  const before: AssumedEnd = { bootId: "boot-1", atMs: NOON - 1_000, goneMs: undefined, evidence: "node-gone" };
+  const goneBefore: AssumedEnd = { ...before, goneMs: NOON - 1_000 };
+  const bootless = { ...goneBefore, bootId: undefined };
+  const goneNow: AssumedEnd = { bootId: "boot-1", atMs: NOON, goneMs: NOON, evidence: "node-gone" };
+  const unseen: AssumedEnd = { bootId: "boot-1", atMs: NOON, evidence: "pod-status" };
+  type Kind = AgentState["kind"];
+  type Known = AssumedEnd | undefined;
+  it.each<readonly [name: string, known: Known, kind: Kind, sight: Partial<NodeSight>, then: Known]>([
+    ["ended when it was found to be gone", undefined, "Gone", { ...HOLDING, ...DELETED }, goneNow],
+    [
+      "did so where this run saw nothing",
+      undefined,
+      "Gone",
+      { view: undefined, ...DELETED },
+      { ...goneNow, bootId: undefined },
+    ],
+    ["keeps its time", goneBefore, "Gone", DELETED, goneBefore],
+    ["keeps it when it is gone once more after another boot", before, "Gone", DELETED, { ...before, goneMs: NOON }],
+    ["ended unseen in another boot without an agent", undefined, "NoAgent", { ...HOLDING, ...REBOOTED }, unseen],
+    ["keeps that time as well", unseen, "NoAgent", { ...HOLDING, ...REBOOTED }, { ...unseen, goneMs: undefined }],
+    ["is nothing without an agent where it showed nothing", undefined, "NoAgent", {}, undefined],
+    ["is nothing without an agent where it never reported", undefined, "NoAgent", { view: undefined }, undefined],
+    ["has not ended while it reports", undefined, "Reporting", HOLDING, undefined],
+    ["has not while it is silent", undefined, "Stale", HOLDING, undefined],
+    ["is not mounted again in another boot", goneBefore, "Stale", REBOOTED, before],
+    ["may be mounted still in the same one", goneBefore, "Stale", {}, undefined],
+    ["is not mounted as far as a nameless boot tells", goneBefore, "Stale", NAMELESS, before],
+    ["may be mounted where it is not known in which boot it was", bootless, "Stale", {}, undefined],
+    ["has ended where it is deleted again before it is heard of", goneBefore, "Stale", DELETED, before],
+  ])("%s", (...[, known, kind, sight, then]) => {
+    expect(assumedEndOf(known, { agentState: { kind, why: "" }, sight: heard(sight), nowMs: NOON })).toEqual(then);
   });
 });
