@@ -94,6 +94,8 @@ function endText(end: UseEnd | undefined): string {
 const N9 = { node: "n9" };
 /** Its agent left before it saw the end. */
 const LEFT = { reached: "199", state: "NoAgent" } as const;
+/** Its node is gone once more. */
+const AGAIN = { state: "Gone", goneMs: GONE + 9 } as const;
 const unstarted = { hasStarted: false };
 /** Its unmount record: told by the agent, and dated by a scan before the pod's end was seen. */
 const own = { node: "n1", podUid: "pod-1", byMs: SEEN - 500, widthMs: 100, isTold: true };
@@ -106,6 +108,9 @@ const over = { wasOver: true };
 const seen = (ms: number) => ({ seenAtMs: ms });
 const huge = "100000000000000000000";
 const byItself = { podUid: "pod-1", releaseId: "pod-1/200", evidence: "pod-status" } as const;
+
+const otherOfIt = { ...byItself, releaseId: "pod-1/100" };
+const assumedOfIt = { ...byItself, evidence: "node-gone" } as const;
 
 type Row = readonly [name: string, scene: Scene, outcome: string];
 
@@ -144,8 +149,8 @@ describe("the use of a pod that is over", () => {
       ["did so also where that is not gone anew", { pod: N9, state: "Gone", goneMs: undefined }, "NodeGone with its node on n9"],
       ["ended after that where it was seen later", { pod: N9, end: seen(GONE + 1), state: "Gone" }, "NodeGone 1 ms after its node on n9"],
       ["may have been one there though it has not started", { pod: { ...N9, ...unstarted }, state: "Gone" }, "NodeGone with its node on n9"],
-      ["ended with a node that was up again in between", { pod: N9, end: seen(GONE + 1), state: "Gone", goneMs: GONE + 9 }, "NodeGone 9 ms after its node on n9"],
-      ["may have begun again there, whatever an earlier boot shows", { reached: "199", state: "Gone", goneMs: GONE + 9, mountedBy: ["pod-1"] }, "NodeGone 9 ms after its node"],
+      ["ended with a node that was up again in between", { pod: N9, end: seen(GONE + 1), ...AGAIN }, "NodeGone 9 ms after its node on n9"],
+      ["may have begun again there, whatever an earlier boot shows", { reached: "199", ...AGAIN, mountedBy: ["pod-1"] }, "NodeGone 9 ms after its node"],
       ["is told by the last scan of a node that is gone", { state: "Gone" }, "Unmounted by the scan"],
       ["ended when it was seen on a hostPath of a node that is gone", { state: "Gone", isHostPath: true }, "NoPodUsing when seen"],
       ["waits as well where it was over before this run", { end: over, reached: "199" }, "pending"],
@@ -156,8 +161,8 @@ describe("the use of a pod that is over", () => {
       ["ended what is stored in use", { pod: minuteOld, end: over, stored: statusWith() }, "Unmounted by the scan"],
       ["tells nothing where nothing is stored", { pod: minuteOld, end: over }, "explained"],
       ["tells nothing anew where it is stored: that would hide a later one", { isHostPath: true, stored: usedBy(byItself) }, "explained"],
-      ["does where another end of it is stored", { isHostPath: true, stored: usedBy({ ...byItself, releaseId: "pod-1/100" }) }, "NoPodUsing when seen"],
-      ["does where it is stored as assumed with its node", { isHostPath: true, stored: usedBy({ ...byItself, evidence: "node-gone" }) }, "NoPodUsing when seen"],
+      ["does where another end of it is stored", { isHostPath: true, stored: usedBy(otherOfIt) }, "NoPodUsing when seen"],
+      ["does where it is stored as assumed with its node", { isHostPath: true, stored: usedBy(assumedOfIt) }, "NoPodUsing when seen"],
     ],
   )("%s", (_, scene, outcome) => {
     expect(outcomeOf(scene)).toBe(outcome);
@@ -168,19 +173,14 @@ describe("of several pods", () => {
   const seenAt = (uid: string, seenAtMs: number, node?: string): EndedPod => ended({ uid, node }, { seenAtMs });
   const [first, second] = [seenAt("a", SEEN, "n1"), seenAt("b", SEEN + 1, "n1")];
 
-  it.each([
-    {
-      name: "the last end of those on no node counts",
-      pods: [seenAt("a", 1), seenAt("c", 3), seenAt("b", 2)],
-      user: "c",
-    },
-    {
-      name: "that one scan shows to have ended, the one that was over last is the last user",
-      pods: [first, second],
-      user: "b",
-    },
-    { name: "it is so where it was noted first", pods: [second, first], user: "b" },
-  ])("$name", ({ pods, user }) => {
+  it.each(
+    // biome-ignore format: a row is a line
+    [
+      { name: "the last end of those on no node counts", pods: [seenAt("a", 1), seenAt("c", 3), seenAt("b", 2)], user: "c" },
+      { name: "that one scan shows to have ended, the one that was over last is the last user", pods: [first, second], user: "b" },
+      { name: "it is so where it was noted first", pods: [second, first], user: "b" },
+    ],
+  )("$name", ({ pods, user }) => {
     const { ends } = settleHistory({ pending: pods, ends: [] }, contextOf({}));
 
     expect(ends.map(({ podUid }) => podUid)).toEqual([user]);
@@ -211,18 +211,17 @@ describe("the ends that are kept", () => {
   });
 
   const stored = { unused: true, sinceMs: 3, lastUse: lastUseWith({ releasedAtMs: 1 }) };
-  it.each([
-    { name: "what the status tells is not", status: stored, kept: [] },
-    { name: "an end later than the stored one is", status: { ...stored, sinceMs: 2 }, kept: [noUse] },
-    {
-      name: "a use later than the stored one is",
-      status: { ...stored, lastUse: lastUseWith({ releasedAtMs: 0 }) },
-      kept: [use],
-    },
-    { name: "a use is where none is stored", status: { ...stored, lastUse: undefined }, kept: [use] },
-    { name: "all are as long as the claim counts as used", status: { ...stored, unused: false }, kept: [noUse, use] },
-    { name: "all are where nothing is stored", status: undefined, kept: [noUse, use] },
-  ])("$name", ({ status, kept }) => {
+  it.each(
+    // biome-ignore format: a row is a line
+    [
+      { name: "what the status tells is not", status: stored, kept: [] },
+      { name: "an end later than the stored one is", status: { ...stored, sinceMs: 2 }, kept: [noUse] },
+      { name: "a use later than the stored one is", status: { ...stored, lastUse: lastUseWith({ releasedAtMs: 0 }) }, kept: [use] },
+      { name: "a use is where none is stored", status: { ...stored, lastUse: undefined }, kept: [use] },
+      { name: "all are as long as the claim counts as used", status: { ...stored, unused: false }, kept: [noUse, use] },
+      { name: "all are where nothing is stored", status: undefined, kept: [noUse, use] },
+    ],
+  )("$name", ({ status, kept }) => {
     const pruned = pruneHistory({ pending: [ended()], ends: [noUse, use] }, status && statusWith(status));
 
     expect(pruned).toEqual({ pending: [ended()], ends: kept });
@@ -234,33 +233,21 @@ describe("a history", () => {
   const ends = [podEndWith()];
   const isThere = (uid: string): boolean => uid === "pod-1";
 
-  it.each([
-    { name: "without anything is not open", history: { pending: [], ends: [] }, isOpenNow: false, isOurs: false },
-    {
-      name: "with an end is open, and only this leader's",
-      history: { pending: [], ends },
-      isOpenNow: true,
-      isOurs: true,
-    },
-    {
-      name: "with a pod that this leader saw end is its own",
-      history: { pending, ends: [] },
-      isOpenNow: true,
-      isOurs: true,
-    },
-    {
-      name: "with a pod that was over before is there for anybody",
-      history: { pending: overBefore, ends: [] },
-      isOpenNow: true,
-      isOurs: false,
-    },
-    {
-      name: "with one that has gone since is its own",
-      history: { pending: [ended({ uid: "pod-9" }, over)], ends: [] },
-      isOpenNow: true,
-      isOurs: true,
-    },
-  ])("$name", ({ history, isOpenNow, isOurs }) => {
+  it.each(
+    // biome-ignore format: a row is a line
+    [
+      { name: "without anything is not open", history: { pending: [], ends: [] }, isOpenNow: false, isOurs: false },
+      { name: "with an end is open, and only this leader's", history: { pending: [], ends }, isOpenNow: true, isOurs: true },
+      { name: "with a pod that this leader saw end is its own", history: { pending, ends: [] }, isOpenNow: true, isOurs: true },
+      { name: "with a pod that was over before is there for anybody", history: { pending: overBefore, ends: [] }, isOpenNow: true, isOurs: false },
+      {
+        name: "with one that has gone since is its own",
+        history: { pending: [ended({ uid: "pod-9" }, over)], ends: [] },
+        isOpenNow: true,
+        isOurs: true,
+      },
+    ],
+  )("$name", ({ history, isOpenNow, isOurs }) => {
     expect([isOpen(history), isOnlyOurs(history, isThere)]).toEqual([isOpenNow, isOurs]);
   });
 });
@@ -268,12 +255,15 @@ describe("a history", () => {
 describe("a node is asked to reach", () => {
   const [first, second] = [ended({}, { gone: "99" }), ended({}, { gone: "100" })];
 
-  it.each([
-    { name: "the version of the last end on it", pending: [second, first], reached: "98", asked: "100" },
-    { name: "the same where it has not listed its pods", pending: [first, second], reached: undefined, asked: "100" },
-    { name: "nothing where it has reached that", pending: [first, second], reached: "100", asked: undefined },
-    { name: "nothing for ends on other nodes", pending: [ended({ node: "n2" })], reached: "98", asked: undefined },
-  ])("$name", ({ pending, reached, asked }) => {
+  it.each(
+    // biome-ignore format: a row is a line
+    [
+      { name: "the version of the last end on it", pending: [second, first], reached: "98", asked: "100" },
+      { name: "the same where it has not listed its pods", pending: [first, second], reached: undefined, asked: "100" },
+      { name: "nothing where it has reached that", pending: [first, second], reached: "100", asked: undefined },
+      { name: "nothing for ends on other nodes", pending: [ended({ node: "n2" })], reached: "98", asked: undefined },
+    ],
+  )("$name", ({ pending, reached, asked }) => {
     expect(versionToReach(pending, viewWith({ podsResourceVersion: reached }))).toBe(asked);
   });
 });

@@ -1,158 +1,140 @@
 import { describe, expect, it } from "vitest";
-import { unmountRecordOf as agentsRelease } from "../../../../agent/core/node-state.ts";
-import { acceptReport, isOlder } from "../../../../aggregator/core/fleet.ts";
-import type { NodeView } from "../../../../aggregator/core/node-view.ts";
-import type { NodeReport } from "../../../../common/storage/node-report.ts";
-import { mountedVolumeOf, NOON, reportWith, unmountRecordOf } from "../world.ts";
+import { unmountRecordOf as agentsRecord } from "../../../../agent/core/node-state.ts";
+import { mountedVolumeOf, NOON, unmountRecordOf } from "../world.ts";
+import { type Told, told, viewAfter } from "./reported.ts";
 
-function readAt(endedAt: number): Pick<NodeReport, "scan" | "sentAt"> {
-  return { scan: { beganAt: endedAt - 1, endedAt }, sentAt: endedAt };
+const BOOT_2 = { bootId: "boot-2" };
+const RUN_2 = { instance: "run-2" };
+const record = unmountRecordOf("pod-1", { after: 1_500, by: 2_000 });
+const { after: _, ...fromBefore } = unmountRecordOf("pod-1", { after: 0, by: 0 });
+const tells = (...unmountRecords: (typeof record)[]) => ({ unmountRecords });
+const sample = (at: number, beforeNoonMs: number) => ({ clockSamples: [{ at, ms: NOON - beforeNoonMs }] });
+const shows = (...mountedVolumes: ReturnType<typeof mountedVolumeOf>[]) => ({ mountedVolumes });
+const subpath = { ...mountedVolumeOf("pod-1"), kind: "subpath" } as const;
+const begun = (since: number) => ({ ...mountedVolumeOf("pod-1"), since });
+const kept = { ...mountedVolumeOf("pod-1"), seenAt: 1_200 };
+
+const first = told(2_000, tells(record));
+const timed = tells(record);
+const mounted = told(2_000, { ...shows(mountedVolumeOf("pod-1")), ...sample(1_999, 1) });
+const gone = told(5_000, RUN_2);
+const endAt3000 = tells(unmountRecordOf("pod-1", { after: 2_500, by: 3_000 }));
+
+type Row = readonly [name: string, reports: readonly [Told, ...Told[]], ends: string];
+
+/** The ends that are known: by when, in milliseconds past noon, and how much earlier each may have been. */
+function endsAfter(reports: readonly [Told, ...Told[]]): string {
+  const records = [...viewAfter(...reports).unmountRecords.values()];
+  return (
+    records.map(({ byMs, widthMs }) => `${byMs - NOON} ± ${widthMs?.toFixed(1).replace(".0", "") ?? "?"}`).join(", ") ||
+    "none"
+  );
 }
 
-/** The view after these reports, each received when it was sent. */
-function viewAfter(...reports: readonly Partial<NodeReport>[]): NodeView {
-  let view: NodeView | undefined;
-  for (const fields of reports) {
-    const report = reportWith(fields);
-    const receipt = { atMs: NOON + report.sentAt, widthMs: 0, nodeBootId: report.bootId };
-    const result = acceptReport(view, report, receipt);
-    if (result.kind === "stale") throw new Error(result.why);
-    view = result.view;
-  }
-  if (view === undefined) throw new Error("no report");
-  return view;
-}
-
-const first = unmountRecordOf("pod-1", { after: 1_500, by: 2_000 });
-const lost = { ...readAt(2_000), mountedVolumes: [mountedVolumeOf("pod-1")] };
-
-describe("whether an unmount record is in the node's journal", () => {
-  it.each<{
-    readonly name: string;
-    readonly reports: readonly Partial<NodeReport>[];
-    readonly isTold: readonly boolean[];
-  }>([
-    {
-      name: "one that the newest report tells is",
-      reports: [{ ...readAt(2_000), unmountRecords: [first] }],
-      isTold: [true],
-    },
-    {
-      name: "one that is told again still is",
-      reports: [
-        { ...readAt(2_000), unmountRecords: [first] },
-        { ...readAt(3_000), unmountRecords: [first] },
+describe("an unmount record that is told", () => {
+  const drifting = { sentAt: 102_000, driftPpm: 1_000 };
+  it.each<Row>(
+    // biome-ignore format: a row is a line
+    [
+      ["is dated by its age, shortened by the drift", [told(2_000, { sentAt: 11_000, driftPpm: 100_000, ...timed }, { atMs: NOON })], "-8100 ± ?"],
+      ["may have ended as early as the scan before", [told(2_000, { ...timed, ...sample(1_500, 500) })], "0 ± 500"],
+      ["may by the width of its receipt", [told(2_000, { ...timed, ...sample(1_500, 500) }, { widthMs: 300 })], "0 ± 800"],
+      ["may by the drift of its age", [told(2_000, { ...drifting, ...timed, ...sample(1_500, 100_500) }, { atMs: NOON })], "-99900 ± 700.6"],
+      ["may by its report's way", [told(2_000, { ...timed, ...sample(1_500, 500) }, { atMs: NOON + 7_000 })], "7000 ± 7500"],
+      ["may by any time where its agent had not been answered", [told(2_000, { ...timed, ...sample(1_501, 499) })], "0 ± ?"],
+      ["is dated by the begin of the boot where it is from before", [told(2_000, tells(fromBefore))], "-2000 ± ?"],
+      ["keeps the earlier of its times when it is told again, slower", [first, told(2_001, timed, { atMs: NOON + 701 })], "0 ± ?"],
+      ["gets an earlier one when it is told again, faster", [first, told(2_001, timed, { atMs: NOON - 299 })], "-300 ± ?"],
+      [
+        "keeps its time with a width that is learnt later",
+        [first, told(2_001, { ...timed, ...sample(1_500, 600) }, { atMs: NOON + 701 })],
+        "0 ± 600",
       ],
-      isTold: [true],
-    },
-    {
-      name: "one that the newest report no longer tells is not",
-      reports: [{ ...readAt(2_000), unmountRecords: [first] }, readAt(3_000)],
-      isTold: [false],
-    },
-    {
-      name: "one that only the newest report's lack of a mounted volume shows is not",
-      reports: [lost, { ...readAt(3_000), instance: "run-2" }],
-      isTold: [false],
-    },
-  ])("$name", ({ reports, isTold }) => {
-    expect([...viewAfter(...reports).unmountRecords.values()].map((unmountRecord) => unmountRecord.isTold)).toEqual(
-      isTold,
-    );
+      ["stays until it is settled, though its agent does not tell it", [first, told(3_000, RUN_2)], "0 ± ?"],
+    ],
+  )("%s", (_name, reports, ends) => {
+    expect(endsAfter(reports)).toBe(ends);
   });
 });
 
-describe("the timeline that an unmount record's stamps are of", () => {
-  const known = viewAfter({ ...readAt(2_000), unmountRecords: [first] });
-  const next = (fields: Partial<NodeReport>, isRolledBack?: true) => {
-    const report = reportWith({
-      ...readAt(3_000),
-      unmountRecords: [unmountRecordOf("pod-2", { after: 1, by: 2 })],
-      ...fields,
-    });
-    const result = acceptReport(known, report, { atMs: NOON, widthMs: 0, nodeBootId: report.bootId, isRolledBack });
-    return result.kind === "stale" ? [] : [...result.view.unmountRecords.values()].map(({ timeline }) => timeline);
-  };
-
-  it("is the same as long as the clock goes on", () => {
-    expect(next({})).toEqual([0, 0]);
+describe("a mounted volume that the next report does not show", () => {
+  const minuteLater = { atMs: NOON + 65_000 };
+  const rebooted = told(5_000, BOOT_2, minuteLater);
+  const ended = told(3_000, tells(unmountRecordOf("pod-1", { after: 1_999, by: 3_000 })));
+  const known = { ...shows(mountedVolumeOf("pod-1")), ...tells(unmountRecordOf("pod-1", { after: 1_000, by: 1_500 })) };
+  const stillTold = told(3_000, { ...RUN_2, unmountRecords: known.unmountRecords });
+  it.each<Row>(
+    // biome-ignore format: a row is a line
+    [
+      ["ended between the two scans", [mounted, gone], "3000 ± 3001"],
+      ["ended by the first scan after a reboot", [mounted, rebooted], "65000 ± 65001"],
+      [
+        "goes on in a reboot where the pod mounts again",
+        [mounted, told(5_000, { ...BOOT_2, ...shows(mountedVolumeOf("pod-1")) }, minuteLater)],
+        "none",
+      ],
+      [
+        "did not end before the scan that showed it, though the next receipt is dated earlier",
+        [mounted, told(2_010, RUN_2, { atMs: NOON - 500 })],
+        "0 ± 1",
+      ],
+      ["ended once where a record tells it", [mounted, ended], "1000 ± ?"],
+      ["ended beside a record that was known before", [told(2_000, known), stillTold], "-500 ± ?, 1000 ± ?"],
+      ["ended for nobody where it was staged", [told(2_000, shows(mountedVolumeOf(undefined))), told(3_000)], "none"],
+      ["ended where it is staged only", [mounted, told(3_000, shows(mountedVolumeOf(undefined)))], "1000 ± 1001"],
+      ["has not ended where another hold of its use goes on", [mounted, told(3_000, shows(subpath))], "none"],
+      ["ended after it was last seen, where its agent only kept it", [told(2_000, { ...shows(kept), ...sample(1_200, 800) }), gone], "3000 ± 3800"],
+      ["ended nobody knows when, where that is not dated", [told(2_000, { ...shows(kept), ...sample(1_999, 1) }), gone], "3000 ± ?"],
+    ],
+  )("%s", (_name, reports, ends) => {
+    expect(endsAfter(reports)).toBe(ends);
   });
 
-  it("is a later one after a boot", () => {
-    expect(next({ bootId: "boot-2" })).toEqual([0, 1]);
-  });
+  it("has the ID that the agent would have given its record", () => {
+    const use = { kind: "pod", volume: record.volume, podUid: "pod-1" } as const;
+    const { id } = agentsRecord("boot-1", { use, pod: undefined, after: 1_999, by: 3_000.25 });
 
-  it("is a later one after the clock was set back", () => {
-    expect(next({}, true)).toEqual([0, 1]);
-  });
-});
-
-describe("an end that no unmount record tells of", () => {
-  it("is none while the next report shows the mounted volume", () => {
-    expect(viewAfter(lost, { ...lost, ...readAt(3_000) }).unmountRecords.size).toBe(0);
-  });
-
-  it("is none while the next report shows another hold of the same use", () => {
-    const subpath = { ...mountedVolumeOf("pod-1"), kind: "subpath" } as const;
-
-    expect(viewAfter(lost, { ...readAt(3_000), mountedVolumes: [subpath] }).unmountRecords.size).toBe(0);
-  });
-
-  it("is there when the next report shows the volume staged only", () => {
-    expect(
-      viewAfter(lost, { ...readAt(3_000), mountedVolumes: [mountedVolumeOf(undefined)] }).unmountRecords.size,
-    ).toBe(1);
-  });
-
-  it("has the ID that the agent would have given it", () => {
-    const { volume } = mountedVolumeOf("pod-1");
-    const use = { kind: "pod", volume, podUid: "pod-1" } as const;
-    const { id } = agentsRelease("boot-1", { use, pod: undefined, after: 1_999, by: 3_000.25 });
-
-    const view = viewAfter(lost, { ...readAt(3_000.25), instance: "run-2" });
-
-    expect([...view.unmountRecords.keys()]).toEqual([id]);
+    expect([...viewAfter(mounted, told(3_000.25, RUN_2)).unmountRecords.keys()]).toEqual([id]);
   });
 });
 
-describe("isOlder", () => {
-  const known = viewAfter({ ...readAt(2_000), sentAt: 9_000, generation: 4 });
-
-  it.each([
-    { name: "a later scan is newer, though it was sent before the other was repeated", message: readAt(3_000) },
-    {
-      name: "a later state of the same run is newer, though it was sent no later",
-      message: { ...readAt(2_000), sentAt: 9_000, generation: 5 },
-    },
-    { name: "the same scan sent later is newer", message: { ...readAt(2_000), sentAt: 9_001, generation: 4 } },
-  ])("$name", ({ message }) => {
-    expect(isOlder(known, reportWith(message))).toBe(false);
-  });
-
-  it.each([
-    { name: "an earlier scan is older, however late it was sent", message: { ...readAt(1_999), sentAt: 9_999 } },
-    { name: "the same scan sent no later is older", message: { ...readAt(2_000), sentAt: 9_000, generation: 4 } },
-    {
-      name: "another run's count of its states says nothing",
-      message: { ...readAt(2_000), sentAt: 9_000, generation: 5, instance: "run-2" },
-    },
-  ])("$name", ({ message }) => {
-    expect(isOlder(known, reportWith(message))).toBe(true);
+describe("a use whose end is known began", () => {
+  const both = told(2_000, shows(begun(700), { ...subpath, since: 500 }));
+  const before = told(2_000, shows(begun(500)));
+  const tellsEnd = told(3_000, endAt3000);
+  it.each<readonly [name: string, reports: readonly [Told, ...Told[]], beganByMs: number]>(
+    // biome-ignore format: a row is a line
+    [
+      ["with the first of its mounted volumes", [both, tellsEnd], -1_500],
+      ["not with what the same pod had mounted in another boot", [before, told(3_000, { ...BOOT_2, ...endAt3000 }, { atMs: NOON + 60_000 })], 60_000],
+      ["by its end at the latest where no mounted volume was reported", [tellsEnd], 1_000],
+      ["when it did, though it is told again", [before, tellsEnd, told(3_500, endAt3000, { atMs: NOON + 1_200 })], -1_500],
+      ["when its mounted volume did that vanished", [before, gone], -1_500],
+    ],
+  )("%s", (_name, reports, beganByMs) => {
+    expect([...viewAfter(...reports).unmountRecords.values()].map((one) => one.beganByMs - NOON)).toEqual([beganByMs]);
   });
 });
 
-describe("why a report is not taken", () => {
-  const known = viewAfter(readAt(2_000));
-  const receipt = { atMs: NOON, widthMs: 0, nodeBootId: "boot-1" };
-
-  it.each([
-    { report: readAt(1_999), why: "it is not newer than what is known already" },
-    { report: { ...readAt(5), bootId: "boot-0" }, why: "of another boot than the node's present one" },
-  ])("says: $why", ({ report, why }) => {
-    expect(acceptReport(known, reportWith(report), receipt)).toEqual({ kind: "stale", why });
+describe("an unmount record", () => {
+  const next = tells(unmountRecordOf("pod-2", { after: 1, by: 2 }));
+  it.each<readonly [name: string, reports: readonly [Told, ...Told[]], isTold: readonly boolean[]]>([
+    ["of the newest report is in the node's journal", [first], [true]],
+    ["that is told again is", [first, told(3_000, timed)], [true]],
+    ["that is not told any more is not", [first, told(3_000)], [false]],
+    ["that only the lack of a mounted volume shows is not", [mounted, gone], [false]],
+  ])("%s", (_name, reports, isTold) => {
+    expect([...viewAfter(...reports).unmountRecords.values()].map((one) => one.isTold)).toEqual(isTold);
   });
 
-  it("is nothing for an older scan of a clock that was set back", () => {
-    expect(acceptReport(known, reportWith(readAt(1_000)), { ...receipt, isRolledBack: true }).kind).toBe("accepted");
+  it.each(
+    // biome-ignore format: a row is a line
+    [
+      { name: "of the same timeline as long as the clock goes on", next: told(3_000, next), timelines: [0, 0] },
+      { name: "of a later one after a boot", next: told(3_000, { ...next, ...BOOT_2 }), timelines: [0, 1] },
+      { name: "of a later one after the clock was set back", next: told(3_000, next, { isRolledBack: true }), timelines: [0, 1] },
+    ],
+  )("has stamps $name", ({ next: then, timelines }) => {
+    expect([...viewAfter(first, then).unmountRecords.values()].map((one) => one.timeline)).toEqual(timelines);
   });
 });

@@ -47,60 +47,58 @@ const bothStale = { states: { n1: "Stale", n2: "Stale" } } as const;
 const N1_AND_N3_STALE = { states: { n1: "Stale", n3: "Stale" } } as const;
 
 describe("a node where a pod ended", () => {
-  it.each<Row>([
-    ["is none where nothing is open", {}, "nobody"],
-    ["is awaited", { over: [ended()] }, "n1 pod-ended shop/web-0"],
-    ["is awaited once, with the first pod", { over: [ended(), web1] }, "n1 pod-ended shop/web-0"],
-    ["is awaited when it is silent, too", { over: [ended()], ...N1_STALE }, "silent n1 pod-ended shop/web-0"],
-    ["is none for a pod that was never bound", { over: [ended({ node: undefined })] }, "nobody"],
-    ["is told without a pod that was over before this run", { over: [wasOver] }, "n1 pod-ended"],
-    ["is told without two of them, and once", { over: [wasOver, otherWasOver] }, "n1 pod-ended"],
-    ["is told with the one that this run saw in use, after such", { over: [wasOver, web1] }, "n1 pod-ended shop/web-1"],
-    ["is told with the one that this run saw, before such", { over: [web1, wasOver] }, "n1 pod-ended shop/web-1"],
+  it.each<Row>(
+    // biome-ignore format: a row is a line
     [
-      "is told with such a pod that was made after what is stored",
-      { status: statusWith({ unused: true, reason: "NoPodUsing" }), over: [madeSince] },
-      "n1 pod-ended shop/web-0",
+      ["is none where nothing is open", {}, "nobody"],
+      ["is awaited", { over: [ended()] }, "n1 pod-ended shop/web-0"],
+      ["is awaited once, with the first pod", { over: [ended(), web1] }, "n1 pod-ended shop/web-0"],
+      ["is awaited when it is silent, too", { over: [ended()], ...N1_STALE }, "silent n1 pod-ended shop/web-0"],
+      ["is none for a pod that was never bound", { over: [ended({ node: undefined })] }, "nobody"],
+      ["is told without a pod that was over before this run", { over: [wasOver] }, "n1 pod-ended"],
+      ["is told without two of them, and once", { over: [wasOver, otherWasOver] }, "n1 pod-ended"],
+      ["is told with the one that this run saw in use, after such", { over: [wasOver, web1] }, "n1 pod-ended shop/web-1"],
+      ["is told with the one that this run saw, before such", { over: [web1, wasOver] }, "n1 pod-ended shop/web-1"],
+      [
+        "is told with such a pod that was made after what is stored",
+        { status: statusWith({ unused: true, reason: "NoPodUsing" }), over: [madeSince] },
+        "n1 pod-ended shop/web-0",
+      ],
+      ["comes before what it is attached to", { over: [onN2], attachedTo: ["n2"] }, "n2 pod-ended shop/web-0"],
+      [
+        "comes before that also where it is silent and shows it",
+        { over: [onN2], attachedTo: ["n2"], shownOn: ["n2"], ...N2_STALE },
+        "silent n2 pod-ended shop/web-0",
+      ],
+      [
+        "comes before other nodes, which come once, the nearest reason first",
+        { over: [onN2], shownOn: ["n1"], attachedTo: ["n3"], ...N1_AND_N3_STALE },
+        "n2 pod-ended shop/web-0, silent n1 was-mounted, silent n3 attached",
+      ],
     ],
-    ["comes before what it is attached to", { over: [onN2], attachedTo: ["n2"] }, "n2 pod-ended shop/web-0"],
-    [
-      "comes before that also where it is silent and shows it",
-      { over: [onN2], attachedTo: ["n2"], shownOn: ["n2"], ...N2_STALE },
-      "silent n2 pod-ended shop/web-0",
-    ],
-    [
-      "comes before other nodes, which come once, the nearest reason first",
-      { over: [onN2], shownOn: ["n1"], attachedTo: ["n3"], ...N1_AND_N3_STALE },
-      "n2 pod-ended shop/web-0, silent n1 was-mounted, silent n3 attached",
-    ],
-  ])("%s", (_, scene, awaited) => {
+  )("%s", (_, scene, awaited) => {
     expect(awaitedIn(scene)).toBe(awaited);
   });
 });
 
 describe("a node that had it mounted", () => {
-  it.each<Row>([
-    ["is awaited until it reports", { status: mountedStatus(["n1", "n2"]), ...N2_STALE }, "silent n2 was-mounted"],
-    ["may be any one of too many to keep", { status: manyFrom("n2") }, "n2 was-mounted, n3 was-mounted"],
+  it.each<Row>(
+    // biome-ignore format: a row is a line
     [
-      "is awaited without an agent, not Gone",
-      { status: mountedStatus(["n3", "n2"]), ...wordless },
-      "silent n2 was-mounted",
+      ["is awaited until it reports", { status: mountedStatus(["n1", "n2"]), ...N2_STALE }, "silent n2 was-mounted"],
+      ["may be any one of too many to keep", { status: manyFrom("n2") }, "n2 was-mounted, n3 was-mounted"],
+      ["is awaited without an agent, not Gone", { status: mountedStatus(["n3", "n2"]), ...wordless }, "silent n2 was-mounted"],
+      ["is not awaited without an agent where the status does not name it", { status: manyFrom("n1"), ...agentless }, "nobody"],
+      ["has said all that it shows as long as it reports", { shownOn: ["n1"] }, "nobody"],
+      ["is awaited with what it shows when it is silent", { shownOn: ["n1"], ...N1_STALE }, "silent n1 was-mounted"],
+      ["has no word on what it shows when it is gone", { shownOn: ["n1"], states: { n1: "Gone" } }, "nobody"],
+      [
+        "is awaited with what was staged there, however silent; where no report can come it is not",
+        { status: stagedOnN2, states: { n2: "Stale", n3: "Gone" } },
+        "silent n2 was-mounted",
+      ],
     ],
-    [
-      "is not awaited without an agent where the status does not name it",
-      { status: manyFrom("n1"), ...agentless },
-      "nobody",
-    ],
-    ["has said all that it shows as long as it reports", { shownOn: ["n1"] }, "nobody"],
-    ["is awaited with what it shows when it is silent", { shownOn: ["n1"], ...N1_STALE }, "silent n1 was-mounted"],
-    ["has no word on what it shows when it is gone", { shownOn: ["n1"], states: { n1: "Gone" } }, "nobody"],
-    [
-      "is awaited with what was staged there, however silent; where no report can come it is not",
-      { status: stagedOnN2, states: { n2: "Stale", n3: "Gone" } },
-      "silent n2 was-mounted",
-    ],
-  ])("%s", (_, scene, awaited) => {
+  )("%s", (_, scene, awaited) => {
     expect(awaitedIn(scene)).toBe(awaited);
   });
 });
@@ -118,19 +116,18 @@ describe("a node that the volume is attached to", () => {
 
 describe("a node behind the barrier", () => {
   const barrier = "n2";
-  it.each<Row>([
-    ["delays a claim that is seen for the first time", { barrier }, "n2 barrier"],
-    ["delays no claim that counts as unused", { barrier, status: unused }, "nobody"],
-    ["delays what takes the place of a time in the future", { barrier, status: unusedAhead }, "n2 barrier"],
-    ["delays what would say that a claim is staged no longer", { barrier, status: stagedOnN2 }, "n2 barrier"],
-    ["delays a claim that is stored in use", { barrier, ...seenInUse }, "n2 barrier"],
+  it.each<Row>(
+    // biome-ignore format: a row is a line
     [
-      "delays it though its status names nodes: a pod may have moved",
-      { barrier, status: mountedStatus(["n1"]) },
-      "n2 barrier",
+      ["delays a claim that is seen for the first time", { barrier }, "n2 barrier"],
+      ["delays no claim that counts as unused", { barrier, status: unused }, "nobody"],
+      ["delays what takes the place of a time in the future", { barrier, status: unusedAhead }, "n2 barrier"],
+      ["delays what would say that a claim is staged no longer", { barrier, status: stagedOnN2 }, "n2 barrier"],
+      ["delays a claim that is stored in use", { barrier, ...seenInUse }, "n2 barrier"],
+      ["delays it though its status names nodes: a pod may have moved", { barrier, status: mountedStatus(["n1"]) }, "n2 barrier"],
+      ["delays nothing once the barrier is open", seenInUse, "nobody"],
     ],
-    ["delays nothing once the barrier is open", seenInUse, "nobody"],
-  ])("%s", (_, scene, awaited) => {
+  )("%s", (_, scene, awaited) => {
     expect(awaitedIn(scene)).toBe(awaited);
   });
 });
@@ -140,24 +137,23 @@ describe("a node on which a claim's last pod may have ended while nobody watched
   const n3Only = affinity({ matchExpressions: [{ key: "host", operator: "In", values: ["n3"] }] });
   const n3ByName = affinity({ matchFields: [{ key: "metadata.name", operator: "In", values: ["n3"] }] });
   const [both, forgotten] = ["n2 unwatched, n3 unwatched", { status: statusWith({ reason: "Mounted" }) }];
-  it.each<Row>([
-    ["is any that has not been heard of since", inUse, both],
-    ["may be silent for as long as it likes", { ...inUse, ...N2_STALE }, "silent n2 unwatched, n3 unwatched"],
-    ["has a word to give: it is not agentless, and not gone", { ...inUse, ...wordless }, "nobody"],
-    ["can have the volume", { ...inUse, volume: volumeWith({ nodeAffinity: n3Only }) }, "n3 unwatched"],
+  it.each<Row>(
+    // biome-ignore format: a row is a line
     [
-      "can have it by labels: kubelets look at no name",
-      { ...inUse, volume: volumeWith({ nodeAffinity: n3ByName }) },
-      both,
+      ["is any that has not been heard of since", inUse, both],
+      ["may be silent for as long as it likes", { ...inUse, ...N2_STALE }, "silent n2 unwatched, n3 unwatched"],
+      ["has a word to give: it is not agentless, and not gone", { ...inUse, ...wordless }, "nobody"],
+      ["can have the volume", { ...inUse, volume: volumeWith({ nodeAffinity: n3Only }) }, "n3 unwatched"],
+      ["can have it by labels: kubelets look at no name", { ...inUse, volume: volumeWith({ nodeAffinity: n3ByName }) }, both],
+      ["is none where the volume shows no mount", { ...inUse, volume: volumeWith({ isHostPath: true }) }, "nobody"],
+      ["is any, too, where somebody has removed what was written of the nodes", forgotten, both],
+      ["is known where what is stored names it", { status: mountedStatus(["n1"]) }, "nobody"],
+      ["is known where a pod was seen", seenInUse, "nobody"],
+      ["does not matter while a node has it mounted", { ...inUse, uses: [useOn("n1")] }, "nobody"],
+      ["does not matter while a pod names the claim", { ...inUse, references: ["shop/web-1"] }, "nobody"],
+      ["does not matter to a claim that is idle", { status: statusWith({ unused: true, reason: "NodeGone" }) }, "nobody"],
     ],
-    ["is none where the volume shows no mount", { ...inUse, volume: volumeWith({ isHostPath: true }) }, "nobody"],
-    ["is any, too, where somebody has removed what was written of the nodes", forgotten, both],
-    ["is known where what is stored names it", { status: mountedStatus(["n1"]) }, "nobody"],
-    ["is known where a pod was seen", seenInUse, "nobody"],
-    ["does not matter while a node has it mounted", { ...inUse, uses: [useOn("n1")] }, "nobody"],
-    ["does not matter while a pod names the claim", { ...inUse, references: ["shop/web-1"] }, "nobody"],
-    ["does not matter to a claim that is idle", { status: statusWith({ unused: true, reason: "NodeGone" }) }, "nobody"],
-  ])("%s", (_, scene, awaited) => {
+  )("%s", (_, scene, awaited) => {
     expect(awaitedIn(scene)).toBe(awaited);
   });
 });

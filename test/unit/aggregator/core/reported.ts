@@ -1,0 +1,27 @@
+import { acceptReport, type Receipt } from "../../../../aggregator/core/fleet.ts";
+import type { NodeView } from "../../../../aggregator/core/node-view.ts";
+import type { NodeReport } from "../../../../common/storage/node-report.ts";
+import { NOON, reportWith } from "../world.ts";
+
+/** A report, and how it was received where that was not when it was sent: the boot clock shows 2,000 at noon. */
+export interface Told {
+  readonly report: NodeReport;
+  readonly receipt: Receipt;
+}
+
+/** A report whose scan ended at a time of the boot clock and took a millisecond, sent at once. */
+export function told(endedAt: number, fields: Partial<NodeReport> = {}, receipt: Partial<Receipt> = {}): Told {
+  const report = reportWith({ scan: { beganAt: endedAt - 1, endedAt }, ...fields });
+  return { report, receipt: { atMs: NOON - 2_000 + report.sentAt, widthMs: 0, nodeBootId: report.bootId, ...receipt } };
+}
+
+/** What is known of the node after these reports. */
+export function viewAfter(first: Told, ...others: readonly Told[]): NodeView {
+  return others.reduce(accepted, accepted(undefined, first));
+}
+
+function accepted(known: NodeView | undefined, { report, receipt }: Told): NodeView {
+  const result = acceptReport(known, report, receipt);
+  if (result.kind === "stale") throw new Error(result.why);
+  return result.view;
+}
