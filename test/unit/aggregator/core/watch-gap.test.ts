@@ -3,6 +3,7 @@ import {
   type AgentCoverage,
   agentCoverage,
   answerOf,
+  type GapAnswer,
   type GapNode,
   reachOf,
   spansOf,
@@ -61,138 +62,72 @@ function booted(at: number, fields: Partial<GapNode> = {}, machine: Partial<Agen
   return nodeIn({ coverage, ...fields });
 }
 
-describe("what is known of uses on a node in a gap", () => {
-  it.each([
-    {
-      name: "an agent that watched all the time tells them by unmount records",
-      node: nodeIn({ coverage: coverageWith() }),
-      agentGaps: [],
-    },
-    { name: "an agent that was away before only, too", node: awayIn(span(-9, 0.99)), agentGaps: [] },
-    { name: "an agent that was away after it only, too", node: awayIn(span(11, 12)), agentGaps: [] },
-    {
-      name: "an agent that was away within it: until it read again",
-      node: awayIn(span(3, 4)),
-      agentGaps: [span(3, 4)],
-    },
-    {
-      name: "an agent that was away already: from the begin of the gap",
-      node: awayIn(span(-5, 4)),
-      agentGaps: [span(1, 4)],
-    },
-    {
-      name: "an agent that was away longer: until its first scan, by then also what a vanished pod left is unmounted or seen",
-      node: awayIn(span(9, 12)),
-      agentGaps: [span(9, 12)],
-    },
-    {
-      name: "an agent that was away twice: from the first to the last time",
-      node: awayIn(span(2, 3), span(9, 10)),
-      agentGaps: [span(2, 10)],
-    },
-    {
-      name: "before a known time nobody is known to have watched: whenever the agent did not either",
-      gap: SINCE_EVER,
-      node: awayIn(span(-30, -20)),
-      agentGaps: [span(EVER, -20)],
-    },
-    {
-      name: "a node that was rebooted in it: of its boot before nothing is known, of this one only from the first scan on",
-      node: booted(5),
-      agentGaps: [span(1, 6)],
-    },
-    { name: "a node that was rebooted after it: until then", node: booted(20), agentGaps: [span(1, 20)] },
-    {
-      name: "a node that was made after it: nothing was used there",
-      node: booted(20, { createdAtMs: NOON + 11 * MIN }),
-      agentGaps: [],
-    },
-    {
-      name: "a node whose object was made anew after it, and that was off meanwhile: what is not known of its boot before",
-      node: booted(20, { createdAtMs: NOON + 11 * MIN }, { isFirstBoot: false }),
-      agentGaps: [span(1, 20)],
-    },
-    {
-      name: "an agent that had read its table when it ended: what it tells",
-      node: nodeIn({ coverage: coverageWith({ agentGaps: [span(3, 4)], scanBeganMs: GAP.toMs }) }),
-      agentGaps: [span(3, 4)],
-    },
-    {
-      name: "an agent that was away until it began: none has seen that moment",
-      node: awayIn(span(-5, 1)),
-      agentGaps: [span(1, 1)],
-    },
-    {
-      name: "a node whose object was made anew after it, and that was rebooted in it: what is not known of its boot before",
-      node: booted(5, { createdAtMs: NOON + 12 * MIN }),
-      agentGaps: [span(1, 6)],
-    },
-    {
-      name: "a node whose object was made anew after it has the life that it had",
-      node: { ...awayIn(span(3, 4)), createdAtMs: NOON + 12 * MIN },
-      agentGaps: [span(3, 4)],
-    },
-    {
-      name: "an agentless node: anything, as long as the gap was",
-      node: nodeIn({ agentState: "NoAgent" }),
-      agentGaps: [span(1, 11)],
-    },
-    { name: "a node that is gone: the same", node: nodeIn({ agentState: "Gone" }), agentGaps: [span(1, 11)] },
-  ])("$name", ({ node, agentGaps, gap = GAP }) => {
-    const { isOpen, times } = answerOf(gap, node);
+const FIRST_SEEN = { createdAtMs: NOON + 11 * MIN };
+const MADE_LATER = { createdAtMs: NOON + 12 * MIN };
+const scanned = (scanBeganMs: number) => nodeIn({ coverage: coverageWith({ agentGaps: [span(3, 4)], scanBeganMs }) });
 
-    const during = times.filter(({ isBefore }) => !isBefore);
-    expect(isOpen).toBe(false);
-    expect(during).toMatchObject(agentGaps.map(({ toMs }) => ({ toMs })));
-    expect(during.map(({ fromMs }) => Math.round(fromMs / MIN))).toEqual(
-      agentGaps.map(({ fromMs }) => Math.round(fromMs / MIN)),
-    );
-    // Of what is dated after such a gap nothing is known to have been seen before it.
-    expect(new Set(during.map(({ datedBeforeMs }) => datedBeforeMs))).toEqual(
-      new Set(agentGaps.map(() => (gap === GAP ? undefined : gap.toMs))),
-    );
+/** Times in minutes past noon, those of an answer that is still to come after "open". */
+function inMinutes({ isOpen, times }: GapAnswer): string {
+  const minute = (ms: number) => (ms === EVER ? "ever" : `${Math.round((ms - NOON) / MIN)}`);
+  const texts = times.filter(({ isBefore }) => !isBefore).map((one) => `${minute(one.fromMs)} to ${minute(one.toMs)}`);
+  return [...(isOpen ? ["open"] : []), ...texts].join(" ");
+}
+
+describe("what is not known of uses on a node in a gap", () => {
+  it.each<readonly [name: string, node: GapNode, times: string]>(
+    // biome-ignore format: a row is a line
+    [
+      ["is nothing where its agent watched all the time: it tells them by unmount records", awayIn(), ""],
+      ["is nothing where that was away before only", awayIn(span(-9, 0.99)), ""],
+      ["is nothing where that was away after it only", awayIn(span(11, 12)), ""],
+      ["is until that read again, where it was away within it", awayIn(span(3, 4)), "3 to 4"],
+      ["is from its begin, where that was away already", awayIn(span(-5, 4)), "1 to 4"],
+      ["is until the first scan, where that was away longer: by then a vanished pod's mount is seen or gone", awayIn(span(9, 12)), "9 to 12"],
+      ["is from the first to the last time, where that was away twice", awayIn(span(2, 3), span(9, 10)), "2 to 10"],
+      ["is its first moment, where that was away until then", awayIn(span(-5, 1)), "1 to 1"],
+      ["is what it did not watch, where it had read its table just when the gap ended", scanned(GAP.toMs), "3 to 4"],
+      ["is all until the first scan, where it was rebooted", booted(5), "1 to 6"],
+      ["is all until its boot, where it was rebooted after it", booted(20), "1 to 20"],
+      ["is nothing, where it was made after it", booted(20, FIRST_SEEN), ""],
+      ["is all until its boot, where only its object was made anew", booted(20, FIRST_SEEN, { isFirstBoot: false }), "1 to 20"],
+      ["is all until the first scan, where its object was made anew and it was rebooted", booted(5, MADE_LATER), "1 to 6"],
+      ["is what it was, where its object was made anew", { ...awayIn(span(3, 4)), ...MADE_LATER }, "3 to 4"],
+      ["is all of it without an agent", nodeIn({ agentState: "NoAgent" }), "1 to 11"],
+      ["is all of it on a node that is gone", nodeIn({ agentState: "Gone" }), "1 to 11"],
+      ["is still to be told before a report", nodeIn(), "open"],
+      ["is still to be told before a scan since the gap", scanned(GAP.toMs - 1), "open"],
+      ["is still to be told of one that was made after it", nodeIn(FIRST_SEEN), "open"],
+      ["is still to be told of one that is silent for a short time", nodeIn({ agentState: "Stale" }), "open"],
+      ["is still to be told of one that is late", nodeIn({ isOverdue: true }), "open"],
+      ["is all of it until one tells that is silent for long", nodeIn({ agentState: "Stale", isOverdue: true }), "open 1 to 11"],
+    ],
+  )("%s", (_, node, times) => {
+    expect(inMinutes(answerOf(GAP, node))).toBe(times);
   });
 
-  it.each([
-    { name: "has not reported yet", node: nodeIn(), agentGaps: [] },
-    {
-      name: "has not read its table since the gap",
-      node: nodeIn({ coverage: coverageWith({ agentGaps: [span(3, 4)], scanBeganMs: GAP.toMs - 1 }) }),
-      agentGaps: [],
-    },
-    { name: "was made after the gap and has not reported", node: nodeIn({ createdAtMs: GAP.toMs }), agentGaps: [] },
-    { name: "is silent for a short time", node: nodeIn({ agentState: "Stale" }), agentGaps: [] },
-    { name: "is late, but may still come", node: nodeIn({ isOverdue: true }), agentGaps: [] },
-    {
-      name: "is silent for long, and counts for the time of the gap until it answers",
-      node: nodeIn({ agentState: "Stale", isOverdue: true }),
-      agentGaps: [span(1, 11)],
-    },
-  ])("is open as long as the node $name", ({ node, agentGaps }) => {
-    expect(answerOf(GAP, node)).toEqual({ isOpen: true, times: agentGaps.map((one) => ({ ...one, isBefore: false })) });
+  it("is whenever the agent did not watch, where no replica is known to have watched before: of what is dated later nothing", () => {
+    expect(answerOf(SINCE_EVER, awayIn(span(-30, -20))).times).toEqual([
+      { ...span(EVER, -20), isBefore: false, datedBeforeMs: GAP.toMs },
+    ]);
   });
 });
 
 describe("what an agent did not watch before a gap", () => {
-  it.each([
-    { name: "is the last time that was over by then", node: awayIn(span(-9, -8), span(-3, -2)), before: span(-3, -2) },
-    { name: "is no time that ended just then", node: awayIn(span(-9, -8), span(-3, 1)), before: span(-9, -8) },
-    { name: "is no time that was not over by then", node: awayIn(span(-9, -8), span(-3, 2)), before: span(-9, -8) },
-    {
-      name: "is that before its boot at the least",
-      node: awayIn(),
-      before: { fromMs: EVER, toMs: NOON - 60 * MIN + 1 },
-    },
-    {
-      name: "is nothing where no replica is known to have watched before",
-      gap: SINCE_EVER,
-      node: awayIn(),
-      before: undefined,
-    },
-  ])("$name", ({ node, before, gap = GAP }) => {
-    expect(answerOf(gap, node).times.filter(({ isBefore }) => isBefore)).toEqual(
-      before === undefined ? [] : [{ ...before, isBefore: true }],
-    );
+  const sinceBoot = { fromMs: EVER, toMs: NOON - 60 * MIN + 1 };
+  it.each(
+    // biome-ignore format: a row is a line
+    [
+      { name: "is the last time that was over by then", node: awayIn(span(-9, -8), span(-3, -2)), before: span(-3, -2) },
+      { name: "is no time that ended just then", node: awayIn(span(-9, -8), span(-3, 1)), before: span(-9, -8) },
+      { name: "is no time that was not over by then", node: awayIn(span(-9, -8), span(-3, 2)), before: span(-9, -8) },
+      { name: "is that before its boot at the least", node: awayIn(), before: sinceBoot },
+    ],
+  )("$name", ({ node, before }) => {
+    expect(answerOf(GAP, node).times.filter(({ isBefore }) => isBefore)).toEqual([{ ...before, isBefore: true }]);
+  });
+
+  it("is nothing where no replica is known to have watched before", () => {
+    expect(answerOf(SINCE_EVER, awayIn()).times.filter(({ isBefore }) => isBefore)).toEqual([]);
   });
 });
 
