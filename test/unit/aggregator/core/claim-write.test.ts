@@ -1,230 +1,141 @@
 import { describe, expect, it } from "vitest";
 import {
   type ClaimWrite,
-  type DesiredClaim,
-  isReasonOnlyChange,
   isSameStatus,
   type UpstreamPolicy,
   writeFor,
 } from "../../../../aggregator/core/claim-write.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
-import type { UpstreamShare } from "../../../../common/storage/upstream-unused.ts";
 import { claimWith, mountedStatus, NOON, statusWith } from "../world.ts";
 import { lastUseWith } from "./decisions.ts";
 
 const unused = statusWith({ unused: true, reason: "Unmounted" });
+const named = statusWith();
 const mounted = mountedStatus(["n1"]);
-const SINCE = { annotation: "mooring.dev/unused-since", managers: ["other"] };
-const NODES = { annotation: "mooring.dev/mounted-on", managers: ["other"] };
 
-function decisionWith(claim: Partial<Claim>, fields: Partial<DesiredClaim> = {}): DesiredClaim {
-  return { claim: claimWith(claim), isEligible: true, desired: undefined, ...fields };
+/** Other managers' `unused-since` and `mounted-on`. */
+const since = (fault: "wrong" | "unwanted") => ({ annotation: "mooring.dev/unused-since", managers: ["other"], fault });
+const nodes = (fault: "wrong" | "unwanted") => ({ ...since(fault), annotation: "mooring.dev/mounted-on" });
+
+function writeTo(claim: Partial<Claim>, desired: ClaimStatus | undefined, policy: UpstreamPolicy): ClaimWrite {
+  return writeFor({ claim: claimWith(claim), isEligible: true, desired }, policy);
 }
 
 describe("what is written for a claim", () => {
-  it.each<{
-    readonly name: string;
-    readonly decision: DesiredClaim;
-    readonly write: Partial<Extract<ClaimWrite, { kind: "apply" }>> | ClaimWrite;
-  }>([
-    { name: "at rest: nothing", decision: decisionWith({ status: unused }), write: { kind: "none" } },
-    {
-      name: "what stands there already: nothing",
-      decision: decisionWith({ status: unused }, { desired: { ...unused, sinceMs: NOON - 999 } }),
-      write: { kind: "none" },
-    },
-    {
-      name: "a claim that is not bound, or is being deleted: nothing, whatever there would be to do",
-      decision: decisionWith(
-        { status: unused, strays: [{ ...SINCE, fault: "unwanted" }] },
-        { isEligible: false, desired: mounted },
-      ),
-      write: { kind: "none" },
-    },
-    {
-      name: "a first status: at once",
-      decision: decisionWith({}, { desired: unused }),
-      write: { kind: "apply", status: unused, upstream: "none", isRepair: false, canWait: false },
-    },
-    {
-      name: "another status: at once",
-      decision: decisionWith({ status: unused }, { desired: mounted }),
-      write: { kind: "apply", status: mounted, isRepair: false, canWait: false },
-    },
-    {
-      name: "a volume that is staged no longer: at once, as it may keep a claim that is being deleted",
-      decision: decisionWith({ status: { ...unused, staged: "on n1" } }, { desired: unused }),
-      write: { kind: "apply", status: unused, isRepair: false, canWait: false },
-    },
-    {
-      name: "another reason: it can wait",
-      decision: decisionWith({ status: statusWith() }, { desired: mounted }),
-      write: { kind: "apply", status: mounted, isRepair: false, canWait: true },
-    },
-    {
-      name: "an annotation that says something else: our own again, over whoever owns it",
-      decision: decisionWith({ status: unused, strays: [{ ...SINCE, fault: "wrong" }] }),
-      write: { kind: "apply", status: unused, isRepair: true, canWait: false },
-    },
-    {
-      name: "annotations that are not to be there: they are removed, and nothing else changes",
-      decision: decisionWith({
-        status: statusWith(),
-        strays: [
-          { ...SINCE, fault: "unwanted" },
-          { ...NODES, fault: "unwanted" },
-        ],
-      }),
-      write: { kind: "clean", annotations: [SINCE.annotation, NODES.annotation] },
-    },
-    {
-      name: "annotations beside no condition, while nothing can be said yet: they are removed",
-      decision: decisionWith({ strays: [{ ...SINCE, fault: "unwanted" }] }),
-      write: { kind: "clean", annotations: [SINCE.annotation] },
-    },
-    {
-      name: "a transition beside them: first the transition, which may be all that is needed",
-      decision: decisionWith({ status: statusWith(), strays: [{ ...SINCE, fault: "unwanted" }] }, { desired: unused }),
-      write: { kind: "apply", status: unused, isRepair: false },
-    },
-    {
-      name: "one that is wrong beside one that is not to be there: first the wrong one",
-      decision: decisionWith({
-        status: unused,
-        strays: [
-          { ...SINCE, fault: "wrong" },
-          { ...NODES, fault: "unwanted" },
-        ],
-      }),
-      write: { kind: "apply", status: unused, isRepair: true },
-    },
-  ])("$name", ({ decision, write }) => {
-    expect(writeFor(decision, "remove")).toMatchObject(write);
+  const nothing: ClaimWrite = { kind: "none" };
+  const status = (to: ClaimStatus, how: object = {}) =>
+    ({ kind: "apply", status: to, upstream: "none", isRepair: false, canWait: false, ...how }) as const;
+  const clean = (...annotations: readonly string[]) => ({ kind: "clean", annotations }) as const;
+  const [repair, wait] = [{ isRepair: true }, { canWait: true }];
+  const [SINCE, NODES] = [since("wrong").annotation, nodes("wrong").annotation];
+
+  it.each<readonly [name: string, claim: Partial<Claim>, desired: ClaimStatus | undefined, write: ClaimWrite]>(
+    // biome-ignore format: a row is a line
+    [
+      ["at rest: nothing", { status: unused }, undefined, nothing],
+      ["what stands there already: nothing", { status: unused }, { ...unused, sinceMs: NOON - 999 }, nothing],
+      ["a first status: at once", {}, unused, status(unused)],
+      ["another status: at once", { status: unused }, mounted, status(mounted)],
+      ["a volume that is staged no longer: at once, as that may keep the claim", { status: { ...unused, staged: "on n1" } }, unused, status(unused)],
+      ["another reason: it can wait", { status: named }, mounted, status(mounted, wait)],
+      [
+        "an annotation that says something else: our own, whoever owns it",
+        { status: unused, strays: [since("wrong")] },
+        undefined,
+        status(unused, repair),
+      ],
+      ["unwanted annotations: they are removed", { status: named, strays: [since("unwanted"), nodes("unwanted")] }, undefined, clean(SINCE, NODES)],
+      ["one beside no condition, while nothing can be said yet: it is removed", { strays: [since("unwanted")] }, undefined, clean(SINCE)],
+      ["a transition beside one: first that, which may be all", { status: named, strays: [since("unwanted")] }, unused, status(unused)],
+      [
+        "a wrong one beside an unwanted one: first that",
+        { status: unused, strays: [since("wrong"), nodes("unwanted")] },
+        undefined,
+        status(unused, repair),
+      ],
+    ],
+  )("is for %s", (...[, claim, desired, write]) => {
+    expect(writeTo(claim, desired, "remove")).toEqual(write);
   });
 
+  it("is nothing while it is not bound or goes, whatever there would be to do", () => {
+    const claim = claimWith({ status: unused, strays: [since("unwanted")] });
+
+    expect(writeFor({ claim, isEligible: false, desired: mounted }, "remove")).toEqual(nothing);
+  });
+});
+
+describe("Kubernetes' own condition", () => {
   const ours = { unused: true, sinceMs: NOON, owner: "mooring" } as const;
-  const theirs = { unused: true, sinceMs: NOON, owner: "other" } as const;
+  const theirs = { ...ours, owner: "other" } as const;
+  const shared = { ...ours, owner: "shared" } as const;
+  type Upstream = Claim["upstream"];
+  type Row = readonly [name: string, known: Upstream, policy: UpstreamPolicy, desired: ClaimStatus, writes: string];
 
-  it.each<{
-    readonly name: string;
-    readonly claim: Partial<Claim>;
-    readonly policy: UpstreamPolicy;
-    readonly desired?: ClaimStatus;
-    readonly writes: UpstreamShare | "nothing";
-  }>([
-    { name: "nobody has written it", claim: {}, policy: "write", writes: "all" },
-    { name: "nobody has written it, and we may not", claim: {}, policy: "remove", writes: "nothing" },
-    { name: "nobody has written it, and whether we may is not known", claim: {}, policy: "leave", writes: "nothing" },
-    { name: "ours says the same", claim: { upstream: ours }, policy: "write", writes: "nothing" },
-    {
-      name: "ours says the same to the second",
-      claim: { upstream: { ...ours, sinceMs: NOON - 999 } },
-      policy: "write",
-      writes: "nothing",
-    },
-    { name: "ours says otherwise", claim: { upstream: { ...ours, unused: false } }, policy: "write", writes: "all" },
-    {
-      name: "ours tells another time",
-      claim: { upstream: { ...ours, sinceMs: NOON + 1_000 } },
-      policy: "write",
-      writes: "all",
-    },
-    {
-      name: "ours tells no time",
-      claim: { upstream: { ...ours, sinceMs: undefined } },
-      policy: "write",
-      writes: "all",
-    },
-    { name: "ours is to go", claim: { upstream: ours }, policy: "remove", writes: "none" },
-    {
-      name: "ours stays in step while it is not known whether we may",
-      claim: { upstream: ours },
-      policy: "leave",
-      desired: mounted,
-      writes: "all",
-    },
-    {
-      name: "another manager's is never written over",
-      claim: { upstream: { ...theirs, unused: false } },
-      policy: "write",
-      writes: "nothing",
-    },
-    {
-      name: "another manager's is left out of a transition",
-      claim: { upstream: theirs },
-      policy: "write",
-      desired: mounted,
-      writes: "none",
-    },
-    {
-      name: "another manager has written into ours",
-      claim: { upstream: { ...theirs, owner: "shared" } },
-      policy: "write",
-      writes: "nothing",
-    },
-    {
-      name: "another manager has written into ours, and there is a transition",
-      claim: { upstream: { ...theirs, owner: "shared" } },
-      policy: "remove",
-      desired: mounted,
-      writes: "key",
-    },
-    { name: "another manager's stays", claim: { upstream: theirs }, policy: "remove", writes: "nothing" },
-    {
-      name: "a claim without a status gets none",
-      claim: { status: undefined },
-      policy: "write",
-      writes: "nothing",
-    },
-  ])("Kubernetes' own condition, when $name: $writes", ({ claim, policy, desired, writes }) => {
-    const write = writeFor(decisionWith({ status: unused, ...claim }, { desired }), policy);
+  it.each<Row>([
+    ["that nobody has written", undefined, "write", unused, "all"],
+    ["that nobody has written, and we may not", undefined, "remove", unused, "nothing"],
+    ["that nobody has written, and it is not known whether we may", undefined, "leave", unused, "nothing"],
+    ["of ours that says the same", ours, "write", unused, "nothing"],
+    ["of ours that says the same to the second", { ...ours, sinceMs: NOON - 999 }, "write", unused, "nothing"],
+    ["of ours that says otherwise", { ...ours, unused: false }, "write", unused, "all"],
+    ["of ours that tells another time", { ...ours, sinceMs: NOON + 1_000 }, "write", unused, "all"],
+    ["of ours that tells no time", { ...ours, sinceMs: undefined }, "write", unused, "all"],
+    ["of ours that is to go", ours, "remove", unused, "none"],
+    ["of ours that stays in step while it is not known whether we may", ours, "leave", mounted, "all"],
+    ["of another manager, never over that", { ...theirs, unused: false }, "write", unused, "nothing"],
+    ["of another manager, at a transition", theirs, "write", mounted, "none"],
+    ["of another manager, which stays", theirs, "remove", unused, "nothing"],
+    ["of ours that another manager has written into", shared, "write", unused, "nothing"],
+    ["of ours that another has written into, at a transition", shared, "remove", mounted, "key"],
+  ])("%s", (...[, upstream, policy, desired, writes]) => {
+    const write = writeTo({ status: unused, upstream }, desired, policy);
 
-    expect(write).toMatchObject(
-      writes === "nothing" ? { kind: "none" } : { kind: "apply", status: desired ?? unused, upstream: writes },
-    );
+    expect(write).toMatchObject(writes === "nothing" ? { kind: "none" } : { status: desired, upstream: writes });
+  });
+
+  it("of a claim without a status is not written", () => {
+    expect(writeTo({}, undefined, "write")).toEqual({ kind: "none" });
   });
 });
 
 describe("isSameStatus", () => {
-  it.each<{ readonly name: string; readonly change: Partial<ClaimStatus>; readonly same: boolean }>([
-    { name: "nothing", change: {}, same: true },
-    { name: "milliseconds that rounding up to the second hides", change: { sinceMs: NOON - 999 }, same: true },
-    { name: "the next second", change: { sinceMs: NOON + 1 }, same: false },
-    { name: "the status", change: { unused: true }, same: false },
-    { name: "the reason", change: { reason: "Referenced" }, same: false },
-    { name: "the message", change: { message: "other" }, same: false },
-    {
-      name: "the unmount record of the last use",
-      change: { lastUse: lastUseWith({ releaseId: "other" }) },
-      same: false,
-    },
-    {
-      name: "the same unmount record dated anew",
-      change: { lastUse: lastUseWith({ releasedAtMs: NOON }) },
-      same: true,
-    },
-    { name: "a further node", change: { mountedOn: { nodes: ["n1", "n2"], more: false } }, same: false },
-    { name: "that there are more nodes", change: { mountedOn: { nodes: ["n1"], more: true } }, same: false },
-  ])("a change of $name: same is $same", ({ change, same }) => {
-    const stored = mountedStatus(["n1"], { lastUse: lastUseWith() });
+  const [one, gap] = [["n1"], { fromMs: NOON, toMs: NOON + 1 }];
+  it.each<readonly [name: string, same: boolean, change: Partial<ClaimStatus>]>([
+    ["nothing", true, {}],
+    ["milliseconds that rounding up to the second hides", true, { sinceMs: NOON - 999 }],
+    ["the next second", false, { sinceMs: NOON + 1 }],
+    ["the status", false, { unused: true }],
+    ["the reason", false, { reason: "Referenced" }],
+    ["the message", false, { message: "other" }],
+    ["the unmount record of the last use", false, { lastUse: lastUseWith({ releaseId: "other" }) }],
+    ["the same unmount record dated anew", true, { lastUse: lastUseWith({ releasedAtMs: NOON }) }],
+    ["that there is no last use", false, { lastUse: undefined }],
+    ["a further node", false, { mountedOn: { nodes: ["n1", "n2"], more: false } }],
+    ["that there are more nodes", false, { mountedOn: { nodes: one, more: true } }],
+    ["that no node is known", false, { mountedOn: undefined }],
+    ["a time in which nobody watched", false, { blindGap: gap }],
+    ["where it is staged", false, { staged: "on n1" }],
+  ])("a change of %s is none: %s", (_, same, change) => {
+    const stored = mountedStatus(one, { lastUse: lastUseWith() });
 
     expect(isSameStatus(stored, { ...stored, ...change })).toBe(same);
   });
 
-  it("nothing stored is never the same", () => {
-    expect(isSameStatus(undefined, statusWith())).toBe(false);
-  });
-});
-
-describe("isReasonOnlyChange", () => {
   it.each([
-    { name: "the first status", stored: undefined, desired: statusWith(), only: false },
-    { name: "used to used", stored: statusWith(), desired: mountedStatus(["n1"]), only: true },
-    { name: "used to unused", stored: statusWith(), desired: unused, only: false },
-    { name: "unused to used", stored: unused, desired: statusWith(), only: false },
-    { name: "unused to unused", stored: unused, desired: unused, only: false },
-  ])("$name: $only", ({ stored, desired, only }) => {
-    expect(isReasonOnlyChange(stored, desired)).toBe(only);
+    { name: "the begin of a gap within a millisecond", change: { fromMs: NOON + 0.5 }, same: true },
+    { name: "the end of a gap within a millisecond", change: { toMs: NOON + 0.5 }, same: true },
+    { name: "the begin of a gap by a millisecond", change: { fromMs: NOON - 1 }, same: false },
+    { name: "the end of a gap by a millisecond", change: { toMs: NOON + 2 }, same: false },
+  ])("a change of $name is none: $same", ({ change, same }) => {
+    expect(isSameStatus({ ...unused, blindGap: gap }, { ...unused, blindGap: { ...gap, ...change } })).toBe(same);
+  });
+
+  it("says of an unused claim nothing for its message: that follows from the rest", () => {
+    expect([isSameStatus(unused, { ...unused, message: "other" }), isSameStatus(undefined, unused)]).toEqual([
+      true,
+      false,
+    ]);
   });
 });

@@ -26,95 +26,65 @@ function openFor(nodes: OpenNodes): Pick<WatchGap, "isForAll" | "open"> {
 const handed: WatchHistory = { sinceMs: 1_000, gap: undefined, reached: "100", reachedAtMs: 9_000, leasesAt: "77" };
 
 describe("the coverage that a leader inherits", () => {
-  it.each([
-    {
-      name: "is its predecessor's when its own watch began long before that one's word ends",
-      own: { sinceVersion: "20", sinceMs: 3_000 },
-      expected: handed,
-    },
-    {
-      name: "is its predecessor's when its own watch began just where that one's word ends",
-      own: { sinceVersion: "100", sinceMs: 9_500 },
-      expected: handed,
-    },
-    {
-      name: "begins anew when its own watch began later, with a gap from where its predecessor's word ends",
-      own: { sinceVersion: "101", sinceMs: 12_000 },
-      expected: {
-        ...{ sinceMs: 12_000, gap: gapWith(9_000, 12_000, { leasesAt: "77" }) },
-        ...{ reached: "101", reachedAtMs: 9_000, leasesAt: "77" },
-      },
-    },
-    {
-      name: "compares resource versions as numbers",
-      own: { sinceVersion: "99", sinceMs: 12_000 },
-      expected: handed,
-    },
-    {
-      name: "begins anew where resource versions cannot be compared",
-      own: { sinceVersion: "x1", sinceMs: 12_000 },
-      expected: {
-        ...{ sinceMs: 12_000, gap: gapWith(9_000, 12_000, { leasesAt: "77" }) },
-        ...{ reached: "x1", reachedAtMs: 9_000, leasesAt: "77" },
-      },
-    },
-    {
-      name: "has a gap of no length, not of a negative one, when clocks are not sure",
-      own: { sinceVersion: "101", sinceMs: 8_000 },
-      expected: {
-        ...{ sinceMs: 8_000, gap: gapWith(8_000, 8_000, { leasesAt: "77" }) },
-        ...{ reached: "101", reachedAtMs: 8_000, leasesAt: "77" },
-      },
-    },
-  ])("$name", ({ own, expected }) => {
-    expect(inherit(handed, own)).toEqual(expected);
+  const since = (sinceVersion: string, sinceMs: number) => ({ sinceVersion, sinceMs });
+  /** With a gap from where its predecessor's word ends. */
+  const anew = (reached: string, fromMs: number, sinceMs: number): WatchHistory => {
+    const gap = gapWith(fromMs, sinceMs, { leasesAt: "77" });
+    return { sinceMs, gap, reached, reachedAtMs: fromMs, leasesAt: "77" };
+  };
+
+  it.each(
+    // biome-ignore format: a row is a line
+    [
+      { name: "is its predecessor's when its own watch began long before that one's end", own: since("20", 3_000), is: handed },
+      { name: "is its predecessor's when its own watch began just there", own: since("100", 9_500), is: handed },
+      { name: "begins anew when its own watch began later", own: since("101", 12_000), is: anew("101", 9_000, 12_000) },
+      { name: "compares versions as numbers", own: since("99", 12_000), is: handed },
+      { name: "begins anew where versions cannot be compared", own: since("x1", 12_000), is: anew("x1", 9_000, 12_000) },
+      { name: "has a gap of no negative length by unsure clocks", own: since("101", 8_000), is: anew("101", 8_000, 8_000) },
+    ],
+  )("$name", ({ own, is }) => {
+    expect(inherit(handed, own)).toEqual(is);
   });
 
-  it.each([
-    {
-      name: "begins anew when the server has gone back behind what it had seen itself",
-      sinceVersion: "99",
-      isAnew: true,
-    },
-    { name: "goes on where it lists what it had seen itself", sinceVersion: "100", isAnew: false },
-  ])("$name", ({ sinceVersion, isAnew }) => {
-    const known: WatchHistory = { sinceMs: 300, gap: undefined, reached: "100", reachedAtMs: 1_000, leasesAt: "90" };
+  it("begins anew when the server has gone back behind what it had seen itself, and no Lease proves an absence", () => {
+    const gap = gapWith(9_000, 12_000);
+    const own = { ...since("99", 12_000), isRelisted: true };
 
-    const next = inherit(known, { sinceVersion, sinceMs: 5_000, isRelisted: true });
+    expect(inherit(handed, own)).toEqual({
+      sinceMs: 12_000,
+      gap,
+      reached: "99",
+      reachedAtMs: 9_000,
+      leasesAt: undefined,
+    });
+  });
 
-    const gap = gapWith(1_000, 5_000);
-    const anew = { sinceMs: 5_000, gap, reached: "99", reachedAtMs: 1_000, leasesAt: undefined };
-    expect(next).toEqual(isAnew ? anew : known);
+  it("goes on where it lists what it had seen itself", () => {
+    expect(inherit(handed, { ...since("100", 12_000), isRelisted: true })).toEqual(handed);
   });
 
   it("begins with its own watch when no replica is known to have watched before, and knows only the end of the gap", () => {
-    expect(inherit(undefined, { sinceVersion: "7", sinceMs: 3_000 })).toEqual({
+    const reached = { reached: "7", reachedAtMs: 0, leasesAt: undefined };
+
+    expect(inherit(undefined, since("7", 3_000))).toEqual({
       sinceMs: 3_000,
       gap: gapWith(undefined, 3_000),
-      reached: "7",
-      reachedAtMs: 0,
-      leasesAt: undefined,
+      ...reached,
     });
   });
 });
 
 describe("the coverage of a leader that goes on", () => {
-  it.each([
-    {
-      name: "reaches what it has dealt with",
-      step: { reached: "101", atMs: 9_500 },
-      reached: "101",
-      reachedAtMs: 9_500,
-    },
-    { name: "does not go back", step: { reached: "99", atMs: 9_500 }, reached: "100", reachedAtMs: 9_000 },
-    {
-      name: "keeps its time when nothing happened",
-      step: { reached: "100", atMs: 9_500 },
-      reached: "100",
-      reachedAtMs: 9_000,
-    },
-    { name: "does not go back in time", step: { reached: "101", atMs: 8_000 }, reached: "101", reachedAtMs: 9_000 },
-  ])("$name", ({ step, reached, reachedAtMs }) => {
+  it.each(
+    // biome-ignore format: a row is a line
+    [
+      { name: "reaches what it has dealt with", step: { reached: "101", atMs: 9_500 }, reached: "101", reachedAtMs: 9_500 },
+      { name: "does not go back", step: { reached: "99", atMs: 9_500 }, reached: "100", reachedAtMs: 9_000 },
+      { name: "keeps its time when nothing happened", step: { reached: "100", atMs: 9_500 }, reached: "100", reachedAtMs: 9_000 },
+      { name: "does not go back in time", step: { reached: "101", atMs: 8_000 }, reached: "101", reachedAtMs: 9_000 },
+    ],
+  )("$name", ({ step, reached, reachedAtMs }) => {
     expect(advance(handed, step)).toEqual({ ...handed, reached, reachedAtMs });
   });
 });
@@ -147,29 +117,28 @@ describe("a chain of leaders", () => {
 describe("a gap after which pods are not watched again before all nodes have answered", () => {
   const later = { fromMs: 300, toMs: 400, leasesAt: "9" };
 
-  it.each([
-    {
-      name: "begins anew for a node that has answered, however long another one is away",
-      before: gapWith(100, 200, openFor({ away: 5 })),
-      begins: { away: 5, n1: 300 },
-    },
-    {
-      name: "goes on for every node where none is known to have answered",
-      before: gapWith(100, 200, { leasesAt: "3" }),
-      begins: { n1: 100 },
-    },
-    {
-      name: "keeps what it was for a node that is away since an earlier one",
-      before: { ...gapWith(100, 200, openFor({ away: 5 })), isForAll: true },
-      begins: { away: 5, n1: 100 },
-    },
-    { name: "goes on from ever where its begin is not known", before: gapWith(undefined, 200), begins: { n1: 0 } },
-    {
-      name: "goes on from ever for a node for which its begin is not known",
-      before: gapWith(100, 200, openFor({ away: undefined })),
-      begins: { away: 0, n1: 300 },
-    },
-  ])("$name", ({ before, begins }) => {
+  it.each(
+    // biome-ignore format: a row is a line
+    [
+      {
+        name: "begins anew for a node that has answered, however long another one is away",
+        before: gapWith(100, 200, openFor({ away: 5 })),
+        begins: { away: 5, n1: 300 },
+      },
+      { name: "goes on for every node where none is known to have answered", before: gapWith(100, 200, { leasesAt: "3" }), begins: { n1: 100 } },
+      {
+        name: "keeps what it was for a node that is away since an earlier one",
+        before: { ...gapWith(100, 200, openFor({ away: 5 })), isForAll: true },
+        begins: { away: 5, n1: 100 },
+      },
+      { name: "goes on from ever where its begin is not known", before: gapWith(undefined, 200), begins: { n1: 0 } },
+      {
+        name: "goes on from ever for a node for which its begin is not known",
+        before: gapWith(100, 200, openFor({ away: undefined })),
+        begins: { away: 0, n1: 300 },
+      },
+    ],
+  )("$name", ({ before, begins }) => {
     const gap = nextGap(before, later);
 
     const found = Object.keys(begins).map((node) => [node, gapOf(gap, node)]);
@@ -178,14 +147,13 @@ describe("a gap after which pods are not watched again before all nodes have ans
     );
   });
 
-  it.each([
-    {
-      name: "by the Leases from before it where all have answered but some",
-      before: openFor({ away: 5 }),
-      leasesAt: "9",
-    },
-    { name: "by those from before the first where none has", before: { isForAll: true }, leasesAt: "3" },
-  ])("takes a kubelet for away $name", ({ before, leasesAt }) => {
+  it.each(
+    // biome-ignore format: a row is a line
+    [
+      { name: "by the Leases from before it where all have answered but some", before: openFor({ away: 5 }), leasesAt: "9" },
+      { name: "by those from before the first where none has", before: { isForAll: true }, leasesAt: "3" },
+    ],
+  )("takes a kubelet for away $name", ({ before, leasesAt }) => {
     expect(nextGap(gapWith(100, 200, { leasesAt: "3", ...before }), later)).toMatchObject({ leasesAt });
   });
 
@@ -200,27 +168,20 @@ describe("a gap after which pods are not watched again before all nodes have ans
 });
 
 describe("a gap of which nodes have answered", () => {
-  it.each([
-    { name: "is over when all have", before: gapWith(500, 1_000), nodes: [], after: undefined },
-    {
-      name: "is open for those that have not",
-      before: gapWith(500, 1_000),
-      nodes: ["b", "a"],
-      after: { a: 500, b: 500 },
-    },
-    {
-      name: "is not open for one that has answered before",
-      before: gapWith(500, 1_000, openFor({ a: 500 })),
-      nodes: ["b"],
-      after: undefined,
-    },
-    {
-      name: "stays open for those that have not answered before either, each from its own begin",
-      before: gapWith(500, 1_000, openFor({ a: 500, b: 300, c: undefined })),
-      nodes: ["b", "c", "d"],
-      after: { b: 300, c: undefined },
-    },
-  ])("$name", ({ before, nodes, after }) => {
+  it.each(
+    // biome-ignore format: a row is a line
+    [
+      { name: "is over when all have", before: gapWith(500, 1_000), nodes: [], after: undefined },
+      { name: "is open for those that have not", before: gapWith(500, 1_000), nodes: ["b", "a"], after: { a: 500, b: 500 } },
+      { name: "is not open for one that has answered before", before: gapWith(500, 1_000, openFor({ a: 500 })), nodes: ["b"], after: undefined },
+      {
+        name: "stays open for those that have not answered before either, each from its own begin",
+        before: gapWith(500, 1_000, openFor({ a: 500, b: 300, c: undefined })),
+        nodes: ["b", "c", "d"],
+        after: { b: 300, c: undefined },
+      },
+    ],
+  )("$name", ({ before, nodes, after }) => {
     const left = leaveOpen(before, nodes);
 
     expect(left && { isForAll: left.isForAll, open: left.open }).toEqual(after && openFor(after));
