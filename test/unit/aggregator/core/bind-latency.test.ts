@@ -102,31 +102,30 @@ describe("oldestPending", () => {
   const pending = (name: string, fields: Partial<Claim> = {}): Claim =>
     claimWith({ name, phase: "Pending", createdAtMs: CREATED, storageClass: undefined, ...fields });
 
-  it.each([
-    { name: "nothing without any", claims: [], oldest: {} },
-    {
-      name: "the oldest of those bound at once",
-      claims: [pending("a"), pending("b", { createdAtMs: CREATED - 1_000 })],
-      oldest: { Immediate: CREATED - 1_000 },
-    },
-    {
-      name: "no claim that waits for a consumer that nobody made",
-      claims: [pending("a", { storageClass: "slow" })],
-      oldest: {},
-    },
-    {
-      name: "one that a pod waits for, since the pod",
-      claims: [pending("waited", { storageClass: "slow" })],
-      oldest: { WaitForFirstConsumer: NOON - MINUTE_MS },
-    },
-    {
-      name: "one of a class that is not known, where a pod waits",
-      claims: [pending("waited", { storageClass: "odd" }), pending("a", { storageClass: "odd" })],
-      oldest: { unknown: NOON - MINUTE_MS },
-    },
-    { name: "none that is being deleted", claims: [pending("a", { isDeleting: true })], oldest: {} },
-    { name: "none that is gone by now", claims: [], gone: ["shop/a"], oldest: {} },
-  ])("tells $name", ({ claims, gone = [], oldest }) => {
+  it.each(
+    // biome-ignore format: a row is a line
+    [
+      { name: "nothing without any", claims: [], oldest: {} },
+      {
+        name: "the oldest of those bound at once",
+        claims: [pending("a"), pending("b", { createdAtMs: CREATED - 1_000 })],
+        oldest: { Immediate: CREATED - 1_000 },
+      },
+      { name: "no claim that waits for a consumer that nobody made", claims: [pending("a", { storageClass: "slow" })], oldest: {} },
+      {
+        name: "one that a pod waits for, since the pod",
+        claims: [pending("waited", { storageClass: "slow" })],
+        oldest: { WaitForFirstConsumer: NOON - MINUTE_MS },
+      },
+      {
+        name: "one of a class that is not known, where a pod waits",
+        claims: [pending("waited", { storageClass: "odd" }), pending("a", { storageClass: "odd" })],
+        oldest: { unknown: NOON - MINUTE_MS },
+      },
+      { name: "none that is being deleted", claims: [pending("a", { isDeleting: true })], oldest: {} },
+      { name: "none that is gone by now", claims: [], gone: ["shop/a"], oldest: {} },
+    ],
+  )("tells $name", ({ claims, gone = [], oldest }) => {
     const sources = sourcesOf(claims);
 
     expect(Object.fromEntries(oldestPending({ ...sources, pending: [...sources.pending, ...gone] }))).toEqual(oldest);

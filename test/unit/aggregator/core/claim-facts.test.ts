@@ -6,47 +6,42 @@ import { claimWith, NOON, nodeUnmountRecord, statusWith, viewWith, volumeWith } 
 import { evidenceWith, fleetWith, useOn } from "./evidence.ts";
 
 describe("factsOf", () => {
-  it.each([
-    { name: "a bound claim is eligible", claim: claimWith(), isEligible: true },
-    {
-      name: "a bound claim that names no volume needs to see none",
-      claim: claimWith({ volume: undefined, uid: "claim-9" }),
-      isEligible: true,
-    },
-    { name: "a pending claim is not", claim: claimWith({ phase: "Pending" }), isEligible: false },
-    { name: "a lost claim is not", claim: claimWith({ phase: "Lost" }), isEligible: false },
-    {
-      name: "a claim that is being deleted, and of which nothing was written, is not",
-      claim: claimWith({ isDeleting: true }),
-      isEligible: false,
-    },
-    {
-      name: "one that is being deleted is while our condition may keep it",
-      claim: claimWith({ isDeleting: true, status: statusWith() }),
-      isEligible: true,
-    },
-    {
-      name: "so is one that somebody else's condition of that name may keep",
-      claim: claimWith({ isDeleting: true, isDisbelieved: true }),
-      isEligible: true,
-    },
-    {
-      name: "a lost claim that is being deleted is not",
-      claim: claimWith({ isDeleting: true, phase: "Lost", status: statusWith() }),
-      isEligible: false,
-    },
-  ])("$name", ({ claim, isEligible }) => {
+  it.each(
+    // biome-ignore format: a row is a line
+    [
+      { name: "a bound claim is eligible", claim: claimWith(), isEligible: true },
+      { name: "a bound claim that names no volume needs to see none", claim: claimWith({ volume: undefined, uid: "claim-9" }), isEligible: true },
+      { name: "a pending claim is not", claim: claimWith({ phase: "Pending" }), isEligible: false },
+      { name: "a lost claim is not", claim: claimWith({ phase: "Lost" }), isEligible: false },
+      { name: "a claim that is being deleted, and of which nothing was written, is not", claim: claimWith({ isDeleting: true }), isEligible: false },
+      {
+        name: "one that is being deleted is while our condition may keep it",
+        claim: claimWith({ isDeleting: true, status: statusWith() }),
+        isEligible: true,
+      },
+      {
+        name: "so is one that somebody else's condition of that name may keep",
+        claim: claimWith({ isDeleting: true, isDisbelieved: true }),
+        isEligible: true,
+      },
+      {
+        name: "a lost claim that is being deleted is not",
+        claim: claimWith({ isDeleting: true, phase: "Lost", status: statusWith() }),
+        isEligible: false,
+      },
+    ],
+  )("$name", ({ claim, isEligible }) => {
     expect(factsOf(evidenceWith({ claim, volume: volumeWith() }), fleetWith([])).isEligible).toBe(isEligible);
   });
 
-  it.each([
-    { name: "has not been seen", volume: undefined },
-    { name: "has not been seen bound", volume: volumeWith({ claim: undefined }) },
-    {
-      name: "was last seen bound to another claim",
-      volume: volumeWith({ claim: { key: "shop/data", uid: "claim-0" } }),
-    },
-  ])("a bound claim is not eligible while its volume $name: no mount would be known to be its own", ({ volume }) => {
+  it.each(
+    // biome-ignore format: a row is a line
+    [
+      { name: "has not been seen", volume: undefined },
+      { name: "has not been seen bound", volume: volumeWith({ claim: undefined }) },
+      { name: "was last seen bound to another claim", volume: volumeWith({ claim: { key: "shop/data", uid: "claim-0" } }) },
+    ],
+  )("a bound claim is not eligible while its volume $name: no mount would be known to be its own", ({ volume }) => {
     expect(factsOf(evidenceWith({ volume }), fleetWith([])).isEligible).toBe(false);
   });
 

@@ -47,16 +47,14 @@ describe("a gap of which nodes have still to tell", () => {
   const open: Unobserved = { times: [], openUntilMs: NOON + 3 * MIN };
   const inUse = mountedStatus(["n1"]);
 
-  it.each([
-    {
-      name: "a claim in use stays so when its use ended before the end of the gap",
-      stored: inUse,
-      byMs: NOON + MIN,
-      told: undefined,
-    },
-    { name: "a later end of an idle claim waits", stored: IDLE, byMs: NOON + MIN, told: undefined },
-    { name: "a use that ended after it is told", stored: inUse, byMs: NOON + 4 * MIN, told: NOON + 4 * MIN },
-  ])("$name", ({ stored, byMs, told }) => {
+  it.each(
+    // biome-ignore format: a row is a line
+    [
+      { name: "a claim in use stays so when its use ended before the end of the gap", stored: inUse, byMs: NOON + MIN, told: undefined },
+      { name: "a later end of an idle claim waits", stored: IDLE, byMs: NOON + MIN, told: undefined },
+      { name: "a use that ended after it is told", stored: inUse, byMs: NOON + 4 * MIN, told: NOON + 4 * MIN },
+    ],
+  )("$name", ({ stored, byMs, told }) => {
     const status = decide(stored, open, { ends: [endWith({ byMs })], nowMs: NOON + 5 * MIN });
 
     expect(status?.sinceMs).toBe(told);

@@ -19,23 +19,21 @@ function nodes(count: number): readonly string[] {
 }
 
 describe("the message of a claim that is mounted", () => {
-  it.each([
-    { name: "names its node", on: nodes(1), more: false, text: "In use: mounted on node n10" },
-    { name: "names two nodes", on: nodes(2), more: false, text: "In use: mounted on nodes n10 and n11" },
-    { name: "names three nodes", on: nodes(3), more: false, text: "In use: mounted on nodes n10, n11 and n12" },
-    {
-      name: "counts further nodes",
-      on: nodes(5),
-      more: false,
-      text: "In use: mounted on 5 nodes: n10, n11, n12 and 2 more",
-    },
-    {
-      name: "does not count what it does not know",
-      on: nodes(32),
-      more: true,
-      text: "In use: mounted on more than 32 nodes, among them n10, n11 and n12",
-    },
-  ])("$name", ({ on, more, text }) => {
+  it.each(
+    // biome-ignore format: a row is a line
+    [
+      { name: "names its node", on: nodes(1), more: false, text: "In use: mounted on node n10" },
+      { name: "names two nodes", on: nodes(2), more: false, text: "In use: mounted on nodes n10 and n11" },
+      { name: "names three nodes", on: nodes(3), more: false, text: "In use: mounted on nodes n10, n11 and n12" },
+      { name: "counts further nodes", on: nodes(5), more: false, text: "In use: mounted on 5 nodes: n10, n11, n12 and 2 more" },
+      {
+        name: "does not count what it does not know",
+        on: nodes(32),
+        more: true,
+        text: "In use: mounted on more than 32 nodes, among them n10, n11 and n12",
+      },
+    ],
+  )("$name", ({ on, more, text }) => {
     expect(mountedMessage({ nodes: on, more })).toBe(text);
   });
 });
@@ -162,42 +160,37 @@ describe("what is added where nobody watched", () => {
 });
 
 describe("the message of a claim whose nodes have to answer", () => {
-  it.each([
-    { name: "names the node", of: [{ node: "n1" }], text: "n1" },
-    {
-      name: "says which pod ended there",
-      of: [{ node: "n1", why: "pod-ended", pod: "shop/web-0" }],
-      text: "n1 (pod shop/web-0 ended there)",
-    },
-    { name: "says that a pod ended there", of: [{ node: "n1", why: "pod-ended" }], text: "n1 (a pod ended there)" },
-    { name: "says that it had it mounted", of: [{ node: "n1", why: "was-mounted" }], text: "n1 (had it mounted)" },
-    {
-      name: "says that the volume is attached to it",
-      of: [{ node: "n1", why: "attached" }],
-      text: "n1 (the volume is attached to it)",
-    },
-    {
-      name: "says that nobody saw the last pod end",
-      of: [{ node: "n1", why: "unwatched" }],
-      text: "n1 (the last pod may have been there; nobody watched it end)",
-    },
-    {
-      name: "names each node once, with what tells most, by name",
-      of: [
-        { node: "n2" },
-        { node: "n1" },
-        { node: "n2", why: "pod-ended", pod: "shop/b" },
-        { node: "n2", why: "pod-ended", pod: "shop/a" },
-        { node: "n1", why: "was-mounted" },
-      ],
-      text: "n1 (had it mounted) and n2 (pod shop/a ended there)",
-    },
-    {
-      name: "counts what it does not name",
-      of: [{ node: "n4" }, { node: "n2" }, { node: "n1" }, { node: "n5" }, { node: "n3" }],
-      text: "n1, n2, n3 and 2 more",
-    },
-  ] as const)("$name", ({ of, text }) => {
+  it.each(
+    // biome-ignore format: a row is a line
+    [
+      { name: "names the node", of: [{ node: "n1" }], text: "n1" },
+      { name: "says which pod ended there", of: [{ node: "n1", why: "pod-ended", pod: "shop/web-0" }], text: "n1 (pod shop/web-0 ended there)" },
+      { name: "says that a pod ended there", of: [{ node: "n1", why: "pod-ended" }], text: "n1 (a pod ended there)" },
+      { name: "says that it had it mounted", of: [{ node: "n1", why: "was-mounted" }], text: "n1 (had it mounted)" },
+      { name: "says that the volume is attached to it", of: [{ node: "n1", why: "attached" }], text: "n1 (the volume is attached to it)" },
+      {
+        name: "says that nobody saw the last pod end",
+        of: [{ node: "n1", why: "unwatched" }],
+        text: "n1 (the last pod may have been there; nobody watched it end)",
+      },
+      {
+        name: "names each node once, with what tells most, by name",
+        of: [
+          { node: "n2" },
+          { node: "n1" },
+          { node: "n2", why: "pod-ended", pod: "shop/b" },
+          { node: "n2", why: "pod-ended", pod: "shop/a" },
+          { node: "n1", why: "was-mounted" },
+        ],
+        text: "n1 (had it mounted) and n2 (pod shop/a ended there)",
+      },
+      {
+        name: "counts what it does not name",
+        of: [{ node: "n4" }, { node: "n2" }, { node: "n1" }, { node: "n5" }, { node: "n3" }],
+        text: "n1, n2, n3 and 2 more",
+      },
+    ] as const,
+  )("$name", ({ of, text }) => {
     expect(silentMessage(of)).toBe(`Not known to be unused: no report from ${text}`);
     expect(awaitedMessage(of.toReversed())).toBe(`Not known to be unused: awaiting the next report from ${text}`);
   });

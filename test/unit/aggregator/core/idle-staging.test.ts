@@ -45,46 +45,34 @@ function idleAfter(
 const known: IdleStagings = new Map([["volume-1", NOON + 60_000]]);
 
 describe("idleStagings", () => {
-  it.each([
-    {
-      name: "at the end of the scan that first showed it idle",
-      known: NO_STAGINGS,
-      mountedVolumes: [staging()],
-      expected: 10,
-    },
-    { name: "when it had begun before", known, mountedVolumes: [staging()], expected: 1 },
-    {
-      name: "never, while a pod uses it by its name",
-      known,
-      mountedVolumes: [staging(), use("pv-1")],
-      expected: undefined,
-    },
-    {
-      name: "never, while a pod uses it by its handle",
-      known,
-      mountedVolumes: [staging(), { ...staging(), kind: "block" as const, podUid: "p" }],
-      expected: undefined,
-    },
-    { name: "although a pod uses another volume", known, mountedVolumes: [staging(), use("pv-2")], expected: 1 },
-    { name: "never, when it is not staged", known, mountedVolumes: [], expected: undefined },
-    { name: "anew, when it was staged anew", known, mountedVolumes: [staging(NOON + 5 * 60_000)], expected: 5 },
-    {
-      name: "at the end of a use that no report showed",
-      known,
-      mountedVolumes: [staging()],
-      unmountRecords: [
-        nodeUnmountRecord({ byMs: NOON + 7 * 60_000 }),
-        nodeUnmountRecord({ id: "earlier", byMs: NOON + 2 * 60_000 }),
-      ],
-      expected: 7,
-    },
-    {
-      name: "never, for a handle that no volume has",
-      known: NO_STAGINGS,
-      mountedVolumes: [staging(NOON, "b".repeat(64))],
-      expected: undefined,
-    },
-  ])("a staged volume has been idle since: $name", ({ known, mountedVolumes, unmountRecords, expected }) => {
+  it.each(
+    // biome-ignore format: a row is a line
+    [
+      { name: "at the end of the scan that first showed it idle", known: NO_STAGINGS, mountedVolumes: [staging()], expected: 10 },
+      { name: "when it had begun before", known, mountedVolumes: [staging()], expected: 1 },
+      { name: "never, while a pod uses it by its name", known, mountedVolumes: [staging(), use("pv-1")], expected: undefined },
+      {
+        name: "never, while a pod uses it by its handle",
+        known,
+        mountedVolumes: [staging(), { ...staging(), kind: "block" as const, podUid: "p" }],
+        expected: undefined,
+      },
+      { name: "although a pod uses another volume", known, mountedVolumes: [staging(), use("pv-2")], expected: 1 },
+      { name: "never, when it is not staged", known, mountedVolumes: [], expected: undefined },
+      { name: "anew, when it was staged anew", known, mountedVolumes: [staging(NOON + 5 * 60_000)], expected: 5 },
+      {
+        name: "at the end of a use that no report showed",
+        known,
+        mountedVolumes: [staging()],
+        unmountRecords: [
+          nodeUnmountRecord({ byMs: NOON + 7 * 60_000 }),
+          nodeUnmountRecord({ id: "earlier", byMs: NOON + 2 * 60_000 }),
+        ],
+        expected: 7,
+      },
+      { name: "never, for a handle that no volume has", known: NO_STAGINGS, mountedVolumes: [staging(NOON, "b".repeat(64))], expected: undefined },
+    ],
+  )("a staged volume has been idle since: $name", ({ known, mountedVolumes, unmountRecords, expected }) => {
     expect(idleAfter(known, { readAt: 10, mountedVolumes, ...(unmountRecords && { unmountRecords }) })).toBe(expected);
   });
 

@@ -21,13 +21,13 @@ describe("isFresh", () => {
 describe("isRenewed", () => {
   const renewal = { renewedAtMs: 0, durationMs: 40_000 };
 
-  it.each([
-    {
-      name: "a kubelet whose Lease has changed lives, whatever its clock shows",
-      before: { ...renewal, renewedAtMs: 9 },
-    },
-    { name: "one whose clock went back lives as well", before: { ...renewal, renewedAtMs: NOON } },
-  ])("$name", ({ before }) => {
+  it.each(
+    // biome-ignore format: a row is a line
+    [
+      { name: "a kubelet whose Lease has changed lives, whatever its clock shows", before: { ...renewal, renewedAtMs: 9 } },
+      { name: "one whose clock went back lives as well", before: { ...renewal, renewedAtMs: NOON } },
+    ],
+  )("$name", ({ before }) => {
     expect(isRenewed(before, renewal)).toBe(true);
   });
 

@@ -36,21 +36,20 @@ function namesIn({ affinity = inZone("b"), zone = "a", ...scene }: Scene): reado
 }
 
 describe("NamedVolumes", () => {
-  it.each([
-    { name: "whose affinity excludes the node", scene: {}, named: ["pv-data"] },
-    {
-      name: "whose affinity cannot be read",
-      scene: { affinity: '{"nodeSelectorTerms":[{"x":1}]}' },
-      named: ["pv-data"],
-    },
-    { name: "of a pod that runs", scene: { hasStarted: true }, named: ["pv-data"] },
-    { name: "of a node without any label", scene: { node: "without labels" }, named: ["pv-data"] },
-    {
-      name: "once, which two claims name",
-      scene: { claims: ["data", "more"], bound: { "team/data": "pv-data", "team/more": "pv-data" } },
-      named: ["pv-data"],
-    },
-  ] as const)("names a volume $name", ({ scene, named }) => {
+  it.each(
+    // biome-ignore format: a row is a line
+    [
+      { name: "whose affinity excludes the node", scene: {}, named: ["pv-data"] },
+      { name: "whose affinity cannot be read", scene: { affinity: '{"nodeSelectorTerms":[{"x":1}]}' }, named: ["pv-data"] },
+      { name: "of a pod that runs", scene: { hasStarted: true }, named: ["pv-data"] },
+      { name: "of a node without any label", scene: { node: "without labels" }, named: ["pv-data"] },
+      {
+        name: "once, which two claims name",
+        scene: { claims: ["data", "more"], bound: { "team/data": "pv-data", "team/more": "pv-data" } },
+        named: ["pv-data"],
+      },
+    ] as const,
+  )("names a volume $name", ({ scene, named }) => {
     expect(namesIn(scene)).toEqual(named);
   });
 
@@ -98,17 +97,15 @@ describe("NamedVolumes", () => {
     expect(misfits).toEqual({ volumes: [], waiting: [] });
   });
 
-  it.each([
-    { name: "waits for a volume that excludes its node", affinity: inZone("b"), hasStarted: false, waiting: ["web"] },
-    { name: "has started", affinity: inZone("b"), hasStarted: true, waiting: [] },
-    { name: "waits for another thing", affinity: inZone("a"), hasStarted: false, waiting: [] },
-    {
-      name: "waits for one that cannot be read",
-      affinity: '{"nodeSelectorTerms":[{"x":1}]}',
-      hasStarted: false,
-      waiting: [],
-    },
-  ])("counts a pod or does not, that $name", ({ affinity, hasStarted, waiting }) => {
+  it.each(
+    // biome-ignore format: a row is a line
+    [
+      { name: "waits for a volume that excludes its node", affinity: inZone("b"), hasStarted: false, waiting: ["web"] },
+      { name: "has started", affinity: inZone("b"), hasStarted: true, waiting: [] },
+      { name: "waits for another thing", affinity: inZone("a"), hasStarted: false, waiting: [] },
+      { name: "waits for one that cannot be read", affinity: '{"nodeSelectorTerms":[{"x":1}]}', hasStarted: false, waiting: [] },
+    ],
+  )("counts a pod or does not, that $name", ({ affinity, hasStarted, waiting }) => {
     const misfits = new NamedVolumes().of({
       node: { labels: { [ZONE]: "a" } },
       pods: [{ key: "team/web", uid: "web", claims: ["data", "more"], hasStarted }],

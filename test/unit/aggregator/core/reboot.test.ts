@@ -68,31 +68,21 @@ describe("a pod that a reboot interrupts and that unmounts before its agent is b
     /** The leader is the one that the first boot reported to. */
     readonly hasWitnessed: boolean;
     readonly wasOver?: boolean;
-  }>([
-    { name: "while one leader sees all of it", stored: mountedStatus(["n1"]), hasWitnessed: true },
-    {
-      name: "as it is stored mounted, and another leader saw its end",
-      stored: mountedStatus(["n1"]),
-      hasWitnessed: false,
-    },
-    {
-      name: "as it is stored mounted, and a new leader finds it over",
-      stored: mountedStatus(["n1"]),
-      hasWitnessed: false,
-      wasOver: true,
-    },
-    {
-      name: "as it is stored referenced, and the leader sees its end",
-      stored: statusWith({ reason: "Referenced" }),
-      hasWitnessed: true,
-    },
-    {
-      name: "as it is stored referenced, and a new leader finds it over",
-      stored: statusWith({ reason: "Referenced" }),
-      hasWitnessed: false,
-      wasOver: true,
-    },
-  ])("used its volume until the agent's first scan, $name", ({ stored, hasWitnessed, wasOver = false }) => {
+  }>(
+    // biome-ignore format: a row is a line
+    [
+      { name: "while one leader sees all of it", stored: mountedStatus(["n1"]), hasWitnessed: true },
+      { name: "as it is stored mounted, and another leader saw its end", stored: mountedStatus(["n1"]), hasWitnessed: false },
+      { name: "as it is stored mounted, and a new leader finds it over", stored: mountedStatus(["n1"]), hasWitnessed: false, wasOver: true },
+      { name: "as it is stored referenced, and the leader sees its end", stored: statusWith({ reason: "Referenced" }), hasWitnessed: true },
+      {
+        name: "as it is stored referenced, and a new leader finds it over",
+        stored: statusWith({ reason: "Referenced" }),
+        hasWitnessed: false,
+        wasOver: true,
+      },
+    ],
+  )("used its volume until the agent's first scan, $name", ({ stored, hasWitnessed, wasOver = false }) => {
     const before = hasWitnessed ? accepted(undefined, { state: firstBoot(), bootedAt: 0 }) : undefined;
     const view = accepted(before, { state: secondBoot(), bootedAt: REBOOT });
     const unmountRecords = [...view.unmountRecords.values()];

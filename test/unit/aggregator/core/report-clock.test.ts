@@ -7,56 +7,50 @@ const receipt = { atMs: NOON, widthMs: 100 };
 const exact = { sentAt: 10_000, driftPpm: 0 };
 
 describe("what a stamp is dated", () => {
-  it.each([
-    {
-      name: "from the clock sample before it",
-      clockSamples: [{ at: 4_000, ms: NOON - 9_000 }],
-      least: NOON - 9_000 + 999.5,
-    },
-    {
-      name: "from the one of two that tells more",
-      clockSamples: [
-        { at: 3_000, ms: NOON - 8_500 },
-        { at: 4_000, ms: NOON - 9_000 },
-      ],
-      least: NOON - 8_500 + 1_999,
-    },
-    {
-      name: "from a clock sample at the very moment",
-      clockSamples: [{ at: 5_000, ms: NOON - 9_000 }],
-      least: NOON - 9_000,
-    },
-    {
-      name: "not after what its age says, where the server's clock was put back since",
-      clockSamples: [{ at: 4_000, ms: NOON + 3_600_000 }],
-      least: NOON - 100 - 5_000,
-    },
-    { name: "not from a clock sample after it", clockSamples: [{ at: 5_001, ms: NOON - 9_000 }], least: undefined },
-    { name: "not where there is no clock sample", clockSamples: undefined, least: undefined },
-  ])("at the earliest, $name", ({ clockSamples, least }) => {
+  it.each(
+    // biome-ignore format: a row is a line
+    [
+      { name: "from the clock sample before it", clockSamples: [{ at: 4_000, ms: NOON - 9_000 }], least: NOON - 9_000 + 999.5 },
+      {
+        name: "from the one of two that tells more",
+        clockSamples: [
+          { at: 3_000, ms: NOON - 8_500 },
+          { at: 4_000, ms: NOON - 9_000 },
+        ],
+        least: NOON - 8_500 + 1_999,
+      },
+      { name: "from a clock sample at the very moment", clockSamples: [{ at: 5_000, ms: NOON - 9_000 }], least: NOON - 9_000 },
+      {
+        name: "not after what its age says, where the server's clock was put back since",
+        clockSamples: [{ at: 4_000, ms: NOON + 3_600_000 }],
+        least: NOON - 100 - 5_000,
+      },
+      { name: "not from a clock sample after it", clockSamples: [{ at: 5_001, ms: NOON - 9_000 }], least: undefined },
+      { name: "not where there is no clock sample", clockSamples: undefined, least: undefined },
+    ],
+  )("at the earliest, $name", ({ clockSamples, least }) => {
     expect(reportClock({ ...exact, clockSamples }, receipt).least(5_000)).toBe(least);
   });
 
-  it.each([
-    {
-      name: "as if the report had come at once, where there is no clock sample",
-      clockSamples: [],
-      earliest: NOON - 10_100,
-    },
-    {
-      name: "back from the first clock sample, where the machine slept after it",
-      clockSamples: [
-        { at: 1_000, ms: NOON - 3_600_000 },
-        { at: 9_000, ms: NOON - 2_000 },
-      ],
-      earliest: NOON - 3_600_000 - 1_000.5,
-    },
-    {
-      name: "as if the report had come at once, where the first clock sample tells less",
-      clockSamples: [{ at: 1_000, ms: NOON }],
-      earliest: NOON - 10_100,
-    },
-  ])("of the boot's begin is $name", ({ clockSamples, earliest }) => {
+  it.each(
+    // biome-ignore format: a row is a line
+    [
+      { name: "as if the report had come at once, where there is no clock sample", clockSamples: [], earliest: NOON - 10_100 },
+      {
+        name: "back from the first clock sample, where the machine slept after it",
+        clockSamples: [
+          { at: 1_000, ms: NOON - 3_600_000 },
+          { at: 9_000, ms: NOON - 2_000 },
+        ],
+        earliest: NOON - 3_600_000 - 1_000.5,
+      },
+      {
+        name: "as if the report had come at once, where the first clock sample tells less",
+        clockSamples: [{ at: 1_000, ms: NOON }],
+        earliest: NOON - 10_100,
+      },
+    ],
+  )("of the boot's begin is $name", ({ clockSamples, earliest }) => {
     expect(reportClock({ ...exact, clockSamples }, receipt).earliest(0)).toBe(earliest);
   });
 

@@ -8,17 +8,15 @@ const MIB = 1024 * 1024;
 const names = (count: number): readonly string[] => Array.from({ length: count }, (_, index) => `claim-${index}`);
 
 describe("claimsToRemember", () => {
-  it.each([
-    { name: "all that there are, however many", claims: 3_000, isThere: () => true, kept: 3_000 },
-    { name: "as many that there are not as a pod that ran may have", claims: 32, isThere: () => false, kept: 32 },
-    { name: "no more than that of thousands that there are not", claims: 3_000, isThere: () => false, kept: 32 },
-    {
-      name: "each one that there is beside those",
-      claims: 3_000,
-      isThere: (key: string) => key === "shop/claim-2999",
-      kept: 33,
-    },
-  ])("keeps $name", ({ claims, isThere, kept }) => {
+  it.each(
+    // biome-ignore format: a row is a line
+    [
+      { name: "all that there are, however many", claims: 3_000, isThere: () => true, kept: 3_000 },
+      { name: "as many that there are not as a pod that ran may have", claims: 32, isThere: () => false, kept: 32 },
+      { name: "no more than that of thousands that there are not", claims: 3_000, isThere: () => false, kept: 32 },
+      { name: "each one that there is beside those", claims: 3_000, isThere: (key: string) => key === "shop/claim-2999", kept: 33 },
+    ],
+  )("keeps $name", ({ claims, isThere, kept }) => {
     expect(claimsToRemember({ key: "shop/web", claims: names(claims) }, isThere)).toHaveLength(kept);
   });
 });
@@ -84,63 +82,55 @@ describe("of the claims that are made one after the other under its name a pod h
     readonly happens?: (world: World) => void;
     readonly pod?: Pod;
     readonly had: readonly string[];
-  }>([
-    { name: "the one that there is", pod: podWith(), had: ["claim-1"] },
-    {
-      name: "none while there is none",
-      happens: (world) => {
-        world.claim = undefined;
+  }>(
+    // biome-ignore format: a row is a line
+    [
+      { name: "the one that there is", pod: podWith(), had: ["claim-1"] },
+      { name: "none while there is none", happens: (world) => { world.claim = undefined; }, pod: podWith(), had: [] },
+      { name: "none where the first went before it", happens: (world) => world.remove(), pod: podWith(), had: [] },
+      {
+        name: "the next where it waited for a node: it used nothing of the first",
+        happens: (world) => world.remove(podWith({ node: undefined })),
+        pod: podWith(),
+        had: ["claim-2"],
       },
-      pod: podWith(),
-      had: [],
-    },
-    { name: "none where the first went before it", happens: (world) => world.remove(), pod: podWith(), had: [] },
-    {
-      name: "the next where it waited for a node: it used nothing of the first",
-      happens: (world) => world.remove(podWith({ node: undefined })),
-      pod: podWith(),
-      had: ["claim-2"],
-    },
-    {
-      name: "the first where it vanished before that went",
-      happens: (world) => {
-        world.end({ hasEnded: true, isGone: true });
-        world.remove();
+      {
+        name: "the first where it vanished before that went",
+        happens: (world) => {
+          world.end({ hasEnded: true, isGone: true });
+          world.remove();
+        },
+        had: ["claim-1"],
       },
-      had: ["claim-1"],
-    },
-    {
-      name: "the first where it had finished before that went",
-      happens: (world) => {
-        world.end({ hasEnded: true });
-        world.remove();
+      {
+        name: "the first where it had finished before that went",
+        happens: (world) => {
+          world.end({ hasEnded: true });
+          world.remove();
+        },
+        pod: podWith({ isTerminal: true }),
+        had: ["claim-1"],
       },
-      pod: podWith({ isTerminal: true }),
-      had: ["claim-1"],
-    },
-    {
-      name: "the same when it vanishes, too",
-      happens: (world) => {
-        world.end({ hasEnded: true });
-        world.remove();
-        world.end({ isGone: true });
+      {
+        name: "the same when it vanishes, too",
+        happens: (world) => {
+          world.end({ hasEnded: true });
+          world.remove();
+          world.end({ isGone: true });
+        },
+        had: ["claim-1"],
       },
-      had: ["claim-1"],
-    },
-    {
-      name: "none where the first went before it vanished",
-      happens: (world) => {
-        world.remove();
-        world.end({ hasEnded: true, isGone: true });
+      {
+        name: "none where the first went before it vanished",
+        happens: (world) => {
+          world.remove();
+          world.end({ hasEnded: true, isGone: true });
+        },
+        had: [],
       },
-      had: [],
-    },
-    {
-      name: "none that is known where it was over when it was first seen",
-      happens: (world) => world.end({ isGone: true }),
-      had: [],
-    },
-  ])("$name", ({ happens, pod, had }) => {
+      { name: "none that is known where it was over when it was first seen", happens: (world) => world.end({ isGone: true }), had: [] },
+    ],
+  )("$name", ({ happens, pod, had }) => {
     const world = new World();
 
     happens?.(world);

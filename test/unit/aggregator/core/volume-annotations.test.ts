@@ -35,52 +35,39 @@ describe("the mark of a volume", () => {
     readonly name: string;
     readonly facts: Partial<VolumeFacts>;
     readonly nodes: readonly string[] | undefined;
-  }>([
-    { name: "a Released one that a pod has mounted", facts: { mounts: MOUNTED }, nodes: ["n1"] },
-    { name: "one that is only staged", facts: { mounts: STAGED }, nodes: ["n1"] },
-    {
-      name: "an Available one",
-      facts: { mounts: MOUNTED, volume: { ...released, phase: "Available" } },
-      nodes: ["n1"],
-    },
-    { name: "a Failed one", facts: { mounts: MOUNTED, volume: { ...released, phase: "Failed" } }, nodes: ["n1"] },
-    { name: "a Bound one: nothing", facts: { mounts: MOUNTED, volume: volumeWith() }, nodes: undefined },
-    { name: "one that nothing has mounted: nothing", facts: {}, nodes: undefined },
-    {
-      name: "one that is mounted, without protection: nothing",
-      facts: { mounts: MOUNTED, isProtecting: false },
-      nodes: undefined,
-    },
-    {
-      name: "one whose node has not answered: that node",
-      facts: { volume: marked, unanswered: ["n1"] },
-      nodes: ["n1"],
-    },
-    { name: "a marked one that is unmounted: nothing", facts: { volume: marked }, nodes: undefined },
-    {
-      name: "a marked one that is Bound again: nothing",
-      facts: { volume: { ...marked, phase: "Bound" }, mounts: MOUNTED },
-      nodes: undefined,
-    },
-    {
-      name: "one that one more node has mounted: both",
-      facts: { volume: marked, mounts: { used: ["n2"], all: ["n2"] }, unanswered: ["n1"] },
-      nodes: ["n1", "n2"],
-    },
-    {
-      name: "one that has the mark of another volume, as from a backup: its own",
-      facts: {
-        volume: { ...released, annotations: { mountedOn: volumeMarkText("other", ["n9"]), lastUse: undefined } },
-        mounts: MOUNTED,
+  }>(
+    // biome-ignore format: a row is a line
+    [
+      { name: "a Released one that a pod has mounted", facts: { mounts: MOUNTED }, nodes: ["n1"] },
+      { name: "one that is only staged", facts: { mounts: STAGED }, nodes: ["n1"] },
+      { name: "an Available one", facts: { mounts: MOUNTED, volume: { ...released, phase: "Available" } }, nodes: ["n1"] },
+      { name: "a Failed one", facts: { mounts: MOUNTED, volume: { ...released, phase: "Failed" } }, nodes: ["n1"] },
+      { name: "a Bound one: nothing", facts: { mounts: MOUNTED, volume: volumeWith() }, nodes: undefined },
+      { name: "one that nothing has mounted: nothing", facts: {}, nodes: undefined },
+      { name: "one that is mounted, without protection: nothing", facts: { mounts: MOUNTED, isProtecting: false }, nodes: undefined },
+      { name: "one whose node has not answered: that node", facts: { volume: marked, unanswered: ["n1"] }, nodes: ["n1"] },
+      { name: "a marked one that is unmounted: nothing", facts: { volume: marked }, nodes: undefined },
+      { name: "a marked one that is Bound again: nothing", facts: { volume: { ...marked, phase: "Bound" }, mounts: MOUNTED }, nodes: undefined },
+      {
+        name: "one that one more node has mounted: both",
+        facts: { volume: marked, mounts: { used: ["n2"], all: ["n2"] }, unanswered: ["n1"] },
+        nodes: ["n1", "n2"],
       },
-      nodes: ["n1"],
-    },
-    {
-      name: "one that has a mark that nobody can read, and is unmounted: nothing",
-      facts: { volume: { ...released, annotations: { mountedOn: "{", lastUse: undefined } } },
-      nodes: undefined,
-    },
-  ])("names the nodes of $name", ({ facts, nodes }) => {
+      {
+        name: "one that has the mark of another volume, as from a backup: its own",
+        facts: {
+          volume: { ...released, annotations: { mountedOn: volumeMarkText("other", ["n9"]), lastUse: undefined } },
+          mounts: MOUNTED,
+        },
+        nodes: ["n1"],
+      },
+      {
+        name: "one that has a mark that nobody can read, and is unmounted: nothing",
+        facts: { volume: { ...released, annotations: { mountedOn: "{", lastUse: undefined } } },
+        nodes: undefined,
+      },
+    ],
+  )("names the nodes of $name", ({ facts, nodes }) => {
     const { mountedOn } = desiredAnnotations(factsWith(facts));
 
     expect(mountedOn).toBe(nodes && volumeMarkText("volume-1", nodes));
@@ -123,103 +110,90 @@ const bound = volumeWith({ reclaimPolicy: "Retain" });
 const deleting = claimWith({ isDeleting: true, status: unused });
 
 describe("the last use on a volume", () => {
-  it.each<{ readonly name: string; readonly facts: Partial<VolumeFacts>; readonly text: string | undefined }>([
-    {
-      name: "is copied from an unused claim that is being deleted",
-      facts: { volume: bound, claim: deleting },
-      text: copy(),
-    },
-    {
-      name: "is copied with the time in which nobody watched",
-      facts: {
-        volume: bound,
-        claim: { ...deleting, status: { ...unused, blindGap: { fromMs: NOON - 9_000, toMs: NOON - 5_000 } } },
+  it.each<{ readonly name: string; readonly facts: Partial<VolumeFacts>; readonly text: string | undefined }>(
+    // biome-ignore format: a row is a line
+    [
+      { name: "is copied from an unused claim that is being deleted", facts: { volume: bound, claim: deleting }, text: copy() },
+      {
+        name: "is copied with the time in which nobody watched",
+        facts: {
+          volume: bound,
+          claim: { ...deleting, status: { ...unused, blindGap: { fromMs: NOON - 9_000, toMs: NOON - 5_000 } } },
+        },
+        text: lastUseText("claim-1", { lastUse: USE, blindGap: { fromMs: NOON - 9_000, toMs: NOON - 5_000 } }),
       },
-      text: lastUseText("claim-1", { lastUse: USE, blindGap: { fromMs: NOON - 9_000, toMs: NOON - 5_000 } }),
-    },
-    {
-      name: "is not copied from a claim that stays",
-      facts: { volume: bound, claim: claimWith({ status: unused }) },
-      text: undefined,
-    },
-    {
-      name: "is not copied to a volume that goes with its claim",
-      facts: { volume: volumeWith(), claim: deleting },
-      text: undefined,
-    },
-    {
-      name: "is not copied while the claim is in use: it would be an earlier one",
-      facts: { volume: bound, claim: claimWith({ isDeleting: true, status: mountedStatus(["n1"], { lastUse: USE }) }) },
-      text: undefined,
-    },
-    {
-      name: "is taken back when the claim is used after it was copied",
-      facts: {
-        volume: withCopy(copy()),
-        claim: claimWith({ isDeleting: true, status: mountedStatus(["n1"], { lastUse: USE }) }),
+      { name: "is not copied from a claim that stays", facts: { volume: bound, claim: claimWith({ status: unused }) }, text: undefined },
+      { name: "is not copied to a volume that goes with its claim", facts: { volume: volumeWith(), claim: deleting }, text: undefined },
+      {
+        name: "is not copied while the claim is in use: it would be an earlier one",
+        facts: { volume: bound, claim: claimWith({ isDeleting: true, status: mountedStatus(["n1"], { lastUse: USE }) }) },
+        text: undefined,
       },
-      text: undefined,
-    },
-    {
-      name: "is replaced by a later one of the claim",
-      facts: { volume: withCopy(copy()), claim: { ...deleting, status: { ...unused, lastUse: LATER } } },
-      text: copy(LATER),
-    },
-    {
-      name: "of an earlier claim stays until there is another",
-      facts: {
-        volume: withCopy(copy(USE, "earlier")),
-        claim: claimWith({ isDeleting: true, status: mountedStatus(["n1"]) }),
+      {
+        name: "is taken back when the claim is used after it was copied",
+        facts: {
+          volume: withCopy(copy()),
+          claim: claimWith({ isDeleting: true, status: mountedStatus(["n1"], { lastUse: USE }) }),
+        },
+        text: undefined,
       },
-      text: copy(USE, "earlier"),
-    },
-    { name: "is copied from a claim that went at once", facts: { volume: bound, statusAtEnd: unused }, text: copy() },
-    { name: "stays once the claim is gone", facts: { volume: withCopy(copy()) }, text: copy() },
-    {
-      name: "is what nodes tell of, where the claim went while it was in use",
-      facts: {
-        statusAtEnd: mountedStatus(["n1"], { lastUse: USE }),
-        ends: [endWith({ id: "r-2", byMs: NOON - 10_000 })],
+      {
+        name: "is replaced by a later one of the claim",
+        facts: { volume: withCopy(copy()), claim: { ...deleting, status: { ...unused, lastUse: LATER } } },
+        text: copy(LATER),
       },
-      text: "r-2",
-    },
-    {
-      name: "is not known where the claim went in use and nobody tells of its end",
-      facts: { volume: withCopy(copy()), statusAtEnd: mountedStatus(["n1"], { lastUse: USE }) },
-      text: undefined,
-    },
-    {
-      name: "is not decided while a pod has the volume mounted",
-      facts: { ends: [endWith({ id: "r-2", byMs: NOON - 10_000 })], mounts: MOUNTED },
-      text: undefined,
-    },
-    {
-      name: "is decided while it is only staged",
-      facts: { ends: [endWith({ id: "r-2", byMs: NOON - 10_000 })], mounts: STAGED },
-      text: "r-2",
-    },
-    {
-      name: "is not decided while a node has not reported that may have it mounted",
-      facts: { ends: [endWith({ id: "r-2", byMs: NOON - 10_000 })], isPending: true },
-      text: undefined,
-    },
-    {
-      name: "is not decided while a node of its mark has not answered",
-      facts: { ends: [endWith({ id: "r-2", byMs: NOON - 10_000 })], unanswered: ["n1"] },
-      text: undefined,
-    },
-    {
-      name: "never moves earlier, also where what tells of the later one is forgotten",
-      facts: { volume: withCopy(copy(LATER)), statusAtEnd: unused },
-      text: copy(LATER),
-    },
-    {
-      name: "waits for the watch of claims where the volume is still Bound",
-      facts: { volume: bound, ends: [endWith({ id: "r-2", byMs: NOON - 10_000 })] },
-      text: undefined,
-    },
-    { name: "that nobody can read stays", facts: { volume: withCopy("{") }, text: "{" },
-  ])("$name", ({ facts, text }) => {
+      {
+        name: "of an earlier claim stays until there is another",
+        facts: {
+          volume: withCopy(copy(USE, "earlier")),
+          claim: claimWith({ isDeleting: true, status: mountedStatus(["n1"]) }),
+        },
+        text: copy(USE, "earlier"),
+      },
+      { name: "is copied from a claim that went at once", facts: { volume: bound, statusAtEnd: unused }, text: copy() },
+      { name: "stays once the claim is gone", facts: { volume: withCopy(copy()) }, text: copy() },
+      {
+        name: "is what nodes tell of, where the claim went while it was in use",
+        facts: {
+          statusAtEnd: mountedStatus(["n1"], { lastUse: USE }),
+          ends: [endWith({ id: "r-2", byMs: NOON - 10_000 })],
+        },
+        text: "r-2",
+      },
+      {
+        name: "is not known where the claim went in use and nobody tells of its end",
+        facts: { volume: withCopy(copy()), statusAtEnd: mountedStatus(["n1"], { lastUse: USE }) },
+        text: undefined,
+      },
+      {
+        name: "is not decided while a pod has the volume mounted",
+        facts: { ends: [endWith({ id: "r-2", byMs: NOON - 10_000 })], mounts: MOUNTED },
+        text: undefined,
+      },
+      { name: "is decided while it is only staged", facts: { ends: [endWith({ id: "r-2", byMs: NOON - 10_000 })], mounts: STAGED }, text: "r-2" },
+      {
+        name: "is not decided while a node has not reported that may have it mounted",
+        facts: { ends: [endWith({ id: "r-2", byMs: NOON - 10_000 })], isPending: true },
+        text: undefined,
+      },
+      {
+        name: "is not decided while a node of its mark has not answered",
+        facts: { ends: [endWith({ id: "r-2", byMs: NOON - 10_000 })], unanswered: ["n1"] },
+        text: undefined,
+      },
+      {
+        name: "never moves earlier, also where what tells of the later one is forgotten",
+        facts: { volume: withCopy(copy(LATER)), statusAtEnd: unused },
+        text: copy(LATER),
+      },
+      {
+        name: "waits for the watch of claims where the volume is still Bound",
+        facts: { volume: bound, ends: [endWith({ id: "r-2", byMs: NOON - 10_000 })] },
+        text: undefined,
+      },
+      { name: "that nobody can read stays", facts: { volume: withCopy("{") }, text: "{" },
+    ],
+  )("$name", ({ facts, text }) => {
     const { lastUse } = desiredAnnotations(factsWith(facts));
 
     expect(text === "r-2" ? JSON.parse(lastUse ?? "{}").release : lastUse).toBe(text);

@@ -32,26 +32,17 @@ function idleFor(minutes: number): Pick<VolumeSight, "use" | "idleSince"> {
 }
 
 describe("leaked, in a volume's entry", () => {
-  it.each([
-    { name: "staged and unused for five minutes", sight: idleFor(5), expected: true },
-    { name: "staged and unused for a moment", sight: idleFor(4.9), expected: false },
-    {
-      name: "staged, and since when unused is not known",
-      sight: { ...idleFor(5), idleSince: () => undefined },
-      expected: false,
-    },
-    { name: "not staged any more", sight: { ...idleFor(5), use: { held: [], staged: [] } }, expected: false },
-    {
-      name: "about to be used by a pod there",
-      sight: { ...idleFor(5), references: [podWith({ node: "n1" })] },
-      expected: false,
-    },
-    {
-      name: "used by a pod elsewhere",
-      sight: { ...idleFor(5), references: [podWith({ node: "n2" })] },
-      expected: true,
-    },
-  ])("is $expected for a volume that is $name", ({ sight, expected }) => {
+  it.each(
+    // biome-ignore format: a row is a line
+    [
+      { name: "staged and unused for five minutes", sight: idleFor(5), expected: true },
+      { name: "staged and unused for a moment", sight: idleFor(4.9), expected: false },
+      { name: "staged, and since when unused is not known", sight: { ...idleFor(5), idleSince: () => undefined }, expected: false },
+      { name: "not staged any more", sight: { ...idleFor(5), use: { held: [], staged: [] } }, expected: false },
+      { name: "about to be used by a pod there", sight: { ...idleFor(5), references: [podWith({ node: "n1" })] }, expected: false },
+      { name: "used by a pod elsewhere", sight: { ...idleFor(5), references: [podWith({ node: "n2" })] }, expected: true },
+    ],
+  )("is $expected for a volume that is $name", ({ sight, expected }) => {
     expect(volumeEntryOf(sightOf(sight), WORDS).leaked).toBe(expected);
   });
 });
@@ -135,17 +126,17 @@ describe("what stands on a volume of other objects", () => {
     expect(item.lastUse).toMatchObject({ pod: "shop/newer" });
   });
 
-  it.each([
-    {
-      name: "a mark of another volume",
-      annotations: { mountedOn: volumeMarkText("other", ["n9"]), lastUse: undefined },
-    },
-    {
-      name: "the last use of an earlier claim",
-      annotations: { mountedOn: undefined, lastUse: lastUseText("earlier", { lastUse: lastUseWith() }) },
-    },
-    { name: "what nobody can read", annotations: { mountedOn: "{", lastUse: "[]" } },
-  ])("is not told: $name", ({ annotations }) => {
+  it.each(
+    // biome-ignore format: a row is a line
+    [
+      { name: "a mark of another volume", annotations: { mountedOn: volumeMarkText("other", ["n9"]), lastUse: undefined } },
+      {
+        name: "the last use of an earlier claim",
+        annotations: { mountedOn: undefined, lastUse: lastUseText("earlier", { lastUse: lastUseWith() }) },
+      },
+      { name: "what nobody can read", annotations: { mountedOn: "{", lastUse: "[]" } },
+    ],
+  )("is not told: $name", ({ annotations }) => {
     expect(volumeEntryOf(sightOf({ volume: volumeWith({ annotations }) }), WORDS)).toMatchObject({
       mountedOn: null,
       lastUse: null,

@@ -27,39 +27,42 @@ function useOf(
 }
 
 describe("volumeUse", () => {
-  it.each([
-    { name: "nothing where nobody holds it", nodes: { n1: [] }, held: [], staged: [] },
-    { name: "a pod's mount", nodes: { n1: [mountedVolumeOf("p1")] }, held: ["n1: p1"], staged: [] },
-    {
-      name: "nodes by name, whichever reported first",
-      nodes: {
-        n2: [mountedVolumeOf("p2"), mountedVolumeOf("staging")],
-        n1: [mountedVolumeOf("p1"), mountedVolumeOf("staging")],
+  it.each(
+    // biome-ignore format: a row is a line
+    [
+      { name: "nothing where nobody holds it", nodes: { n1: [] }, held: [], staged: [] },
+      { name: "a pod's mount", nodes: { n1: [mountedVolumeOf("p1")] }, held: ["n1: p1"], staged: [] },
+      {
+        name: "nodes by name, whichever reported first",
+        nodes: {
+          n2: [mountedVolumeOf("p2"), mountedVolumeOf("staging")],
+          n1: [mountedVolumeOf("p1"), mountedVolumeOf("staging")],
+        },
+        held: ["n1: p1", "n2: p2"],
+        staged: ["n1", "n2"],
       },
-      held: ["n1: p1", "n2: p2"],
-      staged: ["n1", "n2"],
-    },
-    {
-      name: "a pod once, however many mounts it has",
-      nodes: { n1: [mountedVolumeOf("p1"), mountedVolumeOf("p1:subpath"), mountedVolumeOf("p2")] },
-      held: ["n1: p1 p2"],
-      staged: [],
-    },
-    { name: "a staging mount, which is no use", nodes: { n1: [mountedVolumeOf("staging")] }, held: [], staged: ["n1"] },
-    {
-      name: "no other volume's mounts",
-      nodes: {
-        n1: [
-          mountedVolumeOf("p1", { by: "name", name: "pv-2" }),
-          mountedVolumeOf("staging", { by: "handle", driver: "csi.example", handleHash: "b".repeat(64) }),
-          mountedVolumeOf("staging", { by: "handle", driver: "csi.other", handleHash: CSI.handleHash }),
-          mountedVolumeOf("p1", { by: "device", plugin: "pv-1", path: "pv-1" }),
-        ],
+      {
+        name: "a pod once, however many mounts it has",
+        nodes: { n1: [mountedVolumeOf("p1"), mountedVolumeOf("p1:subpath"), mountedVolumeOf("p2")] },
+        held: ["n1: p1 p2"],
+        staged: [],
       },
-      held: [],
-      staged: [],
-    },
-  ])("shows $name", ({ nodes, held, staged }) => {
+      { name: "a staging mount, which is no use", nodes: { n1: [mountedVolumeOf("staging")] }, held: [], staged: ["n1"] },
+      {
+        name: "no other volume's mounts",
+        nodes: {
+          n1: [
+            mountedVolumeOf("p1", { by: "name", name: "pv-2" }),
+            mountedVolumeOf("staging", { by: "handle", driver: "csi.example", handleHash: "b".repeat(64) }),
+            mountedVolumeOf("staging", { by: "handle", driver: "csi.other", handleHash: CSI.handleHash }),
+            mountedVolumeOf("p1", { by: "device", plugin: "pv-1", path: "pv-1" }),
+          ],
+        },
+        held: [],
+        staged: [],
+      },
+    ],
+  )("shows $name", ({ nodes, held, staged }) => {
     expect(useOf(nodes)).toEqual({ held, staged });
   });
 
