@@ -127,16 +127,13 @@ describe("by when a mounted volume had begun", () => {
   const again = told(3_000, begun(2_500));
   const rebooted = told(3_000, { ...begun(500), ...BOOT_2 });
 
-  it.each(
-    // biome-ignore format: a row is a line
-    [
-      { name: "by the end of the scan that showed it first", after: viewAfter(first), beganByMs: NOON - 1_500 },
-      { name: "no later for a report that took longer", after: viewAfter(first, slow), beganByMs: NOON - 1_500 },
-      { name: "anew where it was mounted again", after: viewAfter(early, again), beganByMs: NOON + 500 },
-      { name: "anew in another boot, whatever its stamp", after: viewAfter(early, rebooted), beganByMs: NOON - 1_500 },
-    ],
-  )("is $name", ({ after, beganByMs }) => {
-    expect(after.mountedVolumes.map((one) => one.beganByMs)).toEqual([beganByMs]);
+  it.each([
+    { name: "by the end of the scan that showed it first", reports: [first], beganByMs: NOON - 1_500 },
+    { name: "no later for a report that took longer", reports: [first, slow], beganByMs: NOON - 1_500 },
+    { name: "anew where it was mounted again", reports: [early, again], beganByMs: NOON + 500 },
+    { name: "anew in another boot, whatever its stamp", reports: [early, rebooted], beganByMs: NOON - 1_500 },
+  ])("is $name", ({ reports, beganByMs }) => {
+    expect(viewAfter(...reports).mountedVolumes.map((one) => one.beganByMs)).toEqual([beganByMs]);
   });
 });
 

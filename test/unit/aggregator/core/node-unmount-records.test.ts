@@ -20,10 +20,10 @@ const mounted = told(2_000, { ...shows(mountedVolumeOf("pod-1")), ...sample(1_99
 const gone = told(5_000, RUN_2);
 const endAt3000 = tells(unmountRecordOf("pod-1", { after: 2_500, by: 3_000 }));
 
-type Row = readonly [name: string, reports: readonly [Told, ...Told[]], ends: string];
+type Row = readonly [name: string, reports: readonly Told[], ends: string];
 
 /** The ends that are known: by when, in milliseconds past noon, and how much earlier each may have been. */
-function endsAfter(reports: readonly [Told, ...Told[]]): string {
+function endsAfter(reports: readonly Told[]): string {
   const records = [...viewAfter(...reports).unmountRecords.values()];
   return (
     records.map(({ byMs, widthMs }) => `${byMs - NOON} ± ${widthMs?.toFixed(1).replace(".0", "") ?? "?"}`).join(", ") ||
@@ -102,7 +102,7 @@ describe("a use whose end is known began", () => {
   const both = told(2_000, shows(begun(700), { ...subpath, since: 500 }));
   const before = told(2_000, shows(begun(500)));
   const tellsEnd = told(3_000, endAt3000);
-  it.each<readonly [name: string, reports: readonly [Told, ...Told[]], beganByMs: number]>(
+  it.each<readonly [name: string, reports: readonly Told[], beganByMs: number]>(
     // biome-ignore format: a row is a line
     [
       ["with the first of its mounted volumes", [both, tellsEnd], -1_500],
@@ -118,7 +118,7 @@ describe("a use whose end is known began", () => {
 
 describe("an unmount record", () => {
   const next = tells(unmountRecordOf("pod-2", { after: 1, by: 2 }));
-  it.each<readonly [name: string, reports: readonly [Told, ...Told[]], isTold: readonly boolean[]]>([
+  it.each<readonly [name: string, reports: readonly Told[], isTold: readonly boolean[]]>([
     ["of the newest report is in the node's journal", [first], [true]],
     ["that is told again is", [first, told(3_000, timed)], [true]],
     ["that is not told any more is not", [first, told(3_000)], [false]],

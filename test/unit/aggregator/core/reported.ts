@@ -16,12 +16,13 @@ export function told(endedAt: number, fields: Partial<NodeReport> = {}, receipt:
 }
 
 /** What is known of the node after these reports. */
-export function viewAfter(first: Told, ...others: readonly Told[]): NodeView {
-  return others.reduce(accepted, accepted(undefined, first));
-}
-
-function accepted(known: NodeView | undefined, { report, receipt }: Told): NodeView {
-  const result = acceptReport(known, report, receipt);
-  if (result.kind === "stale") throw new Error(result.why);
-  return result.view;
+export function viewAfter(...reports: readonly Told[]): NodeView {
+  let view: NodeView | undefined;
+  for (const { report, receipt } of reports) {
+    const result = acceptReport(view, report, receipt);
+    if (result.kind === "stale") throw new Error(result.why);
+    view = result.view;
+  }
+  if (view === undefined) throw new Error("no report");
+  return view;
 }
