@@ -6,30 +6,26 @@ import { isSameStatus } from "../../../../aggregator/core/claim-write.ts";
 import type { UnobservedTime } from "../../../../aggregator/core/watch-gap.ts";
 import { type ClaimStatus, readClaimStatus, writeClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { mountedStatus, NOON, statusWith } from "../world.ts";
-import { endWith, factsWith, lastUseWith, NOW, newsOf } from "./decisions.ts";
+import { endWith, factsWith, inWords, lastUseWith, NOW, newsOf } from "./decisions.ts";
 
 const MIN = 60_000;
-const IDLE = statusWith({
-  unused: true,
-  reason: "Unmounted",
-  message:
-    "Last used by pod shop/old on node n1; its volume was unmounted between 00:26:38 and 00:26:39 UTC on 2026-09-10, read from the node's mount table",
-  lastUse: lastUseWith(),
-});
+const USED =
+  "Last used by pod shop/old on node n1; its volume was unmounted between 00:26:38 and 00:26:39 UTC on 2026-09-10, read from the node's mount table";
+const IDLE = statusWith({ unused: true, reason: "Unmounted", message: USED, lastUse: lastUseWith() });
 const NEVER = statusWith({ unused: true, reason: "NeverObservedInUse", message: "Never seen" });
 
 /** Minutes past noon. */
 function time(from: number, to: number, fields: Partial<UnobservedTime> = {}): UnobservedTime {
-  const [fromMs, toMs] = [NOON + from * MIN, NOON + to * MIN];
-  return { fromMs, toMs, isBefore: false, ...fields };
+  return { fromMs: NOON + from * MIN, toMs: NOON + to * MIN, isBefore: false, ...fields };
 }
 
-function unseenIn(...times: readonly UnobservedTime[]): Unobserved {
-  return { times };
+/** The use of `shop/web-0` that ended so many minutes past noon. */
+function ended(minutes: number): Partial<ClaimFacts> {
+  return { ends: [endWith({ byMs: NOON + minutes * MIN })] };
 }
 
-function gapOf(from: number, to: number) {
-  return { fromMs: NOON + from * MIN, toMs: NOON + to * MIN };
+function decide(stored: ClaimStatus | undefined, unobserved: Unobserved, fields: Partial<ClaimFacts> = {}) {
+  return newsOf(factsWith({ stored, unobserved, ...fields }));
 }
 
 /** What is stored after a decision was written, with its rounding. */
@@ -39,9 +35,25 @@ function write(status: ClaimStatus | undefined): ClaimStatus {
   return read;
 }
 
-function decide(stored: ClaimStatus | undefined, unobserved: Unobserved, fields: Partial<ClaimFacts> = {}) {
-  return newsOf(factsWith({ stored, unobserved, ...fields }));
+/** What is stored once it was told that nobody had watched in these times. */
+function written(stored: ClaimStatus, ...times: readonly UnobservedTime[]): () => ClaimStatus {
+  return () => write(decide(stored, { times }));
 }
+
+/** What is stored, or how it came to be, and in which times nobody watched. */
+type Row = readonly [
+  name: string,
+  stored: ClaimStatus | (() => ClaimStatus),
+  times: readonly UnobservedTime[],
+  facts: Partial<ClaimFacts>,
+  becomes: string,
+];
+
+function becomesOf([, stored, times, facts]: Row): string {
+  return inWords(decide(typeof stored === "function" ? stored() : stored, { times }, facts));
+}
+
+const ALONE = "left alone";
 
 describe("a gap of which nodes have still to tell", () => {
   const open: Unobserved = { times: [], openUntilMs: NOON + 3 * MIN };
@@ -50,226 +62,99 @@ describe("a gap of which nodes have still to tell", () => {
   it.each(
     // biome-ignore format: a row is a line
     [
-      { name: "a claim in use stays so when its use ended before the end of the gap", stored: inUse, byMs: NOON + MIN, told: undefined },
-      { name: "a later end of an idle claim waits", stored: IDLE, byMs: NOON + MIN, told: undefined },
-      { name: "a use that ended after it is told", stored: inUse, byMs: NOON + 4 * MIN, told: NOON + 4 * MIN },
+      { name: "keeps a claim in use whose use ended before its end", stored: inUse, minutes: 1, becomes: ALONE },
+      { name: "lets a later end of an idle claim wait", stored: IDLE, minutes: 1, becomes: ALONE },
+      { name: "lets a use be told that ended with it", stored: inUse, minutes: 3, becomes: "Unmounted since noon+180s, after r1 by noon+180s" },
+      { name: "lets a use be told that ended after it", stored: inUse, minutes: 4, becomes: "Unmounted since noon+240s, after r1 by noon+240s" },
     ],
-  )("$name", ({ stored, byMs, told }) => {
-    const status = decide(stored, open, { ends: [endWith({ byMs })], nowMs: NOON + 5 * MIN });
-
-    expect(status?.sinceMs).toBe(told);
+  )("$name", ({ stored, minutes, becomes }) => {
+    expect(inWords(decide(stored, open, ended(minutes)))).toBe(becomes);
   });
 
-  it("what an earlier leader had found out moves no time to one that is too early as well", () => {
-    const found = notBefore(open, NOON + 2 * MIN);
-
-    expect(decide(IDLE, found)).toBeUndefined();
+  it("moves no time to one that is too early as well, as an earlier leader had found it out", () => {
+    expect(decide(IDLE, notBefore(open, NOON + 2 * MIN))).toBeUndefined();
   });
 
-  it("a claim that is staged is told of at once: that keeps it", () => {
+  it("does not keep it from being told that a claim is staged, which keeps the claim", () => {
     expect(decide(IDLE, open, { stagedOn: ["n1"] })?.staged).toContain("n1");
   });
 });
 
 describe("an idle claim that may have been used while nobody watched", () => {
-  it("counts as used until the end of that time", () => {
-    const status = decide(IDLE, unseenIn(time(1, 3)));
+  const moved = written(IDLE, time(1, 3));
+  const neverMoved = written(NEVER, time(1, 3));
+  const inSecond = written(NEVER, time(1, 3, { toMs: NOON + 3 * MIN + 1 }));
+  const since = { datedBeforeMs: NOON + 3 * MIN };
+  const ahead = (toMs: number) => ({ ...IDLE, blindGap: { fromMs: NOON, toMs } });
+  const [farAhead, untilNow] = [time(1, (NOW + 5_001 - NOON) / MIN), time(1, 10)];
+  const dated = (minutes: number) => time(-3, 5, { datedBeforeMs: NOON + minutes * MIN });
+  const early = ended(-1 / 120);
+  const [to3, to5] = ["since noon+180s, unseen noon+60s to noon+180s", "since noon+300s, unseen noon+60s to noon+300s"];
+  const [r0, r1] = ["after r0 by noon-1s", "after r1 by noon-500ms"];
 
-    expect(status).toEqual({
-      ...IDLE,
-      reason: "NoPodUsing",
-      sinceMs: NOON + 3 * MIN,
-      blindGap: gapOf(1, 3),
-      message: `${IDLE.message}; nobody watched between 00:27:40 and 00:29:40 UTC on 2026-09-10, so it counts as used until then`,
-    });
+  it.each<Row>(
+    // biome-ignore format: a row is a line
+    [
+      ["counts as used until the end of that time", IDLE, [time(1, 3)], {}, `NoPodUsing ${to3}, ${r0}`],
+      ["is still not seen in use that never was", NEVER, [time(1, 3)], {}, `NeverObservedInUse ${to3}`],
+      ["is left alone for a time that was over before", IDLE, [time(-3, -1)], {}, ALONE],
+      ["is left alone for one that was over just then", IDLE, [time(-3, 0)], {}, ALONE],
+      ["is left alone without any", IDLE, [], {}, ALONE],
+      ["is left alone for one before which nobody watched, when it was seen since", IDLE, [dated(0)], {}, ALONE],
+      ["is moved for one when it was idle before", IDLE, [dated(1)], {}, `NoPodUsing since noon+300s, unseen noon to noon+300s, ${r0}`],
+      ["is moved again when a node tells of a longer time", written(IDLE, time(1, 3, since)), [time(1, 5, since)], {}, `NoPodUsing ${to5}, ${r0}`],
+      ["is moved to the end of the later one of two gaps", IDLE, [time(1, 2), time(4, 5)], {}, `NoPodUsing ${to5}, ${r0}`],
+      ["says who used it last when that is learnt later", neverMoved, [], early, `NoPodUsing ${to3}, ${r1}`],
+      ["forgets the gap when a later end is learnt", moved, [time(1, 3)], ended(4), "Unmounted since noon+240s, after r1 by noon+240s"],
+      ["keeps a gap that went on after an end that is learnt later", moved, [time(1, 3)], ended(2), `NoPodUsing ${to3}, after r1 by noon+120s`],
+      ["stays where it was moved", moved, [time(1, 3)], {}, ALONE],
+      ["is moved to the end of a stored gap", ahead(NOON + 3 * MIN), [], {}, `NoPodUsing since noon+180s, unseen noon to noon+180s, ${r0}`],
+      ["keeps a gap that ended within its second", inSecond, [], early, `NoPodUsing since noon+181s, unseen noon+60s to noon+180001ms, ${r1}`],
+      ["is left alone when its gap has only just ended", written(IDLE, untilNow), [untilNow], {}, ALONE],
+      ["is moved as far ahead as clocks reach", ahead(NOW + 5_000), [], {}, `NoPodUsing since now+5s, unseen noon to now+5s, ${r0}`],
+      ["is not moved into the future by whoever may edit claims", ahead(NOW + 5_001), [], {}, `NoPodUsing since now, unseen noon to now, ${r0}`],
+      ["is then left alone", written(ahead(NOW + 5_001)), [], {}, ALONE],
+      ["is not moved by a clock that was set back: that would be another time with each look", IDLE, [farAhead], {}, ALONE],
+    ],
+  )("%s", (...row) => {
+    expect(becomesOf(row)).toBe(row[4]);
   });
 
-  it("that was never seen in use is still not seen in use", () => {
-    const status = decide(NEVER, unseenIn(time(1, 3)));
+  it("is told so beside its last use, once", () => {
+    const told = "; nobody watched between 00:27:40 and 00:29:40 UTC on 2026-09-10, so it counts as used until then";
+    const again = write(decide(moved(), { times: [time(1, 3)] }, ended(-1 / 120)));
 
-    expect(status).toMatchObject({ reason: "NeverObservedInUse", sinceMs: NOON + 3 * MIN, blindGap: gapOf(1, 3) });
-  });
-
-  it.each([
-    { name: "a time that was over before", times: [time(-3, -1)] },
-    { name: "a time that was over just then", times: [time(-3, 0)] },
-    { name: "no such time", times: [] },
-    {
-      name: "a time after a start of which nobody knows what was before, when the claim was first seen since",
-      times: [time(-3, 5, { datedBeforeMs: NOON })],
-    },
-  ])("is left alone for $name", ({ times }) => {
-    expect(decide(IDLE, unseenIn(...times))).toBeUndefined();
-  });
-
-  it("is moved for a time after a start of which nobody knows what was before, when it has been idle for longer", () => {
-    const status = decide(IDLE, unseenIn(time(-3, 5, { datedBeforeMs: NOON + MIN })));
-
-    expect(status).toMatchObject({ sinceMs: NOON + 5 * MIN, blindGap: gapOf(0, 5) });
-  });
-
-  it("is moved again when a node that had not told tells of a longer time", () => {
-    const since = { datedBeforeMs: NOON + 3 * MIN };
-    const first = write(decide(IDLE, unseenIn(time(1, 3, since))));
-
-    const then = write(decide(first, unseenIn(time(1, 5, since))));
-
-    expect(then).toMatchObject({ sinceMs: NOON + 5 * MIN, blindGap: gapOf(1, 5), lastUse: IDLE.lastUse });
-    expect(then.message.match(/nobody watched/g)).toHaveLength(1);
-  });
-
-  it("is moved to the end of the later one of two gaps", () => {
-    const status = decide(IDLE, unseenIn(time(1, 2), time(4, 5)));
-
-    expect(status).toMatchObject({ sinceMs: NOON + 5 * MIN, blindGap: gapOf(1, 5) });
-  });
-
-  it("says who used it last when that is learnt later", () => {
-    const moved = write(decide(NEVER, unseenIn(time(1, 3))));
-
-    const status = write(decide(moved, unseenIn(), { ends: [endWith({ byMs: NOON - 500 })] }));
-
-    expect(status).toMatchObject({ sinceMs: moved.sinceMs, blindGap: gapOf(1, 3), lastUse: { pod: "shop/web-0" } });
-    expect(status.message).toMatch(/shop\/web-0.*nobody watched between/);
-  });
-
-  it("forgets the gap when a later end is learnt", () => {
-    const moved = write(decide(IDLE, unseenIn(time(1, 3))));
-
-    const status = decide(moved, unseenIn(time(1, 3)), { ends: [endWith({ byMs: NOON + 4 * MIN })] });
-
-    expect(status).toMatchObject({ reason: "Unmounted", sinceMs: NOON + 4 * MIN });
-    expect(status).not.toHaveProperty("blindGap");
-  });
-
-  it("keeps a gap that went on after an end that is learnt later", () => {
-    const moved = write(decide(IDLE, unseenIn(time(1, 3))));
-
-    const status = decide(moved, unseenIn(time(1, 3)), { ends: [endWith({ byMs: NOON + 2 * MIN })] });
-
-    expect(status).toMatchObject({ reason: "NoPodUsing", sinceMs: NOON + 3 * MIN, blindGap: { toMs: NOON + 3 * MIN } });
-  });
-
-  it("that was moved stays where it is", () => {
-    const moved = write(decide(IDLE, unseenIn(time(1, 3))));
-
-    expect(decide(moved, unseenIn(time(1, 3)))).toBeUndefined();
-  });
-
-  it("whose time was kept by an earlier unmount record is moved, although the gap itself is forgotten", () => {
-    const kept = write({ ...IDLE, blindGap: gapOf(1, 3) });
-
-    expect(decide(kept, unseenIn())).toMatchObject({ reason: "NoPodUsing", sinceMs: NOON + 3 * MIN });
-  });
-
-  it("that was moved is told as such when its last user is learnt", () => {
-    const moved = write(decide(NEVER, unseenIn(time(1, 3))));
-
-    const status = decide(moved, unseenIn(), { ends: [endWith({ byMs: NOON - 500 })] });
-
-    expect(status).toMatchObject({ sinceMs: NOON + 3 * MIN, reason: "NoPodUsing" });
-    expect(status?.message).toMatch(/so it counts as used until then$/);
-  });
-
-  it("keeps a gap that ended within the second of its time when its last user is learnt", () => {
-    const unobserved = time(1, 3, { toMs: NOON + 3 * MIN + 1 });
-    const moved = write(decide(NEVER, unseenIn(unobserved)));
-
-    const status = decide(moved, unseenIn(), { ends: [endWith({ byMs: NOON - 500 })] });
-
-    expect(status).toMatchObject({ sinceMs: NOON + 3 * MIN + 1_000, blindGap: { toMs: unobserved.toMs } });
-  });
-
-  it("is left alone when its gap has only just ended", () => {
-    const kept = write(decide(IDLE, unseenIn(time(1, 10))));
-
-    expect(kept.blindGap?.toMs).toBe(NOW);
-    expect(decide(kept, unseenIn(time(1, 10)))).toBeUndefined();
-  });
-
-  it("is moved to a gap's end that lies no further ahead than clocks and rounding reach", () => {
-    const ahead = { ...IDLE, blindGap: { fromMs: NOON, toMs: NOW + 5_000 } };
-
-    expect(decide(ahead, unseenIn())).toMatchObject({ sinceMs: NOW + 5_000 });
-  });
-
-  it("is not moved into the future by whoever may edit claims", () => {
-    const forged = { ...IDLE, blindGap: { fromMs: NOON, toMs: NOW + 5_001 } };
-
-    const status = write(decide(forged, unseenIn()));
-
-    expect(status).toMatchObject({ sinceMs: NOW, blindGap: { fromMs: NOON, toMs: NOW } });
-    expect(decide(status, unseenIn())).toBeUndefined();
-  });
-
-  it("is not moved by a time of a clock that was set back since, which would be another one with each look", () => {
-    expect(decide(IDLE, unseenIn(time(1, (NOW + 5_001 - NOON) / MIN)))).toBeUndefined();
+    const user = USED.replace("shop/old", "shop/web-0").replace("00:26:38 and 00:26:39", "00:26:39 and 00:26:40");
+    expect([moved().message, again.message]).toEqual([`${USED}${told}`, `${user}${told}`]);
   });
 });
 
 describe("a claim in use that may have been used elsewhere while nobody watched", () => {
   const inUse = mountedStatus(["n1"], { lastUse: lastUseWith() });
-  const ended = { ends: [endWith({ byMs: NOON + 2 * MIN })] };
+  const earlier = (to: number) => time(1, to, { isBefore: true });
+  const just = "since noon+180600ms, unseen noon+180s to noon+180600ms";
+  const scan = time(1, 2, { toMs: NOON + 2 * MIN + 40 });
+  const closed = () => write(decide(inUse, { times: [scan] }, ended(2)));
+  const sinceMinute = (minutes: number) => statusWith({ sinceMs: NOON + minutes * MIN });
+  const moved = written(IDLE, time(1, 3));
+  const [unseen, own] = ["unseen noon+120s to noon+180s", "after r1 by noon+120s"];
 
-  it("counts as used until the end of that time when its own use ended before", () => {
-    const status = decide(inUse, unseenIn(time(1, 3)), ended);
-
-    expect(status).toMatchObject({ unused: true, reason: "NoPodUsing", sinceMs: NOON + 3 * MIN });
-    expect(status).toMatchObject({ lastUse: { releasedAtMs: NOON + 2 * MIN, pod: "shop/web-0" } });
-  });
-
-  it("counts as used until its own end when that was later", () => {
-    const status = decide(inUse, unseenIn(time(0, 1)), ended);
-
-    expect(status).toMatchObject({ reason: "Unmounted", sinceMs: NOON + 2 * MIN });
-    expect(status).not.toHaveProperty("blindGap");
-  });
-
-  it("has nothing to tell of a time that the scan which lacked its mount closed, dated by another report", () => {
-    const unobserved = time(1, 2, { toMs: NOON + 2 * MIN + 40 });
-
-    const status = decide(inUse, unseenIn(unobserved), ended);
-
-    expect(status).toMatchObject({ reason: "Unmounted", sinceMs: unobserved.toMs });
-    expect(status).not.toHaveProperty("blindGap");
-    expect(decide(write(status), unseenIn(unobserved), ended)).toBeUndefined();
-  });
-
-  const before = { isBefore: true };
-
-  it("counts as used until the end of such a time before the gap, too: a pod may be forgotten", () => {
-    const status = decide(inUse, unseenIn(time(1, 3, before)), ended);
-
-    expect(status).toMatchObject({ reason: "NoPodUsing", sinceMs: NOON + 3 * MIN, blindGap: { toMs: NOON + 3 * MIN } });
-  });
-
-  it("has such a time also when that ended just after it came into use", () => {
-    const unobserved = time(1, 3, { ...before, toMs: NOON + 3 * MIN + 500 });
-
-    const status = decide(statusWith({ sinceMs: NOON + 3 * MIN }), unseenIn(unobserved), ended);
-
-    expect(status).toMatchObject({ blindGap: { toMs: unobserved.toMs } });
-  });
-
-  it.each([
-    { name: "before it was in use", stored: statusWith({ sinceMs: NOON + 5 * MIN }), times: [time(1, 3, before)] },
-    { name: "while it was idle", stored: IDLE, times: [time(1, 3, before)] },
-  ])("has no such time before the gap $name", ({ stored, times }) => {
-    const status = decide(stored, unseenIn(...times), { unobservedEnd: undefined, ...ended });
-
-    expect(status).not.toHaveProperty("blindGap");
-  });
-
-  it.each([
-    { name: "mounted", fields: { holders: ["n1"] } },
-    { name: "named by a pod", fields: { references: ["shop/web-1"] } },
-  ])("has no such time while it is $name", ({ fields }) => {
-    const moved = write(decide(IDLE, unseenIn(time(1, 3))));
-
-    const status = decide(moved, unseenIn(time(1, 4)), fields);
-
-    expect(status).toMatchObject({ unused: false, lastUse: IDLE.lastUse });
-    expect(status).not.toHaveProperty("blindGap");
+  it.each<Row>(
+    // biome-ignore format: a row is a line
+    [
+      ["counts as used until the end of that time", inUse, [time(1, 3)], ended(2), `NoPodUsing since noon+180s, ${unseen}, ${own}`],
+      ["counts as used until its own end when that was later", inUse, [time(0, 1)], ended(2), `Unmounted since noon+120s, ${own}`],
+      ["has none that the scan which lacked its mount closed, dated anew", inUse, [scan], ended(2), `Unmounted since noon+120040ms, ${own}`],
+      ["is then left alone", closed, [scan], ended(2), ALONE],
+      ["has one from before the gap as well: a pod may be forgotten", inUse, [earlier(3)], ended(2), `NoPodUsing since noon+180s, ${unseen}, ${own}`],
+      ["has one just after it came into use", sinceMinute(3), [earlier(3.01)], ended(2), `NoPodUsing ${just}, ${own}`],
+      ["has none from before it was in use", sinceMinute(5), [earlier(3)], ended(2), `Unmounted since noon+300s, ${own}`],
+      ["has none from while it was idle", IDLE, [earlier(3)], ended(2), `Unmounted since noon+120s, ${own}`],
+      ["has none while it is mounted", moved, [time(1, 4)], { holders: ["n1"] }, "Mounted on n1 since now, after r0 by noon-1s"],
+      ["has none while a pod names it", moved, [time(1, 4)], { references: ["shop/web-1"] }, "Referenced since now, after r0 by noon-1s"],
+    ],
+  )("%s", (...row) => {
+    expect(becomesOf(row)).toBe(row[4]);
   });
 });
 
@@ -294,7 +179,7 @@ describe("times in which nobody watched, in any order and number", () => {
       fc.property(beginnings, fc.array(fc.array(unseenTime)), (beginning, rounds) => {
         let stored = beginning;
         for (const times of rounds) {
-          const unobserved = unseenIn(...times);
+          const unobserved = { times };
           const status = decide(stored, unobserved);
           const written = status === undefined ? stored : write(status);
           expect(written?.sinceMs).toBeGreaterThanOrEqual(stored?.sinceMs ?? 0);
@@ -310,7 +195,7 @@ describe("times in which nobody watched, in any order and number", () => {
   it("move a time to their end at least", () => {
     fc.assert(
       fc.property(fc.array(unseenTime), (times) => {
-        const status = decide(IDLE, unseenIn(...times)) ?? IDLE;
+        const status = decide(IDLE, { times }) ?? IDLE;
 
         const inGaps = times.filter(({ isBefore }) => !isBefore);
         const counted = inGaps.filter(({ datedBeforeMs = Number.POSITIVE_INFINITY }) => datedBeforeMs > IDLE.sinceMs);

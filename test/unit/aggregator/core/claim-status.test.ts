@@ -147,7 +147,7 @@ describe("a claim that nobody holds", () => {
       ["is unused since the stored use where that ended later", later, ended(), "Unmounted since noon+4s, after r0 by noon+4s"],
       ["has no stored use that ends in the future", usedAhead, ended(), "Unmounted since now, after r0 by now"],
       ["is unused with its node", undefined, { ends: [nodeGoneWith()] }, "NodeGone since noon+1s, after n1/gone by noon+1s"],
-      ["was used until the first scan where nobody watched", onN1, { unobservedEnd: firstScan }, "Unmounted since noon+9s, after first-read by noon+9s"],
+      ["was used until the first scan", onN1, { unobservedEnd: firstScan }, "Unmounted since noon+9s, after first-read by noon+9s"],
       ["was used until now where no node is known", named, { ...unknown, ...ended() }, "NoPodUsing since now, after r1 by noon+1s"],
       ["has no time moved back that rounding put ahead", at(1_500, named), unknown, "NoPodUsing since now+1500ms"],
       ["is unused since it was made where its server's clock is ahead", undefined, MADE_AHEAD, "NeverObservedInUse since now+60s"],

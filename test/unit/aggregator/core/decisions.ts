@@ -84,7 +84,7 @@ export function inWords(status: ClaimStatus | undefined): string {
   if (status === undefined) return "left alone";
   const { unused, reason, sinceMs, mountedOn, blindGap, lastUse } = status;
   const on = mountedOn && ` on ${mountedOn.nodes.join(" ")}${mountedOn.more ? " and more" : ""}`;
-  const gap = blindGap && `, unseen from ${timeText(blindGap.fromMs)} to ${timeText(blindGap.toMs)}`;
+  const gap = blindGap && `, unseen ${timeText(blindGap.fromMs)} to ${timeText(blindGap.toMs)}`;
   const use = lastUse && `, after ${lastUse.releaseId.replace("release-", "r")} by ${timeText(lastUse.releasedAtMs)}`;
   const isOdd = unused === (reason === "Mounted" || reason === "Referenced");
   return `${isOdd ? "not " : ""}${reason}${on ?? ""} since ${timeText(sinceMs)}${gap ?? ""}${use ?? ""}`;

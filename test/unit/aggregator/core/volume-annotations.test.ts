@@ -5,89 +5,61 @@ import {
   isStillMounted,
   type VolumeFacts,
 } from "../../../../aggregator/core/volume-annotations.ts";
-import { lastUseText } from "../../../../common/storage/claim-status.ts";
+import { type ClaimStatus, lastUseText } from "../../../../common/storage/claim-status.ts";
 import { volumeMarkText } from "../../../../common/storage/volume-annotations.ts";
 import { claimWith, mountedStatus, NOON, statusWith, volumeWith } from "../world.ts";
 import { endWith, lastUseWith } from "./decisions.ts";
 
-const MARK = volumeMarkText("volume-1", ["n1"]);
 const MOUNTED = { used: ["n1"], all: ["n1"] } as const;
 const STAGED = { used: [], all: ["n1"] } as const;
-const released = volumeWith({ phase: "Released", reclaimPolicy: "Retain" });
-const marked = { ...released, annotations: { mountedOn: MARK, lastUse: undefined } };
+const bound = volumeWith({ reclaimPolicy: "Retain" });
+const released = { ...bound, phase: "Released" };
+const withMark = (mountedOn: string) => ({ volume: { ...released, annotations: { mountedOn, lastUse: undefined } } });
+const marked = withMark(volumeMarkText("volume-1", ["n1"]));
 
 function factsWith(fields: Partial<VolumeFacts> = {}): VolumeFacts {
-  return {
-    volume: released,
-    claim: undefined,
-    statusAtEnd: undefined,
-    mounts: { used: [], all: [] },
-    unanswered: [],
-    isPending: false,
-    ends: [],
-    isProtecting: true,
-    ...fields,
-  };
+  const unknown = { claim: undefined, statusAtEnd: undefined, mounts: { used: [], all: [] }, unanswered: [] };
+  return { volume: released, ...unknown, isPending: false, ends: [], isProtecting: true, ...fields };
 }
 
 describe("the mark of a volume", () => {
-  it.each<{
-    readonly name: string;
-    readonly facts: Partial<VolumeFacts>;
-    readonly nodes: readonly string[] | undefined;
-  }>(
-    // biome-ignore format: a row is a line
-    [
-      { name: "a Released one that a pod has mounted", facts: { mounts: MOUNTED }, nodes: ["n1"] },
-      { name: "one that is only staged", facts: { mounts: STAGED }, nodes: ["n1"] },
-      { name: "an Available one", facts: { mounts: MOUNTED, volume: { ...released, phase: "Available" } }, nodes: ["n1"] },
-      { name: "a Failed one", facts: { mounts: MOUNTED, volume: { ...released, phase: "Failed" } }, nodes: ["n1"] },
-      { name: "a Bound one: nothing", facts: { mounts: MOUNTED, volume: volumeWith() }, nodes: undefined },
-      { name: "one that nothing has mounted: nothing", facts: {}, nodes: undefined },
-      { name: "one that is mounted, without protection: nothing", facts: { mounts: MOUNTED, isProtecting: false }, nodes: undefined },
-      { name: "one whose node has not answered: that node", facts: { volume: marked, unanswered: ["n1"] }, nodes: ["n1"] },
-      { name: "a marked one that is unmounted: nothing", facts: { volume: marked }, nodes: undefined },
-      { name: "a marked one that is Bound again: nothing", facts: { volume: { ...marked, phase: "Bound" }, mounts: MOUNTED }, nodes: undefined },
-      {
-        name: "one that one more node has mounted: both",
-        facts: { volume: marked, mounts: { used: ["n2"], all: ["n2"] }, unanswered: ["n1"] },
-        nodes: ["n1", "n2"],
-      },
-      {
-        name: "one that has the mark of another volume, as from a backup: its own",
-        facts: {
-          volume: { ...released, annotations: { mountedOn: volumeMarkText("other", ["n9"]), lastUse: undefined } },
-          mounts: MOUNTED,
-        },
-        nodes: ["n1"],
-      },
-      {
-        name: "one that has a mark that nobody can read, and is unmounted: nothing",
-        facts: { volume: { ...released, annotations: { mountedOn: "{", lastUse: undefined } } },
-        nodes: undefined,
-      },
-    ],
-  )("names the nodes of $name", ({ facts, nodes }) => {
-    const { mountedOn } = desiredAnnotations(factsWith(facts));
+  const inPhase = (phase: string) => ({ volume: { ...released, phase }, mounts: MOUNTED });
+  const onN2 = { ...marked, mounts: { used: ["n2"], all: ["n2"] }, unanswered: ["n1"] };
+  const stranger = { ...withMark(volumeMarkText("other", ["n9"])), mounts: MOUNTED };
+  const boundAgain = { volume: { ...marked.volume, phase: "Bound" }, mounts: MOUNTED };
 
-    expect(mountedOn).toBe(nodes && volumeMarkText("volume-1", nodes));
+  it.each<readonly [name: string, facts: Partial<VolumeFacts>, nodes?: readonly string[]]>([
+    ["names the node of a Released one that a pod has mounted", { mounts: MOUNTED }, ["n1"]],
+    ["names that of one that is only staged", { mounts: STAGED }, ["n1"]],
+    ["names that of an Available one", inPhase("Available"), ["n1"]],
+    ["names that of a Failed one", inPhase("Failed"), ["n1"]],
+    ["is none on a Bound one", inPhase("Bound")],
+    ["is none on one that nothing has mounted", {}],
+    ["is none without protection", { mounts: MOUNTED, isProtecting: false }],
+    ["names the node that has not answered", { ...marked, unanswered: ["n1"] }, ["n1"]],
+    ["goes when it is unmounted", marked],
+    ["goes when it is Bound again", boundAgain],
+    ["names one more node that has it mounted", onN2, ["n1", "n2"]],
+    ["takes the place of another volume's, as from a backup", stranger, ["n1"]],
+    ["goes where nobody can read it", withMark("{")],
+  ])("%s", (_, facts, nodes) => {
+    expect(desiredAnnotations(factsWith(facts)).mountedOn).toBe(nodes && volumeMarkText("volume-1", nodes));
   });
 
   it("stays as it is when one of its nodes drops out", () => {
-    const mountedOn = volumeMarkText("volume-1", ["n1", "n2"]);
-    const volume = { ...released, annotations: { mountedOn, lastUse: undefined } };
+    const { volume } = withMark(volumeMarkText("volume-1", ["n1", "n2"]));
 
     expect(changesTo(volume, desiredAnnotations(factsWith({ volume, mounts: MOUNTED })))).toBeUndefined();
   });
 
-  it("names 32 nodes, and says that there are more", () => {
+  it("names 32 nodes, says that there are more, and stays so", () => {
     const all = Array.from({ length: 40 }, (_, index) => `n${index + 10}`);
 
-    const { mountedOn } = desiredAnnotations(factsWith({ mounts: { used: [], all } }));
+    const { mountedOn = "" } = desiredAnnotations(factsWith({ mounts: { used: [], all } }));
+    const then = desiredAnnotations(factsWith({ ...withMark(mountedOn), mounts: { used: [], all: ["n99"] } }));
 
-    expect(JSON.parse(mountedOn ?? "")).toEqual({ volumeUID: "volume-1", nodes: all.slice(0, 32), more: true });
-    const volume = { ...released, annotations: { mountedOn, lastUse: undefined } };
-    expect(desiredAnnotations(factsWith({ volume, mounts: { used: [], all: ["n99"] } })).mountedOn).toBe(mountedOn);
+    expect(JSON.parse(mountedOn)).toEqual({ volumeUID: "volume-1", nodes: all.slice(0, 32), more: true });
+    expect(then.mountedOn).toBe(mountedOn);
   });
 });
 
@@ -101,101 +73,50 @@ describe("isStillMounted", () => {
   });
 });
 
-const USE = lastUseWith({ releaseId: "r-1", releasedAtMs: NOON - 60_000 });
-const LATER = lastUseWith({ releaseId: "r-2", releasedAtMs: NOON - 10_000 });
-const unused = statusWith({ unused: true, reason: "Unmounted", lastUse: USE });
-const copy = (use = USE, uid = "claim-1") => lastUseText(uid, { lastUse: use });
-const withCopy = (text: string) => ({ ...released, annotations: { mountedOn: undefined, lastUse: text } });
-const bound = volumeWith({ reclaimPolicy: "Retain" });
-const deleting = claimWith({ isDeleting: true, status: unused });
-
 describe("the last use on a volume", () => {
-  it.each<{ readonly name: string; readonly facts: Partial<VolumeFacts>; readonly text: string | undefined }>(
+  const use = lastUseWith({ releaseId: "r-1", releasedAtMs: NOON - 60_000 });
+  const later = lastUseWith({ releaseId: "r-2", releasedAtMs: NOON - 10_000 });
+  const blindGap = { fromMs: NOON - 9_000, toMs: NOON - 5_000 };
+  const unused = statusWith({ unused: true, reason: "Unmounted", lastUse: use });
+  const inUse = mountedStatus(["n1"], { lastUse: use });
+  const going = (status: ClaimStatus) => ({ claim: claimWith({ isDeleting: true, status }) });
+  const staying = { claim: claimWith({ status: unused }) };
+  const copy = (of = use, uid = "claim-1") => lastUseText(uid, { lastUse: of });
+  const copied = (text: string) => ({ volume: { ...released, annotations: { mountedOn: undefined, lastUse: text } } });
+  const earlier = copy(use, "earlier");
+  const told = { ends: [endWith({ id: "r-2", byMs: NOON - 10_000 })] };
+  const R2 = "the later one";
+
+  it.each<readonly [name: string, facts: Partial<VolumeFacts>, text?: string | undefined]>(
     // biome-ignore format: a row is a line
     [
-      { name: "is copied from an unused claim that is being deleted", facts: { volume: bound, claim: deleting }, text: copy() },
-      {
-        name: "is copied with the time in which nobody watched",
-        facts: {
-          volume: bound,
-          claim: { ...deleting, status: { ...unused, blindGap: { fromMs: NOON - 9_000, toMs: NOON - 5_000 } } },
-        },
-        text: lastUseText("claim-1", { lastUse: USE, blindGap: { fromMs: NOON - 9_000, toMs: NOON - 5_000 } }),
-      },
-      { name: "is not copied from a claim that stays", facts: { volume: bound, claim: claimWith({ status: unused }) }, text: undefined },
-      { name: "is not copied to a volume that goes with its claim", facts: { volume: volumeWith(), claim: deleting }, text: undefined },
-      {
-        name: "is not copied while the claim is in use: it would be an earlier one",
-        facts: { volume: bound, claim: claimWith({ isDeleting: true, status: mountedStatus(["n1"], { lastUse: USE }) }) },
-        text: undefined,
-      },
-      {
-        name: "is taken back when the claim is used after it was copied",
-        facts: {
-          volume: withCopy(copy()),
-          claim: claimWith({ isDeleting: true, status: mountedStatus(["n1"], { lastUse: USE }) }),
-        },
-        text: undefined,
-      },
-      {
-        name: "is replaced by a later one of the claim",
-        facts: { volume: withCopy(copy()), claim: { ...deleting, status: { ...unused, lastUse: LATER } } },
-        text: copy(LATER),
-      },
-      {
-        name: "of an earlier claim stays until there is another",
-        facts: {
-          volume: withCopy(copy(USE, "earlier")),
-          claim: claimWith({ isDeleting: true, status: mountedStatus(["n1"]) }),
-        },
-        text: copy(USE, "earlier"),
-      },
-      { name: "is copied from a claim that went at once", facts: { volume: bound, statusAtEnd: unused }, text: copy() },
-      { name: "stays once the claim is gone", facts: { volume: withCopy(copy()) }, text: copy() },
-      {
-        name: "is what nodes tell of, where the claim went while it was in use",
-        facts: {
-          statusAtEnd: mountedStatus(["n1"], { lastUse: USE }),
-          ends: [endWith({ id: "r-2", byMs: NOON - 10_000 })],
-        },
-        text: "r-2",
-      },
-      {
-        name: "is not known where the claim went in use and nobody tells of its end",
-        facts: { volume: withCopy(copy()), statusAtEnd: mountedStatus(["n1"], { lastUse: USE }) },
-        text: undefined,
-      },
-      {
-        name: "is not decided while a pod has the volume mounted",
-        facts: { ends: [endWith({ id: "r-2", byMs: NOON - 10_000 })], mounts: MOUNTED },
-        text: undefined,
-      },
-      { name: "is decided while it is only staged", facts: { ends: [endWith({ id: "r-2", byMs: NOON - 10_000 })], mounts: STAGED }, text: "r-2" },
-      {
-        name: "is not decided while a node has not reported that may have it mounted",
-        facts: { ends: [endWith({ id: "r-2", byMs: NOON - 10_000 })], isPending: true },
-        text: undefined,
-      },
-      {
-        name: "is not decided while a node of its mark has not answered",
-        facts: { ends: [endWith({ id: "r-2", byMs: NOON - 10_000 })], unanswered: ["n1"] },
-        text: undefined,
-      },
-      {
-        name: "never moves earlier, also where what tells of the later one is forgotten",
-        facts: { volume: withCopy(copy(LATER)), statusAtEnd: unused },
-        text: copy(LATER),
-      },
-      {
-        name: "waits for the watch of claims where the volume is still Bound",
-        facts: { volume: bound, ends: [endWith({ id: "r-2", byMs: NOON - 10_000 })] },
-        text: undefined,
-      },
-      { name: "that nobody can read stays", facts: { volume: withCopy("{") }, text: "{" },
+      ["is copied from an unused claim that is being deleted", { volume: bound, ...going(unused) }, copy()],
+      [
+        "is so with the time in which nobody watched",
+        { volume: bound, ...going({ ...unused, blindGap }) },
+        lastUseText("claim-1", { lastUse: use, blindGap }),
+      ],
+      ["is not copied from a claim that stays", { volume: bound, ...staying }],
+      ["is not copied to a volume that goes with its claim", { volume: volumeWith(), ...going(unused) }],
+      ["is not copied while the claim is in use: it would be an earlier one", { volume: bound, ...going(inUse) }],
+      ["is taken back when the claim is used after it was copied", { ...copied(copy()), ...going(inUse) }],
+      ["is replaced by a later one of the claim", { ...copied(copy()), ...going({ ...unused, lastUse: later }) }, copy(later)],
+      ["of an earlier claim stays until there is another", { ...copied(earlier), ...going(mountedStatus(["n1"])) }, earlier],
+      ["is copied from a claim that went at once", { volume: bound, statusAtEnd: unused }, copy()],
+      ["stays once the claim is gone", copied(copy()), copy()],
+      ["is what nodes tell of, where the claim went while it was in use", { statusAtEnd: inUse, ...told }, R2],
+      ["is not known where it did and nobody tells of its end", { ...copied(copy()), statusAtEnd: inUse }],
+      ["is not decided while a pod has the volume mounted", { ...told, mounts: MOUNTED }],
+      ["is decided while it is only staged", { ...told, mounts: STAGED }, R2],
+      ["is not decided while a node has not reported that may have it mounted", { ...told, isPending: true }],
+      ["is not decided while a node of its mark has not answered", { ...told, unanswered: ["n1"] }],
+      ["never moves earlier, also where what tells of the later one is forgotten", { ...copied(copy(later)), statusAtEnd: unused }, copy(later)],
+      ["waits for the watch of claims where the volume is still Bound", { volume: bound, ...told }],
+      ["that nobody can read stays", copied("{"), "{"],
     ],
-  )("$name", ({ facts, text }) => {
+  )("%s", (_, facts, text) => {
     const { lastUse } = desiredAnnotations(factsWith(facts));
 
-    expect(text === "r-2" ? JSON.parse(lastUse ?? "{}").release : lastUse).toBe(text);
+    expect(text === R2 ? JSON.parse(lastUse ?? "{}").release : lastUse).toBe(text === R2 ? "r-2" : text);
   });
 });
