@@ -12,202 +12,107 @@ import {
   statusWith,
   viewWith,
 } from "../world.ts";
+import { lastUseWith } from "./decisions.ts";
 import { evidenceWith, fleetWith, useOn } from "./evidence.ts";
 
 const GONE = NOON + 300_000;
-const LOST = { bootId: undefined, atMs: GONE, evidence: "node-gone" } as const;
+/** When the agent that a row tells of had its first scan. */
+const BEGAN = NOON + 60_000;
+
+/** What is stored of the claim since noon, that it is mounted on `n1` unless a row says something else, and what is known now. */
+interface Scene {
+  readonly status?: ClaimStatus | undefined;
+  readonly views?: readonly NodeView[];
+  readonly records?: readonly NodeUnmountRecord[];
+  readonly isWitnessed?: boolean;
+  /** Nodes that are gone, each a millisecond after the one before. */
+  readonly gone?: readonly string[];
+  readonly shows?: true;
+}
+
+function endIn({ views = [], records: unmountRecords = [], isWitnessed = false, gone = [], ...scene }: Scene): string {
+  const assumed = Object.fromEntries(
+    gone.map((node, index) => [node, { bootId: undefined, atMs: GONE + index, evidence: "node-gone" } as const]),
+  );
+  const status = "status" in scene ? scene.status : mountedStatus(["n1"]);
+  const uses = scene.shows ? [useOn("n1")] : [];
+  const evidence = evidenceWith({ claim: claimWith({ status }), unmountRecords, isWitnessed, uses });
+  const end = unobservedEndOf(evidence, fleetWith(views, { assumed }));
+  return typeof end === "object" ? `${end.id} at ${end.byMs - GONE}` : (end ?? "none");
+}
+
+const sees = (agentGaps: NodeView["agentGaps"], fields: Partial<NodeView> = {}) => viewWith({ agentGaps, ...fields });
+/** An agent that lost its journal after the mount, and one that watched all the time. */
+const lost = sees(blindUntil(BEGAN));
+const watched = sees(blindUntil(NOON - 1_000));
+const LOST = { views: [lost], isWitnessed: true } as const;
+const lostOnN2 = sees(blindUntil(BEGAN), { node: "n2" });
+const onNextClock = sees(blindUntil(BEGAN), { timeline: 1 });
+const tells = (fields: Partial<NodeUnmountRecord>) => ({ records: [nodeUnmountRecord(fields)] });
+const gapFrom = (fromMs: number, toMs: number) => [{ fromMs, toMs, to: stampAt(toMs) }];
+const idle = (fields: Partial<ClaimStatus>) => ({ status: statusWith({ unused: true, ...fields }) });
+const ended = (evidence: "node-gone" | "mount-table") => lastUseWith({ evidence, releasedAtMs: NOON });
+const both = { status: mountedStatus(["n1", "n2"]) };
+const manyFromN2 = { status: statusWith({ reason: "Mounted", mountedOn: { nodes: ["n2"], more: true } }) };
+const goneWith = idle({ reason: "NodeGone", lastUse: ended("node-gone") });
+const readThen = idle({ reason: "Unmounted", lastUse: ended("mount-table") });
+const lostOnN3 = { views: [sees(blindUntil(0), { node: "n2" }), sees(blindUntil(BEGAN), { node: "n3" })] };
+const named = { status: statusWith() };
 
 describe("unobservedEndOf: the end of a use that is stored, and that neither records nor pods tell", () => {
-  const since = NOON;
-  const began = NOON + 60_000;
-  const assumedUse = {
-    releaseId: "n1/gone",
-    node: "n1",
-    pod: undefined,
-    podUid: undefined,
-    evidence: "node-gone",
-  } as const;
-  const goneSince = statusWith({
-    unused: true,
-    reason: "NodeGone",
-    lastUse: { ...assumedUse, releasedAtMs: since, uncertaintyMs: undefined },
-  });
-
-  it.each<{
-    readonly name: string;
-    readonly status?: ClaimStatus | undefined;
-    readonly views?: readonly NodeView[];
-    readonly unmountRecords?: readonly NodeUnmountRecord[];
-    readonly isWitnessed?: boolean;
-    readonly gone?: readonly string[];
-    readonly shows?: boolean;
-    readonly unobservedEnd: unknown;
-  }>(
+  it.each<readonly [name: string, scene: Scene, end: string]>(
     // biome-ignore format: a row is a line
     [
-      { name: "a claim without a status has none", status: undefined, unobservedEnd: undefined },
-      { name: "a claim that counts as unused has none", status: statusWith({ unused: true, reason: "Unmounted" }), unobservedEnd: undefined },
-      {
-        name: "an end that was assumed with its node's stands as long as the node is away",
-        status: goneSince,
-        views: [viewWith({ scanBeganMs: since })],
-        unobservedEnd: undefined,
-      },
-      {
-        name: "an agent that lost its journal after the mount may have forgotten it",
-        views: [viewWith({ agentGaps: blindUntil(began) })],
-        isWitnessed: true,
-        unobservedEnd: "unknown",
-      },
-      {
-        name: "an agent whose journal knew the mount tells the end itself, by its first scan as well, and whose it was",
-        views: [viewWith({ agentGaps: blindUntil(began) })],
-        unmountRecords: [nodeUnmountRecord({ byMs: began - 1, by: stampAt(began) })],
-        unobservedEnd: undefined,
-      },
-      {
-        name: "an end from before its first scan says nothing of the mount that it may have forgotten",
-        views: [viewWith({ agentGaps: blindUntil(began) })],
-        unmountRecords: [nodeUnmountRecord({ by: stampAt(began) - 1 })],
-        isWitnessed: true,
-        unobservedEnd: "unknown",
-      },
-      {
-        name: "an end of another time of its clock says nothing, whatever its stamp",
-        views: [viewWith({ agentGaps: blindUntil(began), timeline: 1 })],
-        unmountRecords: [nodeUnmountRecord({ by: stampAt(began) })],
-        isWitnessed: true,
-        unobservedEnd: "unknown",
-      },
-      {
-        name: "an end that another node tells says nothing",
-        views: [viewWith({ agentGaps: blindUntil(began) })],
-        unmountRecords: [nodeUnmountRecord({ node: "n2", by: stampAt(began) })],
-        isWitnessed: true,
-        unobservedEnd: "unknown",
-      },
-      {
-        name: "an agent that began within the second of the stored time may have begun after the mount",
-        views: [viewWith({ agentGaps: blindUntil(since - 999) })],
-        isWitnessed: true,
-        unobservedEnd: "unknown",
-      },
-      {
-        name: "an agent that watched all the time would have told: without its word the end is unknown",
-        views: [viewWith({ agentGaps: blindUntil(since - 1_000) })],
-        unobservedEnd: "unknown",
-      },
-      {
-        name: "an end that was read stands, though its node has been blind since",
-        status: statusWith({
-          unused: true,
-          reason: "Unmounted",
-          lastUse: { ...assumedUse, evidence: "mount-table", releasedAtMs: since, uncertaintyMs: 5 },
-        }),
-        views: [viewWith({ scanBeganMs: began, agentGaps: blindUntil(began) })],
-        unobservedEnd: undefined,
-      },
-      {
-        name: "an agent that watched all the time has told",
-        views: [viewWith({ agentGaps: blindUntil(since - 1_000) })],
-        unmountRecords: [nodeUnmountRecord()],
-        unobservedEnd: undefined,
-      },
-      {
-        name: "one of several nodes whose agent lost its journal is enough",
-        status: mountedStatus(["n1", "n2"]),
-        views: [
-          viewWith({ agentGaps: blindUntil(since - 1_000) }),
-          viewWith({ node: "n2", agentGaps: blindUntil(began) }),
-        ],
-        isWitnessed: true,
-        unobservedEnd: "unknown",
-      },
-      {
-        name: "a gap that the agent remembers from after the stored time loses nothing: by then the mount was known",
-        views: [viewWith({ agentGaps: [{ fromMs: began + 5_000, toMs: began + 9_000, to: stampAt(began + 9_000) }] })],
-        isWitnessed: true,
-        unobservedEnd: undefined,
-      },
-      {
-        name: "what began at the stored time to be unwatched may have hidden nothing before it",
-        views: [viewWith({ agentGaps: [{ fromMs: since, toMs: began, to: stampAt(began) }] })],
-        unobservedEnd: "unknown",
-      },
-      {
-        name: "a node that is gone and has reported to this run is told by what it showed",
-        gone: ["n1"],
-        views: [viewWith({ agentGaps: blindUntil(since - 1_000) })],
-        unobservedEnd: "unknown",
-      },
-      {
-        name: "an agent that lost its journal is covered by the end of its node, which it had shown mounted since",
-        gone: ["n1"],
-        shows: true,
-        views: [viewWith({ agentGaps: blindUntil(began) })],
-        isWitnessed: true,
-        unobservedEnd: undefined,
-      },
-      {
-        name: "the end of a node that had not shown it mounted covers nothing",
-        gone: ["n1"],
-        views: [viewWith({ agentGaps: blindUntil(began) })],
-        isWitnessed: true,
-        unobservedEnd: "unknown",
-      },
-      {
-        name: "where it was mounted on too many nodes to keep, any node may have forgotten it",
-        status: statusWith({ reason: "Mounted", mountedOn: { nodes: ["n2"], more: true } }),
-        views: [
-          viewWith({ node: "n2", agentGaps: blindUntil(0) }),
-          viewWith({ node: "n3", agentGaps: blindUntil(began) }),
-        ],
-        isWitnessed: true,
-        unobservedEnd: "unknown",
-      },
-      {
-        name: "a node that is gone held it until that was established",
-        gone: ["n1"],
-        unobservedEnd: {
-          ...{ id: "n1/node-gone", reason: "NodeGone", evidence: "node-gone", byMs: GONE, widthMs: undefined },
-          ...{ node: "n1", pod: undefined, podUid: undefined, wasUse: true },
-        },
-      },
-      {
-        name: "of two nodes that are gone the later end counts",
-        status: mountedStatus(["n1", "n2"]),
-        gone: ["n1", "n2"],
-        unobservedEnd: { node: "n2", byMs: GONE + 1 },
-      },
-      {
-        name: "a node that is gone does not tell what another one forgot",
-        status: mountedStatus(["n1", "n2"]),
-        gone: ["n1"],
-        views: [viewWith({ node: "n2", agentGaps: blindUntil(began) })],
-        isWitnessed: true,
-        unobservedEnd: "unknown",
-      },
-      { name: "referenced, and nobody here saw by whom: unknown", status: statusWith(), unobservedEnd: "unknown" },
-      {
-        name: "referenced, with an unmount record that may be an older one: unknown all the same",
-        status: statusWith(),
-        unmountRecords: [nodeUnmountRecord()],
-        unobservedEnd: "unknown",
-      },
-      { name: "referenced, and this run has seen the pod: not blind", status: statusWith(), isWitnessed: true, unobservedEnd: undefined },
+      ["a claim without a status has none", { status: undefined }, "none"],
+      ["a claim that counts as unused has none", idle({ reason: "Unmounted" }), "none"],
+      ["an end assumed with its node's stands while that is away", { ...goneWith, views: [viewWith({ scanBeganMs: NOON })] }, "none"],
+      ["an end that was read stands, though its node has been blind since", { ...readThen, views: [lost] }, "none"],
+      ["an agent that lost its journal after the mount may have forgotten it", LOST, "unknown"],
+      ["one whose journal knew it tells its end by its first scan", { views: [lost], ...tells({ byMs: BEGAN - 1, by: stampAt(BEGAN) }) }, "none"],
+      ["an end from before that scan says nothing of the mount", { ...LOST, ...tells({ by: stampAt(BEGAN) - 1 }) }, "unknown"],
+      ["an end of another time of its clock says nothing", { ...LOST, views: [onNextClock], ...tells({ by: stampAt(BEGAN) }) }, "unknown"],
+      ["an end that another node tells says nothing", { ...LOST, ...tells({ node: "n2", by: stampAt(BEGAN) }) }, "unknown"],
+      ["an agent that began within that second may have begun later", { ...LOST, views: [sees(blindUntil(NOON - 999))] }, "unknown"],
+      ["an agent that watched would have told: without its word the end is unknown", { views: [watched] }, "unknown"],
+      ["an agent that watched has told", { views: [watched], ...tells({}) }, "none"],
+      ["one of several nodes whose agent lost its journal is enough", { ...both, ...LOST, views: [watched, lostOnN2] }, "unknown"],
+      [
+        "a gap from after the stored time loses nothing: the mount was known",
+        { ...LOST, views: [sees(gapFrom(BEGAN + 5_000, BEGAN + 9_000))] },
+        "none",
+      ],
+      ["a gap from that time may have hidden nothing before it", { ...LOST, views: [sees(gapFrom(NOON, BEGAN))] }, "none"],
+      ["a node that is gone and has reported is told by what it showed", { gone: ["n1"], views: [watched] }, "unknown"],
+      ["a lost journal is covered by the end of a node that showed the mount since", { ...LOST, gone: ["n1"], shows: true }, "none"],
+      ["the end of a node that had not shown it covers nothing", { ...LOST, gone: ["n1"] }, "unknown"],
+      ["of too many nodes to keep any one may have forgotten it", { ...manyFromN2, ...LOST, ...lostOnN3 }, "unknown"],
+      ["a node that is gone held it until that was established", { gone: ["n1"] }, "n1/node-gone at 0"],
+      ["of two nodes that are gone the later end counts", { ...both, gone: ["n1", "n2"] }, "n2/node-gone at 1"],
+      ["it does in whatever order", { ...both, gone: ["n2", "n1"] }, "n1/node-gone at 1"],
+      ["a node that is gone does not tell what another one forgot", { ...both, ...LOST, gone: ["n1"], views: [lostOnN2] }, "unknown"],
+      ["named by a pod, and nobody here saw by which one: unknown", named, "unknown"],
+      ["named, with a record that may be an older one: unknown all the same", { ...named, ...tells({}) }, "unknown"],
+      ["named, and this run has seen the pod: not blind", { ...named, isWitnessed: true }, "none"],
     ],
-  )(
-    "$name",
-    ({ views = [], unmountRecords = [], isWitnessed = false, unobservedEnd, gone = [], shows = false, ...row }) => {
-      const assumed = Object.fromEntries(gone.map((node, index) => [node, { ...LOST, atMs: GONE + index }]));
-      const status = "status" in row ? row.status : mountedStatus(["n1"]);
-      const uses = shows ? [useOn("n1")] : [];
-      const evidence = evidenceWith({ claim: claimWith({ status }), unmountRecords, isWitnessed, uses });
+  )("%s", (_, scene, end) => {
+    expect(endIn(scene)).toBe(end);
+  });
 
-      const end = unobservedEndOf(evidence, fleetWith(views, { assumed }));
+  it("is assumed, of a use by nobody knows whom", () => {
+    const assumed = { n1: { bootId: undefined, atMs: GONE, evidence: "node-gone" } } as const;
+    const end = unobservedEndOf(
+      evidenceWith({ claim: claimWith({ status: mountedStatus(["n1"]) }) }),
+      fleetWith([], { assumed }),
+    );
 
-      if (typeof unobservedEnd === "object") expect(end).toMatchObject(unobservedEnd ?? {});
-      else expect(end).toBe(unobservedEnd);
-    },
-  );
+    const user = { node: "n1", pod: undefined, podUid: undefined, wasUse: true };
+    expect(end).toEqual({
+      id: "n1/node-gone",
+      reason: "NodeGone",
+      evidence: "node-gone",
+      byMs: GONE,
+      widthMs: undefined,
+      ...user,
+    });
+  });
 });

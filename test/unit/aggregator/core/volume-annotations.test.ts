@@ -28,20 +28,20 @@ describe("the mark of a volume", () => {
   const stranger = { ...withMark(volumeMarkText("other", ["n9"])), mounts: MOUNTED };
   const boundAgain = { volume: { ...marked.volume, phase: "Bound" }, mounts: MOUNTED };
 
-  it.each<readonly [name: string, facts: Partial<VolumeFacts>, nodes?: readonly string[]]>([
+  it.each<readonly [name: string, facts: Partial<VolumeFacts>, nodes: readonly string[] | undefined]>([
     ["names the node of a Released one that a pod has mounted", { mounts: MOUNTED }, ["n1"]],
     ["names that of one that is only staged", { mounts: STAGED }, ["n1"]],
     ["names that of an Available one", inPhase("Available"), ["n1"]],
     ["names that of a Failed one", inPhase("Failed"), ["n1"]],
-    ["is none on a Bound one", inPhase("Bound")],
-    ["is none on one that nothing has mounted", {}],
-    ["is none without protection", { mounts: MOUNTED, isProtecting: false }],
+    ["is none on a Bound one", inPhase("Bound"), undefined],
+    ["is none on one that nothing has mounted", {}, undefined],
+    ["is none without protection", { mounts: MOUNTED, isProtecting: false }, undefined],
     ["names the node that has not answered", { ...marked, unanswered: ["n1"] }, ["n1"]],
-    ["goes when it is unmounted", marked],
-    ["goes when it is Bound again", boundAgain],
+    ["goes when it is unmounted", marked, undefined],
+    ["goes when it is Bound again", boundAgain, undefined],
     ["names one more node that has it mounted", onN2, ["n1", "n2"]],
     ["takes the place of another volume's, as from a backup", stranger, ["n1"]],
-    ["goes where nobody can read it", withMark("{")],
+    ["goes where nobody can read it", withMark("{"), undefined],
   ])("%s", (_, facts, nodes) => {
     expect(desiredAnnotations(factsWith(facts)).mountedOn).toBe(nodes && volumeMarkText("volume-1", nodes));
   });
@@ -87,7 +87,7 @@ describe("the last use on a volume", () => {
   const told = { ends: [endWith({ id: "r-2", byMs: NOON - 10_000 })] };
   const R2 = "the later one";
 
-  it.each<readonly [name: string, facts: Partial<VolumeFacts>, text?: string | undefined]>(
+  it.each<readonly [name: string, facts: Partial<VolumeFacts>, text: string | undefined]>(
     // biome-ignore format: a row is a line
     [
       ["is copied from an unused claim that is being deleted", { volume: bound, ...going(unused) }, copy()],
@@ -96,22 +96,22 @@ describe("the last use on a volume", () => {
         { volume: bound, ...going({ ...unused, blindGap }) },
         lastUseText("claim-1", { lastUse: use, blindGap }),
       ],
-      ["is not copied from a claim that stays", { volume: bound, ...staying }],
-      ["is not copied to a volume that goes with its claim", { volume: volumeWith(), ...going(unused) }],
-      ["is not copied while the claim is in use: it would be an earlier one", { volume: bound, ...going(inUse) }],
-      ["is taken back when the claim is used after it was copied", { ...copied(copy()), ...going(inUse) }],
+      ["is not copied from a claim that stays", { volume: bound, ...staying }, undefined],
+      ["is not copied to a volume that goes with its claim", { volume: volumeWith(), ...going(unused) }, undefined],
+      ["is not copied while the claim is in use: it would be an earlier one", { volume: bound, ...going(inUse) }, undefined],
+      ["is taken back when the claim is used after it was copied", { ...copied(copy()), ...going(inUse) }, undefined],
       ["is replaced by a later one of the claim", { ...copied(copy()), ...going({ ...unused, lastUse: later }) }, copy(later)],
       ["of an earlier claim stays until there is another", { ...copied(earlier), ...going(mountedStatus(["n1"])) }, earlier],
       ["is copied from a claim that went at once", { volume: bound, statusAtEnd: unused }, copy()],
       ["stays once the claim is gone", copied(copy()), copy()],
       ["is what nodes tell of, where the claim went while it was in use", { statusAtEnd: inUse, ...told }, R2],
-      ["is not known where it did and nobody tells of its end", { ...copied(copy()), statusAtEnd: inUse }],
-      ["is not decided while a pod has the volume mounted", { ...told, mounts: MOUNTED }],
+      ["is not known where it did and nobody tells of its end", { ...copied(copy()), statusAtEnd: inUse }, undefined],
+      ["is not decided while a pod has the volume mounted", { ...told, mounts: MOUNTED }, undefined],
       ["is decided while it is only staged", { ...told, mounts: STAGED }, R2],
-      ["is not decided while a node has not reported that may have it mounted", { ...told, isPending: true }],
-      ["is not decided while a node of its mark has not answered", { ...told, unanswered: ["n1"] }],
+      ["is not decided while a node has not reported that may have it mounted", { ...told, isPending: true }, undefined],
+      ["is not decided while a node of its mark has not answered", { ...told, unanswered: ["n1"] }, undefined],
       ["never moves earlier, also where what tells of the later one is forgotten", { ...copied(copy(later)), statusAtEnd: unused }, copy(later)],
-      ["waits for the watch of claims where the volume is still Bound", { volume: bound, ...told }],
+      ["waits for the watch of claims where the volume is still Bound", { volume: bound, ...told }, undefined],
       ["that nobody can read stays", copied("{"), "{"],
     ],
   )("%s", (_, facts, text) => {
