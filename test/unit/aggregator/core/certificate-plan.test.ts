@@ -65,113 +65,69 @@ function publish(trusted: readonly string[], completeSinceMs = NOW): Certificate
 }
 
 const KEEP: CertificatePlan = { kind: "keep" };
-const OLD_UNTIL = { id: "old", untilMs: NOW + HOUR };
+const MAKE: CertificatePlan = { kind: "issue-authority" };
+const drop = (...kept: readonly string[]): CertificatePlan => ({ kind: "drop-authorities", kept });
+const until = (id: string, untilMs = NOW + HOUR) => ({ id, untilMs });
+
+/** Agents trust `a`, which serves, and the certificate is something else; or `a`'s key is lost, and `b` is to follow it. */
+const steady = (fields: Partial<StoredCertificates>) => ({ ...STEADY, ...fields });
+const serving = (signedBy: string, ageMs: number, more?: Partial<ServingCertificate>) =>
+  steady({ serving: certificate(signedBy, ageMs, more) });
+const lost = (completeSinceMs: number, ageMs = 5 * DAY) =>
+  steady({ authorities: [B], trusted: [A, B], completeSinceMs, serving: certificate("a", ageMs) });
+/** `b` follows `old`, whose key is there or not. */
+const overlap = (fields: Partial<StoredCertificates>) => ({ ...OVERLAP, ...fields });
+const followed = (by: ReturnType<typeof until>, more: Partial<ServingCertificate> = {}) =>
+  overlap({ authorities: [B], serving: certificate("b", 1, { previous: by, ...more }) });
+const first = (fields: Partial<StoredCertificates>) => ({ ...NOTHING, authorities: [B], ...fields });
 
 describe("certificatePlan", () => {
-  it.each<{ name: string; stored: StoredCertificates; plan: CertificatePlan }>(
+  const due = certificate("old", 25 * DAY);
+  const aged = steady({ authorities: [OLD], trusted: [OLD], serving: certificate("old", DAY) });
+  const signing = overlap({ serving: certificate("b", 1, { previous: until("old") }) });
+  const renewed = followed(until("old"), { names: ["other"] });
+  it.each<readonly [name: string, stored: StoredCertificates, plan: CertificatePlan]>(
     // biome-ignore format: a row is a line
     [
-      { name: "where there is nothing, an authority is made", stored: NOTHING, plan: { kind: "issue-authority" } },
-      { name: "the first authority is told", stored: { ...NOTHING, authorities: [B] }, plan: publish(["b"]) },
-      {
-        name: "the first certificate is not held back: nobody could trust anything before",
-        stored: { ...NOTHING, authorities: [B], trusted: [B], completeSinceMs: NOW },
-        plan: sign("b"),
-      },
-      { name: "what is all right is kept", stored: STEADY, plan: KEEP },
-      { name: "a certificate is renewed after two thirds of its life", stored: { ...STEADY, serving: certificate("a", 20 * DAY) }, plan: sign("a") },
-      { name: "and not a moment before", stored: { ...STEADY, serving: certificate("a", 20 * DAY - 1) }, plan: KEEP },
-      { name: "a certificate that has ended is replaced", stored: { ...STEADY, serving: certificate("a", 31 * DAY) }, plan: sign("a") },
-      { name: "one from the future is replaced: a clock was wrong", stored: { ...STEADY, serving: certificate("a", -2 * HOUR) }, plan: sign("a") },
-      { name: "a lost certificate is replaced", stored: { ...STEADY, serving: undefined }, plan: sign("a") },
-      { name: "one for other names is replaced", stored: { ...STEADY, serving: certificate("a", DAY, { names: ["other"] }) }, plan: sign("a") },
-      {
-        name: "an authority gets a successor after two thirds of its life",
-        stored: { ...STEADY, authorities: [OLD], trusted: [OLD], serving: certificate("old", DAY) },
-        plan: { kind: "issue-authority" },
-      },
-      { name: "the successor is told beside the old one before it signs", stored: { ...OVERLAP, trusted: [OLD] }, plan: publish(["old", "b"]) },
-      { name: "it does not sign before the overlap is over", stored: { ...OVERLAP, completeSinceMs: NOW - HOUR + 1 }, plan: KEEP },
-      { name: "then it signs, and the old one stays trusted for a while", stored: OVERLAP, plan: sign("b", OLD_UNTIL) },
-      {
-        name: "a certificate that is due within the overlap is signed by the old one",
-        stored: { ...OVERLAP, completeSinceMs: NOW - 1, serving: certificate("old", 25 * DAY) },
-        plan: sign("old"),
-      },
-      {
-        name: "a certificate that is lost within the overlap is signed by the old one",
-        stored: { ...OVERLAP, completeSinceMs: NOW - 1, serving: undefined },
-        plan: sign("old"),
-      },
-      {
-        name: "the old key is forgotten as soon as it will not sign any more",
-        stored: { ...OVERLAP, serving: certificate("b", 1, { previous: OLD_UNTIL }) },
-        plan: { kind: "drop-authorities", kept: ["b"] },
-      },
-      {
-        name: "its certificate is trusted without it",
-        stored: { ...OVERLAP, authorities: [B], serving: certificate("b", 1, { previous: OLD_UNTIL }) },
-        plan: KEEP,
-      },
-      {
-        name: "until the second overlap is over",
-        stored: { ...OVERLAP, authorities: [B], serving: certificate("b", 1, { previous: { id: "old", untilMs: NOW } }) },
-        plan: publish(["b"], NOW - 2 * HOUR),
-      },
-      {
-        name: "a renewal by the same authority does not end that",
-        stored: {
-          ...OVERLAP,
-          authorities: [B],
-          serving: certificate("b", 1, { names: ["other"], previous: OLD_UNTIL }),
-        },
-        plan: sign("b", OLD_UNTIL),
-      },
-      {
-        name: "where the authority's key is lost, a new authority is made",
-        stored: { ...STEADY, authorities: [] },
-        plan: { kind: "issue-authority" },
-      },
-      { name: "and told beside the lost one, whose certificate is served on", stored: { ...STEADY, authorities: [B] }, plan: publish(["a", "b"]) },
-      { name: "until agents trust the new one", stored: { ...STEADY, authorities: [B], trusted: [A, B], completeSinceMs: NOW - 1 }, plan: KEEP },
-      {
-        name: "even beyond two thirds of its life",
-        stored: {
-          ...STEADY,
-          authorities: [B],
-          trusted: [A, B],
-          completeSinceMs: NOW - 1,
-          serving: certificate("a", 25 * DAY),
-        },
-        plan: KEEP,
-      },
-      {
-        name: "then the new one signs",
-        stored: { ...STEADY, authorities: [B], trusted: [A, B], completeSinceMs: NOW - HOUR },
-        plan: sign("b", { id: "a", untilMs: NOW + HOUR }),
-      },
-      {
-        name: "what agents trust is told again where somebody removed it, and the overlap begins anew",
-        stored: { ...OVERLAP, trusted: [], completeSinceMs: undefined },
-        plan: publish(["old", "b"]),
-      },
-      {
-        name: "an authority that is none of ours is not trusted on",
-        stored: { ...STEADY, trusted: [A, authority("foreign", DAY)] },
-        plan: publish(["a"], LONG_AGO),
-      },
-      { name: "a moment of telling that is unknown is now", stored: { ...STEADY, completeSinceMs: undefined }, plan: publish(["a"]) },
-      { name: "a moment of telling in the future is now", stored: { ...STEADY, completeSinceMs: NOW + 60_001 }, plan: publish(["a"]) },
-      { name: "unless it is so near that the clock has only become more exact", stored: { ...STEADY, completeSinceMs: NOW + 60_000 }, plan: KEEP },
-      {
-        name: "a certificate of an authority that is not trusted is replaced",
-        stored: { ...STEADY, serving: certificate("foreign", DAY) },
-        plan: sign("a", { id: "foreign", untilMs: NOW + HOUR }),
-      },
-      { name: "an authority that has ended does not count", stored: { ...STEADY, authorities: [GONE] }, plan: { kind: "issue-authority" } },
-      { name: "and is forgotten", stored: { ...STEADY, authorities: [GONE, A] }, plan: { kind: "drop-authorities", kept: ["a"] } },
+      ["where there is nothing, an authority is made", NOTHING, MAKE],
+      ["the first authority is told", first({}), publish(["b"])],
+      ["the first certificate is not held back: nobody could trust anything before", first({ trusted: [B], completeSinceMs: NOW }), sign("b")],
+      ["what is all right is kept", STEADY, KEEP],
+      ["a certificate is renewed after two thirds of its life", serving("a", 20 * DAY), sign("a")],
+      ["and not a moment before", serving("a", 20 * DAY - 1), KEEP],
+      ["a certificate that has ended is replaced", serving("a", 31 * DAY), sign("a")],
+      ["one from the future is replaced: a clock was wrong", serving("a", -2 * HOUR), sign("a")],
+      ["a lost certificate is replaced", steady({ serving: undefined }), sign("a")],
+      ["one for other names is replaced", serving("a", DAY, { names: ["other"] }), sign("a")],
+      ["one of an authority that is not trusted is replaced", serving("foreign", DAY), sign("a", until("foreign"))],
+      ["an authority gets a successor after two thirds of its life", aged, MAKE],
+      ["the successor is told beside the old one before it signs", overlap({ trusted: [OLD] }), publish(["old", "b"])],
+      ["it does not sign before the overlap is over", overlap({ completeSinceMs: NOW - HOUR + 1 }), KEEP],
+      ["then it signs, and the old one stays trusted for a while", OVERLAP, sign("b", until("old"))],
+      ["a certificate that is due within it is signed by the old one", overlap({ completeSinceMs: NOW - 1, serving: due }), sign("old")],
+      ["one that is lost within it is signed by the old one", overlap({ completeSinceMs: NOW - 1, serving: undefined }), sign("old")],
+      ["the old key is forgotten as soon as it will not sign any more", signing, drop("b")],
+      ["its certificate is trusted without it", followed(until("old")), KEEP],
+      ["until the second overlap is over", followed(until("old", NOW)), publish(["b"], NOW - 2 * HOUR)],
+      ["a renewal by the same authority does not end that", renewed, sign("b", until("old"))],
+      ["where the authority's key is lost, a new authority is made", steady({ authorities: [] }), MAKE],
+      ["and told beside the lost one, whose certificate is served on", steady({ authorities: [B] }), publish(["a", "b"])],
+      ["until agents trust the new one", lost(NOW - 1), KEEP],
+      ["even beyond two thirds of its life", lost(NOW - 1, 25 * DAY), KEEP],
+      ["then the new one signs", lost(NOW - HOUR), sign("b", until("a"))],
+      [
+        "what somebody removed is told again, and the overlap begins anew",
+        overlap({ trusted: [], completeSinceMs: undefined }),
+        publish(["old", "b"]),
+      ],
+      ["an authority that is none of ours is not trusted on", steady({ trusted: [A, authority("foreign", DAY)] }), publish(["a"], LONG_AGO)],
+      ["a moment of telling that is unknown is now", steady({ completeSinceMs: undefined }), publish(["a"])],
+      ["a moment of telling in the future is now", steady({ completeSinceMs: NOW + 60_001 }), publish(["a"])],
+      ["unless it is so near that the clock has only become more exact", steady({ completeSinceMs: NOW + 60_000 }), KEEP],
+      ["an authority that has ended does not count", steady({ authorities: [GONE] }), MAKE],
+      ["and is forgotten", steady({ authorities: [GONE, A] }), drop("a")],
     ],
-  )("$name", ({ stored, plan }) => {
+  )("%s", (_, stored, plan) => {
     expect(certificatePlan(NOW, stored, { times: TIMES, names: NAMES })).toEqual(plan);
   });
 });
@@ -179,25 +135,18 @@ describe("certificatePlan", () => {
 describe("trustProblem", () => {
   const refused = { isRefused: true, why: "agents are not told to trust the authority that signed the certificate" };
   const stranger = { isRefused: false, why: "agents are told to trust an authority that is not Mooring's" };
-  const EVIL = authority("evil", HOUR);
+  const evil = authority("evil", HOUR);
+  const before = steady({ trusted: [GONE, A], serving: certificate("a", HOUR, { previous: until("gone", NOW) }) });
 
   it.each([
     { name: "agents trust who signed", stored: STEADY, problem: undefined },
     { name: "one authority replaces the other", stored: OVERLAP, problem: undefined },
     { name: "nothing is served yet", stored: NOTHING, problem: undefined },
-    { name: "agents trust nobody", stored: { ...STEADY, trusted: [] }, problem: refused },
-    { name: "agents trust somebody else", stored: { ...STEADY, trusted: [EVIL] }, problem: refused },
-    { name: "agents trust somebody else, too", stored: { ...STEADY, trusted: [A, EVIL] }, problem: stranger },
-    {
-      name: "agents trust who signed before",
-      stored: {
-        ...STEADY,
-        trusted: [GONE, A],
-        serving: certificate("a", HOUR, { previous: { id: "gone", untilMs: NOW } }),
-      },
-      problem: undefined,
-    },
-    { name: "the key of who signed was lost", stored: { ...STEADY, authorities: [] }, problem: undefined },
+    { name: "agents trust nobody", stored: steady({ trusted: [] }), problem: refused },
+    { name: "agents trust somebody else", stored: steady({ trusted: [evil] }), problem: refused },
+    { name: "agents trust somebody else, too", stored: steady({ trusted: [A, evil] }), problem: stranger },
+    { name: "agents trust who signed before", stored: before, problem: undefined },
+    { name: "the key of who signed was lost", stored: steady({ authorities: [] }), problem: undefined },
   ])("compares what is served with what agents trust: $name", ({ stored, problem }) => {
     expect(trustProblem(stored)).toEqual(problem);
   });

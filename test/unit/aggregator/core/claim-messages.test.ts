@@ -22,106 +22,80 @@ describe("the message of a claim that is mounted", () => {
   it.each(
     // biome-ignore format: a row is a line
     [
-      { name: "names its node", on: nodes(1), more: false, text: "In use: mounted on node n10" },
-      { name: "names two nodes", on: nodes(2), more: false, text: "In use: mounted on nodes n10 and n11" },
-      { name: "names three nodes", on: nodes(3), more: false, text: "In use: mounted on nodes n10, n11 and n12" },
-      { name: "counts further nodes", on: nodes(5), more: false, text: "In use: mounted on 5 nodes: n10, n11, n12 and 2 more" },
-      {
-        name: "does not count what it does not know",
-        on: nodes(32),
-        more: true,
-        text: "In use: mounted on more than 32 nodes, among them n10, n11 and n12",
-      },
+      { name: "names its node", on: nodes(1), more: false, text: "node n10" },
+      { name: "names two nodes", on: nodes(2), more: false, text: "nodes n10 and n11" },
+      { name: "names three nodes", on: nodes(3), more: false, text: "nodes n10, n11 and n12" },
+      { name: "counts further nodes", on: nodes(5), more: false, text: "5 nodes: n10, n11, n12 and 2 more" },
+      { name: "counts no unknown ones", on: nodes(32), more: true, text: "more than 32 nodes, among them n10, n11 and n12" },
     ],
   )("$name", ({ on, more, text }) => {
-    expect(mountedMessage({ nodes: on, more })).toBe(text);
+    expect(mountedMessage({ nodes: on, more })).toBe(`In use: mounted on ${text}`);
   });
 });
 
 describe("the message of a claim that is mounted though its pods have ended", () => {
   const left = "although every pod that names the claim has ended";
-  it.each<{
-    readonly name: string;
-    readonly on: readonly string[];
-    readonly silent: readonly string[];
-    readonly text: string;
-  }>([
-    { name: "says what is odd", on: nodes(1), silent: [], text: `still mounted on node n10, ${left}` },
-    {
-      name: "says which of its nodes are Stale, by name and once",
-      on: nodes(3),
-      silent: ["n12", "n10", "n12"],
-      text: `still mounted on nodes n10, n11 and n12, ${left}; no report of the mounts on n10 and n12, so this may be out of date`,
-    },
-    {
-      name: "counts further Stale nodes",
-      on: nodes(5),
-      silent: nodes(5),
-      text: `still mounted on 5 nodes: n10, n11, n12 and 2 more, ${left}; no report of the mounts on n10, n11, n12 and 2 more, so this may be out of date`,
-    },
-  ])("$name", ({ on, silent, text }) => {
-    expect(leftMountedMessage({ nodes: on, more: false }, silent)).toBe(`In use: ${text}`);
+  const noReport = (of: string) => `${left}; no report of the mounts on ${of}, so this may be out of date`;
+  const more = "n10, n11, n12 and 2 more";
+
+  it.each<readonly [name: string, count: number, silent: readonly string[], text: string]>(
+    // biome-ignore format: a row is a line
+    [
+      ["says what is odd", 1, [], `node n10, ${left}`],
+      ["says which are Stale, by name and once", 3, ["n12", "n10", "n12"], `nodes n10, n11 and n12, ${noReport("n10 and n12")}`],
+      ["counts further Stale nodes", 5, nodes(5), `5 nodes: ${more}, ${noReport(more)}`],
+    ],
+  )("%s", (...[, count, silent, text]) => {
+    expect(leftMountedMessage({ nodes: nodes(count), more: false }, silent)).toBe(`In use: still mounted on ${text}`);
   });
 });
 
 describe("the message of a use that ended", () => {
-  it.each([
-    {
-      name: "names pod and node, when the volume was unmounted, and what that is known from",
-      end: endWith({ widthMs: 900 }),
-      text: "Last used by pod shop/web-0 on node n1; its volume was unmounted between 00:26:40 and 00:26:41 UTC on 2026-09-10, read from the node's mount table",
-    },
-    {
-      name: "tells times in whole seconds, the first rounded down and the last one up",
-      end: endWith({ byMs: NOON + 1_000.1, widthMs: 1_001.2 }),
-      text: "Last used by pod shop/web-0 on node n1; its volume was unmounted between 00:26:39 and 00:26:42 UTC on 2026-09-10, read from the node's mount table",
-    },
-    {
-      name: "tells both days where it is not known on which one",
-      end: endWith({ widthMs: HOUR }),
-      text: "Last used by pod shop/web-0 on node n1; its volume was unmounted between 23:26:41 UTC on 2026-09-09 and 00:26:41 UTC on 2026-09-10, read from the node's mount table",
-    },
-    {
-      name: "names a pod by its UID where nothing else is known",
-      end: endWith({ pod: "pod-1" }),
-      text: "Last used by a pod with the UID pod-1 on node n1; its volume was unmounted between 00:26:40 and 00:26:41 UTC on 2026-09-10, read from the node's mount table",
-    },
-    {
-      name: "says that an unmount was not seen, and by when there was no mount any more",
-      end: endWith({ widthMs: undefined }),
-      text: "Last used by pod shop/web-0 on node n1; its unmount was not seen, but by 00:26:41 UTC on 2026-09-10 the node's mount table did not show it any more",
-    },
-    {
-      name: "leaves out a pod that is not known",
-      end: endWith({ pod: undefined, podUid: undefined, widthMs: 1_000 }),
-      text: "Last used on node n1; its volume was unmounted between 00:26:40 and 00:26:41 UTC on 2026-09-10, read from the node's mount table",
-    },
-    {
-      name: "says that only the pod was seen",
-      end: podEndWith(),
-      text: "Last used by pod shop/web-0 on node n1; the pod had ended by 00:26:41 UTC on 2026-09-10, but no mount can be seen there, so its volume may have been unmounted earlier or later",
-    },
-    {
-      name: "tells a use from a pod that only named the claim",
-      end: visitWith(),
-      text: "Pod shop/visitor named the claim and had ended by 00:26:41 UTC on 2026-09-10 without having used its volume",
-    },
-    {
-      name: "says so of a pod whose name is not known, too",
-      end: visitWith({ pod: undefined }),
-      text: "A pod named the claim and had ended by 00:26:41 UTC on 2026-09-10 without having used its volume",
-    },
-    {
-      name: "says that the end is assumed with the node's",
-      end: nodeGoneWith(),
-      text: "Last used by pod shop/web-0 on node n1, which is gone since 00:26:41 UTC on 2026-09-10; nobody saw the volume unmounted, that is assumed",
-    },
-    {
-      name: "says so where not even the pod is known",
-      end: nodeGoneWith({ pod: undefined }),
-      text: "Last used on node n1, which is gone since 00:26:41 UTC on 2026-09-10; nobody saw the volume unmounted, that is assumed",
-    },
-  ])("$name", ({ end, text }) => {
+  const ended = (by: string, from: string) =>
+    `Last used${by} on node n1; its volume was unmounted between ${from}, read from the node's mount table`;
+  const [web, second, at] = [
+    " by pod shop/web-0",
+    "00:26:40 and 00:26:41 UTC on 2026-09-10",
+    "00:26:41 UTC on 2026-09-10",
+  ];
+  const twoDays = "23:26:41 UTC on 2026-09-09 and 00:26:41 UTC on 2026-09-10";
+  const unread = "but no mount can be seen there, so its volume may have been unmounted earlier or later";
+  const visit = `named the claim and had ended by ${at} without having used its volume`;
+  const gone = `on node n1, which is gone since ${at}; nobody saw the volume unmounted, that is assumed`;
+
+  it.each(
+    // biome-ignore format: a row is a line
+    [
+      { name: "names pod and node, when and how that is known", end: endWith({ widthMs: 900 }), text: ended(web, second) },
+      {
+        name: "has whole seconds, the first rounded down, the last up",
+        end: endWith({ byMs: NOON + 1_000.1, widthMs: 1_001.2 }),
+        text: ended(web, "00:26:39 and 00:26:42 UTC on 2026-09-10"),
+      },
+      { name: "tells both days where it is not known on which one", end: endWith({ widthMs: HOUR }), text: ended(web, twoDays) },
+      {
+        name: "names a pod by its UID where nothing else is known",
+        end: endWith({ pod: "pod-1" }),
+        text: ended(" by a pod with the UID pod-1", second),
+      },
+      { name: "leaves out a pod that is not known", end: endWith({ pod: undefined, podUid: undefined, widthMs: 1_000 }), text: ended("", second) },
+      {
+        name: "says that an unmount was not seen",
+        end: endWith({ widthMs: undefined }),
+        text: `Last used${web} on node n1; its unmount was not seen, but by ${at} the node's mount table did not show it any more`,
+      },
+      { name: "says that only the pod was seen", end: podEndWith(), text: `Last used${web} on node n1; the pod had ended by ${at}, ${unread}` },
+      { name: "tells a use from a pod that only named the claim", end: visitWith(), text: `Pod shop/visitor ${visit}` },
+      { name: "does so where its name is not known, too", end: visitWith({ pod: undefined }), text: `A pod ${visit}` },
+      { name: "says that the end is assumed with the node's", end: nodeGoneWith(), text: `Last used${web} ${gone}` },
+      { name: "says so where not even the pod is known", end: nodeGoneWith({ pod: undefined }), text: `Last used ${gone}` },
+      {
+        name: "leaves out a node that is not known",
+        end: podEndWith({ node: undefined }),
+        text: `Last used${web}; the pod had ended by ${at}, ${unread}`,
+      },
+    ],
+  )("$name", ({ end, text }) => {
     expect(endMessage(end)).toBe(text);
   });
 
