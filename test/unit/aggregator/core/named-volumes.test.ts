@@ -15,105 +15,51 @@ function volume(name: string, nodeAffinity: string | undefined): TrailVolume {
 
 interface Scene {
   readonly affinity?: string | undefined;
-  readonly zone?: string;
-  readonly node?: "there" | "missing" | "without labels";
+  /** Of a Node; nothing where there is none. */
+  readonly node?: { readonly labels: Readonly<Record<string, string>> | undefined } | undefined;
   readonly claims?: readonly string[];
   readonly bound?: Readonly<Record<string, string | undefined>>;
   readonly hasStarted?: boolean;
 }
 
-/** A pod with a claim `data` bound to `pv-data`, on a node in zone a. */
-function namesIn({ affinity = inZone("b"), zone = "a", ...scene }: Scene): readonly string[] {
-  const { node = "there", claims = ["data"], bound = { "team/data": "pv-data" }, hasStarted = false } = scene;
-  const labels = node === "there" ? { [ZONE]: zone } : undefined;
-  const { volumes: named } = new NamedVolumes().of({
-    node: node === "missing" ? undefined : { labels },
+const IN_A = { labels: { [ZONE]: "a" } };
+const UNREADABLE = '{"nodeSelectorTerms":[{"x":1}]}';
+
+/** A pod with a claim `data` bound to `pv-data`, whose affinity wants zone b, on a node in zone a. */
+function foundIn({
+  claims = ["data"],
+  bound = { "team/data": "pv-data" },
+  hasStarted = false,
+  ...scene
+}: Scene): string {
+  const affinity = "affinity" in scene ? scene.affinity : inZone("b");
+  const { volumes, waiting } = new NamedVolumes().of({
+    node: "node" in scene ? scene.node : IN_A,
     pods: [{ key: "team/web", uid: "web", claims, hasStarted }],
     claim: (key) => (key in bound ? { volume: bound[key] } : undefined),
     volume: (name) => (name === "pv-data" ? volume(name, affinity) : undefined),
   });
-  return named.map(({ name }) => name);
+  return [...volumes.map(({ name }) => name), ...waiting.map((uid) => `${uid} waits`)].join(", ");
 }
 
 describe("NamedVolumes", () => {
-  it.each(
-    // biome-ignore format: a row is a line
-    [
-      { name: "whose affinity excludes the node", scene: {}, named: ["pv-data"] },
-      { name: "whose affinity cannot be read", scene: { affinity: '{"nodeSelectorTerms":[{"x":1}]}' }, named: ["pv-data"] },
-      { name: "of a pod that runs", scene: { hasStarted: true }, named: ["pv-data"] },
-      { name: "of a node without any label", scene: { node: "without labels" }, named: ["pv-data"] },
-      {
-        name: "once, which two claims name",
-        scene: { claims: ["data", "more"], bound: { "team/data": "pv-data", "team/more": "pv-data" } },
-        named: ["pv-data"],
-      },
-    ] as const,
-  )("names a volume $name", ({ scene, named }) => {
-    expect(namesIn(scene)).toEqual(named);
-  });
-
-  it.each([
-    { name: "whose affinity admits the node", scene: { affinity: inZone("c", "a") } },
-    { name: "of a claim that is not there", scene: { bound: {} } },
-    { name: "that is not there", scene: { bound: { "team/data": "pv-other" } } },
-    { name: "of a claim in another namespace", scene: { bound: { "other/data": "pv-data" } } },
-    { name: "of a node that is not there", scene: { node: "missing" } },
-    { name: "of a pod without claims", scene: { claims: [] } },
-  ] as const)("names no volume $name", ({ scene }) => {
-    expect(namesIn(scene)).toEqual([]);
-  });
-
-  it("names no volume of a claim that is bound to none", () => {
-    const { volumes: named } = new NamedVolumes().of({
-      node: { labels: {} },
-      pods: [{ key: "team/web", uid: "web", claims: ["data"], hasStarted: false }],
-      claim: () => ({ volume: undefined }),
-      volume: (name) => volume(name, inZone("a")),
-    });
-
-    expect(named).toEqual([]);
-  });
-
-  it("names no volume without an affinity", () => {
-    const { volumes: named } = new NamedVolumes().of({
-      node: { labels: {} },
-      pods: [{ key: "team/web", uid: "web", claims: ["data"], hasStarted: false }],
-      claim: () => ({ volume: "pv-data" }),
-      volume: (name) => volume(name, undefined),
-    });
-
-    expect(named).toEqual([]);
-  });
-
-  it("finds nothing where there is no Node to compare with", () => {
-    const misfits = new NamedVolumes().of({
-      node: undefined,
-      pods: [{ key: "team/web", uid: "web", claims: ["data"], hasStarted: false }],
-      claim: () => ({ volume: "pv-data" }),
-      volume: (name) => volume(name, inZone("a")),
-    });
-
-    expect(misfits).toEqual({ volumes: [], waiting: [] });
-  });
-
-  it.each(
-    // biome-ignore format: a row is a line
-    [
-      { name: "waits for a volume that excludes its node", affinity: inZone("b"), hasStarted: false, waiting: ["web"] },
-      { name: "has started", affinity: inZone("b"), hasStarted: true, waiting: [] },
-      { name: "waits for another thing", affinity: inZone("a"), hasStarted: false, waiting: [] },
-      { name: "waits for one that cannot be read", affinity: '{"nodeSelectorTerms":[{"x":1}]}', hasStarted: false, waiting: [] },
-    ],
-  )("counts a pod or does not, that $name", ({ affinity, hasStarted, waiting }) => {
-    const misfits = new NamedVolumes().of({
-      node: { labels: { [ZONE]: "a" } },
-      pods: [{ key: "team/web", uid: "web", claims: ["data", "more"], hasStarted }],
-      claim: () => ({ volume: "pv-data" }),
-      volume: (name) => volume(name, affinity),
-    });
-
-    expect(misfits.waiting).toEqual(waiting);
+  const twice = { claims: ["data", "more"], bound: { "team/data": "pv-data", "team/more": "pv-data" } };
+  it.each<readonly [name: string, scene: Scene, found: string]>([
+    ["a volume that excludes the node, and the pod that waits for it", {}, "pv-data, web waits"],
+    ["one that cannot be read, for which nobody is known to wait", { affinity: UNREADABLE }, "pv-data"],
+    ["one of a pod that runs", { hasStarted: true }, "pv-data"],
+    ["one of a node without any label", { node: { labels: undefined } }, "pv-data, web waits"],
+    ["one once that two claims name", twice, "pv-data, web waits"],
+    ["none that admits the node", { affinity: inZone("c", "a") }, ""],
+    ["none without an affinity", { affinity: undefined }, ""],
+    ["none of a claim that is not there", { bound: {} }, ""],
+    ["none of a claim that is bound to none", { bound: { "team/data": undefined } }, ""],
+    ["none that is not there", { bound: { "team/data": "pv-other" } }, ""],
+    ["none of a claim in another namespace", { bound: { "other/data": "pv-data" } }, ""],
+    ["none of a node that is not there", { node: undefined }, ""],
+    ["none of a pod without claims", { claims: [] }, ""],
+  ])("names %s", (_, scene, found) => {
+    expect(foundIn(scene)).toBe(found);
   });
 
   it("sees a changed label, and names the state of the volume", () => {
@@ -124,10 +70,9 @@ describe("NamedVolumes", () => {
       volume: (name: string) => volume(name, inZone("a")),
     };
 
-    expect(names.of({ ...trail, node: { labels: { [ZONE]: "a" } } }).volumes).toEqual([]);
-    expect(names.of({ ...trail, node: { labels: { [ZONE]: "b" } } }).volumes).toEqual([
-      { name: "pv-data", resourceVersion: "17" },
-    ]);
+    const found = [IN_A, { labels: { [ZONE]: "b" } }].map((node) => names.of({ ...trail, node }).volumes);
+
+    expect(found).toEqual([[], [{ name: "pv-data", resourceVersion: "17" }]]);
   });
 
   it.each([

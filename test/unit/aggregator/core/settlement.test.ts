@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { NodeUnmountRecord } from "../../../../aggregator/core/node-view.ts";
-import { isSettledFor } from "../../../../aggregator/core/settlement.ts";
+import { isSettledFor, latestUnmountRecords } from "../../../../aggregator/core/settlement.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { claimWith, mountedStatus, NOON, nodeUnmountRecord, statusWith } from "../world.ts";
 import { lastUseWith } from "./decisions.ts";
@@ -47,7 +47,8 @@ describe("isSettledFor", () => {
       { name: "unused since it or later, but who used it last is not stored", status: unused({}), settled: false },
       { name: "a later end is stored that was assumed with its own node's", status: goneWith("n1"), settled: false },
       { name: "one is stored that was assumed with another node's a moment ago", status: goneWith("n2"), settled: false },
-      { name: "one is stored that was so just ten minutes ago", status: goneWith("n2"), nowMs: NOON + 600_001, settled: true },
+      { name: "one is stored that was so with its own ten minutes ago", status: goneWith("n1"), nowMs: NOON + 600_001, settled: false },
+      { name: "one is stored that was so with another's ten minutes ago", status: goneWith("n2"), nowMs: NOON + 600_001, settled: true },
       { name: "mounted by what is stored", status: mounted, settled: false },
       { name: "its node tells of a later one", status: mounted, others: [later], settled: true },
       { name: "its node tells of a later one, whatever is stored", others: [later], settled: true },
@@ -71,5 +72,20 @@ describe("isSettledFor", () => {
     ],
   )("$name: $settled", (row) => {
     expect(isSettled(row)).toBe(row.settled);
+  });
+});
+
+describe("of a node's records of a claim", () => {
+  const first = nodeUnmountRecord({ id: "a", byMs: NOON });
+  const second = nodeUnmountRecord({ id: "b", byMs: NOON + 1 });
+  const unread = nodeUnmountRecord({ id: "c", byMs: NOON + 2, isTold: false });
+
+  it.each([
+    { name: "none of none", records: [], latest: [] },
+    { name: "the later of those in a journal", records: [first, second], latest: [second] },
+    { name: "it whichever comes first", records: [second, first], latest: [second] },
+    { name: "one that no journal has beside it", records: [unread, first, second], latest: [second, unread] },
+  ])("$name decides whether any other is settled", ({ records, latest }) => {
+    expect(latestUnmountRecords(records)).toEqual(latest);
   });
 });

@@ -22,16 +22,14 @@ describe("claimsToRemember", () => {
 });
 
 describe("pods that vanished", () => {
-  it.each([
-    { name: "in number", pods: 20_001, claims: [], forgotten: "pod-0", kept: ["pod-1", "pod-20000"] },
-    {
-      name: "in bytes, those of the claims that they named included",
-      pods: 150,
-      claims: names(3_000).map((name) => name.padEnd(250, "x")),
-      forgotten: "pod-0",
-      kept: ["pod-149"],
-    },
-  ])("are bounded $name, and the latest are remembered", ({ pods, claims, forgotten, kept }) => {
+  const long = names(3_000).map((name) => name.padEnd(250, "x"));
+  it.each(
+    // biome-ignore format: a row is a line
+    [
+      { name: "in number", pods: 20_001, claims: [], forgotten: "pod-0", kept: ["pod-1", "pod-20000"] },
+      { name: "in bytes, with the claims that they named", pods: 150, claims: long, forgotten: "pod-0", kept: ["pod-149"] },
+    ],
+  )("are bounded $name, and the latest are remembered", ({ pods, claims, forgotten, kept }) => {
     const vanished = new VanishedPods(() => undefined);
 
     for (let at = 0; at < pods; at += 1) vanished.note(podWith({ uid: `pod-${at}`, claims }), ENDED);
@@ -72,68 +70,35 @@ describe("of the claims that are made one after the other under its name a pod h
       this.claim = "claim-2";
     }
 
-    end(how: Partial<typeof ENDED>, pod = podWith()): void {
-      this.vanished.note(pod, { hasEnded: false, isGone: false, ...how });
+    end(how: Partial<typeof ENDED>): void {
+      this.vanished.note(podWith(), { hasEnded: false, isGone: false, ...how });
     }
   }
 
-  it.each<{
-    readonly name: string;
-    readonly happens?: (world: World) => void;
-    readonly pod?: Pod;
-    readonly had: readonly string[];
-  }>(
-    // biome-ignore format: a row is a line
-    [
-      { name: "the one that there is", pod: podWith(), had: ["claim-1"] },
-      { name: "none while there is none", happens: (world) => { world.claim = undefined; }, pod: podWith(), had: [] },
-      { name: "none where the first went before it", happens: (world) => world.remove(), pod: podWith(), had: [] },
-      {
-        name: "the next where it waited for a node: it used nothing of the first",
-        happens: (world) => world.remove(podWith({ node: undefined })),
-        pod: podWith(),
-        had: ["claim-2"],
-      },
-      {
-        name: "the first where it vanished before that went",
-        happens: (world) => {
-          world.end({ hasEnded: true, isGone: true });
-          world.remove();
-        },
-        had: ["claim-1"],
-      },
-      {
-        name: "the first where it had finished before that went",
-        happens: (world) => {
-          world.end({ hasEnded: true });
-          world.remove();
-        },
-        pod: podWith({ isTerminal: true }),
-        had: ["claim-1"],
-      },
-      {
-        name: "the same when it vanishes, too",
-        happens: (world) => {
-          world.end({ hasEnded: true });
-          world.remove();
-          world.end({ isGone: true });
-        },
-        had: ["claim-1"],
-      },
-      {
-        name: "none where the first went before it vanished",
-        happens: (world) => {
-          world.remove();
-          world.end({ hasEnded: true, isGone: true });
-        },
-        had: [],
-      },
-      { name: "none that is known where it was over when it was first seen", happens: (world) => world.end({ isGone: true }), had: [] },
-    ],
-  )("$name", ({ happens, pod, had }) => {
+  type Step = (world: World) => void;
+  const finish: Step = (world) => world.end({ hasEnded: true });
+  const vanish: Step = (world) => world.end({ hasEnded: true, isGone: true });
+  const go: Step = (world) => world.end({ isGone: true });
+  const remove: Step = (world) => world.remove();
+  const removeBefore: Step = (world) => world.remove(podWith({ node: undefined }));
+  const lose: Step = (world) => void Object.assign(world, { claim: undefined });
+  const there = podWith();
+  const over = podWith({ isTerminal: true });
+
+  it.each<readonly [name: string, steps: readonly Step[], pod: Pod | undefined, had: readonly string[]]>([
+    ["the one that there is", [], there, ["claim-1"]],
+    ["none while there is none", [lose], there, []],
+    ["none where the first went before it", [remove], there, []],
+    ["the next where it waited for a node: it used nothing of the first", [removeBefore], there, ["claim-2"]],
+    ["the first where it vanished before that went", [vanish, remove], undefined, ["claim-1"]],
+    ["the first where it had finished before that went", [finish, remove], over, ["claim-1"]],
+    ["the same when it vanishes, too", [finish, remove, go], undefined, ["claim-1"]],
+    ["none where the first went before it vanished", [remove, vanish], undefined, []],
+    ["none that is known where it was over when it was first seen", [go], undefined, []],
+  ])("%s", (...[, steps, pod, had]) => {
     const world = new World();
 
-    happens?.(world);
+    for (const step of steps) step(world);
 
     const knew = ["claim-1", "claim-2"].filter((uid) => world.vanished.knew("pod-1", pod, { key: "shop/data", uid }));
     expect(knew).toEqual(had);

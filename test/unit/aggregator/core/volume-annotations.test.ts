@@ -63,6 +63,19 @@ describe("the mark of a volume", () => {
   });
 });
 
+describe("what is to be written to a volume", () => {
+  const other = { mountedOn: "m", lastUse: "u" };
+
+  it.each([
+    { name: "is nothing where it says so already", has: other, changes: undefined },
+    { name: "is a mark that says something else", has: { ...other, mountedOn: "x" }, changes: { mountedOn: "m" } },
+    { name: "is a last use that is not there", has: { ...other, lastUse: undefined }, changes: { lastUse: "u" } },
+    { name: "is both where nothing stands there", has: undefined, changes: other },
+  ])("$name", ({ has, changes }) => {
+    expect(changesTo(volumeWith(has && { annotations: has }), other)).toEqual(changes);
+  });
+});
+
 describe("isStillMounted", () => {
   it.each([
     { phase: "Released", mounts: STAGED, expected: true },

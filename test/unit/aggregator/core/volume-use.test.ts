@@ -7,6 +7,8 @@ import { NOON, viewWith } from "../world.ts";
 const CSI = { driver: "csi.example", handleHash: "a".repeat(64) };
 const HANDLE: VolumeIdentity = { by: "handle", ...CSI };
 
+type Nodes = Readonly<Record<string, readonly NodeMountedVolume[]>>;
+
 /** `pod-1:subpath` holds the PV by its name, `staging` by its handle. */
 function mountedVolumeOf(text: string, volume?: VolumeIdentity): NodeMountedVolume {
   const stamps = { since: 0, beganByMs: NOON };
@@ -17,59 +19,35 @@ function mountedVolumeOf(text: string, volume?: VolumeIdentity): NodeMountedVolu
   return { kind: kind === "subpath" ? "subpath" : "pod", volume: named, podUid, pod: `shop/${podUid}`, ...stamps };
 }
 
-function useOf(
-  nodes: Readonly<Record<string, readonly NodeMountedVolume[]>>,
-  isOwn: (mountedVolume: NodeMountedVolume) => boolean = () => true,
-) {
+function useOf(nodes: Nodes, isOwn: (mountedVolume: NodeMountedVolume) => boolean = () => true): string {
   const views = Object.entries(nodes).map(([node, mountedVolumes]) => viewWith({ node, mountedVolumes }));
   const { held, staged } = volumeUse(views, identitiesOf("pv-1", CSI), isOwn);
-  return { held: held.map(({ node, pods }) => `${node}: ${pods.map(({ uid }) => uid).join(" ")}`), staged };
+  const byPods = held.map(({ node, pods }) => `${node} by ${pods.map(({ uid }) => uid).join(" ")}`);
+  return [...byPods, ...staged.map((node) => `staged on ${node}`)].join(", ");
 }
 
 describe("volumeUse", () => {
-  it.each(
-    // biome-ignore format: a row is a line
-    [
-      { name: "nothing where nobody holds it", nodes: { n1: [] }, held: [], staged: [] },
-      { name: "a pod's mount", nodes: { n1: [mountedVolumeOf("p1")] }, held: ["n1: p1"], staged: [] },
-      {
-        name: "nodes by name, whichever reported first",
-        nodes: {
-          n2: [mountedVolumeOf("p2"), mountedVolumeOf("staging")],
-          n1: [mountedVolumeOf("p1"), mountedVolumeOf("staging")],
-        },
-        held: ["n1: p1", "n2: p2"],
-        staged: ["n1", "n2"],
-      },
-      {
-        name: "a pod once, however many mounts it has",
-        nodes: { n1: [mountedVolumeOf("p1"), mountedVolumeOf("p1:subpath"), mountedVolumeOf("p2")] },
-        held: ["n1: p1 p2"],
-        staged: [],
-      },
-      { name: "a staging mount, which is no use", nodes: { n1: [mountedVolumeOf("staging")] }, held: [], staged: ["n1"] },
-      {
-        name: "no other volume's mounts",
-        nodes: {
-          n1: [
-            mountedVolumeOf("p1", { by: "name", name: "pv-2" }),
-            mountedVolumeOf("staging", { by: "handle", driver: "csi.example", handleHash: "b".repeat(64) }),
-            mountedVolumeOf("staging", { by: "handle", driver: "csi.other", handleHash: CSI.handleHash }),
-            mountedVolumeOf("p1", { by: "device", plugin: "pv-1", path: "pv-1" }),
-          ],
-        },
-        held: [],
-        staged: [],
-      },
-    ],
-  )("shows $name", ({ nodes, held, staged }) => {
-    expect(useOf(nodes)).toEqual({ held, staged });
+  const [p1, p2, staging] = [mountedVolumeOf("p1"), mountedVolumeOf("p2"), mountedVolumeOf("staging")];
+  const others = [
+    mountedVolumeOf("p1", { by: "name", name: "pv-2" }),
+    mountedVolumeOf("staging", { by: "handle", driver: "csi.example", handleHash: "b".repeat(64) }),
+    mountedVolumeOf("staging", { by: "handle", driver: "csi.other", handleHash: CSI.handleHash }),
+    mountedVolumeOf("p1", { by: "device", plugin: "pv-1", path: "pv-1" }),
+  ];
+  const both = "n1 by p1, n2 by p2, staged on n1, staged on n2";
+  it.each<readonly [name: string, nodes: Nodes, use: string]>([
+    ["nothing where nobody holds it", { n1: [] }, ""],
+    ["a pod's mount", { n1: [p1] }, "n1 by p1"],
+    ["nodes by name, whichever reported first", { n2: [p2, staging], n1: [p1, staging] }, both],
+    ["a pod once, however many mounts it has", { n1: [p1, mountedVolumeOf("p1:subpath"), p2] }, "n1 by p1 p2"],
+    ["a staging mount, which is no use", { n1: [staging] }, "staged on n1"],
+    ["no other volume's mounts", { n1: others }, ""],
+  ])("shows %s", (_, nodes, use) => {
+    expect(useOf(nodes)).toBe(use);
   });
 
   it("leaves out what is only called like it", () => {
-    const nodes = { n1: [mountedVolumeOf("inline"), mountedVolumeOf("p1")] };
-
-    expect(useOf(nodes, ({ podUid }) => podUid !== "inline").held).toEqual(["n1: p1"]);
+    expect(useOf({ n1: [mountedVolumeOf("inline"), p1] }, ({ podUid }) => podUid !== "inline")).toBe("n1 by p1");
   });
 
   it("goes by the name alone for a volume without a handle", () => {

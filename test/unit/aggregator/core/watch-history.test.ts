@@ -67,11 +67,9 @@ describe("the coverage that a leader inherits", () => {
   it("begins with its own watch when no replica is known to have watched before, and knows only the end of the gap", () => {
     const reached = { reached: "7", reachedAtMs: 0, leasesAt: undefined };
 
-    expect(inherit(undefined, since("7", 3_000))).toEqual({
-      sinceMs: 3_000,
-      gap: gapWith(undefined, 3_000),
-      ...reached,
-    });
+    const gap = gapWith(undefined, 3_000);
+
+    expect(inherit(undefined, since("7", 3_000))).toEqual({ sinceMs: 3_000, gap, ...reached });
   });
 });
 
@@ -117,34 +115,22 @@ describe("a chain of leaders", () => {
 describe("a gap after which pods are not watched again before all nodes have answered", () => {
   const later = { fromMs: 300, toMs: 400, leasesAt: "9" };
 
-  it.each(
+  const away5 = gapWith(100, 200, openFor({ away: 5 }));
+  const awayEver = gapWith(100, 200, openFor({ away: undefined }));
+  const forAll = gapWith(100, 200, { leasesAt: "3" });
+  it.each<readonly [name: string, before: WatchGap, begins: Readonly<Record<string, number>>]>(
     // biome-ignore format: a row is a line
     [
-      {
-        name: "begins anew for a node that has answered, however long another one is away",
-        before: gapWith(100, 200, openFor({ away: 5 })),
-        begins: { away: 5, n1: 300 },
-      },
-      { name: "goes on for every node where none is known to have answered", before: gapWith(100, 200, { leasesAt: "3" }), begins: { n1: 100 } },
-      {
-        name: "keeps what it was for a node that is away since an earlier one",
-        before: { ...gapWith(100, 200, openFor({ away: 5 })), isForAll: true },
-        begins: { away: 5, n1: 100 },
-      },
-      { name: "goes on from ever where its begin is not known", before: gapWith(undefined, 200), begins: { n1: 0 } },
-      {
-        name: "goes on from ever for a node for which its begin is not known",
-        before: gapWith(100, 200, openFor({ away: undefined })),
-        begins: { away: 0, n1: 300 },
-      },
+      ["begins anew for a node that has answered, however long another one is away", away5, { away: 5, n1: 300 }],
+      ["goes on for every node where none is known to have answered", forAll, { n1: 100 }],
+      ["keeps what it was for one that is away since an earlier one", { ...away5, isForAll: true }, { away: 5, n1: 100 }],
+      ["goes on from ever where its begin is not known", gapWith(undefined, 200), { n1: 0 }],
+      ["goes on from ever for a node for which its begin is not known", awayEver, { away: 0, n1: 300 }],
     ],
-  )("$name", ({ before, begins }) => {
+  )("%s", (_, before, begins) => {
     const gap = nextGap(before, later);
 
-    const found = Object.keys(begins).map((node) => [node, gapOf(gap, node)]);
-    expect(Object.fromEntries(found)).toEqual(
-      Object.fromEntries(Object.entries(begins).map(([node, fromMs]) => [node, { fromMs, toMs: 400 }])),
-    );
+    for (const [node, fromMs] of Object.entries(begins)) expect(gapOf(gap, node)).toEqual({ fromMs, toMs: 400 });
   });
 
   it.each(
@@ -168,20 +154,15 @@ describe("a gap after which pods are not watched again before all nodes have ans
 });
 
 describe("a gap of which nodes have answered", () => {
-  it.each(
-    // biome-ignore format: a row is a line
-    [
-      { name: "is over when all have", before: gapWith(500, 1_000), nodes: [], after: undefined },
-      { name: "is open for those that have not", before: gapWith(500, 1_000), nodes: ["b", "a"], after: { a: 500, b: 500 } },
-      { name: "is not open for one that has answered before", before: gapWith(500, 1_000, openFor({ a: 500 })), nodes: ["b"], after: undefined },
-      {
-        name: "stays open for those that have not answered before either, each from its own begin",
-        before: gapWith(500, 1_000, openFor({ a: 500, b: 300, c: undefined })),
-        nodes: ["b", "c", "d"],
-        after: { b: 300, c: undefined },
-      },
-    ],
-  )("$name", ({ before, nodes, after }) => {
+  const all = gapWith(500, 1_000);
+  const some = (open: OpenNodes) => gapWith(500, 1_000, openFor(open));
+  const abc = some({ a: 500, b: 300, c: undefined });
+  it.each<readonly [name: string, before: WatchGap, nodes: readonly string[], after: OpenNodes | undefined]>([
+    ["is over when all have", all, [], undefined],
+    ["is open for those that have not", all, ["b", "a"], { a: 500, b: 500 }],
+    ["is not open for one that has answered before", some({ a: 500 }), ["b"], undefined],
+    ["stays open for others, each from its own begin", abc, ["b", "c", "d"], { b: 300, c: undefined }],
+  ])("%s", (...[, before, nodes, after]) => {
     const left = leaveOpen(before, nodes);
 
     expect(left && { isForAll: left.isForAll, open: left.open }).toEqual(after && openFor(after));
