@@ -1,133 +1,89 @@
 import { describe, expect, it } from "vitest";
-import {
-  type Binding,
-  type BindingMode,
-  bindLatency,
-  waitedForSince,
-} from "../../../../aggregator/core/bind-latency.ts";
+import { type BindingMode, bindLatency, waitedForSince } from "../../../../aggregator/core/bind-latency.ts";
+import type { Pod } from "../../../../aggregator/core/cluster-objects.ts";
 import { oldestPending } from "../../../../aggregator/core/pending-claims.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import { claimWith, NOON, podWith } from "../world.ts";
 
-const MINUTE_MS = 60_000;
-const CREATED = NOON - 10 * MINUTE_MS;
-const claim = claimWith({ phase: "Pending", createdAtMs: CREATED });
-const early = podWith({ createdAtMs: NOON - 3 * MINUTE_MS });
-const late = podWith({ createdAtMs: NOON - MINUTE_MS });
-
-const WAITS: readonly (Binding & { readonly name: string; readonly sinceMs: number | undefined })[] = [
-  { name: "bound at once: since its creation", claim, mode: "Immediate", pods: [late], sinceMs: CREATED },
-  {
-    name: "of a class that waits: since the first pod that names it",
-    claim,
-    mode: "WaitForFirstConsumer",
-    pods: [late, early],
-    sinceMs: NOON - 3 * MINUTE_MS,
-  },
-  {
-    name: "of a class that waits, made after its pod: since its creation",
-    claim: claimWith({ createdAtMs: NOON - 2 * MINUTE_MS }),
-    mode: "WaitForFirstConsumer",
-    pods: [early],
-    sinceMs: NOON - 2 * MINUTE_MS,
-  },
-  {
-    name: "of a class that waits, without a pod: nobody does",
-    claim,
-    mode: "WaitForFirstConsumer",
-    pods: [],
-    sinceMs: undefined,
-  },
-  {
-    name: "of a class that waits, with a pod that is over: nobody does",
-    claim,
-    mode: "WaitForFirstConsumer",
-    pods: [podWith({ createdAtMs: CREATED, isTerminal: true })],
-    sinceMs: undefined,
-  },
-  {
-    name: "of a class that nobody knows: with a pod alone",
-    claim,
-    mode: undefined,
-    pods: [late],
-    sinceMs: NOON - MINUTE_MS,
-  },
-  {
-    name: "without a creation: not known",
-    claim: claimWith({ createdAtMs: undefined }),
-    mode: "Immediate",
-    pods: [],
-    sinceMs: undefined,
-  },
-];
+/** So many minutes before noon. */
+const ago = (minutes: number): number => NOON - minutes * 60_000;
+const madeAgo = (minutes: number) => claimWith({ phase: "Pending", createdAtMs: ago(minutes) });
+const claim = madeAgo(10);
+const early = podWith({ createdAtMs: ago(3) });
+const late = podWith({ createdAtMs: ago(1) });
+const over = podWith({ createdAtMs: ago(10), isTerminal: true });
+const WAITS = "WaitForFirstConsumer";
 
 describe("a claim is waited for", () => {
-  it.each(WAITS)("$name", ({ sinceMs, ...binding }) => {
-    expect(waitedForSince(binding)).toBe(sinceMs);
+  type Mode = BindingMode | undefined;
+  type Since = number | undefined;
+  it.each<readonly [name: string, claim: Claim, mode: Mode, pods: readonly Pod[], sinceMs: Since]>(
+    // biome-ignore format: a row is a line
+    [
+      ["since its creation where it is bound at once", claim, "Immediate", [late], ago(10)],
+      ["since the first pod that names it where its class waits", claim, WAITS, [late, early], ago(3)],
+      ["since its creation where that was after its pod", madeAgo(2), WAITS, [early], ago(2)],
+      ["by nobody where its class waits and there is no pod", claim, WAITS, [], undefined],
+      ["by nobody where its class waits and its pod is over", claim, WAITS, [over], undefined],
+      ["with a pod alone where nobody knows its class", claim, undefined, [late], ago(1)],
+      ["since nobody knows when without a creation", claimWith({ createdAtMs: undefined }), "Immediate", [], undefined],
+    ],
+  )("%s", (...[, one, mode, pods, sinceMs]) => {
+    expect(waitedForSince({ claim: one, mode, pods })).toBe(sinceMs);
   });
 });
 
 describe("bindLatency", () => {
-  it("is from when the claim was waited for until it was seen bound", () => {
-    const binding = { claim, mode: "WaitForFirstConsumer", pods: [early] } as const;
+  const classless = { ...claim, storageClass: undefined };
+  const [fast, none] = [
+    { storageClass: "fast", mode: WAITS, ms: 180_000 },
+    { storageClass: "", mode: "Immediate", ms: 600_000 },
+  ];
 
-    expect(bindLatency(binding, NOON)).toEqual({
-      ...{ storageClass: "fast", mode: "WaitForFirstConsumer", ms: 3 * MINUTE_MS },
-    });
+  it.each(
+    // biome-ignore format: a row is a line
+    [
+      { name: "from when the claim was waited for until it was seen bound", binding: { claim, mode: WAITS, pods: [early] }, latency: fast },
+      { name: "of no class where the claim has none", binding: { claim: classless, mode: "Immediate", pods: [] }, latency: none },
+      { name: "none of a claim whose class is not known", binding: { claim, mode: undefined, pods: [] }, latency: undefined },
+      { name: "none of a claim that no pod names", binding: { claim, mode: WAITS, pods: [] }, latency: undefined },
+    ] as const,
+  )("is $name", ({ binding, latency }) => {
+    expect(bindLatency(binding, NOON)).toEqual(latency);
   });
 
-  it("of a claim without a class has none", () => {
-    const binding = { claim: { ...claim, storageClass: undefined }, mode: "Immediate", pods: [] } as const;
-
-    expect(bindLatency(binding, NOON)).toMatchObject({ storageClass: "" });
-  });
-
-  it.each([
-    { name: "whose class is not known", mode: undefined },
-    { name: "that no pod names", mode: "WaitForFirstConsumer" as const },
-  ])("is not told of a claim $name", ({ mode }) => {
-    expect(bindLatency({ claim, mode, pods: [] }, NOON)).toBeUndefined();
+  it("is never negative, however clocks differ", () => {
+    expect(bindLatency({ claim, mode: "Immediate", pods: [] }, ago(11))?.ms).toBe(0);
   });
 });
 
-const MODES: Readonly<Record<string, BindingMode>> = { slow: "WaitForFirstConsumer", none: "Immediate" };
+const MODES: Readonly<Record<string, BindingMode>> = { slow: WAITS, none: "Immediate" };
 
 describe("oldestPending", () => {
   const sourcesOf = (claims: readonly Claim[]): Parameters<typeof oldestPending>[0] => ({
-    pending: claims.map(({ key }) => key),
+    pending: [...claims.map(({ key }) => key), "shop/gone"],
     claim: (key) => claims.find((one) => one.key === key),
     podsOf: (key) => (key === "shop/waited" ? [late] : []),
     bindingOf: (name = "none") => MODES[name],
   });
   const pending = (name: string, fields: Partial<Claim> = {}): Claim =>
-    claimWith({ name, phase: "Pending", createdAtMs: CREATED, storageClass: undefined, ...fields });
+    claimWith({ name, phase: "Pending", createdAtMs: ago(10), storageClass: undefined, ...fields });
+  const slow = { storageClass: "slow" };
+  const odd = { storageClass: "odd" };
+  const older = pending("b", { createdAtMs: ago(11) });
 
-  it.each(
+  it.each<readonly [name: string, claims: readonly Claim[], oldest: Readonly<Record<string, number>>]>(
     // biome-ignore format: a row is a line
     [
-      { name: "nothing without any", claims: [], oldest: {} },
-      {
-        name: "the oldest of those bound at once",
-        claims: [pending("a"), pending("b", { createdAtMs: CREATED - 1_000 })],
-        oldest: { Immediate: CREATED - 1_000 },
-      },
-      { name: "no claim that waits for a consumer that nobody made", claims: [pending("a", { storageClass: "slow" })], oldest: {} },
-      {
-        name: "one that a pod waits for, since the pod",
-        claims: [pending("waited", { storageClass: "slow" })],
-        oldest: { WaitForFirstConsumer: NOON - MINUTE_MS },
-      },
-      {
-        name: "one of a class that is not known, where a pod waits",
-        claims: [pending("waited", { storageClass: "odd" }), pending("a", { storageClass: "odd" })],
-        oldest: { unknown: NOON - MINUTE_MS },
-      },
-      { name: "none that is being deleted", claims: [pending("a", { isDeleting: true })], oldest: {} },
-      { name: "none that is gone by now", claims: [], gone: ["shop/a"], oldest: {} },
+      ["nothing without any, or where it is gone by now", [], {}],
+      ["the oldest of those bound at once", [pending("a"), older], { Immediate: ago(11) }],
+      ["it whichever comes first", [older, pending("a")], { Immediate: ago(11) }],
+      ["no claim that waits for a consumer that nobody made", [pending("a", slow)], {}],
+      ["one that a pod waits for, since the pod", [pending("waited", slow)], { WaitForFirstConsumer: ago(1) }],
+      ["one of a class that is not known, where a pod waits", [pending("waited", odd), pending("a", odd)], { unknown: ago(1) }],
+      ["none that is being deleted", [pending("a", { isDeleting: true })], {}],
     ],
-  )("tells $name", ({ claims, gone = [], oldest }) => {
-    const sources = sourcesOf(claims);
-
-    expect(Object.fromEntries(oldestPending({ ...sources, pending: [...sources.pending, ...gone] }))).toEqual(oldest);
+  )("tells %s", (_, claims, oldest) => {
+    expect(Object.fromEntries(oldestPending(sourcesOf(claims)))).toEqual(oldest);
   });
 });

@@ -1,48 +1,32 @@
 import { describe, expect, it } from "vitest";
 import { factsOf } from "../../../../aggregator/core/claim-facts.ts";
+import type { Volume } from "../../../../aggregator/core/cluster-objects.ts";
 import type { UseEnd } from "../../../../aggregator/core/use-end.ts";
+import type { Claim } from "../../../../common/storage/claim.ts";
 import type { LastUse } from "../../../../common/storage/claim-status.ts";
 import { claimWith, NOON, nodeUnmountRecord, statusWith, viewWith, volumeWith } from "../world.ts";
+import { lastUseWith } from "./decisions.ts";
 import { evidenceWith, fleetWith, useOn } from "./evidence.ts";
 
 describe("factsOf", () => {
-  it.each(
-    // biome-ignore format: a row is a line
-    [
-      { name: "a bound claim is eligible", claim: claimWith(), isEligible: true },
-      { name: "a bound claim that names no volume needs to see none", claim: claimWith({ volume: undefined, uid: "claim-9" }), isEligible: true },
-      { name: "a pending claim is not", claim: claimWith({ phase: "Pending" }), isEligible: false },
-      { name: "a lost claim is not", claim: claimWith({ phase: "Lost" }), isEligible: false },
-      { name: "a claim that is being deleted, and of which nothing was written, is not", claim: claimWith({ isDeleting: true }), isEligible: false },
-      {
-        name: "one that is being deleted is while our condition may keep it",
-        claim: claimWith({ isDeleting: true, status: statusWith() }),
-        isEligible: true,
-      },
-      {
-        name: "so is one that somebody else's condition of that name may keep",
-        claim: claimWith({ isDeleting: true, isDisbelieved: true }),
-        isEligible: true,
-      },
-      {
-        name: "a lost claim that is being deleted is not",
-        claim: claimWith({ isDeleting: true, phase: "Lost", status: statusWith() }),
-        isEligible: false,
-      },
-    ],
-  )("$name", ({ claim, isEligible }) => {
-    expect(factsOf(evidenceWith({ claim, volume: volumeWith() }), fleetWith([])).isEligible).toBe(isEligible);
-  });
-
-  it.each(
-    // biome-ignore format: a row is a line
-    [
-      { name: "has not been seen", volume: undefined },
-      { name: "has not been seen bound", volume: volumeWith({ claim: undefined }) },
-      { name: "was last seen bound to another claim", volume: volumeWith({ claim: { key: "shop/data", uid: "claim-0" } }) },
-    ],
-  )("a bound claim is not eligible while its volume $name: no mount would be known to be its own", ({ volume }) => {
-    expect(factsOf(evidenceWith({ volume }), fleetWith([])).isEligible).toBe(false);
+  const going = (fields: Partial<Claim> = {}) => claimWith({ isDeleting: true, ...fields });
+  const boundTo = (claim: Volume["claim"]) => volumeWith({ claim });
+  const [own, other] = [volumeWith(), { key: "shop/data", uid: "claim-0" }];
+  it.each<readonly [name: string, claim: Claim, volume: Volume | undefined, isEligible: boolean]>([
+    ["that is bound", claimWith(), own, true],
+    ["that names no volume needs to see none", claimWith({ volume: undefined, uid: "claim-9" }), own, true],
+    ["that is pending", claimWith({ phase: "Pending" }), own, false],
+    ["that is lost", claimWith({ phase: "Lost" }), own, false],
+    ["that is being deleted, and of which nothing was written", going(), own, false],
+    ["that is being deleted while our condition may keep it", going({ status: statusWith() }), own, true],
+    ["that somebody else's condition of that name may keep", going({ isDisbelieved: true }), own, true],
+    ["that is lost and being deleted", going({ phase: "Lost", status: statusWith() }), own, false],
+    // No mount would be known to be its own.
+    ["whose volume has not been seen", claimWith(), undefined, false],
+    ["whose volume has not been seen bound", claimWith(), boundTo(undefined), false],
+    ["whose volume was last seen bound to another claim", claimWith(), boundTo(other), false],
+  ])("a claim %s is eligible or not", (...[, claim, volume, isEligible]) => {
+    expect(factsOf(evidenceWith({ claim, volume }), fleetWith([])).isEligible).toBe(isEligible);
   });
 
   it("no time of it is from before the end of the second in which it was made", () => {
@@ -115,32 +99,18 @@ describe("factsOf", () => {
 });
 
 describe("isNodeBack", () => {
-  const lastUse = {
-    releaseId: "boot-1/node-gone/pod-1/name/pv-1",
-    node: "n1",
-    pod: "shop/web-0",
-    podUid: "pod-1",
-    releasedAtMs: NOON,
-    uncertaintyMs: undefined,
-    evidence: "node-gone",
-  } as const;
+  const gone = lastUseWith({ evidence: "node-gone", releasedAtMs: NOON });
+  const ofN2 = { ...gone, node: "n2" };
+  const read = { ...gone, evidence: "mount-table" } as const;
 
-  it.each<{
-    readonly name: string;
-    readonly fields?: Partial<LastUse>;
-    readonly scanBeganMs?: number;
-    readonly isNodeBack: boolean;
-  }>([
-    { name: "a node that has read its mount table since is back", isNodeBack: true },
-    { name: "a late report of what was read before is not enough", scanBeganMs: NOON, isNodeBack: false },
-    { name: "another node's report is not enough", fields: { node: "n2" }, isNodeBack: false },
-    { name: "an end that was read is not assumed", fields: { evidence: "mount-table" }, isNodeBack: false },
-  ])("$name", ({ fields, scanBeganMs = NOON + 1, isNodeBack }) => {
-    const status = statusWith({ unused: true, reason: "NodeGone", lastUse: { ...lastUse, ...fields } });
-    const evidence = evidenceWith({ claim: claimWith({ status }) });
+  it.each<readonly [name: string, lastUse: LastUse, scanBeganMs: number, isBack: boolean]>([
+    ["a node that has read its mount table since is back", gone, NOON + 1, true],
+    ["a late report of what was read before is not enough", gone, NOON, false],
+    ["another node's report is not enough", ofN2, NOON + 1, false],
+    ["an end that was read is not assumed", read, NOON + 1, false],
+  ])("%s", (...[, lastUse, scanBeganMs, isBack]) => {
+    const claim = claimWith({ status: statusWith({ unused: true, reason: "NodeGone", lastUse }) });
 
-    const facts = factsOf(evidence, fleetWith([viewWith({ scanBeganMs })]));
-
-    expect(facts.isNodeBack).toBe(isNodeBack);
+    expect(factsOf(evidenceWith({ claim }), fleetWith([viewWith({ scanBeganMs })])).isNodeBack).toBe(isBack);
   });
 });

@@ -24,63 +24,49 @@ function use(name: string): NodeMountedVolume {
   return { kind: "pod", volume: { by: "name", name }, podUid: "p", pod: undefined, since: 0, beganByMs: NOON };
 }
 
-/** Minutes after noon since when the volume is idle after a report whose read ended at `readAt`. */
+const MIN = 60_000;
+const known: IdleStagings = new Map([["volume-1", NOON + MIN]]);
+
+/** Minutes after noon since when the volume is idle after a report whose scan ended ten minutes after noon. */
 function idleAfter(
-  known: IdleStagings,
-  {
-    readAt,
-    mountedVolumes,
-    unmountRecords = [],
-  }: { readAt: number; mountedVolumes: readonly NodeMountedVolume[]; unmountRecords?: readonly NodeUnmountRecord[] },
+  before: IdleStagings,
+  mountedVolumes: Mounts,
+  records: readonly NodeUnmountRecord[],
 ): number | undefined {
-  const view = viewWith({
-    mountedVolumes,
-    scanEndedMs: NOON + readAt * 60_000,
-    unmountRecords: new Map(unmountRecords.map((unmountRecord) => [unmountRecord.id, unmountRecord])),
-  });
-  const sinceMs = idleStagings(known, view, directory).get("volume-1");
-  return sinceMs === undefined ? undefined : (sinceMs - NOON) / 60_000;
+  const unmountRecords = new Map(records.map((one) => [one.id, one]));
+  const view = viewWith({ mountedVolumes, unmountRecords, scanEndedMs: NOON + 10 * MIN });
+  const sinceMs = idleStagings(before, view, directory).get("volume-1");
+  return sinceMs === undefined ? undefined : (sinceMs - NOON) / MIN;
 }
 
-const known: IdleStagings = new Map([["volume-1", NOON + 60_000]]);
+type Mounts = readonly NodeMountedVolume[];
+type Row = readonly [
+  name: string,
+  before: IdleStagings,
+  mounts: Mounts,
+  records: readonly NodeUnmountRecord[],
+  since: number | undefined,
+];
 
-describe("idleStagings", () => {
-  it.each(
-    // biome-ignore format: a row is a line
-    [
-      { name: "at the end of the scan that first showed it idle", known: NO_STAGINGS, mountedVolumes: [staging()], expected: 10 },
-      { name: "when it had begun before", known, mountedVolumes: [staging()], expected: 1 },
-      { name: "never, while a pod uses it by its name", known, mountedVolumes: [staging(), use("pv-1")], expected: undefined },
-      {
-        name: "never, while a pod uses it by its handle",
-        known,
-        mountedVolumes: [staging(), { ...staging(), kind: "block" as const, podUid: "p" }],
-        expected: undefined,
-      },
-      { name: "although a pod uses another volume", known, mountedVolumes: [staging(), use("pv-2")], expected: 1 },
-      { name: "never, when it is not staged", known, mountedVolumes: [], expected: undefined },
-      { name: "anew, when it was staged anew", known, mountedVolumes: [staging(NOON + 5 * 60_000)], expected: 5 },
-      {
-        name: "at the end of a use that no report showed",
-        known,
-        mountedVolumes: [staging()],
-        unmountRecords: [
-          nodeUnmountRecord({ byMs: NOON + 7 * 60_000 }),
-          nodeUnmountRecord({ id: "earlier", byMs: NOON + 2 * 60_000 }),
-        ],
-        expected: 7,
-      },
-      { name: "never, for a handle that no volume has", known: NO_STAGINGS, mountedVolumes: [staging(NOON, "b".repeat(64))], expected: undefined },
-    ],
-  )("a staged volume has been idle since: $name", ({ known, mountedVolumes, unmountRecords, expected }) => {
-    expect(idleAfter(known, { readAt: 10, mountedVolumes, ...(unmountRecords && { unmountRecords }) })).toBe(expected);
+describe("a staged volume has been idle", () => {
+  const used = () => idleStagings(known, viewWith({ mountedVolumes: [staging(), use("pv-1")] }), directory);
+  const byHandle: NodeMountedVolume = { ...staging(), kind: "block", podUid: "p" };
+  const ends = [7, 2].map((minutes) => nodeUnmountRecord({ id: `${minutes}`, byMs: NOON + minutes * MIN }));
+  it.each<Row>([
+    ["since the scan that first showed it so", NO_STAGINGS, [staging()], [], 10],
+    ["since it had begun before", known, [staging()], [], 1],
+    ["never while a pod uses it by its name", known, [staging(), use("pv-1")], [], undefined],
+    ["never while a pod uses it by its handle", known, [staging(), byHandle], [], undefined],
+    ["although a pod uses another volume", known, [staging(), use("pv-2")], [], 1],
+    ["never when it is not staged", known, [], [], undefined],
+    ["anew when it was staged anew", known, [staging(NOON + 5 * MIN)], [], 5],
+    ["since the end of a use that no report showed", known, [staging()], ends, 7],
+    ["never for a handle that no volume has", NO_STAGINGS, [staging(NOON, "b".repeat(64))], [], undefined],
+  ])("%s", (...[, before, mounts, records, since]) => {
+    expect(idleAfter(before, mounts, records)).toBe(since);
   });
 
-  it("begins anew after a use", () => {
-    const view = viewWith({ mountedVolumes: [staging(), use("pv-1")] });
-
-    const used = idleStagings(known, view, directory);
-
-    expect(idleAfter(used, { readAt: 20, mountedVolumes: [staging()] })).toBe(20);
+  it("anew after a use", () => {
+    expect(idleAfter(used(), [staging()], [])).toBe(10);
   });
 });
