@@ -7,6 +7,7 @@ import {
   leftMountedMessage,
   mountedMessage,
   silentMessage,
+  type ToldNode,
 } from "../../../../aggregator/core/claim-messages.ts";
 import { wholeUncertaintyMs } from "../../../../common/storage/claim-status.ts";
 import { NOON } from "../world.ts";
@@ -89,11 +90,7 @@ describe("the message of a use that ended", () => {
       { name: "does so where its name is not known, too", end: visitWith({ pod: undefined }), text: `A pod ${visit}` },
       { name: "says that the end is assumed with the node's", end: nodeGoneWith(), text: `Last used${web} ${gone}` },
       { name: "says so where not even the pod is known", end: nodeGoneWith({ pod: undefined }), text: `Last used ${gone}` },
-      {
-        name: "leaves out a node that is not known",
-        end: podEndWith({ node: undefined }),
-        text: `Last used${web}; the pod had ended by ${at}, ${unread}`,
-      },
+      { name: "leaves out an unknown node", end: podEndWith({ node: undefined }), text: `Last used${web}; the pod had ended by ${at}, ${unread}` },
     ],
   )("$name", ({ end, text }) => {
     expect(endMessage(end)).toBe(text);
@@ -134,37 +131,23 @@ describe("what is added where nobody watched", () => {
 });
 
 describe("the message of a claim whose nodes have to answer", () => {
-  it.each(
+  const n1 = (why: ToldNode["why"], pod?: string) => [{ node: "n1", why, pod }];
+  const pods = ["shop/b", "shop/a"].map((pod) => ({ node: "n2", why: "pod-ended" as const, pod }));
+  const unsorted = [{ node: "n2" }, { node: "n1" }, ...pods, ...n1("was-mounted")];
+  const five = ["n4", "n2", "n1", "n5", "n3"].map((node) => ({ node }));
+  it.each<readonly [name: string, of: readonly ToldNode[], text: string]>(
     // biome-ignore format: a row is a line
     [
-      { name: "names the node", of: [{ node: "n1" }], text: "n1" },
-      { name: "says which pod ended there", of: [{ node: "n1", why: "pod-ended", pod: "shop/web-0" }], text: "n1 (pod shop/web-0 ended there)" },
-      { name: "says that a pod ended there", of: [{ node: "n1", why: "pod-ended" }], text: "n1 (a pod ended there)" },
-      { name: "says that it had it mounted", of: [{ node: "n1", why: "was-mounted" }], text: "n1 (had it mounted)" },
-      { name: "says that the volume is attached to it", of: [{ node: "n1", why: "attached" }], text: "n1 (the volume is attached to it)" },
-      {
-        name: "says that nobody saw the last pod end",
-        of: [{ node: "n1", why: "unwatched" }],
-        text: "n1 (the last pod may have been there; nobody watched it end)",
-      },
-      {
-        name: "names each node once, with what tells most, by name",
-        of: [
-          { node: "n2" },
-          { node: "n1" },
-          { node: "n2", why: "pod-ended", pod: "shop/b" },
-          { node: "n2", why: "pod-ended", pod: "shop/a" },
-          { node: "n1", why: "was-mounted" },
-        ],
-        text: "n1 (had it mounted) and n2 (pod shop/a ended there)",
-      },
-      {
-        name: "counts what it does not name",
-        of: [{ node: "n4" }, { node: "n2" }, { node: "n1" }, { node: "n5" }, { node: "n3" }],
-        text: "n1, n2, n3 and 2 more",
-      },
-    ] as const,
-  )("$name", ({ of, text }) => {
+      ["names the node", [{ node: "n1" }], "n1"],
+      ["says which pod ended there", n1("pod-ended", "shop/web-0"), "n1 (pod shop/web-0 ended there)"],
+      ["says that a pod ended there", n1("pod-ended"), "n1 (a pod ended there)"],
+      ["says that it had it mounted", n1("was-mounted"), "n1 (had it mounted)"],
+      ["says that the volume is attached to it", n1("attached"), "n1 (the volume is attached to it)"],
+      ["says that nobody saw the last pod end", n1("unwatched"), "n1 (the last pod may have been there; nobody watched it end)"],
+      ["names each node once, with what tells most, by name", unsorted, "n1 (had it mounted) and n2 (pod shop/a ended there)"],
+      ["counts what it does not name", five, "n1, n2, n3 and 2 more"],
+    ],
+  )("%s", (_, of, text) => {
     expect(silentMessage(of)).toBe(`Not known to be unused: no report from ${text}`);
     expect(awaitedMessage(of.toReversed())).toBe(`Not known to be unused: awaiting the next report from ${text}`);
   });

@@ -6,53 +6,42 @@ const GI = 2 ** 30;
 const since = { ms: NOON, from: "api" } as const;
 
 describe("a volume counts", () => {
-  it.each([
-    {
-      name: "by phase, class and reclaim policy, and since when it is in its phase",
-      volume: { phase: "Released" },
-      counted: { kind: { phase: "Released", storageClass: "fast", reclaimPolicy: "Delete" }, sinceMs: NOON },
-    },
-    { name: "without its age while it is Bound", volume: { phase: "Bound" }, counted: { sinceMs: undefined } },
-    {
-      name: "with empty words where it has none",
-      volume: { storageClass: undefined, reclaimPolicy: undefined },
-      counted: { kind: { phase: "Bound", storageClass: "", reclaimPolicy: "other" } },
-    },
-    {
-      name: "among the others where its phase is none that Kubernetes knows",
-      volume: { phase: "x".repeat(1_000) },
-      counted: { kind: { phase: "other", storageClass: "fast", reclaimPolicy: "Delete" } },
-    },
-    { name: "with its capacity", volume: {}, counted: { bytes: 10 * GI } },
-    { name: "with no bytes where its capacity is no number", volume: { capacity: "many" }, counted: { bytes: 0 } },
-  ])("$name", ({ volume, counted }) => {
-    expect(countedVolume(volumeWith(volume), since)).toMatchObject(counted);
+  const kind = { phase: "Bound", storageClass: "fast", reclaimPolicy: "Delete" };
+  const counted = { kind, bytes: 10 * GI, sinceMs: undefined };
+  const released = { ...counted, kind: { ...kind, phase: "Released" }, sinceMs: NOON };
+  const other = { ...released, kind: { ...kind, phase: "other" } };
+  const wordless = { ...counted, kind: { ...kind, storageClass: "", reclaimPolicy: "other" } };
+  const unclassed = { storageClass: undefined, reclaimPolicy: undefined };
+
+  it.each(
+    // biome-ignore format: a row is a line
+    [
+      { name: "by phase, class and policy, with its capacity", volume: {}, is: counted },
+      { name: "with its age where it is not Bound", volume: { phase: "Released" }, is: released },
+      { name: "with empty words where it has none", volume: unclassed, is: wordless },
+      { name: "among the others in a phase that nobody knows", volume: { phase: "x".repeat(1_000) }, is: other },
+      { name: "no bytes where its capacity is no number", volume: { capacity: "many" }, is: { ...counted, bytes: 0 } },
+    ],
+  )("$name", ({ volume, is }) => {
+    expect(countedVolume(volumeWith(volume), since)).toEqual(is);
   });
 });
 
 describe("a claim counts", () => {
-  it.each([
-    {
-      name: "as unused since its condition says so",
-      claim: { status: statusWith({ unused: true, reason: "Unmounted", sinceMs: NOON - 1_000 }) },
-      counted: { kind: { phase: "Bound", state: "Unused", storageClass: "fast" }, sinceMs: NOON - 1_000 },
-    },
-    {
-      name: "as mounted, and of no age",
-      claim: { status: mountedStatus(["n1"]) },
-      counted: { kind: { phase: "Bound", state: "Mounted", storageClass: "fast" }, sinceMs: undefined },
-    },
-    {
-      name: "as not watched where nothing was written of it",
-      claim: {},
-      counted: { kind: { phase: "Bound", state: "NotWatched", storageClass: "fast" } },
-    },
-    {
-      name: "as not bound",
-      claim: { phase: "Pending", capacity: undefined, storageClass: undefined },
-      counted: { kind: { phase: "Pending", state: "NotBound", storageClass: "" }, bytes: 0 },
-    },
-  ])("$name", ({ claim, counted }) => {
-    expect(countedClaim(claimWith(claim))).toMatchObject(counted);
+  const unused = statusWith({ unused: true, reason: "Unmounted", sinceMs: NOON - 1_000 });
+  const unbound = { phase: "Pending", capacity: undefined, storageClass: undefined };
+  const bound = (state: string) => ({ phase: "Bound", state, storageClass: "fast" });
+  const pending = { phase: "Pending", state: "NotBound", storageClass: "" };
+
+  it.each(
+    // biome-ignore format: a row is a line
+    [
+      { name: "as unused since its condition says so", claim: { status: unused }, kind: bound("Unused"), sinceMs: NOON - 1_000 },
+      { name: "as mounted, and of no age", claim: { status: mountedStatus(["n1"]) }, kind: bound("Mounted") },
+      { name: "as not watched where nothing was written of it", claim: {}, kind: bound("NotWatched") },
+      { name: "as not bound", claim: unbound, kind: pending, bytes: 0 },
+    ],
+  )("$name", ({ claim, kind, bytes = 10 * GI, sinceMs }) => {
+    expect(countedClaim(claimWith(claim))).toEqual({ kind, bytes, sinceMs });
   });
 });

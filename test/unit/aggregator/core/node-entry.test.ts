@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { acceptReport } from "../../../../aggregator/core/fleet.ts";
 import { type NodeSight, nodeEntryOf } from "../../../../aggregator/core/node-entry.ts";
 import type { NodeView } from "../../../../aggregator/core/node-view.ts";
 import type { NodeReport } from "../../../../common/storage/node-report.ts";
-import { mountedVolumeOf, NOON, reportWith, unmountRecordOf } from "../world.ts";
+import { mountedVolumeOf, NOON, unmountRecordOf } from "../world.ts";
+import { told, viewAfter } from "./reported.ts";
 
 const OBJECT = {
   key: "n1",
@@ -20,9 +20,7 @@ const UNKNOWN = {
 };
 
 function viewOf(fields: Partial<NodeReport> = {}): NodeView {
-  const result = acceptReport(undefined, reportWith(fields), { atMs: NOON, widthMs: 0, nodeBootId: "boot-1" });
-  if (result.kind !== "accepted") throw new Error(result.why);
-  return result.view;
+  return viewAfter(told(1_001, fields, { atMs: NOON }));
 }
 
 function sightOf(fields: Partial<NodeSight> = {}): NodeSight {
@@ -80,26 +78,19 @@ describe("nodeEntryOf", () => {
     expect(entry).toMatchObject({ name: "n1", bootId: "boot-1", agentInstance: "run-1", facts: UNKNOWN });
   });
 
+  const [debian, runtime] = [{ distribution: "Debian GNU/Linux 12" }, { containerRuntime: "containerd" }];
   it.each([
+    { name: "the distribution that an agent outside a container saw itself", facts: debian, expected: debian },
     {
-      name: "the distribution that an agent outside a container saw itself",
-      facts: { distribution: "Debian GNU/Linux 12" },
-      expected: { distribution: "Debian GNU/Linux 12" },
-    },
-    {
-      name: "the kubelet's word on the container runtime, which has the version",
-      facts: { containerRuntime: "containerd" },
-      expected: { containerRuntime: "containerd://2.4.2" },
+      name: "the kubelet's word on the container runtime: it has the version",
+      facts: runtime,
+      expected: { containerRuntime: OBJECT.containerRuntime },
     },
   ])("prefers $name", ({ facts, expected }) => {
-    const entry = nodeEntryOf(sightOf({ view: viewOf({ facts }) }), NOON);
-
-    expect(entry.facts).toMatchObject(expected);
+    expect(nodeEntryOf(sightOf({ view: viewOf({ facts }) }), NOON).facts).toMatchObject(expected);
   });
 
   it("never gives a negative age, however the clocks differ", () => {
-    const entry = nodeEntryOf(sightOf(), NOON - 60_000);
-
-    expect(entry).toMatchObject({ scanBeganAgeMs: 0, scanEndedAgeMs: 0 });
+    expect(nodeEntryOf(sightOf(), NOON - 60_000)).toMatchObject({ scanBeganAgeMs: 0, scanEndedAgeMs: 0 });
   });
 });

@@ -6,52 +6,34 @@ import { NOON } from "../world.ts";
 const receipt = { atMs: NOON, widthMs: 100 };
 const exact = { sentAt: 10_000, driftPpm: 0 };
 
+type Samples = { readonly at: number; readonly ms: number }[];
+
+/** An answer at a time of the boot clock, which told a time so much before noon. */
+const sample = (at: number, beforeNoonMs: number) => ({ at, ms: NOON - beforeNoonMs });
+
 describe("what a stamp is dated", () => {
-  it.each(
-    // biome-ignore format: a row is a line
-    [
-      { name: "from the clock sample before it", clockSamples: [{ at: 4_000, ms: NOON - 9_000 }], least: NOON - 9_000 + 999.5 },
-      {
-        name: "from the one of two that tells more",
-        clockSamples: [
-          { at: 3_000, ms: NOON - 8_500 },
-          { at: 4_000, ms: NOON - 9_000 },
-        ],
-        least: NOON - 8_500 + 1_999,
-      },
-      { name: "from a clock sample at the very moment", clockSamples: [{ at: 5_000, ms: NOON - 9_000 }], least: NOON - 9_000 },
-      {
-        name: "not after what its age says, where the server's clock was put back since",
-        clockSamples: [{ at: 4_000, ms: NOON + 3_600_000 }],
-        least: NOON - 100 - 5_000,
-      },
-      { name: "not from a clock sample after it", clockSamples: [{ at: 5_001, ms: NOON - 9_000 }], least: undefined },
-      { name: "not where there is no clock sample", clockSamples: undefined, least: undefined },
-    ],
-  )("at the earliest, $name", ({ clockSamples, least }) => {
-    expect(reportClock({ ...exact, clockSamples }, receipt).least(5_000)).toBe(least);
+  it.each<readonly [name: string, clockSamples: Samples | undefined, beforeNoonMs: number | undefined]>([
+    ["from the clock sample before it", [sample(4_000, 9_000)], 9_000 - 999.5],
+    ["from the one of two that tells more", [sample(3_000, 8_500), sample(4_000, 9_000)], 8_500 - 1_999],
+    ["from a clock sample at the very moment", [sample(5_000, 9_000)], 9_000],
+    ["not after what its age says, where the server's clock was put back", [sample(4_000, -3_600_000)], 5_100],
+    ["not from a clock sample after it", [sample(5_001, 9_000)], undefined],
+    ["not where there is no clock sample", undefined, undefined],
+  ])("at the earliest, %s", (_, clockSamples, beforeNoonMs) => {
+    const least = reportClock({ ...exact, clockSamples }, receipt).least(5_000);
+
+    expect(least).toBe(beforeNoonMs === undefined ? undefined : NOON - beforeNoonMs);
   });
 
-  it.each(
+  it.each<readonly [name: string, clockSamples: Samples, beforeNoonMs: number]>(
     // biome-ignore format: a row is a line
     [
-      { name: "as if the report had come at once, where there is no clock sample", clockSamples: [], earliest: NOON - 10_100 },
-      {
-        name: "back from the first clock sample, where the machine slept after it",
-        clockSamples: [
-          { at: 1_000, ms: NOON - 3_600_000 },
-          { at: 9_000, ms: NOON - 2_000 },
-        ],
-        earliest: NOON - 3_600_000 - 1_000.5,
-      },
-      {
-        name: "as if the report had come at once, where the first clock sample tells less",
-        clockSamples: [{ at: 1_000, ms: NOON }],
-        earliest: NOON - 10_100,
-      },
+      ["as if the report had come at once, without a clock sample", [], 10_100],
+      ["back from the first one, where the machine slept after it", [sample(1_000, 3_600_000), sample(9_000, 2_000)], 3_601_000.5],
+      ["as if the report had come at once, where that tells less", [sample(1_000, 0)], 10_100],
     ],
-  )("of the boot's begin is $name", ({ clockSamples, earliest }) => {
-    expect(reportClock({ ...exact, clockSamples }, receipt).earliest(0)).toBe(earliest);
+  )("of the boot's begin is %s", (_, clockSamples, beforeNoonMs) => {
+    expect(reportClock({ ...exact, clockSamples }, receipt).earliest(0)).toBe(NOON - beforeNoonMs);
   });
 
   it("holds the truth between its two ends, whatever the way took and however often the machine slept", () => {
