@@ -40,6 +40,7 @@ const bySomebody = volumeWith({ claim: { key: "shop/next", uid: "claim-2" } });
 const hostPath = volumeWith({ isHostPath: true });
 const NO_POD = { pods: [] };
 const madeAt = (createdAtMs: number) => ({ claims: [claimWith({ createdAtMs })] });
+const boundLater = { volumes: [volumeWith({ phaseSinceMs: 9_000_000 })], ...NO_POD };
 const young = madeAt(9_000_000);
 const at10s = { ...madeAt(10_000), ...NO_POD };
 const scratch = claimWith({ name: "web-0-scratch" });
@@ -72,12 +73,7 @@ describe("claimsOf", () => {
       ["a part of a hostPath volume that is mounted belongs to its claim", { volumes: [hostPath] }, { kind: "subpath" }, "claim-1"],
       ["a claim of the same name in another namespace is another claim", { pods: [podWith({ key: "lab/web-0" })] }, {}, ""],
       ["a claim that is not listed yet may be the one that its volume names", { claims: [] }, {}, "claim-1"],
-      [
-        "one made again under its name is not the one that its volume names",
-        { claims: [claimWith({ uid: "claim-2", volume: "pv-2" })] },
-        {},
-        "claim-1",
-      ],
+      ["one made again under its name is another", { claims: [claimWith({ uid: "claim-2", volume: "pv-2" })] }, {}, "claim-1"],
       ["a volume made again under its name is its own claim's", { volumes: [nextVolume], claims: [claimWith({ uid: "claim-2" })] }, {}, "claim-2"],
       ["a volume that was bound to another claim meanwhile is that claim's", { volumes: [bySomebody], ...NO_POD }, {}, "claim-2"],
       ["a volume whose claim is bound to another volume belongs to nobody", { claims: [claimWith({ volume: "pv-2" })] }, {}, ""],
@@ -85,12 +81,7 @@ describe("claimsOf", () => {
       ["it is nobody's where another controls the claim of that name", ephemeral({ ...scratch, controllerUid: "pod-0" }), {}, ""],
       ["it is nobody's where that claim is somebody's own", ephemeral(scratch), {}, ""],
       ["it may be its claim's as long as that is not listed", ephemeral(), {}, "claim-1"],
-      [
-        "a volume that seems to be bound since is this claim's: anybody can say so",
-        { volumes: [volumeWith({ phaseSinceMs: 9_000_000 })], ...NO_POD },
-        { beganByMs: 4_999 },
-        "claim-1",
-      ],
+      ["one that seems bound since is its claim's: anybody can say so", boundLater, { beganByMs: 4_999 }, "claim-1"],
       ["a pod that is there with the claim proves whose its use is, whatever clocks say", young, { beganByMs: 1 }, "claim-1"],
       ["it does so when it is over", young, { beganByMs: 1, byMs: 2 }, "claim-1"],
       ["a use that was over before the claim was made was an earlier claim's", at10s, { beganByMs: 5_000, byMs: 9_999 }, ""],
@@ -98,12 +89,7 @@ describe("claimsOf", () => {
       ["one that began so shortly before may be this claim's by another clock", at10s, { beganByMs: 5_000 }, "claim-1"],
       ["one that was over in the second in which it was made may be its own", at10s, { beganByMs: 5_000, byMs: 10_000 }, "claim-1"],
       ["one of which it is not known when it began may be its own", { ...young, ...NO_POD }, {}, "claim-1"],
-      [
-        "a staging mount is its present claim's, however old it is",
-        { ...young, volumes: [withHandle, other] },
-        { volume: handle, beganByMs: 1 },
-        "claim-1 claim-2",
-      ],
+      ["a staging mount is its present claim's", { ...young, volumes: [withHandle, other] }, { volume: handle, beganByMs: 1 }, "claim-1 claim-2"],
     ],
   )("%s", (...[, world, fact, claims]) => {
     const { volume = { by: "name", name: "pv-1" } } = fact;

@@ -115,11 +115,7 @@ describe("certificatePlan", () => {
       ["until agents trust the new one", lost(NOW - 1), KEEP],
       ["even beyond two thirds of its life", lost(NOW - 1, 25 * DAY), KEEP],
       ["then the new one signs", lost(NOW - HOUR), sign("b", until("a"))],
-      [
-        "what somebody removed is told again, and the overlap begins anew",
-        overlap({ trusted: [], completeSinceMs: undefined }),
-        publish(["old", "b"]),
-      ],
+      ["what somebody removed is told again, for a new overlap", overlap({ trusted: [], completeSinceMs: undefined }), publish(["old", "b"])],
       ["an authority that is none of ours is not trusted on", steady({ trusted: [A, authority("foreign", DAY)] }), publish(["a"], LONG_AGO)],
       ["a moment of telling that is unknown is now", steady({ completeSinceMs: undefined }), publish(["a"])],
       ["a moment of telling in the future is now", steady({ completeSinceMs: NOW + 60_001 }), publish(["a"])],

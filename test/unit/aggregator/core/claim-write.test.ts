@@ -39,21 +39,11 @@ describe("what is written for a claim", () => {
       ["another status: at once", { status: unused }, mounted, status(mounted)],
       ["a volume that is staged no longer: at once, as that may keep the claim", { status: { ...unused, staged: "on n1" } }, unused, status(unused)],
       ["another reason: it can wait", { status: named }, mounted, status(mounted, wait)],
-      [
-        "an annotation that says something else: our own, whoever owns it",
-        { status: unused, strays: [since("wrong")] },
-        undefined,
-        status(unused, repair),
-      ],
+      ["an annotation that is wrong: our own, whoever owns it", { status: unused, strays: [since("wrong")] }, undefined, status(unused, repair)],
       ["unwanted annotations: they are removed", { status: named, strays: [since("unwanted"), nodes("unwanted")] }, undefined, clean(SINCE, NODES)],
       ["one beside no condition, while nothing can be said yet: it is removed", { strays: [since("unwanted")] }, undefined, clean(SINCE)],
       ["a transition beside one: first that, which may be all", { status: named, strays: [since("unwanted")] }, unused, status(unused)],
-      [
-        "a wrong one beside an unwanted one: first that",
-        { status: unused, strays: [since("wrong"), nodes("unwanted")] },
-        undefined,
-        status(unused, repair),
-      ],
+      ["a wrong one beside one: first that", { status: unused, strays: [since("wrong"), nodes("unwanted")] }, undefined, status(unused, repair)],
     ],
   )("is for %s", (...[, claim, desired, write]) => {
     expect(writeTo(claim, desired, "remove")).toEqual(write);

@@ -79,14 +79,13 @@ describe("nodeEntryOf", () => {
   });
 
   const [debian, runtime] = [{ distribution: "Debian GNU/Linux 12" }, { containerRuntime: "containerd" }];
-  it.each([
-    { name: "the distribution that an agent outside a container saw itself", facts: debian, expected: debian },
-    {
-      name: "the kubelet's word on the container runtime: it has the version",
-      facts: runtime,
-      expected: { containerRuntime: OBJECT.containerRuntime },
-    },
-  ])("prefers $name", ({ facts, expected }) => {
+  it.each(
+    // biome-ignore format: a row is a line
+    [
+      { name: "the distribution that an agent outside a container saw itself", facts: debian, expected: debian },
+      { name: "the kubelet's word on the container runtime", facts: runtime, expected: { containerRuntime: OBJECT.containerRuntime } },
+    ],
+  )("prefers $name", ({ facts, expected }) => {
     expect(nodeEntryOf(sightOf({ view: viewOf({ facts }) }), NOON).facts).toMatchObject(expected);
   });
 

@@ -45,11 +45,7 @@ describe("an unmount record that is told", () => {
       ["is dated by the begin of the boot where it is from before", [told(2_000, tells(fromBefore))], "-2000 ± ?"],
       ["keeps the earlier of its times when it is told again, slower", [first, told(2_001, timed, { atMs: NOON + 701 })], "0 ± ?"],
       ["gets an earlier one when it is told again, faster", [first, told(2_001, timed, { atMs: NOON - 299 })], "-300 ± ?"],
-      [
-        "keeps its time with a width that is learnt later",
-        [first, told(2_001, { ...timed, ...sample(1_500, 600) }, { atMs: NOON + 701 })],
-        "0 ± 600",
-      ],
+      ["keeps its time with a width learnt later", [first, told(2_001, { ...timed, ...sample(1_500, 600) }, { atMs: NOON + 701 })], "0 ± 600"],
       ["stays until it is settled, though its agent does not tell it", [first, told(3_000, RUN_2)], "0 ± ?"],
     ],
   )("%s", (_name, reports, ends) => {
@@ -68,16 +64,8 @@ describe("a mounted volume that the next report does not show", () => {
     [
       ["ended between the two scans", [mounted, gone], "3000 ± 3001"],
       ["ended by the first scan after a reboot", [mounted, rebooted], "65000 ± 65001"],
-      [
-        "goes on in a reboot where the pod mounts again",
-        [mounted, told(5_000, { ...BOOT_2, ...shows(mountedVolumeOf("pod-1")) }, minuteLater)],
-        "none",
-      ],
-      [
-        "did not end before the scan that showed it, though the next receipt is dated earlier",
-        [mounted, told(2_010, RUN_2, { atMs: NOON - 500 })],
-        "0 ± 1",
-      ],
+      ["goes on where the pod mounts again", [mounted, told(5_000, { ...BOOT_2, ...shows(mountedVolumeOf("pod-1")) }, minuteLater)], "none"],
+      ["did not end before the scan that showed it, by an earlier receipt", [mounted, told(2_010, RUN_2, { atMs: NOON - 500 })], "0 ± 1"],
       ["ended once where a record tells it", [mounted, ended], "1000 ± ?"],
       ["ended beside a record that was known before", [told(2_000, known), stillTold], "-500 ± ?, 1000 ± ?"],
       ["ended for nobody where it was staged", [told(2_000, shows(mountedVolumeOf(undefined))), told(3_000)], "none"],

@@ -41,10 +41,12 @@ const manyFrom = (node: string) => ({ ...mountedStatus([node]), mountedOn: { nod
 const inUse = { status: statusWith() };
 const seenInUse = { ...inUse, isWitnessed: true };
 const [N1_STALE, N2_STALE] = [{ states: { n1: "Stale" } }, { states: { n2: "Stale" } }] as const;
+const N3_GONE = { states: { n2: "Stale", n3: "Gone" } } as const;
 const agentless = { states: { n2: "NoAgent", n3: "NoAgent" } } as const;
 const wordless = { states: { n2: "NoAgent", n3: "Gone" } } as const;
+const ON_N2 = "n2 pod-ended shop/web-0";
 const bothStale = { states: { n1: "Stale", n2: "Stale" } } as const;
-const N1_AND_N3_STALE = { states: { n1: "Stale", n3: "Stale" } } as const;
+const othersStale = { shownOn: ["n1"], attachedTo: ["n3"], states: { n1: "Stale", n3: "Stale" } } as const;
 
 describe("a node where a pod ended", () => {
   it.each<Row>(
@@ -59,22 +61,14 @@ describe("a node where a pod ended", () => {
       ["is told without two of them, and once", { over: [wasOver, otherWasOver] }, "n1 pod-ended"],
       ["is told with the one that this run saw in use, after such", { over: [wasOver, web1] }, "n1 pod-ended shop/web-1"],
       ["is told with the one that this run saw, before such", { over: [web1, wasOver] }, "n1 pod-ended shop/web-1"],
-      [
-        "is told with such a pod that was made after what is stored",
-        { status: statusWith({ unused: true, reason: "NoPodUsing" }), over: [madeSince] },
-        "n1 pod-ended shop/web-0",
-      ],
+      ["is told with such a pod made after what is stored", { status: unused, over: [madeSince] }, "n1 pod-ended shop/web-0"],
       ["comes before what it is attached to", { over: [onN2], attachedTo: ["n2"] }, "n2 pod-ended shop/web-0"],
       [
-        "comes before that also where it is silent and shows it",
+        "does so where it is silent and shows it",
         { over: [onN2], attachedTo: ["n2"], shownOn: ["n2"], ...N2_STALE },
         "silent n2 pod-ended shop/web-0",
       ],
-      [
-        "comes before other nodes, which come once, the nearest reason first",
-        { over: [onN2], shownOn: ["n1"], attachedTo: ["n3"], ...N1_AND_N3_STALE },
-        "n2 pod-ended shop/web-0, silent n1 was-mounted, silent n3 attached",
-      ],
+      ["comes before others, the nearest reason first", { over: [onN2], ...othersStale }, `${ON_N2}, silent n1 was-mounted, silent n3 attached`],
     ],
   )("%s", (_, scene, awaited) => {
     expect(awaitedIn(scene)).toBe(awaited);
@@ -92,11 +86,7 @@ describe("a node that had it mounted", () => {
       ["has said all that it shows as long as it reports", { shownOn: ["n1"] }, "nobody"],
       ["is awaited with what it shows when it is silent", { shownOn: ["n1"], ...N1_STALE }, "silent n1 was-mounted"],
       ["has no word on what it shows when it is gone", { shownOn: ["n1"], states: { n1: "Gone" } }, "nobody"],
-      [
-        "is awaited with what was staged there, however silent; where no report can come it is not",
-        { status: stagedOnN2, states: { n2: "Stale", n3: "Gone" } },
-        "silent n2 was-mounted",
-      ],
+      ["is awaited with what was staged there, however silent, unless it is gone", { status: stagedOnN2, ...N3_GONE }, "silent n2 was-mounted"],
     ],
   )("%s", (_, scene, awaited) => {
     expect(awaitedIn(scene)).toBe(awaited);

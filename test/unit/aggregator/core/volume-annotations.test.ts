@@ -104,11 +104,7 @@ describe("the last use on a volume", () => {
     // biome-ignore format: a row is a line
     [
       ["is copied from an unused claim that is being deleted", { volume: bound, ...going(unused) }, copy()],
-      [
-        "is so with the time in which nobody watched",
-        { volume: bound, ...going({ ...unused, blindGap }) },
-        lastUseText("claim-1", { lastUse: use, blindGap }),
-      ],
+      ["is so with a time unwatched", { volume: bound, ...going({ ...unused, blindGap }) }, lastUseText("claim-1", { lastUse: use, blindGap })],
       ["is not copied from a claim that stays", { volume: bound, ...staying }, undefined],
       ["is not copied to a volume that goes with its claim", { volume: volumeWith(), ...going(unused) }, undefined],
       ["is not copied while the claim is in use: it would be an earlier one", { volume: bound, ...going(inUse) }, undefined],

@@ -130,10 +130,7 @@ describe("what stands on a volume of other objects", () => {
     // biome-ignore format: a row is a line
     [
       { name: "a mark of another volume", annotations: { mountedOn: volumeMarkText("other", ["n9"]), lastUse: undefined } },
-      {
-        name: "the last use of an earlier claim",
-        annotations: { mountedOn: undefined, lastUse: lastUseText("earlier", { lastUse: lastUseWith() }) },
-      },
+      { name: "an earlier claim's last use", annotations: { mountedOn: undefined, lastUse: lastUseText("earlier", { lastUse: lastUseWith() }) } },
       { name: "what nobody can read", annotations: { mountedOn: "{", lastUse: "[]" } },
     ],
   )("is not told: $name", ({ annotations }) => {

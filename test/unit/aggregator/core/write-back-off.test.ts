@@ -53,20 +53,17 @@ describe("the wait before the same is written again", () => {
 
 describe("what has changed since a failed attempt", () => {
   const refused = { outcome: "refused", resourceVersion: "100", status: statusWith() } as const;
+  const stale = { ...refused, outcome: "stale" } as const;
+  const mounted = { ...refused, status: mountedStatus(["n1"]) };
   const nothing = { ...refused, status: undefined };
 
   it.each([
     { name: "neither claim nor status", trouble: refused, now: refused, isSame: true },
     { name: "the claim", trouble: refused, now: { ...refused, resourceVersion: "101" }, isSame: false },
-    { name: "the status", trouble: refused, now: { ...refused, status: mountedStatus(["n1"]) }, isSame: false },
+    { name: "the status", trouble: refused, now: mounted, isSame: false },
     { name: "that there is a status to be written", trouble: nothing, now: refused, isSame: false },
     { name: "nothing where annotations are to go, as before", trouble: nothing, now: nothing, isSame: true },
-    {
-      name: "nothing that counts where the claim was known to be old",
-      trouble: { ...refused, outcome: "stale" as const },
-      now: { ...refused, status: mountedStatus(["n1"]) },
-      isSame: true,
-    },
+    { name: "nothing that counts where the claim was old", trouble: stale, now: mounted, isSame: true },
   ])("$name", ({ trouble, now, isSame }) => {
     expect(isUnchanged(trouble, now)).toBe(isSame);
   });
