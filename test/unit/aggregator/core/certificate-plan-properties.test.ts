@@ -150,36 +150,22 @@ describe("certificatePlan", () => {
     );
   });
 
-  const authority = fc.record({
-    id: fc.constantFrom("a", "b", "c"),
-    notBeforeMs: fc.integer({ min: -200, max: 2 }).map((days) => days * DAY + 1_790_000_000_000),
-    notAfterMs: fc.integer({ min: -2, max: 200 }).map((days) => days * DAY + 1_790_000_000_000),
+  const within = (from: number, to: number, unit: number) =>
+    fc.integer({ min: from, max: to }).map((units) => units * unit + 1_790_000_000_000);
+  const maybe = <T>(one: fc.Arbitrary<T>) => fc.option(one, { nil: undefined });
+  const id = fc.constantFrom("a", "b", "c");
+  const times = { notBeforeMs: within(-200, 2, DAY), notAfterMs: within(-2, 200, DAY) };
+  const authorities = fc.uniqueArray(fc.record({ id, ...times }), { selector: (one) => one.id, maxLength: 3 });
+  const serving = fc.record({
+    ...times,
+    signedBy: fc.constantFrom("a", "b", "c", "d"),
+    names: fc.constantFrom(NAMES, ["x"], []),
+    previous: maybe(fc.record({ id, untilMs: within(-2, 2, HOUR) })),
   });
   const anything = fc.record({
-    authorities: fc.uniqueArray(authority, { selector: ({ id }) => id, maxLength: 3 }),
-    trusted: fc.uniqueArray(authority, { selector: ({ id }) => id, maxLength: 3 }),
-    completeSinceMs: fc.option(
-      fc.integer({ min: -3, max: 3 }).map((hours) => hours * HOUR + 1_790_000_000_000),
-      {
-        nil: undefined,
-      },
-    ),
-    serving: fc.option(
-      fc.record({
-        notBeforeMs: authority.map((one) => one.notBeforeMs),
-        notAfterMs: authority.map((one) => one.notAfterMs),
-        signedBy: fc.constantFrom("a", "b", "c", "d"),
-        names: fc.constantFrom(NAMES, ["x"], []),
-        previous: fc.option(
-          fc.record({
-            id: fc.constantFrom("a", "b", "c"),
-            untilMs: fc.integer({ min: -2, max: 2 }).map((hours) => hours * HOUR + 1_790_000_000_000),
-          }),
-          { nil: undefined },
-        ),
-      }),
-      { nil: undefined },
-    ),
+    ...{ authorities, trusted: authorities },
+    completeSinceMs: maybe(within(-3, 3, HOUR)),
+    serving: maybe(serving),
   });
 
   it("comes to rest from whatever is stored, with a certificate that agents are told to trust", () => {

@@ -2,8 +2,9 @@ import { describe, expect, it } from "vitest";
 import { type ClaimSight, claimEntryOf, useStatusOf } from "../../../../aggregator/core/claim-entry.ts";
 import type { NodeWords } from "../../../../aggregator/core/entry-parts.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
-import type { ClaimStatus, LastUse } from "../../../../common/storage/claim-status.ts";
+import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { claimWith, mountedStatus, NOON, podWith, statusWith } from "../world.ts";
+import { lastUseWith } from "./decisions.ts";
 
 const WORDS: NodeWords = {
   stateOf: (node) => (node === "n9" ? "Stale" : "Reporting"),
@@ -80,12 +81,12 @@ describe("pending, in a claim's entry", () => {
   });
 });
 
+/** A list of which nothing is left out. */
+const all = (...items: readonly object[]) => ({ items, omitted: 0 });
+
 describe("claimEntryOf", () => {
   it("has everything of a claim that is mounted", () => {
-    const lastUse: LastUse = {
-      ...{ releaseId: "r1", node: "n1", pod: "shop/old", podUid: "pod-0", evidence: "mount-table" as const },
-      ...{ releasedAtMs: NOON - 1_499.5, uncertaintyMs: 12 },
-    };
+    const lastUse = lastUseWith({ releasedAtMs: NOON - 1_499.5, uncertaintyMs: 12 });
     const claim = claimWith({ status: mountedStatus(["n1"], { message: "Mounted on n1", lastUse }), upstream });
     const held = [
       { node: "n1", pods: [{ uid: "pod-1", name: "shop/web-0" }] },
@@ -97,81 +98,51 @@ describe("claimEntryOf", () => {
       { node: "n5", isSilent: false },
       { node: "n1", isSilent: false, why: "attached" },
     ] as const;
-
     const phaseSince = { ms: NOON - 60_000, from: "api" } as const;
+    const sight = sightOf({ claim, phaseSince, use: { held, staged: ["n9"] }, references: [podWith()], pendingNodes });
 
-    const item = claimEntryOf(
-      sightOf({ claim, phaseSince, use: { held, staged: ["n9"] }, references: [podWith()], pendingNodes }),
-      WORDS,
-    );
-
-    expect(item).toEqual({
-      ...{
-        namespace: "shop",
-        name: "data",
-        uid: "claim-1",
-        phase: "Bound",
-        phaseSince: "2026-09-10T00:25:40Z",
-        phaseSinceFrom: "api",
-        deleting: false,
-        deletionHeld: false,
-      },
+    const [onN1, onN9] = [
+      { uid: "pod-1", name: "shop/web-0", gone: false },
+      { uid: "pod-9", name: null, gone: true },
+    ];
+    expect(claimEntryOf(sight, WORDS)).toEqual({
+      ...{ namespace: "shop", name: "data", uid: "claim-1", deleting: false, deletionHeld: false },
+      ...{ phase: "Bound", phaseSince: "2026-09-10T00:25:40Z", phaseSinceFrom: "api" },
       ...{ storageClass: "fast", capacity: "10Gi", volume: "pv-1" },
-      ...{ status: "Mounted", since: "2026-09-10T00:26:40Z", disagrees: true },
+      ...{ status: "Mounted", since: "2026-09-10T00:26:40Z", disagrees: true, pending: false, blindGap: null },
       condition: { status: "False", reason: "Mounted", message: "Mounted on n1", since: "2026-09-10T00:26:40Z" },
       lastUse: {
-        ...{ release: "r1", node: "n1", pod: "shop/old", podUid: "pod-0", evidence: "mount-table" },
+        ...{ release: "release-0", node: "n1", pod: "shop/old", podUid: "pod-0", evidence: "mount-table" },
         ...{ releasedAt: "2026-09-10T00:26:38.501Z", uncertaintyMs: 12 },
       },
-      blindGap: null,
       mountedOn: { nodes: ["n1"], more: false },
       live: {
-        mountedOn: {
-          items: [
-            {
-              node: "n1",
-              state: "Reporting",
-              pods: { items: [{ uid: "pod-1", name: "shop/web-0", gone: false }], omitted: 0 },
-            },
-            { node: "n9", state: "Stale", pods: { items: [{ uid: "pod-9", name: null, gone: true }], omitted: 0 } },
-          ],
-          omitted: 0,
-        },
-        stagedOn: { items: [{ node: "n9", state: "Stale" }], omitted: 0 },
-        references: { items: [{ pod: "shop/web-0", node: "n1" }], omitted: 0 },
-        pendingNodes: {
-          items: [
-            { node: "n9", state: "Stale", why: "pod-ended" },
-            { node: "n5", state: "Unreported", why: "start" },
-            { node: "n1", state: "ScanDue", why: "attached" },
-          ],
-          omitted: 0,
-        },
+        mountedOn: all(
+          { node: "n1", state: "Reporting", pods: all(onN1) },
+          { node: "n9", state: "Stale", pods: all(onN9) },
+        ),
+        stagedOn: all({ node: "n9", state: "Stale" }),
+        references: all({ pod: "shop/web-0", node: "n1" }),
+        pendingNodes: all(
+          { node: "n9", state: "Stale", why: "pod-ended" },
+          { node: "n5", state: "Unreported", why: "start" },
+          { node: "n1", state: "ScanDue", why: "attached" },
+        ),
         podsUnwatched: false,
       },
-      pending: false,
       kubernetes: { unused: true, since: "2026-09-10T00:26:41Z", byMooring: false },
     });
   });
 
   it("has the same fields, with null, of a claim of which nothing is known", () => {
     const claim = claimWith({ phase: "Pending", storageClass: undefined, capacity: undefined, volume: undefined });
-    const none = { items: [], omitted: 0 };
 
     expect(claimEntryOf(sightOf({ claim }), WORDS)).toEqual({
       ...{ namespace: "shop", name: "data", uid: "claim-1", phase: "Pending", deleting: false, deletionHeld: false },
-      ...{ phaseSince: null, phaseSinceFrom: null },
-      ...{ storageClass: null, capacity: null, volume: null, status: "NotBound", since: null },
-      ...{
-        condition: null,
-        lastUse: null,
-        blindGap: null,
-        mountedOn: null,
-        kubernetes: null,
-        pending: false,
-        disagrees: false,
-      },
-      live: { mountedOn: none, stagedOn: none, references: none, pendingNodes: none, podsUnwatched: false },
+      ...{ phaseSince: null, phaseSinceFrom: null, mountedOn: null, kubernetes: null, pending: false },
+      ...{ storageClass: null, capacity: null, volume: null, status: "NotBound", since: null, disagrees: false },
+      ...{ condition: null, lastUse: null, blindGap: null },
+      live: { mountedOn: all(), stagedOn: all(), references: all(), pendingNodes: all(), podsUnwatched: false },
     });
   });
 

@@ -24,18 +24,18 @@ describe("isRenewed", () => {
   it.each(
     // biome-ignore format: a row is a line
     [
-      { name: "a kubelet whose Lease has changed lives, whatever its clock shows", before: { ...renewal, renewedAtMs: 9 } },
-      { name: "one whose clock went back lives as well", before: { ...renewal, renewedAtMs: NOON } },
+      {
+        name: "a kubelet whose Lease has changed lives, whatever its clock shows",
+        before: { ...renewal, renewedAtMs: 9 },
+        now: renewal,
+        lives: true,
+      },
+      { name: "one whose clock went back lives as well", before: { ...renewal, renewedAtMs: NOON }, now: renewal, lives: true },
+      { name: "one whose Lease is what it was is not known to live", before: renewal, now: renewal, lives: false },
+      { name: "nothing is known from one look", before: undefined, now: renewal, lives: false },
+      { name: "nothing is known of one whose Lease is gone", before: renewal, now: undefined, lives: false },
     ],
-  )("$name", ({ before }) => {
-    expect(isRenewed(before, renewal)).toBe(true);
-  });
-
-  it.each([
-    { name: "one whose Lease is what it was is not known to live", before: renewal, now: renewal },
-    { name: "nothing is known from one look", before: undefined, now: renewal },
-    { name: "nothing is known of one whose Lease is gone", before: renewal, now: undefined },
-  ])("$name", ({ before, now }) => {
-    expect(isRenewed(before, now)).toBe(false);
+  )("$name", ({ before, now, lives }) => {
+    expect(isRenewed(before, now)).toBe(lives);
   });
 });

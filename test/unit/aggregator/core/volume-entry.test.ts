@@ -47,6 +47,9 @@ describe("leaked, in a volume's entry", () => {
   });
 });
 
+/** A list of which nothing is left out. */
+const all = (...items: readonly unknown[]) => ({ items, omitted: 0 });
+
 describe("volumeEntryOf", () => {
   it("has everything of a volume that is held, staged and attached", () => {
     const annotations = {
@@ -59,36 +62,22 @@ describe("volumeEntryOf", () => {
     const phaseSince = { ms: NOON - 1_000, from: "first-seen" } as const;
     const sight = sightOf({ ...idleFor(7), volume, phaseSince, use: { held, staged: ["n1"] }, attached: ["n1", "n9"] });
 
+    const old = { uid: "pod-9", name: "shop/old", gone: true };
     expect(volumeEntryOf(sight, WORDS)).toEqual({
       ...{ name: "pv-1", uid: "volume-1", phase: "Released" },
       ...{ phaseSince: "2026-09-10T00:26:39Z", phaseSinceFrom: "first-seen" },
       ...{ storageClass: "fast", capacity: "10Gi", reclaimPolicy: "Retain", driver: "csi.example" },
       claim: { namespace: "shop", name: "data", uid: "claim-1" },
       live: {
-        mountedOn: {
-          items: [
-            {
-              node: "n9",
-              state: "Stale",
-              pods: { items: [{ uid: "pod-9", name: "shop/old", gone: true }], omitted: 0 },
-            },
-          ],
-          omitted: 0,
-        },
-        stagedOn: {
-          items: [{ node: "n1", state: "Reporting", unusedSince: "2026-09-10T00:19:40.000Z", leaked: true }],
-          omitted: 0,
-        },
-        attachedTo: { items: ["n1", "n9"], omitted: 0 },
+        mountedOn: all({ node: "n9", state: "Stale", pods: all(old) }),
+        stagedOn: all({ node: "n1", state: "Reporting", unusedSince: "2026-09-10T00:19:40.000Z", leaked: true }),
+        attachedTo: all("n1", "n9"),
       },
-      leaked: true,
-      stillMounted: true,
-      mountedOn: { nodes: ["n9"], more: false },
+      ...{ leaked: true, stillMounted: true, mountedOn: { nodes: ["n9"], more: false }, blindGap: null },
       lastUse: {
         ...{ release: "release-0", node: "n1", pod: "shop/old", podUid: "pod-0", evidence: "mount-table" },
         ...{ releasedAt: "2026-09-10T00:26:39.000Z", uncertaintyMs: 10 },
       },
-      blindGap: null,
     });
   });
 
@@ -96,22 +85,10 @@ describe("volumeEntryOf", () => {
     const unknown = { claim: undefined, storageClass: undefined, capacity: undefined, reclaimPolicy: undefined };
 
     expect(volumeEntryOf(sightOf({ volume: volumeWith({ ...unknown, phase: "" }) }), WORDS)).toEqual({
-      ...{
-        name: "pv-1",
-        uid: "volume-1",
-        phase: "",
-        phaseSince: null,
-        phaseSinceFrom: null,
-        storageClass: null,
-        capacity: null,
-      },
-      ...{ reclaimPolicy: null, driver: null, claim: null, leaked: false },
+      ...{ name: "pv-1", uid: "volume-1", phase: "", phaseSince: null, phaseSinceFrom: null },
+      ...{ storageClass: null, capacity: null, reclaimPolicy: null, driver: null, claim: null, leaked: false },
       ...{ stillMounted: false, mountedOn: null, lastUse: null, blindGap: null },
-      live: {
-        mountedOn: { items: [], omitted: 0 },
-        stagedOn: { items: [], omitted: 0 },
-        attachedTo: { items: [], omitted: 0 },
-      },
+      live: { mountedOn: all(), stagedOn: all(), attachedTo: all() },
     });
   });
 });
@@ -121,9 +98,9 @@ describe("what stands on a volume of other objects", () => {
     const annotations = { mountedOn: undefined, lastUse: lastUseText("claim-1", { lastUse: lastUseWith() }) };
     const claimUse = { lastUse: lastUseWith({ pod: "shop/newer" }) };
 
-    const item = volumeEntryOf(sightOf({ volume: volumeWith({ annotations }), claimUse }), WORDS);
+    const { lastUse } = volumeEntryOf(sightOf({ volume: volumeWith({ annotations }), claimUse }), WORDS);
 
-    expect(item.lastUse).toMatchObject({ pod: "shop/newer" });
+    expect(lastUse).toMatchObject({ pod: "shop/newer" });
   });
 
   it.each(
@@ -134,9 +111,8 @@ describe("what stands on a volume of other objects", () => {
       { name: "what nobody can read", annotations: { mountedOn: "{", lastUse: "[]" } },
     ],
   )("is not told: $name", ({ annotations }) => {
-    expect(volumeEntryOf(sightOf({ volume: volumeWith({ annotations }) }), WORDS)).toMatchObject({
-      mountedOn: null,
-      lastUse: null,
-    });
+    const entry = volumeEntryOf(sightOf({ volume: volumeWith({ annotations }) }), WORDS);
+
+    expect(entry).toMatchObject({ mountedOn: null, lastUse: null });
   });
 });
