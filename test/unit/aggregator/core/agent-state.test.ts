@@ -77,9 +77,9 @@ describe("a node", () => {
       ["has one for as long as its last report shows a mount", left(LONG, { ...HOLDING, ...ALIVE }), STOPPED],
       ["has one for as long as that shows a staging mount", left(LONG, { ...STAGING, ...ALIVE }), STOPPED],
       ["has one then on another operating system, too", left(LONG, { ...HOLDING, ...WINDOWS }), STOPPED],
-      ["has none when another boot than this showed the mount", left(LONG, { ...HOLDING, ...REBOOTED, ...ALIVE }), NO_AGENT],
+      ["has none when another boot showed the mount", left(LONG, { ...HOLDING, ...REBOOTED, ...ALIVE }), NO_AGENT],
       ["has one when it does not tell its boot", left(LONG, { ...HOLDING, ...NAMELESS, ...ALIVE }), STOPPED],
-      ["is not asked for its kubelet without an object", unheard(299_999, { ...DELETED, agentAwayMs: LONG, ...ALIVE }), UNSEEN],
+      ["is asked for no kubelet without an object", unheard(299_999, { ...DELETED, agentAwayMs: LONG, ...ALIVE }), UNSEEN],
       ["is gone five minutes after its object", left(LONG, { ...DELETED, objectAgeMs: 300_000 }), GONE],
       ["is not yet a bit before", left(LONG, { ...DELETED, objectAgeMs: 299_999 }), STOPPED],
       ["is not while its agent reports, whatever became of its object", heard(DELETED), REPORTS],
@@ -101,18 +101,15 @@ describe("a node", () => {
 });
 
 describe("a node is looked at again", () => {
-  it.each<readonly [name: string, sight: NodeSight, nextMs: number | undefined]>(
-    // biome-ignore format: a row is a line
-    [
-      ["when the next heartbeats will have been missed", heard({ reportAgeMs: 40_000 }), 50_001],
-      ["when the last complete scan will be too old", heard({ readAgeMs: 150_000 }), 30_001],
-      ["when the first report will be overdue", unheard(10_000), 80_001],
-      ["when its agent will have been away for long", left(200_000), 400_000],
-      ["when its object will have been deleted for long", left(200_000, { ...DELETED, objectAgeMs: 200_000 }), 100_000],
-      ["never when it is Stale with an agent pod", heard({ reportAgeMs: LONG, readAgeMs: LONG }), undefined],
-      ["never when it is gone", left(LONG, DELETED), undefined],
-    ],
-  )("%s", (_, sight, nextMs) => {
+  it.each<readonly [name: string, sight: NodeSight, nextMs: number | undefined]>([
+    ["when the next heartbeats will have been missed", heard({ reportAgeMs: 40_000 }), 50_001],
+    ["when the last complete scan will be too old", heard({ readAgeMs: 150_000 }), 30_001],
+    ["when the first report will be overdue", unheard(10_000), 80_001],
+    ["when its agent will have been away for long", left(200_000), 400_000],
+    ["when its object will have been deleted for long", left(200_000, { ...DELETED, objectAgeMs: 200_000 }), 100_000],
+    ["never when it is Stale with an agent pod", heard({ reportAgeMs: LONG, readAgeMs: LONG }), undefined],
+    ["never when it is gone", left(LONG, DELETED), undefined],
+  ])("%s", (_, sight, nextMs) => {
     expect(opinionOf(sight, LIMITS).nextMs).toBe(nextMs);
   });
 
@@ -136,29 +133,27 @@ describe("what a node showed", () => {
   const goneBefore: AssumedEnd = { ...before, goneMs: NOON - 1_000 };
   const bootless = { ...goneBefore, bootId: undefined };
   const goneNow: AssumedEnd = { bootId: "boot-1", atMs: NOON, goneMs: NOON, evidence: "node-gone" };
+  const goneUnseen: AssumedEnd = { ...goneNow, bootId: undefined };
   const unseen: AssumedEnd = { bootId: "boot-1", atMs: NOON, evidence: "pod-status" };
   type Kind = AgentState["kind"];
   type Known = AssumedEnd | undefined;
-  it.each<readonly [name: string, known: Known, kind: Kind, sight: Partial<NodeSight>, then: Known]>(
-    // biome-ignore format: a row is a line
-    [
-      ["ended when it was found to be gone", undefined, "Gone", { ...HOLDING, ...DELETED }, goneNow],
-      ["did so where this run saw nothing", undefined, "Gone", { view: undefined, ...DELETED }, { ...goneNow, bootId: undefined }],
-      ["keeps its time", goneBefore, "Gone", DELETED, goneBefore],
-      ["keeps it when it is gone once more after another boot", before, "Gone", DELETED, { ...before, goneMs: NOON }],
-      ["ended unseen in another boot without an agent", undefined, "NoAgent", { ...HOLDING, ...REBOOTED }, unseen],
-      ["keeps that time as well", unseen, "NoAgent", { ...HOLDING, ...REBOOTED }, { ...unseen, goneMs: undefined }],
-      ["is nothing without an agent where it showed nothing", undefined, "NoAgent", {}, undefined],
-      ["is nothing without an agent where it never reported", undefined, "NoAgent", { view: undefined }, undefined],
-      ["has not ended while it reports", undefined, "Reporting", HOLDING, undefined],
-      ["has not while it is silent", undefined, "Stale", HOLDING, undefined],
-      ["is not mounted again in another boot", goneBefore, "Stale", REBOOTED, before],
-      ["may be mounted still in the same one", goneBefore, "Stale", {}, undefined],
-      ["is not mounted as far as a nameless boot tells", goneBefore, "Stale", NAMELESS, before],
-      ["may be mounted where it is not known in which boot it was", bootless, "Stale", {}, undefined],
-      ["has ended where it is deleted again before it is heard of", goneBefore, "Stale", DELETED, before],
-    ],
-  )("%s", (...[, known, kind, sight, then]) => {
+  it.each<readonly [name: string, known: Known, kind: Kind, sight: Partial<NodeSight>, then: Known]>([
+    ["ended when it was found to be gone", undefined, "Gone", { ...HOLDING, ...DELETED }, goneNow],
+    ["did so where this run saw nothing", undefined, "Gone", { view: undefined, ...DELETED }, goneUnseen],
+    ["keeps its time", goneBefore, "Gone", DELETED, goneBefore],
+    ["keeps it when it is gone once more after another boot", before, "Gone", DELETED, { ...before, goneMs: NOON }],
+    ["ended unseen in another boot without an agent", undefined, "NoAgent", { ...HOLDING, ...REBOOTED }, unseen],
+    ["keeps that time as well", unseen, "NoAgent", { ...HOLDING, ...REBOOTED }, { ...unseen, goneMs: undefined }],
+    ["is nothing without an agent where it showed nothing", undefined, "NoAgent", {}, undefined],
+    ["is nothing without an agent where it never reported", undefined, "NoAgent", { view: undefined }, undefined],
+    ["has not ended while it reports", undefined, "Reporting", HOLDING, undefined],
+    ["has not while it is silent", undefined, "Stale", HOLDING, undefined],
+    ["is not mounted again in another boot", goneBefore, "Stale", REBOOTED, before],
+    ["may be mounted still in the same one", goneBefore, "Stale", {}, undefined],
+    ["is not mounted as far as a nameless boot tells", goneBefore, "Stale", NAMELESS, before],
+    ["may be mounted where it is not known in which boot it was", bootless, "Stale", {}, undefined],
+    ["has ended where it is deleted again before it is heard of", goneBefore, "Stale", DELETED, before],
+  ])("%s", (...[, known, kind, sight, then]) => {
     expect(assumedEndOf(known, { agentState: { kind, why: "" }, sight: heard(sight), nowMs: NOON })).toEqual(then);
   });
 });

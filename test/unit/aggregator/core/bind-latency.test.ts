@@ -17,18 +17,15 @@ const WAITS = "WaitForFirstConsumer";
 describe("a claim is waited for", () => {
   type Mode = BindingMode | undefined;
   type Since = number | undefined;
-  it.each<readonly [name: string, claim: Claim, mode: Mode, pods: readonly Pod[], sinceMs: Since]>(
-    // biome-ignore format: a row is a line
-    [
-      ["since its creation where it is bound at once", claim, "Immediate", [late], ago(10)],
-      ["since the first pod that names it where its class waits", claim, WAITS, [late, early], ago(3)],
-      ["since its creation where that was after its pod", madeAgo(2), WAITS, [early], ago(2)],
-      ["by nobody where its class waits and there is no pod", claim, WAITS, [], undefined],
-      ["by nobody where its class waits and its pod is over", claim, WAITS, [over], undefined],
-      ["with a pod alone where nobody knows its class", claim, undefined, [late], ago(1)],
-      ["since nobody knows when without a creation", claimWith({ createdAtMs: undefined }), "Immediate", [], undefined],
-    ],
-  )("%s", (...[, one, mode, pods, sinceMs]) => {
+  it.each<readonly [name: string, claim: Claim, mode: Mode, pods: readonly Pod[], sinceMs: Since]>([
+    ["since its creation where it is bound at once", claim, "Immediate", [late], ago(10)],
+    ["since the first pod that names it where its class waits", claim, WAITS, [late, early], ago(3)],
+    ["since its creation where that was after its pod", madeAgo(2), WAITS, [early], ago(2)],
+    ["by nobody where its class waits and there is no pod", claim, WAITS, [], undefined],
+    ["by nobody where its class waits and its pod is over", claim, WAITS, [over], undefined],
+    ["with a pod alone where nobody knows its class", claim, undefined, [late], ago(1)],
+    ["since nobody knows when without a creation", claimWith({ createdAtMs: undefined }), "Immediate", [], undefined],
+  ])("%s", (...[, one, mode, pods, sinceMs]) => {
     expect(waitedForSince({ claim: one, mode, pods })).toBe(sinceMs);
   });
 });
@@ -72,18 +69,15 @@ describe("oldestPending", () => {
   const odd = { storageClass: "odd" };
   const older = pending("b", { createdAtMs: ago(11) });
 
-  it.each<readonly [name: string, claims: readonly Claim[], oldest: Readonly<Record<string, number>>]>(
-    // biome-ignore format: a row is a line
-    [
-      ["nothing without any, or where it is gone by now", [], {}],
-      ["the oldest of those bound at once", [pending("a"), older], { Immediate: ago(11) }],
-      ["it whichever comes first", [older, pending("a")], { Immediate: ago(11) }],
-      ["no claim that waits for a consumer that nobody made", [pending("a", slow)], {}],
-      ["one that a pod waits for, since the pod", [pending("waited", slow)], { WaitForFirstConsumer: ago(1) }],
-      ["one of a class that is not known, where a pod waits", [pending("waited", odd), pending("a", odd)], { unknown: ago(1) }],
-      ["none that is being deleted", [pending("a", { isDeleting: true })], {}],
-    ],
-  )("tells %s", (_, claims, oldest) => {
+  it.each<readonly [name: string, claims: readonly Claim[], oldest: Readonly<Record<string, number>>]>([
+    ["nothing without any, or where it is gone by now", [], {}],
+    ["the oldest of those bound at once", [pending("a"), older], { Immediate: ago(11) }],
+    ["it whichever comes first", [older, pending("a")], { Immediate: ago(11) }],
+    ["no claim that waits for a consumer that nobody made", [pending("a", slow)], {}],
+    ["one that a pod waits for, since the pod", [pending("waited", slow)], { WaitForFirstConsumer: ago(1) }],
+    ["one of an unknown class, where a pod waits", [pending("waited", odd), pending("a", odd)], { unknown: ago(1) }],
+    ["none that is being deleted", [pending("a", { isDeleting: true })], {}],
+  ])("tells %s", (_, claims, oldest) => {
     expect(Object.fromEntries(oldestPending(sourcesOf(claims)))).toEqual(oldest);
   });
 });

@@ -25,37 +25,31 @@ const unused: Partial<ClaimStatus> = { unused: true, reason: "Unmounted", sinceM
 const upstream = { unused: true, sinceMs: NOON + 1_000 };
 
 describe("useStatusOf", () => {
-  it.each<readonly [name: string, expected: string, claim: Partial<Claim>, seen: Partial<ClaimSight>]>(
-    // biome-ignore format: a row is a line
-    [
-      ["what is written", "Unused", { status: statusWith(unused) }, {}],
-      ["a mount that is not written yet", "Mounted", { status: statusWith(unused) }, { use: mountedOn("n1") }],
-      ["a mount that is not seen any more, until that is written", "Mounted", { status: mountedStatus(["n1"]) }, {}],
-      ["a pod that is not written yet", "Referenced", { status: statusWith(unused) }, { references: [podWith()] }],
-      ["a mount before a pod", "Mounted", { status: statusWith() }, { use: mountedOn("n1"), references: [podWith()] }],
-      ["a pod that is written", "Referenced", { status: statusWith() }, {}],
-      ["a bound claim of which nothing is written", "NotWatched", {}, {}],
-      ["a claim without a volume", "NotBound", { phase: "Pending" }, {}],
-    ],
-  )("tells of %s: %s", (...[, expected, claim, seen]) => {
+  it.each<readonly [name: string, expected: string, claim: Partial<Claim>, seen: Partial<ClaimSight>]>([
+    ["what is written", "Unused", { status: statusWith(unused) }, {}],
+    ["a mount that is not written yet", "Mounted", { status: statusWith(unused) }, { use: mountedOn("n1") }],
+    ["a mount that is not seen any more, until that is written", "Mounted", { status: mountedStatus(["n1"]) }, {}],
+    ["a pod that is not written yet", "Referenced", { status: statusWith(unused) }, { references: [podWith()] }],
+    ["a mount before a pod", "Mounted", { status: statusWith() }, { use: mountedOn("n1"), references: [podWith()] }],
+    ["a pod that is written", "Referenced", { status: statusWith() }, {}],
+    ["a bound claim of which nothing is written", "NotWatched", {}, {}],
+    ["a claim without a volume", "NotBound", { phase: "Pending" }, {}],
+  ])("tells of %s: %s", (...[, expected, claim, seen]) => {
     expect(useStatusOf(sightOf({ claim: claimWith(claim), ...seen }))).toBe(expected);
   });
 });
 
 describe("disagrees, in a claim's entry", () => {
   const byMooring = { unused: true, sinceMs: NOON, owner: "mooring" } as const;
-  it.each<readonly [expected: boolean, name: string, claim: Partial<Claim>, seen: Partial<ClaimSight>]>(
-    // biome-ignore format: a row is a line
-    [
-      [true, "Kubernetes calls unused what is mounted", { upstream }, { use: mountedOn("n1") }],
-      [true, "it is only written as mounted", { upstream, status: mountedStatus(["n1"]) }, {}],
-      [false, "a pod refers to it, as Kubernetes must know", { upstream, status: statusWith() }, {}],
-      [false, "both say unused", { upstream, status: statusWith(unused) }, {}],
-      [false, "both say in use", { upstream: { ...upstream, unused: false } }, { use: mountedOn("n1") }],
-      [false, "Mooring wrote both, the one that is written is out of date", { upstream: byMooring }, { use: mountedOn("n1") }],
-      [false, "Kubernetes says nothing", {}, { use: mountedOn("n1") }],
-    ],
-  )("is %s where %s", (...[expected, , claim, seen]) => {
+  it.each<readonly [expected: boolean, name: string, claim: Partial<Claim>, seen: Partial<ClaimSight>]>([
+    [true, "Kubernetes calls unused what is mounted", { upstream }, { use: mountedOn("n1") }],
+    [true, "it is only written as mounted", { upstream, status: mountedStatus(["n1"]) }, {}],
+    [false, "a pod refers to it, as Kubernetes must know", { upstream, status: statusWith() }, {}],
+    [false, "both say unused", { upstream, status: statusWith(unused) }, {}],
+    [false, "both say in use", { upstream: { ...upstream, unused: false } }, { use: mountedOn("n1") }],
+    [false, "Mooring wrote both: one is out of date", { upstream: byMooring }, { use: mountedOn("n1") }],
+    [false, "Kubernetes says nothing", {}, { use: mountedOn("n1") }],
+  ])("is %s where %s", (...[expected, , claim, seen]) => {
     expect(claimEntryOf(sightOf({ claim: claimWith(claim), ...seen }), WORDS).disagrees).toBe(expected);
   });
 });

@@ -58,16 +58,14 @@ const ALONE = "left alone";
 describe("a gap of which nodes have still to tell", () => {
   const open: Unobserved = { times: [], openUntilMs: NOON + 3 * MIN };
   const inUse = mountedStatus(["n1"]);
+  const at = (time: string) => `Unmounted since ${time}, after r1 by ${time}`;
 
-  it.each(
-    // biome-ignore format: a row is a line
-    [
-      { name: "keeps a claim in use whose use ended before its end", stored: inUse, minutes: 1, becomes: ALONE },
-      { name: "lets a later end of an idle claim wait", stored: IDLE, minutes: 1, becomes: ALONE },
-      { name: "lets a use be told that ended with it", stored: inUse, minutes: 3, becomes: "Unmounted since noon+180s, after r1 by noon+180s" },
-      { name: "lets a use be told that ended after it", stored: inUse, minutes: 4, becomes: "Unmounted since noon+240s, after r1 by noon+240s" },
-    ],
-  )("$name", ({ stored, minutes, becomes }) => {
+  it.each([
+    { name: "keeps a claim in use whose use ended before its end", stored: inUse, minutes: 1, becomes: ALONE },
+    { name: "lets a later end of an idle claim wait", stored: IDLE, minutes: 1, becomes: ALONE },
+    { name: "lets a use be told that ended with it", stored: inUse, minutes: 3, becomes: at("noon+180s") },
+    { name: "lets a use be told that ended after it", stored: inUse, minutes: 4, becomes: at("noon+240s") },
+  ])("$name", ({ stored, minutes, becomes }) => {
     expect(inWords(decide(stored, open, ended(minutes)))).toBe(becomes);
   });
 

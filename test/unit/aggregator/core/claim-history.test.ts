@@ -171,25 +171,23 @@ describe("the use of a pod that is over", () => {
 
 describe("of several pods", () => {
   const seenAt = (uid: string, seenAtMs: number, node?: string): EndedPod => ended({ uid, node }, { seenAtMs });
+  const a = seenAt("a", 1);
   const [first, second] = [seenAt("a", SEEN, "n1"), seenAt("b", SEEN + 1, "n1")];
 
-  it.each(
-    // biome-ignore format: a row is a line
-    [
-      { name: "the last end of those on no node counts", pods: [seenAt("a", 1), seenAt("c", 3), seenAt("b", 2)], user: "c" },
-      { name: "that one scan shows to have ended, the one that was over last is the last user", pods: [first, second], user: "b" },
-      { name: "it is so where it was noted first", pods: [second, first], user: "b" },
-    ],
-  )("$name", ({ pods, user }) => {
+  it.each([
+    { name: "the last end of those on no node counts", pods: [a, seenAt("c", 3), seenAt("b", 2)], user: "c" },
+    { name: "of which one scan tells, the last one to end is the last user", pods: [first, second], user: "b" },
+    { name: "it is so where it was noted first", pods: [second, first], user: "b" },
+  ])("$name", ({ pods, user }) => {
     const { ends } = settleHistory({ pending: pods, ends: [] }, contextOf({}));
 
     expect(ends.map(({ podUid }) => podUid)).toEqual([user]);
   });
 
   it("those stay pending whose nodes have not answered", () => {
-    const [here, away] = [seenAt("a", 1), seenAt("b", 2, "n9")];
+    const away = seenAt("b", 2, "n9");
 
-    const history = settleHistory({ pending: [away, here], ends: [] }, contextOf({}));
+    const history = settleHistory({ pending: [away, a], ends: [] }, contextOf({}));
 
     expect(history).toMatchObject({ pending: [away], ends: [{ podUid: "a" }] });
   });
@@ -210,18 +208,16 @@ describe("the ends that are kept", () => {
     expect(ends.reduce<ClaimHistory>(withEnds, EMPTY_HISTORY).ends).toEqual(kept);
   });
 
+  const usedBefore = { lastUse: lastUseWith({ releasedAtMs: 0 }) };
   const stored = { unused: true, sinceMs: 3, lastUse: lastUseWith({ releasedAtMs: 1 }) };
-  it.each(
-    // biome-ignore format: a row is a line
-    [
-      { name: "what the status tells is not", status: stored, kept: [] },
-      { name: "an end later than the stored one is", status: { ...stored, sinceMs: 2 }, kept: [noUse] },
-      { name: "a use later than the stored one is", status: { ...stored, lastUse: lastUseWith({ releasedAtMs: 0 }) }, kept: [use] },
-      { name: "a use is where none is stored", status: { ...stored, lastUse: undefined }, kept: [use] },
-      { name: "all are as long as the claim counts as used", status: { ...stored, unused: false }, kept: [noUse, use] },
-      { name: "all are where nothing is stored", status: undefined, kept: [noUse, use] },
-    ],
-  )("$name", ({ status, kept }) => {
+  it.each([
+    { name: "what the status tells is not", status: stored, kept: [] },
+    { name: "an end later than the stored one is", status: { ...stored, sinceMs: 2 }, kept: [noUse] },
+    { name: "a use later than the stored one is", status: { ...stored, ...usedBefore }, kept: [use] },
+    { name: "a use is where none is stored", status: { ...stored, lastUse: undefined }, kept: [use] },
+    { name: "all are as long as the claim counts as used", status: { ...stored, unused: false }, kept: [noUse, use] },
+    { name: "all are where nothing is stored", status: undefined, kept: [noUse, use] },
+  ])("$name", ({ status, kept }) => {
     const pruned = pruneHistory({ pending: [ended()], ends: [noUse, use] }, status && statusWith(status));
 
     expect(pruned).toEqual({ pending: [ended()], ends: kept });
@@ -250,15 +246,12 @@ describe("a history", () => {
 describe("a node is asked to reach", () => {
   const [first, second] = [ended({}, { gone: "99" }), ended({}, { gone: "100" })];
 
-  it.each(
-    // biome-ignore format: a row is a line
-    [
-      { name: "the version of the last end on it", pending: [second, first], reached: "98", asked: "100" },
-      { name: "the same where it has not listed its pods", pending: [first, second], reached: undefined, asked: "100" },
-      { name: "nothing where it has reached that", pending: [first, second], reached: "100", asked: undefined },
-      { name: "nothing for ends on other nodes", pending: [ended({ node: "n2" })], reached: "98", asked: undefined },
-    ],
-  )("$name", ({ pending, reached, asked }) => {
+  it.each([
+    { name: "the version of the last end on it", pending: [second, first], reached: "98", asked: "100" },
+    { name: "the same where it has not listed its pods", pending: [first, second], reached: undefined, asked: "100" },
+    { name: "nothing where it has reached that", pending: [first, second], reached: "100", asked: undefined },
+    { name: "nothing for ends on other nodes", pending: [ended({ node: "n2" })], reached: "98", asked: undefined },
+  ])("$name", ({ pending, reached, asked }) => {
     expect(versionToReach(pending, viewWith({ podsResourceVersion: reached }))).toBe(asked);
   });
 });

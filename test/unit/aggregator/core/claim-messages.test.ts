@@ -20,16 +20,13 @@ function nodes(count: number): readonly string[] {
 }
 
 describe("the message of a claim that is mounted", () => {
-  it.each(
-    // biome-ignore format: a row is a line
-    [
-      { name: "names its node", on: nodes(1), more: false, text: "node n10" },
-      { name: "names two nodes", on: nodes(2), more: false, text: "nodes n10 and n11" },
-      { name: "names three nodes", on: nodes(3), more: false, text: "nodes n10, n11 and n12" },
-      { name: "counts further nodes", on: nodes(5), more: false, text: "5 nodes: n10, n11, n12 and 2 more" },
-      { name: "counts no unknown ones", on: nodes(32), more: true, text: "more than 32 nodes, among them n10, n11 and n12" },
-    ],
-  )("$name", ({ on, more, text }) => {
+  it.each([
+    { name: "names its node", on: nodes(1), more: false, text: "node n10" },
+    { name: "names two nodes", on: nodes(2), more: false, text: "nodes n10 and n11" },
+    { name: "names three nodes", on: nodes(3), more: false, text: "nodes n10, n11 and n12" },
+    { name: "counts further nodes", on: nodes(5), more: false, text: "5 nodes: n10, n11, n12 and 2 more" },
+    { name: "counts no unknown", on: nodes(32), more: true, text: "more than 32 nodes, among them n10, n11 and n12" },
+  ])("$name", ({ on, more, text }) => {
     expect(mountedMessage({ nodes: on, more })).toBe(`In use: mounted on ${text}`);
   });
 });
@@ -39,14 +36,11 @@ describe("the message of a claim that is mounted though its pods have ended", ()
   const noReport = (of: string) => `${left}; no report of the mounts on ${of}, so this may be out of date`;
   const more = "n10, n11, n12 and 2 more";
 
-  it.each<readonly [name: string, count: number, silent: readonly string[], text: string]>(
-    // biome-ignore format: a row is a line
-    [
-      ["says what is odd", 1, [], `node n10, ${left}`],
-      ["says which are Stale, by name and once", 3, ["n12", "n10", "n12"], `nodes n10, n11 and n12, ${noReport("n10 and n12")}`],
-      ["counts further Stale nodes", 5, nodes(5), `5 nodes: ${more}, ${noReport(more)}`],
-    ],
-  )("%s", (...[, count, silent, text]) => {
+  it.each<readonly [name: string, count: number, silent: readonly string[], text: string]>([
+    ["says what is odd", 1, [], `node n10, ${left}`],
+    ["says which are Stale, once", 3, ["n12", "n10", "n12"], `nodes n10, n11 and n12, ${noReport("n10 and n12")}`],
+    ["counts further Stale nodes", 5, nodes(5), `5 nodes: ${more}, ${noReport(more)}`],
+  ])("%s", (...[, count, silent, text]) => {
     expect(leftMountedMessage({ nodes: nodes(count), more: false }, silent)).toBe(`In use: still mounted on ${text}`);
   });
 });
@@ -125,19 +119,16 @@ describe("the message of a claim whose nodes have to answer", () => {
   const pods = ["shop/b", "shop/a"].map((pod) => ({ node: "n2", why: "pod-ended" as const, pod }));
   const unsorted = [{ node: "n2" }, { node: "n1" }, ...pods, ...n1("was-mounted")];
   const five = ["n4", "n2", "n1", "n5", "n3"].map((node) => ({ node }));
-  it.each<readonly [name: string, of: readonly ToldNode[], text: string]>(
-    // biome-ignore format: a row is a line
-    [
-      ["names the node", [{ node: "n1" }], "n1"],
-      ["says which pod ended there", n1("pod-ended", "shop/web-0"), "n1 (pod shop/web-0 ended there)"],
-      ["says that a pod ended there", n1("pod-ended"), "n1 (a pod ended there)"],
-      ["says that it had it mounted", n1("was-mounted"), "n1 (had it mounted)"],
-      ["says that the volume is attached to it", n1("attached"), "n1 (the volume is attached to it)"],
-      ["says that nobody saw the last pod end", n1("unwatched"), "n1 (the last pod may have been there; nobody watched it end)"],
-      ["names each node once, with what tells most, by name", unsorted, "n1 (had it mounted) and n2 (pod shop/a ended there)"],
-      ["counts what it does not name", five, "n1, n2, n3 and 2 more"],
-    ],
-  )("%s", (_, of, text) => {
+  it.each<readonly [name: string, of: readonly ToldNode[], text: string]>([
+    ["names the node", [{ node: "n1" }], "n1"],
+    ["says which pod ended there", n1("pod-ended", "shop/web-0"), "n1 (pod shop/web-0 ended there)"],
+    ["says that a pod ended there", n1("pod-ended"), "n1 (a pod ended there)"],
+    ["says that it had it mounted", n1("was-mounted"), "n1 (had it mounted)"],
+    ["says that the volume is attached to it", n1("attached"), "n1 (the volume is attached to it)"],
+    ["says that nobody saw it end", n1("unwatched"), "n1 (the last pod may have been there; nobody watched it end)"],
+    ["names each node once, with what tells most", unsorted, "n1 (had it mounted) and n2 (pod shop/a ended there)"],
+    ["counts what it does not name", five, "n1, n2, n3 and 2 more"],
+  ])("%s", (_, of, text) => {
     expect(silentMessage(of)).toBe(`Not known to be unused: no report from ${text}`);
     expect(awaitedMessage(of.toReversed())).toBe(`Not known to be unused: awaiting the next report from ${text}`);
   });

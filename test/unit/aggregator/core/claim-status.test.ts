@@ -82,20 +82,17 @@ describe("the nodes that are written of a mounted claim", () => {
   const andMore = (...nodes: readonly string[]) => mountedStatus([], { mountedOn: { nodes, more: true } });
   const three = { ...on("n1"), ...stale("n4"), ...ended(1_000, { node: "n3" }) };
   const n9 = { ...on("n9"), ...asked("n5", "was-mounted") };
-  it.each<Row>(
-    // biome-ignore format: a row is a line
-    [
-      ["come by name", onN1, on("n3", "n2"), "Mounted on n2 n3 since noon"],
-      ["stay when one drops out", mounts("n1", "n2"), { ...on("n1"), ...NAMED_BY }, "Mounted on n1 n2 since noon"],
-      ["lose it when one more is news", mounts("n1", "n2"), on("n1", "n3"), "Mounted on n1 n3 since noon"],
-      ["keep those that have to tell or to settle", mounts("n2", "n3", "n4"), three, "Mounted on n1 n3 n4 since noon"],
-      ["are 32", undefined, on(...most), `Mounted on ${most.join(" ")} since now`],
-      ["are 32 and more", mounts("n10"), on(...many), mostAndMore],
-      ["stay 32 and more", andMore(...most), { ...on("n10"), ...NAMED_BY }, mostAndMore],
-      ["stay too many while a node has to tell", andMore("n1"), n9, "Mounted on n1 and more since noon"],
-      ["are known again once all have told", andMore("n1"), on("n9"), "Mounted on n9 since noon"],
-    ],
-  )("%s", (...row) => {
+  it.each<Row>([
+    ["come by name", onN1, on("n3", "n2"), "Mounted on n2 n3 since noon"],
+    ["stay when one drops out", mounts("n1", "n2"), { ...on("n1"), ...NAMED_BY }, "Mounted on n1 n2 since noon"],
+    ["lose it when one more is news", mounts("n1", "n2"), on("n1", "n3"), "Mounted on n1 n3 since noon"],
+    ["keep those that have to tell or to settle", mounts("n2", "n3", "n4"), three, "Mounted on n1 n3 n4 since noon"],
+    ["are 32", undefined, on(...most), `Mounted on ${most.join(" ")} since now`],
+    ["are 32 and more", mounts("n10"), on(...many), mostAndMore],
+    ["stay 32 and more", andMore(...most), { ...on("n10"), ...NAMED_BY }, mostAndMore],
+    ["stay too many while a node has to tell", andMore("n1"), n9, "Mounted on n1 and more since noon"],
+    ["are known again once all have told", andMore("n1"), on("n9"), "Mounted on n9 since noon"],
+  ])("%s", (...row) => {
     expect(becomesOf(row)).toBe(row[3]);
   });
 });

@@ -25,34 +25,32 @@ function beats(count: number): readonly Came[] {
 }
 
 describe("isClockRolledBack", () => {
+  const late = { sentAt: 121_000, receivedAt: 1_020_009 };
   const twoMinutesApart = [...beats(1), { sentAt: 121_000, receivedAt: 1_020_005 }];
   const changed = (change: (index: number) => Partial<Came>) =>
     beats(50).map((one, index) => ({ ...one, ...change(index) }));
 
-  it.each<readonly [name: string, isRolledBack: boolean, messages: readonly Came[]]>(
-    // biome-ignore format: a row is a line
+  it.each<readonly [name: string, isRolledBack: boolean, messages: readonly Came[]]>([
+    ["a live agent's heartbeats over two minutes", true, beats(5)],
+    ["a live agent's heartbeats over less", false, beats(4)],
+    ["one of them twice", false, [...beats(4), { sentAt: 91_000, receivedAt: 1_020_006 }]],
+    ["two of them, one of these twice", false, [...twoMinutesApart, late]],
+    ["heartbeats after a late one from before that", true, [{ sentAt: 700_000, receivedAt: 890_000 }, ...beats(5)]],
+    ["what lay in a buffer and came at once", false, changed(() => ({ receivedAt: 900_005 }))],
+    ["what lay in a buffer, and came slowly", false, changed((index) => ({ receivedAt: 900_005 + index * 4_000 }))],
+    ["what was sent at once and comes one after the other", false, changed((index) => ({ sentAt: 1_000 + index }))],
+    ["runs of the agent that take turns", false, changed((index) => ({ instance: `run-${index % 2}` }))],
     [
-      ["a live agent's heartbeats over two minutes", true, beats(5)],
-      ["a live agent's heartbeats over less", false, beats(4)],
-      ["one of them twice", false, [...beats(4), { sentAt: 91_000, receivedAt: 1_020_006 }]],
-      ["two messages two minutes apart, one of them twice", false, [...twoMinutesApart, { sentAt: 121_000, receivedAt: 1_020_009 }]],
-      ["heartbeats after a late one from before the clock went back", true, [{ sentAt: 700_000, receivedAt: 890_000 }, ...beats(5)]],
-      ["what lay in a buffer and came at once", false, changed(() => ({ receivedAt: 900_005 }))],
-      ["what lay in a buffer, and came slowly", false, changed((index) => ({ receivedAt: 900_005 + index * 4_000 }))],
-      ["what was sent at once and comes one after the other", false, changed((index) => ({ sentAt: 1_000 + index }))],
-      ["runs of the agent that take turns", false, changed((index) => ({ instance: `run-${index % 2}` }))],
+      "a live agent's heartbeats, some of them lost, slow or twice",
+      true,
       [
-        "a live agent's heartbeats, some of them lost, slow or twice",
-        true,
-        [
-          { sentAt: 1_000, receivedAt: 900_005 },
-          { sentAt: 31_000, receivedAt: 939_000 },
-          { sentAt: 31_000, receivedAt: 939_900 },
-          { sentAt: 121_000, receivedAt: 1_020_005 },
-        ],
+        { sentAt: 1_000, receivedAt: 900_005 },
+        { sentAt: 31_000, receivedAt: 939_000 },
+        { sentAt: 31_000, receivedAt: 939_900 },
+        { sentAt: 121_000, receivedAt: 1_020_005 },
       ],
     ],
-  )("%s: %s", (_, isRolledBack, messages) => {
+  ])("%s: %s", (_, isRolledBack, messages) => {
     expect(judged(messages)).toBe(isRolledBack);
   });
 

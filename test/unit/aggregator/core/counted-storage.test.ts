@@ -13,16 +13,13 @@ describe("a volume counts", () => {
   const wordless = { ...counted, kind: { ...kind, storageClass: "", reclaimPolicy: "other" } };
   const unclassed = { storageClass: undefined, reclaimPolicy: undefined };
 
-  it.each(
-    // biome-ignore format: a row is a line
-    [
-      { name: "by phase, class and policy, with its capacity", volume: {}, is: counted },
-      { name: "with its age where it is not Bound", volume: { phase: "Released" }, is: released },
-      { name: "with empty words where it has none", volume: unclassed, is: wordless },
-      { name: "among the others in a phase that nobody knows", volume: { phase: "x".repeat(1_000) }, is: other },
-      { name: "no bytes where its capacity is no number", volume: { capacity: "many" }, is: { ...counted, bytes: 0 } },
-    ],
-  )("$name", ({ volume, is }) => {
+  it.each([
+    { name: "by phase, class and policy, with its capacity", volume: {}, is: counted },
+    { name: "with its age where it is not Bound", volume: { phase: "Released" }, is: released },
+    { name: "with empty words where it has none", volume: unclassed, is: wordless },
+    { name: "among the others in a phase that nobody knows", volume: { phase: "x".repeat(1_000) }, is: other },
+    { name: "no bytes where its capacity is no number", volume: { capacity: "many" }, is: { ...counted, bytes: 0 } },
+  ])("$name", ({ volume, is }) => {
     expect(countedVolume(volumeWith(volume), since)).toEqual(is);
   });
 });
@@ -33,15 +30,12 @@ describe("a claim counts", () => {
   const bound = (state: string) => ({ phase: "Bound", state, storageClass: "fast" });
   const pending = { phase: "Pending", state: "NotBound", storageClass: "" };
 
-  it.each(
-    // biome-ignore format: a row is a line
-    [
-      { name: "as unused since its condition says so", claim: { status: unused }, kind: bound("Unused"), sinceMs: NOON - 1_000 },
-      { name: "as mounted, and of no age", claim: { status: mountedStatus(["n1"]) }, kind: bound("Mounted") },
-      { name: "as not watched where nothing was written of it", claim: {}, kind: bound("NotWatched") },
-      { name: "as not bound", claim: unbound, kind: pending, bytes: 0 },
-    ],
-  )("$name", ({ claim, kind, bytes = 10 * GI, sinceMs }) => {
+  it.each([
+    { name: "as unused since it is so", claim: { status: unused }, kind: bound("Unused"), sinceMs: NOON - 1_000 },
+    { name: "as mounted, and of no age", claim: { status: mountedStatus(["n1"]) }, kind: bound("Mounted") },
+    { name: "as not watched where nothing was written of it", claim: {}, kind: bound("NotWatched") },
+    { name: "as not bound", claim: unbound, kind: pending, bytes: 0 },
+  ])("$name", ({ claim, kind, bytes = 10 * GI, sinceMs }) => {
     expect(countedClaim(claimWith(claim))).toEqual({ kind, bytes, sinceMs });
   });
 });

@@ -25,26 +25,23 @@ describe("a report of a node that is known by a scan that ended at 2,000", () =>
     is: string,
   ];
 
-  it.each<Row>(
-    // biome-ignore format: a row is a line
-    [
-      ["of a later scan is accepted", 2_001, {}, {}, "accepted"],
-      ["of the same scan sent again is accepted", 2_000, LATE, {}, "accepted"],
-      ["that is a second copy is stale", 2_000, {}, {}, OLD],
-      ["that is a second copy of another run is stale", 2_000, RUN_2, {}, OLD],
-      ["of an earlier scan is stale", 1_999, {}, {}, OLD],
-      ["of another run's read beside the known one is stale", 2_500, { ...RUN_2, ...beganAt(1_999) }, {}, BESIDE],
-      ["of another run's read after the known one is accepted", 2_500, { ...RUN_2, ...beganAt(2_000) }, {}, "accepted"],
-      ["of the same run's read beside the known one is accepted", 2_500, beganAt(1_999), {}, "accepted"],
-      ["that an older run retries is stale, however high its generation", 1_999, { ...RUN_2, generation: 99 }, {}, OLD],
-      ["of a younger run is accepted, however low its generation", 2_001, { ...RUN_2, generation: 0 }, {}, "accepted"],
-      ["of the boot that the Node object names is accepted, though its clock began anew", 5, BOOT_2, {}, "accepted"],
-      ["of a boot that it does not name is stale, however late", 9_000, BOOT_2, named("boot-1"), OTHER_BOOT],
-      ["of another boot is stale where it names none", 9_000, BOOT_2, named(undefined), OTHER_BOOT],
-      ["of another boot is stale though its agent was answered", 9_000, BOOT_2, named("boot-1", ofSession), OTHER_BOOT],
-      ["of an older scan is accepted by a clock that was set back", 1_000, {}, { isRolledBack: true }, "accepted"],
-    ],
-  )("%s", (...[, endedAt, fields, over, is]) => {
+  it.each<Row>([
+    ["of a later scan is accepted", 2_001, {}, {}, "accepted"],
+    ["of the same scan sent again is accepted", 2_000, LATE, {}, "accepted"],
+    ["that is a second copy is stale", 2_000, {}, {}, OLD],
+    ["that is a second copy of another run is stale", 2_000, RUN_2, {}, OLD],
+    ["of an earlier scan is stale", 1_999, {}, {}, OLD],
+    ["of another run's read beside the known one is stale", 2_500, { ...RUN_2, ...beganAt(1_999) }, {}, BESIDE],
+    ["of another run's read after the known one is accepted", 2_500, { ...RUN_2, ...beganAt(2_000) }, {}, "accepted"],
+    ["of the same run's read beside the known one is accepted", 2_500, beganAt(1_999), {}, "accepted"],
+    ["that an older run retries is stale, however high its generation", 1_999, { ...RUN_2, generation: 99 }, {}, OLD],
+    ["of a younger run is accepted, however low its generation", 2_001, { ...RUN_2, generation: 0 }, {}, "accepted"],
+    ["of the boot that the Node object names is accepted, though its clock began anew", 5, BOOT_2, {}, "accepted"],
+    ["of a boot that it does not name is stale, however late", 9_000, BOOT_2, named("boot-1"), OTHER_BOOT],
+    ["of another boot is stale where it names none", 9_000, BOOT_2, named(undefined), OTHER_BOOT],
+    ["of another boot is stale though its agent was answered", 9_000, BOOT_2, named("boot-1", ofSession), OTHER_BOOT],
+    ["of an older scan is accepted by a clock that was set back", 1_000, {}, { isRolledBack: true }, "accepted"],
+  ])("%s", (...[, endedAt, fields, over, is]) => {
     const { report, receipt } = told(endedAt, fields, over);
 
     const result = acceptReport(known, report, receipt);
@@ -52,17 +49,14 @@ describe("a report of a node that is known by a scan that ended at 2,000", () =>
     expect(result.kind === "stale" ? result.why : result.kind).toBe(is);
   });
 
-  it.each<readonly [name: string, endedAt: number, fields: Partial<NodeReport>, isOld: boolean]>(
-    // biome-ignore format: a row is a line
-    [
-      ["a later scan is newer, though it was sent before the other was repeated", 3_000, {}, false],
-      ["a later state of the same run is newer, though it was sent no later", 2_000, { ...LATE, generation: 5 }, false],
-      ["the same scan sent later is newer", 2_000, { sentAt: 9_001, generation: 4 }, false],
-      ["an earlier scan is older, however late it was sent", 1_999, { sentAt: 9_999 }, true],
-      ["the same scan sent no later is older", 2_000, { ...LATE, generation: 4 }, true],
-      ["another run's count of its states says nothing", 2_000, { ...LATE, ...RUN_2, generation: 5 }, true],
-    ],
-  )("of which %s", (...[, endedAt, fields, isOld]) => {
+  it.each<readonly [name: string, endedAt: number, fields: Partial<NodeReport>, isOld: boolean]>([
+    ["a later scan is newer, though it was sent before the other was repeated", 3_000, {}, false],
+    ["a later state of the same run is newer, though it was sent no later", 2_000, { ...LATE, generation: 5 }, false],
+    ["the same scan sent later is newer", 2_000, { sentAt: 9_001, generation: 4 }, false],
+    ["an earlier scan is older, however late it was sent", 1_999, { sentAt: 9_999 }, true],
+    ["the same scan sent no later is older", 2_000, { ...LATE, generation: 4 }, true],
+    ["another run's count of its states says nothing", 2_000, { ...LATE, ...RUN_2, generation: 5 }, true],
+  ])("of which %s", (...[, endedAt, fields, isOld]) => {
     expect(isOlder(viewAfter(told(2_000, { ...LATE, generation: 4 })), told(endedAt, fields).report)).toBe(isOld);
   });
 });
@@ -101,18 +95,15 @@ describe("a heartbeat", () => {
     expect(result).toEqual({ kind: "accepted", view });
   });
 
-  it.each(
-    // biome-ignore format: a row is a line
-    [
-      { name: "of an earlier scan is stale", sent: beat(1_999), kind: "stale" },
-      { name: "that is a second copy of what is known is stale", sent: beat(2_000), kind: "stale" },
-      { name: "of the same scan told anew is accepted", sent: beat(2_000, { sentAt: 2_001 }), kind: "accepted" },
-      { name: "of another generation means a state that is not known", sent: beat(3_000, { generation: 2 }), kind: "unknown" },
-      { name: "of another run means a state that is not known", sent: beat(3_000, RUN_2), kind: "unknown" },
-      { name: "of another boot means a state that is not known", sent: beat(3_000, BOOT_2), kind: "unknown" },
-      { name: "of a node that is not known means that, too", before: undefined, sent: beat(3_000), kind: "unknown" },
-    ],
-  )("$name", ({ sent, kind, ...row }) => {
+  it.each([
+    { name: "of an earlier scan is stale", sent: beat(1_999), kind: "stale" },
+    { name: "that is a second copy of what is known is stale", sent: beat(2_000), kind: "stale" },
+    { name: "of the same scan told anew is accepted", sent: beat(2_000, { sentAt: 2_001 }), kind: "accepted" },
+    { name: "of another generation means an unknown state", sent: beat(3_000, { generation: 2 }), kind: "unknown" },
+    { name: "of another run means an unknown state", sent: beat(3_000, RUN_2), kind: "unknown" },
+    { name: "of another boot means an unknown state", sent: beat(3_000, BOOT_2), kind: "unknown" },
+    { name: "of a node that is not known means that, too", before: undefined, sent: beat(3_000), kind: "unknown" },
+  ])("$name", ({ sent, kind, ...row }) => {
     const before = "before" in row ? row.before : known;
 
     expect(acceptHeartbeat(before, sent.heartbeat, sent.receipt).kind).toBe(kind);

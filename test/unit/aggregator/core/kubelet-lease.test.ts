@@ -21,21 +21,18 @@ describe("isFresh", () => {
 describe("isRenewed", () => {
   const renewal = { renewedAtMs: 0, durationMs: 40_000 };
 
-  it.each(
-    // biome-ignore format: a row is a line
-    [
-      {
-        name: "a kubelet whose Lease has changed lives, whatever its clock shows",
-        before: { ...renewal, renewedAtMs: 9 },
-        now: renewal,
-        lives: true,
-      },
-      { name: "one whose clock went back lives as well", before: { ...renewal, renewedAtMs: NOON }, now: renewal, lives: true },
-      { name: "one whose Lease is what it was is not known to live", before: renewal, now: renewal, lives: false },
-      { name: "nothing is known from one look", before: undefined, now: renewal, lives: false },
-      { name: "nothing is known of one whose Lease is gone", before: renewal, now: undefined, lives: false },
-    ],
-  )("$name", ({ before, now, lives }) => {
+  it.each([
+    {
+      name: "a kubelet whose Lease has changed lives, whatever its clock shows",
+      before: { ...renewal, renewedAtMs: 9 },
+      now: renewal,
+      lives: true,
+    },
+    { name: "one whose clock went back lives", before: { ...renewal, renewedAtMs: NOON }, now: renewal, lives: true },
+    { name: "one whose Lease is what it was is not known to live", before: renewal, now: renewal, lives: false },
+    { name: "nothing is known from one look", before: undefined, now: renewal, lives: false },
+    { name: "nothing is known of one whose Lease is gone", before: renewal, now: undefined, lives: false },
+  ])("$name", ({ before, now, lives }) => {
     expect(isRenewed(before, now)).toBe(lives);
   });
 });

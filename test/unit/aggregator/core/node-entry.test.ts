@@ -78,14 +78,12 @@ describe("nodeEntryOf", () => {
     expect(entry).toMatchObject({ name: "n1", bootId: "boot-1", agentInstance: "run-1", facts: UNKNOWN });
   });
 
+  const versioned = { containerRuntime: OBJECT.containerRuntime };
   const [debian, runtime] = [{ distribution: "Debian GNU/Linux 12" }, { containerRuntime: "containerd" }];
-  it.each(
-    // biome-ignore format: a row is a line
-    [
-      { name: "the distribution that an agent outside a container saw itself", facts: debian, expected: debian },
-      { name: "the kubelet's word on the container runtime", facts: runtime, expected: { containerRuntime: OBJECT.containerRuntime } },
-    ],
-  )("prefers $name", ({ facts, expected }) => {
+  it.each([
+    { name: "the distribution that an agent outside a container saw itself", facts: debian, expected: debian },
+    { name: "the kubelet's word on the container runtime", facts: runtime, expected: versioned },
+  ])("prefers $name", ({ facts, expected }) => {
     expect(nodeEntryOf(sightOf({ view: viewOf({ facts }) }), NOON).facts).toMatchObject(expected);
   });
 

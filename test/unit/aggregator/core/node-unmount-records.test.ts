@@ -90,11 +90,12 @@ describe("a use whose end is known began", () => {
   const both = told(2_000, shows(begun(700), { ...subpath, since: 500 }));
   const before = told(2_000, shows(begun(500)));
   const tellsEnd = told(3_000, endAt3000);
+  const rebooted = told(3_000, { ...BOOT_2, ...endAt3000 }, { atMs: NOON + 60_000 });
   it.each<readonly [name: string, reports: readonly Told[], beganByMs: number]>(
     // biome-ignore format: a row is a line
     [
       ["with the first of its mounted volumes", [both, tellsEnd], -1_500],
-      ["not with what the same pod had mounted in another boot", [before, told(3_000, { ...BOOT_2, ...endAt3000 }, { atMs: NOON + 60_000 })], 60_000],
+      ["not with what its pod had in another boot", [before, rebooted], 60_000],
       ["by its end at the latest where no mounted volume was reported", [tellsEnd], 1_000],
       ["when it did, though it is told again", [before, tellsEnd, told(3_500, endAt3000, { atMs: NOON + 1_200 })], -1_500],
       ["when its mounted volume did that vanished", [before, gone], -1_500],
@@ -120,7 +121,7 @@ describe("an unmount record", () => {
     [
       { name: "of the same timeline as long as the clock goes on", next: told(3_000, next), timelines: [0, 0] },
       { name: "of a later one after a boot", next: told(3_000, { ...next, ...BOOT_2 }), timelines: [0, 1] },
-      { name: "of a later one after the clock was set back", next: told(3_000, next, { isRolledBack: true }), timelines: [0, 1] },
+      { name: "of a later one after a clock set back", next: told(3_000, next, { isRolledBack: true }), timelines: [0, 1] },
     ],
   )("has stamps $name", ({ next: then, timelines }) => {
     expect([...viewAfter(first, then).unmountRecords.values()].map((one) => one.timeline)).toEqual(timelines);

@@ -61,14 +61,14 @@ describe("a node where a pod ended", () => {
       ["is told without two of them, and once", { over: [wasOver, otherWasOver] }, "n1 pod-ended"],
       ["is told with the one that this run saw in use, after such", { over: [wasOver, web1] }, "n1 pod-ended shop/web-1"],
       ["is told with the one that this run saw, before such", { over: [web1, wasOver] }, "n1 pod-ended shop/web-1"],
-      ["is told with such a pod made after what is stored", { status: unused, over: [madeSince] }, "n1 pod-ended shop/web-0"],
+      ["is told with such a one made since what is stored", { status: unused, over: [madeSince] }, "n1 pod-ended shop/web-0"],
       ["comes before what it is attached to", { over: [onN2], attachedTo: ["n2"] }, "n2 pod-ended shop/web-0"],
       [
         "does so where it is silent and shows it",
         { over: [onN2], attachedTo: ["n2"], shownOn: ["n2"], ...N2_STALE },
         "silent n2 pod-ended shop/web-0",
       ],
-      ["comes before others, the nearest reason first", { over: [onN2], ...othersStale }, `${ON_N2}, silent n1 was-mounted, silent n3 attached`],
+      ["comes before others", { over: [onN2], ...othersStale }, `${ON_N2}, silent n1 was-mounted, silent n3 attached`],
     ],
   )("%s", (_, scene, awaited) => {
     expect(awaitedIn(scene)).toBe(awaited);
@@ -106,18 +106,15 @@ describe("a node that the volume is attached to", () => {
 
 describe("a node behind the barrier", () => {
   const barrier = "n2";
-  it.each<Row>(
-    // biome-ignore format: a row is a line
-    [
-      ["delays a claim that is seen for the first time", { barrier }, "n2 barrier"],
-      ["delays no claim that counts as unused", { barrier, status: unused }, "nobody"],
-      ["delays what takes the place of a time in the future", { barrier, status: unusedAhead }, "n2 barrier"],
-      ["delays what would say that a claim is staged no longer", { barrier, status: stagedOnN2 }, "n2 barrier"],
-      ["delays a claim that is stored in use", { barrier, ...seenInUse }, "n2 barrier"],
-      ["delays it though its status names nodes: a pod may have moved", { barrier, status: mountedStatus(["n1"]) }, "n2 barrier"],
-      ["delays nothing once the barrier is open", seenInUse, "nobody"],
-    ],
-  )("%s", (_, scene, awaited) => {
+  it.each<Row>([
+    ["delays a claim that is seen for the first time", { barrier }, "n2 barrier"],
+    ["delays no claim that counts as unused", { barrier, status: unused }, "nobody"],
+    ["delays what takes the place of a time in the future", { barrier, status: unusedAhead }, "n2 barrier"],
+    ["delays what would say that a claim is staged no longer", { barrier, status: stagedOnN2 }, "n2 barrier"],
+    ["delays a claim that is stored in use", { barrier, ...seenInUse }, "n2 barrier"],
+    ["delays it though its status names nodes", { barrier, status: mountedStatus(["n1"]) }, "n2 barrier"],
+    ["delays nothing once the barrier is open", seenInUse, "nobody"],
+  ])("%s", (_, scene, awaited) => {
     expect(awaitedIn(scene)).toBe(awaited);
   });
 });
@@ -127,23 +124,20 @@ describe("a node on which a claim's last pod may have ended while nobody watched
   const n3Only = affinity({ matchExpressions: [{ key: "host", operator: "In", values: ["n3"] }] });
   const n3ByName = affinity({ matchFields: [{ key: "metadata.name", operator: "In", values: ["n3"] }] });
   const [both, forgotten] = ["n2 unwatched, n3 unwatched", { status: statusWith({ reason: "Mounted" }) }];
-  it.each<Row>(
-    // biome-ignore format: a row is a line
-    [
-      ["is any that has not been heard of since", inUse, both],
-      ["may be silent for as long as it likes", { ...inUse, ...N2_STALE }, "silent n2 unwatched, n3 unwatched"],
-      ["has a word to give: it is not agentless, and not gone", { ...inUse, ...wordless }, "nobody"],
-      ["can have the volume", { ...inUse, volume: volumeWith({ nodeAffinity: n3Only }) }, "n3 unwatched"],
-      ["can have it by labels: kubelets look at no name", { ...inUse, volume: volumeWith({ nodeAffinity: n3ByName }) }, both],
-      ["is none where the volume shows no mount", { ...inUse, volume: volumeWith({ isHostPath: true }) }, "nobody"],
-      ["is any, too, where somebody has removed what was written of the nodes", forgotten, both],
-      ["is known where what is stored names it", { status: mountedStatus(["n1"]) }, "nobody"],
-      ["is known where a pod was seen", seenInUse, "nobody"],
-      ["does not matter while a node has it mounted", { ...inUse, uses: [useOn("n1")] }, "nobody"],
-      ["does not matter while a pod names the claim", { ...inUse, references: ["shop/web-1"] }, "nobody"],
-      ["does not matter to a claim that is idle", { status: statusWith({ unused: true, reason: "NodeGone" }) }, "nobody"],
-    ],
-  )("%s", (_, scene, awaited) => {
+  it.each<Row>([
+    ["is any that has not been heard of since", inUse, both],
+    ["may be silent for as long as it likes", { ...inUse, ...N2_STALE }, "silent n2 unwatched, n3 unwatched"],
+    ["has a word to give: it is not agentless, and not gone", { ...inUse, ...wordless }, "nobody"],
+    ["can have the volume", { ...inUse, volume: volumeWith({ nodeAffinity: n3Only }) }, "n3 unwatched"],
+    ["can have it by labels, not by name", { ...inUse, volume: volumeWith({ nodeAffinity: n3ByName }) }, both],
+    ["is none where the volume shows no mount", { ...inUse, volume: volumeWith({ isHostPath: true }) }, "nobody"],
+    ["is any, too, where somebody has removed what was written of the nodes", forgotten, both],
+    ["is known where what is stored names it", { status: mountedStatus(["n1"]) }, "nobody"],
+    ["is known where a pod was seen", seenInUse, "nobody"],
+    ["does not matter while a node has it mounted", { ...inUse, uses: [useOn("n1")] }, "nobody"],
+    ["does not matter while a pod names the claim", { ...inUse, references: ["shop/web-1"] }, "nobody"],
+    ["does not matter to a claim that is idle", { status: statusWith({ unused: true, reason: "NodeGone" }) }, "nobody"],
+  ])("%s", (_, scene, awaited) => {
     expect(awaitedIn(scene)).toBe(awaited);
   });
 });

@@ -19,9 +19,9 @@ describe("refersTo", () => {
       { name: "whoever controls that", controllerUid: "pod-0", refers: true },
       { name: "a pod does not refer to another claim", key: "shop/other", refers: false },
       { name: "nor to one of that name in another namespace", key: "lab/data", refers: false },
-      { name: "an ephemeral volume refers to the claim that its pod controls", pod: ephemeral, controllerUid: "pod-1", refers: true },
-      { name: "an ephemeral volume does not refer to a claim that another controls", pod: ephemeral, controllerUid: "pod-0", refers: false },
-      { name: "an ephemeral volume does not refer to a claim that nobody controls", pod: ephemeral, refers: false },
+      { name: "an ephemeral volume refers to its pod's claim", pod: ephemeral, controllerUid: "pod-1", refers: true },
+      { name: "an ephemeral volume does not to one that another controls", pod: ephemeral, controllerUid: "pod-0", refers: false },
+      { name: "an ephemeral volume does not to one that nobody controls", pod: ephemeral, refers: false },
     ],
   )("$name", ({ pod, key = "shop/data", controllerUid, refers }) => {
     expect(refersTo(podWith(pod), { key, controllerUid })).toBe(refers);

@@ -25,14 +25,11 @@ describe("what a stamp is dated", () => {
     expect(least).toBe(beforeNoonMs === undefined ? undefined : NOON - beforeNoonMs);
   });
 
-  it.each<readonly [name: string, clockSamples: Samples, beforeNoonMs: number]>(
-    // biome-ignore format: a row is a line
-    [
-      ["as if the report had come at once, without a clock sample", [], 10_100],
-      ["back from the first one, where the machine slept after it", [sample(1_000, 3_600_000), sample(9_000, 2_000)], 3_601_000.5],
-      ["as if the report had come at once, where that tells less", [sample(1_000, 0)], 10_100],
-    ],
-  )("of the boot's begin is %s", (_, clockSamples, beforeNoonMs) => {
+  it.each<readonly [name: string, clockSamples: Samples, beforeNoonMs: number]>([
+    ["as if the report had come at once, without a clock sample", [], 10_100],
+    ["back from the first one before a sleep", [sample(1_000, 3_600_000), sample(9_000, 2_000)], 3_601_000.5],
+    ["as if the report had come at once, where that tells less", [sample(1_000, 0)], 10_100],
+  ])("of the boot's begin is %s", (_, clockSamples, beforeNoonMs) => {
     expect(reportClock({ ...exact, clockSamples }, receipt).earliest(0)).toBe(NOON - beforeNoonMs);
   });
 

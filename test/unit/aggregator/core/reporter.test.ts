@@ -18,24 +18,21 @@ describe("reporterOf", () => {
   const account = (name: string) => ({ userName: `system:serviceaccount:${name}` });
   const onNoNode = { extra: { [POD]: ["uid-1"] } };
 
-  it.each<readonly [name: string, verdict: Partial<TokenVerdict>, kind: string, why: string]>(
-    // biome-ignore format: a row is a line
-    [
-      ["a token that is good for others as well is good", { audiences: ["other", "mooring-aggregator"] }, "agent", ""],
-      ["a token that nobody knows", { isAuthenticated: false }, "unauthenticated", ""],
-      ["a token for another audience", { audiences: ["other"] }, "unauthenticated", "audience"],
-      ["an answer that names no audience: its server does not know of any", { audiences: [] }, "unauthenticated", ""],
-      ["another account", account("mooring-agents:default"), "forbidden", "service account mooring-agents/mooring-agent"],
-      ["the account of that name in another namespace", account("mooring:mooring-agent"), "forbidden", ""],
-      ["a user with the account's name", { userName: "mooring-agent" }, "forbidden", ""],
-      ["a token that is bound to no pod", { extra: {} }, "forbidden", "not bound to a pod"],
-      ["a token whose pod is on no node yet", onNoNode, "forbidden", "on no node"],
-      ["an empty node", of([""], ["u"]), "forbidden", ""],
-      ["no node at all", of([], ["u"]), "forbidden", ""],
-      ["two nodes", of(["a", "b"], ["u"]), "forbidden", ""],
-      ["two pods", of(["a"], ["u", "v"]), "forbidden", ""],
-    ],
-  )("%s", (...[, verdict, kind, why]) => {
+  it.each<readonly [name: string, verdict: Partial<TokenVerdict>, kind: string, why: string]>([
+    ["a token that is good for others as well is good", { audiences: ["other", "mooring-aggregator"] }, "agent", ""],
+    ["a token that nobody knows", { isAuthenticated: false }, "unauthenticated", ""],
+    ["a token for another audience", { audiences: ["other"] }, "unauthenticated", "audience"],
+    ["an answer that names no audience: its server does not know of any", { audiences: [] }, "unauthenticated", ""],
+    ["another account", account("mooring-agents:default"), "forbidden", "service account mooring-agents/mooring-agent"],
+    ["the account of that name in another namespace", account("mooring:mooring-agent"), "forbidden", ""],
+    ["a user with the account's name", { userName: "mooring-agent" }, "forbidden", ""],
+    ["a token that is bound to no pod", { extra: {} }, "forbidden", "not bound to a pod"],
+    ["a token whose pod is on no node yet", onNoNode, "forbidden", "on no node"],
+    ["an empty node", of([""], ["u"]), "forbidden", ""],
+    ["no node at all", of([], ["u"]), "forbidden", ""],
+    ["two nodes", of(["a", "b"], ["u"]), "forbidden", ""],
+    ["two pods", of(["a"], ["u", "v"]), "forbidden", ""],
+  ])("%s", (...[, verdict, kind, why]) => {
     const reporter = reporterOf({ ...GOOD, ...verdict }, RULE);
 
     expect([reporter.kind, "why" in reporter ? reporter.why : ""]).toEqual([kind, expect.stringContaining(why)]);

@@ -94,6 +94,8 @@ describe("volumeEntryOf", () => {
 });
 
 describe("what stands on a volume of other objects", () => {
+  const stranger = { mountedOn: volumeMarkText("other", ["n9"]), lastUse: undefined };
+  const earlier = { mountedOn: undefined, lastUse: lastUseText("earlier", { lastUse: lastUseWith() }) };
   it("was last used as its claim says while that is there, whatever its copy says", () => {
     const annotations = { mountedOn: undefined, lastUse: lastUseText("claim-1", { lastUse: lastUseWith() }) };
     const claimUse = { lastUse: lastUseWith({ pod: "shop/newer" }) };
@@ -103,14 +105,11 @@ describe("what stands on a volume of other objects", () => {
     expect(lastUse).toMatchObject({ pod: "shop/newer" });
   });
 
-  it.each(
-    // biome-ignore format: a row is a line
-    [
-      { name: "a mark of another volume", annotations: { mountedOn: volumeMarkText("other", ["n9"]), lastUse: undefined } },
-      { name: "an earlier claim's last use", annotations: { mountedOn: undefined, lastUse: lastUseText("earlier", { lastUse: lastUseWith() }) } },
-      { name: "what nobody can read", annotations: { mountedOn: "{", lastUse: "[]" } },
-    ],
-  )("is not told: $name", ({ annotations }) => {
+  it.each([
+    { name: "a mark of another volume", annotations: stranger },
+    { name: "an earlier claim's last use", annotations: earlier },
+    { name: "what nobody can read", annotations: { mountedOn: "{", lastUse: "[]" } },
+  ])("is not told: $name", ({ annotations }) => {
     const entry = volumeEntryOf(sightOf({ volume: volumeWith({ annotations }) }), WORDS);
 
     expect(entry).toMatchObject({ mountedOn: null, lastUse: null });

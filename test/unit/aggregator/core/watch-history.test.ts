@@ -33,17 +33,14 @@ describe("the coverage that a leader inherits", () => {
     return { sinceMs, gap, reached, reachedAtMs: fromMs, leasesAt: "77" };
   };
 
-  it.each(
-    // biome-ignore format: a row is a line
-    [
-      { name: "is its predecessor's when its own watch began long before that one's end", own: since("20", 3_000), is: handed },
-      { name: "is its predecessor's when its own watch began just there", own: since("100", 9_500), is: handed },
-      { name: "begins anew when its own watch began later", own: since("101", 12_000), is: anew("101", 9_000, 12_000) },
-      { name: "compares versions as numbers", own: since("99", 12_000), is: handed },
-      { name: "begins anew where versions cannot be compared", own: since("x1", 12_000), is: anew("x1", 9_000, 12_000) },
-      { name: "has a gap of no negative length by unsure clocks", own: since("101", 8_000), is: anew("101", 8_000, 8_000) },
-    ],
-  )("$name", ({ own, is }) => {
+  it.each([
+    { name: "is its predecessor's when its watch began before that's end", own: since("20", 3_000), is: handed },
+    { name: "is its predecessor's when its own watch began just there", own: since("100", 9_500), is: handed },
+    { name: "begins anew when its own watch began later", own: since("101", 12_000), is: anew("101", 9_000, 12_000) },
+    { name: "compares versions as numbers", own: since("99", 12_000), is: handed },
+    { name: "begins anew where versions cannot be compared", own: since("x1", 12_000), is: anew("x1", 9_000, 12_000) },
+    { name: "has no gap of negative length", own: since("101", 8_000), is: anew("101", 8_000, 8_000) },
+  ])("$name", ({ own, is }) => {
     expect(inherit(handed, own)).toEqual(is);
   });
 
@@ -74,15 +71,12 @@ describe("the coverage that a leader inherits", () => {
 });
 
 describe("the coverage of a leader that goes on", () => {
-  it.each(
-    // biome-ignore format: a row is a line
-    [
-      { name: "reaches what it has dealt with", step: { reached: "101", atMs: 9_500 }, reached: "101", reachedAtMs: 9_500 },
-      { name: "does not go back", step: { reached: "99", atMs: 9_500 }, reached: "100", reachedAtMs: 9_000 },
-      { name: "keeps its time when nothing happened", step: { reached: "100", atMs: 9_500 }, reached: "100", reachedAtMs: 9_000 },
-      { name: "does not go back in time", step: { reached: "101", atMs: 8_000 }, reached: "101", reachedAtMs: 9_000 },
-    ],
-  )("$name", ({ step, reached, reachedAtMs }) => {
+  it.each([
+    { name: "reaches what is dealt with", step: { reached: "101", atMs: 9_500 }, reached: "101", reachedAtMs: 9_500 },
+    { name: "does not go back", step: { reached: "99", atMs: 9_500 }, reached: "100", reachedAtMs: 9_000 },
+    { name: "keeps its time at rest", step: { reached: "100", atMs: 9_500 }, reached: "100", reachedAtMs: 9_000 },
+    { name: "does not go back in time", step: { reached: "101", atMs: 8_000 }, reached: "101", reachedAtMs: 9_000 },
+  ])("$name", ({ step, reached, reachedAtMs }) => {
     expect(advance(handed, step)).toEqual({ ...handed, reached, reachedAtMs });
   });
 });
@@ -118,28 +112,22 @@ describe("a gap after which pods are not watched again before all nodes have ans
   const away5 = gapWith(100, 200, openFor({ away: 5 }));
   const awayEver = gapWith(100, 200, openFor({ away: undefined }));
   const forAll = gapWith(100, 200, { leasesAt: "3" });
-  it.each<readonly [name: string, before: WatchGap, begins: Readonly<Record<string, number>>]>(
-    // biome-ignore format: a row is a line
-    [
-      ["begins anew for a node that has answered, however long another one is away", away5, { away: 5, n1: 300 }],
-      ["goes on for every node where none is known to have answered", forAll, { n1: 100 }],
-      ["keeps what it was for one that is away since an earlier one", { ...away5, isForAll: true }, { away: 5, n1: 100 }],
-      ["goes on from ever where its begin is not known", gapWith(undefined, 200), { n1: 0 }],
-      ["goes on from ever for a node for which its begin is not known", awayEver, { away: 0, n1: 300 }],
-    ],
-  )("%s", (_, before, begins) => {
+  it.each<readonly [name: string, before: WatchGap, begins: Readonly<Record<string, number>>]>([
+    ["begins anew for a node that has answered, however long another one is away", away5, { away: 5, n1: 300 }],
+    ["goes on for every node where none is known to have answered", forAll, { n1: 100 }],
+    ["keeps what it was for one that is away since an earlier one", { ...away5, isForAll: true }, { away: 5, n1: 100 }],
+    ["goes on from ever where its begin is not known", gapWith(undefined, 200), { n1: 0 }],
+    ["goes on from ever for a node for which its begin is not known", awayEver, { away: 0, n1: 300 }],
+  ])("%s", (_, before, begins) => {
     const gap = nextGap(before, later);
 
     for (const [node, fromMs] of Object.entries(begins)) expect(gapOf(gap, node)).toEqual({ fromMs, toMs: 400 });
   });
 
-  it.each(
-    // biome-ignore format: a row is a line
-    [
-      { name: "by the Leases from before it where all have answered but some", before: openFor({ away: 5 }), leasesAt: "9" },
-      { name: "by those from before the first where none has", before: { isForAll: true }, leasesAt: "3" },
-    ],
-  )("takes a kubelet for away $name", ({ before, leasesAt }) => {
+  it.each([
+    { name: "by the Leases from before it where most have answered", before: openFor({ away: 5 }), leasesAt: "9" },
+    { name: "by those from before the first where none has", before: { isForAll: true }, leasesAt: "3" },
+  ])("takes a kubelet for away $name", ({ before, leasesAt }) => {
     expect(nextGap(gapWith(100, 200, { leasesAt: "3", ...before }), later)).toMatchObject({ leasesAt });
   });
 

@@ -15,29 +15,26 @@ describe("the wait before the same is written again", () => {
     readonly nowMs?: number;
     readonly hasChanged?: boolean;
     readonly restMs: number;
-  }>(
-    // biome-ignore format: a row is a line
-    [
-      { name: "what was refused is tried again after a minute", restMs: MINUTE },
-      { name: "later and later", attempts: { times: 3 }, restMs: 4 * MINUTE },
-      { name: "but every ten minutes", attempts: { times: 99 }, restMs: 10 * MINUTE },
-      { name: "at once when something has changed", hasChanged: true, restMs: 500 },
-      { name: "not so quickly when it changes all the time", attempts: { times: 5 }, hasChanged: true, restMs: 8_000 },
-      { name: "but every ten minutes, too", attempts: { times: 99 }, hasChanged: true, restMs: 10 * MINUTE },
-      { name: "a claim that had changed is looked at in a moment", attempts: { outcome: "stale" }, restMs: 50 },
-      { name: "every ten seconds at last", attempts: { outcome: "stale", times: 99 }, restMs: 10_000 },
-      { name: "a failure of the server is tried again soon", attempts: { outcome: "failed" }, restMs: 500 },
-      { name: "also where something has changed", attempts: { outcome: "failed" }, hasChanged: true, restMs: 500 },
-      { name: "a lasting one once a minute", attempts: { outcome: "failed", times: 20 }, restMs: MINUTE },
-      { name: "what others changed is put right at first", attempts: { outcome: "written" }, restMs: 1_000 },
-      { name: "and once in ten minutes at last", attempts: { outcome: "written", times: 99 }, restMs: 10 * MINUTE },
-      { name: "never sooner than asked", attempts: { outcome: "failed", retryAfterMs: 7_000 }, restMs: 7_000 },
-      { name: "time that has passed counts", nowMs: MINUTE / 2, restMs: MINUTE / 2 },
-      { name: "a wait that is over is over", nowMs: 3 * MINUTE, restMs: -2 * MINUTE },
-      { name: "waits are spread: shorter", attempts: { jitter: 0 }, restMs: 0.75 * MINUTE },
-      { name: "waits are spread: longer", attempts: { jitter: 1 }, restMs: 1.25 * MINUTE },
-    ],
-  )("$name", ({ attempts = {}, nowMs = 0, hasChanged = false, restMs }) => {
+  }>([
+    { name: "what was refused is tried again after a minute", restMs: MINUTE },
+    { name: "later and later", attempts: { times: 3 }, restMs: 4 * MINUTE },
+    { name: "but every ten minutes", attempts: { times: 99 }, restMs: 10 * MINUTE },
+    { name: "at once when something has changed", hasChanged: true, restMs: 500 },
+    { name: "not so quickly when it changes all the time", attempts: { times: 5 }, hasChanged: true, restMs: 8_000 },
+    { name: "but every ten minutes, too", attempts: { times: 99 }, hasChanged: true, restMs: 10 * MINUTE },
+    { name: "a claim that had changed is looked at in a moment", attempts: { outcome: "stale" }, restMs: 50 },
+    { name: "every ten seconds at last", attempts: { outcome: "stale", times: 99 }, restMs: 10_000 },
+    { name: "a failure of the server is tried again soon", attempts: { outcome: "failed" }, restMs: 500 },
+    { name: "also where something has changed", attempts: { outcome: "failed" }, hasChanged: true, restMs: 500 },
+    { name: "a lasting one once a minute", attempts: { outcome: "failed", times: 20 }, restMs: MINUTE },
+    { name: "what others changed is put right at first", attempts: { outcome: "written" }, restMs: 1_000 },
+    { name: "and once in ten minutes at last", attempts: { outcome: "written", times: 99 }, restMs: 10 * MINUTE },
+    { name: "never sooner than asked", attempts: { outcome: "failed", retryAfterMs: 7_000 }, restMs: 7_000 },
+    { name: "time that has passed counts", nowMs: MINUTE / 2, restMs: MINUTE / 2 },
+    { name: "a wait that is over is over", nowMs: 3 * MINUTE, restMs: -2 * MINUTE },
+    { name: "waits are spread: shorter", attempts: { jitter: 0 }, restMs: 0.75 * MINUTE },
+    { name: "waits are spread: longer", attempts: { jitter: 1 }, restMs: 1.25 * MINUTE },
+  ])("$name", ({ attempts = {}, nowMs = 0, hasChanged = false, restMs }) => {
     expect(restBefore(attemptsWith(attempts), nowMs, hasChanged)).toBe(restMs);
   });
 
