@@ -1,31 +1,30 @@
 import { describe, expect, it } from "vitest";
 import { factsOf } from "../../../../aggregator/core/claim-facts.ts";
 import type { Volume } from "../../../../aggregator/core/cluster-objects.ts";
-import type { UseEnd } from "../../../../aggregator/core/use-end.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import type { LastUse } from "../../../../common/storage/claim-status.ts";
 import { claimWith, NOON, nodeUnmountRecord, statusWith, viewWith, volumeWith } from "../world.ts";
-import { lastUseWith } from "./decisions.ts";
+import { lastUseWith, podEndWith } from "./decisions.ts";
 import { evidenceWith, fleetWith, useOn } from "./evidence.ts";
 
 describe("factsOf", () => {
   const going = (fields: Partial<Claim> = {}) => claimWith({ isDeleting: true, ...fields });
   const boundTo = (claim: Volume["claim"]) => volumeWith({ claim });
   const [own, other] = [volumeWith(), { key: "shop/data", uid: "claim-0" }];
-  it.each<readonly [name: string, claim: Claim, volume: Volume | undefined, isEligible: boolean]>([
-    ["that is bound", claimWith(), own, true],
-    ["that names no volume needs to see none", claimWith({ volume: undefined, uid: "claim-9" }), own, true],
-    ["that is pending", claimWith({ phase: "Pending" }), own, false],
-    ["that is lost", claimWith({ phase: "Lost" }), own, false],
-    ["that is being deleted, and of which nothing was written", going(), own, false],
-    ["that is being deleted while our condition may keep it", going({ status: statusWith() }), own, true],
-    ["that somebody else's condition of that name may keep", going({ isDisbelieved: true }), own, true],
-    ["that is lost and being deleted", going({ phase: "Lost", status: statusWith() }), own, false],
+  it.each<readonly [name: string, isEligible: boolean, claim: Claim, volume: Volume | undefined]>([
+    ["that is bound", true, claimWith(), own],
+    ["that names no volume", true, claimWith({ volume: undefined, uid: "claim-9" }), own],
+    ["that is pending", false, claimWith({ phase: "Pending" }), own],
+    ["that is lost", false, claimWith({ phase: "Lost" }), own],
+    ["that is being deleted, and of which nothing was written", false, going(), own],
+    ["that is being deleted while our condition may keep it", true, going({ status: statusWith() }), own],
+    ["that somebody else's condition of that name may keep", true, going({ isDisbelieved: true }), own],
+    ["that is lost and being deleted", false, going({ phase: "Lost", status: statusWith() }), own],
     // No mount would be known to be its own.
-    ["whose volume has not been seen", claimWith(), undefined, false],
-    ["whose volume has not been seen bound", claimWith(), boundTo(undefined), false],
-    ["whose volume was last seen bound to another claim", claimWith(), boundTo(other), false],
-  ])("a claim %s is eligible or not", (...[, claim, volume, isEligible]) => {
+    ["whose volume has not been seen", false, claimWith(), undefined],
+    ["whose volume has not been seen bound", false, claimWith(), boundTo(undefined)],
+    ["whose volume was last seen bound to another claim", false, claimWith(), boundTo(other)],
+  ])("a claim %s is eligible: %s", (...[, isEligible, claim, volume]) => {
     expect(factsOf(evidenceWith({ claim, volume }), fleetWith([])).isEligible).toBe(isEligible);
   });
 
@@ -70,31 +69,22 @@ describe("factsOf", () => {
   });
 
   it("an unmount record is an end of use by the pod that the agent named, else by the one that is known", () => {
-    const unmountRecords = [
-      nodeUnmountRecord(),
-      nodeUnmountRecord({ id: "release-2", podUid: "pod-2", pod: undefined }),
-    ];
+    const unnamed = nodeUnmountRecord({ id: "release-2", podUid: "pod-2", pod: undefined });
 
-    const facts = factsOf(evidenceWith({ unmountRecords }), fleetWith([]));
+    const { ends } = factsOf(evidenceWith({ unmountRecords: [nodeUnmountRecord(), unnamed] }), fleetWith([]));
 
-    expect(facts.ends.map(({ id, pod, wasUse }) => ({ id, pod, wasUse }))).toEqual([
-      { id: "release-1", pod: "shop/web-0", wasUse: true },
-      { id: "release-2", pod: "shop/pod-2", wasUse: true },
+    expect(ends.map(({ pod, wasUse }) => [pod, wasUse])).toEqual([
+      ["shop/web-0", true],
+      ["shop/pod-2", true],
     ]);
   });
 
   it("the end of a use that no scan ever showed comes beside those that were read", () => {
-    const unread: UseEnd = {
-      ...{ id: "pod-9/200", reason: "Unmounted", evidence: "mount-table", byMs: NOON, widthMs: undefined },
-      ...{ node: "n1", pod: "shop/web-9", podUid: "pod-9", wasUse: true },
-    };
+    const history = { pending: [], ends: [podEndWith()] };
 
-    const facts = factsOf(
-      evidenceWith({ unmountRecords: [nodeUnmountRecord()], history: { pending: [], ends: [unread] } }),
-      fleetWith([]),
-    );
+    const facts = factsOf(evidenceWith({ unmountRecords: [nodeUnmountRecord()], history }), fleetWith([]));
 
-    expect(facts.ends.map(({ id }) => id)).toEqual(["release-1", "pod-9/200"]);
+    expect(facts.ends.map(({ id }) => id)).toEqual(["release-1", "p/1"]);
   });
 });
 

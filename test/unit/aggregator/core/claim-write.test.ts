@@ -61,25 +61,25 @@ describe("Kubernetes' own condition", () => {
   const theirs = { ...ours, owner: "other" } as const;
   const shared = { ...ours, owner: "shared" } as const;
   type Upstream = Claim["upstream"];
-  type Row = readonly [name: string, known: Upstream, policy: UpstreamPolicy, desired: ClaimStatus, writes: string];
+  type Row = readonly [name: string, writes: string, known: Upstream, policy: UpstreamPolicy, desired: ClaimStatus];
 
   it.each<Row>([
-    ["that nobody has written", undefined, "write", unused, "all"],
-    ["that nobody has written, and we may not", undefined, "remove", unused, "nothing"],
-    ["that nobody has written, and it is not known whether we may", undefined, "leave", unused, "nothing"],
-    ["of ours that says the same", ours, "write", unused, "nothing"],
-    ["of ours that says the same to the second", { ...ours, sinceMs: NOON - 999 }, "write", unused, "nothing"],
-    ["of ours that says otherwise", { ...ours, unused: false }, "write", unused, "all"],
-    ["of ours that tells another time", { ...ours, sinceMs: NOON + 1_000 }, "write", unused, "all"],
-    ["of ours that tells no time", { ...ours, sinceMs: undefined }, "write", unused, "all"],
-    ["of ours that is to go", ours, "remove", unused, "none"],
-    ["of ours that stays in step while it is not known whether we may", ours, "leave", mounted, "all"],
-    ["of another manager, never over that", { ...theirs, unused: false }, "write", unused, "nothing"],
-    ["of another manager, at a transition", theirs, "write", mounted, "none"],
-    ["of another manager, which stays", theirs, "remove", unused, "nothing"],
-    ["of ours that another manager has written into", shared, "write", unused, "nothing"],
-    ["of ours that another has written into, at a transition", shared, "remove", mounted, "key"],
-  ])("%s", (...[, upstream, policy, desired, writes]) => {
+    ["that nobody has written", "all", undefined, "write", unused],
+    ["that nobody has written, and we may not", "nothing", undefined, "remove", unused],
+    ["that nobody has written, and it is not known whether we may", "nothing", undefined, "leave", unused],
+    ["of ours that says the same", "nothing", ours, "write", unused],
+    ["of ours that says the same to the second", "nothing", { ...ours, sinceMs: NOON - 999 }, "write", unused],
+    ["of ours that says otherwise", "all", { ...ours, unused: false }, "write", unused],
+    ["of ours that tells another time", "all", { ...ours, sinceMs: NOON + 1_000 }, "write", unused],
+    ["of ours that tells no time", "all", { ...ours, sinceMs: undefined }, "write", unused],
+    ["of ours that is to go", "none", ours, "remove", unused],
+    ["of ours that stays in step while it is not known whether we may", "all", ours, "leave", mounted],
+    ["of another manager, never over that", "nothing", { ...theirs, unused: false }, "write", unused],
+    ["of another manager, at a transition", "none", theirs, "write", mounted],
+    ["of another manager, which stays", "nothing", theirs, "remove", unused],
+    ["of ours that another manager has written into", "nothing", shared, "write", unused],
+    ["of ours that another has written into, at a transition", "key", shared, "remove", mounted],
+  ])("%s: what is written is %s", (...[, writes, upstream, policy, desired]) => {
     const write = writeTo({ status: unused, upstream }, desired, policy);
 
     const applied = { kind: "apply", status: desired, upstream: writes, isRepair: false, canWait: false };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../../../aggregator/core/cluster-objects.ts";
-import { claimKeysOf, refersTo } from "../../../../aggregator/core/references.ts";
+import { claimKeysOf, mayUse, refersTo } from "../../../../aggregator/core/references.ts";
 import { podWith } from "../world.ts";
 
 describe("refersTo", () => {
@@ -31,5 +31,18 @@ describe("refersTo", () => {
 describe("claimKeysOf", () => {
   it("claims are of the pod's own namespace", () => {
     expect(claimKeysOf(podWith({ claims: ["data", "web-0-scratch"] }))).toEqual(["shop/data", "shop/web-0-scratch"]);
+  });
+});
+
+describe("mayUse", () => {
+  const unplaced = podWith({ node: undefined });
+
+  it.each([
+    { name: "a pod may use the claim that it names", pod: unplaced, key: "shop/data", isDeleting: false, may: true },
+    { name: "not another one", pod: unplaced, key: "shop/other", isDeleting: false, may: false },
+    { name: "one that goes, where it is on a node", pod: podWith(), key: "shop/data", isDeleting: true, may: true },
+    { name: "not one that goes while it is on none", pod: unplaced, key: "shop/data", isDeleting: true, may: false },
+  ])("$name", ({ pod, key, isDeleting, may }) => {
+    expect(mayUse(pod, { key, isDeleting })).toBe(may);
   });
 });

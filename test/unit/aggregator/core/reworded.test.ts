@@ -9,20 +9,18 @@ const lastUse = lastUseWith();
 const GAP = { fromMs: NOON, toMs: NOON + 60_000 };
 const OTHER = "Said in other words";
 
+const unused = { unused: true, reason: "Unmounted", lastUse } as const;
+const unseen = { ...unused, reason: "NoPodUsing", sinceMs: GAP.toMs } as const;
+const byPod = { ...unseen, sinceMs: NOON, lastUse: lastUseWith({ evidence: "pod-status" }) };
+
 /** Everything that may stand in a status. */
 const STORED: readonly (readonly [string, ClaimStatus])[] = [
   ["never seen in use", statusWith({ unused: true, reason: "NeverObservedInUse" })],
-  ["unmounted", statusWith({ unused: true, reason: "Unmounted", lastUse })],
-  [
-    "known by its pod",
-    statusWith({ unused: true, reason: "NoPodUsing", lastUse: lastUseWith({ evidence: "pod-status" }) }),
-  ],
-  ["ended unseen", statusWith({ unused: true, reason: "NoPodUsing", lastUse, sinceMs: NOON + 60_000 })],
-  [
-    "not seen for a time",
-    statusWith({ unused: true, reason: "NoPodUsing", lastUse, sinceMs: GAP.toMs, blindGap: GAP }),
-  ],
-  ["staged", statusWith({ unused: true, reason: "Unmounted", lastUse, staged: "on n1" })],
+  ["unmounted", statusWith(unused)],
+  ["known by its pod", statusWith(byPod)],
+  ["ended unseen", statusWith(unseen)],
+  ["not seen for a time", statusWith({ ...unseen, blindGap: GAP })],
+  ["staged", statusWith({ ...unused, staged: "on n1" })],
   ["mounted", mountedStatus(["n1"])],
   ["referenced", statusWith({ unused: false, reason: "Referenced", lastUse })],
 ];

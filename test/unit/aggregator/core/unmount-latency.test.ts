@@ -7,26 +7,17 @@ import type { VolumeIdentity } from "../../../../common/storage/volume-identity.
 import { NOON, nodeUnmountRecord, podWith, viewWith, volumeWith } from "../world.ts";
 
 const CSI = { driver: "block.example", handleHash: "a".repeat(64) };
-const BY_NAME = { by: "name", name: "pv-1" } as const;
+const BY_NAME: VolumeIdentity = { by: "name", name: "pv-1" };
 
 function directoryOf(pod: Pod | undefined, volume: Volume | undefined): Directory {
-  return {
-    podByUid: (uid) => (uid === pod?.uid ? pod : undefined),
-    volumeByName: (name) => (name === volume?.key ? volume : undefined),
-    volumesByHandle: () => [],
-    claim: () => undefined,
-    knewClaim: () => false,
-  };
+  const [podByUid, volumeByName] = [() => pod, () => volume];
+  return { podByUid, volumeByName, volumesByHandle: () => [], claim: () => undefined, knewClaim: () => false };
 }
 
-function viewOf(
-  ...ends: readonly { readonly id: string; readonly byMs: number; readonly volume?: VolumeIdentity }[]
-): NodeView {
-  return viewWith({
-    unmountRecords: new Map(
-      ends.map(({ id, byMs, volume = BY_NAME }) => [id, nodeUnmountRecord({ id, byMs, volume, podUid: "pod-1" })]),
-    ),
-  });
+/** Unmounts of the pod, so many milliseconds after noon. */
+function viewOf(ends: Readonly<Record<string, number>>, volume = BY_NAME): NodeView {
+  const records = Object.entries(ends).map(([id, ms]) => nodeUnmountRecord({ id, byMs: NOON + ms, volume }));
+  return viewWith({ unmountRecords: new Map(records.map((one) => [one.id, one])) });
 }
 
 describe("newUnmounts", () => {
@@ -42,20 +33,13 @@ describe("newUnmounts", () => {
     ["a pod that was deleted long after it had ended", undefined, later, driver],
     ["a pod that is not known", undefined, undefined, driver],
   ])("of %s: %s", (...[, name, pod, volume]) => {
-    const unmounts = newUnmounts(undefined, viewOf({ id: "r1", byMs: NOON + 4_200 }), directoryOf(pod, volume));
+    const unmounts = newUnmounts(undefined, viewOf({ r1: 4_200 }), directoryOf(pod, volume));
 
     expect(unmounts).toEqual(name === undefined ? [] : [{ driver: name, ms: 4_200 }]);
   });
 
   it("counts each unmount record once, however often it is told and dated", () => {
-    const directory = directoryOf(deleted, driver);
-    const first = viewOf({ id: "r1", byMs: NOON + 1_000 });
-
-    const again = newUnmounts(
-      first,
-      viewOf({ id: "r1", byMs: NOON + 1_300 }, { id: "r2", byMs: NOON + 2_000 }),
-      directory,
-    );
+    const again = newUnmounts(viewOf({ r1: 1_000 }), viewOf({ r1: 1_300, r2: 2_000 }), directoryOf(deleted, driver));
 
     expect(again).toEqual([{ driver: "block.example", ms: 2_000 }]);
   });
@@ -64,9 +48,7 @@ describe("newUnmounts", () => {
     { name: "a handle", volume: { by: "handle", ...CSI } as const, expected: "block.example" },
     { name: "a device", volume: { by: "device", plugin: "iscsi", path: "x" } as const, expected: "in-tree" },
   ])("knows the driver of $name without a PV", ({ volume, expected }) => {
-    const view = viewOf({ id: "r1", byMs: NOON + 1, volume });
-
-    const [unmount] = newUnmounts(undefined, view, directoryOf(deleted, undefined));
+    const [unmount] = newUnmounts(undefined, viewOf({ r1: 1 }, volume), directoryOf(deleted, undefined));
 
     expect(unmount?.driver).toBe(expected);
   });
