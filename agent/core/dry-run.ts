@@ -84,7 +84,7 @@ function remarksOnMeans({ node, changes, clock }: DryRunFindings): readonly stri
     );
   const { kernel } = node.facts;
   if (kernel !== undefined && needsAgreement(kernel))
-    remarks.push(`Linux ${kernel} may leave out lines while mounts change: an agent would read until two scans agree.`);
+    remarks.push(`Linux ${kernel} may leave out lines while mounts change: an agent would scan until two scans agree.`);
   return remarks;
 }
 

@@ -55,7 +55,7 @@ export interface NodeState {
   readonly podsResourceVersion: string | undefined;
   /** What the aggregator had asked for last when that scan began; see `scanRequest` of a report. */
   readonly scanRequest?: string | undefined;
-  /** When in this boot nobody watched, up to the last complete scan of this run; none before the first. */
+  /** When in this boot no agent watched, up to the last complete scan of this run; none before the first. */
   readonly agentGaps: readonly AgentGap[];
   /** Moments of this boot of which the wall time is known from below, oldest first. */
   readonly clockSamples: readonly ClockSample[];

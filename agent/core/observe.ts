@@ -60,7 +60,7 @@ export function observe(
   return { state, decisions: [...decisions, ...anomalies(previous, mountedVolumes)] };
 }
 
-/** A mounted volume has become a pending unmount, or is back: the report tells of each whether the last complete scan showed it. */
+/** A mounted volume has become a pending unmount, or is back: the report says whether the last complete scan showed it. */
 function isShownOtherwise(previous: NodeState, mountedVolumes: ReadonlyMap<string, KnownMountedVolume>): boolean {
   for (const [key, { pendingUnmount }] of mountedVolumes) {
     const before = previous.mountedVolumes.get(key);

@@ -103,7 +103,7 @@ function missedMountedVolumes(state: NodeState, past: NodeState): ReadonlyMap<st
   return new Map(
     missed.map(([key, known]) => {
       const { pendingUnmount } = known;
-      // It may have been back before this run began to watch; the last complete scan lacked it, and does not tell of it after a restart.
+      // The volume may have been mounted again before this run began to watch: the last complete scan, which lacked it, cannot show that.
       const again = pendingUnmount && { ...pendingUnmount, by: Math.max(pendingUnmount.by, scannedAt) };
       return [key, { ...known, proven: false, pendingUnmount: again }];
     }),

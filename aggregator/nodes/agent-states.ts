@@ -170,7 +170,8 @@ export class AgentStates {
     const after = { ...track, agentState, stateSince, assumed };
     this.#tracks.set(node, after);
     for (const waitMs of [nextMs, this.#restOf(after, sight)]) {
-      if (waitMs !== undefined && waitMs > 0) this.#queue.addAfter(node, waitMs);
+      // A rest of less than a millisecond is one of rounding: it would end before any time has passed.
+      if (waitMs !== undefined && waitMs > 0) this.#queue.addAfter(node, Math.ceil(waitMs));
     }
     this.#questions.put(node, isInQuestion);
     const isAboutMounts = assumed?.atMs !== before.assumed?.atMs;
