@@ -28,7 +28,7 @@ import { Deletions } from "./deletions.ts";
 import { PendingNodes } from "./pending-nodes.ts";
 import { ReportAnswers } from "./report-answers.ts";
 
-export interface ReconcilerParts extends Omit<ClaimWriterParts, "onRead" | "retry"> {
+export interface ReconcilerParts extends Omit<ClaimWriterParts, "onWritten" | "retry"> {
   readonly cluster: Cluster;
   readonly fleet: FleetState;
   readonly barrier: Pick<Barrier, "pendingNode" | "onUnwatched">;
@@ -100,8 +100,8 @@ export class Reconciler {
       pendingNodes: this.#pendingNodes,
     });
     this.deletions = new Deletions({ ...parts, states: this.#states });
-    const onRead = (claim: Claim): void => this.#states.noteWritten(claim);
-    this.writer = new ClaimWriter({ ...parts, onRead, retry: (keys) => this.queue.addAll(keys) }, limits);
+    const onWritten = (claim: Claim): void => this.#states.noteWritten(claim);
+    this.writer = new ClaimWriter({ ...parts, onWritten, retry: (keys) => this.queue.addAll(keys) }, limits);
     this.unusedWhileMounted = new UnusedWhileMounted(parts);
   }
 
@@ -135,7 +135,7 @@ export class Reconciler {
     this.deletions.onGone(claim);
     this.#states.forget(claim);
     this.#pendingNodes.forget(claim.key);
-    this.writer.forget(claim);
+    this.writer.forget(claim.key);
     this.unusedWhileMounted.forget(claim);
     this.#parts.unstored.forget(claim);
   }
@@ -246,7 +246,7 @@ export class Reconciler {
 
   async #reconcile(key: string, signal: AbortSignal): Promise<void> {
     const planned = this.#decide(key);
-    if (planned === undefined) return this.writer.release(key);
+    if (planned === undefined) return this.writer.forget(key);
     const againMs = await this.writer.bring(planned, signal);
     if (againMs !== undefined) this.queue.addAfter(key, againMs);
   }

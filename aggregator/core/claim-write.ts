@@ -1,5 +1,5 @@
 import type { Claim } from "../../common/storage/claim.ts";
-import type { BlindGap, ClaimStatus, MountedOn } from "../../common/storage/claim-status.ts";
+import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import type { UpstreamShare } from "../../common/storage/upstream-unused.ts";
 
 /** Kubernetes' own condition, where nobody else writes it: written beside ours, taken back, or left as far as we know. */
@@ -64,32 +64,25 @@ function isSameUpstream(
   return known?.unused === status.unused && wholeSeconds(known.sinceMs ?? 0) === wholeSeconds(status.sinceMs);
 }
 
-/** True when writing `desired` over `stored` would change nothing. What is said of an unused claim follows from the rest. */
+/** True when writing `desired` over `stored` would change nothing. */
 export function isSameStatus(stored: ClaimStatus | undefined, desired: ClaimStatus): boolean {
-  return (
-    stored !== undefined &&
-    stored.unused === desired.unused &&
-    stored.reason === desired.reason &&
-    (stored.unused || stored.message === desired.message) &&
-    wholeSeconds(stored.sinceMs) === wholeSeconds(desired.sinceMs) &&
-    stored.lastUse?.releaseId === desired.lastUse?.releaseId &&
-    nodesText(stored.mountedOn) === nodesText(desired.mountedOn) &&
-    gapText(stored.blindGap) === gapText(desired.blindGap) &&
-    stored.staged === desired.staged
-  );
+  return stored !== undefined && statusText(stored) === statusText(desired);
+}
+
+/** What a status says as text; nothing is the empty text. The message of an unused claim follows from the rest. */
+export function statusText(status: ClaimStatus | undefined): string {
+  if (status === undefined) return "";
+  const { unused, reason, message, sinceMs, lastUse, mountedOn, blindGap, staged } = status;
+  return JSON.stringify([
+    ...[unused, reason, unused ? "" : message, wholeSeconds(sinceMs), lastUse?.releaseId],
+    ...[mountedOn?.nodes, mountedOn?.more, staged],
+    // To the millisecond, as it is written.
+    blindGap && [Math.floor(blindGap.fromMs), Math.ceil(blindGap.toMs)],
+  ]);
 }
 
 function wholeSeconds(ms: number): number {
   return Math.ceil(ms / 1000);
-}
-
-function nodesText(mountedOn: MountedOn | undefined): string {
-  return mountedOn === undefined ? "" : [...mountedOn.nodes, String(mountedOn.more)].join(" ");
-}
-
-/** To the millisecond, as it is written. */
-function gapText(gap: BlindGap | undefined): string {
-  return gap === undefined ? "" : `${Math.floor(gap.fromMs)} ${Math.ceil(gap.toMs)}`;
 }
 
 /** True when two statuses differ in no more than why the claim is used: such changes can wait a little and be one write. */

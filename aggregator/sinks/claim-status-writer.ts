@@ -37,8 +37,6 @@ export interface ClaimStatusWriter {
   readonly apply: (claim: Claim, applied: AppliedStatus, signal: AbortSignal) => Promise<WriteResult>;
   /** Removes annotations, whoever owns them. */
   readonly clean: (claim: Claim, annotations: readonly string[], signal: AbortSignal) => Promise<WriteResult>;
-  /** The claim as the API server has it now, where a watch may not have shown it yet; `written` although nothing was. */
-  readonly read: (claim: Claim, signal: AbortSignal) => Promise<WriteResult>;
 }
 
 interface WriterParts {
@@ -75,7 +73,6 @@ export function createClaimStatusWriter(parts: WriterParts): ClaimStatusWriter {
         "cleaned",
       );
     },
-    read: (claim, signal) => answered(() => readClaim(client, claim, signal)),
   };
 }
 
@@ -94,21 +91,6 @@ function fieldsOf(
     metadata: { annotations },
     status: { conditions: [condition, ...writeStaged(status, stored), ...writeUpstream(status, upstream)] },
   };
-}
-
-/** By a list of one: the right to list claims is there anyway, and the answer is not older than the question. */
-async function readClaim(
-  client: KubeClient,
-  { namespace, name, uid }: Claim,
-  signal: AbortSignal,
-): Promise<WriteResult> {
-  const path = `/api/v1/namespaces/${namespace}/persistentvolumeclaims`;
-  const list = await client.request({ method: "GET", path, query: { fieldSelector: `metadata.name=${name}` } }, signal);
-  const claims = v.parse(v.object({ items: v.array(v.unknown()) }), list).items.map(projectClaim);
-  const claim = claims.find((one) => one.uid === uid);
-  return claim === undefined
-    ? { kind: "stale", message: "there is no such claim any more" }
-    : { kind: "written", claim };
 }
 
 function resultOf(outcome: WriteOutcome): WriteResult {

@@ -2,13 +2,13 @@ import type { Clock } from "../../common/runtime/clock.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
 import type { Random } from "../../common/runtime/random.ts";
 import type { Claim } from "../../common/storage/claim.ts";
-import type { ClaimWrite } from "../core/claim-write.ts";
+import { type ClaimWrite, statusText } from "../core/claim-write.ts";
 import type { ClaimStatusWriter, WriteFailure, WriteResult } from "../sinks/claim-status-writer.ts";
 import type { ClaimWarnings } from "./claim-warnings.ts";
 import { isServerFailure, ServerFailures } from "./server-failures.ts";
 import type { UnstoredClaims } from "./unstored-claims.ts";
+import { type Attempt, WriteGate } from "./write-gate.ts";
 import { type MissingPermission, WritePermissions } from "./write-permissions.ts";
-import { type Attempt, WriteStates } from "./write-states.ts";
 
 export interface ClaimWriterParts {
   readonly clock: Clock;
@@ -17,16 +17,18 @@ export interface ClaimWriterParts {
   readonly writer: ClaimStatusWriter;
   readonly warnings: Pick<ClaimWarnings, "tell">;
   readonly unstored: Pick<UnstoredClaims, "settle">;
-  /** What the API server has now, which a watch may not have shown yet. */
-  readonly onRead: (claim: Claim) => void;
-  /** The writes of these claims may be tried, which had to wait for another one. */
+  /** The claim as our write left it, which the watch may not have shown yet. */
+  readonly onWritten: (claim: Claim) => void;
+  /** These claims had to wait for the write of another one, and may be written now. */
   readonly retry: (keys: Iterable<string>) => void;
 }
 
+type Write = Exclude<ClaimWrite, { readonly kind: "none" }>;
+
 /** A claim, and what has to be written of it. */
-export interface PlannedWrite {
+export interface PlannedWrite<T extends ClaimWrite = ClaimWrite> {
   readonly claim: Claim;
-  readonly write: ClaimWrite;
+  readonly write: T;
 }
 
 /**
@@ -35,107 +37,124 @@ export interface PlannedWrite {
  */
 export const WRITERS = 16;
 
-/** Makes one attempt to bring to the API server what was decided, and says after how long to come again. */
+/**
+ * After so many writes of the same content in a row, another client must be putting back what Mooring puts right. Without such a client an
+ * apply, one over another manager's annotations, and the removal of those that no apply removes may follow each other.
+ */
+const PUT_BACK_TIMES = 4;
+
+/** Makes one attempt to write what was decided for a claim, and answers when to come again. */
 export class ClaimWriter {
   readonly #parts: ClaimWriterParts;
+  readonly #reasonDelayMs: number;
   readonly #permissions: WritePermissions;
-  readonly #states: WriteStates;
+  readonly #gate: WriteGate;
   readonly #failures: ServerFailures;
+  /** By key, on the monotonic clock: since when a change of the reason alone waits to be written. */
+  readonly #reasonChangedAt = new Map<string, number>();
+  /** By key: UID and reason of the refusal that the claim's owner has been warned of. */
+  readonly #warnedRefusals = new Map<string, string>();
 
   constructor(parts: ClaimWriterParts, limits: { readonly reasonDelayMs: number }) {
     this.#parts = parts;
+    this.#reasonDelayMs = limits.reasonDelayMs;
     this.#permissions = new WritePermissions(parts);
-    this.#states = new WriteStates(parts, limits.reasonDelayMs);
+    this.#gate = new WriteGate(parts);
     this.#failures = new ServerFailures(parts, WRITERS);
   }
 
-  /** Claims whose status the API server does not take. */
+  /** Claims whose status the API server refuses. */
   get refused(): number {
-    return this.#states.refused;
+    return this.#gate.count("refused");
   }
 
   missingPermission(): MissingPermission | undefined {
     return this.#permissions.missing();
   }
 
-  /** One attempt, if it is time for one. Answers after how many milliseconds to come again; nothing where all is done, or `retry` tells. */
+  /** One attempt, if one is due. Answers after how many milliseconds to come again; nothing when all is written, or `retry` will say so. */
   async bring({ claim, write }: PlannedWrite, signal: AbortSignal): Promise<number | undefined> {
-    if (write.kind === "none") {
-      this.#states.rest(claim);
-      this.#permissions.release(claim.key);
-      return undefined;
-    }
-    const attempt = { claim, write };
-    const waitMs = this.#restBefore(attempt);
+    if (write.kind === "none") return void this.#rest(claim.key);
+    const planned = { claim, write };
+    const waitMs = this.#restBefore(planned);
     if (waitMs === undefined || waitMs > 0) return waitMs;
-    const isRead = this.#states.isOutdated(attempt);
-    const result = await (isRead ? this.#parts.writer.read(claim, signal) : this.#send(attempt, signal));
+    const result = await this.#send(planned, signal);
     if (signal.aborted) return undefined;
     if (result.kind === "forbidden") this.#permissions.deny(claim.key, result.message);
-    // What is refused for its contents, or as it comes too late, was permitted.
-    else if (!isRead && !isServerFailure(result)) this.#permissions.grant(claim.key);
-    if (result.kind === "written") {
-      this.#failures.end();
-      return isRead ? this.#onRead(result.claim) : this.#onWritten(attempt, result.claim);
-    }
-    await this.#onFailure(attempt, result, signal);
-    return this.#restBefore(attempt);
+    // The API server refuses a content, or a write on an old state, only after it has found it permitted.
+    else if (!isServerFailure(result)) this.#permissions.grant(claim.key);
+    if (result.kind === "written") return this.#onWritten(planned, result.claim);
+    await this.#onFailure(planned, result, signal);
+    return this.#restBefore(planned);
   }
 
-  /** The claim is gone, perhaps while it was written. */
-  release(key: string): void {
-    this.#states.release(key);
+  /** The claim is gone. */
+  forget(key: string): void {
+    this.#rest(key);
+    this.#warnedRefusals.delete(key);
+  }
+
+  #rest(key: string): void {
+    this.#gate.rest(key);
+    this.#reasonChangedAt.delete(key);
     this.#permissions.release(key);
   }
 
-  forget(claim: Claim): void {
-    this.#states.forget(claim);
-    this.#permissions.release(claim.key);
+  #restBefore(planned: PlannedWrite<Write>): number | undefined {
+    const { claim, write } = planned;
+    const deniedMs = this.#permissions.restBefore(claim.key);
+    if (deniedMs === undefined) return undefined;
+    const reasonMs = write.kind === "apply" && write.canWait ? this.#reasonRestMs(claim) : 0;
+    return Math.max(deniedMs, reasonMs, this.#gate.restBefore(attemptOf(planned)));
   }
 
-  #restBefore(attempt: Attempt): number | undefined {
-    const deniedMs = this.#permissions.restBefore(attempt.claim.key);
-    return deniedMs === undefined ? undefined : Math.max(deniedMs, this.#states.restBefore(attempt));
+  /** A change of the reason alone waits a little: another one often follows. */
+  #reasonRestMs({ key }: Claim): number {
+    const nowMs = this.#parts.clock.monotonicMs();
+    const sinceMs = this.#reasonChangedAt.get(key) ?? nowMs;
+    this.#reasonChangedAt.set(key, sinceMs);
+    return sinceMs + this.#reasonDelayMs - nowMs;
   }
 
-  #send({ claim, write }: Attempt, signal: AbortSignal): Promise<WriteResult> {
+  #send({ claim, write }: PlannedWrite<Write>, signal: AbortSignal): Promise<WriteResult> {
     const { writer } = this.#parts;
     return write.kind === "apply" ? writer.apply(claim, write, signal) : writer.clean(claim, write.annotations, signal);
   }
 
-  /** What a watch was late to show is decided on at once, so that the same is not sent again. */
-  #onRead(claim: Claim): number {
-    this.#states.read(claim);
-    this.#parts.onRead(claim);
-    return 0;
-  }
-
   /** A worker that met a failure of the server rests before it goes on to the next claim. */
-  async #onFailure(attempt: Attempt, failure: WriteFailure, signal: AbortSignal): Promise<void> {
+  async #onFailure(planned: PlannedWrite<Write>, failure: WriteFailure, signal: AbortSignal): Promise<void> {
     const { clock, warnings, logger } = this.#parts;
     if (isServerFailure(failure)) {
-      this.#states.failed(attempt, "failed", failure.retryAfterMs);
+      this.#gate.failed(attemptOf(planned), "failed", failure.retryAfterMs);
       return clock.sleep(this.#failures.note(failure), signal);
     }
     this.#failures.end();
     if (failure.kind === "forbidden") return;
-    this.#states.failed(attempt, failure.kind, 0);
-    const { claim } = attempt;
-    if (failure.kind === "stale")
-      logger.debug({ namespace: claim.namespace, claim: claim.name, err: failure.message }, "claim has changed");
-    else if (this.#states.refuse(claim, failure.reason))
-      warnings.tell(claim, { kind: "write-refused", reason: failure.reason, message: failure.message });
+    this.#gate.failed(attemptOf(planned), failure.kind);
+    const { claim } = planned;
+    const { kind, message } = failure;
+    if (kind === "stale") {
+      logger.debug({ namespace: claim.namespace, claim: claim.name, err: message }, "claim has changed");
+      return;
+    }
+    const refusal = `${claim.uid} ${failure.reason}`;
+    if (this.#warnedRefusals.get(claim.key) === refusal) return;
+    this.#warnedRefusals.set(claim.key, refusal);
+    warnings.tell(claim, { kind: "write-refused", reason: failure.reason, message });
   }
 
-  /** What an apply could not remove is left to be removed at once. */
-  #onWritten(attempt: Attempt, written: Claim): number | undefined {
-    const { claim, write } = attempt;
-    const { logger, onRead, unstored, warnings } = this.#parts;
+  /** An apply leaves the annotations that other managers own: they are removed next, at once. */
+  #onWritten(planned: PlannedWrite<Write>, written: Claim): number | undefined {
+    const { claim, write } = planned;
+    const { logger, onWritten, unstored, warnings } = this.#parts;
+    this.#failures.end();
     unstored.settle(written);
-    const isPutBack = this.#states.written(attempt);
-    onRead(written);
+    const times = this.#gate.written(attemptOf(planned), standingOf(written));
+    this.#reasonChangedAt.delete(claim.key);
+    this.#warnedRefusals.delete(claim.key);
+    onWritten(written);
     const { annotation, managers = [] } = claim.strays?.[0] ?? {};
-    if (isPutBack) warnings.tell(claim, { kind: "put-back", annotation, managers });
+    if (times === PUT_BACK_TIMES) warnings.tell(claim, { kind: "put-back", annotation, managers });
     const of = { namespace: written.namespace, claim: written.name };
     if (write.kind === "apply") {
       const { unused, reason, lastUse } = write.status;
@@ -144,4 +163,16 @@ export class ClaimWriter {
     } else logger.info({ ...of, strays: claim.strays }, "annotations that do not fit removed");
     return written.strays === undefined ? undefined : 0;
   }
+}
+
+/** The time is not part of the content: it is new with each decision, also where a client keeps removing what Mooring writes. */
+function attemptOf({ claim, write }: PlannedWrite<Write>): Attempt {
+  const { key, uid, resourceVersion } = claim;
+  const status = write.kind === "apply" ? write.status : claim.status;
+  const content = statusText(status && { ...status, sinceMs: 0 });
+  return { key, uid, resourceVersion, stands: standingOf(claim), content };
+}
+
+function standingOf({ status, strays, upstream }: Claim): string {
+  return JSON.stringify([statusText(status), strays, upstream]);
 }

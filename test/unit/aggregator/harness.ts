@@ -132,7 +132,6 @@ export class Harness {
         writer: {
           apply: (claim: Claim, { status }: AppliedStatus) => this.#heldWrites.then(() => this.#apply(claim, status)),
           clean: async (claim: Claim) => this.#apply(claim, claim.status),
-          read: async ({ key, uid }: Claim) => this.#read(key, uid),
         },
         warnings: { tell: (_: Claim, warning: ClaimWarning) => void this.warnings.push(warning) },
       },
@@ -262,11 +261,6 @@ export class Harness {
     if (pod.isAgent === true && pod.node !== undefined) listener.onAgentPod(pod.node);
     for (const key of claimKeysOf(pod)) listener.onClaim(key);
     await settle();
-  }
-
-  #read(key: string, uid: string): WriteResult {
-    const claim = this.stored.get(key);
-    return claim?.uid === uid ? { kind: "written", claim } : { kind: "stale", message: "gone" };
   }
 
   #apply(claim: Claim, desired: ClaimStatus | undefined): WriteResult {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Attempts, isUnchanged, nextAttempts, restBefore } from "../../../../aggregator/core/write-back-off.ts";
-import { mountedStatus, statusWith } from "../world.ts";
+import { type Attempts, nextAttempts, restBefore } from "../../../../aggregator/core/write-back-off.ts";
 
 const MINUTE = 60_000;
 
@@ -22,8 +21,9 @@ describe("the wait before the same is written again", () => {
     { name: "at once when something has changed", hasChanged: true, restMs: 500 },
     { name: "not so quickly when it changes all the time", attempts: { times: 5 }, hasChanged: true, restMs: 8_000 },
     { name: "but every ten minutes, too", attempts: { times: 99 }, hasChanged: true, restMs: 10 * MINUTE },
-    { name: "a claim that had changed is looked at in a moment", attempts: { outcome: "stale" }, restMs: 50 },
-    { name: "every ten seconds at last", attempts: { outcome: "stale", times: 99 }, restMs: 10_000 },
+    { name: "a write on an old state waits for the watch", attempts: { outcome: "stale" }, restMs: 10_000 },
+    { name: "a moment when that shows a newer one", attempts: { outcome: "stale" }, hasChanged: true, restMs: 50 },
+    { name: "ten seconds at last", attempts: { outcome: "stale", times: 99 }, hasChanged: true, restMs: 10_000 },
     { name: "a failure of the server is tried again soon", attempts: { outcome: "failed" }, restMs: 500 },
     { name: "also where something has changed", attempts: { outcome: "failed" }, hasChanged: true, restMs: 500 },
     { name: "a lasting one once a minute", attempts: { outcome: "failed", times: 20 }, restMs: MINUTE },
@@ -45,23 +45,5 @@ describe("the wait before the same is written again", () => {
     { name: "begins anew after them", next: { atMs: 20 * MINUTE + 1 }, times: 1 },
   ])("$name", ({ next, times }) => {
     expect(nextAttempts(attemptsWith({ times: 4 }), attemptsWith(next)).times).toBe(times);
-  });
-});
-
-describe("what has changed since a failed attempt", () => {
-  const refused = { outcome: "refused", resourceVersion: "100", status: statusWith() } as const;
-  const stale = { ...refused, outcome: "stale" } as const;
-  const mounted = { ...refused, status: mountedStatus(["n1"]) };
-  const nothing = { ...refused, status: undefined };
-
-  it.each([
-    { name: "neither claim nor status", trouble: refused, now: refused, isSame: true },
-    { name: "the claim", trouble: refused, now: { ...refused, resourceVersion: "101" }, isSame: false },
-    { name: "the status", trouble: refused, now: mounted, isSame: false },
-    { name: "that there is a status to be written", trouble: nothing, now: refused, isSame: false },
-    { name: "nothing where annotations are to go, as before", trouble: nothing, now: nothing, isSame: true },
-    { name: "nothing that counts where the claim was old", trouble: stale, now: mounted, isSame: true },
-  ])("$name", ({ trouble, now, isSame }) => {
-    expect(isUnchanged(trouble, now)).toBe(isSame);
   });
 });

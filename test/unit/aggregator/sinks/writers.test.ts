@@ -124,22 +124,6 @@ describe("the status of a claim", () => {
     expect(await writer.apply(claimWith(), mounted, never)).toMatchObject(result);
     expect(counted).toEqual([result.kind]);
   });
-
-  const other = { ...written, metadata: { ...written.metadata, uid: "claim-2" } };
-  const found = { kind: "written", claim: expect.objectContaining({ resourceVersion: "101" }) };
-  it.each<readonly [name: string, answer: FakeAnswer, result: object]>([
-    ["the claim", json({ items: [written] }), found],
-    ["that another one has its name", json({ items: [other] }), { kind: "stale" }],
-    ["that it is gone", json({ items: [] }), { kind: "stale" }],
-    ["that it cannot tell", refusal(500), { kind: "failed" }],
-    ["that it does not know lists", json({}), { kind: "failed" }],
-  ])("is read by a list of one, which counts as no write: %s", async (_, answer, result) => {
-    const { writer, counted, transport } = setUp(answer);
-
-    expect(await writer.read(claimWith(), never)).toMatchObject(result);
-    expect(transport.requests.map(({ path }) => path)).toEqual([`${CLAIMS}?fieldSelector=metadata.name%3Ddata`]);
-    expect(counted).toEqual([]);
-  });
 });
 
 describe("the marks of a volume", () => {

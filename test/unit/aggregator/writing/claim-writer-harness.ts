@@ -15,7 +15,7 @@ import { createFixedRandom } from "../../../fakes/random.ts";
 
 /** One call of the writer. */
 export interface Call {
-  readonly what: "apply" | "clean" | "read";
+  readonly what: "apply" | "clean";
   readonly key: string;
   readonly resourceVersion: string;
   readonly applied?: AppliedStatus;
@@ -53,7 +53,7 @@ export class WriterHarness {
         tell: (claim: Claim, warning: ClaimWarning) => void this.warnings.push({ ...warning, key: claim.key }),
       },
       unstored: { settle: () => {} },
-      onRead: (claim: Claim) => void this.seen.set(claim.key, claim),
+      onWritten: (claim: Claim) => void this.seen.set(claim.key, claim),
       retry: (keys: Iterable<string>) => this.#queue.addAll(keys),
     };
     this.writer = new ClaimWriter(parts, { reasonDelayMs });
@@ -69,7 +69,7 @@ export class WriterHarness {
 
   async #bring(key: string, signal: AbortSignal): Promise<void> {
     const claim = this.seen.get(key);
-    if (claim === undefined) return this.writer.release(key);
+    if (claim === undefined) return this.writer.forget(key);
     const write = writeFor({ claim, isEligible: true, desired: this.desired.get(key) }, this.policy);
     const againMs = await this.writer.bring({ claim, write }, signal);
     if (againMs !== undefined) this.#queue.addAfter(key, againMs);
@@ -104,11 +104,6 @@ export class WriterHarness {
         this.#called({ ...callOf("apply", claim), applied }, () => this.#store(claim, { status: applied.status })),
       clean: (claim, annotations) =>
         this.#called({ ...callOf("clean", claim), annotations }, () => this.#store(claim, {})),
-      read: (claim) =>
-        this.#called(callOf("read", claim), () => {
-          const now = this.stored.get(claim.key);
-          return now?.uid === claim.uid ? { kind: "written", claim: now } : { kind: "stale", message: "gone" };
-        }),
     };
   }
 

@@ -39,18 +39,40 @@ afterEach(async () => {
 });
 
 describe("a claim that has changed since it was decided on", () => {
-  it("is read where the watch is late, so that the same body is not sent again", async () => {
+  it("is written again as soon as the watch shows the change", async () => {
     const harness = harnessWith();
     harness.stored.set(KEY, claimWith({ resourceVersion: "500" }));
-
     await harness.want(KEY, unused);
     await harness.advance(1_000);
 
-    expect(harness.calls.map(({ what, resourceVersion }) => `${what} ${resourceVersion}`)).toEqual([
-      "apply 100",
-      "read 100",
-      "apply 500",
-    ]);
+    harness.put(claimWith({ resourceVersion: "500" }));
+    await harness.want(KEY);
+
+    expect(harness.calls.map(({ resourceVersion }) => resourceVersion)).toEqual(["100", "500"]);
+  });
+
+  it("is tried again each ten seconds while the watch does not show the change", async () => {
+    const harness = harnessWith();
+    harness.answer = () => ({ kind: "stale", message: "409" });
+    await harness.want(KEY, unused);
+
+    await harness.advance(60_000);
+
+    expect(harness.calls).toHaveLength(7);
+  });
+
+  it("is written less and less often where each write meets another change", async () => {
+    const harness = harnessWith();
+    harness.answer = () => ({ kind: "stale", message: "409" });
+    await harness.want(KEY, unused);
+
+    for (let version = 200; version < 800; version += 1) {
+      await harness.advance(100);
+      harness.put(claimWith({ resourceVersion: String(version) }));
+      await harness.want(KEY);
+    }
+
+    expect(harness.calls.length).toBeLessThan(20);
   });
 });
 
@@ -123,7 +145,7 @@ describe("a write that the API server will not take", () => {
     harness.answer = () => new Promise((resolve) => (answer = () => resolve(refused)));
     await harness.want(KEY, unused);
     harness.seen.clear();
-    harness.writer.forget(claimWith());
+    harness.writer.forget(KEY);
 
     answer();
     await harness.advance(600_000);

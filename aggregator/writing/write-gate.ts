@@ -1,0 +1,101 @@
+import type { Clock } from "../../common/runtime/clock.ts";
+import type { Random } from "../../common/runtime/random.ts";
+import { type Attempts, nextAttempts, type Outcome, restBefore } from "../core/write-back-off.ts";
+
+/** An attempt to write an object. Equal texts are equal contents. */
+export interface Attempt {
+  readonly key: string;
+  readonly uid: string;
+  /** The state that the write was decided on, and what it says. */
+  readonly resourceVersion: string;
+  readonly stands: string;
+  /** What is to be written, without what is new with each decision. */
+  readonly content: string;
+}
+
+interface Failed extends Pick<Attempt, "uid" | "resourceVersion" | "content"> {
+  readonly attempts: Attempts;
+}
+
+/** A successful write: its content, and what the object said afterwards. */
+interface Written extends Pick<Attempt, "content"> {
+  readonly left: string;
+  readonly attempts: Attempts;
+}
+
+/** The gate remembers the last write of so many objects: a client that fights for one changes it back soon. */
+const MOST_WRITTEN = 20_000;
+
+/** Decides when the next write of each object may be made, by what became of its last ones. No object delays another. */
+export class WriteGate {
+  readonly #clock: Clock;
+  readonly #random: Random;
+  /** By key; nothing for most objects. */
+  readonly #failed = new Map<string, Failed>();
+  /** By UID, oldest first. */
+  readonly #written = new Map<string, Written>();
+
+  constructor({ clock, random }: { readonly clock: Clock; readonly random: Random }) {
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  /** How many objects' last write had this outcome. */
+  count(outcome: Outcome): number {
+    return [...this.#failed.values()].filter(({ attempts }) => attempts.outcome === outcome).length;
+  }
+
+  /** How many milliseconds are left until the write may be made; 0 or less when it may be made now. */
+  restBefore(attempt: Attempt): number {
+    const nowMs = this.#clock.monotonicMs();
+    const failed = this.#failedOf(attempt);
+    const hasChanged =
+      failed?.resourceVersion !== attempt.resourceVersion ||
+      // Whatever is written on a state that is known to be old meets the same conflict.
+      (failed.attempts.outcome !== "stale" && failed.content !== attempt.content);
+    const putBack = this.#putBack(attempt);
+    return Math.max(
+      failed === undefined ? 0 : restBefore(failed.attempts, nowMs, hasChanged),
+      putBack === undefined ? 0 : restBefore(putBack, nowMs),
+    );
+  }
+
+  /** The write failed. Answers how often that has happened in a row. */
+  failed(attempt: Attempt, outcome: Outcome, retryAfterMs = 0): number {
+    const { key, uid, resourceVersion, content } = attempt;
+    const now = { outcome, atMs: this.#clock.monotonicMs(), retryAfterMs, jitter: this.#random.fraction() };
+    const attempts = nextAttempts(this.#failedOf(attempt)?.attempts, now);
+    this.#failed.set(key, { uid, resourceVersion, content, attempts });
+    return attempts.times;
+  }
+
+  /** The write succeeded, and the object now says `left`. Answers how often it has been written in a row, as another client changes it back. */
+  written(attempt: Attempt, left: string): number {
+    const { uid, content } = attempt;
+    const now = { outcome: "written", atMs: this.#clock.monotonicMs(), retryAfterMs: 0, jitter: 0.5 } as const;
+    const attempts = nextAttempts(this.#putBack(attempt), now);
+    this.rest(attempt.key);
+    this.#written.delete(uid);
+    this.#written.set(uid, { content, left, attempts });
+    const [oldest] = this.#written.size > MOST_WRITTEN ? this.#written.keys() : [];
+    if (oldest !== undefined) this.#written.delete(oldest);
+    return attempts.times;
+  }
+
+  /** Nothing has to be written, or the object is gone: earlier failures no longer count. */
+  rest(key: string): void {
+    this.#failed.delete(key);
+  }
+
+  /** An object that was re-created under its name starts anew. */
+  #failedOf({ key, uid }: Attempt): Failed | undefined {
+    const failed = this.#failed.get(key);
+    return failed?.uid === uid ? failed : undefined;
+  }
+
+  /** Earlier writes of this content where another client has changed the object since, so that the attempt only puts that right. */
+  #putBack({ uid, stands, content }: Attempt): Attempts | undefined {
+    const last = this.#written.get(uid);
+    return last !== undefined && last.left !== stands && last.content === content ? last.attempts : undefined;
+  }
+}
