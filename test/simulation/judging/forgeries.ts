@@ -32,6 +32,11 @@ export class Forgeries {
     return this.#own.get(uid);
   }
 
+  /** Mooring wrote the status that stands there. */
+  isOwn(uid: string): boolean {
+    return this.#written.has(uid) && !this.#own.has(uid);
+  }
+
   /** Nobody has had the time to put the last of them right: docs/claim-status.md tells how long that takes. */
   isNew(uid: string): boolean {
     const forged = this.of(uid);

@@ -83,6 +83,7 @@ export class WriteWatch {
     if (now === undefined) return;
     // What an earlier claim left beside its condition goes at once, and that one as soon as this claim can be judged.
     if (before !== undefined && isSameCondition(now, before) && annotationsOf(object) < annotationsOf(previous)) return;
+    const isOwn = forgeries.isOwn(uid);
     forgeries.onStatus(uid);
     const sentMs = this.#sent.get(sentKey(previous.metadata.resourceVersion, now)) ?? this.#world.now;
     const beforeMs = this.#writtenAt.get(uid) ?? 0;
@@ -90,7 +91,8 @@ export class WriteWatch {
     const heardMs = this.#world.health.heardOf(by, { untilMs: sentMs, forMs: UNREAD_MS });
     const claim = this.#world.cluster.claims.byUid(uid);
     if (claim !== undefined) {
-      this.#noteMove(claim, { now, before });
+      // What another client wrote, such as a copy of an earlier claim's status, is put right.
+      if (isOwn) this.#noteMove(claim, { now, before });
       judgeWrite(this.#docket, this.#witness.caseOf(claim), {
         ...{ now, before, own, beforeMs, sentMs, heardMs },
         presentMs: this.#presentMs(by, { isOwn: this.#writtenBy.get(uid) === by, sentMs }),
