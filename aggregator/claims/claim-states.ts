@@ -30,28 +30,28 @@ interface ClaimStatesParts {
   readonly ends: Pick<EndedPods, "of" | "isTold">;
 }
 
-/** What this session remembers of a claim, beyond what the API server has. */
+/** What this leader session remembers of a claim beyond what the API server has. */
 export interface ClaimState {
   readonly uid: string;
   readonly history: ClaimHistory;
-  /** This session has seen a mount of the claim, or a pod that names it: it knows how the use ends that is stored. */
+  /** This session has seen the claim mounted, or a pod that names it, so it knows how the stored use ended. */
   readonly isWitnessed: boolean;
-  /** Our own last write, until the watch has caught up with it. */
+  /** The claim as our last write left it, until the watch shows that write. */
   readonly written: Claim | undefined;
 }
 
-/** What is remembered of each claim, and what nodes and pods tell about it in the light of that. */
+/** Remembers what a decision about each claim needs, and reads the evidence for it. */
 export class ClaimStates {
   readonly #parts: ClaimStatesParts;
   readonly #cluster: Cluster;
   readonly #fleet: FleetState;
   readonly #words: NodeWords;
   readonly #facts = new FactIndex();
-  /** Only of claims with something to remember: most are at rest. */
+  /** Only of claims with something to remember: most have nothing. */
   readonly #states = new Map<string, ClaimState>();
-  /** Keys of those with ended uses that no status tells of yet. */
+  /** Keys of the claims with ended uses that their status does not include yet. */
   readonly #open = new Set<string>();
-  /** UIDs of the claims whose state has these ends in it already. */
+  /** UIDs of the claims whose state includes these ends already. */
   readonly #told = new WeakMap<EndedPod, Set<string>>();
 
   constructor(parts: ClaimStatesParts, words: NodeWords) {
@@ -65,18 +65,24 @@ export class ClaimStates {
     return this.#states.size;
   }
 
-  /** Keys of the claims with ended uses that their status does not tell of yet, and that whoever leads next cannot read again. */
+  /**
+   * Keys of the claims with ended uses that their status does not include yet, and that the next leader could not read from the API
+   * server.
+   */
   get open(): Iterable<string> {
     const isThere = (podUid: string): boolean => this.#cluster.isPodThere(podUid);
     return [...this.#open].filter((key) => isOnlyOurs(this.#states.get(key)?.history ?? EMPTY_HISTORY, isThere));
   }
 
-  /** Pods that named the claim, are over, and whose nodes had not answered when it was last decided. */
+  /** Ended pods that named the claim and whose nodes had not reported their end at the last decision. */
   pendingOf(claim: Claim): readonly EndedPod[] {
     return this.#peek(claim).history.pending;
   }
 
-  /** The state as it is now, with the pods that have ended since; a claim that was re-created under its name starts anew. A read. */
+  /**
+   * The state now, with the pods that have ended since the last decision. A claim that was re-created under its name starts anew. A
+   * read.
+   */
   #peek(claim: Claim): ClaimState {
     const { key, uid } = claim;
     const known = this.#states.get(key);
@@ -92,8 +98,8 @@ export class ClaimStates {
   }
 
   /**
-   * What was over before this claim was made meant an earlier one of that name. Clocks may differ, so a pod that is known to have had it
-   * counts.
+   * A pod that ended before this claim was created named an earlier claim. Clocks may differ, so a pod that is known to have used this
+   * one counts.
    */
   #hasNamed({ pod, seenAtMs }: EndedPod, claim: Claim): boolean {
     const isLater = seenAtMs >= (claim.createdAtMs ?? 0);
@@ -116,13 +122,13 @@ export class ClaimStates {
     this.#open.delete(key);
   }
 
-  /** Our own last write counts until the watch has brought it, or the claim would be decided on an old state. */
+  /** The claim as our last write left it, until the watch shows that write: otherwise the next decision would be about an old state. */
   newest(key: string): Claim | undefined {
     const claim = this.#cluster.claim(key);
     return claim && (this.#unseenWrite(claim) ?? claim);
   }
 
-  /** A watch that has come as far, and shows an older state, shows what was put back from a backup. */
+  /** A watch that has passed our write and shows an older state shows a restored backup. */
   #unseenWrite({ key, uid, resourceVersion }: Claim): Claim | undefined {
     const written = this.#states.get(key)?.written;
     if (written?.uid !== uid || !isOlder(resourceVersion, written.resourceVersion)) return undefined;
@@ -130,7 +136,7 @@ export class ClaimStates {
     return reached === undefined || isOlder(reached, written.resourceVersion) ? written : undefined;
   }
 
-  /** Leading begins, and these pods are over and still there. Of those whose end was seen more is known. */
+  /** A new leader begins: these pods are over and still exist. For pods whose end this replica saw, it keeps that. */
   begin(finished: readonly EndedPod[]): void {
     for (const end of finished) {
       for (const claim of claimKeysOf(end.pod).flatMap((key) => this.#cluster.claim(key) ?? [])) {
@@ -144,25 +150,25 @@ export class ClaimStates {
     this.#change(claim, { written: claim });
   }
 
-  /** This session has seen the claim in use: what comes of it is no use that nobody watched. */
+  /** This session has seen the claim in use, so its end is not unobserved. */
   witness({ claim, holders, references }: DecidedClaim): void {
     if (holders.length > 0 || references.length > 0) this.#change(claim, { isWitnessed: true });
   }
 
-  /** Ends that were assumed and whose view is forgotten: they may still be the latest. */
+  /** The node's view is about to be forgotten: its assumed ends may still be the latest of a claim. */
   keepEnds(claim: Claim, ends: readonly UseEnd[]): void {
     const { history } = this.#peek(claim);
     if (ends.length > 0) this.#change(claim, { history: pruneHistory(withEnds(history, ends), claim.status) });
   }
 
-  /** Nothing is to be written of the claim: lets go of a memory that can no longer matter. */
+  /** Nothing has to be written of the claim: drops a state that can no longer matter. */
   rest({ claim, holders, references }: DecidedClaim): void {
     const { history, written } = this.#states.get(claim.key) ?? emptyState(claim.uid);
     const isInUse = holders.length > 0 || references.length > 0 || claim.status?.unused === false;
     if (written === undefined && !isOpen(history) && !isInUse) this.forget(claim);
   }
 
-  /** The evidence for a decision: pods whose nodes have answered are settled from now on. */
+  /** The evidence for a decision. It settles the pods whose nodes have reported their end. */
   settle(claim: Claim): ClaimEvidence {
     const evidence = this.evidence(claim);
     const { history, isWitnessed } = evidence;
@@ -171,7 +177,7 @@ export class ClaimStates {
     return evidence;
   }
 
-  /** What nodes and pods tell about the claim now. A read: it changes nothing. */
+  /** What nodes and pods show of the claim now. A read: it changes nothing. */
   evidence(claim: Claim): ClaimEvidence {
     const volume = claim.volume === undefined ? undefined : this.#cluster.volumeByName(claim.volume);
     const identities = claim.volume === undefined ? [] : identitiesOf(claim.volume, volume?.csi);
@@ -215,7 +221,7 @@ export class ClaimStates {
   }
 }
 
-/** A pod that was over when leading began tells how a use ended only where one is stored. */
+/** A pod that was over when leading began explains the end of a use only where the claim is stored as in use. */
 function withEnded(state: ClaimState, ended: readonly EndedPod[], { status }: Claim): ClaimState {
   const { history } = state;
   const isWitnessed = state.isWitnessed || status?.unused === false || ended.some(({ wasOver }) => !wasOver);

@@ -14,16 +14,16 @@ interface DecidingParts {
   readonly cluster: Pick<Cluster, "nodeNames" | "node" | "podName" | "arePodsCurrent">;
   readonly barrier: Pick<Barrier, "pendingNode">;
   readonly unstored: Pick<UnstoredClaims, "notBeforeMs">;
-  /** When a claim with this volume may have been used without anybody seeing it. */
+  /** When a claim with this volume may have been used unobserved. */
   readonly unobservedOf: (volume: Volume | undefined) => Unobserved;
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: () => number;
   readonly words: NodeWords;
-  /** Whether a staged volume keeps its claim, so that it is told. */
+  /** A staged volume keeps its claim, so the status names its nodes. */
   readonly isProtecting?: boolean | undefined;
 }
 
-/** The claim and everything that decides its status now. A read: it changes nothing. */
+/** The claim and everything that its status depends on now. A read: it changes nothing. */
 export function decidedClaim(evidence: ClaimEvidence, parts: DecidingParts): DecidedClaim {
   const { claim, volume } = evidence;
   const { cluster, barrier, unstored, unobservedOf, words, nowMs } = parts;
@@ -32,7 +32,7 @@ export function decidedClaim(evidence: ClaimEvidence, parts: DecidingParts): Dec
   const facts = factsOf(evidence, {
     ...words,
     nodes: cluster.nodeNames,
-    // Whole seconds, rounded up.
+    // Stored times are whole seconds, rounded up.
     unanswered: (inUseSinceMs) => (inUseSinceMs - 1_000 < toMs ? unanswered() : []),
     nodeOf: cluster.node,
     arePodsCurrent: cluster.arePodsCurrent(),
@@ -44,7 +44,7 @@ export function decidedClaim(evidence: ClaimEvidence, parts: DecidingParts): Dec
   return { claim, ...facts, stagedOn, unobserved: notBefore(unobserved, unstored.notBeforeMs(claim)) };
 }
 
-/** What is to be written of it. */
+/** The status that the claim should have. */
 export function desiredOf(facts: DecidedClaim): DesiredClaim {
   const { claim, isEligible } = facts;
   return { claim, isEligible, desired: statusOf(decide(facts), facts.stored) };

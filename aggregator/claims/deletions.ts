@@ -32,7 +32,7 @@ interface DeletionParts {
   readonly nowMs: () => number;
 }
 
-/** Claims that are being deleted, and those that are gone too early. */
+/** Claims that are being deleted, and claims that were removed too early. */
 export class Deletions {
   readonly held: HeldDeletions;
   readonly #removed: RemovedClaims;
@@ -53,12 +53,12 @@ export class Deletions {
     });
   }
 
-  /** Answers after how many milliseconds to look at the claim again, if that is needed. */
+  /** Answers after how many milliseconds to check the claim again, if necessary. */
   compare(claim: Claim): number | undefined {
     return claim.isDeleting ? this.held.compare(this.#sight(claim, this.#parts.states.evidence(claim))) : undefined;
   }
 
-  /** To be told before what is known of the claim is forgotten. */
+  /** The caller has to call this before it forgets the claim. */
   onGone(claim: Claim): void {
     const evidence = this.#parts.states.evidence(claim);
     const { mounts } = this.#sight(claim, evidence);
@@ -79,7 +79,7 @@ export class Deletions {
     const used = uses.map(({ node, pod, podUid }): MountSight => ({ node, pod: pod ?? cluster.podName(podUid) }));
     const staged = shownOn.filter((node) => !used.some((use) => use.node === node));
     const mounts = [...used, ...staged.map((node): MountSight => ({ node, pod: undefined }))];
-    // As Kubernetes' controller has it: a pod that is not scheduled does not count, one that has finished does.
+    // Like Kubernetes' controller: a pod that is not scheduled does not count, a finished one does.
     const isUsedByPod = cluster.podsOf(claim.key).some((pod) => pod.node !== undefined && refersTo(pod, claim));
     return { claim, mounts: mounts.filter(({ node }) => isThere(node)), isUsedByPod };
   }

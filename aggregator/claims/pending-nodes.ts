@@ -1,19 +1,19 @@
 import { waitsToBeUnused } from "../core/claim-status.ts";
 
-/** Which nodes a claim waited for when it was last decided. */
+/** The nodes that a claim waited for when it was last decided. */
 interface Wait {
   readonly nodes: readonly string[];
-  /** Its status waits, too: it is not merely a message that will change. */
+  /** The claim would be unused but for them. Otherwise only its message would change. */
   readonly isHeldUp: boolean;
 }
 
-/** Which claims wait for which nodes to report. */
+/** Which claims wait for a report of which nodes. */
 export class PendingNodes {
   readonly #waits = new Map<string, Wait>();
   readonly #byNode = new Map<string, Set<string>>();
   readonly #behindBarrier = new Set<string>();
 
-  /** A claim was decided: it waits for these nodes, and for no others any more. */
+  /** A claim was decided: from now on it waits for these nodes. */
   put(claimKey: string, facts: Parameters<typeof waitsToBeUnused>[0]): void {
     this.forget(claimKey);
     const { pendingNodes } = facts;
@@ -40,21 +40,21 @@ export class PendingNodes {
     return [...(this.#byNode.get(node) ?? [])];
   }
 
-  /** The same. Until they are decided again nobody waits for the node. */
+  /** The same, and forgets them: their next decision says what they wait for. */
   heard(node: string): readonly string[] {
     const keys = this.waitingFor(node);
     this.#byNode.delete(node);
     return keys;
   }
 
-  /** Keys of the claims that waited for the barrier. Until they are decided again they do not. */
+  /** Keys of the claims that waited for the barrier, and forgets them: their next decision says what they wait for. */
   takeBehindBarrier(): readonly string[] {
     const keys = [...this.#behindBarrier];
     this.#behindBarrier.clear();
     return keys;
   }
 
-  /** How many claims have a status that waits for a node. */
+  /** How many claims would be unused but for a pending node. */
   get heldUp(): number {
     return [...this.#waits.values()].filter(({ isHeldUp }) => isHeldUp).length;
   }

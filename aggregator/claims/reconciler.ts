@@ -34,16 +34,16 @@ export interface ReconcilerParts extends Omit<ClaimWriterParts, "onWritten" | "r
   readonly barrier: Pick<Barrier, "pendingNode" | "onUnwatched">;
   readonly agentStates: Pick<AgentStates, "of" | "lookFor" | "assumedEnd">;
   readonly policy: () => UpstreamPolicy;
-  /** Nothing where nothing is measured. */
+  /** Undefined where no metrics are kept. */
   readonly queues?: Readonly<Record<"claims", QueueObserver>>;
   readonly unstored: UnstoredClaims;
   readonly ends: Pick<EndedPods, "of" | "isOpen" | "isTold">;
-  /** Called before each decision, so that it takes into account that pods were listed anew. */
+  /** Runs before each decision, so that the decision takes into account that pods were listed anew. */
   readonly onDecision: () => void;
   readonly internalErrors: InternalErrors;
-  /** When a claim with this volume may have been used without anybody seeing it. */
+  /** When a claim with this volume may have been used unobserved. */
   readonly unobservedOf: (volume: Volume | undefined) => Unobserved;
-  /** What the cluster's policies do; nothing unless told. */
+  /** What the cluster's policies do with a deleted claim that is mounted; `off` by default. */
   readonly protection?: ProtectionMode | undefined;
   /** A claim is gone while a node has it mounted. */
   readonly onRemoved?: ((cause: RemovalCause) => void) | undefined;
@@ -56,14 +56,14 @@ export interface ReconcilerLimits {
 }
 
 /**
- * Brings every claim's status to what is known. Level-based: a key says which claim to look at, never what happened. The work on a key is to
- * decide, and to write at once what differs. A decision does not wait for writes that hang: what it finds has to be kept in mind, and to be
- * known to a successor, whatever the API server takes.
+ * Brings the status of every claim up to date. Level-based: a key names the claim, not what happened to it. Each key is decided, and
+ * what differs is written at once. A decision does not wait for writes that hang: this leader has to remember what it finds, and to hand
+ * it over, whatever the API server accepts.
  */
 export class Reconciler {
   readonly writer: ClaimWriter;
   readonly unusedWhileMounted: UnusedWhileMounted;
-  /** Keys of claims. What it has worked on is decided, and written where it can be. */
+  /** Keys of claims. */
   readonly queue: WorkQueue;
   readonly answers: ReportAnswers;
   readonly deletions: Deletions;
@@ -78,7 +78,7 @@ export class Reconciler {
     this.queue = new WorkQueue(
       {
         ...{ ...parts, errors: parts.internalErrors.in("claims") },
-        // What is written of a claim that is being deleted decides whether it goes.
+        // The stored status of a claim that is being deleted decides whether it may go.
         isUrgent: (key) => cluster.claim(key)?.isDeleting === true,
         prepare: (key) => void this.#decide(key),
       },
@@ -105,7 +105,7 @@ export class Reconciler {
     this.unusedWhileMounted = new UnusedWhileMounted(parts);
   }
 
-  /** How many claims there is something to remember of. */
+  /** How many claims have something to remember. */
   get remembered(): number {
     return this.#states.size;
   }
@@ -118,13 +118,13 @@ export class Reconciler {
     this.queue.addAll(Array.from(this.#parts.cluster.claims(), ({ key }) => key));
   }
 
-  /** Leading begins: every claim is to be decided. `finished` are pods that are over and still there. */
+  /** A new leader begins: every claim has to be decided. `finished` are pods that are over and still exist. */
   begin(finished: readonly EndedPod[]): void {
     this.#states.begin(finished);
     this.enqueueAll();
   }
 
-  /** Works from when everything has been listed until the signal is aborted. */
+  /** Works until the signal is aborted. Everything has been listed. */
   run(signal: AbortSignal): Promise<void> {
     const work = (limited: AbortSignal): Promise<void> =>
       this.queue.run((key, one) => this.#reconcile(key, one), limited);
@@ -140,7 +140,7 @@ export class Reconciler {
     this.#parts.unstored.forget(claim);
   }
 
-  /** What its node has shown of it counted, until now, as use of whatever claim has a volume of that name. */
+  /** The pod was bound to a node. Until now, what that node reported of it counted as use of any claim with a volume of that name. */
   onPodPlaced({ uid, node = "" }: Pod): void {
     const { cluster, fleet } = this.#parts;
     const { mountedVolumes = [], unmountRecords = new Map<string, NodeUnmountRecord>() } = fleet.view(node) ?? {};
@@ -153,15 +153,18 @@ export class Reconciler {
     return facts.flatMap((fact) => claimsOf(fact, this.#parts.cluster)).map(({ key }) => key);
   }
 
-  /** A node has reported: the claims that its facts belong to, those that waited for it, and those that had given it up. */
+  /**
+   * A node has reported: decides the claims that its facts belong to, that waited for it, and whose last use was assumed to have ended
+   * with it.
+   */
   onTouched(node: string, touched: readonly string[]): void {
     const waiting = this.#pendingNodes.heard(node);
     for (const key of new Set([...waiting, ...touched, ...this.#parts.cluster.assumedOn(node)])) this.enqueue(key);
   }
 
   /**
-   * A node's state is another one: the claims that waited for it, those whose mounted volumes there ended with that or are back, and those
-   * that nothing but these mounted volumes keeps in use, as their messages tell of its silence.
+   * A node changed its state: decides the claims that waited for it, and those whose mounted volumes there count as ended now, or as
+   * mounted again. It also decides those that only these mounts keep in use, as their messages mention the state.
    */
   onAgentState({ node, isAboutMounts }: AgentStateChange): void {
     const { cluster, fleet } = this.#parts;
@@ -172,12 +175,12 @@ export class Reconciler {
     this.onTouched(node, this.keysOf(touched));
   }
 
-  /** Fewer nodes are behind the barrier, or none. */
+  /** The barrier has fewer nodes, or none. */
   onBarrier(): void {
     for (const key of this.#pendingNodes.takeBehindBarrier()) this.enqueue(key);
   }
 
-  /** What the node told is about to be forgotten: ends that were assumed for it, or never stored, may still be somebody's latest. */
+  /** The node's view is about to be forgotten. Ends that were assumed for it, or never stored, may still be the latest of a claim. */
   onForgotten(node: string): void {
     const view = this.#parts.fleet.view(node);
     const context = { ...this.#words, podName: this.#parts.cluster.podName };
@@ -197,18 +200,18 @@ export class Reconciler {
     }
   }
 
-  /** How many claims have a status that waits for a node to report. */
+  /** How many claims would be unused but for a pending node. */
   get heldUp(): number {
     return this.#pendingNodes.heldUp;
   }
 
-  /** The claim and everything that decides its status now, or nothing where it is not known. A read: it changes nothing. */
+  /** The claim and everything that its status depends on now; undefined for an unknown claim. A read: it changes nothing. */
   claimFacts(key: string): DecidedClaim | undefined {
     const claim = this.#states.newest(key);
     return claim && this.#factsOf(this.#states.evidence(claim));
   }
 
-  /** The same for a decision: it goes on from what it finds, and looks out for the nodes that it needs. */
+  /** The same for a decision: it settles what it finds, and begins to wait for the nodes that it needs. */
   #settledFacts(key: string): DecidedClaim | undefined {
     const claim = this.#states.newest(key);
     if (claim === undefined) return undefined;
@@ -228,7 +231,7 @@ export class Reconciler {
     return decidedClaim(evidence, { ...this.#parts, ...own });
   }
 
-  /** Decides on the newest of everything; nothing for a claim that is gone. */
+  /** Decides on the newest state of everything; undefined for a claim that is gone. */
   #decide(key: string): PlannedWrite | undefined {
     const facts = this.#settledFacts(key);
     if (facts === undefined) return undefined;

@@ -25,14 +25,14 @@ interface AnswersParts {
 }
 
 /**
- * So long the claim or the volume of an unmount record may be on its way: a watch whose connection has died without a word is noticed in three
- * minutes, one that lies within ten and a bit (see `createConsistencyChecker`). Milliseconds.
+ * The claim or the volume of an unmount record may still be unknown for so long: a watch whose connection is dead is noticed within
+ * three minutes, one that misses events within little more than ten (see `createConsistencyChecker`). Milliseconds.
  */
 const ON_ITS_WAY_MS = 900_000;
 
 type RecordsOf = (claim: Claim) => readonly NodeUnmountRecord[];
 
-/** What a node's report is answered. */
+/** Decides the answer to a node's report. */
 export class ReportAnswers {
   readonly #parts: AnswersParts;
   readonly #beganMs: number;
@@ -42,7 +42,7 @@ export class ReportAnswers {
     this.#beganMs = parts.clock.monotonicMs();
   }
 
-  /** The resource version that the node's pod watch must have reached for its word to count on every pod that ended there. */
+  /** The resource version that the node's pod watch has to reach, so that its report covers every pending pod that ended there. */
   awaitedVersion(view: NodeView): string | undefined {
     const { cluster, pendingNodes, states } = this.#parts;
     const claims = pendingNodes.waitingFor(view.node).flatMap((key) => cluster.claim(key) ?? []);
@@ -53,13 +53,13 @@ export class ReportAnswers {
   /** IDs of the view's unmount records that can no longer change any status. */
   settled(view: NodeView): readonly string[] {
     const latestOf = this.#latestOn(view.node);
-    // A bug in what one claim's evidence makes of an unmount record keeps that unmount record in its journal, and no other.
+    // A bug in the evidence of one claim keeps only its own unmount records in the journal.
     const isSettled = (one: NodeUnmountRecord): boolean | undefined =>
       this.#parts.errors.attempt(one.id, () => this.#isSettled(one, view, latestOf));
     return [...view.unmountRecords.values()].filter((one) => isSettled(one) === true).map(({ id }) => id);
   }
 
-  /** Not all of the claims that it belongs to may be known: such a claim is gone, or still to come, and so is one that was re-created under its name. */
+  /** Some of its claims may be unknown: gone, not seen yet, or re-created under the same name. */
   #isSettled(unmountRecord: NodeUnmountRecord, view: NodeView, latestOf: RecordsOf): boolean {
     const { cluster, nowMs } = this.#parts;
     const refs = claimsOf(unmountRecord, cluster);
@@ -75,7 +75,7 @@ export class ReportAnswers {
     return isAttributed || this.#isGivenUp(unmountRecord, view);
   }
 
-  /** The node's unmount records of a claim that make up for earlier ones. */
+  /** The latest unmount records of a claim on this node, which replace earlier ones. */
   #latestOn(node: string): RecordsOf {
     const latest = new Map<string, readonly NodeUnmountRecord[]>();
     return (claim) => {
@@ -89,8 +89,8 @@ export class ReportAnswers {
   }
 
   /**
-   * True when the pod is over and what came of its end is stored: until then the record explains how the use ended, to this leader and to the
-   * next one.
+   * True when the pod is over and its end is stored. Until then this leader and the next one need the record to explain how the use
+   * ended.
    */
   #isDealtWith(unmountRecord: NodeUnmountRecord, claims: readonly Claim[]): boolean {
     const { cluster, ends, states } = this.#parts;
@@ -102,8 +102,8 @@ export class ReportAnswers {
   }
 
   /**
-   * False while its pod may come to light yet, the watch of pods being behind the node's: it may have had an inline volume, and then what it
-   * did is not the claim's, and makes up for nothing.
+   * False while our pod watch is behind the node's, so that the pod may still appear. It may have an inline volume: then the record is
+   * not the claim's, and replaces no earlier one.
    */
   #isPodKnown({ node, podUid }: NodeUnmountRecord): boolean {
     const { cluster, fleet } = this.#parts;
@@ -114,8 +114,9 @@ export class ReportAnswers {
   }
 
   /**
-   * A foreign or inline volume's, or that of a claim that is gone: by the node's own clock and by ours it ended so long ago that its claim would
-   * be known. A wall clock may jump. What ended before a reboot, or before the machine was put back, is older than the first report since.
+   * The record is of a foreign or inline volume, or of a claim that is gone: by the node's clock and by ours it is so old that a claim
+   * of it would be known by now. Only monotonic clocks count. A record from before a reboot, or before a snapshot of the machine was
+   * restored, is older than the first report since.
    */
   #isGivenUp({ by, timeline }: NodeUnmountRecord, { sentAt, timeline: now, timelineFrom }: NodeView): boolean {
     const { clock, cluster } = this.#parts;

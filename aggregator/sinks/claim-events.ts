@@ -4,23 +4,23 @@ import { type Claim, FORCE_RELEASE } from "../../common/storage/claim.ts";
 import { formatSecondsUp } from "../../common/storage/timestamp.ts";
 import type { MountSight, RemovalCause } from "../core/deletion.ts";
 
-/** What the owner of a claim is told beside its status; everything here is a warning. */
+/** A problem of a claim that its owner should know, beside its status. */
 export type ClaimWarning =
-  /** Kubernetes' own condition says that no pod uses it, while nodes have it mounted. */
+  /** Kubernetes' condition says that no pod uses the claim, while nodes have it mounted. */
   | { readonly kind: "unused-while-mounted"; readonly nodes: readonly string[] }
-  /** The status that stands there is out of date. */
+  /** The API server refuses the status: the stored one is out of date. */
   | { readonly kind: "write-refused"; readonly reason: string; readonly message: string }
-  /** What Mooring removed or corrected has come back: an annotation, or what the condition said. */
+  /** Another client put back what Mooring removed or corrected: an annotation, or the condition. */
   | {
       readonly kind: "put-back";
       readonly annotation: string | undefined;
       readonly managers: readonly string[];
     }
-  /** Its deletion was asked for, and nothing but protection keeps it. */
+  /** The claim is being deleted, and protection alone keeps it. */
   | { readonly kind: "deletion-held"; readonly mounts: readonly MountSight[] }
-  /** It goes although it is in use: who may had that written. */
+  /** The claim goes although it is in use: somebody with the permission has annotated it so. */
   | { readonly kind: "force-released"; readonly mounts: readonly MountSight[]; readonly why: string }
-  /** It is gone, and a node still has it mounted. */
+  /** The claim is gone, and a node still has it mounted. */
   | { readonly kind: "removed-while-mounted"; readonly mounts: readonly MountSight[]; readonly cause: RemovalCause };
 
 const REASONS = {
@@ -45,7 +45,7 @@ export function claimEvent(claim: Claim, warning: ClaimWarning, nowMs: number): 
   };
 }
 
-/** What happens to a claim once is one event, also where the next leader tells it again. */
+/** These happen to a claim once: the event has a fixed name, so the next leader does not repeat it. */
 function isOnce({ kind }: ClaimWarning): boolean {
   return kind === "deletion-held" || kind === "force-released" || kind === "removed-while-mounted";
 }

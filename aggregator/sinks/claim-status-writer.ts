@@ -8,34 +8,34 @@ import { type Claim, projectClaim } from "../../common/storage/claim.ts";
 import { type ClaimStatus, FIELD_MANAGER, writeClaimStatus, writeStaged } from "../../common/storage/claim-status.ts";
 import { type UpstreamShare, writeUpstream } from "../../common/storage/upstream-unused.ts";
 
-/** What became of a write. */
+/** The outcome of a write. */
 export type WriteResult =
-  /** The claim as it is now. */
+  /** The claim after the write. */
   | { readonly kind: "written"; readonly claim: Claim }
-  /** It has changed since, or is gone or re-created: look again and decide again. */
+  /** The claim has changed since, is gone or was re-created: decide again. */
   | { readonly kind: "stale"; readonly message: string }
-  /** The API server will not take it, however often it is sent. */
+  /** The API server rejects the content. */
   | { readonly kind: "refused"; readonly reason: string; readonly message: string }
-  /** Our account may not write here, or not at all. */
+  /** Our account may not write here, or is not authenticated. */
   | { readonly kind: "forbidden"; readonly message: string }
-  /** More than the API server takes, or no answer in time: whether it was written is not known. */
+  /** The API server is overloaded or did not answer in time: the write may have been stored. */
   | { readonly kind: "overloaded"; readonly message: string; readonly retryAfterMs: number }
   | { readonly kind: "failed"; readonly message: string; readonly retryAfterMs: number };
 
 /** Every result but success. */
 export type WriteFailure = Exclude<WriteResult, { readonly kind: "written" }>;
 
-/** What is applied: our condition and annotations, and our share of Kubernetes' own condition. */
+/** What an apply contains: Mooring's condition and annotations, and its share of Kubernetes' own condition. */
 export interface AppliedStatus {
   readonly status: ClaimStatus;
   readonly upstream: UpstreamShare;
 }
 
-/** Writes to exactly the claim, in exactly the state, that was decided on. */
+/** Writes to exactly the claim, and the state of it, that was decided on. */
 export interface ClaimStatusWriter {
-  /** One server-side apply; what it leaves out and only we own is removed. */
+  /** One server-side apply. It removes what it leaves out and Mooring alone owns. */
   readonly apply: (claim: Claim, applied: AppliedStatus, signal: AbortSignal) => Promise<WriteResult>;
-  /** Removes annotations, whoever owns them. */
+  /** Removes annotations, also those that other managers own. */
   readonly clean: (claim: Claim, annotations: readonly string[], signal: AbortSignal) => Promise<WriteResult>;
 }
 
@@ -97,16 +97,16 @@ function resultOf(outcome: WriteOutcome): WriteResult {
   return outcome.kind === "applied" ? { kind: "written", claim: projectClaim(outcome.object) } : refusalOf(outcome);
 }
 
-/** What the API server's no means. */
+/** Translates a refusal of the API server. */
 export function refusalOf(outcome: Exclude<WriteOutcome, { readonly kind: "applied" }>): WriteFailure {
   if (outcome.kind === "refused") return { ...outcome, reason: outcome.reason || String(outcome.status) };
   return { kind: "stale", message: outcome.message };
 }
 
-/** 408 and 504 are the server's own word for no answer in time. */
+/** With 408 and 504 the server says that it got no answer in time. */
 const OVERLOADED: ReadonlySet<number> = new Set([408, 429, 503, 504]);
 
-/** Failures as values: what comes next depends on them. */
+/** Turns failures into values, as the next step depends on them. */
 export async function answered<T extends WriteResult | { readonly kind: "written" }>(
   ask: () => Promise<T>,
 ): Promise<T | WriteFailure> {
@@ -117,10 +117,10 @@ export async function answered<T extends WriteResult | { readonly kind: "written
   }
 }
 
-/** What an error means that came instead of an answer. Throws what is a bug. */
+/** Translates an error that came instead of an answer. Throws what is a bug. */
 function failureOf(error: unknown): WriteFailure {
   const message = messageOf(error);
-  // A proxy's page, most likely.
+  // Most likely the page of a proxy.
   if (v.isValiError(error)) return { kind: "failed", message: `the answer is no claim: ${message}`, retryAfterMs: 0 };
   if (error instanceof ApiError) {
     const { status, retryAfterMs = 0 } = error;

@@ -5,18 +5,18 @@ import { repeat } from "../../common/kube/repeat.ts";
 import { withDeadline } from "../../common/runtime/deadline.ts";
 import { MooringError, messageOf } from "../../common/runtime/errors.ts";
 
-/** Which pod the Service of the aggregator leads to: that of the leader. */
+/** The label that the Service of the aggregator selects: the leader's pod has it. */
 export const ROLE_LABEL = "mooring.dev/role";
 export const LEADER_ROLE = "leader";
 
-/** `client` writes also after the end of leading. */
+/** `client` writes also after this replica has stopped leading. */
 interface LabelParts extends KubeParts {
-  /** Writes only while we lead. */
+  /** Writes only while this replica leads. */
   readonly fenced: KubeClient;
 }
 
 const RETRY = { firstMs: 250, maxMs: 10_000 } as const;
-/** Whoever else takes the label off or puts it on is corrected after this time. Milliseconds. */
+/** After this time the leader corrects a label that another client changed. Milliseconds. */
 const LOOK_AGAIN_MS = 30_000;
 const DROP_LIMIT_MS = 2_000;
 const FIELD_MANAGER = "mooring-aggregator";
@@ -50,12 +50,12 @@ export class LeaderLabel {
     this.#pod = pod;
   }
 
-  /** Why the Service does not lead here; nothing when it does. */
+  /** Why the Service does not select this pod; undefined when it does. */
   get problem(): string | undefined {
     return this.#problem;
   }
 
-  /** Until the signal is aborted. */
+  /** Keeps the label until the signal is aborted. */
   run(signal: AbortSignal): Promise<void> {
     const task = (limited: AbortSignal): Promise<void> => this.#claim(limited);
     const warn = (err: string): void =>
@@ -67,8 +67,8 @@ export class LeaderLabel {
   }
 
   /**
-   * Takes it off the own pod, when there is time for it: the next leader does that, too. The pod's resource version with that, unless
-   * nothing was changed.
+   * Removes the label from this pod if that takes little time: the next leader does it otherwise. Answers the pod's new resource
+   * version, or nothing where it was not changed.
    */
   async drop(): Promise<string | undefined> {
     const { clock, client, logger } = this.#parts;
@@ -91,7 +91,7 @@ export class LeaderLabel {
   async #claim(signal: AbortSignal): Promise<void> {
     const { fenced, logger } = this.#parts;
     const labelled = await this.#list({ labelSelector: `${ROLE_LABEL}=${LEADER_ROLE}` }, signal);
-    // A leader that was killed cannot do it: its pod would go on to be reached.
+    // A leader that was killed could not remove its label: the Service would still send reports to its pod.
     for (const { name, uid } of labelled.filter(({ name }) => name !== this.#pod)) {
       await this.#put(fenced, { name, uid, role: null }, signal);
       logger.info({ pod: `${this.#namespace}/${name}` }, "another pod is no longer labelled as the leader's");
@@ -115,7 +115,7 @@ export class LeaderLabel {
     return decoded.output.items.map(({ metadata }) => metadata);
   }
 
-  /** The pod's resource version then; nothing when there is no such pod any more. */
+  /** Answers the pod's new resource version; nothing when the pod is gone. */
   async #put(
     client: KubeClient,
     { name, uid, role }: Pick<LabelledPod, "name" | "uid"> & { readonly role: string | null },
@@ -125,7 +125,7 @@ export class LeaderLabel {
     const target = { apiVersion: "v1", kind: "Pod", path, namespace: this.#namespace, name, uid };
     const patch = { metadata: { labels: { [ROLE_LABEL]: role } } };
     const outcome = await patchObject(client, { target, patch, fieldManager: FIELD_MANAGER }, signal);
-    // A pod that is gone, or another one of its name, has no label to take off; the own one is looked for again.
+    // A pod that is gone, or was re-created, has no label to remove; this replica looks for its own pod again.
     if (outcome.kind === "refused") throw new MooringError("api-rejected", outcome.message);
     const written = outcome.kind === "applied" ? v.safeParse(writtenPod, outcome.object) : undefined;
     return written?.success === true ? written.output.metadata.resourceVersion : undefined;

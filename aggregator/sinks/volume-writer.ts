@@ -6,10 +6,10 @@ import { VOLUME_ANNOTATIONS, type VolumeAnnotations } from "../../common/storage
 import type { Volume } from "../core/cluster-objects.ts";
 import { answered, refusalOf, type WriteFailure } from "./claim-status-writer.ts";
 
-/** What became of a write. */
+/** The outcome of a write. */
 export type VolumeWriteResult = { readonly kind: "written" } | WriteFailure;
 
-/** Changes our annotations of exactly the volume, in exactly the state, that was decided on. */
+/** Changes Mooring's annotations of exactly the volume, and the state of it, that was decided on. */
 export type VolumeWriter = (
   volume: Volume & { readonly resourceVersion: string },
   changes: Partial<VolumeAnnotations>,
@@ -17,8 +17,8 @@ export type VolumeWriter = (
 ) => Promise<VolumeWriteResult>;
 
 /**
- * Through the subresource `status`, where the API server leaves the spec as it is: the permission for it cannot move or free a volume. A merge
- * patch removes an annotation whoever owns it, such as one that came with a backup; an apply would not.
+ * Writes through the subresource `status`, which leaves the spec alone: a permission for it cannot move or free a volume. A merge patch,
+ * unlike an apply, also removes an annotation that another manager owns, such as one from a backup.
  */
 export function createVolumeWriter({
   client,

@@ -25,7 +25,7 @@ export interface VolumeFactsParts {
   readonly protection: ProtectionMode;
 }
 
-/** What is known of a volume now, for a decision: the nodes that it needs are looked out for. */
+/** What is known of a volume now, for a decision. It begins to wait for the nodes that it needs. */
 export function volumeFacts(
   volume: Volume,
   statusAtEnd: ClaimStatus | undefined,
@@ -57,13 +57,13 @@ export function volumeFacts(
   };
 }
 
-/** Unknown is no absence: a node keeps the mark until it has reported, or is gone. */
+/** No report is no absence: the mark keeps a node until it has reported, or is Gone. */
 function isUnanswered(node: string, { fleet, agentStates }: VolumeFactsParts): boolean {
   if (fleet.view(node) !== undefined) return false;
   return agentStates.lookFor(node).kind !== "Gone";
 }
 
-/** The ends of a volume's use that a node tells of, or that are assumed because it is gone. */
+/** The ends of the volume's use that a node reports, or that are assumed as the node is Gone. */
 function endsIn(
   { node, bootId, mountedVolumes, unmountRecords }: NodeView,
   isOwn: (fact: Fact) => boolean,

@@ -33,12 +33,12 @@ export interface VolumeReconcilerParts {
   readonly protection: ProtectionMode;
 }
 
-/** Writes under way at once: there are few. */
+/** Writes under way at once: few are necessary. */
 const WIDTH = 4;
 
 /**
- * Keeps the two annotations of PersistentVolumes: which nodes have a volume mounted that is not Bound, and the last use of a Retain volume, which
- * would go with its claim. Level-based: a key says which volume to look at. Volumes that are Bound and have no mark cost nothing.
+ * Keeps the two annotations of PersistentVolumes: the nodes that have a volume mounted that is not Bound, and the last use of a Retain
+ * volume, which would otherwise go with its claim. Level-based: a key names the volume. A Bound volume without a mark costs nothing.
  */
 export class VolumeReconciler {
   readonly #parts: VolumeReconcilerParts;
@@ -46,10 +46,10 @@ export class VolumeReconciler {
   readonly #writes: VolumeWrites;
   /** Names of the volumes that are mounted although they are not Bound. */
   readonly #stillMounted = new Set<string>();
-  /** Names of volumes by the nodes that have not answered. */
+  /** Names of volumes, by the nodes that have not reported. */
   readonly #waiting = new IndexMap();
   readonly #waits = new Map<string, readonly string[]>();
-  /** What stood on claims that this leader saw go, by the names of their volumes, until their last use is copied. */
+  /** By volume name: the status of a claim when this leader saw it go, until its last use is copied. */
   readonly #goneClaims = new Map<string, { readonly uid: string; readonly status: ClaimStatus }>();
 
   constructor(parts: VolumeReconcilerParts) {
@@ -63,19 +63,19 @@ export class VolumeReconciler {
     return this.#stillMounted.size;
   }
 
-  /** Changes with each end of a work, and is nothing while none is going on. */
+  /** Changes whenever a work item ends; undefined while none is under way. */
   get progress(): number | undefined {
     return this.#queue.progress;
   }
 
-  /** Works from when everything has been listed until the signal is aborted. */
+  /** Works until the signal is aborted. Everything has been listed. */
   run(signal: AbortSignal): Promise<void> {
     this.enqueueAll();
     for (const { key } of this.#parts.cluster.claims()) this.onClaim(key);
     return this.#queue.run((name, limited) => this.#reconcile(name, limited), signal);
   }
 
-  /** All that is not Bound, or carries a mark. */
+  /** Queues every volume that is not Bound, or has a mark. */
   enqueueAll(): void {
     this.#queue.addAll([...this.#parts.cluster.allVolumes()].filter(isOfInterest).map(({ key }) => key));
   }
@@ -90,7 +90,7 @@ export class VolumeReconciler {
     return this.#stillMounted.has(name) || this.#waits.has(name) || this.#goneClaims.has(name);
   }
 
-  /** A claim that is being deleted may leave its last use to its volume. */
+  /** The last use of a claim that is being deleted may have to be copied to its volume. */
   onClaim(key: string): void {
     const claim = this.#parts.cluster.claim(key);
     if (claim?.isDeleting === true && claim.volume !== undefined) this.#queue.add(claim.volume);
@@ -115,7 +115,7 @@ export class VolumeReconciler {
     this.#queue.addAll(this.#waiting.get(node));
   }
 
-  /** Another state of the node: what it shows may count as ended, or again. */
+  /** The node has another state: its mounts may count as ended now, or as mounted again. */
   onAgentState(node: string): void {
     this.onReport(node, this.namesOf(this.#parts.fleet.view(node)?.mountedVolumes ?? []));
   }
@@ -164,7 +164,7 @@ function isOfInterest({ phase, annotations }: Volume): boolean {
   return phase !== "Bound" || annotations?.mountedOn !== undefined;
 }
 
-/** Nothing more is to come of the claim that went: it was unused, or its last use stands on the volume. */
+/** Nothing is left to copy from the claim that is gone: it was unused, or the volume has its last use. */
 function isCopied({ claim, annotations }: Volume, { statusAtEnd }: VolumeFacts): boolean {
   if (statusAtEnd === undefined || statusAtEnd.unused) return true;
   return claim !== undefined && readCopiedUse(claim.uid, annotations?.lastUse) !== undefined;

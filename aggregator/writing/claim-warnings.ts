@@ -12,7 +12,7 @@ interface WarningParts {
   readonly nowMs: () => number;
 }
 
-/** Tells what is wrong with a claim: to its owner by an event, to the administrator by a log line. Each is told once by whom it befalls. */
+/** Reports a problem of a claim: to its owner as an event, to the administrator as a log line. The caller reports each problem once. */
 export class ClaimWarnings {
   readonly #parts: WarningParts;
   #budget: Budget = fullBudget(REPORTS);

@@ -3,14 +3,14 @@ import type { Claim } from "../../common/storage/claim.ts";
 import { isKept, type MountSight, type ProtectionMode } from "../core/deletion.ts";
 import type { ClaimWarnings } from "./claim-warnings.ts";
 
-/** A claim that is kept for so long is no ordinary deletion any more: an unmount is reported within a second. Milliseconds. */
+/** An agent reports an unmount within a second, so a deletion that takes longer than this is worth a warning. Milliseconds. */
 export const HELD_NEWS_MS = 30_000;
 
-/** A claim that is being deleted, and what it is mounted by. */
+/** A claim that is being deleted, and its mounts. */
 export interface DeletionSight {
   readonly claim: Claim;
   readonly mounts: readonly MountSight[];
-  /** A pod object keeps it, as it does in a cluster without Mooring. */
+  /** A pod object keeps the claim, as in a cluster without Mooring. */
   readonly isUsedByPod: boolean;
 }
 
@@ -24,15 +24,15 @@ interface HeldPart {
 
 interface Deletion {
   readonly uid: string;
-  /** On the monotonic clock; nothing while it is not held. */
+  /** On the monotonic clock; undefined while protection does not keep the claim. */
   heldAt: number | undefined;
-  /** The same by the API server's clock; where it was held at first sight, since its deletion was asked for. */
+  /** The same by the API server's clock; since the deletion was requested where protection kept the claim when this leader first saw it. */
   sinceMs: number | undefined;
   isHeldTold: boolean;
   isUnmountRecordTold: boolean;
 }
 
-/** Claims that are being deleted, and which of them nothing but protection keeps. */
+/** Claims that are being deleted, and which of them protection alone keeps. */
 export class HeldDeletions {
   readonly #parts: HeldPart;
   readonly #known = new Map<string, Deletion>();
@@ -41,12 +41,12 @@ export class HeldDeletions {
     this.#parts = parts;
   }
 
-  /** How many claims nothing but protection keeps. */
+  /** How many claims protection alone keeps. */
   get size(): number {
     return this.#held().length;
   }
 
-  /** For how long the one has been kept that has been for longest; 0 where there is none. */
+  /** For how long the oldest of them has been kept; 0 where there is none. */
   get oldestMs(): number {
     return Math.max(0, ...this.#held().map((sinceMs) => this.#parts.nowMs() - sinceMs));
   }
@@ -60,7 +60,7 @@ export class HeldDeletions {
     return [...this.#known.values()].map(({ sinceMs }) => sinceMs).filter((sinceMs) => sinceMs !== undefined);
   }
 
-  /** Looks whether the claim is held, and tells of it; answers after how many milliseconds to look again, if that is needed. */
+  /** Checks whether protection alone keeps the claim, and warns once. Answers after how many milliseconds to check again, if necessary. */
   compare(sight: DeletionSight): number | undefined {
     const { claim, mounts, isUsedByPod } = sight;
     if (this.#parts.protection !== "enforce") return undefined;
@@ -82,7 +82,7 @@ export class HeldDeletions {
     return undefined;
   }
 
-  /** The claim is gone. It may have gone faster than anybody could look. */
+  /** The claim is gone, perhaps before any check. */
   onGone(sight: DeletionSight): void {
     const { claim } = sight;
     const isForced = this.#parts.protection === "enforce" && isKept(claim) && claim.deletion?.override !== undefined;

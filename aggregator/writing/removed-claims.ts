@@ -7,7 +7,7 @@ import { isStillMounted, type RemovalCause, type RemovedClaim } from "../core/de
 import type { NodeView } from "../core/node-view.ts";
 import type { ClaimWarnings } from "./claim-warnings.ts";
 
-/** In an ordinary deletion the report of the unmount, and of an unstaging, comes within this. Milliseconds. */
+/** In an ordinary deletion the reports of unmount and unstage arrive within this. Milliseconds. */
 const GRACE_MS = 10_000;
 
 interface RemovedParts {
@@ -22,13 +22,13 @@ interface RemovedParts {
 }
 
 /**
- * Claims that are gone although a node showed them mounted. Each is told of once, when a scan that a node reports afterwards still shows the
- * mount; what a node that does not report has mounted, nobody knows.
+ * Claims that are gone although a node reported them mounted. The aggregator warns once, when a later scan of a reporting node still
+ * shows the mount. What a node without reports has mounted is unknown.
  */
 export class RemovedClaims {
   readonly #parts: RemovedParts;
   readonly #queue: WorkQueue;
-  /** By UID. A node that does not answer ceases to be one that reports: nothing stays for long. */
+  /** By UID. An entry goes when its nodes have reported, or no longer count as Reporting. */
   readonly #removed = new Map<string, RemovedClaim>();
 
   constructor(parts: RemovedParts) {

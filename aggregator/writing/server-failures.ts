@@ -1,11 +1,14 @@
 import type { Clock } from "../../common/runtime/clock.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
 
-/** Without one for so long, the next is news again. */
+/** After so long without a failure, the next one is logged again. */
 const OVER_MS = 60_000;
-/** What a worker rests by itself: sixteen of them ask three times a second then, and a claim of which nothing is wrong waits no longer. */
+/**
+ * How long a worker rests: sixteen workers then send three requests a second in all, and a healthy claim still waits no longer than
+ * this.
+ */
 const REST = { firstMs: 100, longestMs: 5_000 };
-/** A claim waits for as long as it was asked to; its worker is free again after this. */
+/** A claim waits for as long as the server asks; its worker takes other claims after this. */
 const LONGEST_ASKED_MS = 30_000;
 
 /** A failure of the API server, or of the way to it. */
@@ -20,9 +23,9 @@ export function isServerFailure<T extends { readonly kind: string }>(result: T):
 }
 
 /**
- * Failures of the API server that are no claim's own. The first is logged, then the tenth, the hundredth, and so on. A worker that met one
- * rests before the next claim: for as long as the server asks, and longer and longer while nothing succeeds. Without that each of many
- * claims would be sent to a server that takes none.
+ * Failures of the API server that no single claim causes. The first one is logged, then the tenth, the hundredth, and so on. A worker
+ * that met one rests before its next claim: as long as the server asks, and longer each time while no request succeeds. Otherwise the
+ * workers would send every waiting claim to a server that accepts none.
  */
 export class ServerFailures {
   readonly #clock: Clock;
@@ -38,12 +41,12 @@ export class ServerFailures {
     this.#workers = workers;
   }
 
-  /** The server has answered something else. */
+  /** The server has answered a request in another way. */
   end(): void {
     this.#inRow = 0;
   }
 
-  /** Answers for how many milliseconds the worker that met it is to rest. */
+  /** Answers for how many milliseconds the worker has to rest. */
   note({ kind, message, retryAfterMs }: ServerFailure): number {
     const now = this.#clock.monotonicMs();
     this.#count = now - this.#lastMs > OVER_MS ? 1 : this.#count + 1;
@@ -56,7 +59,7 @@ export class ServerFailures {
     return Math.max(Math.min(retryAfterMs, LONGEST_ASKED_MS), this.#growingMs);
   }
 
-  /** What was begun together fails together, and counts once. One claim's failures are no reason: the others succeed in between. */
+  /** Requests that are under way together fail together, and count as one. One failing claim never gets here: others succeed in between. */
   get #growingMs(): number {
     const rounds = Math.floor(this.#inRow / this.#workers);
     return rounds === 0 ? 0 : Math.min(REST.longestMs, REST.firstMs * 2 ** Math.min(rounds - 1, 30));

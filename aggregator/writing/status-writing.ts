@@ -15,15 +15,15 @@ import type { ClaimWriter } from "./claim-writer.ts";
 interface StatusWritingParts extends KubeParts {
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: () => number;
-  /** What has to be written of every claim may be something else now. */
+  /** The writes of every claim may have changed. */
   readonly onPolicy: () => void;
   readonly metrics: Metrics;
 }
 
-/** What one write takes: an API server at its ease, or one that makes others wait. Seconds. */
+/** What one write takes, on an idle API server and on one that queues requests. Seconds. */
 const WRITE_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-/** Everything that decisions on claims go out through. */
+/** Sends everything that the decisions about claims and volumes lead to. */
 export class StatusWriting {
   readonly writer: ClaimStatusWriter;
   readonly volumeWriter: VolumeWriter;
@@ -69,14 +69,14 @@ export class StatusWriting {
 
   readonly policy = (): UpstreamPolicy => upstreamPolicy(this.#setting, this.#version.version());
 
-  /** What is read from the API server, also while another process leads. */
+  /** Reads what it needs from the API server, also while another replica leads. */
   readonly watch = (signal: AbortSignal): Promise<void> => this.#version.run(signal);
 
-  /** Writes events for as long as this process leads. */
+  /** Writes events while this replica leads. */
   readonly tell = (signal: AbortSignal): Promise<void> => this.#events.run(signal);
 }
 
-/** Whether the aggregator may do what it is for; without a writer it has nothing to do. */
+/** Fails where the aggregator lacks the permission to write claim status. A standby has no writer, and passes. */
 export function checkWrites(writer: Pick<ClaimWriter, "missingPermission"> | undefined): CheckResult {
   const missing = writer?.missingPermission();
   if (missing === undefined) return PASSED;

@@ -8,11 +8,11 @@ interface UnstoredParts {
   readonly claims: () => Iterable<Claim>;
 }
 
-/** Under which circumstances a leader begins. */
+/** The state in which a leader begins. */
 interface Begin {
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: number;
-  /** We know the end of a pod that named the claim and that is not dealt with. */
+  /** This replica knows the end of a pod that named the claim, and no leader has decided it. */
   readonly knows: (claim: Claim) => boolean;
 }
 
@@ -21,16 +21,16 @@ interface Decided extends UnstoredClaim {
 }
 
 /**
- * Claims whose decision the API server has not stored: the write is delayed, refused, forbidden or under way. A successor has to know
- * of them: what stands in their status does not cover the ends of uses that a leader has seen. A write that was tried is not stored.
+ * Claims whose decision the API server has not stored: the write is delayed, refused, forbidden or under way. The next leader needs
+ * them, as the stored status does not include all ends that this leader has seen. A write without an answer counts as not stored.
  */
 export class UnstoredClaims {
   readonly #parts: UnstoredParts;
   /** By UID. */
   readonly #decided = new Map<string, Decided>();
-  /** What the predecessor left, by UID, until it is stored. */
+  /** What the previous leader handed over, by UID, until it is stored. */
   readonly #inherited = new Map<string, UnstoredClaim>();
-  /** What stood there before it went back, by UID, until it is stored again: nodes have forgotten the ends that it told of. */
+  /** By UID: the time that was stored before it went back, until it is stored again. Nodes have forgotten the ends that it included. */
   readonly #rolledBack = new Map<string, number>();
   /** Keys of the claims with ended uses that are not decided yet. */
   #open: () => Iterable<string> = () => [];
@@ -40,8 +40,8 @@ export class UnstoredClaims {
   }
 
   /**
-   * A leader begins with what its predecessor left of claims that are still there. One that was decided to be in use, by an end that we do
-   * not know, counts as used until now: whoever knew it is gone.
+   * A leader begins with what the previous one handed over of claims that still exist. A claim that was decided to be in use, by an end
+   * that this replica does not know, counts as used until now.
    */
   begin(inherited: readonly UnstoredClaim[], { nowMs, knows }: Begin): void {
     this.#decided.clear();
@@ -58,14 +58,14 @@ export class UnstoredClaims {
     }
   }
 
-  /** Which claims have ended uses that are not decided yet, by their keys. */
+  /** Sets where the keys of the claims with undecided ended uses come from. */
   follow(open: () => Iterable<string>): void {
     this.#open = open;
   }
 
   /**
-   * A status was decided that is not what is stored. A claim that is not stored as unused is decided anew from what nodes and pods report;
-   * of a gap they report only once.
+   * The decided status differs from the stored one. A claim that is stored as in use needs no hand-over: the next leader decides it from
+   * what nodes and pods report. A gap is an exception, as nodes report it once.
    */
   note({ key, uid, status }: Claim, { unused, sinceMs, blindGap }: ClaimStatus): void {
     const isNeeded = status?.unused === true || blindGap !== undefined;
@@ -78,7 +78,7 @@ export class UnstoredClaims {
     this.#rolledBack.set(uid, Math.max(status.sinceMs, this.#rolledBack.get(uid) ?? status.sinceMs));
   }
 
-  /** What is stored is what was decided. */
+  /** The stored status is the decided one. */
   settle(claim: Claim): void {
     this.#decided.delete(claim.uid);
     if (this.notBeforeMs(claim) !== undefined) return;
@@ -92,14 +92,14 @@ export class UnstoredClaims {
     this.#rolledBack.delete(uid);
   }
 
-  /** No decision dates the claim earlier: the predecessor had found that out and could not store it, or it stood there once. */
+  /** A lower bound of the claim's time: what the previous leader decided and could not store, or what was stored before it went back. */
   notBeforeMs({ uid, status }: Claim): number | undefined {
     const known = [this.#inherited.get(uid)?.sinceMs, this.#rolledBack.get(uid)].filter((ms) => ms !== undefined);
     const sinceMs = Math.max(...known);
     return known.length === 0 || (status !== undefined && status.sinceMs >= sinceMs) ? undefined : sinceMs;
   }
 
-  /** What a successor has to know; nothing where that is too much to hand over. */
+  /** What the next leader has to know; undefined where that is too much to hand over. */
   list(): readonly UnstoredClaim[] | undefined {
     const found = new Map(this.#inherited);
     for (const key of this.#open()) {

@@ -4,10 +4,7 @@ import { saidByKubernetes } from "../../common/storage/upstream-unused.ts";
 import type { DesiredClaim } from "../core/claim-write.ts";
 import type { ClaimWarnings } from "./claim-warnings.ts";
 
-/**
- * Kubernetes calls a claim unused when its last pod is over, and the kubelet unmounts after that: for so long it is no news that
- * they disagree.
- */
+/** Kubernetes calls a claim unused when its last pod is over, and the kubelet unmounts after that: a shorter disagreement is normal. */
 const GRACE_MS = 10_000;
 
 interface Disagreement {
@@ -27,12 +24,12 @@ export class UnusedWhileMounted {
     this.#warnings = warnings;
   }
 
-  /** How many there are that do not pass by themselves. */
+  /** How many there are, without those that are normal. */
   get size(): number {
     return [...this.#known.values()].filter(({ isTold }) => isTold).length;
   }
 
-  /** Compares; answers after how many milliseconds to compare again, if that is needed. */
+  /** Compares the two, and warns once. Answers after how many milliseconds to compare again, if necessary. */
   compare(decision: DesiredClaim): number | undefined {
     const { claim } = decision;
     const nodes = nodesAgainst(decision);
@@ -56,7 +53,10 @@ export class UnusedWhileMounted {
   }
 }
 
-/** The nodes that have the claim mounted although Kubernetes, and not we in its place, calls it unused. */
+/**
+ * The nodes that have the claim mounted although Kubernetes calls it unused. A condition that Mooring writes in its place does not
+ * count.
+ */
 function nodesAgainst({ claim, isEligible, desired }: DesiredClaim): readonly string[] | undefined {
   const status = desired ?? claim.status;
   const isContradicted = isEligible && saidByKubernetes(claim.upstream)?.unused === true;

@@ -7,14 +7,14 @@ interface PermissionParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** The writes of these claims may be tried. */
+  /** These claims may be written now. */
   readonly retry: (keys: Iterable<string>) => void;
 }
 
 /** What is missing, for people. */
 export interface MissingPermission {
   readonly namespaces: readonly string[];
-  /** The API server's own words. */
+  /** As the API server puts it. */
   readonly message: string;
 }
 
@@ -23,13 +23,13 @@ interface Denied {
   /** The one claim that is tried. */
   probe: string;
   attempts: Attempts;
-  /** The others, which wait until that one is let through. */
+  /** The others, which wait until that one is written. */
   readonly waiting: Set<string>;
 }
 
 /**
- * Namespaces in which our account may not write. A missing role is no claim's own fault: nothing is said of each, and one claim stands for
- * its namespace. It alone is tried, at growing intervals, so that a namespace without a role delays no other.
+ * Namespaces in which our account may not write. A missing role is no fault of a claim, so claims get no warning, and one claim is the
+ * probe of its namespace: it alone is tried, at growing intervals. A namespace without a role therefore delays no other.
  */
 export class WritePermissions {
   readonly #parts: PermissionParts;
@@ -40,12 +40,12 @@ export class WritePermissions {
     this.#parts = parts;
   }
 
-  /** Nothing when nothing is known to be missing. */
+  /** Undefined while no write is forbidden. */
   missing(): MissingPermission | undefined {
     return this.#denied.size === 0 ? undefined : { namespaces: [...this.#denied.keys()], message: this.#message };
   }
 
-  /** How many milliseconds are left until the claim's write may be tried; nothing where another one stands for its namespace. */
+  /** How many milliseconds are left until the claim's write may be tried; undefined where another claim is the probe of its namespace. */
   restBefore(key: string): number | undefined {
     const denied = this.#denied.get(namespaceOf(key));
     if (denied === undefined) return 0;
@@ -54,14 +54,14 @@ export class WritePermissions {
     return undefined;
   }
 
-  /** A write was forbidden. */
+  /** The API server forbade a write. */
   deny(key: string, message: string): void {
     const { clock, random, logger } = this.#parts;
     const namespace = namespaceOf(key);
     if (this.#denied.size === 0) logger.error({ namespace, err: message }, "no permission to write claim status");
     this.#message = message;
     const denied = this.#denied.get(namespace);
-    // It was under way when the first one was forbidden.
+    // Its write was under way when the probe's was forbidden.
     if (denied !== undefined && denied.probe !== key) return;
     const now = {
       outcome: "forbidden",
@@ -73,7 +73,7 @@ export class WritePermissions {
     this.#denied.set(namespace, { probe: key, attempts, waiting: denied?.waiting ?? new Set() });
   }
 
-  /** A write was let through: the others of its namespace are, too. */
+  /** The API server permitted a write: it permits the others of the namespace, too. */
   grant(key: string): void {
     const namespace = namespaceOf(key);
     const denied = this.#denied.get(namespace);
@@ -83,7 +83,7 @@ export class WritePermissions {
     this.#parts.retry([denied.probe, ...denied.waiting]);
   }
 
-  /** Nothing has to be written for the claim any more: if it stood for its namespace, the next one does. */
+  /** The claim needs no write any more. If it was the probe, the next one takes its place. */
   release(key: string): void {
     const namespace = namespaceOf(key);
     const denied = this.#denied.get(namespace);
