@@ -43,23 +43,23 @@ export interface LeaderSessionParts {
   readonly writing: Pick<StatusWriting, "writer" | "volumeWriter" | "policy"> & {
     readonly warnings: Pick<ClaimWarnings, "tell">;
   };
-  /** Since when pods have been watched, by whomever. */
+  /** The chain of pod watches, over all replicas. */
   readonly coverage: Pick<PodWatchHistory, "gap" | "settle" | "join" | "update">;
   readonly unstored: UnstoredClaims;
   readonly ends: Pick<EndedPods, "of" | "isOpen" | "isTold">;
   readonly clusterUid: () => string | undefined;
   readonly internalErrors: InternalErrors;
-  /** Nothing where nobody measures. */
+  /** Undefined where no metrics are kept. */
   readonly measures?: Measures;
-  /** Which pods of a node wait for a volume that excludes it. */
+  /** Pods of a node that wait for a volume whose affinity excludes the node. */
   readonly onWaiting: (node: string, podUids: readonly string[]) => void;
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: () => number;
 }
 
 /**
- * One session of a leader: what nodes said, what was made of it, and what is written. It begins with what the API server has and with the
- * ends of pods that nobody has dealt with, and nothing of it outlives it: who leads again begins anew.
+ * One session of a leader: what nodes reported, what it decided, and what it writes. It begins with the API server's objects and the
+ * ended pods that no leader has decided. Nothing of it outlives the session.
  */
 export class LeaderSession {
   /** Agents name it in their reports. */
@@ -72,9 +72,9 @@ export class LeaderSession {
   readonly #parts: LeaderSessionParts;
   readonly #api: ReadApi;
   readonly #barrier: Barrier;
-  /** Nodes whose last report told too much. */
+  /** Nodes whose last report was too large. */
   readonly #refused = new Set<string>();
-  /** Which pods of which nodes wait is being found out. */
+  /** The count of the waiting pods is not complete yet. */
   #isCounting = false;
 
   constructor(parts: LeaderSessionParts, config: AggregatorConfig) {
@@ -139,12 +139,12 @@ export class LeaderSession {
     return new GapAnswers(parts, config);
   }
 
-  /** Lists that are read over HTTP. */
+  /** The lists of the read API. */
   routes(signal: AbortSignal): readonly Route[] {
     return this.#api.routes(signal);
   }
 
-  /** Nodes that are to report, and have not since leading began. */
+  /** Nodes that are expected to report and have not since leading began. */
   get unreported(): readonly string[] {
     return this.#barrier.nodes().filter((node) => this.fleet.view(node) === undefined);
   }
@@ -169,13 +169,13 @@ export class LeaderSession {
     );
   }
 
-  /** Agents would be told to go on that their own leader had told to pause, so none is answered before. */
+  /** No report is answered before: the answers would let agents go on that the previous leader had paused. */
   async #countWaiting(signal: AbortSignal): Promise<void> {
     this.#isCounting = true;
     if (await countWaiting(this.#parts, signal)) this.#isCounting = false;
   }
 
-  /** Pods were listed anew: what came and went meanwhile was not seen. */
+  /** Pods were listed anew: what came and went meanwhile went unobserved. */
   onPodsListed(): void {
     this.#barrier.begin(this.agentStates.expected());
   }
@@ -191,13 +191,13 @@ export class LeaderSession {
     this.volumes.onClaimGone(claim);
   }
 
-  /** Why no report is taken yet, whoever sends it. */
+  /** Why no report is accepted yet. */
   notReady(): TurnedAway | undefined {
     if (this.#isCounting) return NOT_COUNTED;
     return this.#parts.client.serverTime() === undefined ? NOT_DATED : undefined;
   }
 
-  /** A bind that was seen now: of an earlier one nobody knows when it was. */
+  /** The watch showed the bind: for earlier binds the time is unknown. */
   onClaimBound(claim: Claim): void {
     const { cluster, measures, nowMs } = this.#parts;
     const latency = bindLatency(
@@ -207,7 +207,7 @@ export class LeaderSession {
     if (latency !== undefined) measures?.bound(latency);
   }
 
-  /** Takes one that was not turned away, in steps: that of a full node would hold the event loop for too long. */
+  /** Takes a report in steps: that of a full node would hold the event loop for too long. */
   *onReport(report: NodeMessage): Steps<ReportOutcome> {
     const { client, cluster } = this.#parts;
     const time = client.serverTime();
@@ -221,7 +221,7 @@ export class LeaderSession {
     if (change.kind === "too-much") return this.#tooMuch(report, change);
     if (change.kind === "unknown") return { kind: "unknown" };
     yield;
-    // Before anything is changed: a report in which a bug shows is refused as a whole.
+    // Before anything is changed: a report that meets a bug is refused as a whole.
     const effects = {
       reach: this.reconciler.answers.awaitedVersion(change.view),
       keys: this.reconciler.keysOf(change.touched),
@@ -268,13 +268,13 @@ export class LeaderSession {
     return { kind: "accepted", answer: { forget: [...settled], ...(scanRequest && { scanRequest }), ...told } };
   }
 
-  /** What the node told before may have become settled meanwhile: then there is room for its next report. */
+  /** Unmount records of the node may have become settled meanwhile: that makes room for its next report. */
   #tooMuch(
     { node, bootId, sentAt }: NodeMessage,
     outcome: Extract<ReportOutcome, { readonly kind: "too-much" }>,
   ): ReportOutcome {
     const view = this.fleet.view(node);
-    // Nothing of it counts, but so much time has passed on its node.
+    // The report does not count, but it shows how much time has passed on its node.
     if (view?.bootId === bootId) this.fleet.settle(node, this.reconciler.answers.settled({ ...view, sentAt }));
     if (!this.#refused.has(node))
       this.#parts.logger.warn({ node, why: outcome.why }, "report refused, it tells too much");

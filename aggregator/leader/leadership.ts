@@ -17,17 +17,17 @@ import type { UnstoredClaims } from "../writing/unstored-claims.ts";
 
 /** Whether this process is the one that decides, writes and acknowledges. */
 export interface Leadership {
-  /** At this very moment. A read: it ends nothing; who acts asks the fence. */
+  /** At this very moment. A read: whoever acts asks the fence. */
   readonly isLeading: () => boolean;
-  /** The client that whatever may only be written by the leader goes out through. */
+  /** The client for everything that only the leader may write. */
   readonly fenced: KubeClient;
-  /** Who leads; nothing where there is nobody else. */
+  /** Health of the election; undefined without one. */
   readonly check: (() => CheckResult) | undefined;
-  /** Changes with each try to read or write the Lease; nothing where there is none, or nobody competes yet. */
+  /** Changes with each try to read or write the Lease; undefined without one, or before this replica competes. */
   readonly progress: () => number | undefined;
-  /** What pods were watched. */
+  /** The chain of pod watches. */
   readonly coverage: Pick<PodWatchHistory, "gap" | "settle" | "join" | "update">;
-  /** Calls `lead` each time that this process becomes the leader, until the signal is aborted. */
+  /** Calls `lead` each time this process becomes the leader, until the signal is aborted. */
   readonly run: (lead: (signal: AbortSignal) => Promise<void>, signal: AbortSignal) => Promise<void>;
 }
 
@@ -42,10 +42,10 @@ interface LeadershipParts extends KubeParts, Backlog {
 
 export const LEASE_NAME = "mooring-aggregator";
 
-/** The handing over is to be quick all the same. Milliseconds. */
+/** The hand-over waits for our watch at most this long. Milliseconds. */
 const CATCH_UP_LIMIT_MS = 1_000;
 
-/** The one process that there is, without an election. */
+/** The only process, without an election. */
 export function createSoleLeadership(parts: Omit<LeadershipParts, "random">): Leadership {
   const { client, metrics } = parts;
   const coverage = new PodWatchHistory({ ...parts, time: client.serverTime });
@@ -59,21 +59,21 @@ export function createSoleLeadership(parts: Omit<LeadershipParts, "random">): Le
       gap: () => coverage.gap(),
       settle: (nodes) => coverage.settle(nodes),
       join: () => coverage.join(),
-      // Nobody else comes who would have to know: what could be handed over is dealt with.
+      // No other replica needs the hand-over: what it would include is decided.
       update: () => coverage.hear(coverage.handOver()),
     },
     run: async (lead, signal) => {
-      // There is no Lease to read: nobody is known to have watched before.
+      // Without a Lease no earlier watch is known.
       coverage.begin({});
       await lead(signal);
     },
   };
 }
 
-/** Every other replica looks at the Lease once in this many times its usual wait. */
+/** Every other replica reads the Lease within this many times its usual wait. */
 const HESITATION = 1.25;
 
-/** One of several processes, by a Lease in their namespace. */
+/** One of several replicas that elect a leader by a Lease in their namespace. */
 export function createElectedLeadership(parts: LeadershipParts, config: ElectionConfig): Leadership {
   const { client, random, metrics } = parts;
   const { namespace, pod, timing } = config;
@@ -100,7 +100,7 @@ export function createElectedLeadership(parts: LeadershipParts, config: Election
     isLeading,
     fenced,
     coverage,
-    // Nobody competes before everything has been listed: until then nothing can be stuck.
+    // No replica competes before everything has been listed, so nothing can be stuck until then.
     progress: () => elector.view().tries || undefined,
     check: () => checkElection(elector, { label, timing, coverage }),
     run: (lead, signal) =>
@@ -117,8 +117,8 @@ export function createElectedLeadership(parts: LeadershipParts, config: Election
 }
 
 /**
- * Waits a moment until our watch has brought our own last change of a pod. A successor may have begun to watch just before it, and
- * the word that we leave must reach that far, or the chain would be broken although nothing was missed.
+ * Waits a moment until our watch has brought our own last change of a pod. The next leader may have begun to watch just before it. What
+ * we hand over has to reach that far, or the chain would break although nothing was missed.
  */
 async function untilReached({ clock, cluster }: LeadershipParts, version: string): Promise<void> {
   const { signal } = new AbortController();
@@ -162,7 +162,7 @@ function registerElection(
   );
 }
 
-/** A standby is as healthy as a leader; who cannot know who leads is not, nor a leader that nobody finds. */
+/** A standby is as healthy as a leader. A replica that cannot read the Lease is not, nor a leader without the label. */
 function checkElection(
   elector: Elector,
   {

@@ -1,7 +1,7 @@
 import type { ClusterListener } from "../sources/cluster.ts";
 import type { LeaderSession } from "./leader-session.ts";
 
-/** What the watches of the cluster tell the present session, while there is one. */
+/** Passes the events of the cluster's watches to the current session, if there is one. */
 export function sessionListener(
   session: () => LeaderSession | undefined,
 ): Omit<ClusterListener, "onPodEnded" | "onRejected" | "onClaimRolledBack"> {

@@ -17,17 +17,17 @@ import type { NodeLeases } from "../sources/node-leases.ts";
 import type { FleetState } from "./fleet-state.ts";
 import { KubeletQuestions } from "./kubelet-questions.ts";
 
-/** What the API server has of nodes. */
+/** The Nodes of the API server, and what else it says about them. */
 export interface NodeDirectory {
   readonly node: (name: string) => Node | undefined;
   readonly nodeNames: () => readonly string[];
-  /** A pod of Mooring's agent that is not over is bound to the node. */
+  /** A running pod of Mooring's agent is bound to the node. */
   readonly hasAgentPod: (node: string) => boolean;
-  /** What is stored of some claim or volume names the node as one that had it mounted. */
+  /** The stored status of a claim, or a volume's mark, names the node as one that has it mounted. */
   readonly isStoredHolder: (node: string) => boolean;
 }
 
-/** A node has another state, or what it showed counts as ended, or no longer does. */
+/** A node changed its state, or its mounts count as ended now, or as mounted again. */
 export interface AgentStateChange {
   readonly node: string;
   readonly isAboutMounts: boolean;
@@ -44,19 +44,19 @@ export interface AgentStatesParts {
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: () => number;
   readonly onChange: (change: AgentStateChange) => void;
-  /** Nothing where nobody measures. */
+  /** Undefined where no metrics are kept. */
   readonly queues?: Readonly<Record<"nodes", QueueObserver>>;
-  /** The node is gone, and what it showed is about to be forgotten. */
+  /** The node is Gone, and its view is about to be forgotten. */
   readonly onForgotten: (node: string) => void;
 }
 
-/** What this run remembers of a node beside its view. Times are milliseconds on the monotonic clock. */
+/** What this session remembers of a node beside its view. Times are milliseconds on the monotonic clock. */
 interface Track {
-  /** UID of its Node object; nothing while there is none. */
+  /** UID of its Node object; undefined while it has none. */
   readonly uid: string | undefined;
-  /** Since when that is so. */
+  /** Since when it has that UID, or none. */
   readonly uidSince: number;
-  /** Since when no agent pod has been on it; nothing while one is. */
+  /** Since when it has had no agent pod; undefined while it has one. */
   readonly agentAwaySince: number | undefined;
   readonly isKubeletAlive: boolean;
   readonly agentState: AgentState;
@@ -64,14 +64,14 @@ interface Track {
   readonly assumed: AssumedEnd | undefined;
 }
 
-/** What was mounted on a node that is gone is forgotten after this time. Milliseconds. */
+/** The mounts of a node that is Gone are forgotten after this time. Milliseconds. */
 const FORGET_AFTER_MS = 86_400_000;
-/** The same where nothing was mounted: nodes come and go, most of them after all on them has ended. */
+/** The same where nothing was mounted: most nodes go after all uses on them have ended. */
 const FORGET_EMPTY_AFTER_MS = 60_000;
 
 /**
- * What to make of each node, now and when nothing but time passes. Each node waits in a queue for the moment at which its
- * state may change; reports, its Node object and agent pods make it be looked at on the spot.
+ * Keeps the state of each node. A node waits in a queue for the moment at which its state may change; its reports, its Node object and
+ * its agent pods lead to a check at once.
  */
 export class AgentStates {
   readonly #parts: AgentStatesParts;
@@ -88,13 +88,13 @@ export class AgentStates {
     this.#questions = new KubeletQuestions(parts, (node) => this.#look(node, { isKubeletAlive: true }));
   }
 
-  /** Everything is listed: from now on nodes are judged by what is not heard of them. */
+  /** Everything is listed: from now on a missing report counts. */
   begin(): void {
     this.#hasBegun = true;
     for (const node of this.#parts.cluster.nodeNames()) this.#look(node);
   }
 
-  /** The nodes of the cluster whose reports are to come. */
+  /** The nodes of the cluster that are expected to report. */
   expected(): readonly string[] {
     return this.#parts.cluster.nodeNames().filter((node) => this.lookFor(node).kind === "Reporting");
   }
@@ -105,37 +105,37 @@ export class AgentStates {
     await runTogether([looking, (both) => this.#questions.run(both)], signal);
   }
 
-  /** A read: it changes nothing. A node that no decision has looked for yet may still report. */
+  /** A read: it changes nothing. A node that no decision has needed yet counts as Reporting. */
   of(node: string): AgentState {
     return (this.#tracks.get(node) ?? this.#newTrack(node)).agentState;
   }
 
-  /** The same for a decision that needs the node's report: from the first time on, it counts how long the node does not come. */
+  /** The same for a decision that needs the node's report: from the first call on, the time without a report counts. */
   lookFor(node: string): AgentState {
     return (this.#tracks.get(node) ?? this.#look(node)).agentState;
   }
 
-  /** Since when, and on which evidence, what the node showed counts as ended; nothing while it does not. */
+  /** Since when, and on which evidence, the node's mounts count as ended; undefined while they do not. */
   assumedEnd(node: string): AssumedEnd | undefined {
     return this.#tracks.get(node)?.assumed;
   }
 
-  /** Nodes that want to be looked at now. */
+  /** Nodes that wait for a check now. */
   get depth(): number {
     return this.#queue.depth;
   }
 
-  /** How many of the nodes that are known have a state. */
+  /** How many known nodes have this state. */
   count(kind: AgentState["kind"]): number {
     return this.named(kind).length;
   }
 
-  /** Which of them do. */
+  /** The names of the known nodes that have this state. */
   named(kind: AgentState["kind"]): readonly string[] {
     return [...this.#tracks].filter(([, { agentState }]) => agentState.kind === kind).map(([node]) => node);
   }
 
-  /** A report of the node was accepted: nothing has to be assumed any more. */
+  /** A report of the node was accepted: its mounts no longer count as ended. */
   onReport(node: string): void {
     this.#look(node, { isKubeletAlive: false, assumed: undefined });
   }
@@ -170,7 +170,7 @@ export class AgentStates {
     const after = { ...track, agentState, stateSince, assumed };
     this.#tracks.set(node, after);
     for (const waitMs of [nextMs, this.#restOf(after, sight)]) {
-      // A rest of less than a millisecond is one of rounding: it would end before any time has passed.
+      // A wait below a millisecond comes from rounding: it would end before any time has passed.
       if (waitMs !== undefined && waitMs > 0) this.#queue.addAfter(node, Math.ceil(waitMs));
     }
     this.#questions.put(node, isInQuestion);
@@ -182,8 +182,8 @@ export class AgentStates {
   }
 
   /**
-   * A node is taken for what it would be if its report were to come in time. Its absence counts from this moment: while the watch of
-   * Nodes hangs, a node that has just joined has no object here, however long this run lasts already.
+   * A node counts as Reporting at first. Its absence counts from this moment: while the watch of Nodes hangs, a node that has just
+   * joined has no object here, however long this session has lasted.
    */
   #newTrack(node: string): Track {
     const since = this.#now;
@@ -212,7 +212,7 @@ export class AgentStates {
     };
   }
 
-  /** How long what is known of a node that is gone is still kept; nothing of others. */
+  /** For how long the view of a node that is Gone is kept; undefined for other nodes. */
   #restOf({ agentState, stateSince, uid }: Track, { view }: Pick<NodeSight, "view">): number | undefined {
     if (agentState.kind !== "Gone" || uid !== undefined) return undefined;
     const isEmpty = view !== undefined && view.mountedVolumes.length === 0 && view.unmountRecords.size === 0;
@@ -226,7 +226,7 @@ export class AgentStates {
     const { cluster, fleet, onForgotten } = this.#parts;
     onForgotten(node);
     fleet.drop(node);
-    // As long as a status names it, that it is gone is known.
+    // While a status names the node, its state is kept.
     if (cluster.isStoredHolder(node)) this.#queue.addAfter(node, FORGET_AFTER_MS);
     else this.#tracks.delete(node);
   }

@@ -11,27 +11,27 @@ import { bytesOf, shareProblem, withoutEarlier } from "../core/node-share.ts";
 import type { NodeView } from "../core/node-view.ts";
 import { changedFacts, factsIn, isSameState } from "../core/view-changes.ts";
 
-/** What one report changed. */
+/** What a report changes. */
 export type FleetChange =
   | {
       readonly kind: "accepted";
-      /** What was known of the node when it was weighed. */
+      /** The view when the report was weighed. */
       readonly known: NodeView | undefined;
       readonly view: NodeView;
       readonly touched: readonly Fact[];
-      /** By how much the node's boot clock turned out to have gone back; nothing when it has not. Milliseconds. */
+      /** By how much the node's boot clock has gone back; undefined when it has not. Milliseconds. */
       readonly rolledBackMs?: number | undefined;
     }
   | { readonly kind: "stale"; readonly why: string }
-  /** To remember it would take more memory than the node may have: nothing of it counts. */
+  /** The report would take more memory than a node may have: it is ignored. */
   | { readonly kind: "too-much"; readonly why: string }
-  /** A heartbeat for a state that is not known. */
+  /** A heartbeat for a state that the aggregator does not know. */
   | { readonly kind: "unknown" };
 
-/** When a node was last heard of, on the monotonic clock. */
+/** When a node last reported, on the monotonic clock. */
 interface Hearing {
   readonly acceptedAt: number;
-  /** The end of its last complete scan, at the latest. */
+  /** The latest time at which its last complete scan may have ended. */
   readonly readEndedAt: number;
 }
 
@@ -39,7 +39,7 @@ interface Hearing {
 export class FleetState {
   readonly #views = new Map<string, NodeView>();
   readonly #heard = new Map<string, Hearing>();
-  /** Of nodes that only tell what is older than what is known: theirs may be a clock that has gone back. */
+  /** Of nodes that send only messages older than the known one: their clock may have gone back. */
   readonly #older = new Map<string, OlderMessages>();
   readonly #nodesByVolume = new IndexMap();
   readonly #bytesOf = new Map<string, number>();
@@ -55,30 +55,30 @@ export class FleetState {
     return this.#views.get(node);
   }
 
-  /** Nodes that have reported. */
+  /** Names of the nodes that have reported. */
   nodes(): readonly string[] {
     return [...this.#views.keys()];
   }
 
-  /** How long ago the last report was accepted, or nothing before the first. Milliseconds. */
+  /** How long ago the last report was accepted; undefined before the first one. Milliseconds. */
   lastReportAgeMs(node: string): number | undefined {
     const heard = this.#heard.get(node);
     return heard && this.#clock.monotonicMs() - heard.acceptedAt;
   }
 
-  /** How long ago the last complete scan ended that a report told of; not longer than in truth. Milliseconds. */
+  /** How long ago the last reported complete scan ended; never longer than in truth. Milliseconds. */
   lastReadAgeMs(node: string): number | undefined {
     const heard = this.#heard.get(node);
     return heard && this.#clock.monotonicMs() - heard.readEndedAt;
   }
 
-  /** The same of all nodes. */
+  /** The same for all nodes. */
   reportAges(): readonly (readonly [node: string, ageMs: number])[] {
     const now = this.#clock.monotonicMs();
     return [...this.#heard].map(([node, { acceptedAt }]) => [node, now - acceptedAt]);
   }
 
-  /** About how much memory what nodes show takes. Bytes. */
+  /** About how much memory the views take. Bytes. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -87,7 +87,7 @@ export class FleetState {
     return this.#views.size;
   }
 
-  /** All views that have a mounted volume or an unmount record of one of the volumes, and now and then another one. */
+  /** All views with a mounted volume or an unmount record of one of the volumes; sometimes one more, as only hashes are compared. */
   viewsOf(volumes: readonly VolumeIdentity[]): readonly NodeView[] {
     const nodes = new Set(volumes.flatMap((volume) => [...this.#nodesByVolume.get(clueOf(volume))]));
     return [...nodes].map((node) => this.#views.get(node)).filter((view) => view !== undefined);
@@ -98,7 +98,7 @@ export class FleetState {
     return change.kind === "accepted" ? this.take(message, change) : change;
   }
 
-  /** What a message changes once it is taken; until then the fleet stays as it is. */
+  /** What a message changes. Nothing changes before `take`. */
   *weigh(message: NodeMessage, receipt: Receipt): Steps<FleetChange> {
     const known = this.#views.get(message.node);
     const isRolledBack = known !== undefined && this.#isRolledBack(known, message);
@@ -109,7 +109,7 @@ export class FleetState {
     const why = shareProblem(bytes, this.#bytes - (this.#bytesOf.get(view.node) ?? 0));
     if (why !== undefined) return { kind: "too-much", why };
     yield;
-    // Another run of the agent began to watch at another time: that may matter for anything that the node shows.
+    // Another run of the agent began to watch at another time, which may matter for everything that the node shows.
     const isSameRun = known?.timeline === view.timeline && known.instance === view.instance;
     const touched = isSameRun ? changedFacts(known, view) : [...factsIn(known), ...factsIn(view)];
     yield;
@@ -128,7 +128,7 @@ export class FleetState {
     return change;
   }
 
-  /** Notes a message that is older than what is known, and tells whether it counts all the same. */
+  /** Notes a message that is older than the known one, and answers whether it counts all the same. */
   #isRolledBack(known: NodeView, message: NodeMessage): boolean {
     if (known.bootId !== message.bootId || !isOlder(known, message)) return false;
     const older = withOlder(this.#older.get(message.node), message, this.#clock.monotonicMs());
@@ -142,7 +142,7 @@ export class FleetState {
     this.#older.delete(node);
   }
 
-  /** What a view takes. Before a node has too much, of what it tells no more the latest end of each volume is enough. */
+  /** The memory that a view takes. Before a node has too much, only the latest end of each volume is kept of what it no longer reports. */
   #withinShare(view: NodeView, known: NodeView | undefined): { readonly view: NodeView; readonly bytes: number } {
     if (known !== undefined && isSameState(known, view)) return { view, bytes: this.#bytesOf.get(view.node) ?? 0 };
     const bytes = bytesOf(view);
@@ -187,11 +187,11 @@ function* acceptMessage(
   receipt: Receipt,
 ): Steps<Acceptance | { readonly kind: "unknown" }> {
   if (isReport(message)) return yield* acceptInSteps(known, message, receipt);
-  // What a heartbeat calls by the number of a known state may be another one by now.
+  // A heartbeat that names the known state by number would now mean another one.
   return receipt.isRolledBack === true ? { kind: "unknown" } : acceptHeartbeat(known, message, receipt);
 }
 
-/** A part of the volume's identity that hardly another one has, and no string of its own: there are as many as mounts. */
+/** A number that few volumes share, instead of a string for each of the many mounts. */
 function clueOf(volume: VolumeIdentity): string {
   if (volume.by === "name") return volume.name;
   return volume.by === "handle" ? volume.handleHash : volumeKey(volume);

@@ -17,19 +17,19 @@ interface QuestionParts {
   readonly nowMs: () => number;
 }
 
-/** Leases are listed at most so often, and only while the state of some node depends on them. Milliseconds. */
+/** Leases are listed at most this often, and only while the state of a node depends on them. Milliseconds. */
 const LEASES_EVERY_MS = 60_000;
-/** Nodes that came up together come into question together. Milliseconds. */
+/** Nodes that start together come into question together. Milliseconds. */
 const GATHER_MS = 1_000;
 
-/** Asks for the kubelets of nodes that are NoAgent if these live, and for no others. */
+/** Reads the kubelets' Leases for nodes that are NoAgent if their kubelet runs, and for no others. */
 export class KubeletQuestions {
   readonly #parts: QuestionParts;
   readonly #onAlive: (node: string) => void;
   readonly #queue: WorkQueue;
   readonly #inQuestion = new Set<string>();
   #askedAt = Number.NEGATIVE_INFINITY;
-  /** What the last list of the Leases showed of the nodes in question. */
+  /** The Leases of the nodes in question at the last list. */
   #renewals: ReadonlyMap<string, LeaseRenewal> = new Map();
 
   constructor(parts: QuestionParts, onAlive: (node: string) => void) {
@@ -72,7 +72,7 @@ export class KubeletQuestions {
       }
     } catch (error) {
       if (!(error instanceof MooringError)) throw error;
-      // The nodes stay silent meanwhile: that delays decisions, it makes none too early.
+      // The nodes stay Stale meanwhile: that delays decisions and makes none too early.
       if (!signal.aborted) logger.warn({ err: messageOf(error) }, "kubelets' leases could not be listed");
     }
     if (this.#inQuestion.size > 0) this.#queue.addAfter("leases", LEASES_EVERY_MS);

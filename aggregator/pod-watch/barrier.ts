@@ -12,12 +12,12 @@ interface BarrierParts {
     readonly arePodsCurrent: () => boolean;
   };
   readonly agentStates: { readonly of: (node: string) => Pick<AgentState, "kind"> };
-  /** Claims and volumes that waited may have to wait no longer. */
+  /** Waiting claims and volumes may be decided now. */
   readonly onMoved: () => void;
 }
 
 interface BarrierLimits {
-  /** The leader's session: what an agent was asked in another one proves nothing. */
+  /** The leader session: an answer to a scan request of another session proves nothing. */
   readonly session: string;
   readonly nodeStaleAfterMs: number;
 }
@@ -29,26 +29,26 @@ interface Pending {
   readonly untilMs: number;
 }
 
-/** Nodes that answer about together move the claims together. Milliseconds. */
+/** Nodes that answer within this time release their claims together. Milliseconds. */
 const GATHER_MS = 1_000;
-/** How often it is looked whether pods are watched again. Milliseconds. */
+/** How often the barrier checks whether pods are watched again. Milliseconds. */
 const WATCHED_MS = 500;
-/** As long as more nodes are pending, they are pending for every volume: to look for those of each would take too long. */
+/** While more nodes than this are pending, they are pending for every volume: to find those of each volume would take too long. */
 const FEW = 64;
 
 /**
- * Whoever begins to lead, or lists pods anew, does not know which uses began or ended before. What a node's mount table shows in a scan begun
- * after that does not depend on it, so no claim newly counts as unused before the nodes on which its volume can be used have scanned, or
- * have had their time to. Nor does any while the leader's own watch of pods is interrupted.
+ * A new leader, or one that lists pods anew, does not know which uses began or ended before. A node's mount table does not depend on
+ * that, if the scan began afterwards. So no claim becomes unused before the nodes where its volume can be used have scanned, or have had
+ * their time to. Nor does any claim while the leader's own watch of pods is interrupted.
  */
 export class Barrier {
   readonly #parts: BarrierParts;
   readonly #limits: BarrierLimits;
   readonly #pending = new Map<string, Pending>();
   #event = 0;
-  /** How many were pending when it was told last. */
+  /** How many nodes were pending when `onMoved` was called last. */
   #told = 0;
-  /** Claims wait for pods to be watched again. */
+  /** Claims wait until pods are watched again. */
   #isUnwatched = false;
   #news = new AbortController();
 
@@ -57,12 +57,12 @@ export class Barrier {
     this.#limits = limits;
   }
 
-  /** From now on these nodes are asked to scan. A node that comes later is not: its pods are seen. */
+  /** Asks these nodes to scan. A node that joins later is not asked: the leader sees its pods. */
   begin(nodes: readonly string[]): void {
     this.#event += 1;
     const pending = { event: this.#event, untilMs: this.#parts.clock.monotonicMs() + this.#limits.nodeStaleAfterMs };
     for (const node of nodes) {
-      // In the order of their times.
+      // Keeps the map in the order of its deadlines.
       this.#pending.delete(node);
       this.#pending.set(node, pending);
     }
@@ -71,24 +71,24 @@ export class Barrier {
 
   /** A claim waits because the watch of pods is interrupted. */
   onUnwatched(): void {
-    // All claims may come at once: the first one wakes the loop.
+    // Every claim may call this at once: the first one wakes the loop.
     if (this.#isUnwatched) return;
     this.#isUnwatched = true;
     this.#news.abort("pods are not watched");
   }
 
-  /** What an agent is to answer with its next scan. */
+  /** The scan request that an agent repeats in its next report with a scan. */
   get question(): string {
     return `${this.#limits.session}/${this.#event}`;
   }
 
-  /** The node is still to be asked. */
+  /** The node has not answered yet, and still has time. */
   isPending(node: string): boolean {
     const untilMs = this.#pending.get(node)?.untilMs ?? 0;
     return this.#parts.clock.monotonicMs() < untilMs && this.#parts.agentStates.of(node).kind === "Reporting";
   }
 
-  /** Those that are. */
+  /** The nodes that are pending. */
   nodes(): readonly string[] {
     return [...this.#pending.keys()].filter((node) => this.isPending(node));
   }
@@ -99,11 +99,11 @@ export class Barrier {
     if (event === undefined || !(this.#answered(scanRequest) >= event)) return;
     const isFirst = this.#pending.size === this.#told;
     this.#pending.delete(node);
-    // Thousands may answer at once: those between the first and the last wake nobody.
+    // Thousands may answer at once: only the first one and the last ones wake the loop.
     if (isFirst || this.#pending.size === FEW || this.#pending.size === 0) this.#news.abort("a node has scanned");
   }
 
-  /** One of the nodes that such a volume has to wait for; nothing where it need not wait. A read: it changes nothing. */
+  /** A node that the volume has to wait for, if there is one. A read: it changes nothing. */
   pendingNode({ nodeAffinity }: Pick<VolumeReach, "nodeAffinity">): string | undefined {
     if (this.#pending.size === 0) return undefined;
     const mayBeOn = this.#pending.size > FEW ? () => true : reachOf({ nodeAffinity }, this.#parts.cluster.node);
@@ -111,7 +111,7 @@ export class Barrier {
     return undefined;
   }
 
-  /** Tells whom it concerns until the signal is aborted: at once when the last node has scanned, else now and then. */
+  /** Calls `onMoved` until the signal is aborted: at once when the last node has scanned, else now and then. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, onMoved } = this.#parts;
     let movedMs = Number.NEGATIVE_INFINITY;
@@ -140,7 +140,7 @@ export class Barrier {
     return true;
   }
 
-  /** Lets go of nodes that have had their time, or of which no scan can be expected. */
+  /** Drops nodes whose time is over, and those that no longer count as Reporting. */
   #sweep(): void {
     for (const node of this.#pending.keys()) if (!this.isPending(node)) this.#pending.delete(node);
   }
@@ -151,7 +151,7 @@ export class Barrier {
     return first === undefined ? 3_600_000 : Math.max(1, first.untilMs - this.#parts.clock.monotonicMs());
   }
 
-  /** After which event of this session the scan began; nothing comparable for what is no answer. */
+  /** The event of this session after which the scan began; NaN or 0 where the scan answers none. */
   #answered(scanRequest = ""): number {
     const [session, event] = scanRequest.split("/");
     return session === this.#limits.session ? Number(event) : 0;

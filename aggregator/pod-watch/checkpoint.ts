@@ -1,12 +1,12 @@
-/** What has been told and not dealt with yet. */
+/** The work that is queued and not done yet. */
 export interface Backlog {
-  /** Answers later whether all that was told until now has been decided and written since, however much is told meanwhile. */
+  /** Answers a function that says later whether everything queued until now has been decided and written. */
   readonly mark: () => () => boolean;
 }
 
 /**
- * What can be said only when everything that had been told by then is dealt with. Where there is always something to do, that is how it was
- * a while ago.
+ * A value that may be published only when everything that was queued when it was taken is done. While new work arrives all the time, the
+ * published value lags behind.
  */
 export class Checkpoint<T> {
   readonly #backlog: Backlog;
@@ -16,7 +16,7 @@ export class Checkpoint<T> {
     this.#backlog = backlog;
   }
 
-  /** `present` is how it is now. Answers the newest that can be said; nothing when there is nothing newer than before. */
+  /** `present` is the value now. Answers the newest value that may be published; nothing when that has not changed. */
   newest(present: T): T | undefined {
     const dealtWith = this.#next?.isDone() === true ? this.#next.value : undefined;
     if (this.#next !== undefined && dealtWith === undefined) return undefined;
@@ -26,7 +26,7 @@ export class Checkpoint<T> {
     return present;
   }
 
-  /** What was told until now is another matter. */
+  /** Drops the value that waits: it no longer applies. */
   reset(): void {
     this.#next = undefined;
   }

@@ -10,28 +10,28 @@ interface EndedPodsParts {
   readonly nowMs: () => number;
 }
 
-/** More than these are kept only where no leader has been heard of for long, or where somebody makes pods for that. */
+/** There are more than these only without a leader for long, or where a client creates pods for that purpose. */
 const MOST_ENDS = 50_000;
 
-/** A claim may come to light so long after a pod of it has ended: a watch whose connection is dead is noticed in three minutes. Milliseconds. */
+/** A claim may appear so long after one of its pods has ended: a dead watch connection is noticed within three minutes. Milliseconds. */
 const UNSEEN_MS = 200_000;
-/** The watch of claims may lag behind that of the Lease by less than this. Milliseconds. */
+/** The watch of claims lags behind that of the Lease by less than this. Milliseconds. */
 const LAG_MS = 30_000;
 
 /**
- * The pods that are over, by the claims that they named, until a leader has dealt with them and what came of that is stored: what a leader
- * decides from, and what a replica has to know that leads next. Of a pod that is gone nothing else is left.
+ * The pods that are over, by the claims that they named, until a leader has decided them and the result is stored. The leader decides
+ * from them; every standby keeps them, as it may lead next and a deleted pod leaves nothing else.
  */
 export class EndedPods {
   readonly #parts: EndedPodsParts;
-  /** By key of the claim; claims in the order of their last ends. Those that no leader is known to have dealt with by the UID of the pod. */
+  /** By claim key, in the order of the claims' last ends. A pod that no leader has decided is kept by its UID. */
   readonly #byClaim = new Map<string, Map<string, EndedPod>>();
   #size = 0;
-  /** UIDs of the claims whose status has told of these, whatever it tells now. */
+  /** UIDs of the claims whose status has included these ends, even if it no longer does. */
   readonly #told = new WeakMap<EndedPod, Set<string>>();
-  /** Up to this resource version the last leader that was heard of has dealt with them. */
+  /** The last leader has decided the ends up to this resource version. */
   #reached = "";
-  /** UIDs of claims of which the API server has not stored what it decided. */
+  /** UIDs of the claims whose decision the API server has not stored. */
   #unstored: ReadonlySet<string> = new Set();
   #droppedUpTo: string | undefined;
 
@@ -39,18 +39,18 @@ export class EndedPods {
     this.#parts = parts;
   }
 
-  /** Those that named the claim. */
+  /** The ended pods that named the claim. */
   of(claimKey: string): readonly EndedPod[] {
     return [...(this.#byClaim.get(claimKey)?.values() ?? [])];
   }
 
-  /** No leader is known to have dealt with the end of this pod, which named the claim. */
+  /** No leader has decided the end of this pod for the claim yet. */
   isOpen(claimKey: string, podUid: string): boolean {
     const end = this.#byClaim.get(claimKey)?.get(podUid);
     return end !== undefined && !this.#isDealtWith(end);
   }
 
-  /** A leader has dealt with it, and the status of the claim tells, or has told, of it or of one that came later. */
+  /** A leader has decided the end, and the claim's status includes, or has included, it or a later one. */
   isTold(end: EndedPod, { uid, status }: Claim): boolean {
     if (this.#told.get(end)?.has(uid)) return true;
     return this.#isDealtWith(end) && status?.unused === true && !this.#unstored.has(uid);
@@ -60,7 +60,7 @@ export class EndedPods {
     return isUpTo(gone, this.#reached);
   }
 
-  /** Ends up to this resource version are not known any more; nothing when none was dropped. */
+  /** Ends up to this resource version may be missing; undefined when none was dropped. */
   get droppedUpTo(): string | undefined {
     return this.#droppedUpTo;
   }
@@ -75,7 +75,7 @@ export class EndedPods {
     if (this.#size > MOST_ENDS) this.#drop();
   }
 
-  /** Half of them at once: to find the oldest, a map walks over all that were deleted before it. */
+  /** Drops half of them at once: to find the oldest one, a Map walks over all entries deleted before it. */
   #drop(): void {
     for (const [key, ends] of this.#byClaim) {
       for (const { gone } of ends.values()) {
@@ -88,8 +88,8 @@ export class EndedPods {
   }
 
   /**
-   * A leader has dealt with everything up to this resource version; `unstored` are UIDs of claims of which the API server has not stored what it
-   * decided. An end of which its claim's status does not tell yet may still wait for its node, or for its write.
+   * A leader has decided everything up to this resource version; `unstored` are UIDs of claims whose decision the API server has not
+   * stored. An end that its claim's status does not include yet may still wait for its node, or for its write.
    */
   settle(reached: string, unstored: ReadonlySet<string> = new Set()): void {
     this.#reached = reached;
@@ -103,7 +103,7 @@ export class EndedPods {
     }
   }
 
-  /** Of several on one node that are dealt with the last is enough: what its node says of that one it says of all. */
+  /** Of several decided ends on one node the last is enough: what the node reports about that one covers the others. */
   #kept(key: string, ends: Iterable<EndedPod>): Map<string, EndedPod> {
     const claim = this.#parts.claim(key);
     const nowMs = this.#parts.nowMs();

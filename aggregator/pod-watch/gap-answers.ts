@@ -33,7 +33,7 @@ interface GapAnswersParts extends Backlog {
   };
   readonly leases: NodeLeases;
   readonly agentStateOf: (node: string) => AgentState["kind"];
-  /** Any claim may have to be looked at. */
+  /** Any claim may have to be decided anew. */
   readonly onChange: () => void;
 }
 
@@ -42,38 +42,38 @@ interface GapLimits {
   readonly noAgentAfterMs: number;
 }
 
-/** How often it is looked who has answered. Milliseconds. */
+/** How often answers are checked. Milliseconds. */
 const LOOK_MS = 1_000;
-/** A node whose object was deleted and made anew may answer for so long after a gap, also when all others have. Milliseconds. */
+/** A node whose object was deleted and created again may answer for so long after a gap, even when all others have. Milliseconds. */
 const LATE_MS = 3_600_000;
-/** So many kinds of volumes are remembered with what was not observed of them. */
+/** For so many different node affinities the unobserved times are cached. */
 const MOST_KINDS = 10_000;
 
 /**
- * What was not observed in the time in which no replica watched pods: each node that was there answers once, by its first scan after it.
- * What it answered counts as long as the session; when the watch is interrupted again the nodes are asked anew, and no earlier answer changes.
+ * What went unobserved in a gap, in which no replica watched pods. Each node that existed then answers once, by its first scan after the
+ * gap. Its answer counts for the whole session. Another interruption of the watch asks the nodes anew and changes no earlier answer.
  */
 export class GapAnswers {
   readonly #parts: GapAnswersParts;
   readonly #limits: GapLimits;
   readonly #coverages = new Map<string, AgentCoverage>();
-  /** The last gap, also when it is settled. */
+  /** The last gap, also after it is settled. */
   #gap: WatchGap | undefined;
   #knownSince = 0;
-  /** The nodes that were there. */
+  /** The nodes that existed in it. */
   #nodes: ReadonlySet<string> = new Set();
   readonly #answered = new Set<string>();
   /** The kubelets' Leases can still show which nodes were away. */
   #needsLeases = false;
-  /** Every node has answered, or had its time to: claims can be judged. */
+  /** Every node has answered, or had its time to: claims can be decided. */
   #isReady = false;
-  /** By node, all that is known of this session's gaps; and as far as claims are judged by it. */
+  /** By node: what is known of this session's gaps, and what decisions use of it. */
   readonly #found = new Map<string, readonly UnobservedTime[]>();
   #judged: ReadonlyMap<string, readonly UnobservedTime[]> = new Map();
   #judgedGaps: readonly UnobservedTime[] = [];
   readonly #ofKind = new Map<string, readonly UnobservedTime[]>();
   #hasNews = false;
-  /** The nodes that have still to answer. */
+  /** The nodes that have not answered yet. */
   readonly #dealtWith: Checkpoint<readonly string[]>;
 
   constructor(parts: GapAnswersParts, limits: GapLimits) {
@@ -82,9 +82,9 @@ export class GapAnswers {
     this.#dealtWith = new Checkpoint(parts);
   }
 
-  /** Looks who has answered until the signal is aborted. */
+  /** Checks the answers until the signal is aborted. */
   run(signal: AbortSignal): Promise<void> {
-    // An API server that does not answer holds the gap up for no longer than its nodes have to answer.
+    // A separate loop for the Leases: an API server that does not answer must not delay the nodes' answers.
     const every = async (act: (limited: AbortSignal) => void | Promise<void>, limited: AbortSignal): Promise<void> => {
       while (!limited.aborted) {
         await act(limited);
@@ -95,7 +95,7 @@ export class GapAnswers {
     return runTogether([look, (limited) => every((until) => this.#askForLeases(until), limited)], signal);
   }
 
-  /** A report was accepted; `isRolledBack`: the boot's clock, and so what the agent knows, has gone back to an earlier state. */
+  /** A report was accepted. `isRolledBack`: the node's boot clock went back, and with it everything that its agent knows. */
   onReport(message: NodeMessage, receipt: Pick<Receipt, "atMs" | "widthMs">, isRolledBack: boolean): void {
     const coverage = agentCoverage(message, receipt);
     const lost =
@@ -104,7 +104,7 @@ export class GapAnswers {
     this.#coverages.set(message.node, { ...coverage, agentGaps: [...now, ...coverage.agentGaps] });
   }
 
-  /** What the node reported is from before the end of the gap: a scan now would be its answer. */
+  /** The node's last scan began before the end of the gap: a scan now would be its answer. */
   isAwaited(node: string): boolean {
     const gap = this.#openGap();
     if (gap === undefined || !this.#nodes.has(node) || this.#answered.has(node)) return false;
@@ -121,13 +121,13 @@ export class GapAnswers {
     return { times, unanswered, ...(this.#isReady ? {} : { openUntilMs: toMs }) };
   }
 
-  /** Nodes that have still to answer, but for those that were made after the gap. */
+  /** Nodes that have not answered yet, without those that were created after the gap. */
   #open(): readonly string[] {
     return [...this.#nodes].filter((node) => !this.#answered.has(node) && !this.#isNewer(node));
   }
 
   #timesOf({ isHostPath = false, nodeAffinity }: Partial<Volume> = {}): readonly UnobservedTime[] {
-    // A node that was deleted in the gap may have had it: which nodes there were is known of those that are left only.
+    // A node that was deleted in the gap may have used it, and only the nodes that are left are known.
     if (isHostPath) return this.#judgedGaps;
     const kind = nodeAffinity ?? "";
     const known = this.#ofKind.get(kind);
@@ -139,7 +139,7 @@ export class GapAnswers {
     return times;
   }
 
-  /** The gap that is to be handed over. */
+  /** The gap as it is handed over. */
   #openGap(): WatchGap | undefined {
     const gap = this.#parts.coverage.gap();
     if (gap !== undefined && gap.toMs !== this.#gap?.toMs) this.#begin(gap);
@@ -169,22 +169,22 @@ export class GapAnswers {
   }
 
   #look(): void {
-    // Where there is no Lease nothing else does: the next gap is to begin where this watch ends, not before it began.
+    // Without a Lease nothing else calls this: the next gap has to begin where this watch ends, not before it began.
     this.#parts.coverage.update();
     const open = this.#openGap();
     if (this.#gap === undefined || (open === undefined && this.#isLongerThan(LATE_MS))) return;
     if (this.#needsLeases && !this.#isLate) return;
     const wasReady = this.#isReady;
     this.#hear(this.#gap);
-    // Claims whose time is from before the gap have waited for this.
+    // Claims with a time from before the gap have waited for this.
     if (this.#isReady && (this.#hasNews || !wasReady)) this.#judge(this.#gap);
     else if (open !== undefined) this.#settle();
   }
 
-  /** Keeps what nodes have answered since. */
+  /** Takes in what nodes have answered since. */
   #hear(gap: WatchGap): void {
     const { cluster, agentStateOf } = this.#parts;
-    // One that was deleted, and is back, may have been there: it says so itself. Nodes that are open by name have no others beside them.
+    // A node that was deleted and is back may have existed then: its own report says so. A gap that is open for named nodes has no others.
     const back = gap.isForAll ? cluster.nodeNames().filter((node) => this.#coverages.has(node)) : [];
     for (const node of new Set([...this.#nodes, ...back])) {
       if (this.#answered.has(node)) continue;
@@ -214,7 +214,7 @@ export class GapAnswers {
     return this.#gap !== undefined && isNewerThan(this.#gap, this.#parts.cluster.node(node)?.createdAtMs);
   }
 
-  /** From now on claims are judged by all that was found. */
+  /** From now on decisions use everything that was found. */
   #judge(gap: WatchGap): void {
     this.#hasNews = false;
     this.#judged = new Map(this.#found);
@@ -228,9 +228,9 @@ export class GapAnswers {
     this.#parts.onChange();
   }
 
-  /** What was answered and dealt with need not be told to a successor; it is as long as a node may still come soon. */
+  /** Drops answers that are decided and stored from the hand-over; waits while a node may still answer soon. */
   #settle(): void {
-    // What was made after the gap is no older machine when it has said nothing for so long.
+    // A node that was created after the gap and has not reported for so long did not exist in it.
     const open = [...this.#nodes].filter(
       (node) => !this.#answered.has(node) && !(this.#isNewer(node) && this.#isOverdue),
     );
@@ -239,7 +239,7 @@ export class GapAnswers {
     if (settled !== undefined) this.#parts.coverage.settle(settled);
   }
 
-  /** As early as can be: a kubelet that comes back renews its Lease, and nothing is proven any more. */
+  /** Lists the Leases as early as possible: a kubelet that comes back renews its Lease, which then proves nothing. */
   async #askForLeases(signal: AbortSignal): Promise<void> {
     const { leases, logger } = this.#parts;
     const gap = this.#openGap() && this.#gap;
@@ -248,12 +248,12 @@ export class GapAnswers {
       const renewals = await leases.renewals(this.#nodes, signal);
       if (this.#gap !== gap) return;
       this.#needsLeases = false;
-      // A node that is named lived in an earlier gap, of which it has still to answer.
+      // A node that the gap names has not answered for an earlier gap, in which it was up.
       const isAway = (node: string): boolean => isUpTo(renewals.get(node)?.resourceVersion ?? "", gap.leasesAt ?? "");
       for (const node of this.#nodes) if (!gap.open.has(node) && isAway(node)) this.#answered.add(node);
     } catch (error) {
       if (!(error instanceof MooringError)) throw error;
-      // Without them no node is known to have been away: times are moved later than need be.
+      // Without the Leases every node may have been up: times move later than necessary.
       if (!signal.aborted) logger.warn({ err: messageOf(error) }, "kubelets' leases could not be listed");
     }
   }

@@ -33,27 +33,27 @@ interface HistoryParts extends Backlog {
 }
 
 /**
- * How long a kubelet's Lease is valid: a living one renews it four times in that. So whose Lease is from before this time before a gap
- * was away when the gap began; of one that is a little newer nobody knows. Milliseconds.
+ * How long a kubelet's Lease is valid; a running kubelet renews it four times in that. A kubelet whose Lease is older than this before a
+ * gap was away when the gap began; one whose Lease is newer may have been up. Milliseconds.
  */
 const KUBELET_LEASE_MS = 40_000;
 
 type Annotations = Readonly<Record<string, string>>;
 
-/** Keeps the chain of watches over all pods: reads it from a predecessor, goes on with it, and hands it over. */
+/** Keeps the chain of watches over all pods: reads it from the previous leader, extends it, and hands it over. */
 export class PodWatchHistory {
   readonly #parts: HistoryParts;
   #coverage: WatchHistory | undefined;
-  /** Our own watch, as far as the chain takes it into account. */
+  /** Our own watch, as far as the chain includes it. */
   #watch: PodWatch | undefined;
-  /** Something can be said that is not older than what the predecessor said. */
+  /** There is something to hand over that is not older than what the previous leader handed over. */
   #isTold = false;
   #reached: string | undefined;
   #reachedAtMs = 0;
   #lookedAtMs = 0;
   /** Resource versions of a Lease and when they were seen, oldest first. */
   readonly #leases: { readonly version: string; readonly seenAtMs: number }[] = [];
-  /** One that a living kubelet's Lease was newer than: at the last look, and when `#reached` was. */
+  /** A resource version that a running kubelet's Lease was newer than: at the last look, and when `#reached` was. */
   #leasesLooked: string | undefined;
   #leasesReached: string | undefined;
   readonly #dealtWith: Checkpoint<Parameters<typeof advance>[1]>;
@@ -63,12 +63,12 @@ export class PodWatchHistory {
     this.#dealtWith = new Checkpoint(parts);
   }
 
-  /** What is handed over now. */
+  /** What would be handed over now. */
   get coverage(): WatchHistory | undefined {
     return this.#coverage;
   }
 
-  /** We lead: what the predecessor left, and what our own watch has to say. */
+  /** This replica leads from now on: joins what the previous leader handed over and our own watch. */
   begin(annotations: Annotations): void {
     const handed = readCoverage(annotations[COVERAGE_ANNOTATION], this.#latestMs);
     const { ends, unstored } = this.#parts;
@@ -81,34 +81,34 @@ export class PodWatchHistory {
     this.join();
   }
 
-  /** True where our own watch began too late for the chain to go on with us: another replica's may have begun in time. */
+  /** True where our own watch began too late to continue the chain: another replica's may have begun in time. */
   wouldBreak(annotations: Annotations): boolean {
     const handed = readCoverage(annotations[COVERAGE_ANNOTATION], this.#latestMs);
     const watch = this.#parts.cluster.podsWatchedSince();
     return handed !== undefined && watch !== undefined && !isUpTo(watch.sinceVersion, handed.reached);
   }
 
-  /** The time in which no replica watched, until all that nodes answer of it is dealt with. Nothing before the first list. */
+  /** The time in which no replica watched, until the answers of all nodes are decided and stored. Undefined before the first list. */
   gap(): WatchGap | undefined {
     return this.#watch && this.#coverage?.gap;
   }
 
-  /** These nodes have still to answer what was used on them in the gap; what the others answered is dealt with. */
+  /** Only these nodes have not answered for the gap yet; the answers of the others are decided and stored. */
   settle(nodes: readonly string[]): void {
     const { gap } = this.#coverage ?? {};
     if (this.#coverage !== undefined && gap !== undefined)
       this.#coverage = { ...this.#coverage, gap: leaveOpen(gap, nodes) };
   }
 
-  /** Goes on with the chain: takes our own watch into account, and how far it has been dealt with. */
+  /** Extends the chain by our own watch, as far as it is decided. */
   update(): void {
     this.join();
     this.#look();
   }
 
   /**
-   * The annotations for a successor. As long as nothing has been dealt with, the predecessor's word stays; while more decisions are not
-   * stored than can be handed over, our own last one does.
+   * The annotations for the next leader. Before this leader has decided anything, those of the previous one stay; while there are too
+   * many unstored decisions to hand over, its own last ones do.
    */
   handOver(): Annotations {
     this.update();
@@ -117,27 +117,27 @@ export class PodWatchHistory {
     return { [COVERAGE_ANNOTATION]: writeCoverage(this.#coverage, unstored) };
   }
 
-  /** The Lease was seen, with what its holder leaves, ourselves included. */
+  /** A replica wrote the Lease, perhaps this one. */
   onHandedOver({ annotations, resourceVersion }: Pick<Lease, "annotations" | "resourceVersion">): void {
     if (this.#parts.time() !== undefined) this.#leases.push({ version: resourceVersion, seenAtMs: this.#latestMs });
-    // Also where another one leads: none but the newest of the old ones is of use.
+    // Also while another replica leads: of the old versions only the newest is needed.
     this.#leasesBefore(this.#earliestMs - KUBELET_LEASE_MS);
     this.hear(annotations);
   }
 
-  /** Ends of pods that a leader has dealt with need not be remembered. */
+  /** Drops the ended pods that a leader has decided. */
   hear(annotations: Annotations): void {
     const handed = readCoverage(annotations[COVERAGE_ANNOTATION], this.#latestMs);
     if (handed !== undefined) this.#parts.ends.settle(handed.reached, new Set(handed.unstored.map(({ uid }) => uid)));
   }
 
-  /** Takes our own watch into account, also when pods had to be listed anew: what came and went meanwhile was not seen. */
+  /** Extends the chain by our own watch, also after pods were listed anew: what came and went meanwhile went unobserved. */
   join(): void {
     const { cluster, ends, logger } = this.#parts;
     const watch = cluster.podsWatchedSince();
     if (watch === undefined || watch.sinceVersion === this.#watch?.sinceVersion) return;
     const { droppedUpTo } = ends;
-    // The first time what was dropped while others led is as good as never seen; later it is dealt with.
+    // Ends that were dropped while another replica led count as never seen. Ends that were dropped later are decided.
     const isLost = this.#watch === undefined && droppedUpTo !== undefined && isUpTo(watch.sinceVersion, droppedUpTo);
     const isRelisted = this.#watch !== undefined;
     const own = isLost ? { sinceVersion: droppedUpTo, sinceMs: this.#latestMs } : { ...watch, isRelisted };
@@ -151,7 +151,7 @@ export class PodWatchHistory {
     this.#noteLook();
     if (this.#coverage === before) return;
     this.#isTold = false;
-    // They may be of a server that has gone back since: none of them is older than what it has now.
+    // The server may have gone back: its Leases may now be older than the versions noted here.
     if (this.#coverage.leasesAt === undefined) this.#leases.length = 0;
     if (before === undefined) return;
     const gap = { from: formatMillisecondsUp(before.reachedAtMs), to: formatMillisecondsUp(own.sinceMs) };
@@ -162,7 +162,7 @@ export class PodWatchHistory {
     const reached = this.#parts.cluster.podsReached();
     if (reached !== undefined && reached !== this.#reached) {
       this.#reached = reached;
-      // It has come that far since the last look, or had by then.
+      // The watch reached this version after the last look, or at it.
       this.#reachedAtMs = this.#lookedAtMs;
       this.#leasesReached = this.#leasesLooked;
     }
@@ -180,7 +180,7 @@ export class PodWatchHistory {
     this.#leasesLooked = this.#leasesBefore(this.#earliestMs - KUBELET_LEASE_MS);
   }
 
-  /** The newest that was seen by then; older ones are of no use any more. */
+  /** The newest version seen by then; drops the older ones. */
   #leasesBefore(ms: number): string | undefined {
     while ((this.#leases[1]?.seenAtMs ?? Number.POSITIVE_INFINITY) <= ms) this.#leases.shift();
     const [oldest] = this.#leases;
