@@ -34,22 +34,22 @@ import { type ReportOutcome, reportRoute, type TurnedAway } from "./sources/repo
 import { StatusWriting } from "./writing/status-writing.ts";
 import { UnstoredClaims } from "./writing/unstored-claims.ts";
 
-/** Everything an aggregator touches the world through; a simulation replaces just these. */
+/** Everything that an aggregator needs from outside; a simulation replaces it. */
 export interface AggregatorPorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** Nothing where the level of the log stays as it is. */
+  /** Undefined where the log level cannot be changed. */
   readonly logLevel?: LevelControl;
   readonly metrics: Metrics;
   readonly listen: Listen;
   readonly client: KubeClient;
 }
 
-/** What a bug can end alone: what is done for one claim, node, unmount record, report or volume. */
+/** What a bug ends alone: the work on one claim, node, unmount record, report or volume. */
 const WORK = ["claims", "nodes", "kubelets", "unmount-records", "reports", "volumes"] as const;
 
-/** How often a start looks whether all collections are there: as long as the lists may be under way, and when the API server does not answer. */
+/** How often a start checks whether all collections are listed: at first, and when the API server does not answer. */
 const SYNC_CHECK_MS = { first: 20, longest: 250 };
 
 /** Runs an aggregator until the signal is aborted. Rejects for a bug or when it cannot listen. */
@@ -71,7 +71,7 @@ export async function runAggregator(
   const local = [...observability, ...aggregator.listRoutes(), ...logLevelRoutes(ports)];
   const servers = await openServers(config, listen, {
     logger: ports.logger,
-    // Without an address of their own reports come from this machine alone.
+    // Without an address for reports they come from this machine alone.
     local: reporting === undefined ? [...local, report] : local,
     health: observability,
     reports: [report],
@@ -86,7 +86,7 @@ export async function runAggregator(
   }
 }
 
-/** Watches the cluster all the time, and does all the rest while it leads. */
+/** Watches the cluster all the time, and does the rest while it leads. */
 class Aggregator {
   readonly #config: AggregatorConfig;
   readonly #ports: AggregatorPorts;
@@ -105,12 +105,12 @@ class Aggregator {
   readonly #identity: ClusterIdentity;
   readonly #measures: Measures;
   readonly #internalErrors: InternalErrors;
-  /** Nothing where reports are taken from this machine alone. */
+  /** Undefined where reports come from this machine alone. */
   readonly reporting: ReportServing | undefined;
-  /** The present session: when another process may lead, whatever was begun comes to nothing. */
+  /** The current leader session. When it ends, whatever it has begun is dropped. */
   #session: LeaderSession | undefined;
   readonly #listener = sessionListener(() => this.#session);
-  /** Nothing was left undone at the end of the last one, and nothing came since that it would have had to do. */
+  /** The last session ended without open work, and no work has come since. */
   #wasAtRest = false;
   #lists: readonly Route[] = [];
   readonly turnAway: () => TurnedAway | undefined;
@@ -163,20 +163,20 @@ class Aggregator {
   }
 
   tasks(): readonly ((signal: AbortSignal) => Promise<void>)[] {
-    // Pods are watched until leading is over: the word that is left to a successor tells of the stop itself, too.
+    // Pods are watched until leading is over, so that the hand-over includes the stop itself.
     const led = new AbortController();
     return [
       () => this.#cluster.run(led.signal),
       this.#identity.run,
       this.#writing.watch,
       ...(this.reporting ? [this.reporting.serving.run] : []),
-      // Also before it leads: its first times are to be as exact as any.
+      // Before it leads, too: its first times have to be as exact as any.
       (signal) => keepServerTimeNarrow(this.#ports, signal),
       (signal) => this.#leadWhenListed(signal).finally(() => led.abort()),
     ];
   }
 
-  /** What `/livez` and `/readyz` ask. */
+  /** The checks of `/livez` and `/readyz`. */
   health(): Pick<Health, "live" | "ready"> {
     return aggregatorHealth({
       ...this.#ports,
@@ -196,7 +196,7 @@ class Aggregator {
     return checkStart({ cluster: this.#cluster, client: this.#ports.client });
   }
 
-  /** Nothing is decided before everything has been listed once, nor does anybody lead who would have to list first. */
+  /** A replica neither decides nor competes before everything has been listed once. */
   async #leadWhenListed(signal: AbortSignal): Promise<void> {
     const { clock } = this.#ports;
     for (let waitMs = SYNC_CHECK_MS.first; !this.#checkStart().ok && !signal.aborted; ) {
@@ -237,7 +237,7 @@ class Aggregator {
 
   async #keepCertificates(signal: AbortSignal): Promise<void> {
     await this.reporting?.keep(this.#leadership.fenced, signal);
-    // Where there is nothing to keep this is not to be the first task that ends.
+    // With nothing to keep, this task must not be the first one that ends.
     while (!signal.aborted) await this.#ports.clock.sleep(3_600_000, signal);
   }
 
@@ -247,11 +247,11 @@ class Aggregator {
   }
 
   *onReport(report: NodeMessage): Steps<ReportOutcome> {
-    // It may have lost the lead since the report began to come.
+    // This process may have lost the lead since the report began to arrive.
     const [away, session] = [this.turnAway(), this.#session];
     if (away !== undefined || session === undefined) return away ?? NOT_LEADING;
     const outcome = yield* this.#internalErrors.in("reports").attemptInSteps(report.node, session.onReport(report));
-    // Or since it began to be taken: then another process says what may be forgotten.
+    // Or since it was being taken: then another process decides what agents may forget.
     return session === this.#session ? (outcome ?? { kind: "failed" }) : NOT_LEADING;
   }
 
@@ -264,7 +264,7 @@ class Aggregator {
     return this.#rejections.pause();
   }
 
-  /** Lists tell what nodes have told, so only the leader has them. */
+  /** Lists show what nodes reported, so only the leader has them. */
   listRoutes(): readonly Route[] {
     return Object.keys(LISTS).map((path) => ({
       method: "GET",
@@ -277,7 +277,7 @@ class Aggregator {
   }
 
   #nowMs(): number {
-    // Nothing that is asked before the first dated answer is ever published: nobody leads without one.
+    // Nothing that uses this before the first dated answer is published: no replica leads without one.
     return this.#ports.client.serverTime()?.latestMs ?? this.#ports.clock.wallMs();
   }
 }

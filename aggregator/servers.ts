@@ -5,16 +5,16 @@ import type { AggregatorConfig } from "./settings/config.ts";
 /** What is served where. */
 interface Offers {
   readonly logger: Logger;
-  /** To who is on this machine, or may forward its ports. */
+  /** For callers on this machine, and through `kubectl port-forward`. */
   readonly local: readonly Route[];
-  /** To everybody who can reach it. */
+  /** For everybody who can reach it. */
   readonly health: readonly Route[];
-  /** To agents. */
+  /** For agents. */
   readonly reports: readonly Route[];
   readonly identity: ServingIdentity | undefined;
 }
 
-/** All that an aggregator listens at. */
+/** The addresses of an aggregator. */
 export interface Servers {
   readonly urls: { readonly url: string; readonly health?: string; readonly reports?: string };
   readonly close: () => Promise<void>;

@@ -13,23 +13,23 @@ interface RejectionsParts {
   readonly podByUid: (uid: string) => Pick<Pod, "key"> | undefined;
 }
 
-/** Whether rejections are paused is found out after this time at the latest: thousands of answers a minute say so. Milliseconds. */
+/** The rate limit is checked at least this often while agents report. Milliseconds. */
 const JUDGED_EVERY_MS = 1_000;
-/** It is found out at once when another tenth of the limit has come: all nodes may report within that time. */
+/** It is checked at once when a tenth of the limit has been added: all nodes may report within that time. */
 const JUDGED_SHARE = 10;
 
 /**
- * Counts the pods that agents have rejected, by the watch of all pods, and those that they would reject. Every replica counts the former, and
- * a process that begins finds those that are still there: which replica leads makes no difference, but for pods that were deleted
- * before it began to watch. The latter it is told of all nodes as it begins to lead, and of each node with its reports: who begins takes them
- * all for new, and so pauses rejections for ten minutes where there are too many of them.
+ * The circuit breaker of the whole cluster. It counts the pods that agents have rejected, by the watch of all pods, and those that they
+ * would reject. Every replica counts the former, and finds those that still exist when it starts, so a change of leader loses only pods
+ * that were deleted before. A new leader counts the latter on all nodes at once, then from each report. It takes them all for new, so it
+ * pauses rejections for ten minutes where there are too many.
  */
 export class Rejections {
   readonly #parts: RejectionsParts;
   readonly #limit: number;
-  /** By UID: a pod whose status wavers is one. */
+  /** By UID, so that a pod counts once. */
   readonly #rejected = new Map<string, WrongPod>();
-  /** Pods that wait, by node and UID, for as long as they do. */
+  /** Pods that wait, by node and UID. */
   readonly #waiting = new Map<string, ReadonlyMap<string, WrongPod>>();
   #pause: RejectionPause | undefined;
   #judgedAt = Number.NEGATIVE_INFINITY;
@@ -42,7 +42,7 @@ export class Rejections {
 
   onRejected({ key, uid, node, rejection }: Pick<Pod, "key" | "uid" | "node" | "rejection">): void {
     const nowMs = this.#parts.nowMs();
-    // An annotation that names no time, or one to come, is of now.
+    // Without a time, or with one in the future, the annotation counts as written now.
     const atMs = Math.min(rejection?.atMs ?? nowMs, nowMs);
     if (nowMs - atMs >= FLEET_WINDOW_MS) return;
     this.#rejected.set(uid, { node, namespace: namespaceIn(key), atMs });
@@ -50,7 +50,7 @@ export class Rejections {
     this.#forgetOld(nowMs);
   }
 
-  /** All pods of a node that wait for a volume that excludes it. */
+  /** All pods of a node that wait for a volume whose affinity excludes it. */
   onWaiting(node: string, podUids: readonly string[]): void {
     const known = this.#waiting.get(node);
     if (podUids.length === 0) {
@@ -72,17 +72,17 @@ export class Rejections {
     return [...this.#rejected.values()].filter(({ atMs }) => nowMs - atMs < FLEET_WINDOW_MS).length;
   }
 
-  /** Agents were last told to reject no pod. */
+  /** The last answer to agents told them to reject no pod. */
   get isPaused(): boolean {
     return this.#pause !== undefined;
   }
 
-  /** How many wait, however long. */
+  /** How many pods wait now. */
   waiting(): number {
     return [...this.#waiting.values()].reduce((sum, pods) => sum + pods.size, 0);
   }
 
-  /** Why none is to be made now; for who leads, as it logs what changes. */
+  /** Why agents may reject no pod now. Only the leader calls this, as it logs changes. */
   pause(): string | undefined {
     const { clock, logger, nodeNames, nowMs } = this.#parts;
     if (this.#limit === 0) return undefined;
@@ -92,7 +92,7 @@ export class Rejections {
     this.#judgedAt = now;
     this.#newSince = 0;
     const nodes = new Set(nodeNames());
-    // Who waited on a node that is no more waits no longer, and nobody reports that.
+    // A node that is gone no longer reports that its pods do not wait.
     for (const node of this.#waiting.keys()) if (!nodes.has(node)) this.#waiting.delete(node);
     const scene = { recent: this.#recent(nowMs()), nodes: nodes.size, nowMs: nowMs() };
     const pause = nextPause(this.#pause, scene, this.#limit);
@@ -120,7 +120,7 @@ function namespaceIn(key: string): string {
   return key.slice(0, key.indexOf("/"));
 }
 
-/** What metrics tell of rejections; only who leads is told what waits and tells whether they are paused. */
+/** Metrics of rejections; only the leader has them. */
 export function registerRejectionGauges(metrics: Metrics, rejections: Rejections, isLeading: () => boolean): void {
   const gauge = (name: `mooring_fleet_${string}`, help: string, read: () => number): void =>
     metrics.gauge({ name, help }, () => (isLeading() ? read() : undefined));

@@ -7,13 +7,13 @@ interface WaitingParts {
   readonly clock: Clock;
   readonly cluster: Pick<Cluster, "nodeNames" | "misfits">;
   readonly internalErrors: InternalErrors;
-  /** Which pods of a node wait for a volume that excludes it. */
+  /** Pods of a node that wait for a volume whose affinity excludes it. */
   readonly onWaiting: (node: string, podUids: readonly string[]) => void;
 }
 
 /**
- * Counts the pods that wait on all nodes. In large clusters it takes a while, in which there is more to do. Half a count would say less than
- * the one before it: it is handed on whole or, where the signal is aborted, not at all, and answers which.
+ * Counts the waiting pods of all nodes, with pauses, as it takes a while in large clusters. Half a count would say less than the
+ * previous one: the result is handed on whole or, after an abort, not at all. Answers which.
  */
 export async function countWaiting(
   { clock, cluster, internalErrors, onWaiting }: WaitingParts,

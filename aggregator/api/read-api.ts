@@ -24,18 +24,18 @@ export interface ReadApiParts {
   readonly cluster: Cluster;
   readonly fleet: FleetState;
   readonly agentStateOf: (node: string) => AgentState;
-  /** What the node showed last counts as ended. */
+  /** The node's mounts count as ended. */
   readonly isOver: (node: string) => boolean;
-  /** What decides the claim's status now. */
+  /** What the claim's status depends on now. */
   readonly claimFacts: (key: string) => DecidedClaim | undefined;
-  /** How many nodes are to report, and have not since leading began. */
+  /** How many nodes are expected to report and have not since leading began. */
   readonly unreported: () => number;
-  /** Nothing but protection keeps the claim from going. */
+  /** The claim is being deleted, and protection alone keeps it. */
   readonly isDeletionHeld: (claim: Claim) => boolean;
   readonly clusterUid: () => string | undefined;
 }
 
-/** Where the lists are, and what their entries can be asked for by. */
+/** The paths of the lists, and the query parameters that they accept. */
 export const LISTS = {
   "/v1/claims": ["namespace", "name"],
   "/v1/volumes": ["name"],
@@ -51,7 +51,7 @@ export class ReadApi {
     this.#parts = parts;
   }
 
-  /** A report with news was accepted. */
+  /** A report with changes was accepted. */
   onReport(view: NodeView): void {
     const { cluster, fleet } = this.#parts;
     this.#stagings.set(view.node, idleStagings(this.#stagings.get(view.node) ?? NO_STAGINGS, view, cluster));
@@ -59,7 +59,7 @@ export class ReadApi {
     for (const node of this.#stagings.keys()) if (fleet.view(node) === undefined) this.#stagings.delete(node);
   }
 
-  /** Lists that are under way when the signal is aborted are cut. */
+  /** An aborted signal cuts the lists that are under way. */
   routes(signal: AbortSignal): readonly Route[] {
     const specs = [this.#claims(), this.#volumes(), this.#nodes()];
     return listRoutes(specs, { clock: this.#parts.clock, head: () => this.#head() }, signal);
@@ -117,7 +117,7 @@ export class ReadApi {
     };
   }
 
-  /** Every Node of the cluster, and every node that has reported: either may be there without the other. */
+  /** Every Node of the cluster, and every node that has reported: either may exist without the other. */
   #nodeNames(): ReadonlySet<string> {
     const { cluster, fleet } = this.#parts;
     return new Set([...cluster.nodeNames(), ...fleet.nodes()]);

@@ -11,12 +11,12 @@ import { type CertificatePlaces, type CertificateShelf, readCertificates } from 
 import { issueAuthority, issueCertificate } from "./issuing.ts";
 import { canonicalName } from "./pem.ts";
 
-/** Whose certificates, and for how long they last. */
+/** The names in the certificates, and how long they are valid. */
 export interface IssuerConfig extends CertificatePlaces {
-  /** Names and IP addresses that agents reach the aggregator by. */
+  /** Names and IP addresses under which agents reach the aggregator. */
   readonly names: readonly string[];
   readonly times: CertificateTimes;
-  /** Whoever changes or deletes something is corrected after this time. Milliseconds. */
+  /** After this time the issuer corrects what another client changed or deleted. Milliseconds. */
   readonly lookEveryMs: number;
 }
 
@@ -24,17 +24,17 @@ export interface IssuerConfig extends CertificatePlaces {
 interface IssuerParts extends KubeParts {
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: () => number;
-  /** What is stored, at each look. */
+  /** Receives what is stored, each time it is read. */
   readonly onStored: (stored: StoredCertificates) => void;
 }
 
 export const LOOK_EVERY_MS = 60_000;
 
 const RETRY = { firstMs: 500, maxMs: 60_000 } as const;
-/** From whatever is stored it takes five (aggregator/core/certificate-plan.ts); more means that somebody works against us. */
+/** Five steps suffice from any stored state (aggregator/core/certificate-plan.ts); more means that another client interferes. */
 const MOST_STEPS = 8;
 
-/** Keeps certificates issued, told and renewed; only the leader runs it. Resolves when the signal is aborted. */
+/** Keeps certificates issued, published and renewed; only the leader runs it. Resolves when the signal is aborted. */
 export function keepCertificates(parts: IssuerParts, config: IssuerConfig, signal: AbortSignal): Promise<void> {
   const task = (limited: AbortSignal): Promise<void> => settle(parts, config, limited);
   const warn = (err: string): void => parts.logger.warn({ err }, "certificates cannot be kept");
@@ -46,7 +46,7 @@ async function settle(parts: IssuerParts, config: IssuerConfig, signal: AbortSig
   for (let step = 0; step < MOST_STEPS; step += 1) {
     const shelf = await readCertificates(parts, config, signal);
     parts.onStored(shelf.stored);
-    // Stored as whole milliseconds; rounded down it is never later than the next look.
+    // Stored as whole milliseconds; rounded down, so that the next look is not earlier.
     const plan = certificatePlan(Math.floor(parts.nowMs()), shelf.stored, { times: config.times, names });
     if (plan.kind === "keep") return;
     await carryOut(plan, shelf, { parts, times: config.times, names });

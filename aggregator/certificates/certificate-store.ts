@@ -11,7 +11,7 @@ import type {
 import { type ObjectPlace, readTexts, type TextObject, writeTexts } from "./objects.ts";
 import { type Certificate, readBundle, readPair } from "./pem.ts";
 
-/** Where everything is: keys where only the aggregator looks, and what is to be trusted where agents look. */
+/** The objects that hold keys, which only the aggregator may read, and CA certificates, which agents read. */
 export interface CertificatePlaces {
   readonly namespace: string;
   readonly agentNamespace: string;
@@ -20,29 +20,29 @@ export interface CertificatePlaces {
 /** What is stored at a moment. */
 export interface CertificateShelf {
   readonly stored: StoredCertificates;
-  /** An authority that can sign, by its ID. */
+  /** A CA that can sign, by its ID. */
   readonly signer: (id: string) => ServingPair | undefined;
-  /** What an issuer does with it. Each write fails where anything has changed since it was read; throws `MooringError`. */
+  /** The writes of the issuer. Each fails where the object has changed since it was read; throws `MooringError`. */
   readonly addAuthority: (authority: ServingPair) => Promise<void>;
   readonly keepAuthorities: (ids: readonly string[]) => Promise<void>;
   readonly publish: (plan: Extract<CertificatePlan, { readonly kind: "publish" }>) => Promise<void>;
   readonly serve: (pair: ServingPair, previous: PreviousAuthority | undefined) => Promise<void>;
 }
 
-/** What the aggregator serves; the type is Kubernetes' own for that. */
+/** The certificate that the aggregator serves, in Kubernetes' own Secret type for it. */
 export const SERVING_SECRET = "mooring-aggregator-tls";
-/** The Secret with the keys of authorities, and the ConfigMap with their certificates. */
+/** The Secret with the CA keys, and the ConfigMap with the CA certificates. */
 export const AUTHORITY_NAME = "mooring-aggregator-ca";
 const CERTIFICATE_FILE = "tls.crt";
 const KEY_FILE = "tls.key";
-/** The name that Kubernetes' own bundles have (kube-root-ca.crt). */
+/** The key that Kubernetes' own bundles use (kube-root-ca.crt). */
 const BUNDLE_FILE = "ca.crt";
 const COMPLETE_SINCE = "mooring.dev/complete-since";
 const PREVIOUS = "mooring.dev/previous-authority";
 
 const previousSchema = v.pipe(v.string(), v.parseJson(), v.object({ id: v.string(), untilMs: v.number() }));
 
-/** The certificate that a Secret holds for a server; nothing where it holds none that can be used. */
+/** The server certificate in a Secret; undefined where it holds no usable one. */
 export function servingPairOf({ texts }: TextObject): ServingPair | undefined {
   const pair = { certificate: texts[CERTIFICATE_FILE] ?? "", key: texts[KEY_FILE] ?? "" };
   return readPair(pair) && pair;
@@ -104,7 +104,7 @@ interface AuthorityPair {
   readonly read: Certificate;
 }
 
-/** By ID. A Secret that somebody put something else into loses it with the next write. */
+/** CAs by ID. Foreign entries in the Secret go with the next write. */
 function authorityPairs(secret: TextObject | undefined): ReadonlyMap<string, AuthorityPair> {
   const found = Object.keys(secret?.texts ?? {}).flatMap((name): readonly AuthorityPair[] => {
     if (!name.endsWith(".crt")) return [];
@@ -133,7 +133,7 @@ function servingCertificate(secret: TextObject, known: readonly Certificate[]): 
   const read = pair && readPair(pair);
   if (read === undefined) return undefined;
   const { notBeforeMs, notAfterMs, names } = read;
-  // One of an unknown authority is trusted by nobody.
+  // No agent trusts a certificate of an unknown CA.
   const signedBy = known.find((one) => read.isSignedBy(one))?.id ?? "";
   const previous = v.safeParse(previousSchema, secret.annotations[PREVIOUS]);
   return { notBeforeMs, notAfterMs, names, signedBy, previous: previous.success ? previous.output : undefined };

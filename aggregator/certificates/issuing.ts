@@ -7,20 +7,20 @@ type Library = typeof x509;
 
 const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
 
-/** When it is made, and for how long. Milliseconds. */
+/** When a certificate is issued, and how long it is valid. Milliseconds. */
 interface Term {
   readonly nowMs: number;
   readonly lifetimeMs: number;
 }
 
-/** A new authority that signs servers' certificates and nothing else. */
+/** A new CA that signs server certificates and nothing else. */
 export async function issueAuthority({ nowMs, lifetimeMs }: Term): Promise<ServingPair> {
   const library = await loadLibrary();
   const { BasicConstraintsExtension, KeyUsageFlags, KeyUsagesExtension, SubjectKeyIdentifierExtension } = library;
   const keys = await generateKeys();
   const notBefore = dateOf(nowMs - BACKDATED_MS);
   const certificate = await library.X509CertificateGenerator.createSelfSigned({
-    // The moment tells it from the one before in a bundle.
+    // The moment distinguishes it from the previous CA in a bundle.
     name: [{ CN: [`mooring-aggregator-ca ${notBefore.toISOString()}`] }],
     keys,
     notBefore,
@@ -35,7 +35,7 @@ export async function issueAuthority({ nowMs, lifetimeMs }: Term): Promise<Servi
   return { certificate: `${certificate.toString("pem")}\n`, key: await privatePem(library, keys.privateKey) };
 }
 
-/** A certificate of a server that is reached by these names and IP addresses; it does not outlive the authority. */
+/** A server certificate for these names and IP addresses; it does not outlive the CA. */
 export async function issueCertificate(
   { nowMs, lifetimeMs }: Term,
   names: readonly string[],
@@ -47,7 +47,7 @@ export async function issueCertificate(
   const keys = await generateKeys();
   const notAfter = dateOf(nowMs + lifetimeMs);
   const certificate = await library.X509CertificateGenerator.create({
-    // Names are in the extension; a subject would be limited to 64 characters.
+    // The names are in the extension; a subject is limited to 64 characters.
     subject: "CN=mooring-aggregator",
     issuer: authority.subject,
     notBefore: dateOf(nowMs - BACKDATED_MS),
@@ -66,7 +66,7 @@ export async function issueCertificate(
   return { certificate: `${certificate.toString("pem")}\n`, key: await privatePem(library, keys.privateKey) };
 }
 
-/** Only who has something to issue loads it. */
+/** Loads the library only when there is something to issue. */
 async function loadLibrary(): Promise<Library> {
   return await import("./x509.ts");
 }

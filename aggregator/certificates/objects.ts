@@ -3,14 +3,14 @@ import { createObject, patchObject, type WriteOutcome } from "../../common/kube/
 import { ApiError, type KubeClient, type KubeParts } from "../../common/kube/client.ts";
 import { MooringError } from "../../common/runtime/errors.ts";
 
-/** Which object. */
+/** Identifies the object. */
 export interface ObjectPlace {
   readonly kind: "Secret" | "ConfigMap";
   readonly namespace: string;
   readonly name: string;
 }
 
-/** An object that holds texts, as it was read. */
+/** A Secret or ConfigMap as it was read. */
 export interface TextObject {
   readonly uid: string;
   readonly resourceVersion: string;
@@ -18,11 +18,11 @@ export interface TextObject {
   readonly texts: Readonly<Record<string, string>>;
 }
 
-/** What an object is to hold from now on: these texts and no others, and these annotations of ours. */
+/** The whole new content of an object, and our annotations. */
 interface TextContent {
   readonly texts: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string | null>>;
-  /** Of a Secret; it cannot be changed. */
+  /** The type of a Secret, which cannot be changed. */
   readonly type?: string;
 }
 
@@ -39,7 +39,7 @@ const object = v.object({
   data: v.nullish(v.record(v.string(), v.string())),
 });
 
-/** Nothing where there is no such object. Throws `MooringError`. */
+/** Undefined where the object does not exist. Throws `MooringError`. */
 export async function readTexts(
   client: KubeClient,
   place: ObjectPlace,
@@ -52,7 +52,7 @@ export async function readTexts(
   return body === undefined ? undefined : textsOf(place.kind, body);
 }
 
-/** Reads such an object. Throws `MooringError` for what is none. */
+/** Decodes such an object. Throws `MooringError` for anything else. */
 export function textsOf(kind: ObjectPlace["kind"], body: unknown): TextObject {
   const read = v.safeParse(object, body);
   if (!read.success) throw new MooringError("transport-failed", `the answer is no ${kind}`);
@@ -64,8 +64,8 @@ export function textsOf(kind: ObjectPlace["kind"], body: unknown): TextObject {
 }
 
 /**
- * Writes an object as it was decided on `seen`: where it has changed since, or has come or gone, nothing is written. Nothing is answered
- * when it is done, else why it is not; throws `MooringError` for what may get better by itself.
+ * Writes an object that was decided on `seen`; where it has changed, appeared or gone since, nothing is written. Answers why not, or
+ * undefined when it is done. Throws `MooringError` for what may succeed later.
  */
 export async function writeTexts(
   { client, random }: Pick<KubeParts, "client" | "random">,

@@ -6,13 +6,13 @@ import type { Authority } from "../core/certificate-plan.ts";
 export interface Certificate extends Authority {
   readonly pem: string;
   readonly x509: X509Certificate;
-  /** For which names and addresses it is; sorted. */
+  /** Its names and addresses, sorted. */
   readonly names: readonly string[];
   readonly isAuthority: boolean;
   readonly isSignedBy: (other: Pick<Certificate, "x509">) => boolean;
 }
 
-/** The first certificate of a PEM text; nothing where there is none that can be read. */
+/** The first certificate of a PEM text; undefined where there is no readable one. */
 export function readCertificate(pem: string): Certificate | undefined {
   try {
     const x509 = new X509Certificate(pem);
@@ -27,24 +27,24 @@ export function readCertificate(pem: string): Certificate | undefined {
       isSignedBy: ({ x509: issuer }) => x509.checkIssued(issuer) && x509.verify(issuer.publicKey),
     };
   } catch {
-    // Whatever is wrong with it: it is not there.
+    // A certificate that cannot be read counts as missing.
     return undefined;
   }
 }
 
-/** All certificates of a PEM text that can be read. */
+/** All readable certificates of a PEM text. */
 export function readBundle(pem: string): readonly Certificate[] {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
   return blocks.flatMap((block) => readCertificate(`${block}\n`) ?? []);
 }
 
-/** The one spelling of a name or address: Node.js writes `fd00::1` as `FD00:0:0:0:0:0:0:1`. */
+/** The canonical spelling of a name or address: Node.js writes `fd00::1` as `FD00:0:0:0:0:0:0:1`. */
 export function canonicalName(name: string): string {
   const address = name.includes(":") ? URL.parse(`http://[${name}]`)?.hostname.slice(1, -1) : undefined;
   return address ?? name.toLowerCase();
 }
 
-/** A certificate with its key; nothing where one of them cannot be read, or they do not belong together. */
+/** A certificate with its key; undefined where one of them cannot be read, or they do not match. */
 export function readPair({ certificate, key }: ServingPair): Certificate | undefined {
   const read = readCertificate(certificate);
   return read && fits(read.x509, key) ? read : undefined;

@@ -13,31 +13,31 @@ import { SERVING_SECRET, servingPairOf } from "./certificate-store.ts";
 import { textsOf } from "./objects.ts";
 import { readPair } from "./pem.ts";
 
-/** Of which moment, and for whom, a certificate is asked. */
+/** At which moment a certificate is checked, and in which role. */
 export interface Asked {
-  /** The time by which certificates end, milliseconds since the epoch. */
+  /** The clock that certificates expire by, milliseconds since the epoch. */
   readonly nowMs: number;
-  /** This process is the one that issues what is missing. */
+  /** This process issues missing certificates. */
   readonly leads: boolean;
 }
 
-/** What is served, and where it comes from. */
+/** The certificate that is served, and its source. */
 export interface Serving extends ServingIdentity {
-  /** Follows it until the signal is aborted. */
+  /** Follows the source until the signal is aborted. */
   readonly run: (signal: AbortSignal) => Promise<void>;
   readonly check: (asked: Asked) => CheckResult;
-  /** When it ends, milliseconds since the epoch; nothing as long as there is none. */
+  /** When it expires, milliseconds since the epoch; undefined while there is none. */
   readonly endsAtMs: () => number | undefined;
 }
 
-/** Files are looked at so often; what has not changed is not read (common/kube/rotating-file.ts). Milliseconds. */
+/** How often files are checked; an unchanged file is not read (common/kube/rotating-file.ts). Milliseconds. */
 const LOOK_MS = 1_000;
 
 interface StoredPair extends Stored {
   readonly pair: ServingPair | undefined;
 }
 
-/** What the leader stored, the same for all replicas: whoever leads next serves it already. */
+/** The certificate that the leader stored. All replicas serve it, so the next leader needs no new one. */
 export function createSecretServing(parts: KubeParts, namespace: string): Serving {
   const shown = createShown(parts.logger);
   const secrets = createInformer<StoredPair>(parts, {
@@ -51,7 +51,7 @@ export function createSecretServing(parts: KubeParts, namespace: string): Servin
       if (identity === undefined) throw new MooringError("list-invalid", "this is no Secret");
       return { ...identity, pair: servingPairOf(textsOf("Secret", object)) };
     },
-    // One that is deleted is served until there is another one.
+    // A deleted certificate is served until there is another one.
     onChange: ({ kind, object }) => {
       if (kind !== "deleted") shown.show(object.pair);
     },
@@ -61,13 +61,13 @@ export function createSecretServing(parts: KubeParts, namespace: string): Servin
     run: secrets.run,
     check: (asked) => {
       const result = shown.serving.check(asked);
-      // A leader that was given its certificate issues none: a rollout that waited here for one would never come to who does.
+      // A leader with external TLS issues nothing, so a rollout to a replica that waits for a certificate here would never end.
       return result.ok || asked.leads || !secrets.hasSynced() ? result : degraded(result.why);
     },
   };
 }
 
-/** Files that somebody else keeps, such as cert-manager. */
+/** Files that are managed externally, for example by cert-manager. */
 export function createFileServing(
   parts: { readonly clock: Clock; readonly logger: Logger; readonly watch?: FolderWatch },
   { certificateFile, keyFile }: { readonly certificateFile: string; readonly keyFile: string },
@@ -79,7 +79,7 @@ export function createFileServing(
   let problem: string | undefined;
   const look = async (): Promise<void> => {
     try {
-      // One after the other: of two that are missing it is always the same one that is told of.
+      // In a fixed order: of two missing files the message always names the same one.
       const [certificate = "", key = ""] = [await files[0]?.read(), await files[1]?.read()];
       shown.show({ certificate, key });
       problem = undefined;
@@ -104,7 +104,7 @@ export function createFileServing(
 
 interface Shown {
   readonly serving: Omit<Serving, "run">;
-  /** What cannot be used, such as files in the middle of a change, is not shown: what was before is. */
+  /** Files that cannot be used, for example in the middle of a change, leave the previous certificate in place. */
   readonly show: (pair: ServingPair | undefined) => void;
 }
 

@@ -1,5 +1,5 @@
-// What is loaded when something has to be issued: 17 MiB, and most of a second. By names, since a bundle cannot tell those of a package of the
-// older kind when it is imported on demand. The first import is what the second needs.
+// What issuing needs: 17 MiB, and most of a second to load. By names, as a bundle cannot list those of a CommonJS package that is imported
+// on demand. The second import needs the first.
 import "reflect-metadata";
 
 // biome-ignore lint/performance/noBarrelFile: nothing but what is listed is to be loaded on demand, and by name

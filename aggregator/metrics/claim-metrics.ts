@@ -1,13 +1,13 @@
 import type { Metrics, Sample } from "../../common/runtime/metrics.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 
-/** So many have series of their own: each takes the scraper and this process a few hundred bytes and microseconds at each scrape. */
+/** At most so many claims have series of their own: each costs a few hundred bytes and microseconds in each scrape. */
 export const MOST_CLAIMS = 20_000;
 
-/** The names that kube-state-metrics uses, so that the two can be joined. */
+/** The labels of kube-state-metrics, so that queries can join the two. */
 const LABELS = ["namespace", "persistentvolumeclaim"] as const;
 
-/** Series of single claims, by what is stored in their status. `claims` has none while another process leads. */
+/** Series of single claims, from their stored status. `claims` is empty while another process leads. */
 export function registerClaimMetrics(metrics: Metrics, claims: () => Iterable<Claim>): void {
   metrics.series(
     {

@@ -6,7 +6,7 @@ import { REMOVAL_CAUSES, type RemovalCause } from "../core/deletion.ts";
 import { MOST_CLASSES } from "../core/storage-totals.ts";
 import type { Unmount } from "../core/unmount-latency.ts";
 
-/** What is measured of sessions of leaders: made once, since a registry takes each name once. */
+/** Metrics of leader sessions. Created once, as a registry accepts each name once. */
 export interface Measures {
   readonly queues: Readonly<Record<QueueName, QueueObserver>>;
   readonly unmounted: (unmounts: readonly Unmount[]) => void;
@@ -17,11 +17,11 @@ export interface Measures {
 /** Claims to be decided and written, nodes whose state may change. */
 type QueueName = "claims" | "nodes";
 
-/** Seconds, the pod's own grace period included: 30 s unless told. */
+/** Seconds, including the pod's grace period of 30 s by default. */
 const UNMOUNT_SECONDS = [1, 2.5, 5, 10, 20, 35, 60, 90, 120, 300, 600, 1_800];
-/** Seconds. A provisioner takes seconds, and one that has not made a volume within half an hour does not. */
+/** Seconds. A provisioner takes seconds; one that has not created a volume within half an hour will not. */
 const BIND_SECONDS = [1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, 1_800];
-/** Whoever may create PVs chooses the names of drivers. */
+/** Limits the label values: anybody who may create PVs chooses the names of drivers. */
 const MOST_DRIVERS = 30;
 
 export function createMeasures(metrics: Metrics): Measures {
@@ -57,7 +57,7 @@ export function createMeasures(metrics: Metrics): Measures {
   };
 }
 
-/** What measures the queues of a session. */
+/** Measures the queues of a session. */
 export function queuesOf({ measures }: { readonly measures?: Measures }): Pick<Measures, "queues"> | undefined {
   return measures && { queues: measures.queues };
 }

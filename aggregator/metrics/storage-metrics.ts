@@ -7,9 +7,9 @@ import type { Cluster } from "../sources/cluster.ts";
 /** What the series of claims and volumes are read from. */
 export interface StorageSources {
   readonly cluster: Pick<Cluster, "claim" | "podsOf" | "storage">;
-  /** The API server's wall clock, at the earliest: an age is rather too short than too long. Milliseconds since the epoch. */
+  /** The API server's wall clock at the earliest, so that an age is too short rather than too long. Milliseconds since the epoch. */
   readonly earliestMs: () => number;
-  /** False while another process leads: one of them tells. */
+  /** False while another process leads: only the leader has these series. */
   readonly leads: () => boolean;
 }
 
@@ -17,7 +17,7 @@ const DAY_MS = 86_400_000;
 const AGES = ["1d", "7d", "30d", "90d"] as const;
 const AGES_MS = [DAY_MS, 7 * DAY_MS, 30 * DAY_MS, 90 * DAY_MS];
 
-/** Of all claims and volumes together: as many series as there are kinds of them, however many objects there are. */
+/** Series over all claims and volumes: their number depends on the kinds of objects, not on how many there are. */
 export function registerStorageMetrics(metrics: Metrics, sources: StorageSources): void {
   registerVolumes(metrics, sources);
   registerVolumeAges(metrics, sources);
@@ -149,7 +149,7 @@ function byAge<L extends string>(
   return AGES.map((age, index) => ({ labels: { ...labels, older_than: age }, value: bytes[index] ?? 0 }));
 }
 
-/** One sample of those with equal labels. */
+/** Adds up the samples with equal labels. */
 function combined<L extends string>(
   samples: readonly Sample<L>[],
   combine: (one: number, other: number) => number,

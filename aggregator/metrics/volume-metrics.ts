@@ -2,16 +2,16 @@ import type { Metrics } from "../../common/runtime/metrics.ts";
 import type { PhaseSince } from "../../common/storage/phase-since.ts";
 import type { Volume } from "../core/cluster-objects.ts";
 
-/** So many have series of their own, as of claims. */
+/** At most so many volumes have series of their own, as of claims. */
 export const MOST_VOLUMES = 20_000;
 
 interface VolumeSources {
-  /** None while another process leads. */
+  /** Empty while another process leads. */
   readonly volumes: () => Iterable<Volume>;
   readonly phaseSince: (volume: Volume) => PhaseSince | undefined;
 }
 
-/** Series of single volumes. Their label is called as in kube-state-metrics, so that the two can be joined. */
+/** Series of single volumes. The label is that of kube-state-metrics, so that queries can join the two. */
 export function registerVolumeMetrics(metrics: Metrics, { volumes, phaseSince }: VolumeSources): void {
   metrics.series(
     {

@@ -16,21 +16,21 @@ interface HealthParts {
   readonly client: KubeClient;
   readonly cluster: Cluster;
   readonly leadership: Pick<Leadership, "check" | "progress">;
-  /** The present session. */
+  /** The current leader session. */
   readonly session: () => LeaderSession | undefined;
   readonly internalErrors: Pick<InternalErrors, "check">;
-  /** What agents see; nothing where reports are taken from this machine alone. */
+  /** The certificate that agents see; undefined where reports come from this machine alone. */
   readonly certificate?: (() => CheckResult) | undefined;
 }
 
-/** The server ends each watch after ten minutes at the latest, a write may be put off for five, and each request is given up after one. */
+/** The server ends each watch after ten minutes at the latest, a write may wait for five, and each request ends after one. */
 const STUCK_AFTER_MS = 1_800_000;
-/** The Lease is tried every few seconds, each time for some seconds at most; giving it up waits for what was begun. */
+/** The Lease is tried every few seconds, for some seconds each; giving it up waits for the work under way. */
 const ELECTION_STUCK_AFTER_MS = 600_000;
-/** A small cluster with fewer Stale nodes than this share of all is not degraded by them: their claims alone wait. */
+/** With a smaller share of Stale nodes a cluster is not degraded: only their claims wait. */
 const SILENT_SHARE = 0.1;
 
-/** What `/livez` and `/readyz` of an aggregator ask. Nothing that it only waits for is a reason to restart it. */
+/** The checks of `/livez` and `/readyz`. Waiting for others is no reason for a restart. */
 export function aggregatorHealth(parts: HealthParts): Pick<Health, "live" | "ready"> {
   const { clock, cluster, leadership, session, internalErrors, certificate } = parts;
   const lasting = (progress: () => number | undefined, longestMs = STUCK_AFTER_MS): (() => CheckResult) =>
@@ -60,7 +60,7 @@ export function aggregatorHealth(parts: HealthParts): Pick<Health, "live" | "rea
   };
 }
 
-/** A watch that fails is tried again, and another replica need not do better. */
+/** A failing watch is retried here, and another replica need not do better. */
 function checkPodWatch({ arePodsCurrent }: Pick<Cluster, "arePodsCurrent">): CheckResult {
   if (arePodsCurrent()) return PASSED;
   return degraded(
@@ -68,7 +68,7 @@ function checkPodWatch({ arePodsCurrent }: Pick<Cluster, "arePodsCurrent">): Che
   );
 }
 
-/** Many Stale nodes at once are no trouble of single nodes any more. */
+/** Many Stale nodes at once point to a common cause. */
 function withSilence(result: CheckResult, session: LeaderSession | undefined): CheckResult {
   if (!result.ok || result.detail === undefined || session === undefined) return result;
   const { agentStates } = session;

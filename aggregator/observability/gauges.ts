@@ -16,18 +16,18 @@ interface Watched {
   readonly clock: Clock;
   readonly client: KubeClient;
   readonly cluster: Cluster;
-  /** Series of single claims, too. */
+  /** With series of single claims. */
   readonly claimMetrics: boolean;
-  /** Series of single volumes, too. */
+  /** With series of single volumes. */
   readonly volumeMetrics: boolean;
-  /** The present session; without one there is nothing to tell of nodes and claims. */
+  /** The current leader session; without one there are no series of nodes and claims. */
   readonly session: () => LeaderSession | undefined;
   readonly protection: ProtectionMode;
 }
 
 const AGENT_STATES = ["Reporting", "Stale", "NoAgent", "Gone"] as const;
 
-/** What metrics tell of the cluster, its nodes and this process. */
+/** The metrics of the cluster, its nodes and this process. */
 export function registerGauges(metrics: Metrics, watched: Watched): void {
   registerProcess({ ...watched, metrics }, "aggregator");
   registerApi({ ...watched, metrics });
@@ -82,7 +82,7 @@ function registerClaimGauges(metrics: Metrics, { session }: Watched): void {
   );
 }
 
-/** Of each node one series, and only where somebody leads: as many as the cluster has nodes. */
+/** One series per node, on the leader only. */
 function registerNodeGauges(metrics: Metrics, { session }: Watched): void {
   metrics.series(
     {

@@ -4,7 +4,7 @@ import type { AgentStates } from "../nodes/agent-states.ts";
 
 /** What a session knows of the nodes that it waits for. */
 export interface NodesSession {
-  /** Nodes that are to report, and have not since leading began. */
+  /** Nodes that are expected to report and have not since leading began. */
   readonly unreported: readonly string[];
   readonly agentStates: Pick<AgentStates, "named">;
   readonly reconciler: Pick<Reconciler, "heldUp">;
@@ -13,8 +13,8 @@ export interface NodesSession {
 const MOST_NAMES = 5;
 
 /**
- * Ready when every node has been heard of since the start, or the time for that is over: then Stale nodes hold up only the claims that
- * need their word, which is told but no reason not to be ready. Without a session nothing is waited for.
+ * Ready when every node has reported since the start, or has had its time to. After that Stale nodes delay only the claims that need their
+ * report: the detail names them, and the check passes. Without a session nothing waits.
  */
 export function checkNodes(session: NodesSession | undefined): CheckResult {
   if (session === undefined) return PASSED;

@@ -8,7 +8,7 @@ import type { ReportConfig } from "../settings/report-settings.ts";
 import { createReportAccess, type GrantAccess } from "../sources/report-access.ts";
 import { createTokenReviews } from "../sources/token-reviews.ts";
 
-/** How reports from elsewhere are taken. */
+/** How reports from other machines are accepted. */
 export interface ReportServing {
   readonly serving: Serving;
   readonly grant: GrantAccess;
@@ -24,7 +24,7 @@ interface ServingParts extends KubeParts {
   readonly nowMs: () => number;
 }
 
-/** Tokens for anybody else are not for us, and ours are of no use elsewhere. */
+/** The aggregator refuses tokens for any other audience, and no other server accepts these. */
 const AUDIENCE = "mooring-aggregator";
 
 export function createReportServing(parts: ServingParts, { agents, certificate }: ReportConfig): ReportServing {
@@ -63,7 +63,7 @@ export function createReportServing(parts: ServingParts, { agents, certificate }
     keep: async (fenced, signal) => {
       if (certificate.kind === "issued")
         await keepCertificates({ ...parts, client: fenced, onStored }, certificate, signal);
-      // From here on another process looks.
+      // From here on another process checks.
       problem = undefined;
     },
   };

@@ -1,8 +1,8 @@
 import type { NodeMessage } from "../../common/storage/node-report.ts";
 
 /**
- * True where a message was sent before its sender was answered by this leader: a copy of it may have been on its way since long ago. What an
- * earlier leader stored goes only by what the node says now.
+ * True where the agent sent the message before this leader had answered it: a copy of it may have been under way for long. What an agent
+ * sent to an earlier leader does not count.
  */
 export function isOfOtherSession({ session }: NodeMessage, own: string): boolean {
   return session !== undefined && session !== own;

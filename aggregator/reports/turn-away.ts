@@ -6,9 +6,9 @@ export const NOT_COUNTED: TurnedAway = { kind: "not-ready", why: "the pods that 
 export const NOT_DATED: TurnedAway = { kind: "not-ready", why: "the API server has not been heard of yet" };
 export const NOT_LEADING: TurnedAway = { kind: "not-leading", why: "not the leader" };
 
-/** Each node's whole state is 20 kB: one more is taken after each of these milliseconds. */
+/** One whole report is 20 kB: the aggregator takes one each so many milliseconds. */
 const EACH_MS = 5;
-/** By then an agent would say something anyway. Milliseconds. */
+/** After this time an agent sends a message anyway. Milliseconds. */
 const LONGEST_MS = 30_000;
 
 interface TurnAwayParts {
@@ -18,8 +18,8 @@ interface TurnAwayParts {
 }
 
 /**
- * Tells each of those that come while there is a reason to turn them away when it is to come again: at random within the time in which all
- * can be taken. Otherwise thousands of agents try again and again, which takes the time of whoever is to be ready soon.
+ * Gives each agent that is turned away a random time to come again, within the time in which all reports can be taken. Otherwise
+ * thousands of agents would retry at once and delay the aggregator that they wait for.
  */
 export function createTurnAway(
   { random, nodes }: TurnAwayParts,

@@ -108,10 +108,10 @@ export const AGGREGATOR_SETTINGS = {
   logLevel: choiceSetting({ name: "log-level", description: "least level that is logged" }, LOG_LEVELS, "info"),
 } as const;
 
-/** What an aggregator runs with. Durations in milliseconds. */
+/** The configuration of an aggregator. Durations in milliseconds. */
 export type AggregatorConfig = ReturnType<typeof configOf>;
 
-/** How one of several replicas is chosen. */
+/** How replicas elect a leader. */
 export interface ElectionConfig {
   readonly namespace: string;
   readonly pod: string;
@@ -138,9 +138,9 @@ function configOf(reader: SettingsReader) {
     /** A loopback address. */
     apiAddress: get(AGGREGATOR_SETTINGS.apiAddress),
     metricsAddress: get(AGGREGATOR_SETTINGS.metricsAddress),
-    /** Nothing where reports are taken from this machine alone. */
+    /** Undefined where reports come from this machine alone. */
     reports: readReportConfig(reader, get(AGGREGATOR_SETTINGS.podNamespace)),
-    /** Whose pods are agents. */
+    /** The account of agent pods. */
     agents: agentAccountIn(reader),
     nodeStaleAfterMs: get(AGGREGATOR_SETTINGS.nodeStaleAfter),
     noAgentAfterMs: get(AGGREGATOR_SETTINGS.noAgentAfter),
@@ -150,7 +150,7 @@ function configOf(reader: SettingsReader) {
     /** 0 for never. */
     pauseRejectionsAt: get(AGGREGATOR_SETTINGS.pauseRejectionsAt),
     upstreamCondition: get(AGGREGATOR_SETTINGS.upstreamCondition),
-    /** Nothing when this is the only process. */
+    /** Undefined for a single process. */
     election: get(AGGREGATOR_SETTINGS.leaderElect) ? electionOf(reader) : undefined,
     claimMetrics: get(AGGREGATOR_SETTINGS.claimMetrics),
     volumeMetrics: get(AGGREGATOR_SETTINGS.volumeMetrics),
@@ -162,7 +162,10 @@ function helpText(settings: Parameters<typeof describeSettings>[0]): string {
   return `Usage: aggregator [flags]\n\nMerges the reports of all nodes and writes the status of claims.\n\n${describeSettings(settings)}`;
 }
 
-/** Lists name claims and pods, and reports are taken from whoever reaches the address: `kubectl port-forward` asks who that is. */
+/**
+ * Lists name claims and pods, and this address accepts every caller's reports, so it is a loopback address: `kubectl port-forward`
+ * checks who the caller is.
+ */
 function listenProblems({ get }: SettingsReader): readonly string[] {
   const { host } = get(AGGREGATOR_SETTINGS.apiAddress);
   if (isLoopback(host)) return [];

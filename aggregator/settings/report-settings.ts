@@ -12,7 +12,7 @@ import type { AgentAccount } from "../core/reporter.ts";
 const HOUR_MS = 3_600_000;
 const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 
-/** What there is to say about reports that come from elsewhere. */
+/** The settings of reports from other machines. */
 export const REPORT_SETTINGS = {
   reportAddress: optionalAddress({
     name: "report-bind-address",
@@ -35,7 +35,7 @@ export const REPORT_SETTINGS = {
   }),
 } as const;
 
-/** Who brings reports, and what they see. */
+/** Which pods may report, and which certificate they see. */
 export interface ReportConfig {
   readonly address: Address;
   readonly agents: AgentAccount;
@@ -53,7 +53,7 @@ export function agentAccountIn({ get }: SettingsReader): AgentAccount {
   return { namespace, account };
 }
 
-/** `podNamespace` is where the aggregator runs. Nothing without an address of reports. */
+/** `podNamespace` is the aggregator's namespace. Undefined without an address for reports. */
 export function readReportConfig(reader: SettingsReader, podNamespace: string | undefined): ReportConfig | undefined {
   const { get } = reader;
   const address = get(REPORT_SETTINGS.reportAddress);
@@ -68,7 +68,7 @@ export function readReportConfig(reader: SettingsReader, podNamespace: string | 
   return { address, agents, certificate: { kind: "issued", ...issuer } };
 }
 
-/** What does not fit together. */
+/** The problems of settings that do not fit together. */
 export function reportProblems({ get }: SettingsReader, podNamespace: string | undefined): readonly string[] {
   const problems: string[] = [];
   const account = get(REPORT_SETTINGS.agentAccount).split("/");

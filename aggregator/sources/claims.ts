@@ -16,9 +16,9 @@ import { named, track } from "./track.ts";
 /** All claims, by key and by the nodes that their stored status names. */
 export interface Claims {
   readonly informer: Informer<Claim>;
-  /** Some claim's stored status names the node as one that had it mounted. */
+  /** A claim's stored status names the node as one that has it mounted. */
   readonly isStoredHolder: (node: string) => boolean;
-  /** Keys of the claims whose last use, by their stored status, is only assumed to have ended with this node. */
+  /** Keys of the claims whose stored last use is assumed to have ended with this node. */
   readonly assumedOn: (node: string) => Iterable<string>;
   readonly phaseSince: (claim: Claim, of: Pick<ClaimPhaseParts, "volume" | "volumeSince">) => PhaseSince | undefined;
   /** Keys of the claims in phase Pending. */
@@ -26,14 +26,14 @@ export interface Claims {
   readonly totals: StorageTotals<ClaimKind>;
 }
 
-/** Whom the claims tell. */
+/** Receives the changes of claims. */
 export interface ClaimListener {
   /** The claim came or changed. */
   readonly onClaim: (key: string) => void;
   readonly onClaimGone: (claim: Claim) => void;
-  /** As it was before its stored time went back, or went away: an etcd was restored from a backup, or somebody wrote there. */
+  /** The stored time went back or away: a backup was restored, or another client wrote it. `previous` is the claim before that. */
   readonly onClaimRolledBack: (previous: Claim) => void;
-  /** The claim was seen Pending, and is now seen Bound. */
+  /** The watch showed the claim Pending, and now shows it Bound. */
   readonly onClaimBound: (claim: Claim) => void;
 }
 
@@ -41,7 +41,7 @@ interface ClaimParts extends KubeParts {
   readonly classLabel: ClassLabel;
 }
 
-/** Ages by which claims are found are of days. */
+/** Claims are counted by ages of days, so this is exact enough. */
 const AGE_BUCKET_MS = 3_600_000;
 
 export function createClaims(parts: ClaimParts, listener: ClaimListener): Claims {
@@ -80,7 +80,7 @@ export function createClaims(parts: ClaimParts, listener: ClaimListener): Claims
   };
 }
 
-/** A time in the future is none, before and after: what replaces it must not be earlier than what stood there before. */
+/** A time in the future does not count, before or after: the one that replaces it may be earlier. */
 function isRolledBack({ uid, status: before }: Claim, { uid: newUid, status: now }: Claim, nowMs: number): boolean {
   const isTime = ({ sinceMs }: ClaimStatus): boolean => sinceMs <= nowMs + FUTURE_MS;
   if (uid !== newUid || before === undefined || !isTime(before)) return false;

@@ -2,15 +2,15 @@ import * as v from "valibot";
 import type { KubeParts } from "../../common/kube/client.ts";
 import { repeat } from "../../common/kube/repeat.ts";
 
-/** Which cluster this is, for whoever must not take the word of another one's aggregator. */
+/** Identifies the cluster to clients that must not accept the answers of another cluster's aggregator. */
 export interface ClusterIdentity {
-  /** UID of the namespace kube-system, which lives as long as the cluster; nothing while it could not be read. */
+  /** UID of the namespace kube-system, which exists as long as the cluster; undefined before it is read. */
   readonly uid: () => string | undefined;
-  /** Reads it once, however long that takes. Resolves when the signal is aborted. */
+  /** Reads it once, with retries. Resolves when the signal is aborted. */
   readonly run: (signal: AbortSignal) => Promise<void>;
 }
 
-/** Without it nothing stops but the answers to who wants to be sure, so a right that is missing is asked for rarely. */
+/** Only answers to clients that ask for the cluster depend on it, so a missing permission is tried rarely. */
 const RETRY = { firstMs: 1_000, maxMs: 600_000 } as const;
 
 const namespace = v.object({ metadata: v.object({ uid: v.pipe(v.string(), v.minLength(1)) }) });

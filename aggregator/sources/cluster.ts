@@ -19,10 +19,10 @@ import { createPods, type PodListener, type Pods } from "./pods.ts";
 import { createStorageClasses, type StorageClasses } from "./storage-classes.ts";
 import { createVolumes, type VolumeListener, type Volumes } from "./volumes.ts";
 
-/** Whom the cluster tells. Listeners only note what changed. */
+/** Receives the changes of the cluster. Listeners only note what changed. */
 export type ClusterListener = PodListener & ClaimListener & NodeListener & VolumeListener;
 
-/** Pods, claims, volumes and nodes as the API server has them, each a moment old. */
+/** Pods, claims, volumes and nodes as the watches show them. */
 export interface Cluster extends Directory {
   readonly claim: (key: string) => Claim | undefined;
   readonly claims: () => Iterable<Claim>;
@@ -30,43 +30,43 @@ export interface Cluster extends Directory {
   readonly volumeByName: (name: string) => (Volume & Stored) | undefined;
   readonly node: (name: string) => Node | undefined;
   readonly nodeNames: () => readonly string[];
-  /** Nodes that the volume, or another one with its handle, is attached to or in use on by the API. */
+  /** Nodes that the API shows the volume, or another one with its handle, attached to or in use on. */
   readonly nodesWith: (volume: Volume) => readonly string[];
-  /** A pod of Mooring's agent that is not over is bound to the node. */
+  /** A running pod of Mooring's agent is bound to the node. */
   readonly hasAgentPod: (node: string) => boolean;
-  /** What is stored of some claim or volume names the node as one that had it mounted. */
+  /** The stored status of a claim, or a volume's mark, names the node as one that has it mounted. */
   readonly isStoredHolder: (node: string) => boolean;
-  /** Keys of the claims whose last use, by their stored status, is only assumed to have ended with this node. */
+  /** Keys of the claims whose stored last use is assumed to have ended with this node. */
   readonly assumedOn: (node: string) => Iterable<string>;
   readonly podsOf: (claimKey: string) => readonly Pod[];
-  /** What the node's agent has to look at, since the affinity of pods' PVs is not known to admit it. */
+  /** PVs of the node's pods whose affinity may exclude the node: its agent has to check them. */
   readonly misfits: (node: string) => Misfits;
   readonly podName: (uid: string) => string;
   readonly isPodThere: (uid: string) => boolean;
-  /** Finished pods that are still there: of each nobody knows here for how long it has been over. */
+  /** Finished pods that still exist. When they finished is unknown here. */
   readonly finishedPods: () => readonly EndedPod[];
-  /** The watch of all pods: since when nothing was missed. Nothing before the first list. */
+  /** The watch of all pods: since when it has missed nothing. Undefined before the first list. */
   readonly podsWatchedSince: () => PodWatch | undefined;
-  /** Up to which resource version what pods did has been told; nothing while they have to be listed anew. */
+  /** Listeners have received what pods did up to this resource version; undefined while pods have to be listed anew. */
   readonly podsReached: () => string | undefined;
-  /** False while the watch of all pods is interrupted: a pod may use a claim, and is not known. */
+  /** False while the watch of all pods is interrupted: an unknown pod may use a claim. */
   readonly arePodsCurrent: () => boolean;
-  /** The claims here are those of the API server up to this resource version; nothing while they have to be listed anew. */
+  /** The claims here are those of the API server at this resource version; undefined while they have to be listed anew. */
   readonly claimsReached: () => string | undefined;
   /** False while claims or volumes have to be listed anew. */
   readonly areBindingsListed: () => boolean;
-  /** Since when they are in their phase; undefined where it is not known. */
+  /** Since when volumes and claims are in their phase; undefined where that is unknown. */
   readonly phaseSince: (volume: Volume) => PhaseSince | undefined;
   readonly claimPhaseSince: (claim: Claim) => PhaseSince | undefined;
   readonly storage: Storage;
   /** The collections that have not been listed yet. */
   readonly unsynced: () => readonly string[];
-  /** What is watched, by the names of the API. */
+  /** The informers, by the resource names of the API. */
   readonly informers: Readonly<Record<string, Informer<Stored>>>;
   readonly run: (signal: AbortSignal) => Promise<void>;
 }
 
-/** What metrics tell of claims and volumes. */
+/** What metrics show of claims and volumes. */
 export interface Storage {
   readonly volumes: StorageTotals<VolumeKind>;
   readonly claims: StorageTotals<ClaimKind>;
@@ -115,14 +115,14 @@ export function createCluster(parts: ClusterParts, listener: ClusterListener): C
     informers: Object.fromEntries(informers),
     run: (signal) =>
       runTogether(
-        // Whoever may not read storage classes does all the rest.
+        // Without the permission to read storage classes everything else works.
         [...informers.map(([, { run }]) => run), storageClasses.run],
         signal,
       ),
   };
 }
 
-/** Pods that name a claim which is gone do not have the next one of its name. */
+/** A pod that names a deleted claim does not use the next claim of that name. */
 function tellingPods(listener: ClusterListener, pods: Pods): ClusterListener {
   return {
     ...listener,
@@ -133,7 +133,7 @@ function tellingPods(listener: ClusterListener, pods: Pods): ClusterListener {
   };
 }
 
-/** What is told of claims and volumes as storage. */
+/** What the cluster shows of claims and volumes as storage. */
 function storageWords({ claims, volumes }: Pick<Sources, "claims" | "volumes">, { bindingOf }: StorageClasses) {
   const claimPhaseSince = (claim: Claim): PhaseSince | undefined => {
     const volume = claim.volume === undefined ? undefined : volumes.informer.get(claim.volume);
@@ -159,7 +159,7 @@ function misfitsIn({ pods, claims, volumes, nodes }: Sources): Cluster["misfits"
   return (name) => named.of({ node: nodes.informer.get(name), pods: pods.wantingOn(name), claim, volume });
 }
 
-/** What the cluster tells of its pods. */
+/** What the cluster shows of its pods. */
 function podWords(pods: Pods) {
   return {
     knewClaim: pods.knewClaim,

@@ -4,11 +4,11 @@ import type { Claim } from "../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import { millisecondsOf, ownText, secondsOf, type Whole } from "./kept.ts";
 
-/** What thousands of claims have in common. */
+/** Fields with the same values in thousands of claims. */
 type ClaimKind = Pick<Claim, "phase" | "isDeleting" | "storageClass" | "capacity">;
-/** What the statuses of thousands of claims have in common: those of claims that were never used, or are mounted on one node. */
+/** Fields of the status with the same values in thousands of claims: those that were never used, or are mounted on one node. */
 type Told = Pick<ClaimStatus, "unused" | "reason" | "message" | "mountedOn">;
-/** What few claims have at all. */
+/** Fields that few claims have. */
 type Rare = Pick<Claim, "deletion" | "controllerUid" | "isDisbelieved" | "strays"> &
   Pick<ClaimStatus, "blindGap" | "staged">;
 
@@ -19,7 +19,7 @@ export class ClaimValues {
   readonly texts = new SharedTexts();
 }
 
-/** A claim as it is kept: 200 bytes less of each than its fields as they are told, and of one that is mounted 300. */
+/** A claim in compact form: it saves 200 bytes each, 300 for a mounted one. */
 export class KeptClaim implements Whole<Claim> {
   readonly key: string;
   readonly uid: string;
@@ -105,7 +105,7 @@ export class KeptClaim implements Whole<Claim> {
   }
 }
 
-/** Who used it last, and until when, no two claims have in common. */
+/** The last use differs from claim to claim, and so does the status that includes it. */
 function toldBy({ unused, reason, message, mountedOn, lastUse }: ClaimStatus, { told }: ClaimValues): Told {
   const own = { unused, reason, message, mountedOn };
   return unused && lastUse !== undefined ? own : told.of(own);

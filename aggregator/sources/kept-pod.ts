@@ -5,9 +5,9 @@ import type { Pod } from "../core/cluster-objects.ts";
 import { claimKeysOf } from "../core/references.ts";
 import { millisecondsOf, ownText, secondsOf, type Whole } from "./kept.ts";
 
-/** What thousands of pods have in common. */
+/** Fields with the same values in thousands of pods. */
 type PodKind = Pick<Pod, "isTerminal" | "hasStarted" | "isAgent">;
-/** What few pods have at all. */
+/** Fields that few pods have. */
 type Rare = Pick<Pod, "ephemeralClaims" | "deletedAtMs" | "rejection">;
 
 /** The values that pods share with each other, and the texts that they share with their claims. */
@@ -18,14 +18,14 @@ export class PodValues {
 
 const NONE: readonly never[] = [];
 
-/** A pod as it is kept: 90 bytes less of each than its fields as they are told. */
+/** A pod in compact form: it saves 90 bytes each. */
 export class KeptPod implements Whole<Pod>, Stored {
   readonly key: string;
   readonly uid: string;
   readonly resourceVersion: string;
   readonly node: string | undefined;
   readonly #kind: PodKind;
-  /** Keys, since claims are kept without their names; most pods name one or none. */
+  /** Keys, as compact claims have no separate names; most pods name one claim or none. */
   readonly #claimKeys: string | readonly string[] | undefined;
   readonly #created: number | undefined;
   readonly #rare: Rare | undefined;
@@ -34,7 +34,7 @@ export class KeptPod implements Whole<Pod>, Stored {
     const { isTerminal, hasStarted, isAgent, ephemeralClaims, deletedAtMs, rejection } = pod;
     const isRare = ephemeralClaims !== undefined || deletedAtMs !== undefined || rejection !== undefined;
     const claimKeys = claimKeysOf(pod);
-    // What names no claim is named by no mount either.
+    // No mount names a pod without claims.
     texts.share(claimKeys.length > 0 ? [pod.key, pod.uid, pod.node, claimKeys] : pod.node);
     this.key = pod.key;
     this.uid = pod.uid;

@@ -4,7 +4,7 @@ import type { Stored } from "../../common/kube/store.ts";
 import type { Volume } from "../core/cluster-objects.ts";
 import { millisecondsOf, ownText, secondsOf, type Whole } from "./kept.ts";
 
-/** What thousands of volumes have in common. */
+/** Fields with the same values in thousands of volumes. */
 interface VolumeKind
   extends Pick<Volume, "phase" | "storageClass" | "capacity" | "reclaimPolicy" | "isHostPath" | "nodeAffinity"> {
   readonly driver: string | undefined;
@@ -16,7 +16,7 @@ export class VolumeValues {
   readonly texts = new SharedTexts();
 }
 
-/** A volume as it is kept: 150 bytes less of each than its fields as they are told, and there are as many as claims. */
+/** A volume in compact form: it saves 150 bytes each. */
 export class KeptVolume implements Whole<Volume>, Stored {
   readonly key: string;
   readonly uid: string;

@@ -12,27 +12,27 @@ export type ListHead = Omit<ListHeader, "apiVersion" | "kind">;
 export interface ListSpec {
   readonly path: string;
   readonly kind: ListHeader["kind"];
-  /** What entries can be asked for by. */
+  /** The query parameters that the list accepts. */
   readonly parameters: readonly string[];
-  /** Goes over what there is, one object for each step; nothing for one that is not asked for or gone. */
+  /** Yields one object for each step; undefined for one that the filter excludes or that is gone. */
   readonly entries: (filter: ListFilter) => Iterable<object | undefined>;
 }
 
-/** What lists have in common. */
+/** What all lists need. */
 export interface ListParts {
   readonly clock: Clock;
-  /** Nothing before the API server's time is known. */
+  /** Undefined before the API server's time is known. */
   readonly head: () => ListHead | undefined;
 }
 
-/** Each list that is under way may hold the event loop for a slice in the same turn. */
+/** Each list under way may hold the event loop for one slice in a turn. */
 export const MOST_LISTS = 2;
-/** A caller that takes little at a time shall not keep its place for ever. Milliseconds. */
+/** A slow reader does not keep its place for longer. Milliseconds. */
 const LONGEST_MS = 600_000;
-/** So much is handed on at once. Characters. */
+/** The size of a chunk. Characters. */
 const CHUNK_LENGTH = 32_768;
 
-/** `GET` of lists, as lines of JSON. Reading changes nothing. What is under way when the signal is aborted is cut. */
+/** `GET` routes that stream lists as lines of JSON. They change nothing. An aborted signal cuts what is under way. */
 export function listRoutes(specs: readonly ListSpec[], parts: ListParts, signal: AbortSignal): readonly Route[] {
   let underWay = 0;
   const answer = (spec: ListSpec, query: URLSearchParams): RouteAnswer => {
@@ -59,7 +59,7 @@ export function listRoutes(specs: readonly ListSpec[], parts: ListParts, signal:
 
 async function* linesOf(entries: Iterable<object | undefined>, clock: Clock, signal: AbortSignal) {
   const until = clock.monotonicMs() + LONGEST_MS;
-  // One entry may be a volume that thousands of nodes have mounted.
+  // Pauses are possible after each entry: one may be a volume that thousands of nodes have mounted.
   const breathe = createYield(clock, signal, 1);
   let [text, count] = ["", 0];
   for (const entry of entries) {

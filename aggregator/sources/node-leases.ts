@@ -4,13 +4,13 @@ import { list } from "../../common/kube/list.ts";
 import { CENTURY_MS, parseTimestamp } from "../../common/storage/timestamp.ts";
 import type { LeaseRenewal } from "../core/kubelet-lease.ts";
 
-/** The Leases by which kubelets tell that they live. */
+/** The Leases that kubelets renew while they run. */
 export interface NodeLeases {
-  /** The Leases of these nodes, as far as there are any. Throws `MooringError` when they cannot be had. */
+  /** The Leases of these nodes, where they exist. Throws `MooringError` when they cannot be read. */
   readonly renewals: (nodes: ReadonlySet<string>, signal: AbortSignal) => Promise<ReadonlyMap<string, LeaseRenewal>>;
 }
 
-/** So many in an answer: 5,000 Leases are 3 MB, which nobody has to make or take at once. */
+/** The size of a page: 5,000 Leases in one answer would be 3 MB. */
 const PAGE = { limit: "500" };
 /** The kubelet's default (`nodeLeaseDurationSeconds`). */
 const DURATION_S = 40;
@@ -26,7 +26,7 @@ const collection = {
   listsFrom: "quorum",
 } as const;
 
-/** Lists the Leases when asked; they change every ten seconds on every node, so nobody watches them. */
+/** Lists the Leases on demand. Every node's changes each ten seconds, so a watch would cost more. */
 export function createNodeLeases(client: KubeClient): NodeLeases {
   return {
     renewals: async (nodes, signal) => {
@@ -39,7 +39,7 @@ export function createNodeLeases(client: KubeClient): NodeLeases {
   };
 }
 
-/** What is no Lease, or was never renewed, tells nothing. */
+/** Ignores what is no Lease, or was never renewed. */
 function keep(
   found: Map<string, LeaseRenewal>,
   { item, nodes }: { readonly item: unknown; readonly nodes: ReadonlySet<string> },

@@ -4,7 +4,7 @@ import { parseTimestamp } from "../../common/storage/timestamp.ts";
 import { type Attachment, attachedKey, type Node } from "../core/cluster-objects.ts";
 import { hashHandle, identify, metadata, type Projected } from "./object-metadata.ts";
 
-/** Nodes and what is attached to them, to the few fields that decisions need. Each throws `ValiError` for what is no such object. */
+/** Project Nodes and VolumeAttachments to the few fields that decisions need. Each throws `ValiError` for anything else. */
 
 const nodeInfo = v.object({
   bootID: v.optional(v.string()),
@@ -25,7 +25,7 @@ const nodeSchema = v.object({
   ),
 });
 
-/** The keys are upstream's: k8s.io/api/core/v1/well_known_taints.go and well_known_labels.go. */
+/** From Kubernetes: k8s.io/api/core/v1/well_known_taints.go and well_known_labels.go. */
 const OUT_OF_SERVICE = "node.kubernetes.io/out-of-service";
 const OS = "kubernetes.io/os";
 
@@ -40,7 +40,7 @@ export function projectNode(object: unknown): Projected<Node> {
     createdAtMs: parseTimestamp(meta.creationTimestamp),
     os: meta.labels?.[OS],
     isReady: status.conditions?.some((one) => one.type === "Ready" && one.status === "True") ?? false,
-    // Whatever its effect, like upstream's pod garbage collector and attach-detach controller.
+    // With any effect, like Kubernetes' pod garbage collector and attach-detach controller.
     isOutOfService: spec.taints?.some(({ key }) => key === OUT_OF_SERVICE) ?? false,
     ...(inUse.length > 0 && { volumesInUse: inUse }),
     distribution: factText(osImage),
@@ -48,7 +48,7 @@ export function projectNode(object: unknown): Projected<Node> {
   };
 }
 
-/** A CSI volume's unique name is `kubernetes.io/csi/<driver>^<handle>`; those of other plugins lead to no PV. */
+/** A CSI volume's unique name is `kubernetes.io/csi/<driver>^<handle>`. The names of other plugins lead to no PV. */
 function attachedKeyIn(uniqueName: string): readonly string[] {
   const [, driver, handle] = /^kubernetes\.io\/csi\/([^^]+)\^(.+)$/s.exec(uniqueName) ?? [];
   return driver === undefined || handle === undefined ? [] : [attachedKey({ driver, handleHash: hashHandle(handle) })];

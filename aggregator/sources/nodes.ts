@@ -12,19 +12,19 @@ import type { Volumes } from "./volumes.ts";
 type StoredNode = Node & Stored;
 type StoredAttachment = Attachment & Stored;
 
-/** All nodes, and what the API says is attached to them. */
+/** All nodes, and the volumes that the API shows attached to them. */
 export interface Nodes {
   readonly informer: Informer<StoredNode>;
   readonly attachments: Informer<StoredAttachment>;
   readonly names: () => readonly string[];
   /**
-   * Nodes that the volume is, or is to be, attached to by a VolumeAttachment, or is in use on by `status.volumesInUse`; so are
-   * all volumes with one handle, which Kubernetes attaches as one.
+   * Nodes that a VolumeAttachment attaches the volume to, or whose `status.volumesInUse` names it. The same for volumes with the same
+   * handle, which Kubernetes attaches as one.
    */
   readonly withVolume: (volume: Volume) => readonly string[];
 }
 
-/** Whom the nodes tell. */
+/** Receives the changes of nodes. */
 export interface NodeListener {
   /** A Node object came, changed or went. */
   readonly onNode: (name: string) => void;
@@ -36,7 +36,7 @@ export function createNodes(
   parts: KubeParts,
   { volumes, ...listener }: NodeListener & { readonly volumes: Volumes },
 ): Nodes {
-  /** Names of nodes by `attachedKey`, and keys of attachments by the name of the volume. */
+  /** Names of nodes by `attachedKey`, and keys of attachments by volume name. */
   const [inUse, byVolume] = [new IndexMap(), new IndexMap()];
   const tellClaims = (of: readonly Volume[]): void => {
     for (const { claim } of of) if (claim !== undefined) listener.onClaim(claim.key);
@@ -72,7 +72,7 @@ export function createNodes(
   };
 }
 
-/** Nobody else has its name or its UID. */
+/** Names and UIDs of attachments are unique: sharing them would save nothing. */
 function keptAttachment(
   { key, uid, resourceVersion, node, volume }: StoredAttachment,
   texts: SharedTexts,

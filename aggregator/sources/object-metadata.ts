@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import * as v from "valibot";
 import { labelsSchema } from "../../common/storage/label-syntax.ts";
 
-/** The metadata of an API object that projections look at. */
+/** The metadata of an API object that projections read. */
 export const metadata = v.object({
   namespace: v.optional(v.string()),
   name: v.string(),
@@ -15,7 +15,7 @@ export const metadata = v.object({
 /** A projection as a store keeps it. */
 export type Projected<T> = T & { readonly resourceVersion: string };
 
-/** What a store keeps of an object's metadata. */
+/** The metadata that a store keeps of an object. */
 export function identify({ namespace, name, uid, resourceVersion }: v.InferOutput<typeof metadata>): {
   readonly key: string;
   readonly uid: string;
@@ -24,7 +24,7 @@ export function identify({ namespace, name, uid, resourceVersion }: v.InferOutpu
   return { key: namespace === undefined ? name : `${namespace}/${name}`, uid, resourceVersion };
 }
 
-/** A volume handle as the kubelet's staging path has it: SHA-256 in hexadecimal. */
+/** A volume handle as in the kubelet's staging path: SHA-256 in hexadecimal. */
 export function hashHandle(volumeHandle: string): string {
   return createHash("sha256").update(volumeHandle).digest("hex");
 }

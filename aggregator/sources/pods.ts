@@ -17,46 +17,46 @@ type StoredPod = Pod & Stored;
 /** All pods, by claim and by UID. */
 export interface Pods {
   readonly informer: Informer<StoredPod>;
-  /** A pod that is there or was not long ago. */
+  /** A pod that exists, or did until recently. */
   readonly byUid: (uid: string) => Pod | undefined;
   /** Pods of the node that are not over and name claims. */
   readonly wantingOn: (node: string) => readonly Pod[];
   /** Pods that name the claim, finished ones included. */
   readonly ofClaim: (claimKey: string) => readonly Pod[];
-  /** A pod of Mooring's agent that is not over is bound to the node. */
+  /** A running pod of Mooring's agent is bound to the node. */
   readonly isAgentOn: (node: string) => boolean;
-  /** The pod has, or had when it ended, this claim, and no other one of its name. */
+  /** The pod uses, or used until it ended, this claim and no other one of its name. */
   readonly knewClaim: (uid: string, claim: ClaimRef) => boolean;
-  /** The claim is gone: pods that name it still do not have the next one of its name. */
+  /** The claim is gone: pods that still name it do not use the next claim of that name. */
   readonly onClaimGone: (key: string) => void;
   /** The API server has a pod with this UID. */
   readonly isThere: (uid: string) => boolean;
-  /** `namespace/name` of a pod that is there or was not long ago, else its UID. */
+  /** `namespace/name` of a pod that exists or did until recently, else its UID. */
   readonly nameOf: (uid: string) => string;
-  /** Finished pods that are still there: of each nobody knows here for how long it has been over. */
+  /** Finished pods that still exist. When they finished is unknown here. */
   readonly finished: () => readonly EndedPod[];
-  /** Since when nothing was missed; nothing before the first list. */
+  /** Since when the watch has missed nothing; undefined before the first list. */
   readonly watchedSince: () => PodWatch | undefined;
 }
 
-/** Whom the pods tell. */
+/** Receives the changes of pods. */
 export interface PodListener {
   readonly onClaim: (key: string) => void;
-  /** The claims that it named are told afterwards. */
+  /** Called before the claims that the pod named. */
   readonly onPodEnded: (end: EndedPod) => void;
   /** All pods have been listed, for the first time or anew. */
   readonly onPodsListed: () => void;
-  /** A pod has come to light, or come to a node. */
+  /** A pod has appeared, or was bound to a node. */
   readonly onPodPlaced: (pod: Pod) => void;
-  /** The pod is seen as one that an agent has rejected. */
+  /** The pod's status shows that an agent rejected it. */
   readonly onRejected: (pod: Pod) => void;
-  /** The first of Mooring's agent pods came to a node, or one left it. */
+  /** The first of Mooring's agent pods appeared on a node, or one left it. */
   readonly onAgentPod: (node: string) => void;
 }
 
 interface PodParts extends KubeParts {
   readonly agents: AgentAccount;
-  /** The claim is known, or claims have not been listed yet. */
+  /** The claim exists, or claims have not been listed yet. */
   readonly isClaimThere: (claimKey: string) => boolean;
   readonly claimUid: (claimKey: string) => string | undefined;
 }
@@ -123,7 +123,7 @@ function tellNew(change: StoreChange<StoredPod>, listener: PodListener): void {
   if (isNewlyPlaced(change)) listener.onPodPlaced(change.object);
 }
 
-/** What is remembered of a pod that is over. */
+/** What is kept of a pod that is over. */
 function createParting({ isClaimThere }: PodParts, keep: (pod: StoredPod) => StoredPod): (pod: StoredPod) => StoredPod {
   return (pod) => {
     const claims = claimsToRemember(pod, isClaimThere);
@@ -148,8 +148,9 @@ function createParting({ isClaimThere }: PodParts, keep: (pod: StoredPod) => Sto
 }
 
 /**
- * A resource version at which the pod was over, when this change ended it. A deletion can be the first to show that the pod had finished, so
- * what counts is whether it was live before; what is first seen finished came and went between two lists, unless the first one shows it.
+ * The resource version at which this change ended the pod; undefined if it did not. A deletion can be the first to show that the pod had
+ * finished, so what counts is whether it was live before. A pod that first appears finished came and went between two lists, unless the
+ * first list shows it.
  */
 function endOf(change: StoreChange<StoredPod>, isFirstList: boolean): string | undefined {
   const { object: pod } = change;
@@ -171,7 +172,7 @@ function isNewlyPlaced(change: StoreChange<StoredPod>): boolean {
   return change.kind === "added" || change.previous.node !== change.object.node;
 }
 
-/** A deletion may be the first to show it: some controllers delete what failed at once. */
+/** A deletion may be the first to show it: some controllers delete failed pods at once. */
 function isNewlyRejected(change: StoreChange<StoredPod>): boolean {
   return change.object.rejection !== undefined && (change.kind === "added" || change.previous.rejection === undefined);
 }

@@ -8,7 +8,7 @@ import { migratedHandle } from "../core/migrated-volumes.ts";
 import type { AgentAccount } from "../core/reporter.ts";
 import { hashHandle, identify, metadata, type Projected } from "./object-metadata.ts";
 
-/** API objects to the few fields that decisions need. Each throws `ValiError` for what is not such an object. */
+/** Project API objects to the few fields that decisions need. Each throws `ValiError` for anything else. */
 
 const terminated = v.nullish(v.object({ reason: v.nullish(v.string()), startedAt: v.nullish(v.unknown()) }));
 const containerStatus = v.object({
@@ -20,7 +20,7 @@ const containerStatus = v.object({
 });
 const containerStatuses = v.optional(v.array(containerStatus), []);
 
-/** Of all annotations just the one that tells of a rejection: others may be many and long. */
+/** Only the annotation of a rejection: others may be many and long. */
 const annotations = v.nullish(v.object({ [REJECTED_ANNOTATION]: v.optional(v.string()) }));
 
 const podSchema = v.object({
@@ -56,10 +56,10 @@ const podSchema = v.object({
   ),
 });
 
-/** On the pods of Mooring's agent (manifests). Anybody can put it on a pod of their own. */
+/** The label of Mooring's agent pods (manifests). Anybody can put it on a pod of their own. */
 const AGENT = { label: "app.kubernetes.io/name", value: "mooring-agent" } as const;
 
-/** How pods are read where agents have that account. */
+/** Projects pods; agents run with this account. */
 export function podProjection(agents: AgentAccount): (object: unknown) => Projected<Pod> {
   return (object) => projectPod(object, agents);
 }
@@ -75,7 +75,7 @@ function projectPod(object: unknown, agents: AgentAccount): Projected<Pod> {
     .filter((claim) => !named.includes(claim));
   const statuses = [status.initContainerStatuses, status.containerStatuses, status.ephemeralContainerStatuses].flat();
   const { key, uid, resourceVersion } = identify(meta);
-  // Each field by its name, here and below: what is spread into an object lies in a second one beside it, 40 bytes more.
+  // Each field by its name, here and below: V8 stores spread fields in a second object, 40 bytes more.
   return {
     key,
     uid,
@@ -92,7 +92,7 @@ function projectPod(object: unknown, agents: AgentAccount): Projected<Pod> {
   };
 }
 
-/** By the label alone a tenant could say that a node has an agent, whose word would then be waited for. */
+/** The label alone does not count: a tenant could claim that a node has an agent, and decisions would wait for its reports. */
 function isAgent(
   { namespace, labels }: v.InferOutput<typeof podSchema>["metadata"],
   serviceAccountName: string | undefined,
@@ -104,10 +104,10 @@ function isAgent(
 }
 
 /**
- * Whether a container was ever started, or may have been. When a pod is over, the kubelet says of each container that it does not find
- * that it terminated, with a reason of its own and nothing else, also where there never was one, as in a pod that was rejected or deleted
- * while it waited for its volumes. Of one that it knew to run it keeps the ID, or the last state says so (kubernetes/kubernetes:
- * `TerminatePod` in pkg/kubelet/status/status_manager.go, `convertToAPIContainerStatuses` in pkg/kubelet/kubelet_pods.go).
+ * Whether a container of the pod was, or may have been, started. When a pod is over, the kubelet marks each container that it does not
+ * find as terminated, with only a reason of its own, also one that never existed, as in a pod that was rejected or deleted while it
+ * waited for its volumes. For a container that it knew to run it keeps the ID or the last state (kubernetes/kubernetes: `TerminatePod`
+ * in pkg/kubelet/status/status_manager.go, `convertToAPIContainerStatuses` in pkg/kubelet/kubelet_pods.go).
  */
 function hasStarted({ state, lastState, ...known }: v.InferOutput<typeof containerStatus>): boolean {
   if (state.running || lastState.terminated) return true;
@@ -117,14 +117,14 @@ function hasStarted({ state, lastState, ...known }: v.InferOutput<typeof contain
   return reason !== "ContainerStatusUnknown" || Boolean(isKnown);
 }
 
-/** A deletion timestamp is when the grace period is over (`BeforeDelete` in k8s.io/apiserver). */
+/** A deletion timestamp is the end of the grace period (`BeforeDelete` in k8s.io/apiserver). */
 function deletedAt({
   deletionTimestamp,
   deletionGracePeriodSeconds,
 }: v.InferOutput<typeof podSchema>["metadata"]): number | undefined {
   const endMs = deletionTimestamp ? parseTimestamp(deletionTimestamp) : undefined;
   const graceMs = (deletionGracePeriodSeconds ?? 0) * 1_000;
-  // A grace of centuries overflows in the API server, and the time beside it is any time.
+  // A grace period of centuries overflows in the API server, and the timestamp beside it can be any time.
   return endMs === undefined || !(Math.abs(graceMs) < CENTURY_MS) ? undefined : endMs - graceMs;
 }
 
@@ -153,7 +153,7 @@ const volumeSchema = v.object({
   ),
 });
 
-/** The kubelet's staging path has the SHA-256 of the handle, so that is what volumes are found by. */
+/** The kubelet's staging path contains the SHA-256 of the handle, so volumes are found by that. */
 export function projectVolume(object: unknown): Projected<Volume> {
   const { metadata: meta, spec, status } = v.parse(volumeSchema, object);
   const { claimRef, hostPath, nodeAffinity } = spec;

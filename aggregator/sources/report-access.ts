@@ -11,13 +11,13 @@ import { type Reporter, type ReporterRule, reporterOf } from "../core/reporter.t
 import { ReviewLimits, type TokenSource } from "../core/review-limits.ts";
 import type { ReviewToken } from "./token-reviews.ts";
 
-/** Whether a report is taken at all, before its body is read. */
+/** Whether a report is accepted, before its body is read. */
 export type Access =
-  /** The pod whose reports it may bring; of anybody, where nobody is asked for a token. */
+  /** The pod whose reports the caller may send; any, where no token is required. */
   | {
       readonly kind: "granted";
       readonly podUid: string | undefined;
-      /** Whether a body of so many characters is taken now. */
+      /** Whether a body of so many characters is accepted now. */
       readonly mayBring: (characters: number) => boolean;
     }
   | { readonly kind: "refused"; readonly outcome: Refusal; readonly answer: RouteAnswer };
@@ -27,15 +27,15 @@ export type Refusal = "unauthenticated" | "forbidden" | "throttled" | "review-fa
 /** Who asks, and the node that the path names. */
 export interface AccessRequest {
   readonly authorization: string | undefined;
-  /** The caller's address; nothing where there is none. */
+  /** The caller's address, if known. */
   readonly address?: string | undefined;
   readonly node: string;
 }
 
-/** Decides who may report. A simulation, and a server that only this machine reaches, take everybody. */
+/** Decides who may report. A simulation, and a server that only this machine reaches, accept every caller. */
 export type GrantAccess = (request: AccessRequest) => Promise<Access>;
 
-/** Everybody is who they say they are. */
+/** Accepts every caller as who it says it is. */
 export const grantToAll: GrantAccess = async () => ({ kind: "granted", podUid: undefined, mayBring: () => true });
 
 interface AccessParts {
@@ -47,20 +47,20 @@ interface AccessParts {
   readonly nowMs: () => number;
 }
 
-/** An agent of a deleted pod is refused after this time at the latest. The API server keeps its own answers for 10 s. Milliseconds. */
+/** The agent of a deleted pod is refused after this time at the latest. The API server caches its own answers for 10 s. Milliseconds. */
 const BELIEVED_MS = 120_000;
-/** A pod may be too young for the API server that was asked. */
+/** The API server that answered may not know a young pod yet. Milliseconds. */
 const DISBELIEVED_MS = 5_000;
-/** More than there are nodes; each is 200 bytes. */
+/** More than there are nodes; each entry takes 200 bytes. */
 const MOST_REMEMBERED = 20_000;
-/** Kept apart: whoever comes with many bad tokens does not make good ones forgotten. */
+/** A cache of its own: a caller with many bad tokens must not displace good ones. */
 const MOST_DISBELIEVED = 1_000;
 
-/** An agent has one report under way, and sends the next when something was mounted or after half a minute. */
+/** An agent has one report under way, and sends the next one when a mount changes, or after half a minute. */
 const NODE_REPORTS: BudgetRule = { most: 100, refillMs: 50 };
 /**
- * Several hundred mounts. The event loop stands still for up to 30 ms when the largest report is taken, and a node that has so many mounts
- * has little to say each second.
+ * Several hundred mounts. The largest report holds the event loop for up to 30 ms, and a node with so many mounts seldom has news each
+ * second.
  */
 const LARGE_BODY = 128 * 1024;
 const LARGE_REPORTS: BudgetRule = { most: 30, refillMs: 1_000 };
@@ -75,11 +75,11 @@ interface Asked {
   readonly key: string;
   readonly token: string;
   readonly source: TokenSource;
-  /** It was good before, or comes from where others were. */
+  /** The token was good before, or comes from an address that good ones came from. */
   readonly isFirst: boolean;
 }
 
-/** Takes reports of the agents' own pods alone, each for its own node, by what the API server says of their tokens. */
+/** Accepts reports from agent pods alone, each for its own node, by the API server's review of their tokens. */
 export function createReportAccess(parts: AccessParts, rule: ReporterRule): GrantAccess {
   const access = new ReportAccess(parts, rule);
   return (request) => access.grant(request);
@@ -88,7 +88,7 @@ export function createReportAccess(parts: AccessParts, rule: ReporterRule): Gran
 class ReportAccess {
   readonly #parts: AccessParts;
   readonly #rule: ReporterRule;
-  /** By the hash of the token: what is in memory is of no use to who reads it. */
+  /** By the hash of the token: a copy of this memory contains no token. */
   readonly #beliefs = new Map<string, Belief>();
   readonly #disbeliefs = new Map<string, Belief>();
   readonly #asked = new Map<string, Promise<Reporter>>();
@@ -132,7 +132,7 @@ class ReportAccess {
     return { kind: "granted", podUid: reporter.podUid, mayBring };
   }
 
-  /** Several reports with one token at a time are one question. */
+  /** Several reports with one token share one review. */
   async #review(asked: Asked): Promise<Reporter> {
     const { key } = asked;
     const answer = this.#asked.get(key) ?? this.#ask(asked).finally(() => this.#asked.delete(key));
@@ -169,7 +169,7 @@ class ReportAccess {
       dropOldest(this.#disbeliefs, MOST_DISBELIEVED);
       return;
     }
-    // What does not say how long it lives is asked about each time.
+    // A token without an expiry is reviewed each time.
     const livesMs = expiryMs === undefined ? 0 : expiryMs - nowMs();
     if (livesMs > 0) this.#beliefs.set(key, { reporter, untilMs: since + Math.min(BELIEVED_MS, livesMs) });
     dropOldest(this.#beliefs, MOST_REMEMBERED);
@@ -187,7 +187,7 @@ const ANSWERS = {
   unauthenticated: { status: 401, headers: { "www-authenticate": "Bearer" } },
   forbidden: { status: 403 },
   throttled: { status: 429, headers: { "retry-after": "1" } },
-  // The API server's trouble is not the agent's: it comes again with the same token.
+  // The API server failed, not the agent: it sends the report again with the same token.
   "review-failed": { status: 503, headers: { "retry-after": "1" } },
 } as const satisfies Record<Refusal, Omit<RouteAnswer, "body">>;
 

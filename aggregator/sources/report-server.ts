@@ -13,49 +13,49 @@ import {
 } from "../../common/storage/node-report.ts";
 import { type Access, type GrantAccess, grantToAll } from "./report-access.ts";
 
-/** Nothing that is said here counts now: another process decides, or this one does not yet. */
+/** The report does not count now: another process leads, or this one is not ready. */
 export type TurnedAway = Away<"not-leading"> | Away<"not-ready">;
 
 interface Away<Kind> {
   readonly kind: Kind;
   readonly why: string;
-  /** In so many milliseconds it is to be said again; the sender knows how soon by itself unless told. */
+  /** After so many milliseconds the agent has to send it again; undefined leaves that to the agent. */
   readonly waitMs?: number;
 }
 
-/** What becomes of a report. */
+/** The outcome of a report. */
 export type ReportOutcome =
   | { readonly kind: "accepted"; readonly answer: ReportAnswer }
   | { readonly kind: "stale"; readonly why: string }
-  /** A heartbeat for a state that is not known, or a message to an earlier leader: the whole report is needed. */
+  /** A heartbeat for an unknown state, or a message to an earlier leader: the whole report is needed. */
   | { readonly kind: "unknown" }
-  /** A bug showed in what was made of it. */
+  /** The report met a bug. */
   | { readonly kind: "failed" }
-  /** To remember it would take more memory than there is for the node. */
+  /** The report would take more memory than a node may have. */
   | { readonly kind: "too-much"; readonly why: string }
   | TurnedAway;
 
-/** Who takes reports. */
+/** Takes reports. */
 export interface ReportTaker {
   readonly onReport: (report: NodeMessage) => Steps<ReportOutcome>;
-  /** Why no report is taken now, whoever sends it. Asked before anything of one is read, as it costs next to nothing. */
+  /** Why no report is accepted now. Costs next to nothing: it is called before a body is read. */
   readonly turnAway: () => TurnedAway | undefined;
-  /** Why no agent is to reject a pod: every answer says so, whatever became of the report. */
+  /** Why agents may reject no pod. Every answer includes it, whatever the outcome of the report. */
   readonly pauseRejections: () => string | undefined;
-  /** Of this session; every answer names it. Nothing while this process does not lead. */
+  /** The leader session, which every answer names; undefined while this process does not lead. */
   readonly session: () => string | undefined;
-  /** Lets others have a turn in the middle of long work; see `createBreather`. */
+  /** Lets other tasks run in the middle of long work; see `createYield`. */
   readonly newYield: (stepsBetween?: number) => YieldToEventLoop;
 }
 
 type Granted = Extract<Access, { readonly kind: "granted" }>;
 
-/** An agent has one under way, and gives it up after ten seconds of the thirty that it may take: more are no agent's. */
+/** An agent has one report under way and gives it up after ten of the thirty seconds it may take, so a node never has more. */
 const MOST_OF_A_NODE = 3;
 
 /**
- * `PUT /v1/nodes/{node}/report`: takes the state of a node, and answers which of its unmount records may be forgotten. Nothing of the body is
- * read before `grant` says that the caller may report for the node.
+ * `PUT /v1/nodes/{node}/report`: takes the state of a node, and answers which of its unmount records it may forget. No body is read
+ * before `grant` accepts the caller for the node.
  */
 export function reportRoute(taker: ReportTaker, reports: Counter<"outcome">, grant: GrantAccess = grantToAll): Route {
   const underWay = new Map<string, number>();
@@ -73,7 +73,7 @@ export function reportRoute(taker: ReportTaker, reports: Counter<"outcome">, gra
       reports.increment({ outcome: "forbidden" });
       return { status: 403, body: "the report is of another pod than the token's\n" };
     }
-    // Its steps are long: the clock is read after each.
+    // The steps are long, so the clock is read after each.
     const outcome = await finishInTurns(taker.onReport(report), taker.newYield(1));
     if (outcome.kind === "too-much") return tooMuch(reports, outcome.why);
     return isTurnedAway(outcome) ? away(reports, outcome) : taken(reports, outcome, saidToAll(taker));
@@ -105,7 +105,7 @@ export function reportRoute(taker: ReportTaker, reports: Counter<"outcome">, gra
   };
 }
 
-/** Decodes one body at a time, as what is made of it takes several times its memory, and lets others have their turn meanwhile. */
+/** Decodes one body at a time, as decoding takes several times its memory. Other tasks run in between. */
 function createDecoder({ newYield }: ReportTaker): (text: string) => Promise<Decoded<NodeMessage>> {
   let last: Promise<unknown> = Promise.resolve();
   const decode = (text: string): Promise<Decoded<NodeMessage>> =>
@@ -123,7 +123,7 @@ function isTurnedAway(outcome: ReportOutcome): outcome is TurnedAway {
   return outcome.kind === "not-leading" || outcome.kind === "not-ready";
 }
 
-/** What every answer says, whatever became of the report. */
+/** What every answer includes, whatever the outcome of the report. */
 function saidToAll(taker: ReportTaker): Partial<ReportAnswer> {
   const [session, pauseRejections] = [taker.session(), taker.pauseRejections()];
   return { ...(session !== undefined && { session }), ...(pauseRejections !== undefined && { pauseRejections }) };
@@ -135,29 +135,29 @@ function taken(reports: Counter<"outcome">, outcome: Taken, said: Partial<Report
   return json({ ...answerOf(outcome), ...said });
 }
 
-/** What the sender is told of its own message. */
+/** The answer to the message itself. */
 function answerOf(outcome: Exclude<Taken, { readonly kind: "failed" }>): ReportAnswer {
   if (outcome.kind === "accepted") return outcome.answer;
-  // A report that came too late is a success for its sender: a newer one is known, there is nothing to send again. Should it be
-  // the sender's newest all the same, it must not take what it sent for known.
+  // A report that arrives too late is a success: a newer one is known. If it is the agent's newest all the same, the agent must not assume
+  // that the aggregator knows it.
   return { forget: [], whole: true };
 }
 
 function away(reports: Counter<"outcome">, { kind, why, waitMs = 0 }: TurnedAway): RouteAnswer {
   reports.increment({ outcome: kind });
-  // The next connection may lead to who does lead.
+  // The next connection may lead to the leader.
   const answer = { status: 503, body: `${why}\n`, isLast: true };
-  // Whole seconds: whoever is to wait for less knows that by itself.
+  // Whole seconds: an agent waits for less by itself.
   return waitMs < 1000 ? answer : { ...answer, headers: { "retry-after": String(Math.ceil(waitMs / 1000)) } };
 }
 
 function tooMany(reports: Counter<"outcome">, why: string): RouteAnswer {
   reports.increment({ outcome: "throttled" });
-  // Of what has not been read nothing else can come over this connection.
+  // A connection with an unread body can carry no other request.
   return { status: 429, body: `${why}\n`, headers: { "retry-after": "1" }, isLast: true };
 }
 
-/** It is not the report's fault alone: what was told before may be settled by the time that it comes again. */
+/** The node's earlier records may be settled by the time it sends the report again. */
 function tooMuch(reports: Counter<"outcome">, why: string): RouteAnswer {
   reports.increment({ outcome: "too-much" });
   return { status: 429, body: `${why}\n`, headers: { "retry-after": "10" } };

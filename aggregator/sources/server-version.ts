@@ -3,23 +3,23 @@ import type { KubeParts } from "../../common/kube/client.ts";
 import { repeat } from "../../common/kube/repeat.ts";
 import type { ServerVersion } from "../core/upstream-policy.ts";
 
-/** Which release the API server is of. */
+/** The release of the API server. */
 export interface ServerVersionSource {
-  /** Nothing before the first answer. */
+  /** Undefined before the first answer. */
   readonly version: () => ServerVersion | undefined;
-  /** Reads it, now and then again: a cluster is upgraded under us. Resolves when the signal is aborted. */
+  /** Reads it now and then, as the cluster may be upgraded. Resolves when the signal is aborted. */
   readonly run: (signal: AbortSignal) => Promise<void>;
 }
 
 const RETRY = { firstMs: 1_000, maxMs: 600_000 } as const;
-/** Nothing is lost while an upgrade is not noticed: whoever else writes what we wrote is noticed at once. */
+/** An upgrade may go unnoticed for so long: another writer of Mooring's fields is noticed at once. */
 const READ_AGAIN_MS = 3_600_000;
 
 /** Managed clusters say `36+`. */
 const number = v.pipe(v.string(), v.regex(/^\d+\D*$/), v.transform(Number.parseInt));
 const answer = v.object({ major: number, minor: number });
 
-/** `onChange` is told of each answer that is another one than before, the first included. */
+/** `onChange` receives each answer that differs from the one before, the first one included. */
 export function createServerVersion(parts: KubeParts, onChange: (version: ServerVersion) => void): ServerVersionSource {
   let known: ServerVersion | undefined;
   const task = async (signal: AbortSignal): Promise<void> => {

@@ -10,21 +10,21 @@ import type { VolumeSight } from "../core/volume-entry.ts";
 import { claimOfVolume, identitiesOf, mayMount, volumeUse } from "../core/volume-use.ts";
 import type { Cluster } from "./cluster.ts";
 
-/** Where the lists of claims and volumes look. Nothing of it is changed by reading. */
+/** Where the lists of claims and volumes read. Reading changes nothing. */
 export interface SightSources {
   readonly cluster: Cluster;
   readonly isDeletionHeld: (claim: Claim) => boolean;
-  /** Views that have a mounted volume or an unmount record of one of the volumes. */
+  /** Views with a mounted volume or an unmount record of one of the volumes. */
   readonly viewsOf: (volumes: readonly VolumeIdentity[]) => readonly NodeView[];
   /** Since when a volume, by its UID, is staged on a node without being used there; see `idleStagings`. */
   readonly idleSince: (node: string, uid: string) => number | undefined;
-  /** What the node showed last counts as ended: it is gone, or was left by its agent in another boot. */
+  /** The node's mounts count as ended: it is Gone, or its agent left it in another boot. */
   readonly isOver: (node: string) => boolean;
   /** The API server's wall clock, at the earliest. Milliseconds since the epoch. */
   readonly earliestMs: () => number;
 }
 
-/** A claim as it is seen now. */
+/** A claim as the lists show it. */
 export function claimSight(facts: DecidedClaim, { cluster, viewsOf, isDeletionHeld }: SightSources): ClaimSight {
   const { claim, holders, references, pendingNodes, isUnwatched } = facts;
   const { volume } = claim;
@@ -36,7 +36,7 @@ export function claimSight(facts: DecidedClaim, { cluster, viewsOf, isDeletionHe
   return {
     claim,
     phaseSince: cluster.claimPhaseSince(claim),
-    // Of a node that is gone the last report says nothing any more.
+    // The last report of a node that is Gone no longer counts.
     use: { ...use, held: use.held.filter(({ node }) => holding.has(node)) },
     references: cluster.podsOf(claim.key).filter(({ key, isTerminal }) => referring.has(key) && !isTerminal),
     pendingNodes,
@@ -45,7 +45,7 @@ export function claimSight(facts: DecidedClaim, { cluster, viewsOf, isDeletionHe
   };
 }
 
-/** A volume as it is seen now. */
+/** A volume as the lists show it. */
 export function volumeSight(volume: Volume, sources: SightSources): VolumeSight {
   const { cluster, viewsOf, idleSince, isOver, earliestMs } = sources;
   const identities = identitiesOf(volume.key, volume.csi);
@@ -60,7 +60,7 @@ export function volumeSight(volume: Volume, sources: SightSources): VolumeSight 
     use: { held: held.filter(({ node }) => !isOver(node)), staged },
     references: pods.filter(({ isTerminal }) => !isTerminal),
     attached: cluster.nodesWith(volume).toSorted(compareText),
-    // Where a node is off nothing is left to unstage.
+    // A node that is off has nothing to unstage.
     idleSince: (node) => (isOver(node) ? undefined : idleSince(node, volume.uid)),
     nowMs: earliestMs(),
   };

@@ -11,9 +11,9 @@ interface StorageClass {
   readonly binding: BindingMode;
 }
 
-/** How claims of each storage class come to a volume. Nothing waits for it: without it a binding mode is not known. */
+/** When the claims of each storage class are bound. Nothing waits for it: before the first list a binding mode is unknown. */
 export interface StorageClasses {
-  /** Nothing for a class that is not known. A claim without a class is bound at once, to what an administrator made. */
+  /** Undefined for an unknown class. A claim without a class is bound at once, to a volume that an administrator made. */
   readonly bindingOf: (storageClass: string | undefined) => BindingMode | undefined;
   readonly run: (signal: AbortSignal) => Promise<void>;
 }

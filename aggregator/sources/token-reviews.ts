@@ -5,10 +5,10 @@ import { withDeadline } from "../../common/runtime/deadline.ts";
 import { MooringError } from "../../common/runtime/errors.ts";
 import type { TokenVerdict } from "../core/reporter.ts";
 
-/** Asks the API server whose token it is, those that are first before all others that wait. Rejects with `MooringError` when it does not say. */
+/** Asks the API server whose token it is; urgent reviews go before all that wait. Rejects with `MooringError` without an answer. */
 export type ReviewToken = (token: string, isFirst: boolean) => Promise<TokenVerdict>;
 
-/** As many at a time: after a change of leaders there is one for each node, and each would have a connection of its own. */
+/** Reviews at a time: after a change of leader there is one for each node, and each would have its own connection. */
 const MOST_AT_A_TIME = 64;
 /** Less than an agent waits for its answer. Milliseconds. */
 const REVIEW_LIMIT_MS = 5_000;
@@ -26,7 +26,7 @@ const answer = v.object({
   ),
 });
 
-/** Asks with the audience: without it the API server would take its own tokens for good. */
+/** With the audience: without it the API server would accept tokens that are meant for itself. */
 export function createTokenReviews(
   { client, clock }: { readonly client: KubeClient; readonly clock: Clock },
   audience: string,
@@ -36,7 +36,7 @@ export function createTokenReviews(
   const ask = async (token: string, isFirst: boolean, limited: AbortSignal): Promise<TokenVerdict> => {
     const leave = await enter(isFirst);
     try {
-      // Who waited for too long is not answered any more.
+      // The caller has given up.
       if (limited.aborted) throw new MooringError("transport-failed", "too many tokens are asked about");
       return verdictOf(await client.request(reviewOf(token, audience), limited));
     } finally {
@@ -68,7 +68,7 @@ function verdictOf(body: unknown): TokenVerdict {
   };
 }
 
-/** Lets so many in; the others wait in their order, the first before the rest. Whoever is in leaves by what it gets. */
+/** Lets a number of tasks in. The others wait in their order, urgent ones first. A task that leaves lets the next one in. */
 function createGate(most: number): (isFirst: boolean) => Promise<() => void> {
   const first: (() => void)[] = [];
   const rest: (() => void)[] = [];

@@ -1,7 +1,7 @@
 import type { IndexMap } from "../../common/kube/index-map.ts";
 import type { StoreChange, Stored } from "../../common/kube/store.ts";
 
-/** Keeps the keys of a collection's objects by what they name; answers what one names that it did not name before, or names no more. */
+/** Keeps the keys of a collection's objects by the names in them. Answers the names that the object added or dropped. */
 export function track<T extends Stored>(
   index: IndexMap,
   change: StoreChange<T>,

@@ -17,13 +17,13 @@ type StoredVolume = Volume & Stored;
 /** All PersistentVolumes, by name and by handle. */
 export interface Volumes {
   readonly informer: Informer<StoredVolume>;
-  /** One handle may stand in several volumes. */
+  /** Several volumes may have one handle. */
   readonly byHandle: (driver: string, handleHash: string) => readonly Volume[];
-  /** Those that Kubernetes attaches as one, by their `attachedKey`. */
+  /** The volumes that Kubernetes attaches as one, by their `attachedKey`. */
   readonly attachedAs: (key: string) => readonly Volume[];
   readonly phaseSince: (volume: Volume) => PhaseSince | undefined;
   readonly totals: StorageTotals<VolumeKind>;
-  /** Some volume's mark names the node as one that had it mounted. */
+  /** A volume's mark names the node as one that has it mounted. */
   readonly isMarkedOn: (node: string) => boolean;
 }
 
@@ -31,10 +31,10 @@ interface VolumeParts extends KubeParts {
   readonly classLabel: ClassLabel;
 }
 
-/** Ages by which volumes are found are of minutes and more. */
+/** Volumes are counted by ages of minutes and more, so this is exact enough. */
 const AGE_BUCKET_MS = 1_000;
 
-/** What the volumes tell. */
+/** Receives the changes of volumes. */
 export interface VolumeListener {
   /** The volume came, changed or went. */
   readonly onVolume: (name: string) => void;
@@ -44,7 +44,7 @@ export interface VolumeListener {
 
 export function createVolumes(parts: VolumeParts, { onClaim, onVolume }: VolumeListener): Volumes {
   const marked = new IndexMap();
-  // By the handle's hash alone, a string that is there anyway; hashes of two drivers' handles may be equal.
+  // By the handle's hash alone, a string that exists anyway; handles of two drivers may have one hash.
   const byHash = new IndexMap();
   const sights = new PhaseSights<StoredVolume>(({ phaseSinceMs }, nowMs) => isNoAnswer(phaseSinceMs, nowMs));
   const since = ({ uid, phaseSinceMs: toldMs, createdAtMs }: Volume): PhaseSince | undefined =>

@@ -8,12 +8,12 @@ import {
   type WatchHistory,
 } from "../core/watch-history.ts";
 
-/** The annotation of the Lease by which a leader tells its successor what pods were watched. */
+/** The Lease's annotation by which a leader hands over its pod watch history to the next one. */
 export const COVERAGE_ANNOTATION = "mooring.dev/pod-coverage";
 
-/** A replica that knows no gap of this kind reads 1 only: it must not overlook one. */
+/** An older replica accepts version 1 only: it must not overlook a gap. */
 const [WHOLE, WITH_GAP] = [1, 2] as const;
-/** Clocks of two replicas differ by less. Milliseconds. */
+/** The clocks of two replicas differ by less. Milliseconds. */
 const AHEAD_MS = 5_000;
 
 const time = v.pipe(
@@ -43,19 +43,19 @@ const schema = v.object({
   reachedAt: time,
   leases: v.optional(version),
   gap: v.optional(gap),
-  // Of a replica that told several: as good as not understood.
+  // An older version may name several gaps: that is not understood.
   gaps: v.optional(v.never()),
   unstored: v.optional(v.pipe(v.array(unstored), v.maxLength(MAX_UNSTORED)), []),
 });
 
-/** What a leader leaves to its successor. */
+/** What a leader hands over to the next one. */
 export interface HandOver extends WatchHistory {
   readonly unstored: readonly UnstoredClaim[];
 }
 
 /**
- * What stands in the annotation; nothing for what is not understood, or is about what is still to come: then no replica is known to have
- * watched. `nowMs` is the API server's clock.
+ * Reads the annotation. Undefined where it is not understood or lies in the future: then no replica is known to have watched. `nowMs` is
+ * the API server's clock.
  */
 export function readCoverage(text: string | undefined, nowMs: number): HandOver | undefined {
   const decoded = v.safeParse(schema, parseJson(text));
@@ -80,7 +80,7 @@ function gapIn({ from, leases, all, open }: v.InferOutput<typeof gap>, toMs: num
   };
 }
 
-/** The annotation's text. Times are rounded to the side on which a gap is rather longer than shorter. */
+/** The annotation's text. Times are rounded to the side that makes a gap longer. */
 export function writeCoverage(
   { sinceMs, gap, reached, reachedAtMs, leasesAt }: WatchHistory,
   claims: readonly UnstoredClaim[] = [],
