@@ -3,7 +3,7 @@ interface Share {
   bytes: number;
 }
 
-/** Bytes of objects by the time since when they are what they are; adding, removing and reading look at no single object. */
+/** Adds up the bytes of objects by the time since when they have been in a state. No call walks over single objects. */
 export class AgedBytes {
   readonly #bucketMs: number;
   readonly #buckets = new Map<number, Share>();
@@ -21,7 +21,7 @@ export class AgedBytes {
     this.#buckets.set(bucket, share);
   }
 
-  /** Takes away what was added with these values. */
+  /** Removes what was added with these values. */
   remove(ms: number, bytes: number): void {
     const bucket = this.#bucketOf(ms);
     const share = this.#buckets.get(bucket);
@@ -31,7 +31,7 @@ export class AgedBytes {
     if (share.count === 0) this.#buckets.delete(bucket);
   }
 
-  /** Bytes of what has been so for at least each of these ages, in their order. */
+  /** The bytes of objects that have been in the state for at least each of these ages, in their order. */
   olderThan(agesMs: readonly number[], nowMs: number): readonly number[] {
     const latest = agesMs.map((ageMs) => Math.floor((nowMs - ageMs) / this.#bucketMs));
     const sums = agesMs.map(() => 0);
@@ -41,7 +41,7 @@ export class AgedBytes {
     return sums;
   }
 
-  /** The earliest time; nothing where there is none. */
+  /** The earliest time; undefined where there is none. */
   oldestMs(): number | undefined {
     let oldest: number | undefined;
     for (const bucket of this.#buckets.keys()) if (oldest === undefined || bucket < oldest) oldest = bucket;

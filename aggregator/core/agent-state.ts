@@ -2,8 +2,8 @@ import type { Node } from "./cluster-objects.ts";
 import type { NodeView } from "./node-view.ts";
 
 /**
- * Whether a node's word is to be waited for: `Reporting`, its reports come or are about to; `Stale`, they are expected and do not
- * come; `NoAgent`, no agent belongs there, so that the status of its pods is all there is to know; `Gone`, assumed to be off.
+ * Whether decisions wait for a node's reports. `Reporting`: its reports arrive or are about to. `Stale`: they are expected and do not
+ * arrive. `NoAgent`: no agent runs there, so the status of its pods is all there is to know. `Gone`: assumed to be off.
  */
 export interface AgentState {
   readonly kind: "Reporting" | "Stale" | "NoAgent" | "Gone";
@@ -13,18 +13,18 @@ export interface AgentState {
 
 /** What is known of a node at a moment. Ages are milliseconds on the monotonic clock. */
 export interface NodeSight {
-  /** Its Node object, or nothing when there is none. */
+  /** Its Node object; undefined when it has none. */
   readonly object: Node | undefined;
   readonly view: NodeView | undefined;
-  /** Since its last report was accepted; nothing before the first. */
+  /** Since its last report was accepted; undefined before the first. */
   readonly reportAgeMs: number | undefined;
   /** Since its last complete scan ended. */
   readonly readAgeMs: number | undefined;
-  /** For how long it has been, or has not been, an object of the API, as far as this run has seen. */
+  /** For how long it has had its Node object, or has had none, as far as this session has seen. */
   readonly objectAgeMs: number;
-  /** For how long no agent pod has been on it; nothing while one is. */
+  /** For how long it has had no agent pod; undefined while it has one. */
   readonly agentAwayMs: number | undefined;
-  /** Its kubelet has been heard of by its Lease since no agent is there. */
+  /** Its kubelet has renewed its Lease since the node has had no agent. */
   readonly isKubeletAlive: boolean;
 }
 
@@ -35,19 +35,19 @@ export interface AgentStateLimits {
   readonly nodeGoneAfterMs: number;
 }
 
-/** A state, and when to look again. */
+/** A state, and when to check again. */
 export interface NodeOpinion {
   readonly agentState: AgentState;
-  /** The state may change by time alone after so many milliseconds; nothing when time changes nothing. */
+  /** After so many milliseconds time alone may change the state; undefined when it cannot. */
   readonly nextMs: number | undefined;
-  /** Whether it is NoAgent is decided by its kubelet's Lease. */
+  /** The kubelet's Lease decides whether the node is NoAgent. */
   readonly isInQuestion: boolean;
 }
 
-/** An agent without a complete scan for so long tells nothing: the limit of its readiness, too. */
+/** The reports of an agent without a complete scan for so long do not count; its readiness fails after the same time. */
 export const BLIND_AFTER_MS = 180_000;
 
-/** What to make of a node. The first rule that fits decides. */
+/** Decides a node's state. The first rule that applies counts. */
 export function opinionOf(sight: NodeSight, limits: AgentStateLimits): NodeOpinion {
   const { object } = sight;
   const silence = silenceOf(sight, limits);
@@ -70,7 +70,7 @@ export function opinionOf(sight: NodeSight, limits: AgentStateLimits): NodeOpini
   return silence === undefined ? opinion("Reporting", "its first report is awaited") : opinion("Stale", silence);
 }
 
-/** Why a node counts as silent, or nothing while its last report is fresh or its first may still come. */
+/** Why a node is Stale; undefined while its last report is fresh, or its first one may still arrive. */
 function silenceOf(sight: NodeSight, { nodeStaleAfterMs }: AgentStateLimits): string | undefined {
   const { reportAgeMs, readAgeMs, objectAgeMs } = sight;
   if (reportAgeMs === undefined) {
@@ -81,7 +81,7 @@ function silenceOf(sight: NodeSight, { nodeStaleAfterMs }: AgentStateLimits): st
   return undefined;
 }
 
-/** Never while its agent reports: what it says of its mounts counts, also when it cannot read the table completely. */
+/** Never while its agent reports: its mounts count, even when it cannot read the table completely. */
 function goneness(
   { object, objectAgeMs, reportAgeMs = Number.POSITIVE_INFINITY }: NodeSight,
   { nodeGoneAfterMs, nodeStaleAfterMs }: AgentStateLimits,
@@ -93,26 +93,26 @@ function goneness(
 }
 
 /**
- * True when something may be mounted there by the last that was heard of it: until an agent is back nobody could tell how that
- * ends. What was mounted in another boot is not mounted now.
+ * True when the last report shows something mounted there: until an agent is back, its end would stay unknown. What was mounted in
+ * another boot no longer is.
  */
 function showsMountedVolume({ object, view }: NodeSight): boolean {
   return view !== undefined && isSameBoot(object, view.bootId) && view.mountedVolumes.length > 0;
 }
 
-/** A Node object that is not there, or names no boot, tells of no other one. */
+/** A missing Node object, or one without a boot ID, proves no other boot. */
 function isSameBoot(object: Node | undefined, bootId: string): boolean {
   return object?.bootId === undefined || object.bootId === bootId;
 }
 
-/** For how long neither a report nor an agent's pod has told of an agent. */
+/** For how long neither a report nor an agent pod has shown an agent. */
 function quietMs({ reportAgeMs, objectAgeMs, agentAwayMs }: NodeSight): number {
   return Math.min(reportAgeMs ?? Number.POSITIVE_INFINITY, objectAgeMs, agentAwayMs ?? 0);
 }
 
 function nextOf(sight: NodeSight, limits: AgentStateLimits): number | undefined {
   const { reportAgeMs, readAgeMs, objectAgeMs, agentAwayMs } = sight;
-  // A node is Stale when it is *more* than so old: the smallest step beyond is a millisecond.
+  // A node is Stale when it is older than the limit: the smallest step beyond is a millisecond.
   const rests = [
     limits.nodeStaleAfterMs + 1 - (reportAgeMs ?? objectAgeMs),
     readAgeMs === undefined ? 0 : BLIND_AFTER_MS + 1 - readAgeMs,
@@ -122,21 +122,20 @@ function nextOf(sight: NodeSight, limits: AgentStateLimits): number | undefined 
   return rests.length === 0 ? undefined : Math.min(...rests);
 }
 
-/** Uses whose end nobody read: those of a boot of a node that is gone, or that has no agent since another boot. */
+/** The end of uses that no scan showed: those of an earlier boot of a node that is Gone, or that has had no agent since. */
 export interface AssumedEnd {
-  /** Of the view that showed them; nothing when there was none. */
+  /** The boot of the view that showed them; undefined without one. */
   readonly bootId: string | undefined;
-  /** When that was established, by the API server's clock. */
+  /** When the end was established, by the API server's clock. */
   readonly atMs: number;
-  /** Since when the node is gone, later than `atMs` where it was up in another boot in between; nothing while it is not gone. */
+  /** Since when the node is Gone; later than `atMs` where it was up in another boot in between. Undefined while it is not Gone. */
   readonly goneMs?: number | undefined;
   readonly evidence: "node-gone" | "pod-status";
 }
 
 /**
- * Whether what the view of a node shows counts as ended, and since when. Once assumed it stays, with its time, until a report
- * is accepted (which the caller has to say, by forgetting it) or the Node object is back in the same boot: then it may be
- * mounted still.
+ * Whether the mounts in a node's view count as ended, and since when. An assumed end stays, with its time, until a report is accepted
+ * (the caller then drops it) or the Node object is back in the same boot, where they may still be mounted.
  */
 export function assumedEndOf(
   known: AssumedEnd | undefined,
@@ -148,7 +147,7 @@ export function assumedEndOf(
     return { ...assumed, goneMs: assumed.goneMs ?? nowMs };
   }
   const left = known && { ...known, goneMs: undefined };
-  // Agentless nodes show no mounted volume but those of another boot.
+  // The view of a NoAgent node shows mounts of another boot only.
   const isLeft = agentState.kind === "NoAgent" && (view?.mountedVolumes.length ?? 0) > 0;
   if (isLeft) return left ?? { bootId: view?.bootId, atMs: nowMs, evidence: "pod-status" };
   if (left === undefined || object === undefined) return left;

@@ -6,20 +6,20 @@ import type { NodeUnmountRecord } from "./node-view.ts";
 import { storedNodes } from "./pending-nodes.ts";
 import type { UseEnd } from "./use-end.ts";
 
-/** The end of a use on a node that is gone, or that was left by its agent in another boot; nothing while it goes on. */
+/** The end of a use on a node that is Gone, or that its agent left in another boot; undefined while it goes on. */
 export function assumedUse(use: FoundUse, fleet: Pick<FleetFacts, "assumedEnd" | "podName">): readonly UseEnd[] {
   const { node, bootId, podUid, pod } = use;
   const assumed = fleet.assumedEnd(node);
   if (assumed === undefined) return [];
   const { atMs: byMs, evidence } = assumed;
   const reason = evidence === "node-gone" ? "NodeGone" : "NoPodUsing";
-  // The same whenever it is assumed: what is stored of it does not change with the run.
+  // The same ID in every session, so that the stored status does not change with the leader.
   const id = `${bootId}/${evidence}/${useKey(use)}`;
   const user = { node, pod: pod ?? fleet.podName(podUid), podUid, wasUse: true };
   return [{ id, reason, evidence, byMs, widthMs: undefined, ...user }];
 }
 
-/** True when the end of the stored last use was assumed with its node's, and the node has read its mount table since. */
+/** True when the stored last use ended by assumption, as its node was Gone, and the node has scanned since. */
 export function isNodeBack(status: ClaimStatus | undefined, { viewOf }: Pick<FleetFacts, "viewOf">): boolean {
   const { node, evidence, releasedAtMs = 0 } = status?.lastUse ?? {};
   if (node === undefined || evidence !== "node-gone") return false;
@@ -28,8 +28,8 @@ export function isNodeBack(status: ClaimStatus | undefined, { viewOf }: Pick<Fle
 }
 
 /**
- * What the stored status tells of a use that is over by now, where no unmount record and no pod of this session does: a node that is gone ended
- * it; a node that has lost its journal, or no node at all, leaves its end unknown.
+ * The end of the stored use, where no unmount record and no pod of this session shows it. A node that is Gone ended it; a node that has
+ * lost its journal, or no node at all, leaves it unknown.
  */
 export function unobservedEndOf(
   { claim: { status }, unmountRecords, isWitnessed, uses }: ClaimEvidence,
@@ -55,8 +55,9 @@ interface Stored {
 }
 
 /**
- * True when the node's agent may have forgotten the mount: it does not remember the time at which the claim came into use, and no end on the node
- * is known since. What it forgot had ended by its first scan, so that any later end on the node covers it. Whole seconds: an agent that began within the second of the stored time may have begun after it.
+ * True when the node's agent may have forgotten the mount: it does not remember the time at which the claim came into use, and no end on
+ * the node is known since. A forgotten use had ended by the agent's first scan, so any later end on the node covers it. Stored times are
+ * whole seconds: an agent that began within that second may have begun after it.
  */
 function isLostOn(node: string, { status, unmountRecords, uses, fleet }: Stored): boolean {
   const view = fleet.viewOf(node);
@@ -69,7 +70,7 @@ function isLostOn(node: string, { status, unmountRecords, uses, fleet }: Stored)
   );
 }
 
-/** What a node showed to an earlier leader only: by the stored status it was mounted there when the node went. */
+/** What only an earlier leader saw: by the stored status the claim was mounted there when the node went. */
 function unseenGone(node: string, { viewOf, assumedEnd }: FleetFacts): readonly UseEnd[] {
   const assumed = viewOf(node) === undefined ? assumedEnd(node) : undefined;
   if (assumed?.evidence !== "node-gone") return [];

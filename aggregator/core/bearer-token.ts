@@ -2,8 +2,8 @@
 const LONGEST = 8_192;
 
 /**
- * The token of an `authorization` header, or nothing where it cannot be a service account's: three parts of base64url (RFC 7515),
- * which keeps what is no token from costing a review.
+ * The token in an `authorization` header; undefined where it cannot be a service account's: three parts of base64url (RFC 7515). So
+ * other texts cost no review.
  */
 export function bearerToken(authorization: string | undefined): string | undefined {
   const match = /^Bearer +([\w-]+\.[\w-]+\.[\w-]+) *$/i.exec(authorization?.slice(0, LONGEST + 1) ?? "");
@@ -12,15 +12,15 @@ export function bearerToken(authorization: string | undefined): string | undefin
 }
 
 /**
- * When a token ends, milliseconds since the epoch; nothing where it does not say so. It is not proven here: only what the API server
- * has called good may be asked.
+ * When a token expires, milliseconds since the epoch; undefined where it does not say so. Nothing is verified here: the caller asks only
+ * of tokens that the API server has accepted.
  */
 export function tokenExpiry(token: string): number | undefined {
   const { exp } = claimsOf(token);
   return typeof exp === "number" && Number.isFinite(exp) ? exp * 1000 : undefined;
 }
 
-/** UID of the pod that a token claims to be bound to (k8s.io/kubernetes: pkg/serviceaccount/claims.go). It is not proven. */
+/** UID of the pod that a token claims to be bound to (k8s.io/kubernetes: pkg/serviceaccount/claims.go). Not verified. */
 export function claimedPodUid(token: string): string | undefined {
   const uid = fieldOf(fieldOf(claimsOf(token)["kubernetes.io"], "pod"), "uid");
   return typeof uid === "string" && uid.length <= 128 ? uid : undefined;

@@ -7,15 +7,15 @@ export type BindingMode = "Immediate" | "WaitForFirstConsumer";
 /** A claim, and what decides whether a pod waits for its volume. */
 export interface Binding {
   readonly claim: Claim;
-  /** Nothing where the storage class is not known. */
+  /** Undefined where the storage class is unknown. */
   readonly mode: BindingMode | undefined;
   /** Pods that name the claim. */
   readonly pods: readonly Pod[];
 }
 
 /**
- * Since when the claim should be bound, whole seconds cut off: since its creation, or where its class waits for a consumer, or may do so, since
- * the first pod that names it. Undefined while no pod waits.
+ * Since when the claim should be bound, rounded down to seconds: since its creation, or, where its class waits for a consumer or may do
+ * so, since the first pod that names it. Undefined while no pod waits.
  */
 export function waitedForSince({ claim, mode, pods }: Binding): number | undefined {
   const { createdAtMs } = claim;
@@ -25,7 +25,7 @@ export function waitedForSince({ claim, mode, pods }: Binding): number | undefin
   return times.length === 0 ? undefined : Math.max(createdAtMs, Math.min(...times));
 }
 
-/** How long a claim was waited for until it was bound. */
+/** How long a claim waited until it was bound. */
 export interface BindLatency {
   /** Empty for a claim without one. */
   readonly storageClass: string;
@@ -33,7 +33,7 @@ export interface BindLatency {
   readonly ms: number;
 }
 
-/** Of a claim that has just become bound; nothing where it cannot be told. */
+/** The latency of a claim that has just become bound; undefined where it is unknown. */
 export function bindLatency(binding: Binding, nowMs: number): BindLatency | undefined {
   const { claim, mode } = binding;
   const sinceMs = waitedForSince(binding);

@@ -1,4 +1,4 @@
-/** How often something may be done: so often at once, and once more after each refill. */
+/** How often something may happen: a number of times at once, and once more after each refill. */
 export interface BudgetRule {
   readonly most: number;
   readonly refillMs: number;
@@ -11,8 +11,8 @@ export interface Budget {
 }
 
 /**
- * What many claims may share is told by a few of them: enough for everything that is a single claim's own trouble. A trouble that lasts
- * shows up again and again, but does not fill a log.
+ * The budget of log lines and events about problems that many claims may share. A problem that lasts shows again and again and does not
+ * fill the log.
  */
 export const REPORTS: BudgetRule = { most: 20, refillMs: 30_000 };
 
@@ -20,7 +20,7 @@ export function fullBudget({ most }: BudgetRule): Budget {
   return { left: most, atMs: Number.NEGATIVE_INFINITY };
 }
 
-/** Takes one out of the budget, when there is one left. */
+/** Takes one out of the budget, if there is one left. */
 export function spend(
   { left, atMs }: Budget,
   nowMs: number,

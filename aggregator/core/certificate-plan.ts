@@ -1,10 +1,10 @@
-/** What a certificate says of itself. Times in milliseconds since the epoch. */
+/** The validity of a certificate. Times in milliseconds since the epoch. */
 export interface Validity {
   readonly notBeforeMs: number;
   readonly notAfterMs: number;
 }
 
-/** An authority that signs or signed what the aggregator serves. */
+/** A CA that signs, or signed, what the aggregator serves. */
 export interface Authority extends Validity {
   /** SHA-256 of its certificate. */
   readonly id: string;
@@ -12,39 +12,39 @@ export interface Authority extends Validity {
 
 /** The certificate that agents see. */
 export interface ServingCertificate extends Validity {
-  /** The authority whose signature it carries. */
+  /** The CA that signed it. */
   readonly signedBy: string;
   /** Sorted. */
   readonly names: readonly string[];
-  /** Who signed the one before, and until when it may still be served somewhere. */
+  /** The CA of the previous certificate, and until when a replica may still serve that one. */
   readonly previous: PreviousAuthority | undefined;
 }
 
-/** An authority that signs no more. */
+/** A CA that signs no more. */
 export interface PreviousAuthority {
   readonly id: string;
   readonly untilMs: number;
 }
 
-/** All that is stored. What cannot be read, or whose key is missing or does not fit, is not there. */
+/** Everything that is stored. What cannot be read, or has no key that fits, is left out. */
 export interface StoredCertificates {
-  /** Those that can sign. */
+  /** The CAs that can sign. */
   readonly authorities: readonly Authority[];
-  /** What agents are told to trust, in the order in which they are told. */
+  /** The CAs that agents are told to trust, in the stored order. */
   readonly trusted: readonly Authority[];
-  /** Since when they have been told all of it. */
+  /** Since when all of them have been stored. */
   readonly completeSinceMs: number | undefined;
   readonly serving: ServingCertificate | undefined;
 }
 
-/** Where agents are told to trust something else than what is served. */
+/** Agents are told to trust something else than what is served. */
 export interface TrustProblem {
   /** Agents refuse what is served. */
   readonly isRefused: boolean;
   readonly why: string;
 }
 
-/** Compares what agents are told to trust with what is served; nothing where they agree, or where nothing is served yet. */
+/** Compares what agents are told to trust with what is served; undefined where they agree, or where nothing is served yet. */
 export function trustProblem({ authorities, trusted, serving }: StoredCertificates): TrustProblem | undefined {
   if (serving === undefined) return undefined;
   const { signedBy, previous } = serving;
@@ -55,59 +55,59 @@ export function trustProblem({ authorities, trusted, serving }: StoredCertificat
   return { isRefused: false, why: "agents are told to trust an authority that is not Mooring's" };
 }
 
-/** How long things last, milliseconds. */
+/** Durations, milliseconds. */
 export interface CertificateTimes {
   readonly authorityMs: number;
   readonly certificateMs: number;
-  /** How long agents may take to see what they are to trust: nothing signed by an authority is served before it has been told for so long. */
+  /** How long agents may take to see a new CA: the aggregator serves nothing signed by a CA before agents could trust it for so long. */
   readonly overlapMs: number;
 }
 
-/** The one thing to do next. */
+/** The next step. */
 export type CertificatePlan =
   | { readonly kind: "keep" }
-  /** Make a further authority, and store it. */
+  /** Create a CA, and store it. */
   | { readonly kind: "issue-authority" }
   /** Tell agents to trust exactly these. */
   | { readonly kind: "publish"; readonly trusted: readonly string[]; readonly completeSinceMs: number }
-  /** Serve a new certificate, signed by this authority. */
+  /** Serve a new certificate, signed by this CA. */
   | {
       readonly kind: "issue-certificate";
       readonly authority: string;
       readonly previous: PreviousAuthority | undefined;
     }
-  /** Forget keys of authorities that will not sign again. */
+  /** Delete the keys of CAs that will not sign again. */
   | { readonly kind: "drop-authorities"; readonly kept: readonly string[] };
 
-/** Certificates begin so long before they are made: clocks of nodes differ. Milliseconds. */
+/** Certificates are valid from so long before they are issued, as the clocks of nodes differ. Milliseconds. */
 export const BACKDATED_MS = 3_600_000;
 
-/** The API server's clock is bounded ever more narrowly, so that its latest moment may come again. Milliseconds. */
+/** The bound of the API server's clock becomes narrower over time, so that its latest moment may come again. Milliseconds. */
 const CLOCK_SLACK_MS = 60_000;
 
-/** Renewed after this share of its life: a third is left to notice that it failed. */
+/** The share of its life after which a certificate is renewed: a third is left to notice a failure. */
 const RENEWED_AFTER = 2 / 3;
 
-/** When it was made. */
+/** When the certificate was issued. */
 function issuedAt({ notBeforeMs }: Validity): number {
   return notBeforeMs + BACKDATED_MS;
 }
 
-/** When it is due to be replaced. */
+/** When the certificate is due for renewal. */
 function renewalAt(validity: Validity): number {
   const madeAt = issuedAt(validity);
   return madeAt + Math.max(0, validity.notAfterMs - madeAt) * RENEWED_AFTER;
 }
 
-/** Whether a certificate counts at a moment. */
+/** Whether a certificate is valid at a moment. */
 export function isValidAt({ notBeforeMs, notAfterMs }: Validity, nowMs: number): boolean {
   return notBeforeMs <= nowMs && nowMs < notAfterMs;
 }
 
 /**
- * What to do next so that agents, who learn late what to trust, never see a certificate that they do not trust: a new authority is told
- * first, signs only after the overlap, and the old one is trusted until nobody serves what it signed. Made anew after each step; it comes
- * to "keep" after at most five. `nowMs` is the API server's clock, `names` are sorted.
+ * The next step, so that agents, which learn late what to trust, never see a certificate that they do not trust. A new CA is published
+ * first and signs only after the overlap; the old one stays trusted until no replica serves what it signed. Called again after each
+ * step, it comes to "keep" after at most five. `nowMs` is the API server's clock, `names` are sorted.
  */
 export function certificatePlan(
   nowMs: number,
@@ -126,7 +126,10 @@ export function certificatePlan(
   );
 }
 
-/** Whom agents are to trust: whoever can sign, who signed what is served, and who signed what was served until just now. */
+/**
+ * The CAs that agents have to trust: those that can sign, the one that signed what is served, and the one of the certificate before
+ * that.
+ */
 function publication(
   nowMs: number,
   { trusted, completeSinceMs, serving }: StoredCertificates,
@@ -135,7 +138,7 @@ function publication(
   const isUsable = (id: string): boolean => usable.some((one) => one.id === id);
   const isNeeded = (id: string): boolean =>
     serving?.signedBy === id || (serving?.previous?.id === id && nowMs < serving.previous.untilMs);
-  // An authority whose key was lost goes on to be trusted as long as what it signed is served.
+  // A CA whose key was lost stays trusted while what it signed is served.
   const keyless = trusted.filter((one) => !isUsable(one.id) && isNeeded(one.id) && isValidAt(one, nowMs));
   const wanted = [...keyless, ...usable].map(({ id }) => id);
   const told = trusted.map(({ id }) => id);
@@ -166,11 +169,11 @@ function renewal(
   if (isGood && isSame(serving.names, names)) {
     const isDue = nowMs >= renewalAt(serving);
     if (!(isRipe && serving.signedBy !== newest.id) && !isDue) return undefined;
-    // What was signed by a lost key is served to its end rather than replaced by what agents do not trust yet.
+    // What a lost key signed is served to its end: agents do not trust a new CA yet.
     const signer = isRipe ? newest : present;
     return signer && signing(nowMs, { serving, signer, times });
   }
-  // Without a good one every agent is refused: whoever has been told for longest is trusted by most.
+  // Without a valid certificate every agent is refused: most agents trust the CA that has been published for longest.
   return signing(nowMs, { serving, signer: isRipe ? newest : (present ?? usable[0] ?? newest), times });
 }
 
@@ -191,7 +194,7 @@ function signing(
   return { kind: "issue-certificate", authority: signer.id, previous };
 }
 
-/** A key that is not kept cannot be stolen. */
+/** A key that is deleted cannot be stolen. */
 function tidying({ authorities, serving }: StoredCertificates, newest: Authority): CertificatePlan {
   const kept = authorities.filter(({ id }) => id === newest.id || id === serving?.signedBy).map(({ id }) => id);
   return kept.length === authorities.length ? { kind: "keep" } : { kind: "drop-authorities", kept };

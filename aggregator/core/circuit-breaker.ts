@@ -1,30 +1,30 @@
 /**
- * When no agent of the whole fleet is to reject a pod any more. Each agent's own brakes see one node only: a label that was changed on all
- * nodes, or an affinity on all volumes, looks like a few wrong pods on each of them.
+ * Decides when no agent of the cluster may reject pods any more. An agent's own rate limits see one node only: a label that was changed
+ * on all nodes, or an affinity on all volumes, looks like a few wrong pods on each.
  */
 
 /**
- * A pod that an agent rejected, or that waits for a volume whose affinity excludes its node and would be rejected: who only counts what was
- * done sees a change of all nodes at once when it is too late.
+ * A pod that an agent rejected, or that waits for a volume whose affinity excludes its node and would be rejected. Rejected pods alone
+ * would show a change of all nodes too late.
  */
 export interface WrongPod {
   readonly node: string | undefined;
-  /** Who may make pods there can place as many on wrong nodes as they like. */
+  /** A user who may create pods there can place any number of them on wrong nodes. */
   readonly namespace: string;
-  /** When it was rejected, or was seen to wait first. Milliseconds of the API server's wall clock. */
+  /** When it was rejected, or first seen to wait. Milliseconds of the API server's wall clock. */
   readonly atMs: number;
 }
 
-/** That all rejections are paused. */
+/** Rejections are paused. */
 export interface RejectionPause {
   readonly sinceMs: number;
-  /** For people to read: it goes to the agents and into their logs. */
+  /** For people to read: agents log it. */
   readonly why: string;
 }
 
-/** What the fleet is judged by. */
+/** What the decision depends on. */
 export interface FleetScene {
-  /** Those of the last `FLEET_WINDOW_MS`. */
+  /** The wrong pods of the last `FLEET_WINDOW_MS`. */
   readonly recent: readonly WrongPod[];
   /** How many nodes the cluster has. */
   readonly nodes: number;
@@ -33,17 +33,18 @@ export interface FleetScene {
 
 /** Wrong pods are counted over this time, and a pause lasts at least as long. Milliseconds. */
 export const FLEET_WINDOW_MS = 600_000;
-/** Fewer nodes with wrong pods than this are never too many. */
+/** Fewer nodes with wrong pods than this never pause rejections. */
 const FEWEST_NODES = 5;
-/** More than every so-manieth node is too many. */
+/** The share of nodes, one in so many, that pauses rejections. */
 const NODE_SHARE = 5;
-/** Of what is too many, a namespace counts for one in so many at most: its owner alone pauses nobody else's rejections. */
+/** A namespace counts for at most one in so many of the limit: its owner alone cannot pause rejections for others. */
 const NAMESPACE_SHARE = 2;
 
 /**
- * Whether rejections are paused from now on. It begins with so many wrong pods in ten minutes (`limit`), or on more than a fifth of the nodes and at
- * least five; one namespace counts for half of either at most. It ends when it has lasted ten minutes and both are down to half of that: what is wrong on many nodes at once needs a
- * person, and who finds nothing to do has lost ten minutes. A limit of 0 never pauses.
+ * Whether rejections are paused. A pause begins with so many wrong pods in ten minutes (`limit`), or with wrong pods on more than a
+ * fifth of the nodes and at least five; one namespace counts for half of either at most. It ends after at least ten minutes, when both
+ * are down to half of that. What is wrong on many nodes at once needs a person; a false alarm costs ten minutes. A limit of 0 never
+ * pauses.
  */
 export function nextPause(
   held: RejectionPause | undefined,
@@ -66,7 +67,7 @@ function shareOf(most: number): number {
   return Math.max(1, Math.floor(most / NAMESPACE_SHARE));
 }
 
-/** The first of each namespace, so many pods on so many nodes. */
+/** The first wrong pods of each namespace, up to so many pods on so many nodes. */
 function countedOf(
   recent: readonly WrongPod[],
   most: { readonly pods: number; readonly nodes: number },

@@ -10,27 +10,27 @@ import { capped, lastUseOf, mountedOnOf, type NodeWords, phaseSinceOf, storedNod
 import type { VolumeUse } from "./volume-use.ts";
 
 /**
- * How a claim is used by everything that is known: `NotWatched` is bound, but Mooring has not written anything about it yet;
- * `NotBound` has no volume that could be used.
+ * How a claim is used, by everything that is known. `NotWatched`: bound, but Mooring has not written its status yet. `NotBound`: it has
+ * no volume that could be used.
  */
 export type UseStatus = ClaimEntry["status"];
 
-/** A claim, and what pods and mount tables say of it at this moment. */
+/** A claim, and what pods and mount tables show of it now. */
 export interface ClaimSight {
   readonly claim: Claim;
   readonly use: VolumeUse;
   /** Pods that refer to the claim and are not over. */
   readonly references: readonly Pod[];
   readonly pendingNodes: readonly PendingNode[];
-  /** Pods are not watched at present, and it waits for that. */
+  /** The claim waits for the watch of pods, which is interrupted. */
   readonly isUnwatched?: boolean | undefined;
-  /** It is being deleted, and nothing but protection keeps it. */
+  /** The claim is being deleted, and protection alone keeps it. */
   readonly isDeletionHeld?: boolean | undefined;
-  /** Since when it is in its phase; undefined where it is not known. */
+  /** Since when the claim is in its phase; undefined where that is unknown. */
   readonly phaseSince?: PhaseSince | undefined;
 }
 
-/** In use when either side says so: what is written may be behind what is known, and a stale node says nothing. */
+/** In use when either side says so: the stored status may be behind, and a Stale node shows nothing. */
 export function useStatusOf({ claim, use, references }: Omit<ClaimSight, "pendingNodes">): UseStatus {
   const { status, phase } = claim;
   if (use.held.length > 0 || status?.reason === "Mounted") return "Mounted";
@@ -39,7 +39,7 @@ export function useStatusOf({ claim, use, references }: Omit<ClaimSight, "pendin
   return phase === "Bound" ? "NotWatched" : "NotBound";
 }
 
-/** How a claim is used by what is stored in its status alone. */
+/** How a claim is used, by its stored status alone. */
 export function writtenStatus({ status, phase }: Claim): UseStatus {
   if (status === undefined) return phase === "Bound" ? "NotWatched" : "NotBound";
   if (status.unused) return "Unused";
@@ -87,7 +87,7 @@ export function claimEntryOf(sight: ClaimSight, words: NodeWords): ClaimEntry {
   };
 }
 
-/** The stored time tells only of what is stored; in use is in use, however, and the time stays over a change of reason. */
+/** The stored time belongs to the stored state. In use, however, stays in use: the time stays when only the reason changes. */
 function sinceOf({ status }: Claim, known: UseStatus): string | null {
   const isUnused = known === "Unused";
   return status === undefined || status.unused !== isUnused ? null : formatSecondsUp(status.sinceMs);
@@ -99,7 +99,7 @@ function conditionOf({ status }: Claim): ClaimEntry["condition"] {
   return { status: unused ? "True" : "False", reason, message, since: formatSecondsUp(sinceMs) };
 }
 
-/** A node may be pending for several reasons, the nearest first. */
+/** A node may be pending for several reasons; the first one counts. */
 function oncePerNode(pendingNodes: readonly PendingNode[]): readonly PendingNode[] {
   const nodes = new Map(pendingNodes.toReversed().map((one) => [one.node, one]));
   return [...nodes.values()].toReversed();

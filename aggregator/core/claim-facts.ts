@@ -8,10 +8,10 @@ import type { NodeUnmountRecord } from "./node-view.ts";
 import { isBarred, pendingNodesOf } from "./pending-nodes.ts";
 import type { UseEnd } from "./use-end.ts";
 
-/** A claim with everything that decides its status. */
+/** A claim, and everything that its status depends on. */
 export type DecidedClaim = ClaimFacts & { readonly claim: Claim };
 
-/** Puts together what decides a claim's status. */
+/** Puts together what a claim's status depends on. */
 export function factsOf(evidence: ClaimEvidence, fleet: FleetFacts): ClaimFacts {
   const { claim, uses, references, unmountRecords, history } = evidence;
   const present = uses.filter(({ node }) => fleet.assumedEnd(node) === undefined);
@@ -36,12 +36,12 @@ export function factsOf(evidence: ClaimEvidence, fleet: FleetFacts): ClaimFacts 
   };
 }
 
-/** Before the PV has been seen bound to the claim no mount is known to be the claim's: the watch of volumes may be behind. */
+/** Before the watch shows the PV bound to the claim, no mount is known to be the claim's: that watch may be behind. */
 function isVolumeSeen({ claim, volume }: ClaimEvidence): boolean {
   return claim.volume === undefined || volume?.claim?.uid === claim.uid;
 }
 
-/** The end of use that an unmount record tells of. */
+/** The end of use that an unmount record shows. */
 export function toUseEnd(
   { id, node, podUid, pod, byMs, widthMs }: NodeUnmountRecord,
   { podName }: Pick<FleetFacts, "podName">,

@@ -2,7 +2,7 @@ import type { BlindGap, ClaimStatus, LastUse, UnusedReason } from "../../common/
 import type { UseEnd } from "./use-end.ts";
 import { spanOf, type UnobservedTime } from "./watch-gap.ts";
 
-/** An unused claim by all that agents and replicas saw, before its gaps count. */
+/** An unused claim by everything that agents and replicas saw, before gaps count. */
 export interface Idle {
   readonly reason: UnusedReason;
   readonly sinceMs: number;
@@ -11,23 +11,23 @@ export interface Idle {
   readonly visit?: UseEnd | undefined;
 }
 
-/** What was not observed of a claim. */
+/** When a claim may have been used unobserved. */
 export interface Unobserved {
   readonly times: readonly UnobservedTime[];
-  /** The end of a gap of which nodes have still to answer: what is dated before it may turn out to be too early. */
+  /** The end of a gap for which nodes have not answered yet: a time before it may turn out to be too early. */
   readonly openUntilMs?: number | undefined;
-  /** A gap of which nodes have still to answer that may do so for some minutes yet. */
+  /** A gap for which nodes have not answered yet, while they have some minutes left. */
   readonly unanswered?: { readonly toMs: number; readonly nodes: () => readonly string[] } | undefined;
 }
 
-/** The same for a claim of which an earlier leader had found out that it is not unused for longer, and could not store it. */
+/** The same, with the lower bound that an earlier leader decided and could not store. */
 export function notBefore(unobserved: Unobserved, sinceMs: number | undefined): Unobserved {
   if (sinceMs === undefined) return unobserved;
   const time = { fromMs: sinceMs, toMs: sinceMs, isBefore: false };
   return { ...unobserved, times: [...unobserved.times, time] };
 }
 
-/** The decision on an unused claim, with the gaps in which no agent and no replica watched it. */
+/** The decision about an unused claim, with the gaps in which neither an agent nor a replica watched it. */
 export function withGap(
   idle: Idle,
   { stored, unobserved }: { readonly stored: ClaimStatus | undefined; readonly unobserved: Unobserved },
@@ -35,7 +35,7 @@ export function withGap(
   const known = stored?.unused === true ? stored.blindGap : undefined;
   const usedSinceMs = stored?.unused === false ? stored.sinceMs : undefined;
   const gap = gapAfter(idle.sinceMs, { known, unobserved, usedSinceMs });
-  // A gap from before the stored time is not ours, and no reason to write.
+  // A stored gap from before the stored time is not about it, and no reason to write.
   if (gap === undefined) return { ...idle, blindGap: idle.sinceMs === stored?.sinceMs ? known : undefined };
   const sinceMs = Math.max(idle.sinceMs, gap.toMs);
   if (known === undefined && isOfSameScan(idle, gap)) return { ...idle, sinceMs, blindGap: undefined };
@@ -44,12 +44,12 @@ export function withGap(
   return { ...idle, reason, sinceMs, blindGap: gap };
 }
 
-/** Written now it might have to be taken back soon, and until then it would be a lie. */
+/** Written now, the time might have to be corrected soon, and would be too early until then. */
 export function isTooSoon({ sinceMs }: Idle, { openUntilMs }: Unobserved): boolean {
   return openUntilMs !== undefined && sinceMs < openUntilMs;
 }
 
-/** From when to when the claim may have been used after `sinceMs`; what is stored of it counts as long as it is about that time. */
+/** The time in which the claim may have been used after `sinceMs`; the stored one counts as long as it is about that time. */
 function gapAfter(
   sinceMs: number,
   {
@@ -59,13 +59,13 @@ function gapAfter(
   }: {
     readonly known: BlindGap | undefined;
     readonly unobserved: Unobserved;
-    /** Of a claim that was in use until now. Rounded up. */
+    /** The same for a claim that was in use until now. Rounded up. */
     readonly usedSinceMs: number | undefined;
   },
 ): BlindGap | undefined {
   const isAfter = ({ toMs, isBefore }: UnobservedTime): boolean =>
     toMs > sinceMs && (!isBefore || toMs > usedSinceMs - 1_000);
-  // Where no replica is known to have watched before, what was first seen in this time has no gap behind it.
+  // Before the first known replica nothing else was watched: a claim first seen in this time has no gap behind it.
   const beganMs = Math.min(sinceMs, known?.fromMs ?? sinceMs);
   const isAbout = ({ datedBeforeMs }: UnobservedTime): boolean =>
     datedBeforeMs === undefined || beganMs < datedBeforeMs;
@@ -77,8 +77,8 @@ function gapAfter(
 }
 
 /**
- * The scan that closes a gap may be the one that lacks the mount: two reports date it, some milliseconds apart. The time covers that, and there is
- * nothing to tell of it. Milliseconds.
+ * The scan that closes a gap may be the first without the mount: two reports date it, some milliseconds apart. The time covers that, so
+ * the status does not mention a gap this short. Milliseconds.
  */
 const SAME_SCAN_MS = 1_000;
 

@@ -5,27 +5,30 @@ import type { NodeUnmountRecord, NodeView } from "./node-view.ts";
 import type { UseEnd } from "./use-end.ts";
 import { isUpTo } from "./watch-history.ts";
 
-/** What is known of a claim's past users, beyond what stands in its status. */
+/** What is known of a claim's past uses beyond its status. */
 export interface ClaimHistory {
-  /** Pods that named the claim, are over, and whose nodes have not answered yet what became of the mount. */
+  /** Ended pods that named the claim, and whose nodes have not reported yet what became of the mount. */
   readonly pending: readonly EndedPod[];
-  /** Ends of uses that no record tells of: the latest one and, where that was no use, the latest that was. */
+  /** Ends of uses without an unmount record: the latest one and, where that was no use, the latest use. */
   readonly ends: readonly UseEnd[];
 }
 
 export const EMPTY_HISTORY: ClaimHistory = { pending: [], ends: [] };
 
-/** Something ended of which the claim's status does not tell yet. */
+/** There is an end that the claim's status does not include yet. */
 export function isOpen({ pending, ends }: ClaimHistory): boolean {
   return pending.length > 0 || ends.length > 0;
 }
 
-/** The same, where whoever leads next could not read it again: a pod that was over when leading began, and is still there, anybody can. */
+/**
+ * The same, for an end that the next leader could not read from the API server. A pod that was over when leading began, and still
+ * exists, is no such end.
+ */
 export function isOnlyOurs({ pending, ends }: ClaimHistory, isThere: (podUid: string) => boolean): boolean {
   return ends.length > 0 || pending.some(({ wasOver, pod }) => !wasOver || !isThere(pod.uid));
 }
 
-/** The history with further ends; of those that one scan shows together the one that comes last counts. */
+/** Adds ends to the history. Of several that one scan shows, the last one counts. */
 export function withEnds(history: ClaimHistory, ends: readonly UseEnd[]): ClaimHistory {
   const all = [...history.ends, ...ends];
   const latest = lastOfLatest(all);
@@ -37,7 +40,7 @@ function lastOfLatest(ends: readonly UseEnd[]): UseEnd | undefined {
   return ends.reduce<UseEnd | undefined>((best, end) => (best && best.byMs > end.byMs ? best : end), undefined);
 }
 
-/** The history without what the claim's status already tells. */
+/** Removes what the claim's status already includes. */
 export function pruneHistory(history: ClaimHistory, stored: ClaimStatus | undefined): ClaimHistory {
   if (stored?.unused !== true) return history;
   const { sinceMs, lastUse } = stored;
@@ -47,26 +50,26 @@ export function pruneHistory(history: ClaimHistory, stored: ClaimStatus | undefi
 
 /** What is known of the nodes at a moment. */
 export interface NodeWords {
-  /** What a node's last accepted report says. */
+  /** The node's last accepted report. */
   readonly viewOf: (node: string) => NodeView | undefined;
   readonly agentStateOf: (node: string) => AgentState["kind"];
-  /** Since when what the node showed counts as ended. */
+  /** Since when the node's mounts count as ended. */
   readonly assumedEnd: (node: string) => AssumedEnd | undefined;
 }
 
-/** What tells how an ended pod's use of a claim ended. */
+/** What explains how an ended pod's use of a claim ended. */
 export interface HistoryContext extends NodeWords {
   /** Unmounts of the claim that nodes report. */
   readonly unmountRecords: readonly Pick<NodeUnmountRecord, "node" | "podUid" | "byMs" | "widthMs" | "isTold">[];
-  /** UIDs of the pods with a mount of the claim that nodes report. */
+  /** UIDs of the pods that nodes report with a mount of the claim. */
   readonly mountedBy: ReadonlySet<string>;
   readonly isHostPath: boolean;
   readonly stored: ClaimStatus | undefined;
 }
 
 /**
- * The history after the nodes' newest reports: pods whose mounts are now known to be gone are no longer pending. Where one scan shows that of
- * several pods, the one that was over last counts as the last user.
+ * The history after the nodes' newest reports: a pod whose mount is now known to be gone is no longer pending. Where one scan shows that
+ * of several pods, the pod that ended last counts as the last user.
  */
 export function settleHistory(history: ClaimHistory, context: HistoryContext): ClaimHistory {
   const pending: EndedPod[] = [];
@@ -80,8 +83,9 @@ export function settleHistory(history: ClaimHistory, context: HistoryContext): C
 }
 
 /**
- * How an ended pod's use of the claim ended. "pending": its node has to scan first. "explained": a record tells it, or will, or what is stored
- * does. Any other use ended by that scan. Where there is no agent to scan, the pod's own end counts, and where the node is gone, that.
+ * How an ended pod's use of the claim ended. "pending": its node has to scan first. "explained": a record, or the stored status,
+ * includes it, or will. Any other use ended by that scan. Without an agent that scans the pod's own end counts, and on a node that is
+ * Gone the end of the node.
  */
 function outcomeOf(ended: EndedPod, context: HistoryContext): UseEnd | "pending" | "explained" {
   const { uid, node } = ended.pod;
@@ -91,16 +95,19 @@ function outcomeOf(ended: EndedPod, context: HistoryContext): UseEnd | "pending"
   if (view === undefined && nodeGone === undefined && agentState !== "NoAgent") return "pending";
   const isStillMounted = view !== undefined && context.mountedBy.has(uid);
   if (isStillMounted || isToldByStatus(ended, context.stored) || isExplained(ended, context)) return "explained";
-  // A hostPath volume shows no mount: that its pod ran is all there is to know of its use.
+  // A hostPath volume shows no mount: a pod that ran is all there is to know of its use.
   if (view !== undefined && !context.isHostPath) return endByScan(ended, view);
   if (nodeGone !== undefined && view === undefined) return endWithNode(ended, nodeGone);
   const end = endByPod(ended);
   const last = context.stored?.lastUse;
-  // Found out anew and dated now, the stored end would hide another pod's, and is then dated as it is stored.
+  // An end that is assumed and dated anew would hide another pod's, and then be dated as it is stored.
   return last?.releaseId === end.id && last.evidence === end.evidence ? "explained" : end;
 }
 
-/** A pod that had not started did not use the volume, but volumes are mounted before a container starts and unmounted after the pod's end. */
+/**
+ * A pod that did not start did not use the volume; still, volumes are mounted before a container starts and unmounted after the pod's
+ * end.
+ */
 function endByScan(ended: EndedPod, { scanEndedMs: byMs }: NodeView): UseEnd {
   if (!ended.pod.hasStarted) return { ...endByPod(ended), byMs: Math.max(ended.seenAtMs, byMs) };
   return { ...endByPod(ended), reason: "Unmounted", evidence: "mount-table", byMs };
@@ -119,8 +126,8 @@ function endByPod({ pod: { key, uid, node, hasStarted }, gone, seenAtMs }: Ended
 }
 
 /**
- * It may have gone on until the node was gone, which may have been up since what it showed was assumed to be over. Whether the pod started its
- * status may not have told any more: when the node comes back, this is judged anew.
+ * The use may have gone on until the node was Gone, which may have been up after its mounts counted as ended. The pod may have started
+ * without a status that says so: when the node comes back, this is decided anew.
  */
 function endWithNode(ended: EndedPod, { goneMs, atMs }: AssumedEnd): UseEnd {
   const byMs = Math.max(ended.seenAtMs, goneMs ?? atMs);
@@ -128,8 +135,8 @@ function endWithNode(ended: EndedPod, { goneMs, atMs }: AssumedEnd): UseEnd {
 }
 
 /**
- * What the pod's node tells by a complete scan that was begun by an agent that had already seen the pod's end: only then does the scan
- * tell how the pod's mounts ended.
+ * The node's view, if it shows a complete scan that began after the agent had seen the pod's end. Only such a scan shows how the pod's
+ * mounts ended.
  */
 function answerOn({ pod: { node }, gone }: EndedPod, { viewOf }: NodeWords): NodeView | undefined {
   const view = node === undefined ? undefined : viewOf(node);
@@ -137,9 +144,9 @@ function answerOn({ pod: { node }, gone }: EndedPod, { viewOf }: NodeWords): Nod
 }
 
 /**
- * True when an unmount record says how the pod's use ended: its own, or one of its node by a scan after the pod's end, which shows all that was
- * left. An agent makes a record of a pod only once that is over; a record that only the difference of two reports shows may be of an earlier
- * mount of the pod.
+ * True when an unmount record explains how the pod's use ended: the pod's own, or one of its node by a scan after the pod's end, which
+ * shows everything that was left. An agent writes a record of a pod only once the pod is over. A record that the aggregator derives from
+ * two reports may be of an earlier mount of the pod.
  */
 function isExplained(
   { pod: { uid, node }, seenAtMs }: EndedPod,
@@ -155,17 +162,17 @@ function isExplained(
 }
 
 /**
- * A claim that is stored as unused was decided when the pod was over already, unless the pod was made after the stored time: then it came and
- * went while nobody watched. A claim without a status has none to be told by.
+ * A claim that is stored as unused was decided when the pod was already over, unless the pod was created after the stored time: then it
+ * came and went unobserved. A claim without a status includes nothing.
  */
 export function isToldByStatus({ wasOver, pod: { createdAtMs } }: EndedPod, stored: ClaimStatus | undefined): boolean {
   if (!wasOver) return false;
   if (stored === undefined) return true;
-  // Both are whole seconds, of which one was rounded down and the other up.
+  // Both are whole seconds, one rounded down and the other up.
   return stored.unused && (createdAtMs === undefined || createdAtMs + 1000 < stored.sinceMs);
 }
 
-/** What the node's pod watch has to reach for its answer to count on each of these ends there; nothing when it has. */
+/** The version that the node's pod watch has to reach for its report to cover each of these ends; undefined when it has. */
 export function versionToReach(
   pending: readonly EndedPod[],
   { node, podsResourceVersion = "0" }: NodeView,

@@ -11,11 +11,11 @@ import type { Decision, InUse, Unused } from "./claim-status.ts";
 import { endOf } from "./use-end.ts";
 
 /**
- * What people read in `kubectl describe pvc`. A message tells what stays true until the next transition: no ages, no counts of
- * pods, nothing that would have to be written anew at rest.
+ * What people read in `kubectl describe pvc`. A message stays true until the next transition: it contains no ages and no counts of pods,
+ * nothing that would have to be written again at rest.
  */
 
-/** The status that says what was decided; nothing where what stands there is left alone. */
+/** The status for a decision; undefined where the stored one stays. */
 export function statusOf(decision: Decision, stored: ClaimStatus | undefined): ClaimStatus | undefined {
   if (decision.kind === "leave") return undefined;
   const { reason, sinceMs, lastUse } = decision;
@@ -47,7 +47,7 @@ function unusedMessage(unused: Unused): string {
   return `${idleMessage(unused)}${blindGap === undefined ? "" : gapMessage(blindGap)}`;
 }
 
-/** Who used it last, where that is what its time is about. */
+/** The last use, where the claim's time is about it. */
 function idleMessage({ reason, sinceMs, lastUse, visit, blindGap }: Unused): string {
   if (visit !== undefined) return endMessage(visit);
   if (reason === "NeverObservedInUse") return NEVER_OBSERVED;
@@ -56,7 +56,7 @@ function idleMessage({ reason, sinceMs, lastUse, visit, blindGap }: Unused): str
   return isItsEnd || reason !== "NoPodUsing" || blindGap !== undefined ? endMessage(endOf(lastUse)) : END_UNKNOWN;
 }
 
-/** What a message tells of the end of a use. */
+/** What a message says about the end of a use. */
 export interface ToldEnd {
   readonly reason: UnusedReason;
   readonly node: string | undefined;
@@ -68,36 +68,36 @@ export interface ToldEnd {
   readonly wasUse: boolean;
 }
 
-/** What a message tells of a node whose word is missing. */
+/** What a message says about a pending node. */
 export interface ToldNode {
   readonly node: string;
   readonly why?: (typeof REASONS)[number] | undefined;
   readonly pod?: string | undefined;
 }
 
-/** An idle claim at first sight. */
+/** An idle claim when Mooring first sees it. */
 const NEVER_OBSERVED = "Not seen in use since Mooring first saw the claim; it may have been unused for longer";
 
-/** A use that ended without a trace; or something that did and that is not stored, such as a pod that came and went. */
+/** A use that ended unobserved, or an end that is not stored, such as that of a pod that came and went. */
 const END_UNKNOWN = "No pod uses the claim any more; nobody saw a use end then, so the time is when that was noticed";
 
-/** True for a hostPath volume and on nodes without an agent, too, where no mount can be seen. */
+/** Also true for a hostPath volume and on nodes without an agent, where no mount can be seen. */
 const REFERENCED = "In use: a pod that has not ended names the claim; no node shows a mount of it";
 
-/** The nodes that have it mounted, which pods tell of as well. */
+/** The nodes that have it mounted, without those that the pods show as well. */
 export function mountedMessage(mountedOn: MountedOn): string {
   return `In use: mounted on ${whereText(mountedOn)}`;
 }
 
-/** Where the device of an unused claim's volume is still mounted. */
+/** The nodes where the device of an unused claim's volume is still mounted. */
 function stagedMessage(nodes: readonly string[]): string | undefined {
   if (nodes.length === 0) return undefined;
   return `Staged on ${nodesText([...nodes].sort().slice(0, MAX_NODES))}: the device is still mounted, no pod has it`;
 }
 
 /**
- * The same where every pod that names the claim has ended; `silent` are those of the nodes that are Stale. Nodes come by name, so that a
- * message that is made again is the same.
+ * The same where every pod that names the claim has ended; `silent` are the Stale nodes among them. Nodes are sorted by name, so that
+ * the same facts give the same message.
  */
 export function leftMountedMessage(mountedOn: MountedOn, silent: readonly string[]): string {
   const left = `In use: still mounted on ${whereText(mountedOn)}, although every pod that names the claim has ended`;
@@ -110,7 +110,7 @@ function whereText({ nodes, more }: MountedOn): string {
   return more ? `more than ${nodes.length} nodes, among them ${firstOf(nodes)}` : nodesText(nodes);
 }
 
-/** Which nodes have to answer, and why they of all. */
+/** Which nodes have to answer, and why. */
 export function silentMessage(nodes: readonly ToldNode[]): string {
   return `Not known to be unused: no report from ${listed(told(nodes))}`;
 }
@@ -120,7 +120,7 @@ export function awaitedMessage(nodes: readonly ToldNode[]): string {
   return `Not known to be unused: awaiting the next report from ${listed(told(nodes))}`;
 }
 
-/** Who used the claim last, when that ended between which times, and what that is known from. */
+/** Who used the claim last, between which times that ended, and on which evidence. */
 export function endMessage(end: ToldEnd): string {
   if (end.reason === "NodeGone") {
     return `Last used${userText(end)}, which is gone since ${byText(end)}; nobody saw the volume unmounted, that is assumed`;
@@ -143,7 +143,7 @@ function podEndMessage(end: ToldEnd): string {
   return `Last used${userText(end)}; the pod had ended by ${byText(end)}, but no mount can be seen there, so its volume may have been unmounted earlier or later`;
 }
 
-/** As it is stored, to the millisecond: a message that is made again from what is stored is the same. */
+/** To the millisecond, as stored, so that the same facts give the same message. */
 function byText({ byMs }: ToldEnd): string {
   return timeText(secondUp(byMs));
 }
@@ -152,7 +152,7 @@ function spanText({ byMs }: ToldEnd, widthMs: number): string {
   return betweenText(Math.ceil(byMs) - wholeUncertaintyMs(byMs, widthMs), byMs);
 }
 
-/** Both in whole seconds, the day told once where it is the same. */
+/** Both in whole seconds; the day once where it is the same. */
 function betweenText(fromMs: number, toMs: number): string {
   const [from, to] = [secondDown(fromMs), secondUp(toMs)];
   const isSameDay = from.slice(0, DAY) === to.slice(0, DAY);
@@ -178,7 +178,7 @@ function userText(end: ToldEnd): string {
   return `${end.pod === undefined ? "" : ` by ${podText(end)}`}${onNode(end)}`;
 }
 
-/** What is added for a claim that may have been used while nobody watched. */
+/** The addition for a claim that may have been used unobserved. */
 export function gapMessage({ fromMs, toMs }: BlindGap): string {
   return `; nobody watched between ${betweenText(fromMs, toMs)}, so it counts as used until then`;
 }
@@ -193,13 +193,13 @@ function onNode({ node }: ToldEnd): string {
 }
 
 function told(nodes: readonly ToldNode[]): readonly string[] {
-  // By name, whatever the order in which they are awaited: a message that is made again is the same.
+  // Sorted by name, so that the same facts give the same message.
   const sorted = nodes.toSorted((one, other) => compare(keyOf(one), keyOf(other)));
   const first = new Map(sorted.toReversed().map((one) => [one.node, one]));
   return [...first.values()].reverse().map((one) => `${one.node}${reasonText(one)}`);
 }
 
-/** Of several reasons to ask one node the one that tells most comes first. */
+/** Of several reasons for one node the most specific one comes first. */
 function keyOf({ node, why, pod }: ToldNode): string {
   const rank = why === undefined ? REASONS.length : REASONS.indexOf(why);
   return `${node} ${rank} ${pod ?? "~"}`;
@@ -219,7 +219,7 @@ function nodesText(nodes: readonly string[]): string {
   return nodes.length <= MOST_NAMES ? `nodes ${listed(nodes)}` : `${nodes.length} nodes: ${listed(nodes)}`;
 }
 
-/** So many names are told; the annotation has the others. */
+/** A message contains so many names; the annotation has the others. */
 const MOST_NAMES = 3;
 
 function firstOf(names: readonly string[]): string {

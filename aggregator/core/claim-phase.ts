@@ -2,18 +2,18 @@ import type { Claim } from "../../common/storage/claim.ts";
 import { type PhaseSince, phaseSince } from "../../common/storage/phase-since.ts";
 import type { Volume } from "./cluster-objects.ts";
 
-/** What a claim's phase is dated by. */
+/** What dates a claim's phase. */
 export interface ClaimPhaseParts {
-  /** The volume that the claim names, as far as it is known. */
+  /** The volume that the claim names, if it is known. */
   readonly volume: Volume | undefined;
   readonly volumeSince: PhaseSince | undefined;
-  /** When the claim was first seen in this phase. */
+  /** When this process first saw the claim in its phase. */
   readonly firstSeenMs: number | undefined;
 }
 
 /**
- * The API dates no phase of a claim. It is Pending from its creation on, Bound since its volume is bound to it, and Lost at least since that
- * was first seen.
+ * The API dates no phase of a claim. It is Pending since its creation, Bound since its volume is bound to it, and Lost at least since
+ * this process first saw that.
  */
 export function claimPhaseSince(
   { uid, phase, createdAtMs }: Claim,

@@ -3,52 +3,52 @@ import { MAX_NODES } from "../../common/storage/claim-status.ts";
 import { type Idle, isTooSoon, type Unobserved, withGap } from "./claim-gap.ts";
 import { datedAsStored, endOf, explains, laterOf, latestOf, latestUse, type UseEnd } from "./use-end.ts";
 
-/** A node whose answer is needed before a claim may count as unused. */
+/** A node whose answer a claim needs before it may become unused. */
 export interface PendingNode {
   readonly node: string;
-  /** It should have answered long ago. */
+  /** The node's time to answer is over. */
   readonly isSilent: boolean;
-  /** Why its answer is needed; nothing for a node that has to be heard of after a start. */
+  /** Why its answer is needed; undefined for a node that has to report after a start. */
   readonly why?: "pod-ended" | "was-mounted" | "attached" | "unwatched" | undefined;
-  /** With `pod-ended`: `namespace/name` of a pod that is over and that may have used the claim after what is stored. */
+  /** With `pod-ended`: `namespace/name` of an ended pod that may have used the claim after the stored time. */
   readonly pod?: string | undefined;
 }
 
-/** Everything that decides a claim's status. */
+/** Everything that a claim's status depends on. */
 export interface ClaimFacts {
-  /** See `isEligible`; besides, its volume has been seen. */
+  /** See `isEligible`; in addition, its volume is known. */
   readonly isEligible: boolean;
   readonly stored: ClaimStatus | undefined;
-  /** Nothing is stored, but something stands there that others may take for it. */
+  /** Nothing valid is stored, but a condition is there that clients may take for it. */
   readonly isDisbelieved?: boolean | undefined;
   /** Nodes where a pod has it mounted. */
   readonly holders: readonly string[];
-  /** Pods that name the claim and are not over. */
+  /** Pods that name it and are not over. */
   readonly references: readonly string[];
   readonly pendingNodes: readonly PendingNode[];
-  /** Pods are not watched at present: one that is not known may use the claim. */
+  /** The watch of pods is interrupted: an unknown pod may use the claim. */
   readonly isUnwatched?: boolean | undefined;
   readonly ends: readonly UseEnd[];
-  /** When a use that nobody here witnessed is known to have ended; see `unobservedEnd`. */
+  /** When a use that this session did not see is known to have ended; see `unobservedEnd`. */
   readonly unobservedEnd: UseEnd | "unknown" | undefined;
-  /** The node of the stored last use, whose end was only assumed with that of the node, has read its mount table since. */
+  /** The stored last use ended by assumption, as its node was Gone, and the node has scanned since. */
   readonly isNodeBack?: boolean | undefined;
-  /** Nodes on which the volume is still staged, or mounted; nothing where nobody asks. */
+  /** Nodes on which the volume is still staged, or mounted; undefined where protection is off. */
   readonly stagedOn?: readonly string[] | undefined;
-  /** When it may have been used without anybody seeing it; nothing where somebody watched all the time. */
+  /** When it may have been used unobserved; undefined without a gap. */
   readonly unobserved?: Unobserved | undefined;
-  /** No time of the claim is earlier: by then it had been made. Nothing where that is not known. */
+  /** The claim's creation, which no time precedes. Undefined where that is unknown. */
   readonly earliestMs?: number | undefined;
   readonly nowMs: number;
 }
 
-/** A stored time this far in the future is invalid; our own rounding and clock bound reach a little into it, too. */
+/** A stored time this far in the future is invalid. Our own rounding and clock bound reach a little into it, too. */
 export const FUTURE_MS = 5_000;
 
 /** What a claim's status should say, as data: `claim-messages.ts` makes the sentences. */
 export type Decision = Leave | InUse | Unused;
 
-/** What stands there is left alone. */
+/** The stored status stays. */
 export interface Leave {
   readonly kind: "leave";
   readonly why: "not-eligible" | "waits-for-nodes" | "waits-for-gap";
@@ -62,23 +62,26 @@ export interface InUse {
   readonly lastUse: LastUse | undefined;
   /** A pod that is not over names the claim. */
   readonly isNamed: boolean;
-  /** What is said of it is not sure before these nodes have reported. */
+  /** The decision is uncertain before these nodes have reported. */
   readonly waitsFor: readonly PendingNode[];
 }
 
 export interface Unused extends Idle {
   readonly kind: "unused";
   readonly blindGap: BlindGap | undefined;
-  /** Nodes on which it is staged, or nothing where nobody asks; what is stored stays until the nodes have reported on which it may be. */
+  /**
+   * Nodes on which it is staged; undefined where protection is off. A stored one stays until the nodes that may still have it have
+   * reported.
+   */
   readonly stagedOn: readonly string[] | "as-stored" | undefined;
 }
 
-/** What the status of a claim should say. A claim that is unused is told in full, also where nothing of it is news. */
+/** What the status of a claim should say. An unused claim is decided in full, even when nothing has changed. */
 export function decide(known: ClaimFacts): Decision {
-  // What stands there without being ours stays with it: our account may put a condition right and not remove one, and no status is
-  // true of a claim that is not bound. Mooring believes nothing of it, and nothing can be lost with such a claim.
+  // A foreign condition stays on such a claim: our account may correct a condition and not remove it, and no status is true of a claim
+  // that is not bound. Mooring trusts nothing in it.
   if (!known.isEligible) return { kind: "leave", why: "not-eligible" };
-  // It may have been made by a server whose clock is ahead of the one that tells what now is.
+  // The clock of the server that created the claim may be ahead of the one that shows the present.
   const nowMs = Math.max(known.nowMs, known.earliestMs ?? Number.NEGATIVE_INFINITY);
   const facts = believed({ ...known, nowMs });
   if (facts.holders.length > 0) return mounted(facts);
@@ -88,8 +91,8 @@ export function decide(known: ClaimFacts): Decision {
 }
 
 /**
- * True when the claim would count as unused but waits, for nodes to report or for the watch of pods: it has a status, no pod refers to it,
- * and only Stale nodes show it mounted.
+ * True when the claim would be unused but waits, for nodes to report or for the watch of pods: it has a status, no pod refers to it, and
+ * only Stale nodes show it mounted.
  */
 export function waitsToBeUnused({
   isEligible,
@@ -105,24 +108,24 @@ export function waitsToBeUnused({
   return isEligible && (pendingNodes.length > 0 || isUnwatched) && !isUsed;
 }
 
-/** What stands there names the nodes that have to be asked: it stays until they have answered, also after another start. */
+/** The stored status names the nodes that have to answer: it stays until they have, also across a change of leader. */
 function isHolderAwaited({ stored, pendingNodes }: ClaimFacts): boolean {
   return stored?.reason === "Mounted" && pendingNodes.some(({ why }) => why === "was-mounted");
 }
 
-/** The facts, as far as they can be believed, and what follows from them. */
+/** The facts, as far as they can be trusted, and what follows from them. */
 interface Facts extends ClaimFacts {
   /** Its stored time was in the future. */
   readonly isDatedAnew: boolean;
-  /** The stored last use, where its end was assumed and the node has come back: it is believed no more. */
+  /** The stored last use that no longer counts, as its end was assumed and the node has come back. */
   readonly refuted: LastUse | undefined;
-  /** The latest of the uses that are over, and nothing where none is known. */
+  /** The latest of the uses that are over; undefined where none is known. */
   readonly lastUse: LastUse | undefined;
 }
 
 /**
- * A time in the future is now: clocks are set back, and whoever may edit claims can forge what stands there. And no end is from before the claim
- * was made, or what is written of it would be read as none.
+ * A stored time in the future becomes now: clocks are set back, and anybody who may edit claims can forge a status. No end is earlier
+ * than the claim's creation, or the stored status would be invalid.
  */
 function believed(facts: ClaimFacts): Facts {
   const { stored: status, unobservedEnd, isNodeBack, earliestMs = Number.NEGATIVE_INFINITY, nowMs } = facts;
@@ -135,7 +138,7 @@ function believed(facts: ClaimFacts): Facts {
     .map((end) => datedAsStored(end, stored?.lastUse))
     .map((end) => notBefore({ ...end, byMs: untilNow(end.byMs) }, earliestMs));
   const { times = [], ...open } = facts.unobserved ?? {};
-  // What a clock dated that was set back since would move with each decision, until it has come.
+  // A time in the future, from a clock that was set back since, would move with each decision until it has passed.
   const unobserved = { ...open, times: times.filter(({ toMs }) => !isFuture(toMs)) };
   const isDatedAnew = status !== undefined && isFuture(status.sinceMs);
   return { ...facts, stored, ends, unobserved, isDatedAnew, refuted, lastUse: latestUse(stored?.lastUse, ends) };
@@ -153,7 +156,7 @@ function asOfNow(stored: ClaimStatus, untilNow: (ms: number) => number): ClaimSt
   };
 }
 
-/** It may have ended as early as it could before. */
+/** It may have ended as early as possible before. */
 function notBefore(end: UseEnd, earliestMs: number): UseEnd {
   const { byMs, widthMs } = end;
   if (byMs >= earliestMs) return end;
@@ -169,7 +172,7 @@ function mounted(facts: Facts): InUse {
     reason: "Mounted",
     sinceMs: inUseSince(facts),
     mountedOn,
-    // Ends of use beside one that goes on change nothing that somebody waits for: not a reason to write.
+    // An end beside a use that goes on changes nothing that anybody waits for: no reason to write.
     lastUse: stored?.lastUse,
     isNamed: facts.references.length > 0,
     waitsFor: pendingNodes.filter(({ node, isSilent }) => isSilent && named.has(node)),
@@ -177,8 +180,8 @@ function mounted(facts: Facts): InUse {
 }
 
 /**
- * The nodes to write. A further one is news, one that drops out is not; when there is news those are left out that need not be
- * asked after a start: they have dropped out, and their unmount records are settled.
+ * The nodes to write. An added node is a reason to write, a removed one is not. When there is a reason, nodes are left out that need not
+ * be asked after a start: the claim is no longer mounted there, and their unmount records are settled.
  */
 function mountedOnOf({ stored, holders, pendingNodes, ends }: Facts): MountedOn {
   const known = stored?.mountedOn;
@@ -216,30 +219,30 @@ function namedOnly(facts: Facts): InUse {
   };
 }
 
-/** Since when the claim is in use: the time stays over a change of reason. */
+/** Since when the claim is in use: the time stays when only the reason changes. */
 function inUseSince({ stored, nowMs }: Facts): number {
   return stored?.unused === false ? stored.sinceMs : Math.max(nowMs, stored?.sinceMs ?? 0);
 }
 
-/** The status stays until the nodes have answered; of those that should have long ago it tells. */
+/** The status stays until the nodes have answered; it names those whose time is over. */
 function awaiting(facts: Facts): Decision {
   const { stored, references, pendingNodes } = facts;
   const silent = pendingNodes.filter(({ isSilent }) => isSilent);
   const wait: Leave = { kind: "leave", why: "waits-for-nodes" };
-  // A node may be silent for good: what nobody may believe is not left standing there for so long.
+  // A node may stay Stale for good: an invalid condition must not stay that long.
   if (stored === undefined) return facts.isDisbelieved && silent.length > 0 ? notKnown(facts, silent) : wait;
   if (!stored.unused) {
-    // A pod that names it keeps it in use anyhow: a start while nodes are Stale is no reason to write.
+    // A pod that names it keeps it in use anyway: a start while nodes are Stale is no reason to write.
     if (silent.length === 0 || references.length > 0) return wait;
     const { reason, sinceMs, mountedOn, lastUse } = stored;
     return { kind: "in-use", reason, sinceMs, mountedOn, lastUse, isNamed: false, waitsFor: silent };
   }
   const pods = pendingNodes.filter(({ pod }) => pod !== undefined);
-  // It was referenced meanwhile and may be mounted still, although nothing was written of it.
+  // It was referenced meanwhile and may still be mounted, although that was not written.
   if (pods.length > 0) return notKnown(facts, silent.length > 0 ? silent : pods);
-  // A time in the future is not too early, and what takes its place is news.
+  // A time in the future is not too early, and its replacement is a reason to write.
   if (facts.isDatedAnew && isBehindBarrier(facts)) return wait;
-  // Waiting would only leave a time that is known to be too early.
+  // To wait would only keep a time that is known to be too early.
   return unused(facts);
 }
 
@@ -260,7 +263,7 @@ function stagedOn({ stagedOn: nodes, pendingNodes }: Facts): Unused["stagedOn"] 
   return nodes?.length === 0 && pendingNodes.length > 0 ? "as-stored" : nodes;
 }
 
-/** An idle claim by all that was seen. */
+/** A claim that is idle by everything that was seen. */
 function idle(facts: Facts): Idle {
   const { stored, refuted, ends, lastUse, unobservedEnd, nowMs } = facts;
   const found = latestOf(ends);
@@ -274,12 +277,12 @@ function idle(facts: Facts): Idle {
     const visit = latest.wasUse ? undefined : latest;
     return { reason: latest.reason, sinceMs: Math.max(sinceMs, latest.byMs), lastUse, visit };
   }
-  // In use by what is stored, and nothing tells how that ended: now is the earliest time that is surely not too early.
+  // It is stored as in use, and nothing shows how that ended: now is the earliest time that is surely not too early.
   const reason = stored === undefined ? "NeverObservedInUse" : "NoPodUsing";
   return { reason, sinceMs: Math.max(sinceMs, nowMs, latest?.byMs ?? 0), lastUse };
 }
 
-/** Who used it last may be learnt later than that nobody does. A pod that came and went, or an end that nobody saw, is later than that. */
+/** The last use may become known after the claim is unused. A pod that came and went, or an unobserved end, is later than that. */
 function stillReason({ reason }: ClaimStatus, lastUse: LastUse | undefined): UnusedReason {
   return lastUse === undefined || reason === "NoPodUsing" ? reason : endOf(lastUse).reason;
 }

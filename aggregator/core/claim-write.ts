@@ -2,36 +2,36 @@ import type { Claim } from "../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import type { UpstreamShare } from "../../common/storage/upstream-unused.ts";
 
-/** Kubernetes' own condition, where nobody else writes it: written beside ours, taken back, or left as far as we know. */
+/** Kubernetes' own condition where no other client writes it: written beside Mooring's, removed, or left alone. */
 export type UpstreamPolicy = "write" | "remove" | "leave";
 
-/** A claim, whether it gets a status, and which. */
+/** A claim, and the status that it should have. */
 export interface DesiredClaim {
   readonly claim: Claim;
   readonly isEligible: boolean;
-  /** Nothing when what stands there is to be left alone. */
+  /** Undefined when the stored status stays. */
   readonly desired: ClaimStatus | undefined;
 }
 
 /** What has to be written for a claim. */
 export type ClaimWrite =
   | { readonly kind: "none" }
-  /** One apply of our condition and annotations, and of our share of Kubernetes' own condition. */
+  /** One apply of Mooring's condition and annotations, and of its share of Kubernetes' own condition. */
   | {
       readonly kind: "apply";
       readonly status: ClaimStatus;
       readonly upstream: UpstreamShare;
-      /** Only what somebody else has put there or removed is put right. */
+      /** It only corrects what another client added, changed or removed. */
       readonly isRepair: boolean;
-      /** It can wait a little, and become one write with what follows. */
+      /** It may wait a little and become one write with the next change. */
       readonly canWait: boolean;
     }
-  /** Annotations that are not to be there are removed: an apply cannot remove what another manager owns. */
+  /** Removes annotations that do not belong there: an apply cannot remove what another manager owns. */
   | { readonly kind: "clean"; readonly annotations: readonly string[] };
 
 const NONE: ClaimWrite = { kind: "none" };
 
-/** What has to be written, which at rest is nothing. */
+/** What has to be written: at rest, nothing. */
 export function writeFor({ claim, isEligible, desired }: DesiredClaim, policy: UpstreamPolicy): ClaimWrite {
   if (!isEligible) return NONE;
   const status = desired ?? claim.status;
@@ -49,7 +49,7 @@ export function writeFor({ claim, isEligible, desired }: DesiredClaim, policy: U
   return unwanted.length === 0 ? NONE : { kind: "clean", annotations: unwanted };
 }
 
-/** Never over what another manager wrote, nor over what stands there without being ours. */
+/** Never over what another manager wrote, nor over a condition of unknown origin. */
 function shareOf({ upstream }: Claim, policy: UpstreamPolicy): UpstreamShare {
   if (upstream === undefined) return policy === "write" ? "all" : "none";
   if (upstream.owner === "shared") return "key";
@@ -85,7 +85,7 @@ function wholeSeconds(ms: number): number {
   return Math.ceil(ms / 1000);
 }
 
-/** True when two statuses differ in no more than why the claim is used: such changes can wait a little and be one write. */
+/** True when only the reason of a use differs: such changes can wait a little and become one write. */
 export function isReasonOnlyChange(stored: ClaimStatus | undefined, desired: ClaimStatus): boolean {
   return stored !== undefined && !stored.unused && !desired.unused;
 }

@@ -1,6 +1,6 @@
 import type { NodeMessage } from "../../common/storage/node-report.ts";
 
-/** Messages of one run of an agent, each older than what is known of its node, since the last one that was accepted. */
+/** Messages of one agent run, each older than the known state of its node, since the last accepted one. */
 export interface OlderMessages {
   readonly instance: string;
   readonly first: Sending;
@@ -8,22 +8,25 @@ export interface OlderMessages {
   readonly count: number;
 }
 
-/** A message on its sender's clock and on ours, both in milliseconds since a boot. */
+/** When a message was sent, by the node's boot clock, and when it came, by ours. Milliseconds since a boot. */
 interface Sending {
   readonly sentAt: number;
   readonly receivedAt: number;
 }
 
 /**
- * A message that comes late was given up by its sender after 10 s, and what waits in buffers comes at once when it comes: none goes on
- * for so long at the pace at which it was sent. The node has counted as silent for a while by then. Milliseconds.
+ * An agent gives up a message after 10 s, and buffered messages arrive all at once: late messages do not go on for so long at the pace
+ * at which they were sent. The node has been Stale for a while by then. Milliseconds.
  */
 const LONGER_THAN_ANY_RETRY_MS = 120_000;
 const FEWEST = 3;
-/** By how much the way of one message may be longer than that of another. Milliseconds. */
+/** By how much the transit of one message may be longer than that of another. Milliseconds. */
 const PACE_MS = 10_000;
 
-/** The series with one more older message. What was sent shortly before the last one adds nothing; what breaks the pace begins anew. */
+/**
+ * The series with one more older message. One sent shortly before the last one adds nothing; one that breaks the pace begins a new
+ * series.
+ */
 export function withOlder(
   known: OlderMessages | undefined,
   { instance, sentAt, driftPpm }: Pick<NodeMessage, "instance" | "sentAt" | "driftPpm">,
@@ -33,7 +36,7 @@ export function withOlder(
   const fresh: OlderMessages = { instance, first: now, last: now, count: 1 };
   if (known?.instance !== instance) return fresh;
   const { first, last, count } = known;
-  // A copy, or one that was overtaken. Sent long before, it is the other one that came late, from before the clock went back.
+  // A copy, or a message that was overtaken. If it was sent long before, the other one came late, from before the clock went back.
   if (sentAt <= last.sentAt && sentAt > last.sentAt - PACE_MS) return known;
   const passedMs = receivedAt - first.receivedAt;
   const isAtPace = Math.abs(passedMs - (sentAt - first.sentAt)) <= PACE_MS + passedMs * driftPpm * 1e-6;
@@ -41,8 +44,8 @@ export function withOlder(
 }
 
 /**
- * True when the series can only be that of a live agent on a clock that has gone back within its boot: a snapshot of the machine was
- * put back. Without this, nothing that it says would count until its clock has caught up.
+ * True when the series can only come from a live agent whose boot clock has gone back within its boot: a snapshot of the machine was
+ * restored. Otherwise its reports would not count until the clock has caught up.
  */
 export function isClockRolledBack(older: OlderMessages | undefined): boolean {
   if (older === undefined || older.count < FEWEST) return false;

@@ -20,10 +20,10 @@ export interface ClaimKind extends StorageKind {
 const VOLUME_PHASES: ReadonlySet<string> = new Set(["Pending", "Available", "Bound", "Released", "Failed"]);
 const CLAIM_PHASES: ReadonlySet<string> = new Set(["Pending", "Bound", "Lost"]);
 const RECLAIM_POLICIES: ReadonlySet<string> = new Set(["Retain", "Delete", "Recycle"]);
-/** The API server does not check every word in a status. */
+/** The API server accepts any text as a phase. */
 const NONE_OF_THEM = "other";
 
-/** A volume as it counts. Bound is the phase that lasts, and nearly all volumes are in it: its age says nothing. */
+/** A volume as it counts. Nearly all volumes stay Bound, so the age of that phase says nothing. */
 export function countedVolume(
   { phase, storageClass, reclaimPolicy, capacity }: Volume,
   since: PhaseSince | undefined,
@@ -39,7 +39,7 @@ export function countedVolume(
   };
 }
 
-/** A claim as it counts, by what is stored in its status. The age that counts is that of being unused. */
+/** A claim as it counts, by its stored status. Its age is the time since which it has been unused. */
 export function countedClaim(claim: Claim): Counted<ClaimKind> {
   const { phase, storageClass, capacity, status } = claim;
   const state = writtenStatus(claim);

@@ -10,7 +10,7 @@ export type ProtectionMode = (typeof PROTECTION_MODES)[number];
 export const REMOVAL_CAUSES = [
   /** Its annotation `mooring.dev/force-release` let it go. */
   "override",
-  /** Nothing keeps claims in this mode. */
+  /** This mode keeps no claims. */
   "not-enforced",
   /** Its stored condition did not keep it, or the policies are not in force. */
   "unexpected",
@@ -20,16 +20,16 @@ export type RemovalCause = (typeof REMOVAL_CAUSES)[number];
 /** A mount of a claim, for people to read. */
 export interface MountSight {
   readonly node: string;
-  /** `namespace/name` where it is known, else its UID; nothing for a mount of the device that no pod has. */
+  /** `namespace/name` where it is known, else its UID; undefined for a mount of the device that belongs to no pod. */
   readonly pod: string | undefined;
 }
 
-/** The same rule as that of the policy `mooring-protection`, of the claim as it is stored: its finalizer may not be taken away. */
+/** The rule of the policy `mooring-protection`, for the stored claim: its finalizer may not be removed. */
 export function isKept({ isDeleting, phase, status }: Claim): boolean {
   return isDeleting && phase === "Bound" && (status?.unused === false || status?.staged !== undefined);
 }
 
-/** A claim that is gone, and what nodes showed of it then. */
+/** A claim that is gone, and its mounts by the last reports before that. */
 export interface RemovedClaim {
   readonly claim: Claim;
   readonly cause: RemovalCause;
@@ -45,8 +45,8 @@ export function causeOf({ deletion }: Claim, mode: ProtectionMode): RemovalCause
 }
 
 /**
- * Whether a node still has the volume of a claim mounted that is gone: nothing where it has not reported a scan since. What was mounted
- * later is of another claim.
+ * Whether a node still has the volume of a deleted claim mounted; undefined where it has not reported a scan since. What was mounted
+ * later belongs to another claim.
  */
 export function isStillMounted(
   { isItsVolume, goneAtMs }: Pick<RemovedClaim, "isItsVolume" | "goneAtMs">,

@@ -1,8 +1,8 @@
 import type { Claim } from "../../common/storage/claim.ts";
 
 /**
- * True for a claim that gets a status: one that is bound. While it is being deleted only where Mooring's condition stands already, as that may
- * keep it (docs/protection.md): it has to go on telling the truth until the claim is gone. What Mooring never wrote of, it leaves alone.
+ * True for a claim that gets a status: one that is bound. During its deletion only where it has Mooring's condition already. That
+ * condition may keep it (docs/protection.md), so it has to be kept up to date until the claim is gone.
  */
 export function isEligible({ phase, isDeleting, status, isDisbelieved }: Claim): boolean {
   return phase === "Bound" && (!isDeleting || status !== undefined || isDisbelieved === true);

@@ -10,13 +10,13 @@ export interface NodeWords {
   readonly stateOf: (node: string) => AgentState["kind"];
   /** It has reported since the aggregator began to lead. */
   readonly isKnown: (node: string) => boolean;
-  /** `namespace/name` of a pod that is there or was not long ago. */
+  /** `namespace/name` of a pod that exists, or did until recently. */
   readonly podName: (uid: string) => string | undefined;
   /** The API has the pod. */
   readonly isPodThere: (uid: string) => boolean;
 }
 
-/** No more of anything than this stands in one entry of a list. */
+/** One entry of a list contains at most so many of anything. */
 const MOST_ITEMS = 32;
 
 export function capped<S, T>(values: readonly S[], toItem: (value: S) => T): { items: T[]; omitted: number } {
@@ -36,13 +36,13 @@ export function mountedOnOf(uses: readonly NodeUse[], words: NodeWords): ClaimEn
   }));
 }
 
-/** Since when an object is in its phase, and what that is known from. */
+/** Since when an object is in its phase, and how that is known. */
 export function phaseSinceOf(since: PhaseSince | undefined): Pick<ClaimEntry, "phaseSince" | "phaseSinceFrom"> {
   if (since === undefined) return { phaseSince: null, phaseSinceFrom: null };
   return { phaseSince: formatSecondsUp(since.ms), phaseSinceFrom: since.from };
 }
 
-/** The last use and a time after it that nobody observed, as they stand on a claim or its volume. */
+/** The last use, and an unobserved time after it, as stored on a claim or its volume. */
 export function lastUseOf({
   lastUse: use,
   blindGap: gap,

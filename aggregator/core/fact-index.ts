@@ -1,7 +1,7 @@
 import { type VolumeIdentity, volumeKey } from "../../common/storage/volume-identity.ts";
 import type { NodeMountedVolume, NodeUnmountRecord, NodeView } from "./node-view.ts";
 
-/** What a node shows that is called like some volumes, and often more. */
+/** What a node shows under the names of some volumes, and sometimes more. */
 export interface NearFacts {
   readonly mountedVolumes: readonly NodeMountedVolume[];
   readonly unmountRecords: readonly NodeUnmountRecord[];
@@ -13,8 +13,8 @@ const FEW = 64;
 type Index<T> = ReadonlyMap<string, readonly T[]>;
 
 /**
- * Finds what a node shows of a volume without looking through all of it: each of thousands of claims of a node asks. An index is made when
- * it is first asked for and lives as long as what it is of.
+ * Finds what a node shows of a volume without looking through all of it, as each of thousands of claims on a node asks. An index is made
+ * on first use and lives as long as the view.
  */
 export class FactIndex {
   readonly #mountedVolumes = new WeakMap<NodeView["mountedVolumes"], Index<NodeMountedVolume>>();

@@ -10,26 +10,26 @@ export interface Receipt {
   readonly atMs: number;
   /** By how much `atMs` may be too late. */
   readonly widthMs: number;
-  /** The Node object's boot ID, when it is known. */
+  /** The Node object's boot ID, if it is known. */
   readonly nodeBootId: string | undefined;
-  /** It was sent after this leader had answered its sender. */
+  /** The agent sent it after this leader had answered it. */
   readonly isOfSession?: boolean | undefined;
-  /** The boot's clock is known to have gone back: the report counts although it seems to be older than what is known. */
+  /** The boot clock is known to have gone back: the report counts although it looks older than the known one. */
   readonly isRolledBack?: boolean | undefined;
 }
 
-/** What became of a report. */
+/** The outcome of a report. */
 export type Acceptance =
   | { readonly kind: "accepted"; readonly view: NodeView }
   | { readonly kind: "stale"; readonly why: string };
 
-/** Merges a report into what is known of its node. A report may come late, twice or out of order. */
+/** Merges a report into its node's view. A report may come late, twice or out of order. */
 export function acceptReport(known: NodeView | undefined, report: NodeReport, receipt: Receipt): Acceptance {
   const steps = acceptInSteps(known, report, receipt);
   for (let step = steps.next(); ; step = steps.next()) if (step.done === true) return step.value;
 }
 
-/** The same in steps: each goes through all that a node shows, which may be thousands of mounts. */
+/** The same in steps: each goes through everything that a node shows, which may be thousands of mounts. */
 export function* acceptInSteps(
   known: NodeView | undefined,
   report: NodeReport,
@@ -38,7 +38,7 @@ export function* acceptInSteps(
   const why = staleness(known, report, receipt);
   if (why !== undefined) return { kind: "stale", why };
   const at = reportClock(report, receipt);
-  // In another boot, or where the clock has gone back, earlier stamps cannot be compared with these.
+  // Stamps of another boot, or from before the clock went back, cannot be compared with these.
   const sameClock = known?.bootId === report.bootId && receipt.isRolledBack !== true ? known : undefined;
   const timeline = sameClock?.timeline ?? (known === undefined ? 0 : known.timeline + 1);
   const timelineFrom = sameClock?.timelineFrom ?? report.sentAt;
@@ -59,7 +59,7 @@ export function* acceptInSteps(
   return { kind: "accepted", view };
 }
 
-/** A heartbeat: the known state, read again. When it means another state than the known one, the whole is needed. */
+/** A heartbeat: the known state, scanned again. When it means another state than the known one, the whole report is needed. */
 export function acceptHeartbeat(
   known: NodeView | undefined,
   heartbeat: NodeHeartbeat,
@@ -96,10 +96,10 @@ function sightOf({ scan, sentAt, agentGaps, podsResourceVersion, facts }: NodeMe
 }
 
 function staleness(known: NodeView | undefined, report: NodeMessage, receipt: Receipt): string | undefined {
-  // A late report of an old boot would end what is mounted now; where the Node object does not tell, the known boot stays.
+  // A late report of an old boot would end what is mounted now; where the Node object does not decide, the known boot stays.
   const presentBootId = receipt.nodeBootId ?? known?.bootId ?? report.bootId;
   if (report.bootId !== known?.bootId) {
-    // Newer than all that is known of the node, whatever its Node object says: the watch of Nodes may lag.
+    // It is newer than everything known of the node, whatever the Node object says: the watch of Nodes may lag.
     if (known === undefined && receipt.isOfSession === true) return undefined;
     return report.bootId === presentBootId ? undefined : "of another boot than the node's present one";
   }
@@ -111,16 +111,16 @@ function staleness(known: NodeView | undefined, report: NodeMessage, receipt: Re
 }
 
 /**
- * Two agents of a node read beside each other while one is replaced, and each scan shows one moment in it: which of two moments is the later
- * is not known, and what only one of them shows may not have ended. The next scan tells.
+ * While an agent is replaced, two agents of a node scan at the same time, and each scan shows one moment in it. Which moment is later is
+ * unknown, so what only one of them shows may not have ended. The next scan decides.
  */
 function overlaps(known: NodeView, { instance, scan }: NodeMessage): boolean {
   return instance !== known.instance && scan.beganAt < known.scan.endedAt;
 }
 
 /**
- * True for a message of the known boot that tells nothing new: of an older scan, or of the same one and sent no later. A second copy
- * is no sign of life, and would date what it tells by the time that the copy took.
+ * True for a message of the known boot without anything new: of an older scan, or of the same one and sent no later. A second copy is no
+ * sign of life, and would date its content by the time that the copy took.
  */
 export function isOlder(known: NodeView, message: NodeMessage): boolean {
   const { scan, sentAt, instance, generation } = message;
@@ -129,7 +129,7 @@ export function isOlder(known: NodeView, message: NodeMessage): boolean {
   return sentAt <= known.sentAt && !isNewerState;
 }
 
-/** Each report dates a stamp anew, later by its transit and drift: the earliest that a mounted volume was dated stays. */
+/** Each report dates a stamp anew, later by its transit and drift: the earliest date of a mounted volume stays. */
 function mountedVolumesOf(
   report: NodeReport,
   at: ReportClock,

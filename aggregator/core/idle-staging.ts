@@ -5,14 +5,14 @@ import type { NodeView } from "./node-view.ts";
 import { identitiesOf } from "./volume-use.ts";
 
 /**
- * By a PV's UID: since when it is staged on a node without being used there. Never too early: at the latest since the first
- * report that this run of the aggregator had of it. Milliseconds of the API server's wall clock.
+ * By a PV's UID: since when it is staged on a node without being used there. Never too early: at the latest since the first report in
+ * which this leader saw it. Milliseconds of the API server's wall clock.
  */
 export type IdleStagings = ReadonlyMap<string, number>;
 
 export const NO_STAGINGS: IdleStagings = new Map();
 
-/** The node's idle stagings after a report. A volume that no PV is known for is left out until the next one. */
+/** The node's idle stagings after a report. A volume without a known PV is left out until the next report. */
 export function idleStagings(known: IdleStagings, view: NodeView, directory: Directory): IdleStagings {
   const isUsed = usedIn(view);
   const lastEndOf = endsIn(view);
@@ -30,13 +30,13 @@ export function idleStagings(known: IdleStagings, view: NodeView, directory: Dir
   return stagings;
 }
 
-/** Tells whether some pod of the node uses a volume. */
+/** Answers whether some pod of the node uses a volume. */
 function usedIn({ mountedVolumes }: NodeView): (volume: Volume) => boolean {
   const used = new Set(mountedVolumes.filter(isUse).map(({ volume }) => volumeKey(volume)));
   return ({ key, csi }) => identitiesOf(key, csi).some((one) => used.has(volumeKey(one)));
 }
 
-/** Tells when the last use of a volume ended that the node tells of. */
+/** Answers when the last use of a volume ended, by the node's report. */
 function endsIn({ unmountRecords }: NodeView): (volume: Volume) => number {
   const ends = new Map<string, number>();
   for (const { volume, byMs } of unmountRecords.values()) {

@@ -1,18 +1,18 @@
-/** Which entries of a list are asked for: the values of each parameter that was given. */
+/** The entries of a list that a client asks for: the values of each given parameter. */
 export type ListFilter = ReadonlyMap<string, ReadonlySet<string>>;
 
-/** A filter, or everything that is wrong with it. */
+/** A filter, or all problems of the query. */
 export type ReadFilter =
   | { readonly kind: "filter"; readonly filter: ListFilter }
   | { readonly kind: "problems"; readonly problems: readonly string[] };
 
-/** No more of a wrong name, and no more problems, are told to who sent them. */
+/** An answer contains at most so much of a wrong name, and so many problems. */
 const SHOWN_LENGTH = 80;
 const SHOWN_PROBLEMS = 20;
-/** What clients of before asked for. */
+/** Parameters of earlier versions. */
 const PAGED: ReadonlySet<string> = new Set(["limit", "continue"]);
 
-/** Reads a query string. A parameter that is not known is a problem: ignored, it would answer more than was asked for. */
+/** Reads a query string. An unknown parameter is a problem: without it the answer would contain more than the client wants. */
 export function readFilter(allowed: readonly string[], query: Iterable<readonly [string, string]>): ReadFilter {
   const filter = new Map<string, Set<string>>();
   const problems: string[] = [];
@@ -31,7 +31,7 @@ function unknown(name: string, allowed: readonly string[]): string {
   return `unknown parameter ${shown}; allowed: ${allowed.join(", ")}${why}`;
 }
 
-/** True for a value that is asked for; of a parameter that was not given, every value is. */
+/** True for a value that the client asks for; without the parameter, for every value. */
 export function asksFor(filter: ListFilter, name: string, value: string): boolean {
   return filter.get(name)?.has(value) ?? true;
 }

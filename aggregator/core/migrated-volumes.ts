@@ -7,16 +7,16 @@ export interface InTreeSource {
   readonly portworxVolume?: { readonly volumeID: string } | undefined;
 }
 
-/** A volume as its CSI driver knows it. */
+/** A volume as its CSI driver names it. */
 export interface CsiHandle {
   readonly driver: string;
   readonly volumeHandle: string;
 }
 
 /**
- * What Kubernetes makes of an in-tree volume when a CSI driver has taken its plugin over (k8s.io/csi-translation-lib): the
- * staging path and the attachment go by this handle, while the pods' mounts go by the PV's name. Nothing for the rest: the
- * handle of a GCE disk depends on the release and on labels, that of an Azure file share on its secret.
+ * The CSI identity of an in-tree volume whose plugin a CSI driver has taken over (k8s.io/csi-translation-lib). Staging path and
+ * attachment use its handle, the pods' mounts the PV's name. Undefined for other volumes: the handle of a GCE disk depends on the
+ * release and on labels, that of an Azure file share on its secret.
  */
 export function migratedHandle(source: InTreeSource): CsiHandle | undefined {
   const { awsElasticBlockStore: ebs, azureDisk, cinder, vsphereVolume: vsphere, portworxVolume: portworx } = source;

@@ -1,6 +1,6 @@
 import { type Budget, type BudgetRule, fullBudget, spend } from "./budget.ts";
 
-/** A budget for each of many names, such as nodes; so many names are remembered at most. */
+/** A budget for each of many names, such as nodes, with a limit of remembered names. */
 export class NamedBudgets {
   readonly #rule: BudgetRule;
   readonly #most: number;
@@ -11,14 +11,14 @@ export class NamedBudgets {
     this.#most = most;
   }
 
-  /** Takes one out of a name's budget, when there is one left. `nowMs` is on a monotonic clock. */
+  /** Takes one out of a name's budget, if there is one left. `nowMs` is on a monotonic clock. */
   take(name: string, nowMs: number): boolean {
     const { isAllowed, budget } = spend(this.#of(name), nowMs, this.#rule);
     this.#put(name, budget);
     return isAllowed;
   }
 
-  /** The name has a budget from now on, and what it has spent of it stays spent. */
+  /** Gives the name a budget; one that exists stays as it is. */
   remember(name: string): void {
     this.#put(name, this.#of(name));
   }
@@ -32,7 +32,7 @@ export class NamedBudgets {
   }
 
   #put(name: string, budget: Budget): void {
-    // The one that was not asked for longest is the first to be forgotten, and the least likely to have spent anything.
+    // Forgets the name that has not been used for longest: it has the least to lose.
     this.#budgets.delete(name);
     this.#budgets.set(name, budget);
     for (const oldest of this.#budgets.keys()) {

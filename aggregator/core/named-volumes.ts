@@ -9,7 +9,7 @@ import { claimKeysOf } from "./references.ts";
 /** A PV, and its state. */
 export type TrailVolume = Pick<Volume, "key" | "nodeAffinity"> & { readonly resourceVersion: string };
 
-/** What leads from a node's pods to their volumes. */
+/** Leads from a node's pods to their volumes. */
 export interface VolumeTrail {
   /** Undefined where there is no such Node: then there is nothing to compare with. */
   readonly node: Pick<Node, "labels"> | undefined;
@@ -19,22 +19,22 @@ export interface VolumeTrail {
   readonly volume: (name: string) => TrailVolume | undefined;
 }
 
-/** Volumes that do not fit to their pods' node. */
+/** Volumes whose affinity does not match their pods' node. */
 export interface Misfits {
-  /** Those that the node's agent has to look at: of pods that have not started first, then by name; at most `MAX_ANSWER_VOLUMES`. */
+  /** Those that the node's agent has to check: of pods that have not started first, then by name; at most `MAX_ANSWER_VOLUMES`. */
   readonly volumes: readonly NamedVolume[];
   /** UIDs of the pods that have not started and name a volume whose affinity excludes the node: the agent would reject them. */
   readonly waiting: readonly string[];
 }
 
-/** So many texts of affinities are kept as what they mean: thousands of volumes have one of a few. */
+/** So many affinities are kept in parsed form: thousands of volumes have one of a few. */
 const MOST_TEXTS = 10_000;
 
 /**
- * Finds which PVs an agent has to look at, since it watches none: those that pods of its node name by their claims and whose node affinity
- * is not known to admit the node. That is read from what the API server has now, and from nothing else: no change is remembered, so none
- * can be lost with this process or with an answer. Mounts of pods that are no more are left out: there is nobody left to reject or to
- * tell. To name a volume wrongly does no harm: agents read it anew before they do anything.
+ * Finds the PVs that an agent has to check, as it watches none: those that pods of its node name by their claims and whose node affinity
+ * is not known to match the node. It reads only what the API server has now and remembers no change, so none is lost with this process
+ * or with an answer. Mounts of deleted pods are left out: no pod is left to reject. A wrongly named volume does no harm, as agents read
+ * it before they act.
  */
 export class NamedVolumes {
   readonly #affinities = new Map<string, NodeSelector>();
@@ -63,7 +63,7 @@ export class NamedVolumes {
     return { volumes, waiting: [...waiting] };
   }
 
-  /** Most volumes of a node's pods have one affinity: each is looked at once. */
+  /** Most volumes of a node's pods have one affinity: each is matched once. */
   #matcherOf({ labels }: Pick<Node, "labels">): (volume: TrailVolume) => SelectorAnswer["kind"] {
     const answers = new Map<string, SelectorAnswer["kind"]>();
     return ({ nodeAffinity }) => {

@@ -4,12 +4,12 @@ import type { AgentState } from "./agent-state.ts";
 import type { Node } from "./cluster-objects.ts";
 import type { NodeView } from "./node-view.ts";
 
-/** What is known of one node when somebody asks. */
+/** What is known of one node. */
 export interface NodeSight {
   readonly name: string;
-  /** Its Node object, or nothing when there is none. */
+  /** Its Node object; undefined when it has none. */
   readonly object: Node | undefined;
-  /** What its last accepted report says, or nothing before the first. */
+  /** Its last accepted report; undefined before the first. */
   readonly view: NodeView | undefined;
   readonly lastReportAgeMs: number | undefined;
   readonly agentState: AgentState;
@@ -17,7 +17,7 @@ export interface NodeSight {
 
 type Known<T> = { readonly [K in keyof T]-?: Exclude<T[K], undefined> | null };
 
-/** A line of `/v1/nodes`. Every field is always there, `null` is not known. Ages are milliseconds. */
+/** A line of `/v1/nodes`. Every field is always there; `null` means unknown. Ages are milliseconds. */
 export interface NodeEntry {
   readonly name: string;
   readonly state: AgentState["kind"];
@@ -37,7 +37,7 @@ export interface NodeEntry {
   readonly facts: Known<NodeFacts>;
 }
 
-/** One node of the list; `nowMs` is the API server's wall clock, as are the times of the view. */
+/** One node of the list; `nowMs` and the times of the view are the API server's wall clock. */
 export function nodeEntryOf({ name, object, view, lastReportAgeMs, agentState }: NodeSight, nowMs: number): NodeEntry {
   const ageOf = (atMs: number | undefined): number | null =>
     atMs === undefined ? null : Math.max(0, Math.round(nowMs - atMs));

@@ -1,11 +1,11 @@
 import { type VolumeIdentity, volumeKey } from "../../common/storage/volume-identity.ts";
 import type { NodeUnmountRecord, NodeView } from "./node-view.ts";
 
-/** Of a node: more than any one report takes, whose texts are in a body of 2 MiB. Bytes. */
+/** The limit of one node: more than any report of 2 MiB takes. Bytes. */
 const NODE_MOST = 3 * 1024 * 1024;
-/** Of all nodes together: 5,000 with thirty mounts take half of it. */
+/** The limit of all nodes together: 5,000 nodes with thirty mounts take half of it. */
 const ALL_MOST = 128 * 1024 * 1024;
-/** So much a node may always have, whatever the others take: some hundred mounts. */
+/** A node may always have so much, some hundred mounts, whatever the others take. */
 const NODE_LEAST = 256 * 1024;
 
 /** What a mounted volume or unmount record takes beside its texts. */
@@ -18,7 +18,7 @@ interface Weighed {
   readonly id?: string;
 }
 
-/** About how much memory it takes to remember what a node shows, never less than its texts. Bytes. */
+/** About how much memory a node's view takes, never less than its texts. Bytes. */
 export function bytesOf({
   mountedVolumes,
   unmountRecords,
@@ -33,7 +33,7 @@ function entryBytes({ volume, podUid = "", pod = "", id = "" }: Weighed): number
   return ENTRY_BYTES + volumeKey(volume).length + podUid.length + pod.length + id.length;
 }
 
-/** Why a node may not have so much; nothing where it may. `othersBytes` is what all other nodes have. */
+/** Why a node may not have so much; undefined where it may. `othersBytes` is what all other nodes have. */
 export function shareProblem(bytes: number, othersBytes: number): string | undefined {
   if (bytes > NODE_MOST)
     return `what is to be remembered of the node takes ${bytes} bytes, and a node may have ${NODE_MOST}`;
@@ -41,14 +41,14 @@ export function shareProblem(bytes: number, othersBytes: number): string | undef
   return `what is to be remembered of all nodes takes more than ${ALL_MOST} bytes, and of this one ${bytes}`;
 }
 
-/** True when one ended after the other on the same node's clock. */
+/** True when the first ended after the second on the same node's clock. */
 function isLater(one: NodeUnmountRecord, other: NodeUnmountRecord): boolean {
   return one.timeline === other.timeline ? one.by > other.by : one.timeline > other.timeline;
 }
 
 /**
- * The view without ends that nobody tells any more and that a later one of the same volume makes up for. What a report tells stays: it is to
- * be acknowledged.
+ * The view without ends that the node no longer reports and that a later end of the same volume replaces. What it reports stays, as it
+ * has to be acknowledged.
  */
 export function withoutEarlier(view: NodeView): NodeView {
   const latest = new Map<string, NodeUnmountRecord>();

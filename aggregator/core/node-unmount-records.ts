@@ -4,17 +4,17 @@ import type { NodeMountedVolume, NodeUnmountRecord, NodeView } from "./node-view
 import type { ReportClock } from "./report-clock.ts";
 import { widthOf } from "./use-end.ts";
 
-/** A report, and what it is read in the light of. */
+/** A report, and the previous view of its node. */
 export interface Reading {
   readonly known: NodeView | undefined;
-  /** The same, where its stamps can be compared with the report's. */
+  /** The previous view, where its stamps can be compared with the report's. */
   readonly sameClock: NodeView | undefined;
   readonly at: ReportClock;
-  /** Of which clock the stamps are; see `NodeUnmountRecord.timeline`. */
+  /** The clock of the stamps; see `NodeUnmountRecord.timeline`. */
   readonly timeline: number;
 }
 
-/** The unmount records that are known after a report: those it tells, those that it only shows by what it lacks, and those not settled yet. */
+/** The unmount records after a report: those in it, those that follow from what it lacks, and earlier ones that are not settled. */
 export function* unmountRecordsAfter(
   report: NodeReport,
   reading: Reading,
@@ -22,7 +22,7 @@ export function* unmountRecordsAfter(
   const { known, sameClock } = reading;
   const begins = beginsIn(sameClock?.mountedVolumes ?? []);
   const unmountRecords = new Map<string, NodeUnmountRecord>();
-  // Only what is in the newest report is in the node's journal.
+  // Only what the newest report contains is in the node's journal.
   for (const [id, unmountRecord] of known?.unmountRecords ?? [])
     unmountRecords.set(id, unmountRecord.isTold ? { ...unmountRecord, isTold: false } : unmountRecord);
   for (const unmountRecord of report.unmountRecords) {
@@ -35,7 +35,7 @@ export function* unmountRecordsAfter(
   return unmountRecords;
 }
 
-/** By when each use that the mounted volumes show had begun. */
+/** By when each use in the mounted volumes had begun. */
 function beginsIn(mountedVolumes: readonly NodeMountedVolume[]): ReadonlyMap<string, number> {
   const begins = new Map<string, number>();
   for (const mountedVolume of mountedVolumes.filter(isUse)) {
@@ -59,14 +59,14 @@ function toNodeUnmountRecord(
   return { id, node, volume, podUid, pod, beganByMs, byMs, widthMs, by, timeline, isTold: true };
 }
 
-/** By how much an end may be earlier that was not before `fromMs`; nothing where that is not known. */
+/** By how much an end that was not before `fromMs` may be earlier; undefined where that is unknown. */
 function widthBetween(fromMs: number | undefined, byMs: number): number | undefined {
   return fromMs === undefined ? undefined : widthOf(byMs - fromMs);
 }
 
 /**
- * Ends that no unmount record tells of: a mounted volume that the last report showed and this one does not, without an unmount record for it, belongs
- * to an agent that was replaced meanwhile. It ended between the two scans.
+ * Ends without an unmount record: the last report showed a mounted volume, and this one has neither it nor a record. An agent that was
+ * replaced meanwhile saw it. It ended between the two scans.
  */
 function inferred(report: NodeReport, { known, at, timeline }: Reading): readonly NodeUnmountRecord[] {
   if (known === undefined) return [];
@@ -84,7 +84,7 @@ function inferred(report: NodeReport, { known, at, timeline }: Reading): readonl
       id: `${report.bootId}/${Math.round(by * 1000)}/${podUid}/${volumeKey(volume)}`,
       node: report.node,
       ...{ volume, podUid, pod, beganByMs, byMs, by, timeline },
-      // A mounted volume whose pod is not over is kept for long after the last scan that showed it.
+      // A mounted volume whose pod is not over stays for long after the last scan that showed it.
       widthMs: widthBetween(suspended === undefined ? known.scanFromMs : suspended.seenMs, byMs),
       isTold: false,
     }));
@@ -94,7 +94,7 @@ function useKeyOf({ kind, volume, podUid }: NodeReport["mountedVolumes"][number]
   return isUse({ kind, volume, podUid }) && podUid !== undefined ? [useKey({ volume, podUid })] : [];
 }
 
-/** Of one unmount record told twice the earlier time is as true as the later: both are at or after the truth. */
+/** Of one unmount record in two reports the earlier time counts: both are at or after the truth. */
 function add(unmountRecords: Map<string, NodeUnmountRecord>, unmountRecord: NodeUnmountRecord): void {
   const known = unmountRecords.get(unmountRecord.id);
   if (known === undefined) {

@@ -14,25 +14,28 @@ export interface NodeUnmountRecord {
   readonly beganByMs: number;
   /** At or after the truth. */
   readonly byMs: number;
-  /** By how much at most `byMs` is later than the truth; nothing where that is not known, as for what an earlier boot held. */
+  /** By how much `byMs` is later than the truth at most; undefined where that is unknown, as for mounts of an earlier boot. */
   readonly widthMs: number | undefined;
   /** The same end as the agent stamped it. */
   readonly by: number;
   /** Stamps of one timeline can be compared; those of a later one are later, whatever their numbers. */
   readonly timeline: number;
-  /** The node's last report tells it: an agent has it and will tell it again. Else nobody but this process knows. */
+  /** The node's last report contains it, so an agent has it and reports it again. Otherwise only this process has it. */
   readonly isTold: boolean;
 }
 
-/** A mounted volume, and what the agent knew of it. */
+/** A mounted volume, with what the agent knew of it. */
 export type NodeMountedVolume = MountedVolume & {
   /** `namespace/name` */
   readonly pod: string | undefined;
-  /** By when it was there, on the boot clock. */
+  /** By when it was mounted, on the boot clock. */
   readonly since: number;
-  /** The same, by the API server's wall clock: at or after its begin. */
+  /** The same by the API server's wall clock, at or after its begin. */
   readonly beganByMs: number;
-  /** The last complete scan does not show it although its pod is not over: when it was last seen, never too late; undefined where it is not known. */
+  /**
+   * The last complete scan does not show it although its pod is not over: when it was last seen, never too late. Undefined where that is
+   * unknown.
+   */
   readonly suspended?: { readonly seenMs: number | undefined } | undefined;
 };
 
@@ -43,33 +46,33 @@ export interface AgentGapTime {
   readonly to: number;
 }
 
-/** What the last accepted report of a node says. Times are milliseconds of the API server's wall clock, never too early unless told. */
+/** The last accepted report of a node. Times are milliseconds of the API server's wall clock, never too early unless stated. */
 export interface NodeView {
   readonly node: string;
   readonly bootId: string;
   readonly instance: string;
   readonly generation: number;
-  /** Rises with each boot, and when the boot's clock has gone back. */
+  /** Grows with each boot, and when the boot clock has gone back. */
   readonly timeline: number;
   /** When its first accepted message was sent, on the boot clock: stamps of an earlier timeline are from before that. */
   readonly timelineFrom: number;
   readonly mountedVolumes: readonly NodeMountedVolume[];
-  /** Unmount records that may still change a status, by ID: those reported, and those that only the difference of two reports shows. */
+  /** Unmount records that may still change a status, by ID: reported ones, and those that follow from the difference of two reports. */
   readonly unmountRecords: ReadonlyMap<string, NodeUnmountRecord>;
   /** Begin of the last complete scan; see `ReportClock.earliest`. */
   readonly scanBeganMs: number;
-  /** The same, never too late; nothing where that is not known. */
+  /** The same, never too late; undefined where that is unknown. */
   readonly scanFromMs: number | undefined;
   /** End of the last complete scan. */
   readonly scanEndedMs: number;
   /**
    * When the agent did not watch in this boot: from the last scan that it remembers, never too late (minus infinity where it remembers
-   * none), to the first one after that. What was mounted by then, and is not now, it has told of.
+   * none), to the first one after that. It has reported the end of everything that was mounted by then and is not now.
    */
   readonly agentGaps: readonly AgentGapTime[];
   /** The pod watch had reached this before the scan began. */
   readonly podsResourceVersion: string | undefined;
-  /** Begin and end of that read on the boot clock. */
+  /** Begin and end of that scan on the boot clock. */
   readonly scan: NodeReport["scan"];
   /** When the last accepted message was sent, on the boot clock. */
   readonly sentAt: number;

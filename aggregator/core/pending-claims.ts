@@ -2,7 +2,7 @@ import type { Claim } from "../../common/storage/claim.ts";
 import { type BindingMode, waitedForSince } from "./bind-latency.ts";
 import type { Pod } from "./cluster-objects.ts";
 
-/** How claims that wait are told apart; `unknown`: the storage class is not known. */
+/** What the series of waiting claims distinguish; `unknown`: the storage class is unknown. */
 export type PendingBinding = BindingMode | "unknown";
 
 /** Where claims, their pods and their classes are found. */
@@ -13,7 +13,7 @@ export interface PendingSources {
   readonly bindingOf: (storageClass: string | undefined) => BindingMode | undefined;
 }
 
-/** Since when the Pending claim that has been waited for longest has been, of each binding mode. Claims that nobody waits for are not in it. */
+/** Of each binding mode, since when the claim has waited that waits longest. Claims that no pod waits for do not count. */
 export function oldestPending(sources: PendingSources): ReadonlyMap<PendingBinding, number> {
   const oldest = new Map<PendingBinding, number>();
   for (const key of sources.pending) {
@@ -22,7 +22,7 @@ export function oldestPending(sources: PendingSources): ReadonlyMap<PendingBindi
     const mode = sources.bindingOf(claim.storageClass);
     const binding = mode ?? "unknown";
     const beforeMs = oldest.get(binding) ?? Number.POSITIVE_INFINITY;
-    // No claim is waited for before it is made: most need no look at their pods.
+    // No pod waits for a claim before its creation, so most claims need no look at their pods.
     if ((claim.createdAtMs ?? 0) >= beforeMs) continue;
     const pods = mode === "Immediate" ? [] : sources.podsOf(key);
     const sinceMs = waitedForSince({ claim, mode, pods }) ?? Number.POSITIVE_INFINITY;

@@ -9,10 +9,10 @@ import { reachOf } from "./watch-gap.ts";
 type Found = Omit<PendingNode, "isSilent">;
 
 /**
- * The nodes whose word is missing before the claim may count as unused. Only a candidate can be missing: a node where a pod
- * ended that named the claim, that had it mounted, that shows it, or that its volume is attached to. No other node delays a
- * decision, but for those behind the barrier, and none of which no report can be expected: one that is NoAgent or Gone. A NoAgent node keeps
- * only the claims that are stored as mounted there: they wait until an agent is back or the node is Gone, and no other claim does.
+ * The nodes whose report the claim needs before it may become unused. Candidates are nodes where a pod ended that named the claim, that
+ * had it mounted, that show it, or that its volume is attached to, and those behind the barrier. No other node delays a decision, nor
+ * one without expected reports: NoAgent or Gone. A NoAgent node delays only claims that are stored as mounted there, until an agent is
+ * back or the node is Gone.
  */
 export function pendingNodesOf(evidence: ClaimEvidence, fleet: FleetFacts): readonly PendingNode[] {
   const { claim, history, shownOn, attachedTo } = evidence;
@@ -26,7 +26,7 @@ export function pendingNodesOf(evidence: ClaimEvidence, fleet: FleetFacts): read
     ...storedNodes(claim.status, fleet)
       .filter(isUnheard)
       .map((node) => ({ node, why: "was-mounted" as const })),
-    // What it told last counts as long as it would tell more.
+    // Its last report counts until it reports more.
     ...shownOn.filter(isSilent).map((node) => ({ node, why: "was-mounted" as const })),
     ...attachedTo
       .filter((node) => isUnheard(node) || isSilent(node))
@@ -45,9 +45,9 @@ export function pendingNodesOf(evidence: ClaimEvidence, fleet: FleetFacts): read
 }
 
 /**
- * Where a claim may be mounted still that an earlier leader left in use: by a pod that vanished while no replica watched, and of whose mount
- * nothing was stored yet. Where this leader has not seen the claim in use at all, that is any node that has not reported, else one that may still
- * answer for that time. A hostPath volume shows no mount anywhere.
+ * Where a claim that an earlier leader left in use may still be mounted: for a pod that vanished in a gap of the pod watch, before its
+ * mount was stored. Where this leader has not seen the claim in use, that is any node that has not reported; otherwise one that may
+ * still answer for the gap. A hostPath volume shows no mount anywhere.
  */
 function anyWhere({ claim, volume, ...evidence }: ClaimEvidence, fleet: FleetFacts): readonly string[] {
   const { status } = claim;
@@ -59,20 +59,20 @@ function anyWhere({ claim, volume, ...evidence }: ClaimEvidence, fleet: FleetFac
   );
 }
 
-/** Where a claim may still be staged that an earlier run called staged: the status does not store on which nodes. */
+/** Where a claim may still be staged that an earlier leader called staged: the status does not contain the nodes. */
 function whereStaged({ claim, volume }: ClaimEvidence, fleet: FleetFacts): readonly string[] {
   if (claim.status?.staged === undefined || fleet.pendingNode(volume) !== undefined) return [];
   return fleet.nodes().filter(reachOf(volume ?? {}, (name) => fleet.nodeOf?.(name)));
 }
 
-/** Told with its pod where that may have used the claim after what is stored. */
+/** With its pod where that may have used the claim after the stored time. */
 function endedOn(ended: EndedPod, stored: ClaimStatus | undefined): readonly Found[] {
   const { node, key } = ended.pod;
   if (node === undefined) return [];
   return [{ node, why: "pod-ended", ...(isToldByStatus(ended, stored) ? {} : { pod: key }) }];
 }
 
-/** One of each node: the one with a pod to tell of, else the first. */
+/** One entry for each node: the one with a pod, else the first. */
 function firstOfEach(found: readonly Found[]): readonly Found[] {
   const nodes = new Map<string, Found>();
   for (const one of found) {
@@ -87,7 +87,10 @@ function hasWord(node: string, { agentStateOf }: FleetFacts): boolean {
   return agentState === "Reporting" || agentState === "Stale";
 }
 
-/** Before the barrier opens no claim newly counts as unused, nor as no longer staged; a time in the future is none, so that a new one is to come. */
+/**
+ * Before the barrier opens no claim becomes unused, nor loses its staging. A stored time in the future does not count, so a new one is
+ * to come.
+ */
 export function isBarred({ status }: Pick<Claim, "status">, nowMs: number): boolean {
   return status?.unused !== true || status.staged !== undefined || status.sinceMs > nowMs + FUTURE_MS;
 }
@@ -98,7 +101,7 @@ function behindBarrier({ claim, volume }: ClaimEvidence, fleet: FleetFacts): rea
   return node === undefined ? [] : [{ node, isSilent: false }];
 }
 
-/** Where the claim was mounted by its stored status; that may have been anywhere when there were too many nodes to keep. */
+/** Where the claim was mounted by its stored status; with too many nodes to store, that may have been anywhere. */
 export function storedNodes(
   status: Pick<ClaimStatus, "mountedOn"> | undefined,
   { nodes }: Pick<FleetFacts, "nodes">,

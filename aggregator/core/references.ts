@@ -1,6 +1,6 @@
 import type { Pod } from "./cluster-objects.ts";
 
-/** What tells whether a claim is the one that a pod means. */
+/** What decides whether a pod means the claim. */
 export interface OwnedClaim {
   /** `namespace/name` */
   readonly key: string;
@@ -13,8 +13,8 @@ export function namesClaim(pod: Pod, claimKey: string): boolean {
 }
 
 /**
- * True when a pod refers to the claim. By a generic ephemeral volume it refers to a claim of that name only where it controls
- * it; else that name is somebody else's, and the kubelet refuses to mount it (upstream's `ephemeral.VolumeIsForPod`).
+ * True when a pod refers to the claim. A generic ephemeral volume refers to a claim of that name only if the pod controls it; otherwise
+ * the kubelet refuses to mount it (Kubernetes' `ephemeral.VolumeIsForPod`).
  */
 export function refersTo(pod: Pod, { key, controllerUid }: OwnedClaim): boolean {
   if (!namesClaim(pod, key)) return false;
@@ -23,8 +23,8 @@ export function refersTo(pod: Pod, { key, controllerUid }: OwnedClaim): boolean 
 }
 
 /**
- * True when a pod that refers to the claim may use it, now or later. A pod that is not scheduled never gets a claim that is being deleted:
- * Kubernetes' own protection does not wait for it either (`podUsesPVC` in pvc_protection_controller.go).
+ * True when a pod that refers to the claim may use it, now or later. A pod that is not scheduled never gets a claim that is being
+ * deleted: Kubernetes' own protection does not wait for it either (`podUsesPVC` in pvc_protection_controller.go).
  */
 export function mayUse(pod: Pod, claim: OwnedClaim & { readonly isDeleting: boolean }): boolean {
   return refersTo(pod, claim) && (!claim.isDeleting || pod.node !== undefined);

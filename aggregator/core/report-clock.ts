@@ -4,18 +4,18 @@ import type { ClockSample, NodeMessage } from "../../common/storage/node-report.
 export interface ReportClock {
   /** Never too early: transit, drift and a sleep of the machine only make it later. */
   readonly wall: (stamp: number) => number;
-  /** Never too late: what the width of an interval is measured from. Nothing where no clock sample is known from before the stamp. */
+  /** Never too late: the begin of an interval. Undefined where no clock sample is known from before the stamp. */
   readonly least: (stamp: number) => number | undefined;
-  /** The same; without a clock sample from before, too late by no more than transit and sleep. */
+  /** The same; without a clock sample from before, it is too late by no more than transit and sleep. */
   readonly earliest: (stamp: number) => number;
 }
 
-/** By how much an API server's wall clock may be slewed while it is not heard of: the kernel's limit for what NTP daemons ask for. */
+/** By how much NTP may slew an API server's wall clock between two answers: the kernel's limit. */
 const SERVER_DRIFT = 500e-6;
 
 /**
- * The clock of a report that came at `atMs` at the latest, and `widthMs` earlier at the earliest. Only ages count, which the node's
- * boot clock measures: its wall clock may show anything.
+ * The clock of a report that came at `atMs` at the latest, and `widthMs` earlier at the earliest. Only ages on the node's boot clock
+ * count: its wall clock may show anything.
  */
 export function reportClock(
   { sentAt, driftPpm, clockSamples = [] }: Pick<NodeMessage, "sentAt" | "driftPpm" | "clockSamples">,
@@ -23,14 +23,14 @@ export function reportClock(
 ): ReportClock {
   const drift = driftPpm * 1e-6;
   const age = (stamp: number): number => Math.max(0, sentAt - stamp);
-  // A clock that counts too few: so many of its own seconds are more true ones.
+  // On a slow clock, so many of its own seconds are more true ones.
   const atOnce = (stamp: number): number => atMs - widthMs - age(stamp) / (1 - drift);
   const after = ({ at, ms }: ClockSample, stamp: number): number => ms + (stamp - at) * (1 - drift - SERVER_DRIFT);
   const before = ({ at, ms }: ClockSample, stamp: number): number =>
     ms - ((at - stamp) / (1 - drift)) * (1 + SERVER_DRIFT);
   const least = (stamp: number): number | undefined => {
     const known = clockSamples.filter(({ at }) => at <= stamp).map((clockSample) => after(clockSample, stamp));
-    // A clock sample is of a clock that may have been put back since.
+    // A clock sample may be of a clock that has gone back since.
     return known.length === 0 ? undefined : Math.min(Math.max(...known), atOnce(stamp));
   };
   return {

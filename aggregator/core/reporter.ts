@@ -1,39 +1,42 @@
-/** What the API server says of a token: absent parts are empty. */
+/** The API server's review of a token: absent parts are empty. */
 export interface TokenVerdict {
   readonly isAuthenticated: boolean;
-  /** Those of the asked ones that the token is for. */
+  /** Those of the requested audiences that the token is for. */
   readonly audiences: readonly string[];
   readonly userName: string;
-  /** What else is known of the user, such as which pod the token was made for. */
+  /** More about the user, such as the pod that the token is bound to. */
   readonly extra: Readonly<Record<string, readonly string[]>>;
 }
 
-/** The service account of the agents: who has it is an agent, in whatever words anybody else says to be one. */
+/** The service account of the agents: the only proof that the caller is an agent. */
 export interface AgentAccount {
   readonly namespace: string;
   readonly account: string;
 }
 
-/** Whose tokens count, and for whom they are made. */
+/** Whose tokens count, and for which audience. */
 export interface ReporterRule extends AgentAccount {
   readonly audience: string;
 }
 
-/** Who a token speaks for. */
+/** The pod and node that a token speaks for. */
 export type Reporter =
   | { readonly kind: "agent"; readonly node: string; readonly podUid: string }
-  /** Nobody that the API server knows. */
+  /** The API server does not accept the token. */
   | { readonly kind: "unauthenticated"; readonly why: string }
-  /** Somebody, but no agent. */
+  /** The user is no agent. */
   | { readonly kind: "forbidden"; readonly why: string };
 
-/** k8s.io/apiserver: pkg/authentication/serviceaccount/util.go. The API server states both for tokens that are bound to a pod on a node. */
+/**
+ * From k8s.io/apiserver: pkg/authentication/serviceaccount/util.go. The API server sets both for tokens that are bound to a pod on a
+ * node.
+ */
 const NODE_NAME = "authentication.kubernetes.io/node-name";
 const POD_UID = "authentication.kubernetes.io/pod-uid";
 
 /**
- * Who reports, by the API server's word on the token. A token that is not bound to a pod on a node speaks for no node, and one that is
- * good for another audience, such as the API server itself, may have been given to somebody else.
+ * Who reports, by the API server's review of the token. A token that is not bound to a pod on a node speaks for no node. One that is
+ * also valid for another audience, such as the API server itself, may have been given to another program.
  */
 export function reporterOf(
   { isAuthenticated, audiences, userName, extra }: TokenVerdict,

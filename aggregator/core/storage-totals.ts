@@ -1,12 +1,12 @@
 import { AgedBytes } from "./aged-bytes.ts";
 
-/** What the label of a storage class is: whoever may create claims chooses the names of classes. */
+/** The label of a storage class; anybody who may create claims chooses the names of classes. */
 export type ClassLabel = (storageClass: string) => string;
 
-/** So many classes are labels by their own names. */
+/** So many classes have a label of their own. */
 export const MOST_CLASSES = 30;
 
-/** What objects are counted by; but for the class, of which there may be any number, each has few values. */
+/** What objects are counted by. Each field has few values, except the class. */
 export interface StorageKind {
   readonly storageClass: string;
 }
@@ -15,7 +15,7 @@ export interface StorageKind {
 export interface Counted<K extends StorageKind> {
   readonly kind: K;
   readonly bytes: number;
-  /** Since when it is what it is; nothing where its age is not known, or does not count. */
+  /** Since when it has been in its state; undefined where its age is unknown, or does not count. */
   readonly sinceMs: number | undefined;
 }
 
@@ -27,13 +27,16 @@ export interface Total<K extends StorageKind> {
   readonly aged: AgedBytes;
 }
 
-/** Counts, sizes and ages of objects by kind, kept up with every change, so that to read them is to look at no single object. */
+/** Counts, sizes and ages of objects by kind, updated with every change: no call walks over single objects. */
 export class StorageTotals<K extends StorageKind> {
   readonly #totals = new Map<string, { kind: K; count: number; bytes: number; aged: AgedBytes }>();
   readonly #label: ClassLabel;
   readonly #bucketMs: number;
 
-  /** A class has one label for as long as the process lives: what is taken away is found under the label that it was counted with. Ages are kept to so many milliseconds. */
+  /**
+   * A class keeps its label for as long as the process lives: an object is removed under the label that it was added with. Ages are kept
+   * to so many milliseconds.
+   */
   constructor(label: ClassLabel, bucketMs: number) {
     this.#label = label;
     this.#bucketMs = bucketMs;
@@ -46,7 +49,7 @@ export class StorageTotals<K extends StorageKind> {
     if (sinceMs !== undefined) total.aged.add(sinceMs, bytes);
   }
 
-  /** Takes away what was added with these values. */
+  /** Removes what was added with these values. */
   remove({ kind, bytes, sinceMs }: Counted<K>): void {
     const labelled = { ...kind, storageClass: this.#label(kind.storageClass) };
     const total = this.#of(labelled);

@@ -1,17 +1,17 @@
 import { type Directory, volumesOf } from "./attribution.ts";
 import type { NodeUnmountRecord, NodeView } from "./node-view.ts";
 
-/** How long the unmount of one volume of one pod took from the moment at which the pod's deletion was asked for. */
+/** How long the unmount of one volume of one pod took since the pod's deletion was requested. */
 export interface Unmount {
-  /** The CSI driver; `in-tree` for a volume of another kind, `unknown` where its PV is not known. */
+  /** The CSI driver; `in-tree` for a volume of another kind, `unknown` where its PV is unknown. */
   readonly driver: string;
   readonly ms: number;
 }
 
 /**
- * The unmounts that a node's new view tells of and the view before did not. The API server dates a deletion to the second and unmounts are
- * dated never too early, so they are never too short, and up to a second and their uncertainty too long. A pod that nobody has deleted, or
- * whose volumes were unmounted before that, has none.
+ * The unmounts that a node's new view shows and the previous one did not. The API server dates a deletion to the second and unmounts are
+ * never dated too early, so latencies are never too short, and up to a second and the uncertainty too long. A pod that was not deleted,
+ * or whose volumes were unmounted before, has none.
  */
 export function newUnmounts(
   before: NodeView | undefined,

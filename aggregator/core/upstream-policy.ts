@@ -1,6 +1,6 @@
 import type { UpstreamPolicy } from "./claim-write.ts";
 
-/** Whether Mooring writes Kubernetes' own condition `Unused` where nobody else does. */
+/** Whether Mooring writes Kubernetes' own condition `Unused` where no other client does. */
 export const UPSTREAM_SETTINGS = ["auto", "never", "always"] as const;
 export type UpstreamSetting = (typeof UPSTREAM_SETTINGS)[number];
 
@@ -10,10 +10,10 @@ export interface ServerVersion {
   readonly minor: number;
 }
 
-/** From 1.36 on kube-controller-manager can write it: with the gate on (the default from 1.37), or not at all by choice (KEP-5541). */
+/** Since 1.36 kube-controller-manager can write it: with the feature gate on, the default since 1.37 (KEP-5541). */
 const FIRST_OWN = { major: 1, minor: 36 } as const;
 
-/** What the setting means for this server: as long as its version is not known, `auto` neither writes nor takes back. */
+/** The policy for this server. Before its version is known, `auto` neither writes nor removes the condition. */
 export function upstreamPolicy(setting: UpstreamSetting, version: ServerVersion | undefined): UpstreamPolicy {
   if (setting !== "auto") return setting === "always" ? "write" : "remove";
   if (version === undefined) return "leave";

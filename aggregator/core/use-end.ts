@@ -1,7 +1,7 @@
 import type { Evidence, LastUse, UnusedReason } from "../../common/storage/claim-status.ts";
 import { CENTURY_MS } from "../../common/storage/timestamp.ts";
 
-/** The end of one use of a claim, from whatever it is known. Milliseconds of the API server's wall clock. */
+/** The end of one use of a claim, on any evidence. Milliseconds of the API server's wall clock. */
 export interface UseEnd {
   readonly id: string;
   readonly reason: Extract<UnusedReason, "Unmounted" | "NoPodUsing" | "NodeGone">;
@@ -10,14 +10,14 @@ export interface UseEnd {
   readonly byMs: number;
   readonly widthMs: number | undefined;
   readonly node: string | undefined;
-  /** Nothing for a use that ended while nobody watched. */
+  /** Undefined for a use that ended unobserved. */
   readonly pod: string | undefined;
   readonly podUid: string | undefined;
-  /** False for a reference that never led to a mount: it ends a reference, but nobody used the volume. */
+  /** False for a reference that never led to a mount: the reference ended, but the pod did not use the volume. */
   readonly wasUse: boolean;
 }
 
-/** By how much an end may be earlier; nothing where that is as good as not known, which what is stored could not say either. */
+/** By how much an end may be earlier; undefined where that is practically unknown, as the stored form could not express it either. */
 export function widthOf(ms: number): number | undefined {
   return ms < LONGEST_WIDTH_MS ? Math.max(0, ms) : undefined;
 }
@@ -25,18 +25,18 @@ export function widthOf(ms: number): number | undefined {
 /** Rounded up with its time it is still less than a century. */
 const LONGEST_WIDTH_MS = CENTURY_MS - 2;
 
-/** Each receipt dates an unmount record anew. The date that is stored is as true, and a later one must not hide another end. */
+/** Each receipt dates an unmount record anew. The stored date is as true, and a later one must not hide another end. */
 export function datedAsStored(end: UseEnd, use: LastUse | undefined): UseEnd {
   if (use === undefined || use.releaseId !== end.id) return end;
   return { ...end, byMs: use.releasedAtMs, widthMs: use.uncertaintyMs };
 }
 
-/** A use whose end is stored already may have ended later than those that are learnt now. */
+/** A use whose end is stored may have ended later than those that become known now. */
 export function laterOf(end: UseEnd, lastUse: LastUse | undefined): UseEnd {
   return lastUse === undefined || lastUse.releasedAtMs < end.byMs ? end : endOf(lastUse);
 }
 
-/** The end of the use that is stored as the last one. */
+/** The end of the stored last use. */
 export function endOf({ releaseId, evidence, releasedAtMs, uncertaintyMs, node, pod, podUid }: LastUse): UseEnd {
   const user = { node, pod, podUid, wasUse: true };
   return { id: releaseId, reason: REASONS[evidence], evidence, byMs: releasedAtMs, widthMs: uncertaintyMs, ...user };
@@ -44,7 +44,7 @@ export function endOf({ releaseId, evidence, releasedAtMs, uncertaintyMs, node, 
 
 const REASONS = { "mount-table": "Unmounted", "pod-status": "NoPodUsing", "node-gone": "NodeGone" } as const;
 
-/** The last real use of all that are known, one that is stored included. */
+/** The last real use of all that are known, a stored one included. */
 export function latestUse(known: LastUse | undefined, ends: readonly UseEnd[]): LastUse | undefined {
   const stored = known === undefined ? [] : [endOf(known)];
   const found = latestOf([...stored, ...ends.filter(({ wasUse }) => wasUse)]);
@@ -56,7 +56,7 @@ export function latestOf(ends: readonly UseEnd[]): UseEnd | undefined {
   return ends.reduce<UseEnd | undefined>((best, end) => (best && !isLater(end, best) ? best : end), undefined);
 }
 
-/** Of two that ended at once the order of their names decides, so that the order of their coming does not. */
+/** Of two that ended at once the order of their names decides, not the order in which they become known. */
 function isLater(one: UseEnd, other: UseEnd): boolean {
   return one.byMs > other.byMs || (one.byMs === other.byMs && one.id > other.id);
 }
@@ -66,8 +66,8 @@ function toLastUse({ id, node, pod, podUid, byMs, widthMs, evidence }: UseEnd): 
 }
 
 /**
- * True when an end on the node that is back tells how the use ended whose end was assumed: one of its pod, one that names no pod, or any
- * later one. An earlier end of another pod says nothing of it.
+ * True when an end on the node that is back explains the use whose end was assumed: one of its pod, one without a pod, or any later one.
+ * An earlier end of another pod does not.
  */
 export function explains({ node, podUid, byMs }: UseEnd, assumed: LastUse | undefined): boolean {
   if (assumed === undefined || node !== assumed.node) return false;

@@ -2,18 +2,18 @@ import type { ClaimRef } from "./attribution.ts";
 import type { Pod } from "./cluster-objects.ts";
 import { claimKeysOf } from "./references.ts";
 
-/** So many vanished pods are remembered, and in so many bytes: their mounts and unmount records may still be to come. */
+/** So many vanished pods are kept, and so many bytes: their mounts and unmount records may still appear. */
 const MOST_PODS = 20_000;
 const MOST_BYTES = 16 * 1024 * 1024;
 /** What a pod takes beside its texts. */
 const POD_BYTES = 200;
 
-/** A pod that ran had all of its claims, and the watch of claims may be behind by those of a pod at most. */
+/** A pod that ran had all of its claims, and the watch of claims may miss those of one pod at most. */
 const MOST_ABSENT = 32;
 
 /**
- * The names of claims that are worth remembering of a pod that is over: those that there are, and some that a watch may still bring. One that
- * names thousands that there are not never ran: whoever makes it must not make anybody remember them.
+ * The names of claims that are worth keeping of a pod that is over: those that exist, and some that the watch may still bring. A pod
+ * that names thousands of others never ran, and must not take memory for them.
  */
 export function claimsToRemember(
   { key, claims }: Pick<Pod, "key" | "claims">,
@@ -30,8 +30,9 @@ export function claimsToRemember(
 }
 
 /**
- * Pods that are over, the latest that there is room for, with the claims that they had. A claim that is made again under its name is another
- * claim. Kubernetes keeps a claim while a live pod names it; a finished pod does not keep it, and an administrator can remove its finalizer.
+ * Pods that are over, the latest that there is room for, with the claims that they had. A claim that was created again under its name is
+ * another claim. Kubernetes keeps a claim while a live pod names it; a finished pod does not keep it, and an administrator can remove
+ * its finalizer.
  */
 export class VanishedPods {
   readonly #claimUid: (key: string) => string | undefined;
@@ -52,7 +53,7 @@ export class VanishedPods {
     return this.#pods.get(uid)?.pod;
   }
 
-  /** The pod has ended now, or is gone now, or both. Which claims one had that was over when it was first seen is not known. */
+  /** The pod has ended, or is gone, or both. The claims of a pod that was over when first seen are unknown. */
   note(pod: Pod, { hasEnded, isGone }: { readonly hasEnded: boolean; readonly isGone: boolean }): void {
     if (hasEnded) this.#keep({ pod, claims: this.#claimsOf(pod) });
     else if (isGone) this.#keep({ pod, claims: this.#pods.get(pod.uid)?.claims ?? [] });
@@ -66,12 +67,12 @@ export class VanishedPods {
       .filter((uid) => uid !== undefined);
   }
 
-  /** These pods name a claim that is gone. One that is on no node yet has used nothing of it, and gets the next one of its name. */
+  /** These pods name a claim that is gone. A pod without a node has not used it, and gets the next one of its name. */
   onClaimGone(pods: readonly Pod[]): void {
     for (const { uid, node } of pods) if (node !== undefined) this.#withoutClaim.add(uid);
   }
 
-  /** The pod has, or had when it ended, this claim, and no other one of its name. `pod` as it is; nothing where it is gone. */
+  /** The pod uses, or used until it ended, this claim and no other one of its name. `pod` is the pod now; undefined where it is gone. */
   knew(podUid: string, pod: Pod | undefined, { key, uid }: ClaimRef): boolean {
     if (pod === undefined || pod.isTerminal) return this.#pods.get(podUid)?.claims.includes(uid) === true;
     return !this.#withoutClaim.has(podUid) && this.#claimUid(key) === uid;
@@ -103,6 +104,6 @@ interface Vanished {
 
 function bytesOf({ pod: { key, uid, claims }, claims: uids }: Vanished): number {
   const own = uids.reduce((sum, one) => sum + one.length, POD_BYTES + key.length + uid.length);
-  // Of each claim its key is kept.
+  // The key of each claim is kept.
   return claims.reduce((sum, name) => sum + key.length + name.length, own);
 }

@@ -2,7 +2,7 @@ import { volumeKey } from "../../common/storage/volume-identity.ts";
 import type { Fact } from "./attribution.ts";
 import type { NodeView } from "./node-view.ts";
 
-/** All mounts and unmount records that a view shows. */
+/** All mounts and unmount records of a view. */
 export function factsIn(view: NodeView | undefined): readonly Fact[] {
   return view === undefined ? [] : [...view.mountedVolumes, ...view.unmountRecords.values()];
 }
@@ -12,7 +12,7 @@ export function isSameState(known: NodeView, view: NodeView): boolean {
   return known.mountedVolumes === view.mountedVolumes && known.unmountRecords === view.unmountRecords;
 }
 
-/** What one of two views shows and the other does not: of a node's thirty mounted volumes most are the same as in the report before. */
+/** What only one of two views shows: most of a node's mounted volumes are the same as in the previous report. */
 export function changedFacts(known: NodeView, view: NodeView): readonly Fact[] {
   if (isSameState(known, view)) return [];
   const [before, after] = [mountedVolumesByText(known), mountedVolumesByText(view)];
@@ -24,7 +24,7 @@ export function changedFacts(known: NodeView, view: NodeView): readonly Fact[] {
   ];
 }
 
-/** Mounted volumes by everything that whose they are, and what comes of them, depends on. */
+/** Mounted volumes by every field that their claim and their effect depend on. */
 function mountedVolumesByText({ mountedVolumes }: NodeView): ReadonlyMap<string, Fact> {
   return new Map(
     mountedVolumes.map((mountedVolume) => [
@@ -34,7 +34,7 @@ function mountedVolumesByText({ mountedVolumes }: NodeView): ReadonlyMap<string,
   );
 }
 
-/** Unmount records of one view that the other does not have with the same time. An ID says whose an unmount record is. */
+/** Unmount records of one view that the other does not have with the same time. An ID identifies the pod and the volume. */
 function unmountRecordsWithout({ unmountRecords }: NodeView, other: NodeView): readonly Fact[] {
   return [...unmountRecords.values()].filter(({ id, byMs }) => other.unmountRecords.get(id)?.byMs !== byMs);
 }

@@ -10,26 +10,26 @@ import {
 import type { Volume } from "./cluster-objects.ts";
 import { latestUse, type UseEnd } from "./use-end.ts";
 
-/** Everything that decides the annotations of a volume. */
+/** Everything that the annotations of a volume depend on. */
 export interface VolumeFacts {
   readonly volume: Volume;
   /** The claim that the volume names, as the API server has it. */
   readonly claim: Claim | undefined;
-  /** What stood on that claim when it went, where this leader saw it go. */
+  /** The claim's status when it went, where this leader saw it go. */
   readonly statusAtEnd: ClaimStatus | undefined;
   /** Nodes where a pod has it mounted, and all where it is mounted, staging included. */
   readonly mounts: { readonly used: readonly string[]; readonly all: readonly string[] };
-  /** Nodes that have it mounted by its mark and have not answered: no report, and not known to have none. */
+  /** Nodes that its mark names, that have not reported and are not known to have none. */
   readonly unanswered: readonly string[];
-  /** Some node where it can be used is behind the barrier. */
+  /** A node where it can be used is behind the barrier. */
   readonly isPending: boolean;
-  /** Ends of use that nodes tell of, or that are assumed with their node. */
+  /** Ends of use that nodes report, or that are assumed as the node is Gone. */
   readonly ends: readonly UseEnd[];
-  /** The policies look at the mark. */
+  /** The policies read the mark. */
   readonly isProtecting: boolean;
 }
 
-/** True for a volume that is mounted, by what nodes report, although it is not Bound. */
+/** True for a volume that nodes report mounted although it is not Bound. */
 export function isStillMounted({
   volume,
   mounts,
@@ -40,12 +40,12 @@ export function isStillMounted({
   return volume.phase !== "Bound" && mounts.all.length > 0;
 }
 
-/** What is to stand on the volume. A read: it changes nothing. */
+/** The annotations that the volume should have. A read: it changes nothing. */
 export function desiredAnnotations(facts: VolumeFacts): VolumeAnnotations {
   return { mountedOn: desiredMark(facts), lastUse: desiredLastUse(facts) };
 }
 
-/** What a write has to change, by field; nothing where all is as it should be. `undefined` removes an annotation. */
+/** What a write has to change, by field; undefined where nothing has to. A field that is `undefined` removes its annotation. */
 export function changesTo(
   { annotations = NO_ANNOTATIONS }: Volume,
   desired: VolumeAnnotations,
@@ -57,7 +57,7 @@ export function changesTo(
   return Object.keys(changes).length === 0 ? undefined : changes;
 }
 
-/** A node that joins is news, one that drops out is not; a node that has not answered stays. */
+/** An added node is a reason to write, a removed one is not; a node that has not answered stays. */
 function desiredMark({ volume, mounts, unanswered, isProtecting }: VolumeFacts): string | undefined {
   if (!isProtecting || volume.phase === "Bound") return undefined;
   const nodes = [...new Set([...mounts.all, ...unanswered])].sort();
@@ -71,14 +71,14 @@ function desiredMark({ volume, mounts, unanswered, isProtecting }: VolumeFacts):
 /** What is known of a last use. */
 type KnownUse = Pick<ClaimStatus, "lastUse" | "blindGap">;
 
-/** Only volumes that outlive their claims keep it. What stands there of an earlier claim stays: it counts for nothing beside another claimRef. */
+/** Only volumes that outlive their claims keep it. That of an earlier claim stays: beside another claimRef it does not count. */
 function desiredLastUse(facts: VolumeFacts): string | undefined {
   const { volume, claim, statusAtEnd } = facts;
   const text = volume.annotations?.lastUse;
   if (volume.claim === undefined || volume.reclaimPolicy !== "Retain") return text;
   const { uid } = volume.claim;
   const stored = readCopiedUse(uid, text);
-  // While it is used nobody knows the last use: an earlier one would look longer ago than it is.
+  // During a use the last use is unknown: an earlier one would look longer ago than it is.
   const whileInUse = stored === undefined ? text : undefined;
   if (claim === undefined) {
     if (facts.mounts.used.length > 0) return whileInUse;
@@ -94,7 +94,7 @@ function useText(uid: string, use: KnownUse): string | undefined {
   return tellsLastUse(use) ? lastUseText(uid, use) : undefined;
 }
 
-/** A claim may go before the end of its use is known: then nodes tell of it to the volume alone. */
+/** A claim may go before the end of its use is known: then only the nodes' reports have it. */
 function lastUseAfter(facts: VolumeFacts, known: KnownUse | undefined): KnownUse["lastUse"] {
   const isClaimGone = facts.statusAtEnd !== undefined || facts.volume.phase !== "Bound";
   const isOpen = facts.isPending || facts.unanswered.length > 0 || !isClaimGone;

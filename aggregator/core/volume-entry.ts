@@ -8,30 +8,30 @@ import { capped, lastUseOf, mountedOnOf, type NodeWords, phaseSinceOf, storedNod
 import { isStillMounted } from "./volume-annotations.ts";
 import type { VolumeUse } from "./volume-use.ts";
 
-/** The kubelet unstages a volume within seconds of its last use: one that has stayed for so long will not go by itself. */
+/** The kubelet unstages a volume within seconds of its last use: one that is staged for longer will not go by itself. */
 const LEAKED_AFTER_MS = 300_000;
 
-/** A PersistentVolume, and what nodes and the API say of it at this moment. */
+/** A PersistentVolume, and what nodes and the API show of it now. */
 export interface VolumeSight {
   readonly volume: Volume;
   readonly use: VolumeUse;
   /** Pods that name its claim and are not over. */
   readonly references: readonly Pod[];
-  /** Nodes that the API says it is, or is to be, attached to or in use on. */
+  /** Nodes that the API shows it attached to, about to be, or in use on. */
   readonly attached: readonly string[];
   /** Since when it is staged on a node without being used there, as far as that is known. Milliseconds since the epoch. */
   readonly idleSince: (node: string) => number | undefined;
-  /** What the claim that it names says of its last use; nothing where that claim is gone. */
+  /** The last use in the status of its claim; undefined where that claim is gone. */
   readonly claimUse?: Pick<ClaimStatus, "lastUse" | "blindGap"> | undefined;
-  /** Since when it is in its phase; undefined where it is not known. */
+  /** Since when it is in its phase; undefined where that is unknown. */
   readonly phaseSince?: PhaseSince | undefined;
   readonly nowMs: number;
 }
 
-/** Staged there for long although no pod uses it there. */
+/** It has been staged there for long although no pod uses it there. */
 function isLeakedOn(node: string, { idleSince, references, nowMs }: VolumeSight): boolean {
   const sinceMs = idleSince(node);
-  // A pod that has just come to the node may be about to use it.
+  // A pod that has just been bound to the node may be about to use it.
   const isWanted = references.some((pod) => pod.node === node);
   return sinceMs !== undefined && nowMs - sinceMs >= LEAKED_AFTER_MS && !isWanted;
 }

@@ -19,20 +19,20 @@ export interface NodeUse {
   readonly pods: readonly PodUse[];
 }
 
-/** Where a volume is mounted by the nodes' last reports. */
+/** Where a volume is mounted, by the nodes' last reports. */
 export interface VolumeUse {
   /** Nodes where a pod has it mounted, by name. */
   readonly held: readonly NodeUse[];
-  /** Names of nodes with a staging mount, in order. */
+  /** Names of nodes with a staging mount, sorted. */
   readonly staged: readonly string[];
 }
 
-/** What mount tables call a volume: the PV's name, and its handle if it has one. */
+/** How mount tables name a volume: by the PV's name, and by its handle if it has one. */
 export function identitiesOf(name: string, csi: Volume["csi"]): readonly VolumeIdentity[] {
   return [{ by: "name", name }, ...(csi === undefined ? [] : [{ by: "handle", ...csi } as const])];
 }
 
-/** The claim that a volume names, where it is that very claim and has this volume. */
+/** The claim that a volume names, where its UID fits and it names this volume. */
 export function claimOfVolume(
   { key, claim: ref }: Volume,
   find: (key: string) => Claim | undefined,
@@ -41,7 +41,7 @@ export function claimOfVolume(
   return claim?.uid === ref?.uid && claim?.volume === key ? claim : undefined;
 }
 
-/** Where a volume is mounted, of those that are called like it and are really its own. */
+/** Where a volume is mounted: of the mounts with its name, those that are its own. */
 export function volumeUse(
   views: readonly NodeView[],
   identities: readonly VolumeIdentity[],
@@ -71,8 +71,8 @@ function podsIn(mountedVolumes: readonly NodeMountedVolume[]): readonly PodUse[]
 }
 
 /**
- * Whether a mount that is called like a volume may be its own. A pod that is known and means another volume has an inline volume of that name.
- * Of a volume that is not Bound a claim may have it that is gone, or that the volume does not name any more.
+ * Whether a mount with a volume's name may be its own. A known pod that uses another volume has an inline volume of that name. A volume
+ * that is not Bound may still be mounted for a claim that is gone, or that it no longer names.
  */
 export function mayMount(pod: Pod | undefined, volume: Volume, { claim: find }: Pick<Directory, "claim">): boolean {
   if (pod === undefined) return true;

@@ -1,23 +1,23 @@
 /**
- * Since when what pods did has been watched without a gap, by whichever replica, and how far a leader has dealt with it. Times are
- * milliseconds of the API server's wall clock.
+ * Since when some replica has watched pods without a gap, and how far a leader has decided what it saw. Times are milliseconds of the
+ * API server's wall clock.
  */
 export interface WatchHistory {
   /** Never too early. */
   readonly sinceMs: number;
-  /** The time before it in which no replica watched, until every node has answered what was used on it meanwhile. */
+  /** The gap before it, in which no replica watched, until every node has answered what was used on it meanwhile. */
   readonly gap: WatchGap | undefined;
-  /** A resource version: all that pods did up to it was seen by a leader, and what came of it was written. */
+  /** A resource version: a leader has decided everything that pods did up to it, and written the result. */
   readonly reached: string;
-  /** When the watch had come that far, never too late. */
+  /** When the watch had reached it, never too late. */
   readonly reachedAtMs: number;
-  /** A resource version that some Lease had by then, and for so long that every living kubelet had renewed its own meanwhile. */
+  /** A resource version that a Lease had by then, so long before that every running kubelet has renewed its own since. */
   readonly leasesAt: string | undefined;
 }
 
-/** A time in which no replica is known to have watched pods. What was used then is known from nodes only. */
+/** A time in which no replica is known to have watched pods. Its uses are known from nodes only. */
 export interface GapTime {
-  /** Never too late; nothing when no replica is known to have watched before. */
+  /** Never too late; undefined when no replica is known to have watched before. */
   readonly fromMs: number | undefined;
   /** Never too early. */
   readonly toMs: number;
@@ -25,63 +25,63 @@ export interface GapTime {
 
 /** The one gap that is open, up to the begin of the present chain of watches. */
 export interface WatchGap extends GapTime {
-  /** A resource version that some Lease had long before it: a kubelet whose Lease is not newer was away when it began. */
+  /** A resource version that a Lease had long before the gap: a kubelet whose Lease is not newer was away when it began. */
   readonly leasesAt: string | undefined;
-  /** Every node has still to answer; else those in `open`. */
+  /** Every node has still to answer; otherwise those in `open`. */
   readonly isForAll: boolean;
-  /** Nodes that have still to answer, by the begin of the gap for each: of an earlier gap, where that was open for it already. */
+  /** Nodes that have still to answer, and where the gap begins for each: that of an earlier gap, where it was open for the node already. */
   readonly open: ReadonlyMap<string, number | undefined>;
 }
 
-/** A claim whose status a leader has decided, and that the API server has not stored: nothing but the leader's word tells of it. */
+/** A claim whose decision the API server has not stored: only the hand-over contains it. */
 export interface UnstoredClaim {
   readonly uid: string;
-  /** It is unused since then at the earliest, milliseconds of the API server's wall clock; nothing where it was decided to be in use. */
+  /** It is unused since then at the earliest, milliseconds of the API server's wall clock; undefined where it was decided to be in use. */
   readonly sinceMs: number | undefined;
 }
 
-/** More of them are not handed over: as long as there are, the hand-over stays as it was. */
+/** With more of them the hand-over stays as it was. */
 export const MAX_UNSTORED = 100;
 
-/** One replica's own watch of all pods: nothing was missed after `sinceVersion`. */
+/** One replica's own watch of all pods: it missed nothing after `sinceVersion`. */
 export interface PodWatch {
   readonly sinceVersion: string;
-  /** When it had come that far, never too early. */
+  /** When it had reached that, never too early. */
   readonly sinceMs: number;
-  /** It follows another watch of the same replica, which had been taken into account. */
+  /** It follows another watch of the same replica, which the history includes. */
   readonly isRelisted?: boolean | undefined;
 }
 
-/** Of more nodes it is not kept that they have still to tell: their agents count as away for the time of the gap, and no longer. */
+/** With more nodes the hand-over does not name them: their agents count as away for the time of the gap, and no longer. */
 export const MAX_OPEN_NODES = 32;
 
 /**
- * What a replica can say of the past when it begins to lead, or after a gap of its own: what its predecessor left, where its own watch
- * began before that ends. Nothing that lies in between was seen by another replica.
+ * The history of a replica that begins to lead, or after a gap of its own: that of the previous leader, where its own watch began before
+ * that ends. No other replica saw what lies in between.
  */
 export function inherit(handed: WatchHistory | undefined, watch: PodWatch): WatchHistory {
   const { sinceVersion, sinceMs } = watch;
   const isRestored = handed !== undefined && isBehind(handed, watch);
   if (handed !== undefined && !isRestored && isUpTo(sinceVersion, handed.reached)) return handed;
   const fromMs = handed && Math.min(handed.reachedAtMs, sinceMs);
-  // After a restore a kubelet's Lease is older than the versions of the time before, whether it was renewed or not: it proves no absence.
+  // After a restore every kubelet's Lease is older than the versions of the time before, renewed or not: it proves no absence.
   const leasesAt = isRestored ? undefined : handed?.leasesAt;
   const gap = nextGap(handed?.gap, { fromMs, toMs: sinceMs, leasesAt });
-  // A list takes its time: when its version was the present one is not known, but that it was so after the predecessor's word.
+  // A list takes its time: when its version was current is unknown, except that it was after the hand-over.
   return { sinceMs, gap, reached: sinceVersion, reachedAtMs: fromMs ?? 0, leasesAt };
 }
 
 /**
- * True when what a replica lists is older than what it had seen: etcd was restored from a backup. What has happened since the backup
- * was made has not happened for this server, and versions from before are given to other things.
+ * True when what a replica lists is older than what it had seen: a backup of etcd was restored. For this server nothing has happened
+ * since that backup, and it uses the versions again for other changes.
  */
 function isBehind({ reached }: WatchHistory, { sinceVersion, isRelisted = false }: PodWatch): boolean {
   return isRelisted && isUpTo(sinceVersion, reached) && !isUpTo(reached, sinceVersion);
 }
 
 /**
- * Pods were not watched again. For a node that has not answered of the gap before it is one gap from the begin of that one, with what was
- * watched in between; for all others it begins now, so that a node which is away for long dates no claims of others anew.
+ * Pods went unobserved again. A node that has not answered for the previous gap has one gap since the begin of that one, with what was
+ * watched in between. For all others it begins now, so that a node which is away for long does not move claims of other nodes.
  */
 export function nextGap(before: WatchGap | undefined, gap: GapTime & Pick<WatchGap, "leasesAt">): WatchGap {
   if (before === undefined) return { ...gap, isForAll: true, open: new Map() };
@@ -92,14 +92,14 @@ export function nextGap(before: WatchGap | undefined, gap: GapTime & Pick<WatchG
   return { fromMs: beginOf(before.fromMs), toMs: gap.toMs, leasesAt, isForAll: true, open };
 }
 
-/** The gap as it is for one node; nothing where that has answered. */
+/** The gap of one node; undefined where it has answered. */
 export function gapOf(gap: WatchGap, node: string): GapTime | undefined {
   const { fromMs, toMs, open, isForAll } = gap;
   if (open.has(node)) return { fromMs: open.get(node), toMs };
   return isForAll ? { fromMs, toMs } : undefined;
 }
 
-/** What is left of the gap when just these nodes have still to answer. */
+/** The gap when only these nodes have still to answer. */
 export function leaveOpen(gap: WatchGap, nodes: readonly string[]): WatchGap | undefined {
   const asked = nodes.toSorted().flatMap((node) => {
     const own = gapOf(gap, node);
@@ -108,7 +108,7 @@ export function leaveOpen(gap: WatchGap, nodes: readonly string[]): WatchGap | u
   return asked.length === 0 ? undefined : { ...gap, isForAll: false, open: new Map(asked.slice(0, MAX_OPEN_NODES)) };
 }
 
-/** The leader has dealt with everything up to a resource version. It never goes back. */
+/** The leader has decided everything up to a resource version. It never goes back. */
 export function advance(
   coverage: WatchHistory,
   {
@@ -118,14 +118,14 @@ export function advance(
   }: { readonly reached: string; readonly atMs: number; readonly leasesAt?: string | undefined },
 ): WatchHistory {
   if (isUpTo(reached, coverage.reached)) return coverage;
-  // It is known to have come as far as before at the time that was known before.
+  // It had reached the earlier version at the earlier time at the latest.
   if (atMs < coverage.reachedAtMs) return { ...coverage, reached };
   return { ...coverage, reached, reachedAtMs: atMs, leasesAt: leasesAt ?? coverage.leasesAt };
 }
 
 /**
- * True when what was so at a resource version was so before or at another one. They are decimal numbers that can be compared
- * (KEP-5504); of others nothing is known, so that this is false.
+ * True when the first resource version is not newer than the second. They are decimal numbers that can be compared (KEP-5504); for
+ * anything else the answer is false.
  */
 export function isUpTo(version: string, other: string): boolean {
   return DECIMAL.test(version) && DECIMAL.test(other) && BigInt(version) <= BigInt(other);
