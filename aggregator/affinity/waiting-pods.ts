@@ -20,11 +20,11 @@ export async function countWaiting(
   signal: AbortSignal,
 ): Promise<boolean> {
   const errors = internalErrors.in("reports");
-  const breathe = createYield(clock, signal);
+  const yieldIfDue = createYield(clock, signal);
   const counted = new Map<string, readonly string[]>();
   for (const node of cluster.nodeNames()) {
     counted.set(node, errors.attempt(node, () => cluster.misfits(node).waiting) ?? []);
-    const pause = breathe();
+    const pause = yieldIfDue();
     if (pause !== undefined) await pause;
     if (signal.aborted) return false;
   }

@@ -6,7 +6,7 @@ import { formatMillisecondsUp } from "../../common/storage/timestamp.ts";
 import type { AgentState } from "../core/agent-state.ts";
 import { claimEntryOf } from "../core/claim-entry.ts";
 import type { DecidedClaim } from "../core/claim-facts.ts";
-import type { NodeWords } from "../core/entry-parts.ts";
+import type { EntryLookup } from "../core/entry-parts.ts";
 import { type IdleStagings, idleStagings, NO_STAGINGS } from "../core/idle-staging.ts";
 import { asksFor } from "../core/list-filter.ts";
 import { nodeEntryOf } from "../core/node-entry.ts";
@@ -15,7 +15,7 @@ import { volumeEntryOf } from "../core/volume-entry.ts";
 import type { FleetState } from "../nodes/fleet-state.ts";
 import type { Cluster } from "../sources/cluster.ts";
 import { type ListHead, type ListSpec, listRoutes } from "../sources/list-stream.ts";
-import { claimSight, type SightSources, volumeSight } from "../sources/sights.ts";
+import { claimObservation, type ObservationSources, volumeObservation } from "../sources/observations.ts";
 
 /** What the read API answers from. */
 export interface ReadApiParts {
@@ -67,12 +67,12 @@ export class ReadApi {
 
   #claims(): ListSpec {
     const { cluster, claimFacts } = this.#parts;
-    const [sources, words] = [this.#sources(), this.#words()];
+    const [sources, lookup] = [this.#sources(), this.#lookup()];
     const entries: ListSpec["entries"] = function* (filter) {
       for (const { key, namespace, name } of cluster.claims()) {
         const isAsked = asksFor(filter, "namespace", namespace) && asksFor(filter, "name", name);
         const facts = isAsked ? claimFacts(key) : undefined;
-        yield facts && claimEntryOf(claimSight(facts, sources), words);
+        yield facts && claimEntryOf(claimObservation(facts, sources), lookup);
       }
     };
     return { path: "/v1/claims", kind: "ClaimList", parameters: LISTS["/v1/claims"], entries };
@@ -80,10 +80,12 @@ export class ReadApi {
 
   #volumes(): ListSpec {
     const { cluster } = this.#parts;
-    const [sources, words] = [this.#sources(), this.#words()];
+    const [sources, lookup] = [this.#sources(), this.#lookup()];
     const entries: ListSpec["entries"] = function* (filter) {
       for (const volume of cluster.allVolumes())
-        yield asksFor(filter, "name", volume.key) ? volumeEntryOf(volumeSight(volume, sources), words) : undefined;
+        yield asksFor(filter, "name", volume.key)
+          ? volumeEntryOf(volumeObservation(volume, sources), lookup)
+          : undefined;
     };
     return { path: "/v1/volumes", kind: "VolumeList", parameters: LISTS["/v1/volumes"], entries };
   }
@@ -128,7 +130,7 @@ export class ReadApi {
     return time === undefined ? 0 : time.latestMs - time.widthMs;
   }
 
-  #sources(): SightSources {
+  #sources(): ObservationSources {
     const { fleet } = this.#parts;
     return {
       ...this.#parts,
@@ -138,7 +140,7 @@ export class ReadApi {
     };
   }
 
-  #words(): NodeWords {
+  #lookup(): EntryLookup {
     const { cluster, fleet, agentStateOf } = this.#parts;
     return {
       stateOf: (node) => agentStateOf(node).kind,

@@ -10,7 +10,7 @@ import {
   type HistoryContext,
   isOnlyOurs,
   isOpen,
-  type NodeWords,
+  type NodeLookup,
   pruneHistory,
   settleHistory,
   withEnds,
@@ -27,7 +27,7 @@ import type { Cluster } from "../sources/cluster.ts";
 interface ClaimStatesParts {
   readonly cluster: Cluster;
   readonly fleet: FleetState;
-  readonly ends: Pick<EndedPods, "of" | "isTold">;
+  readonly ends: Pick<EndedPods, "of" | "isIncluded">;
 }
 
 /** What this leader session remembers of a claim beyond what the API server has. */
@@ -45,20 +45,20 @@ export class ClaimStates {
   readonly #parts: ClaimStatesParts;
   readonly #cluster: Cluster;
   readonly #fleet: FleetState;
-  readonly #words: NodeWords;
+  readonly #lookup: NodeLookup;
   readonly #facts = new FactIndex();
   /** Only of claims with something to remember: most have nothing. */
   readonly #states = new Map<string, ClaimState>();
   /** Keys of the claims with ended uses that their status does not include yet. */
   readonly #open = new Set<string>();
   /** UIDs of the claims whose state includes these ends already. */
-  readonly #told = new WeakMap<EndedPod, Set<string>>();
+  readonly #included = new WeakMap<EndedPod, Set<string>>();
 
-  constructor(parts: ClaimStatesParts, words: NodeWords) {
+  constructor(parts: ClaimStatesParts, lookup: NodeLookup) {
     this.#parts = parts;
     this.#cluster = parts.cluster;
     this.#fleet = parts.fleet;
-    this.#words = words;
+    this.#lookup = lookup;
   }
 
   get size(): number {
@@ -93,7 +93,9 @@ export class ClaimStates {
 
   #isNews(end: EndedPod, claim: Claim): boolean {
     return (
-      this.#told.get(end)?.has(claim.uid) !== true && !this.#parts.ends.isTold(end, claim) && this.#hasNamed(end, claim)
+      this.#included.get(end)?.has(claim.uid) !== true &&
+      !this.#parts.ends.isIncluded(end, claim) &&
+      this.#hasNamed(end, claim)
     );
   }
 
@@ -109,7 +111,8 @@ export class ClaimStates {
   #change(claim: Claim, changes: Partial<ClaimState>): void {
     const { key, uid } = claim;
     const state = { ...this.#peek(claim), ...changes };
-    for (const end of this.#parts.ends.of(key)) this.#told.set(end, (this.#told.get(end) ?? new Set()).add(uid));
+    for (const end of this.#parts.ends.of(key))
+      this.#included.set(end, (this.#included.get(end) ?? new Set()).add(uid));
     if (isOpen(state.history)) this.#open.add(key);
     else this.#open.delete(key);
     if (isOpen(state.history) || state.isWitnessed || state.written !== undefined) this.#states.set(key, state);
@@ -217,7 +220,7 @@ export class ClaimStates {
     { status: stored }: Claim,
     found: Pick<HistoryContext, "unmountRecords" | "mountedBy" | "isHostPath">,
   ): ClaimHistory {
-    return pruneHistory(settleHistory(history, { ...this.#words, ...found, stored }), stored);
+    return pruneHistory(settleHistory(history, { ...this.#lookup, ...found, stored }), stored);
   }
 }
 

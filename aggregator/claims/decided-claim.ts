@@ -1,7 +1,7 @@
 import type { ClaimEvidence } from "../core/claim-evidence.ts";
 import { type DecidedClaim, factsOf } from "../core/claim-facts.ts";
 import { notBefore, type Unobserved } from "../core/claim-gap.ts";
-import type { NodeWords } from "../core/claim-history.ts";
+import type { NodeLookup } from "../core/claim-history.ts";
 import { statusOf } from "../core/claim-messages.ts";
 import { decide } from "../core/claim-status.ts";
 import type { DesiredClaim } from "../core/claim-write.ts";
@@ -18,7 +18,7 @@ interface DecidingParts {
   readonly unobservedOf: (volume: Volume | undefined) => Unobserved;
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: () => number;
-  readonly words: NodeWords;
+  readonly lookup: NodeLookup;
   /** A staged volume keeps its claim, so the status names its nodes. */
   readonly isProtecting?: boolean | undefined;
 }
@@ -26,11 +26,11 @@ interface DecidingParts {
 /** The claim and everything that its status depends on now. A read: it changes nothing. */
 export function decidedClaim(evidence: ClaimEvidence, parts: DecidingParts): DecidedClaim {
   const { claim, volume } = evidence;
-  const { cluster, barrier, unstored, unobservedOf, words, nowMs } = parts;
+  const { cluster, barrier, unstored, unobservedOf, lookup, nowMs } = parts;
   const unobserved = unobservedOf(volume);
   const { toMs = 0, nodes: unanswered = () => [] } = unobserved.unanswered ?? {};
   const facts = factsOf(evidence, {
-    ...words,
+    ...lookup,
     nodes: cluster.nodeNames,
     // Stored times are whole seconds, rounded up.
     unanswered: (inUseSinceMs) => (inUseSinceMs - 1_000 < toMs ? unanswered() : []),

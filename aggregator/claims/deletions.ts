@@ -5,14 +5,14 @@ import type { Random } from "../../common/runtime/random.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { volumeMatcher } from "../../common/storage/volume-identity.ts";
 import type { ClaimEvidence } from "../core/claim-evidence.ts";
-import { causeOf, type MountSight, type ProtectionMode, type RemovalCause } from "../core/deletion.ts";
+import { causeOf, type ObservedMount, type ProtectionMode, type RemovalCause } from "../core/deletion.ts";
 import { refersTo } from "../core/references.ts";
 import { identitiesOf } from "../core/volume-use.ts";
 import type { AgentStates } from "../nodes/agent-states.ts";
 import type { FleetState } from "../nodes/fleet-state.ts";
 import type { Cluster } from "../sources/cluster.ts";
 import type { ClaimWarnings } from "../writing/claim-warnings.ts";
-import { type DeletionSight, HeldDeletions } from "../writing/held-deletions.ts";
+import { HeldDeletions, type ObservedDeletion } from "../writing/held-deletions.ts";
 import { RemovedClaims } from "../writing/removed-claims.ts";
 import type { ClaimStates } from "./claim-states.ts";
 
@@ -55,13 +55,13 @@ export class Deletions {
 
   /** Answers after how many milliseconds to check the claim again, if necessary. */
   compare(claim: Claim): number | undefined {
-    return claim.isDeleting ? this.held.compare(this.#sight(claim, this.#parts.states.evidence(claim))) : undefined;
+    return claim.isDeleting ? this.held.compare(this.#observe(claim, this.#parts.states.evidence(claim))) : undefined;
   }
 
   /** The caller has to call this before it forgets the claim. */
   onGone(claim: Claim): void {
     const evidence = this.#parts.states.evidence(claim);
-    const { mounts } = this.#sight(claim, evidence);
+    const { mounts } = this.#observe(claim, evidence);
     this.held.onGone({ claim, mounts, isUsedByPod: false });
     if (mounts.length === 0) return;
     const isItsVolume = volumeMatcher(volumeIdentities(evidence));
@@ -73,12 +73,12 @@ export class Deletions {
     return this.#removed.run(signal);
   }
 
-  #sight(claim: Claim, { uses, shownOn }: ClaimEvidence): DeletionSight {
+  #observe(claim: Claim, { uses, shownOn }: ClaimEvidence): ObservedDeletion {
     const { cluster, agentStates } = this.#parts;
     const isThere = (node: string): boolean => agentStates.assumedEnd(node) === undefined;
-    const used = uses.map(({ node, pod, podUid }): MountSight => ({ node, pod: pod ?? cluster.podName(podUid) }));
+    const used = uses.map(({ node, pod, podUid }): ObservedMount => ({ node, pod: pod ?? cluster.podName(podUid) }));
     const staged = shownOn.filter((node) => !used.some((use) => use.node === node));
-    const mounts = [...used, ...staged.map((node): MountSight => ({ node, pod: undefined }))];
+    const mounts = [...used, ...staged.map((node): ObservedMount => ({ node, pod: undefined }))];
     // Like Kubernetes' controller: a pod that is not scheduled does not count, a finished one does.
     const isUsedByPod = cluster.podsOf(claim.key).some((pod) => pod.node !== undefined && refersTo(pod, claim));
     return { claim, mounts: mounts.filter(({ node }) => isThere(node)), isUsedByPod };

@@ -4,7 +4,7 @@ import { waitsToBeUnused } from "../core/claim-status.ts";
 interface Wait {
   readonly nodes: readonly string[];
   /** The claim would be unused but for them. Otherwise only its message would change. */
-  readonly isHeldUp: boolean;
+  readonly isBlocked: boolean;
 }
 
 /** Which claims wait for a report of which nodes. */
@@ -20,7 +20,7 @@ export class PendingNodes {
     if (facts.isUnwatched) this.#behindBarrier.add(claimKey);
     if (pendingNodes.length === 0) return;
     const nodes = pendingNodes.filter(({ why }) => why !== undefined).map(({ node }) => node);
-    this.#waits.set(claimKey, { nodes, isHeldUp: waitsToBeUnused(facts) });
+    this.#waits.set(claimKey, { nodes, isBlocked: waitsToBeUnused(facts) });
     if (nodes.length < pendingNodes.length) this.#behindBarrier.add(claimKey);
     for (const node of nodes) this.#byNode.set(node, (this.#byNode.get(node) ?? new Set()).add(claimKey));
   }
@@ -41,7 +41,7 @@ export class PendingNodes {
   }
 
   /** The same, and forgets them: their next decision says what they wait for. */
-  heard(node: string): readonly string[] {
+  takeWaitingFor(node: string): readonly string[] {
     const keys = this.waitingFor(node);
     this.#byNode.delete(node);
     return keys;
@@ -55,7 +55,7 @@ export class PendingNodes {
   }
 
   /** How many claims would be unused but for a pending node. */
-  get heldUp(): number {
-    return [...this.#waits.values()].filter(({ isHeldUp }) => isHeldUp).length;
+  get blocked(): number {
+    return [...this.#waits.values()].filter(({ isBlocked }) => isBlocked).length;
   }
 }

@@ -8,7 +8,7 @@ import { claimKeysNear, claimsOf, type Fact } from "../core/attribution.ts";
 import type { ClaimEvidence } from "../core/claim-evidence.ts";
 import { type DecidedClaim, toUseEnd } from "../core/claim-facts.ts";
 import type { Unobserved } from "../core/claim-gap.ts";
-import type { NodeWords } from "../core/claim-history.ts";
+import type { NodeLookup } from "../core/claim-history.ts";
 import { isSameStatus, type UpstreamPolicy, writeFor } from "../core/claim-write.ts";
 import type { EndedPod, Pod, Volume } from "../core/cluster-objects.ts";
 import type { ProtectionMode, RemovalCause } from "../core/deletion.ts";
@@ -37,7 +37,7 @@ export interface ReconcilerParts extends Omit<ClaimWriterParts, "onWritten" | "r
   /** Undefined where no metrics are kept. */
   readonly queues?: Readonly<Record<"claims", QueueObserver>>;
   readonly unstored: UnstoredClaims;
-  readonly ends: Pick<EndedPods, "of" | "isOpen" | "isTold">;
+  readonly ends: Pick<EndedPods, "of" | "isOpen" | "isIncluded">;
   /** Runs before each decision, so that the decision takes into account that pods were listed anew. */
   readonly onDecision: () => void;
   readonly internalErrors: InternalErrors;
@@ -70,7 +70,7 @@ export class Reconciler {
   readonly #parts: ReconcilerParts;
   readonly #states: ClaimStates;
   readonly #pendingNodes = new PendingNodes();
-  readonly #words: NodeWords;
+  readonly #lookup: NodeLookup;
 
   constructor(parts: ReconcilerParts, limits: ReconcilerLimits) {
     this.#parts = parts;
@@ -86,12 +86,12 @@ export class Reconciler {
       parts.queues?.claims,
     );
     const { fleet, agentStates } = parts;
-    this.#words = {
+    this.#lookup = {
       viewOf: (node) => fleet.view(node),
       agentStateOf: (node) => agentStates.of(node).kind,
       assumedEnd: (node) => agentStates.assumedEnd(node),
     };
-    this.#states = new ClaimStates(parts, this.#words);
+    this.#states = new ClaimStates(parts, this.#lookup);
     parts.unstored.follow(() => this.#states.open);
     this.answers = new ReportAnswers({
       ...parts,
@@ -158,7 +158,7 @@ export class Reconciler {
    * with it.
    */
   onTouched(node: string, touched: readonly string[]): void {
-    const waiting = this.#pendingNodes.heard(node);
+    const waiting = this.#pendingNodes.takeWaitingFor(node);
     for (const key of new Set([...waiting, ...touched, ...this.#parts.cluster.assumedOn(node)])) this.enqueue(key);
   }
 
@@ -183,13 +183,13 @@ export class Reconciler {
   /** The node's view is about to be forgotten. Ends that were assumed for it, or never stored, may still be the latest of a claim. */
   onForgotten(node: string): void {
     const view = this.#parts.fleet.view(node);
-    const context = { ...this.#words, podName: this.#parts.cluster.podName };
+    const context = { ...this.#lookup, podName: this.#parts.cluster.podName };
     for (const mountedVolume of view?.mountedVolumes.filter(isUse) ?? []) {
       this.#keepEnds(mountedVolume, assumedUse({ ...mountedVolume, node, bootId: view?.bootId ?? "" }, context));
     }
     for (const unmountRecord of view?.unmountRecords.values() ?? [])
       this.#keepEnds(unmountRecord, [toUseEnd(unmountRecord, context)]);
-    this.#pendingNodes.heard(node);
+    this.#pendingNodes.takeWaitingFor(node);
   }
 
   #keepEnds(fact: Fact, ends: readonly UseEnd[]): void {
@@ -201,8 +201,8 @@ export class Reconciler {
   }
 
   /** How many claims would be unused but for a pending node. */
-  get heldUp(): number {
-    return this.#pendingNodes.heldUp;
+  get blocked(): number {
+    return this.#pendingNodes.blocked;
   }
 
   /** The claim and everything that its status depends on now; undefined for an unknown claim. A read: it changes nothing. */
@@ -227,7 +227,7 @@ export class Reconciler {
 
   #factsOf(evidence: ClaimEvidence): DecidedClaim {
     const { protection = "off" } = this.#parts;
-    const own = { words: this.#words, isProtecting: protection !== "off" };
+    const own = { lookup: this.#lookup, isProtecting: protection !== "off" };
     return decidedClaim(evidence, { ...this.#parts, ...own });
   }
 

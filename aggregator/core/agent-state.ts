@@ -12,7 +12,7 @@ export interface AgentState {
 }
 
 /** What is known of a node at a moment. Ages are milliseconds on the monotonic clock. */
-export interface NodeSight {
+export interface NodeObservation {
   /** Its Node object; undefined when it has none. */
   readonly object: Node | undefined;
   readonly view: NodeView | undefined;
@@ -48,31 +48,31 @@ export interface NodeOpinion {
 export const BLIND_AFTER_MS = 180_000;
 
 /** Decides a node's state. The first rule that applies counts. */
-export function opinionOf(sight: NodeSight, limits: AgentStateLimits): NodeOpinion {
-  const { object } = sight;
-  const silence = silenceOf(sight, limits);
-  const nextMs = nextOf(sight, limits);
-  const isQuiet = object !== undefined && !showsMountedVolume(sight) && quietMs(sight) >= limits.noAgentAfterMs;
+export function opinionOf(observed: NodeObservation, limits: AgentStateLimits): NodeOpinion {
+  const { object } = observed;
+  const silence = silenceOf(observed, limits);
+  const nextMs = nextOf(observed, limits);
+  const isQuiet = object !== undefined && !showsMountedVolume(observed) && quietMs(observed) >= limits.noAgentAfterMs;
   const opinion = (kind: AgentState["kind"], why: string): NodeOpinion => ({
     agentState: { kind, why },
     nextMs,
     isInQuestion: kind === "Stale" && isQuiet,
   });
-  if (silence === undefined && sight.reportAgeMs !== undefined) return opinion("Reporting", "it reports");
-  const gone = silence && goneness(sight, limits);
+  if (silence === undefined && observed.reportAgeMs !== undefined) return opinion("Reporting", "it reports");
+  const gone = silence && goneness(observed, limits);
   if (gone !== undefined) return opinion("Gone", gone);
-  if (object?.os !== undefined && object.os !== "linux" && !showsMountedVolume(sight)) {
+  if (object?.os !== undefined && object.os !== "linux" && !showsMountedVolume(observed)) {
     return opinion("NoAgent", `no agent belongs on ${object.os}`);
   }
-  if (isQuiet && sight.isKubeletAlive) {
+  if (isQuiet && observed.isKubeletAlive) {
     return opinion("NoAgent", "no report has come and no agent pod been there for long, while its kubelet lives");
   }
   return silence === undefined ? opinion("Reporting", "its first report is awaited") : opinion("Stale", silence);
 }
 
 /** Why a node is Stale; undefined while its last report is fresh, or its first one may still arrive. */
-function silenceOf(sight: NodeSight, { nodeStaleAfterMs }: AgentStateLimits): string | undefined {
-  const { reportAgeMs, readAgeMs, objectAgeMs } = sight;
+function silenceOf(observed: NodeObservation, { nodeStaleAfterMs }: AgentStateLimits): string | undefined {
+  const { reportAgeMs, readAgeMs, objectAgeMs } = observed;
   if (reportAgeMs === undefined) {
     return objectAgeMs > nodeStaleAfterMs ? "no report since the aggregator or the node came up" : undefined;
   }
@@ -83,7 +83,7 @@ function silenceOf(sight: NodeSight, { nodeStaleAfterMs }: AgentStateLimits): st
 
 /** Never while its agent reports: its mounts count, even when it cannot read the table completely. */
 function goneness(
-  { object, objectAgeMs, reportAgeMs = Number.POSITIVE_INFINITY }: NodeSight,
+  { object, objectAgeMs, reportAgeMs = Number.POSITIVE_INFINITY }: NodeObservation,
   { nodeGoneAfterMs, nodeStaleAfterMs }: AgentStateLimits,
 ): string | undefined {
   if (reportAgeMs <= nodeStaleAfterMs) return undefined;
@@ -96,7 +96,7 @@ function goneness(
  * True when the last report shows something mounted there: until an agent is back, its end would stay unknown. What was mounted in
  * another boot no longer is.
  */
-function showsMountedVolume({ object, view }: NodeSight): boolean {
+function showsMountedVolume({ object, view }: NodeObservation): boolean {
   return view !== undefined && isSameBoot(object, view.bootId) && view.mountedVolumes.length > 0;
 }
 
@@ -106,18 +106,18 @@ function isSameBoot(object: Node | undefined, bootId: string): boolean {
 }
 
 /** For how long neither a report nor an agent pod has shown an agent. */
-function quietMs({ reportAgeMs, objectAgeMs, agentAwayMs }: NodeSight): number {
+function quietMs({ reportAgeMs, objectAgeMs, agentAwayMs }: NodeObservation): number {
   return Math.min(reportAgeMs ?? Number.POSITIVE_INFINITY, objectAgeMs, agentAwayMs ?? 0);
 }
 
-function nextOf(sight: NodeSight, limits: AgentStateLimits): number | undefined {
-  const { reportAgeMs, readAgeMs, objectAgeMs, agentAwayMs } = sight;
+function nextOf(observed: NodeObservation, limits: AgentStateLimits): number | undefined {
+  const { reportAgeMs, readAgeMs, objectAgeMs, agentAwayMs } = observed;
   // A node is Stale when it is older than the limit: the smallest step beyond is a millisecond.
   const rests = [
     limits.nodeStaleAfterMs + 1 - (reportAgeMs ?? objectAgeMs),
     readAgeMs === undefined ? 0 : BLIND_AFTER_MS + 1 - readAgeMs,
     limits.nodeGoneAfterMs - objectAgeMs,
-    agentAwayMs === undefined ? 0 : limits.noAgentAfterMs - quietMs(sight),
+    agentAwayMs === undefined ? 0 : limits.noAgentAfterMs - quietMs(observed),
   ].filter((rest) => rest > 0);
   return rests.length === 0 ? undefined : Math.min(...rests);
 }
@@ -139,9 +139,13 @@ export interface AssumedEnd {
  */
 export function assumedEndOf(
   known: AssumedEnd | undefined,
-  { agentState, sight, nowMs }: { readonly agentState: AgentState; readonly sight: NodeSight; readonly nowMs: number },
+  {
+    agentState,
+    observed,
+    nowMs,
+  }: { readonly agentState: AgentState; readonly observed: NodeObservation; readonly nowMs: number },
 ): AssumedEnd | undefined {
-  const { object, view } = sight;
+  const { object, view } = observed;
   if (agentState.kind === "Gone") {
     const assumed = known ?? { bootId: view?.bootId, atMs: nowMs, evidence: "node-gone" };
     return { ...assumed, goneMs: assumed.goneMs ?? nowMs };

@@ -6,7 +6,7 @@ import { saidByKubernetes } from "../../common/storage/upstream-unused.ts";
 import { type PendingNode, waitsToBeUnused } from "./claim-status.ts";
 import type { Pod } from "./cluster-objects.ts";
 import { isEligible } from "./eligibility.ts";
-import { capped, lastUseOf, mountedOnOf, type NodeWords, phaseSinceOf, storedNodesOf } from "./entry-parts.ts";
+import { capped, type EntryLookup, lastUseOf, mountedOnOf, phaseSinceOf, storedNodesOf } from "./entry-parts.ts";
 import type { VolumeUse } from "./volume-use.ts";
 
 /**
@@ -16,7 +16,7 @@ import type { VolumeUse } from "./volume-use.ts";
 export type UseStatus = ClaimEntry["status"];
 
 /** A claim, and what pods and mount tables show of it now. */
-export interface ClaimSight {
+export interface ClaimObservation {
   readonly claim: Claim;
   readonly use: VolumeUse;
   /** Pods that refer to the claim and are not over. */
@@ -31,7 +31,7 @@ export interface ClaimSight {
 }
 
 /** In use when either side says so: the stored status may be behind, and a Stale node shows nothing. */
-export function useStatusOf({ claim, use, references }: Omit<ClaimSight, "pendingNodes">): UseStatus {
+export function useStatusOf({ claim, use, references }: Omit<ClaimObservation, "pendingNodes">): UseStatus {
   const { status, phase } = claim;
   if (use.held.length > 0 || status?.reason === "Mounted") return "Mounted";
   if (references.length > 0 || status?.reason === "Referenced") return "Referenced";
@@ -47,19 +47,19 @@ export function writtenStatus({ status, phase }: Claim): UseStatus {
 }
 
 /** One claim of the list. */
-export function claimEntryOf(sight: ClaimSight, words: NodeWords): ClaimEntry {
-  const { claim, use, references, pendingNodes, isUnwatched = false } = sight;
+export function claimEntryOf(observed: ClaimObservation, lookup: EntryLookup): ClaimEntry {
+  const { claim, use, references, pendingNodes, isUnwatched = false } = observed;
   const { namespace, name, uid, phase, isDeleting, storageClass, capacity, volume, status, upstream } = claim;
-  const known = useStatusOf(sight);
+  const known = useStatusOf(observed);
   const holders = use.held.map(({ node }) => node);
   return {
     namespace,
     name,
     uid,
     phase,
-    ...phaseSinceOf(sight.phaseSince),
+    ...phaseSinceOf(observed.phaseSince),
     deleting: isDeleting,
-    deletionHeld: sight.isDeletionHeld === true,
+    deletionHeld: observed.isDeletionHeld === true,
     storageClass: storageClass ?? null,
     capacity: capacity ?? null,
     volume: volume ?? null,
@@ -69,10 +69,10 @@ export function claimEntryOf(sight: ClaimSight, words: NodeWords): ClaimEntry {
     ...lastUseOf(status),
     mountedOn: storedNodesOf(status?.mountedOn),
     live: {
-      mountedOn: mountedOnOf(use.held, words),
-      stagedOn: capped(use.staged, (node) => ({ node, state: words.stateOf(node) })),
+      mountedOn: mountedOnOf(use.held, lookup),
+      stagedOn: capped(use.staged, (node) => ({ node, state: lookup.stateOf(node) })),
       references: capped(references, ({ key, node }) => ({ pod: key, node: node ?? null })),
-      pendingNodes: capped(oncePerNode(pendingNodes), (one) => pendingNodeOf(one, words)),
+      pendingNodes: capped(oncePerNode(pendingNodes), (one) => pendingNodeOf(one, lookup)),
       podsUnwatched: isUnwatched,
     },
     pending: waitsToBeUnused({
@@ -107,7 +107,7 @@ function oncePerNode(pendingNodes: readonly PendingNode[]): readonly PendingNode
 
 const WHY = { "pod-ended": "pod-ended", "was-mounted": "was-mounted", attached: "attached", unwatched: "unobserved" };
 
-function pendingNodeOf({ node, isSilent, why }: PendingNode, { isKnown }: NodeWords) {
+function pendingNodeOf({ node, isSilent, why }: PendingNode, { isKnown }: EntryLookup) {
   const due = isKnown(node) ? "ScanDue" : "Unreported";
   return { node, state: isSilent ? "Stale" : due, why: why === undefined ? "start" : WHY[why] };
 }

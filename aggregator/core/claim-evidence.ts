@@ -1,6 +1,6 @@
 import type { Claim } from "../../common/storage/claim.ts";
 import type { VolumeIdentity } from "../../common/storage/volume-identity.ts";
-import type { ClaimHistory, NodeWords } from "./claim-history.ts";
+import type { ClaimHistory, NodeLookup } from "./claim-history.ts";
 import type { Node, Volume } from "./cluster-objects.ts";
 import type { NodeMountedVolume, NodeUnmountRecord, NodeView } from "./node-view.ts";
 
@@ -41,7 +41,7 @@ export interface ClaimEvidence {
 }
 
 /** The nodes as a decision sees them. */
-export interface FleetFacts extends NodeWords {
+export interface FleetFacts extends NodeLookup {
   /** All nodes of the cluster. */
   readonly nodes: () => readonly string[];
   readonly nodeOf?: (name: string) => Node | undefined;

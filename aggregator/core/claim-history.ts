@@ -44,12 +44,12 @@ function lastOfLatest(ends: readonly UseEnd[]): UseEnd | undefined {
 export function pruneHistory(history: ClaimHistory, stored: ClaimStatus | undefined): ClaimHistory {
   if (stored?.unused !== true) return history;
   const { sinceMs, lastUse } = stored;
-  const isTold = ({ byMs, wasUse }: UseEnd): boolean => byMs <= (wasUse ? (lastUse?.releasedAtMs ?? 0) : sinceMs);
-  return { ...history, ends: history.ends.filter((end) => !isTold(end)) };
+  const isIncluded = ({ byMs, wasUse }: UseEnd): boolean => byMs <= (wasUse ? (lastUse?.releasedAtMs ?? 0) : sinceMs);
+  return { ...history, ends: history.ends.filter((end) => !isIncluded(end)) };
 }
 
 /** What is known of the nodes at a moment. */
-export interface NodeWords {
+export interface NodeLookup {
   /** The node's last accepted report. */
   readonly viewOf: (node: string) => NodeView | undefined;
   readonly agentStateOf: (node: string) => AgentState["kind"];
@@ -58,9 +58,9 @@ export interface NodeWords {
 }
 
 /** What explains how an ended pod's use of a claim ended. */
-export interface HistoryContext extends NodeWords {
+export interface HistoryContext extends NodeLookup {
   /** Unmounts of the claim that nodes report. */
-  readonly unmountRecords: readonly Pick<NodeUnmountRecord, "node" | "podUid" | "byMs" | "widthMs" | "isTold">[];
+  readonly unmountRecords: readonly Pick<NodeUnmountRecord, "node" | "podUid" | "byMs" | "widthMs" | "isReported">[];
   /** UIDs of the pods that nodes report with a mount of the claim. */
   readonly mountedBy: ReadonlySet<string>;
   readonly isHostPath: boolean;
@@ -94,7 +94,7 @@ function outcomeOf(ended: EndedPod, context: HistoryContext): UseEnd | "pending"
   const nodeGone = node !== undefined && agentState === "Gone" ? context.assumedEnd(node) : undefined;
   if (view === undefined && nodeGone === undefined && agentState !== "NoAgent") return "pending";
   const isStillMounted = view !== undefined && context.mountedBy.has(uid);
-  if (isStillMounted || isToldByStatus(ended, context.stored) || isExplained(ended, context)) return "explained";
+  if (isStillMounted || isInStatus(ended, context.stored) || isExplained(ended, context)) return "explained";
   // A hostPath volume shows no mount: a pod that ran is all there is to know of its use.
   if (view !== undefined && !context.isHostPath) return endByScan(ended, view);
   if (nodeGone !== undefined && view === undefined) return endWithNode(ended, nodeGone);
@@ -138,7 +138,7 @@ function endWithNode(ended: EndedPod, { goneMs, atMs }: AssumedEnd): UseEnd {
  * The node's view, if it shows a complete scan that began after the agent had seen the pod's end. Only such a scan shows how the pod's
  * mounts ended.
  */
-function answerOn({ pod: { node }, gone }: EndedPod, { viewOf }: NodeWords): NodeView | undefined {
+function answerOn({ pod: { node }, gone }: EndedPod, { viewOf }: NodeLookup): NodeView | undefined {
   const view = node === undefined ? undefined : viewOf(node);
   return isUpTo(gone, view?.podsResourceVersion ?? "") ? view : undefined;
 }
@@ -156,7 +156,7 @@ function isExplained(
   if (last?.evidence === "mount-table" && last.podUid === uid) return true;
   return unmountRecords.some((one) =>
     one.podUid === uid
-      ? one.isTold || one.byMs >= seenAtMs
+      ? one.isReported || one.byMs >= seenAtMs
       : one.node === node && one.widthMs !== undefined && one.byMs - one.widthMs >= seenAtMs,
   );
 }
@@ -165,7 +165,7 @@ function isExplained(
  * A claim that is stored as unused was decided when the pod was already over, unless the pod was created after the stored time: then it
  * came and went unobserved. A claim without a status includes nothing.
  */
-export function isToldByStatus({ wasOver, pod: { createdAtMs } }: EndedPod, stored: ClaimStatus | undefined): boolean {
+export function isInStatus({ wasOver, pod: { createdAtMs } }: EndedPod, stored: ClaimStatus | undefined): boolean {
   if (!wasOver) return false;
   if (stored === undefined) return true;
   // Both are whole seconds, one rounded down and the other up.

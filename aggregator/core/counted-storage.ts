@@ -50,6 +50,6 @@ export function countedClaim(claim: Claim): Counted<ClaimKind> {
   };
 }
 
-function oneOf(words: ReadonlySet<string>, word: string): string {
-  return words.has(word) ? word : NONE_OF_THEM;
+function oneOf(known: ReadonlySet<string>, word: string): string {
+  return known.has(word) ? word : NONE_OF_THEM;
 }

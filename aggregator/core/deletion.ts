@@ -18,7 +18,7 @@ export const REMOVAL_CAUSES = [
 export type RemovalCause = (typeof REMOVAL_CAUSES)[number];
 
 /** A mount of a claim, for people to read. */
-export interface MountSight {
+export interface ObservedMount {
   readonly node: string;
   /** `namespace/name` where it is known, else its UID; undefined for a mount of the device that belongs to no pod. */
   readonly pod: string | undefined;
@@ -33,7 +33,7 @@ export function isKept({ isDeleting, phase, status }: Claim): boolean {
 export interface RemovedClaim {
   readonly claim: Claim;
   readonly cause: RemovalCause;
-  readonly mounts: readonly MountSight[];
+  readonly mounts: readonly ObservedMount[];
   readonly isItsVolume: (volume: VolumeIdentity) => boolean;
   /** The latest that the API server's clock could show then. */
   readonly goneAtMs: number;

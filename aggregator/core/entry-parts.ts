@@ -6,7 +6,7 @@ import type { AgentState } from "./agent-state.ts";
 import type { NodeUse } from "./volume-use.ts";
 
 /** What the entries of lists say of nodes and pods. */
-export interface NodeWords {
+export interface EntryLookup {
   readonly stateOf: (node: string) => AgentState["kind"];
   /** It has reported since the aggregator began to lead. */
   readonly isKnown: (node: string) => boolean;
@@ -24,14 +24,14 @@ export function capped<S, T>(values: readonly S[], toItem: (value: S) => T): { i
 }
 
 /** Where a volume is mounted by the nodes' last reports, and by which pods. */
-export function mountedOnOf(uses: readonly NodeUse[], words: NodeWords): ClaimEntry["live"]["mountedOn"] {
+export function mountedOnOf(uses: readonly NodeUse[], lookup: EntryLookup): ClaimEntry["live"]["mountedOn"] {
   return capped(uses, ({ node, pods }) => ({
     node,
-    state: words.stateOf(node),
+    state: lookup.stateOf(node),
     pods: capped(pods, ({ uid, name }) => ({
       uid,
-      name: words.podName(uid) ?? name ?? null,
-      gone: !words.isPodThere(uid),
+      name: lookup.podName(uid) ?? name ?? null,
+      gone: !lookup.isPodThere(uid),
     })),
   }));
 }

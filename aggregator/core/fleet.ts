@@ -54,7 +54,7 @@ export function* acceptInSteps(
     timelineFrom,
     mountedVolumes,
     unmountRecords,
-    ...sightOf(report, at),
+    ...observationOf(report, at),
   };
   return { kind: "accepted", view };
 }
@@ -70,15 +70,18 @@ export function acceptHeartbeat(
     return { kind: "unknown" };
   const why = staleness(known, heartbeat, receipt);
   if (why !== undefined) return { kind: "stale", why };
-  return { kind: "accepted", view: { ...known, ...sightOf(heartbeat, reportClock(heartbeat, receipt)) } };
+  return { kind: "accepted", view: { ...known, ...observationOf(heartbeat, reportClock(heartbeat, receipt)) } };
 }
 
-type Sight = Pick<
+type Observation = Pick<
   NodeView,
   "scanBeganMs" | "scanFromMs" | "scanEndedMs" | "agentGaps" | "podsResourceVersion" | "scan" | "sentAt" | "facts"
 >;
 
-function sightOf({ scan, sentAt, agentGaps, podsResourceVersion, facts }: NodeMessage, at: ReportClock): Sight {
+function observationOf(
+  { scan, sentAt, agentGaps, podsResourceVersion, facts }: NodeMessage,
+  at: ReportClock,
+): Observation {
   return {
     scanBeganMs: at.earliest(scan.beganAt),
     scanFromMs: at.least(scan.beganAt),

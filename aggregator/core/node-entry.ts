@@ -5,7 +5,7 @@ import type { Node } from "./cluster-objects.ts";
 import type { NodeView } from "./node-view.ts";
 
 /** What is known of one node. */
-export interface NodeSight {
+export interface NodeObservation {
   readonly name: string;
   /** Its Node object; undefined when it has none. */
   readonly object: Node | undefined;
@@ -38,7 +38,10 @@ export interface NodeEntry {
 }
 
 /** One node of the list; `nowMs` and the times of the view are the API server's wall clock. */
-export function nodeEntryOf({ name, object, view, lastReportAgeMs, agentState }: NodeSight, nowMs: number): NodeEntry {
+export function nodeEntryOf(
+  { name, object, view, lastReportAgeMs, agentState }: NodeObservation,
+  nowMs: number,
+): NodeEntry {
   const ageOf = (atMs: number | undefined): number | null =>
     atMs === undefined ? null : Math.max(0, Math.round(nowMs - atMs));
   return {

@@ -60,6 +60,6 @@ export function withoutEarlier(view: NodeView): NodeView {
   const kept = new Set(latest.values());
   return {
     ...view,
-    unmountRecords: new Map([...view.unmountRecords].filter(([, one]) => one.isTold || kept.has(one))),
+    unmountRecords: new Map([...view.unmountRecords].filter(([, one]) => one.isReported || kept.has(one))),
   };
 }

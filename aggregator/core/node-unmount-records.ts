@@ -24,7 +24,7 @@ export function* unmountRecordsAfter(
   const unmountRecords = new Map<string, NodeUnmountRecord>();
   // Only what the newest report contains is in the node's journal.
   for (const [id, unmountRecord] of known?.unmountRecords ?? [])
-    unmountRecords.set(id, unmountRecord.isTold ? { ...unmountRecord, isTold: false } : unmountRecord);
+    unmountRecords.set(id, unmountRecord.isReported ? { ...unmountRecord, isReported: false } : unmountRecord);
   for (const unmountRecord of report.unmountRecords) {
     add(unmountRecords, toNodeUnmountRecord(unmountRecord, { node: report.node, begins, reading }));
   }
@@ -56,7 +56,7 @@ function toNodeUnmountRecord(
   const byMs = at.wall(by);
   const beganByMs = Math.min(byMs, begins.get(useKey({ volume, podUid })) ?? byMs);
   const widthMs = widthBetween(after === undefined ? undefined : at.least(after), byMs);
-  return { id, node, volume, podUid, pod, beganByMs, byMs, widthMs, by, timeline, isTold: true };
+  return { id, node, volume, podUid, pod, beganByMs, byMs, widthMs, by, timeline, isReported: true };
 }
 
 /** By how much an end that was not before `fromMs` may be earlier; undefined where that is unknown. */
@@ -71,7 +71,7 @@ function widthBetween(fromMs: number | undefined, byMs: number): number | undefi
 function inferred(report: NodeReport, { known, at, timeline }: Reading): readonly NodeUnmountRecord[] {
   if (known === undefined) return [];
   const present = new Set(report.mountedVolumes.flatMap((mountedVolume) => useKeyOf(mountedVolume)));
-  const told = new Set(report.unmountRecords.filter(({ id }) => !known.unmountRecords.has(id)).map(useKey));
+  const reported = new Set(report.unmountRecords.filter(({ id }) => !known.unmountRecords.has(id)).map(useKey));
   const by = report.scan.endedAt;
   // Two receipts may be dated a little apart: an end is never before the scan that still showed the mounted volume.
   const byMs = Math.max(at.wall(by), known.scanEndedMs);
@@ -79,14 +79,14 @@ function inferred(report: NodeReport, { known, at, timeline }: Reading): readonl
     known.mountedVolumes.filter(isUse).map((mountedVolume) => [useKey(mountedVolume), mountedVolume]),
   );
   return [...lost]
-    .filter(([key]) => !present.has(key) && !told.has(key))
+    .filter(([key]) => !present.has(key) && !reported.has(key))
     .map(([, { volume, podUid, pod, beganByMs, suspended }]) => ({
       id: `${report.bootId}/${Math.round(by * 1000)}/${podUid}/${volumeKey(volume)}`,
       node: report.node,
       ...{ volume, podUid, pod, beganByMs, byMs, by, timeline },
       // A mounted volume whose pod is not over stays for long after the last scan that showed it.
       widthMs: widthBetween(suspended === undefined ? known.scanFromMs : suspended.seenMs, byMs),
-      isTold: false,
+      isReported: false,
     }));
 }
 
@@ -104,9 +104,9 @@ function add(unmountRecords: Map<string, NodeUnmountRecord>, unmountRecord: Node
   const [{ byMs, widthMs, pod }, later] =
     unmountRecord.byMs < known.byMs ? [unmountRecord, known] : [known, unmountRecord];
   const beganByMs = Math.min(unmountRecord.beganByMs, known.beganByMs);
-  const isTold = unmountRecord.isTold || known.isTold;
-  const told = { pod, byMs, widthMs: widthMs ?? widthBetween(fromOf(later), byMs), beganByMs, isTold };
-  unmountRecords.set(unmountRecord.id, { ...known, ...told });
+  const isReported = unmountRecord.isReported || known.isReported;
+  const reported = { pod, byMs, widthMs: widthMs ?? widthBetween(fromOf(later), byMs), beganByMs, isReported };
+  unmountRecords.set(unmountRecord.id, { ...known, ...reported });
 }
 
 function fromOf({ byMs, widthMs }: NodeUnmountRecord): number | undefined {

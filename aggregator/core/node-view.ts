@@ -21,7 +21,7 @@ export interface NodeUnmountRecord {
   /** Stamps of one timeline can be compared; those of a later one are later, whatever their numbers. */
   readonly timeline: number;
   /** The node's last report contains it, so an agent has it and reports it again. Otherwise only this process has it. */
-  readonly isTold: boolean;
+  readonly isReported: boolean;
 }
 
 /** A mounted volume, with what the agent knew of it. */

@@ -1,7 +1,7 @@
 import type { Claim } from "../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import type { ClaimEvidence, FleetFacts } from "./claim-evidence.ts";
-import { isToldByStatus } from "./claim-history.ts";
+import { isInStatus } from "./claim-history.ts";
 import { FUTURE_MS, type PendingNode } from "./claim-status.ts";
 import type { EndedPod } from "./cluster-objects.ts";
 import { reachOf } from "./watch-gap.ts";
@@ -69,7 +69,7 @@ function whereStaged({ claim, volume }: ClaimEvidence, fleet: FleetFacts): reado
 function endedOn(ended: EndedPod, stored: ClaimStatus | undefined): readonly Found[] {
   const { node, key } = ended.pod;
   if (node === undefined) return [];
-  return [{ node, why: "pod-ended", ...(isToldByStatus(ended, stored) ? {} : { pod: key }) }];
+  return [{ node, why: "pod-ended", ...(isInStatus(ended, stored) ? {} : { pod: key }) }];
 }
 
 /** One entry for each node: the one with a pod, else the first. */

@@ -40,9 +40,9 @@ export function isSettledFor(claim: Claim, unmountRecord: NodeUnmountRecord, set
 export function latestUnmountRecords(unmountRecords: readonly NodeUnmountRecord[]): readonly NodeUnmountRecord[] {
   const latest = (some: readonly NodeUnmountRecord[]): NodeUnmountRecord | undefined =>
     some.reduce<NodeUnmountRecord | undefined>((best, one) => (best && !supersedes(one, best) ? best : one), undefined);
-  const told = unmountRecords.filter(({ isTold }) => isTold);
-  const untold = unmountRecords.filter(({ isTold }) => !isTold);
-  return [latest(told), latest(untold)].filter((one) => one !== undefined);
+  const reported = unmountRecords.filter(({ isReported }) => isReported);
+  const unreported = unmountRecords.filter(({ isReported }) => !isReported);
+  return [latest(reported), latest(unreported)].filter((one) => one !== undefined);
 }
 
 /**
@@ -50,7 +50,7 @@ export function latestUnmountRecords(unmountRecords: readonly NodeUnmountRecord[
  * may go with it, so it replaces no record in a node's journal.
  */
 function supersedes(one: NodeUnmountRecord, other: NodeUnmountRecord): boolean {
-  if (one.node !== other.node || (other.isTold && !one.isTold)) return false;
+  if (one.node !== other.node || (other.isReported && !one.isReported)) return false;
   if (one.timeline !== other.timeline) return one.timeline > other.timeline;
   return one.by > other.by || (one.by === other.by && one.id > other.id);
 }

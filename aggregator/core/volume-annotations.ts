@@ -64,8 +64,8 @@ function desiredMark({ volume, mounts, unanswered, isProtecting }: VolumeFacts):
   if (nodes.length === 0) return undefined;
   const text = volume.annotations?.mountedOn;
   const known = readVolumeMark(volume.uid, text);
-  const isTold = known !== undefined && (known.more || nodes.every((node) => known.nodes.includes(node)));
-  return isTold ? text : volumeMarkText(volume.uid, nodes);
+  const isMarked = known !== undefined && (known.more || nodes.every((node) => known.nodes.includes(node)));
+  return isMarked ? text : volumeMarkText(volume.uid, nodes);
 }
 
 /** What is known of a last use. */

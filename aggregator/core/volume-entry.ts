@@ -4,7 +4,7 @@ import type { PhaseSince } from "../../common/storage/phase-since.ts";
 import { formatMillisecondsUp } from "../../common/storage/timestamp.ts";
 import { readCopiedUse, readVolumeMark } from "../../common/storage/volume-annotations.ts";
 import type { Pod, Volume } from "./cluster-objects.ts";
-import { capped, lastUseOf, mountedOnOf, type NodeWords, phaseSinceOf, storedNodesOf } from "./entry-parts.ts";
+import { capped, type EntryLookup, lastUseOf, mountedOnOf, phaseSinceOf, storedNodesOf } from "./entry-parts.ts";
 import { isStillMounted } from "./volume-annotations.ts";
 import type { VolumeUse } from "./volume-use.ts";
 
@@ -12,7 +12,7 @@ import type { VolumeUse } from "./volume-use.ts";
 const LEAKED_AFTER_MS = 300_000;
 
 /** A PersistentVolume, and what nodes and the API show of it now. */
-export interface VolumeSight {
+export interface VolumeObservation {
   readonly volume: Volume;
   readonly use: VolumeUse;
   /** Pods that name its claim and are not over. */
@@ -29,7 +29,7 @@ export interface VolumeSight {
 }
 
 /** It has been staged there for long although no pod uses it there. */
-function isLeakedOn(node: string, { idleSince, references, nowMs }: VolumeSight): boolean {
+function isLeakedOn(node: string, { idleSince, references, nowMs }: VolumeObservation): boolean {
   const sinceMs = idleSince(node);
   // A pod that has just been bound to the node may be about to use it.
   const isWanted = references.some((pod) => pod.node === node);
@@ -37,29 +37,29 @@ function isLeakedOn(node: string, { idleSince, references, nowMs }: VolumeSight)
 }
 
 /** One volume of the list. */
-export function volumeEntryOf(sight: VolumeSight, words: NodeWords): VolumeEntry {
-  const { volume, use, attached, idleSince } = sight;
+export function volumeEntryOf(observed: VolumeObservation, lookup: EntryLookup): VolumeEntry {
+  const { volume, use, attached, idleSince } = observed;
   const { key, uid, phase, storageClass, capacity, reclaimPolicy, csi, claim, annotations } = volume;
   const stagedOn = capped(use.staged, (node) => {
     const sinceMs = idleSince(node);
     const unusedSince = sinceMs === undefined ? null : formatMillisecondsUp(sinceMs);
-    return { node, state: words.stateOf(node), unusedSince, leaked: isLeakedOn(node, sight) };
+    return { node, state: lookup.stateOf(node), unusedSince, leaked: isLeakedOn(node, observed) };
   });
   return {
     name: key,
     uid,
     phase,
-    ...phaseSinceOf(sight.phaseSince),
+    ...phaseSinceOf(observed.phaseSince),
     storageClass: storageClass ?? null,
     capacity: capacity ?? null,
     reclaimPolicy: reclaimPolicy ?? null,
     driver: csi?.driver ?? null,
     claim: claimOf(volume),
-    live: { mountedOn: mountedOnOf(use.held, words), stagedOn, attachedTo: capped(attached, (node) => node) },
-    leaked: use.staged.some((node) => isLeakedOn(node, sight)),
+    live: { mountedOn: mountedOnOf(use.held, lookup), stagedOn, attachedTo: capped(attached, (node) => node) },
+    leaked: use.staged.some((node) => isLeakedOn(node, observed)),
     stillMounted: isStillMounted({ volume, mounts: { all: [...use.held.map(({ node }) => node), ...use.staged] } }),
     mountedOn: storedNodesOf(readVolumeMark(uid, annotations?.mountedOn)),
-    ...lastUseOf(sight.claimUse ?? (claim && readCopiedUse(claim.uid, annotations?.lastUse))),
+    ...lastUseOf(observed.claimUse ?? (claim && readCopiedUse(claim.uid, annotations?.lastUse))),
   };
 }
 

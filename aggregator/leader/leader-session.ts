@@ -46,7 +46,7 @@ export interface LeaderSessionParts {
   /** The chain of pod watches, over all replicas. */
   readonly coverage: Pick<PodWatchHistory, "gap" | "settle" | "join" | "update">;
   readonly unstored: UnstoredClaims;
-  readonly ends: Pick<EndedPods, "of" | "isOpen" | "isTold">;
+  readonly ends: Pick<EndedPods, "of" | "isOpen" | "isIncluded">;
   readonly clusterUid: () => string | undefined;
   readonly internalErrors: InternalErrors;
   /** Undefined where no metrics are kept. */
@@ -223,7 +223,7 @@ export class LeaderSession {
     yield;
     // Before anything is changed: a report that meets a bug is refused as a whole.
     const effects = {
-      reach: this.reconciler.answers.awaitedVersion(change.view),
+      reach: this.reconciler.answers.versionToRequest(change.view),
       keys: this.reconciler.keysOf(change.touched),
       volumes: this.volumes.namesOf(change.touched),
       unmounts: change.touched.length === 0 ? [] : newUnmounts(change.known, change.view, cluster),
@@ -261,7 +261,7 @@ export class LeaderSession {
   }
 
   #answer(view: NodeView, told: Pick<ReportAnswer, "reach" | "nowMs" | "volumes">): ReportOutcome {
-    const isAsked = this.#barrier.isPending(view.node) || this.#gap.isAwaited(view.node);
+    const isAsked = this.#barrier.isPending(view.node) || this.#gap.isPending(view.node);
     const scanRequest = isAsked ? this.#barrier.question : undefined;
     const settled = this.reconciler.answers.settled(view);
     this.fleet.settle(view.node, settled);

@@ -9,7 +9,7 @@ import {
   type AgentStateLimits,
   type AssumedEnd,
   assumedEndOf,
-  type NodeSight,
+  type NodeObservation,
   opinionOf,
 } from "../core/agent-state.ts";
 import type { Node } from "../core/cluster-objects.ts";
@@ -162,14 +162,14 @@ export class AgentStates {
   #look(node: string, change: Partial<Track> = {}): Track {
     const before = this.#tracks.get(node) ?? this.#newTrack(node);
     const track = { ...before, ...change };
-    const sight = this.#sightOf(node, track);
-    const { agentState, nextMs, isInQuestion } = opinionOf(sight, this.#limits);
+    const observed = this.#observationOf(node, track);
+    const { agentState, nextMs, isInQuestion } = opinionOf(observed, this.#limits);
     const isOther = agentState.kind !== before.agentState.kind;
-    const assumed = assumedEndOf(track.assumed, { agentState, sight, nowMs: this.#parts.nowMs() });
+    const assumed = assumedEndOf(track.assumed, { agentState, observed, nowMs: this.#parts.nowMs() });
     const stateSince = isOther ? this.#now : before.stateSince;
     const after = { ...track, agentState, stateSince, assumed };
     this.#tracks.set(node, after);
-    for (const waitMs of [nextMs, this.#restOf(after, sight)]) {
+    for (const waitMs of [nextMs, this.#restOf(after, observed)]) {
       // A wait below a millisecond comes from rounding: it would end before any time has passed.
       if (waitMs !== undefined && waitMs > 0) this.#queue.addAfter(node, Math.ceil(waitMs));
     }
@@ -198,7 +198,7 @@ export class AgentStates {
     };
   }
 
-  #sightOf(node: string, { uidSince, agentAwaySince, isKubeletAlive }: Track): NodeSight {
+  #observationOf(node: string, { uidSince, agentAwaySince, isKubeletAlive }: Track): NodeObservation {
     const { cluster, fleet } = this.#parts;
     const view = fleet.view(node);
     return {
@@ -213,7 +213,7 @@ export class AgentStates {
   }
 
   /** For how long the view of a node that is Gone is kept; undefined for other nodes. */
-  #restOf({ agentState, stateSince, uid }: Track, { view }: Pick<NodeSight, "view">): number | undefined {
+  #restOf({ agentState, stateSince, uid }: Track, { view }: Pick<NodeObservation, "view">): number | undefined {
     if (agentState.kind !== "Gone" || uid !== undefined) return undefined;
     const isEmpty = view !== undefined && view.mountedVolumes.length === 0 && view.unmountRecords.size === 0;
     return stateSince + (isEmpty ? FORGET_EMPTY_AFTER_MS : FORGET_AFTER_MS) - this.#now;

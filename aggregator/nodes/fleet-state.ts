@@ -29,7 +29,7 @@ export type FleetChange =
   | { readonly kind: "unknown" };
 
 /** When a node last reported, on the monotonic clock. */
-interface Hearing {
+interface LastReport {
   readonly acceptedAt: number;
   /** The latest time at which its last complete scan may have ended. */
   readonly readEndedAt: number;
@@ -38,7 +38,7 @@ interface Hearing {
 /** The latest view of every node. */
 export class FleetState {
   readonly #views = new Map<string, NodeView>();
-  readonly #heard = new Map<string, Hearing>();
+  readonly #lastReports = new Map<string, LastReport>();
   /** Of nodes that send only messages older than the known one: their clock may have gone back. */
   readonly #older = new Map<string, OlderMessages>();
   readonly #nodesByVolume = new IndexMap();
@@ -62,20 +62,20 @@ export class FleetState {
 
   /** How long ago the last report was accepted; undefined before the first one. Milliseconds. */
   lastReportAgeMs(node: string): number | undefined {
-    const heard = this.#heard.get(node);
-    return heard && this.#clock.monotonicMs() - heard.acceptedAt;
+    const last = this.#lastReports.get(node);
+    return last && this.#clock.monotonicMs() - last.acceptedAt;
   }
 
   /** How long ago the last reported complete scan ended; never longer than in truth. Milliseconds. */
   lastReadAgeMs(node: string): number | undefined {
-    const heard = this.#heard.get(node);
-    return heard && this.#clock.monotonicMs() - heard.readEndedAt;
+    const last = this.#lastReports.get(node);
+    return last && this.#clock.monotonicMs() - last.readEndedAt;
   }
 
   /** The same for all nodes. */
   reportAges(): readonly (readonly [node: string, ageMs: number])[] {
     const now = this.#clock.monotonicMs();
-    return [...this.#heard].map(([node, { acceptedAt }]) => [node, now - acceptedAt]);
+    return [...this.#lastReports].map(([node, { acceptedAt }]) => [node, now - acceptedAt]);
   }
 
   /** About how much memory the views take. Bytes. */
@@ -138,7 +138,7 @@ export class FleetState {
 
   #hear({ node, sentAt, scan }: NodeMessage): void {
     const acceptedAt = this.#clock.monotonicMs();
-    this.#heard.set(node, { acceptedAt, readEndedAt: acceptedAt - Math.max(0, sentAt - scan.endedAt) });
+    this.#lastReports.set(node, { acceptedAt, readEndedAt: acceptedAt - Math.max(0, sentAt - scan.endedAt) });
     this.#older.delete(node);
   }
 
@@ -170,7 +170,7 @@ export class FleetState {
     for (const { volume } of factsIn(this.#views.get(node))) this.#nodesByVolume.remove(clueOf(volume), node);
     this.#account(node, 0);
     this.#views.delete(node);
-    this.#heard.delete(node);
+    this.#lastReports.delete(node);
     this.#older.delete(node);
   }
 

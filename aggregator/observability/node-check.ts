@@ -7,7 +7,7 @@ export interface NodesSession {
   /** Nodes that are expected to report and have not since leading began. */
   readonly unreported: readonly string[];
   readonly agentStates: Pick<AgentStates, "named">;
-  readonly reconciler: Pick<Reconciler, "heldUp">;
+  readonly reconciler: Pick<Reconciler, "blocked">;
 }
 
 const MOST_NAMES = 5;
@@ -22,7 +22,7 @@ export function checkNodes(session: NodesSession | undefined): CheckResult {
   if (unreported.length > 0) return failed(`not heard of since the start: ${counted(unreported)}`);
   const silent = session.agentStates.named("Stale");
   if (silent.length === 0) return PASSED;
-  const claims = session.reconciler.heldUp;
+  const claims = session.reconciler.blocked;
   return { ok: true, detail: `Stale: ${counted(silent)}; claims that wait for a node: ${claims}` };
 }
 

@@ -28,7 +28,7 @@ export class EndedPods {
   readonly #byClaim = new Map<string, Map<string, EndedPod>>();
   #size = 0;
   /** UIDs of the claims whose status has included these ends, even if it no longer does. */
-  readonly #told = new WeakMap<EndedPod, Set<string>>();
+  readonly #included = new WeakMap<EndedPod, Set<string>>();
   /** The last leader has decided the ends up to this resource version. */
   #reached = "";
   /** UIDs of the claims whose decision the API server has not stored. */
@@ -51,8 +51,8 @@ export class EndedPods {
   }
 
   /** A leader has decided the end, and the claim's status includes, or has included, it or a later one. */
-  isTold(end: EndedPod, { uid, status }: Claim): boolean {
-    if (this.#told.get(end)?.has(uid)) return true;
+  isIncluded(end: EndedPod, { uid, status }: Claim): boolean {
+    if (this.#included.get(end)?.has(uid)) return true;
     return this.#isDealtWith(end) && status?.unused === true && !this.#unstored.has(uid);
   }
 
@@ -111,10 +111,11 @@ export class EndedPods {
     for (const end of ends) {
       const { uid, node = "", hasStarted } = end.pod;
       const ageMs = nowMs - end.seenAtMs;
-      const isTold = claim === undefined || (ageMs >= LAG_MS && this.isTold(end, claim));
-      if (isTold && claim !== undefined) this.#told.set(end, (this.#told.get(end) ?? new Set()).add(claim.uid));
+      const isIncluded = claim === undefined || (ageMs >= LAG_MS && this.isIncluded(end, claim));
+      if (isIncluded && claim !== undefined)
+        this.#included.set(end, (this.#included.get(end) ?? new Set()).add(claim.uid));
       if (!this.#isDealtWith(end)) kept.set(uid, end);
-      else if (!isTold || ageMs < UNSEEN_MS) kept.set(`${node}/${hasStarted}`, end);
+      else if (!isIncluded || ageMs < UNSEEN_MS) kept.set(`${node}/${hasStarted}`, end);
     }
     return kept;
   }

@@ -105,7 +105,7 @@ export class GapAnswers {
   }
 
   /** The node's last scan began before the end of the gap: a scan now would be its answer. */
-  isAwaited(node: string): boolean {
+  isPending(node: string): boolean {
     const gap = this.#openGap();
     if (gap === undefined || !this.#nodes.has(node) || this.#answered.has(node)) return false;
     return (this.#coverages.get(node)?.scanBeganMs ?? Number.POSITIVE_INFINITY) < gap.toMs;

@@ -47,7 +47,7 @@ export class PodWatchHistory {
   /** Our own watch, as far as the chain includes it. */
   #watch: PodWatch | undefined;
   /** There is something to hand over that is not older than what the previous leader handed over. */
-  #isTold = false;
+  #hasHandOver = false;
   #reached: string | undefined;
   #reachedAtMs = 0;
   #lookedAtMs = 0;
@@ -72,11 +72,11 @@ export class PodWatchHistory {
   begin(annotations: Annotations): void {
     const handed = readCoverage(annotations[COVERAGE_ANNOTATION], this.#latestMs);
     const { ends, unstored } = this.#parts;
-    const knows = (claim: Claim): boolean => ends.of(claim.key).some((end) => !ends.isTold(end, claim));
+    const knows = (claim: Claim): boolean => ends.of(claim.key).some((end) => !ends.isIncluded(end, claim));
     unstored.begin(handed?.unstored ?? [], { nowMs: this.#latestMs, knows });
     this.#coverage = handed && coverageOf(handed);
     this.#watch = undefined;
-    this.#isTold = false;
+    this.#hasHandOver = false;
     this.#dealtWith.reset();
     this.join();
   }
@@ -113,7 +113,7 @@ export class PodWatchHistory {
   handOver(): Annotations {
     this.update();
     const unstored = this.#parts.unstored.list();
-    if (!this.#isTold || this.#coverage === undefined || unstored === undefined) return {};
+    if (!this.#hasHandOver || this.#coverage === undefined || unstored === undefined) return {};
     return { [COVERAGE_ANNOTATION]: writeCoverage(this.#coverage, unstored) };
   }
 
@@ -150,7 +150,7 @@ export class PodWatchHistory {
     this.#leasesReached = this.#coverage.leasesAt;
     this.#noteLook();
     if (this.#coverage === before) return;
-    this.#isTold = false;
+    this.#hasHandOver = false;
     // The server may have gone back: its Leases may now be older than the versions noted here.
     if (this.#coverage.leasesAt === undefined) this.#leases.length = 0;
     if (before === undefined) return;
@@ -172,7 +172,7 @@ export class PodWatchHistory {
     const position = this.#dealtWith.newest(present);
     if (position === undefined) return;
     this.#coverage = advance(this.#coverage, position);
-    this.#isTold = true;
+    this.#hasHandOver = true;
   }
 
   #noteLook(): void {

@@ -2,7 +2,7 @@ import type { KubeEvent } from "../../common/kube/kube-event.ts";
 import { formatMicroTime } from "../../common/runtime/micro-time.ts";
 import { type Claim, FORCE_RELEASE } from "../../common/storage/claim.ts";
 import { formatSecondsUp } from "../../common/storage/timestamp.ts";
-import type { MountSight, RemovalCause } from "../core/deletion.ts";
+import type { ObservedMount, RemovalCause } from "../core/deletion.ts";
 
 /** A problem of a claim that its owner should know, beside its status. */
 export type ClaimWarning =
@@ -17,11 +17,11 @@ export type ClaimWarning =
       readonly managers: readonly string[];
     }
   /** The claim is being deleted, and protection alone keeps it. */
-  | { readonly kind: "deletion-held"; readonly mounts: readonly MountSight[] }
+  | { readonly kind: "deletion-held"; readonly mounts: readonly ObservedMount[] }
   /** The claim goes although it is in use: somebody with the permission has annotated it so. */
-  | { readonly kind: "force-released"; readonly mounts: readonly MountSight[]; readonly why: string }
+  | { readonly kind: "force-released"; readonly mounts: readonly ObservedMount[]; readonly why: string }
   /** The claim is gone, and a node still has it mounted. */
-  | { readonly kind: "removed-while-mounted"; readonly mounts: readonly MountSight[]; readonly cause: RemovalCause };
+  | { readonly kind: "removed-while-mounted"; readonly mounts: readonly ObservedMount[]; readonly cause: RemovalCause };
 
 const REASONS = {
   "unused-while-mounted": { reason: "UnusedWhileMounted", action: "Compared" },
@@ -73,7 +73,7 @@ function noteOf(claim: Claim, warning: ClaimWarning): string {
   return `${who} puts back ${what}; it is put right again, but less and less often`;
 }
 
-function heldNote({ namespace, name, uid, status }: Claim, mounts: readonly MountSight[]): string {
+function heldNote({ namespace, name, uid, status }: Claim, mounts: readonly ObservedMount[]): string {
   const where = mounts.length > 0 ? `Mounted on ${mountsText(mounts)}` : (status?.staged ?? status?.message ?? "");
   const command = `kubectl annotate pvc -n ${namespace} ${name} ${FORCE_RELEASE}="${uid.slice(0, 8)} REASON"`;
   return `The claim is deleted and stays until its volume is unmounted. ${where}. To let it go now, and lose what is written: ${command}`;
@@ -94,8 +94,8 @@ const CAUSES = {
     "protection is enforced, but the claim's stored condition did not keep it, or the policies are not in force",
 } as const;
 
-function mountsText(mounts: readonly MountSight[]): string {
-  const one = ({ node, pod }: MountSight): string => `node ${node}${pod === undefined ? "" : ` by pod ${pod}`}`;
+function mountsText(mounts: readonly ObservedMount[]): string {
+  const one = ({ node, pod }: ObservedMount): string => `node ${node}${pod === undefined ? "" : ` by pod ${pod}`}`;
   return listed([...new Set(mounts.map(one))]);
 }
 

@@ -10,7 +10,7 @@ import { FUTURE_MS } from "../core/claim-status.ts";
 import { type ClaimKind, countedClaim } from "../core/counted-storage.ts";
 import { type ClassLabel, StorageTotals } from "../core/storage-totals.ts";
 import { ClaimValues, KeptClaim } from "./kept-claim.ts";
-import { latestServerMs, PhaseSights } from "./phases.ts";
+import { latestServerMs, PhaseObservations } from "./phases.ts";
 import { named, track } from "./track.ts";
 
 /** All claims, by key and by the nodes that their stored status names. */
@@ -47,7 +47,7 @@ const AGE_BUCKET_MS = 3_600_000;
 export function createClaims(parts: ClaimParts, listener: ClaimListener): Claims {
   const [holders, assumed] = [new IndexMap(), new IndexMap()];
   const values = new ClaimValues();
-  const sights = new PhaseSights<Claim>(({ phase }) => phase === "Lost");
+  const observations = new PhaseObservations<Claim>(({ phase }) => phase === "Lost");
   const pending = new Set<string>();
   const totals = new StorageTotals<ClaimKind>(parts.classLabel, AGE_BUCKET_MS);
   const informer = createInformer<Claim>(parts, {
@@ -58,7 +58,7 @@ export function createClaims(parts: ClaimParts, listener: ClaimListener): Claims
       track(holders, change, ({ status }) => status?.mountedOn?.nodes ?? []);
       track(assumed, change, assumedNode);
       const { kind, object } = change;
-      sights.note(change, latestServerMs(parts));
+      observations.note(change, latestServerMs(parts));
       trackPending(pending, change);
       if (kind !== "added") totals.remove(countedClaim(change.previous));
       if (kind !== "deleted") totals.add(countedClaim(object));
@@ -74,7 +74,7 @@ export function createClaims(parts: ClaimParts, listener: ClaimListener): Claims
     informer,
     isStoredHolder: (node) => holders.get(node)[Symbol.iterator]().next().done !== true,
     assumedOn: (node) => assumed.get(node),
-    phaseSince: (claim, of) => claimPhaseSince(claim, { ...of, firstSeenMs: sights.firstSeenMs(claim.uid) }),
+    phaseSince: (claim, of) => claimPhaseSince(claim, { ...of, firstSeenMs: observations.firstSeenMs(claim.uid) }),
     pending,
     totals,
   };

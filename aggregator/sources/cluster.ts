@@ -105,10 +105,10 @@ export function createCluster(parts: ClusterParts, listener: ClusterListener): C
     misfits: misfitsIn({ pods, claims, volumes, nodes }),
     isStoredHolder: (node) => claims.isStoredHolder(node) || volumes.isMarkedOn(node),
     assumedOn: claims.assumedOn,
-    ...podWords(pods),
+    ...podLookups(pods),
     claimsReached: claims.informer.resourceVersion,
     areBindingsListed: () => [claims, volumes].every(({ informer }) => informer.resourceVersion() !== undefined),
-    ...storageWords({ claims, volumes }, storageClasses),
+    ...storageLookups({ claims, volumes }, storageClasses),
     volumeByName: volumes.informer.get,
     volumesByHandle: volumes.byHandle,
     unsynced: () => informers.filter(([, { hasSynced }]) => !hasSynced()).map(([name]) => name),
@@ -134,7 +134,7 @@ function tellingPods(listener: ClusterListener, pods: Pods): ClusterListener {
 }
 
 /** What the cluster shows of claims and volumes as storage. */
-function storageWords({ claims, volumes }: Pick<Sources, "claims" | "volumes">, { bindingOf }: StorageClasses) {
+function storageLookups({ claims, volumes }: Pick<Sources, "claims" | "volumes">, { bindingOf }: StorageClasses) {
   const claimPhaseSince = (claim: Claim): PhaseSince | undefined => {
     const volume = claim.volume === undefined ? undefined : volumes.informer.get(claim.volume);
     return claims.phaseSince(claim, { volume, volumeSince: volume && volumes.phaseSince(volume) });
@@ -160,7 +160,7 @@ function misfitsIn({ pods, claims, volumes, nodes }: Sources): Cluster["misfits"
 }
 
 /** What the cluster shows of its pods. */
-function podWords(pods: Pods) {
+function podLookups(pods: Pods) {
   return {
     knewClaim: pods.knewClaim,
     hasAgentPod: pods.isAgentOn,

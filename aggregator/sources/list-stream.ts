@@ -60,14 +60,14 @@ export function listRoutes(specs: readonly ListSpec[], parts: ListParts, signal:
 async function* linesOf(entries: Iterable<object | undefined>, clock: Clock, signal: AbortSignal) {
   const until = clock.monotonicMs() + LONGEST_MS;
   // Pauses are possible after each entry: one may be a volume that thousands of nodes have mounted.
-  const breathe = createYield(clock, signal, 1);
+  const yieldIfDue = createYield(clock, signal, 1);
   let [text, count] = ["", 0];
   for (const entry of entries) {
     if (entry !== undefined) {
       text += `${JSON.stringify(entry)}\n`;
       count += 1;
     }
-    const pause = breathe();
+    const pause = yieldIfDue();
     if (pause !== undefined) await pause;
     if (signal.aborted) throw new AnswerCut("the aggregator is stopping, or leads no more");
     if (clock.monotonicMs() > until) throw new AnswerCut("taken too slowly for ten minutes");

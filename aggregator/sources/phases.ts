@@ -16,9 +16,9 @@ interface Phased extends Stored {
  * When this process first saw objects in their phase, where the API does not say since when. A restart begins anew, so such an age is
  * never longer than the truth.
  */
-export class PhaseSights<T extends Phased> {
+export class PhaseObservations<T extends Phased> {
   readonly #isUndated: (object: T, nowMs: number) => boolean;
-  readonly #sights = new Map<string, { readonly phase: string; readonly ms: number }>();
+  readonly #observations = new Map<string, { readonly phase: string; readonly ms: number }>();
 
   constructor(isUndated: (object: T, nowMs: number) => boolean) {
     this.#isUndated = isUndated;
@@ -31,11 +31,11 @@ export class PhaseSights<T extends Phased> {
     const before = change.kind === "updated" ? change.previous : undefined;
     // A time that was in the future when it was written stays wrong when it has passed.
     if (before?.phase === phase && before.phaseSinceMs === phaseSinceMs) return;
-    if (change.kind === "deleted" || !this.#isUndated(object, nowMs)) this.#sights.delete(uid);
-    else if (this.#sights.get(uid)?.phase !== phase) this.#sights.set(uid, { phase, ms: nowMs });
+    if (change.kind === "deleted" || !this.#isUndated(object, nowMs)) this.#observations.delete(uid);
+    else if (this.#observations.get(uid)?.phase !== phase) this.#observations.set(uid, { phase, ms: nowMs });
   }
 
   firstSeenMs(uid: string): number | undefined {
-    return this.#sights.get(uid)?.ms;
+    return this.#observations.get(uid)?.ms;
   }
 }

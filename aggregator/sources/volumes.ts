@@ -8,7 +8,7 @@ import { attachedBy, type Volume } from "../core/cluster-objects.ts";
 import { countedVolume, type VolumeKind } from "../core/counted-storage.ts";
 import { type ClassLabel, StorageTotals } from "../core/storage-totals.ts";
 import { KeptVolume, VolumeValues } from "./kept-volume.ts";
-import { latestServerMs, PhaseSights } from "./phases.ts";
+import { latestServerMs, PhaseObservations } from "./phases.ts";
 import { projectVolume } from "./projections.ts";
 import { named, track } from "./track.ts";
 
@@ -46,13 +46,15 @@ export function createVolumes(parts: VolumeParts, { onClaim, onVolume }: VolumeL
   const marked = new IndexMap();
   // By the handle's hash alone, a string that exists anyway; handles of two drivers may have one hash.
   const byHash = new IndexMap();
-  const sights = new PhaseSights<StoredVolume>(({ phaseSinceMs }, nowMs) => isNoAnswer(phaseSinceMs, nowMs));
+  const observations = new PhaseObservations<StoredVolume>(({ phaseSinceMs }, nowMs) =>
+    isNoAnswer(phaseSinceMs, nowMs),
+  );
   const since = ({ uid, phaseSinceMs: toldMs, createdAtMs }: Volume): PhaseSince | undefined =>
-    phaseSince({ toldMs, createdAtMs, firstSeenMs: sights.firstSeenMs(uid) });
+    phaseSince({ toldMs, createdAtMs, firstSeenMs: observations.firstSeenMs(uid) });
   const totals = new StorageTotals<VolumeKind>(parts.classLabel, AGE_BUCKET_MS);
   const count = (change: StoreChange<StoredVolume>): void => {
     if (change.kind !== "added") totals.remove(countedVolume(change.previous, since(change.previous)));
-    sights.note(change, latestServerMs(parts));
+    observations.note(change, latestServerMs(parts));
     if (change.kind !== "deleted") totals.add(countedVolume(change.object, since(change.object)));
   };
   const onChange = (change: StoreChange<StoredVolume>): void => {

@@ -1,15 +1,15 @@
 import type { Clock } from "../../common/runtime/clock.ts";
 import type { Claim } from "../../common/storage/claim.ts";
-import { isKept, type MountSight, type ProtectionMode } from "../core/deletion.ts";
+import { isKept, type ObservedMount, type ProtectionMode } from "../core/deletion.ts";
 import type { ClaimWarnings } from "./claim-warnings.ts";
 
 /** An agent reports an unmount within a second, so a deletion that takes longer than this is worth a warning. Milliseconds. */
 export const HELD_NEWS_MS = 30_000;
 
 /** A claim that is being deleted, and its mounts. */
-export interface DeletionSight {
+export interface ObservedDeletion {
   readonly claim: Claim;
-  readonly mounts: readonly MountSight[];
+  readonly mounts: readonly ObservedMount[];
   /** A pod object keeps the claim, as in a cluster without Mooring. */
   readonly isUsedByPod: boolean;
 }
@@ -28,8 +28,8 @@ interface Deletion {
   heldAt: number | undefined;
   /** The same by the API server's clock; since the deletion was requested where protection kept the claim when this leader first saw it. */
   sinceMs: number | undefined;
-  isHeldTold: boolean;
-  isUnmountRecordTold: boolean;
+  isHeldWarned: boolean;
+  isReleaseWarned: boolean;
 }
 
 /** Claims that are being deleted, and which of them protection alone keeps. */
@@ -61,13 +61,13 @@ export class HeldDeletions {
   }
 
   /** Checks whether protection alone keeps the claim, and warns once. Answers after how many milliseconds to check again, if necessary. */
-  compare(sight: DeletionSight): number | undefined {
-    const { claim, mounts, isUsedByPod } = sight;
+  compare(observed: ObservedDeletion): number | undefined {
+    const { claim, mounts, isUsedByPod } = observed;
     if (this.#parts.protection !== "enforce") return undefined;
     const isNew = this.#known.get(claim.key)?.uid !== claim.uid;
     const known = this.#of(claim);
     const { clock, warnings, nowMs } = this.#parts;
-    if (isKept(claim) && claim.deletion?.override !== undefined) this.#tellUnmountRecord(known, sight);
+    if (isKept(claim) && claim.deletion?.override !== undefined) this.#warnOfRelease(known, observed);
     if (!isKept(claim) || isUsedByPod || claim.deletion?.override !== undefined) {
       known.heldAt = undefined;
       known.sinceMs = undefined;
@@ -77,29 +77,29 @@ export class HeldDeletions {
     known.sinceMs ??= isNew ? (claim.deletion?.askedAtMs ?? nowMs()) : nowMs();
     const restMs = known.heldAt + HELD_NEWS_MS - clock.monotonicMs();
     if (restMs > 0) return restMs;
-    if (!known.isHeldTold) warnings.tell(claim, { kind: "deletion-held", mounts });
-    known.isHeldTold = true;
+    if (!known.isHeldWarned) warnings.tell(claim, { kind: "deletion-held", mounts });
+    known.isHeldWarned = true;
     return undefined;
   }
 
   /** The claim is gone, perhaps before any check. */
-  onGone(sight: DeletionSight): void {
-    const { claim } = sight;
+  onGone(observed: ObservedDeletion): void {
+    const { claim } = observed;
     const isForced = this.#parts.protection === "enforce" && isKept(claim) && claim.deletion?.override !== undefined;
-    if (isForced) this.#tellUnmountRecord(this.#of(claim), sight);
+    if (isForced) this.#warnOfRelease(this.#of(claim), observed);
     if (this.#known.get(claim.key)?.uid === claim.uid) this.#known.delete(claim.key);
   }
 
-  #tellUnmountRecord(known: Deletion, { claim, mounts }: DeletionSight): void {
-    if (known.isUnmountRecordTold) return;
-    known.isUnmountRecordTold = true;
+  #warnOfRelease(known: Deletion, { claim, mounts }: ObservedDeletion): void {
+    if (known.isReleaseWarned) return;
+    known.isReleaseWarned = true;
     this.#parts.warnings.tell(claim, { kind: "force-released", mounts, why: claim.deletion?.override ?? "" });
   }
 
   #of({ key, uid }: Claim): Deletion {
     const known = this.#known.get(key);
     if (known?.uid === uid) return known;
-    const fresh = { uid, heldAt: undefined, sinceMs: undefined, isHeldTold: false, isUnmountRecordTold: false };
+    const fresh = { uid, heldAt: undefined, sinceMs: undefined, isHeldWarned: false, isReleaseWarned: false };
     this.#known.set(key, fresh);
     return fresh;
   }

@@ -10,7 +10,7 @@ const GRACE_MS = 10_000;
 interface Disagreement {
   readonly uid: string;
   readonly sinceMs: number;
-  isTold: boolean;
+  isWarned: boolean;
 }
 
 /** Claims that Kubernetes calls unused while a node has them mounted. */
@@ -26,7 +26,7 @@ export class UnusedWhileMounted {
 
   /** How many there are, without those that are normal. */
   get size(): number {
-    return [...this.#known.values()].filter(({ isTold }) => isTold).length;
+    return [...this.#known.values()].filter(({ isWarned }) => isWarned).length;
   }
 
   /** Compares the two, and warns once. Answers after how many milliseconds to compare again, if necessary. */
@@ -39,12 +39,12 @@ export class UnusedWhileMounted {
     }
     const nowMs = this.#clock.monotonicMs();
     const known = this.#known.get(claim.key);
-    const found = known?.uid === claim.uid ? known : { uid: claim.uid, sinceMs: nowMs, isTold: false };
+    const found = known?.uid === claim.uid ? known : { uid: claim.uid, sinceMs: nowMs, isWarned: false };
     this.#known.set(claim.key, found);
     const restMs = found.sinceMs + GRACE_MS - nowMs;
     if (restMs > 0) return restMs;
-    if (!found.isTold) this.#warnings.tell(claim, { kind: "unused-while-mounted", nodes });
-    found.isTold = true;
+    if (!found.isWarned) this.#warnings.tell(claim, { kind: "unused-while-mounted", nodes });
+    found.isWarned = true;
     return undefined;
   }
 

@@ -57,10 +57,10 @@ describe("a node whose boot clock has gone back within its boot", () => {
     const [told, inferred, ...others] = [...(view?.unmountRecords.values() ?? [])];
     expect(view?.mountedVolumes.map(({ podUid }) => podUid)).toEqual(["pod-2"]);
     expect(others).toEqual([]);
-    expect(inferred).toMatchObject({ podUid: "pod-1", byMs: NOON + 150_000 - 0.999_999, isTold: false });
+    expect(inferred).toMatchObject({ podUid: "pod-1", byMs: NOON + 150_000 - 0.999_999, isReported: false });
     // From the begin of the scan that still showed it.
     expect(inferred?.widthMs).toBeCloseTo(150_001, 3);
-    expect(told).toMatchObject({ podUid: "pod-9", byMs: NOON - 400, isTold: false });
+    expect(told).toMatchObject({ podUid: "pod-9", byMs: NOON - 400, isReported: false });
   });
 
   it("tells ends that are later than those from before, whatever their stamps", () => {

@@ -65,7 +65,7 @@ export function createLeading(
       ...{ client, cluster, random: createFixedRandom(0.5), clusterUid: () => "uid", onWaiting: () => {} },
       unstored: new UnstoredClaims(cluster),
       // What is decided is handed over at once.
-      ends: { of: (key) => ends.of(key), isTold: (end, claim) => ends.isTold(end, claim), isOpen: () => false },
+      ends: { of: (key) => ends.of(key), isIncluded: (end, claim) => ends.isIncluded(end, claim), isOpen: () => false },
       internalErrors: new InternalErrors(logger),
       nowMs: () => serverTime().latestMs,
       ...parts,

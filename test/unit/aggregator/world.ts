@@ -169,7 +169,7 @@ export function nodeUnmountRecord(fields: Partial<NodeUnmountRecord> = {}): Node
     widthMs: 20,
     by: 1_000 + (fields.byMs ?? NOON) - NOON,
     timeline: 0,
-    isTold: true,
+    isReported: true,
     ...fields,
   };
 }

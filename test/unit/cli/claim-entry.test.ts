@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { type ClaimSight, claimEntryOf } from "../../../aggregator/core/claim-entry.ts";
-import type { NodeWords } from "../../../aggregator/core/entry-parts.ts";
+import { type ClaimObservation, claimEntryOf } from "../../../aggregator/core/claim-entry.ts";
+import type { EntryLookup } from "../../../aggregator/core/entry-parts.ts";
 import { readClaimEntry } from "../../../cli/claim-entry.ts";
 import { useOf } from "../../../cli/claim-use.ts";
 import type { Claim } from "../../../common/storage/claim.ts";
 import { claimOf, lastUseOf, NOW_MS, statusOf, unusedFor } from "./claims.ts";
 
-const WORDS: NodeWords = {
+const WORDS: EntryLookup = {
   stateOf: () => "Reporting",
   isKnown: () => true,
   podName: () => undefined,
@@ -14,12 +14,12 @@ const WORDS: NodeWords = {
 };
 
 /** What the aggregator really answers, as it comes over the wire. */
-function lineOf(sight: Partial<ClaimSight> = {}): string {
+function lineOf(sight: Partial<ClaimObservation> = {}): string {
   const none = { use: { held: [], staged: [] }, references: [], pendingNodes: [] };
   return JSON.stringify(claimEntryOf({ claim: claimOf({ name: "a" }), ...none, ...sight }, WORDS));
 }
 
-function useIn(sight: Partial<ClaimSight>) {
+function useIn(sight: Partial<ClaimObservation>) {
   return readClaimEntry(JSON.parse(lineOf(sight)));
 }
 

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import type { NodeWords } from "../../../aggregator/core/entry-parts.ts";
+import type { EntryLookup } from "../../../aggregator/core/entry-parts.ts";
 import { volumeEntryOf } from "../../../aggregator/core/volume-entry.ts";
 import { readVolumeEntry } from "../../../cli/volume-entry.ts";
 import { volumeWith } from "../aggregator/world.ts";
 import { NOW_MS } from "./claims.ts";
 
-const WORDS: NodeWords = {
+const WORDS: EntryLookup = {
   stateOf: () => "Reporting",
   isKnown: () => true,
   podName: () => "shop/web-0",

@@ -3,7 +3,7 @@ import {
   type AgentState,
   type AssumedEnd,
   assumedEndOf,
-  type NodeSight,
+  type NodeObservation,
   opinionOf,
 } from "../../../../aggregator/core/agent-state.ts";
 import { NOON, nodeMountedVolume, nodeWith, viewWith } from "../world.ts";
@@ -26,18 +26,18 @@ const ALIVE = { isKubeletAlive: true };
 const LONG = 86_400_000;
 
 /** A node whose agent has just reported, and whose pod is there. */
-function heard(fields: Partial<NodeSight> = {}): NodeSight {
+function heard(fields: Partial<NodeObservation> = {}): NodeObservation {
   const ages = { reportAgeMs: 0, readAgeMs: 0, objectAgeMs: LONG, agentAwayMs: undefined };
   return { object: OBJECT, view: viewWith(), ...ages, isKubeletAlive: false, ...fields };
 }
 
 /** No report since the start, which was so long ago. */
-function unheard(objectAgeMs: number, fields: Partial<NodeSight> = {}): NodeSight {
+function unheard(objectAgeMs: number, fields: Partial<NodeObservation> = {}): NodeObservation {
   return heard({ view: undefined, reportAgeMs: undefined, readAgeMs: undefined, objectAgeMs, ...fields });
 }
 
 /** Its agent has left it so long ago, and reported last then. */
-function left(agentAwayMs: number, fields: Partial<NodeSight> = {}): NodeSight {
+function left(agentAwayMs: number, fields: Partial<NodeObservation> = {}): NodeObservation {
   return heard({ reportAgeMs: agentAwayMs, readAgeMs: agentAwayMs, agentAwayMs, ...fields });
 }
 
@@ -54,7 +54,7 @@ const GONE = "Gone: its Node object is deleted";
 const TAINTED = "Gone: it is tainted out-of-service and not ready";
 
 describe("a node", () => {
-  it.each<readonly [name: string, sight: NodeSight, state: string]>(
+  it.each<readonly [name: string, observed: NodeObservation, state: string]>(
     // biome-ignore format: a row is a line
     [
       ["has an agent as long as that reports", heard({ reportAgeMs: 90_000 }), REPORTS],
@@ -93,15 +93,15 @@ describe("a node", () => {
       ["is not while its first report may still come", unheard(90_000, OFF), AWAITED],
       ["is gone when it was tainted before the start, and silent since", unheard(90_001, OFF), TAINTED],
     ],
-  )("%s", (_, sight, state) => {
-    const { agentState, isInQuestion } = opinionOf(sight, LIMITS);
+  )("%s", (_, observed, state) => {
+    const { agentState, isInQuestion } = opinionOf(observed, LIMITS);
 
     expect(`${agentState.kind}: ${agentState.why}${isInQuestion ? ASKED : ""}`).toBe(state);
   });
 });
 
 describe("a node is looked at again", () => {
-  it.each<readonly [name: string, sight: NodeSight, nextMs: number | undefined]>([
+  it.each<readonly [name: string, observed: NodeObservation, nextMs: number | undefined]>([
     ["when the next heartbeats will have been missed", heard({ reportAgeMs: 40_000 }), 50_001],
     ["when the last complete scan will be too old", heard({ readAgeMs: 150_000 }), 30_001],
     ["when the first report will be overdue", unheard(10_000), 80_001],
@@ -109,8 +109,8 @@ describe("a node is looked at again", () => {
     ["when its object will have been deleted for long", left(200_000, { ...DELETED, objectAgeMs: 200_000 }), 100_000],
     ["never when it is Stale with an agent pod", heard({ reportAgeMs: LONG, readAgeMs: LONG }), undefined],
     ["never when it is gone", left(LONG, DELETED), undefined],
-  ])("%s", (_, sight, nextMs) => {
-    expect(opinionOf(sight, LIMITS).nextMs).toBe(nextMs);
+  ])("%s", (_, observed, nextMs) => {
+    expect(opinionOf(observed, LIMITS).nextMs).toBe(nextMs);
   });
 
   it("when time brings something, and nothing sooner", () => {
@@ -137,7 +137,7 @@ describe("what a node showed", () => {
   const unseen: AssumedEnd = { bootId: "boot-1", atMs: NOON, evidence: "pod-status" };
   type Kind = AgentState["kind"];
   type Known = AssumedEnd | undefined;
-  it.each<readonly [name: string, known: Known, kind: Kind, sight: Partial<NodeSight>, then: Known]>([
+  it.each<readonly [name: string, known: Known, kind: Kind, observed: Partial<NodeObservation>, then: Known]>([
     ["ended when it was found to be gone", undefined, "Gone", { ...HOLDING, ...DELETED }, goneNow],
     ["did so where this run saw nothing", undefined, "Gone", { view: undefined, ...DELETED }, goneUnseen],
     ["keeps its time", goneBefore, "Gone", DELETED, goneBefore],
@@ -153,7 +153,9 @@ describe("what a node showed", () => {
     ["is not mounted as far as a nameless boot tells", goneBefore, "Stale", NAMELESS, before],
     ["may be mounted where it is not known in which boot it was", bootless, "Stale", {}, undefined],
     ["has ended where it is deleted again before it is heard of", goneBefore, "Stale", DELETED, before],
-  ])("%s", (...[, known, kind, sight, then]) => {
-    expect(assumedEndOf(known, { agentState: { kind, why: "" }, sight: heard(sight), nowMs: NOON })).toEqual(then);
+  ])("%s", (...[, known, kind, observed, then]) => {
+    expect(assumedEndOf(known, { agentState: { kind, why: "" }, observed: heard(observed), nowMs: NOON })).toEqual(
+      then,
+    );
   });
 });

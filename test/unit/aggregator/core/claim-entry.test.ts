@@ -1,23 +1,23 @@
 import { describe, expect, it } from "vitest";
-import { type ClaimSight, claimEntryOf, useStatusOf } from "../../../../aggregator/core/claim-entry.ts";
-import type { NodeWords } from "../../../../aggregator/core/entry-parts.ts";
+import { type ClaimObservation, claimEntryOf, useStatusOf } from "../../../../aggregator/core/claim-entry.ts";
+import type { EntryLookup } from "../../../../aggregator/core/entry-parts.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { claimWith, mountedStatus, NOON, podWith, statusWith } from "../world.ts";
 import { lastUseWith } from "./decisions.ts";
 
-const WORDS: NodeWords = {
+const WORDS: EntryLookup = {
   stateOf: (node) => (node === "n9" ? "Stale" : "Reporting"),
   isKnown: (node) => node !== "n5",
   podName: (uid) => (uid === "pod-1" ? "shop/web-0" : undefined),
   isPodThere: (uid) => uid === "pod-1",
 };
 
-function sightOf(fields: Partial<ClaimSight> = {}): ClaimSight {
+function observationOf(fields: Partial<ClaimObservation> = {}): ClaimObservation {
   return { claim: claimWith(), use: { held: [], staged: [] }, references: [], pendingNodes: [], ...fields };
 }
 
-function mountedOn(...nodes: readonly string[]): ClaimSight["use"] {
+function mountedOn(...nodes: readonly string[]): ClaimObservation["use"] {
   return { held: nodes.map((node) => ({ node, pods: [{ uid: "pod-1", name: "shop/web-0" }] })), staged: [] };
 }
 
@@ -25,7 +25,7 @@ const unused: Partial<ClaimStatus> = { unused: true, reason: "Unmounted", sinceM
 const upstream = { unused: true, sinceMs: NOON + 1_000 };
 
 describe("useStatusOf", () => {
-  it.each<readonly [name: string, expected: string, claim: Partial<Claim>, seen: Partial<ClaimSight>]>([
+  it.each<readonly [name: string, expected: string, claim: Partial<Claim>, seen: Partial<ClaimObservation>]>([
     ["what is written", "Unused", { status: statusWith(unused) }, {}],
     ["a mount that is not written yet", "Mounted", { status: statusWith(unused) }, { use: mountedOn("n1") }],
     ["a mount that is not seen any more, until that is written", "Mounted", { status: mountedStatus(["n1"]) }, {}],
@@ -35,13 +35,13 @@ describe("useStatusOf", () => {
     ["a bound claim of which nothing is written", "NotWatched", {}, {}],
     ["a claim without a volume", "NotBound", { phase: "Pending" }, {}],
   ])("tells of %s: %s", (...[, expected, claim, seen]) => {
-    expect(useStatusOf(sightOf({ claim: claimWith(claim), ...seen }))).toBe(expected);
+    expect(useStatusOf(observationOf({ claim: claimWith(claim), ...seen }))).toBe(expected);
   });
 });
 
 describe("disagrees, in a claim's entry", () => {
   const byMooring = { unused: true, sinceMs: NOON, owner: "mooring" } as const;
-  it.each<readonly [expected: boolean, name: string, claim: Partial<Claim>, seen: Partial<ClaimSight>]>([
+  it.each<readonly [expected: boolean, name: string, claim: Partial<Claim>, seen: Partial<ClaimObservation>]>([
     [true, "Kubernetes calls unused what is mounted", { upstream }, { use: mountedOn("n1") }],
     [true, "it is only written as mounted", { upstream, status: mountedStatus(["n1"]) }, {}],
     [false, "a pod refers to it, as Kubernetes must know", { upstream, status: statusWith() }, {}],
@@ -50,7 +50,7 @@ describe("disagrees, in a claim's entry", () => {
     [false, "Mooring wrote both: one is out of date", { upstream: byMooring }, { use: mountedOn("n1") }],
     [false, "Kubernetes says nothing", {}, { use: mountedOn("n1") }],
   ])("is %s where %s", (...[expected, , claim, seen]) => {
-    expect(claimEntryOf(sightOf({ claim: claimWith(claim), ...seen }), WORDS).disagrees).toBe(expected);
+    expect(claimEntryOf(observationOf({ claim: claimWith(claim), ...seen }), WORDS).disagrees).toBe(expected);
   });
 });
 
@@ -59,7 +59,7 @@ describe("pending, in a claim's entry", () => {
 
   const [awaited, use] = [[{ node: "n1", isSilent: false }], mountedOn("n1")];
   const kept = claimWith({ isDeleting: true, status: mountedStatus(["n1"]) });
-  it.each<readonly [expected: boolean, name: string, sight: Partial<ClaimSight>]>([
+  it.each<readonly [expected: boolean, name: string, observed: Partial<ClaimObservation>]>([
     [true, "a node has not answered", { pendingNodes }],
     [false, "no node is pending", {}],
     [true, "the node that has it mounted is stale itself", { pendingNodes, use }],
@@ -70,8 +70,8 @@ describe("pending, in a claim's entry", () => {
     [true, "the claim that is being deleted may be kept by our condition", { pendingNodes, claim: kept }],
     [false, "the claim is being deleted", { pendingNodes, claim: claimWith({ isDeleting: true }) }],
     [false, "the claim has lost its volume", { pendingNodes, claim: claimWith({ phase: "Lost" }) }],
-  ])("is %s when %s", (expected, _, sight) => {
-    expect(claimEntryOf(sightOf(sight), WORDS).pending).toBe(expected);
+  ])("is %s when %s", (expected, _, observed) => {
+    expect(claimEntryOf(observationOf(observed), WORDS).pending).toBe(expected);
   });
 });
 
@@ -93,13 +93,19 @@ describe("claimEntryOf", () => {
       { node: "n1", isSilent: false, why: "attached" },
     ] as const;
     const phaseSince = { ms: NOON - 60_000, from: "api" } as const;
-    const sight = sightOf({ claim, phaseSince, use: { held, staged: ["n9"] }, references: [podWith()], pendingNodes });
+    const observed = observationOf({
+      claim,
+      phaseSince,
+      use: { held, staged: ["n9"] },
+      references: [podWith()],
+      pendingNodes,
+    });
 
     const [onN1, onN9] = [
       { uid: "pod-1", name: "shop/web-0", gone: false },
       { uid: "pod-9", name: null, gone: true },
     ];
-    expect(claimEntryOf(sight, WORDS)).toEqual({
+    expect(claimEntryOf(observed, WORDS)).toEqual({
       ...{ namespace: "shop", name: "data", uid: "claim-1", deleting: false, deletionHeld: false },
       ...{ phase: "Bound", phaseSince: "2026-09-10T00:25:40Z", phaseSinceFrom: "api" },
       ...{ storageClass: "fast", capacity: "10Gi", volume: "pv-1" },
@@ -131,7 +137,7 @@ describe("claimEntryOf", () => {
   it("has the same fields, with null, of a claim of which nothing is known", () => {
     const claim = claimWith({ phase: "Pending", storageClass: undefined, capacity: undefined, volume: undefined });
 
-    expect(claimEntryOf(sightOf({ claim }), WORDS)).toEqual({
+    expect(claimEntryOf(observationOf({ claim }), WORDS)).toEqual({
       ...{ namespace: "shop", name: "data", uid: "claim-1", phase: "Pending", deleting: false, deletionHeld: false },
       ...{ phaseSince: null, phaseSinceFrom: null, mountedOn: null, kubernetes: null, pending: false },
       ...{ storageClass: null, capacity: null, volume: null, status: "NotBound", since: null, disagrees: false },
@@ -146,25 +152,25 @@ describe("claimEntryOf", () => {
   ])("says of a claim $name whether it waits for the watch of pods", ({ use, pending }) => {
     const claim = claimWith({ status: statusWith() });
 
-    const entry = claimEntryOf(sightOf({ claim, use, isUnwatched: true }), WORDS);
+    const entry = claimEntryOf(observationOf({ claim, use, isUnwatched: true }), WORDS);
 
     expect([entry.pending, entry.live.podsUnwatched]).toEqual([pending, true]);
   });
 
   const STORED = "2026-09-10T00:26:40Z";
-  it.each<readonly [name: string, since: string | null, status: ClaimStatus, seen: Partial<ClaimSight>]>([
+  it.each<readonly [name: string, since: string | null, status: ClaimStatus, seen: Partial<ClaimObservation>]>([
     ["the stored time while it says the same", STORED, statusWith(unused), {}],
     ["no time for a use that is not written yet", null, statusWith(unused), { use: mountedOn("n1") }],
     ["the begin of the use over a change of its kind", STORED, statusWith(), { use: mountedOn("n1") }],
   ])("gives %s", (...[, since, status, seen]) => {
-    expect(claimEntryOf(sightOf({ claim: claimWith({ status }), ...seen }), WORDS).since).toBe(since);
+    expect(claimEntryOf(observationOf({ claim: claimWith({ status }), ...seen }), WORDS).since).toBe(since);
   });
 
   it("counts what is too much to name", () => {
     const nodes = Array.from({ length: 40 }, (_, index) => `n${index}`);
     const pendingNodes = nodes.map((node) => ({ node, isSilent: false }));
 
-    const { live } = claimEntryOf(sightOf({ use: mountedOn(...nodes), pendingNodes }), WORDS);
+    const { live } = claimEntryOf(observationOf({ use: mountedOn(...nodes), pendingNodes }), WORDS);
 
     expect([live.mountedOn.items.length, live.mountedOn.omitted]).toEqual([32, 8]);
     expect([live.pendingNodes.items.length, live.pendingNodes.omitted]).toEqual([32, 8]);

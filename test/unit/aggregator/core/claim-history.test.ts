@@ -98,9 +98,9 @@ const LEFT = { reached: "199", state: "NoAgent" } as const;
 const AGAIN = { state: "Gone", goneMs: GONE + 9 } as const;
 const unstarted = { hasStarted: false };
 /** Its unmount record: told by the agent, and dated by a scan before the pod's end was seen. */
-const own = { node: "n1", podUid: "pod-1", byMs: SEEN - 500, widthMs: 100, isTold: true };
+const own = { node: "n1", podUid: "pod-1", byMs: SEEN - 500, widthMs: 100, isReported: true };
 /** Another pod's, of a scan after the pod's end. */
-const later = { node: "n1", podUid: "pod-2", byMs: SEEN + 500, widthMs: 500, isTold: true };
+const later = { node: "n1", podUid: "pod-2", byMs: SEEN + 500, widthMs: 500, isReported: true };
 const usedBy = (fields: Partial<LastUse>) => statusWith({ lastUse: lastUseWith({ podUid: "pod-1", ...fields }) });
 const idle = statusWith({ unused: true, reason: "NoPodUsing" });
 const minuteOld = { createdAtMs: NOON - 60_000 };
@@ -130,8 +130,8 @@ describe("the use of a pod that is over", () => {
       ["is told by the record to come of a mount that is still shown", { mountedBy: ["pod-1"] }, "explained"],
       ["is not told by another pod's mount", { mountedBy: ["pod-2"] }, "Unmounted by the scan"],
       ["is told by its own record, whenever that was", { records: [own] }, "explained"],
-      ["is not told by one from before it that no agent tells", { records: [{ ...own, isTold: false }] }, "Unmounted by the scan"],
-      ["is told by such a one from after it", { records: [{ ...own, isTold: false, byMs: SEEN }] }, "explained"],
+      ["is not told by one from before it that no agent tells", { records: [{ ...own, isReported: false }] }, "Unmounted by the scan"],
+      ["is told by such a one from after it", { records: [{ ...own, isReported: false, byMs: SEEN }] }, "explained"],
       ["is told by a later unmount on its node", { records: [later] }, "explained"],
       ["is not by one that may have been before it", { records: [{ ...later, widthMs: 501 }] }, "Unmounted by the scan"],
       ["is not by one of which nobody knows since when", { records: [{ ...later, widthMs: undefined }] }, "Unmounted by the scan"],

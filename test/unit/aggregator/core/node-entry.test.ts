@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type NodeSight, nodeEntryOf } from "../../../../aggregator/core/node-entry.ts";
+import { type NodeObservation, nodeEntryOf } from "../../../../aggregator/core/node-entry.ts";
 import type { NodeView } from "../../../../aggregator/core/node-view.ts";
 import type { NodeReport } from "../../../../common/storage/node-report.ts";
 import { mountedVolumeOf, NOON, unmountRecordOf } from "../world.ts";
@@ -23,7 +23,7 @@ function viewOf(fields: Partial<NodeReport> = {}): NodeView {
   return viewAfter(told(1_001, fields, { atMs: NOON }));
 }
 
-function sightOf(fields: Partial<NodeSight> = {}): NodeSight {
+function observationOf(fields: Partial<NodeObservation> = {}): NodeObservation {
   return { name: "n1", object: OBJECT, view: viewOf(), lastReportAgeMs: 12_345.6, agentState: REPORTING, ...fields };
 }
 
@@ -40,7 +40,7 @@ describe("nodeEntryOf", () => {
       facts: { kernel: "6.18.4", architecture: "arm64", cgroup: "v2", selinux: false, mountNamespace: "other" },
     });
 
-    const entry = nodeEntryOf(sightOf({ view }), NOON + 20_000);
+    const entry = nodeEntryOf(observationOf({ view }), NOON + 20_000);
 
     expect(entry).toEqual({
       name: "n1",
@@ -62,7 +62,7 @@ describe("nodeEntryOf", () => {
   });
 
   it("shows a node that has never reported, with nothing but what its kubelet says", () => {
-    const entry = nodeEntryOf(sightOf({ view: undefined, lastReportAgeMs: undefined, agentState: SILENT }), NOON);
+    const entry = nodeEntryOf(observationOf({ view: undefined, lastReportAgeMs: undefined, agentState: SILENT }), NOON);
 
     expect(entry).toMatchObject({
       ...{ state: "Stale", stateReason: "no report" },
@@ -73,7 +73,7 @@ describe("nodeEntryOf", () => {
   });
 
   it("shows a report whose Node object is gone", () => {
-    const entry = nodeEntryOf(sightOf({ object: undefined }), NOON);
+    const entry = nodeEntryOf(observationOf({ object: undefined }), NOON);
 
     expect(entry).toMatchObject({ name: "n1", bootId: "boot-1", agentInstance: "run-1", facts: UNKNOWN });
   });
@@ -84,10 +84,10 @@ describe("nodeEntryOf", () => {
     { name: "the distribution that an agent outside a container saw itself", facts: debian, expected: debian },
     { name: "the kubelet's word on the container runtime", facts: runtime, expected: versioned },
   ])("prefers $name", ({ facts, expected }) => {
-    expect(nodeEntryOf(sightOf({ view: viewOf({ facts }) }), NOON).facts).toMatchObject(expected);
+    expect(nodeEntryOf(observationOf({ view: viewOf({ facts }) }), NOON).facts).toMatchObject(expected);
   });
 
   it("never gives a negative age, however the clocks differ", () => {
-    expect(nodeEntryOf(sightOf(), NOON - 60_000)).toMatchObject({ scanBeganAgeMs: 0, scanEndedAgeMs: 0 });
+    expect(nodeEntryOf(observationOf(), NOON - 60_000)).toMatchObject({ scanBeganAgeMs: 0, scanEndedAgeMs: 0 });
   });
 });

@@ -107,13 +107,13 @@ describe("a use whose end is known began", () => {
 
 describe("an unmount record", () => {
   const next = tells(unmountRecordOf("pod-2", { after: 1, by: 2 }));
-  it.each<readonly [name: string, reports: readonly Told[], isTold: readonly boolean[]]>([
+  it.each<readonly [name: string, reports: readonly Told[], isReported: readonly boolean[]]>([
     ["of the newest report is in the node's journal", [first], [true]],
     ["that is told again is", [first, told(3_000, timed)], [true]],
     ["that is not told any more is not", [first, told(3_000)], [false]],
     ["that only the lack of a mounted volume shows is not", [mounted, gone], [false]],
-  ])("%s", (_name, reports, isTold) => {
-    expect([...viewAfter(...reports).unmountRecords.values()].map((one) => one.isTold)).toEqual(isTold);
+  ])("%s", (_name, reports, isReported) => {
+    expect([...viewAfter(...reports).unmountRecords.values()].map((one) => one.isReported)).toEqual(isReported);
   });
 
   it.each(

@@ -14,7 +14,7 @@ const goneWith = (node: string) =>
   unused({ lastUse: { ...other, releasedAtMs: NOON + 1, evidence: "node-gone", node } });
 const mounted = mountedStatus(["n1"]);
 const later = { id: "release-2", byMs: NOON + 1 };
-const untold = { ...later, isTold: false };
+const untold = { ...later, isReported: false };
 
 interface Row {
   readonly name: string;
@@ -54,7 +54,7 @@ describe("isSettledFor", () => {
       { name: "its node tells of a later one, whatever is stored", others: [later], settled: true },
       { name: "another node tells of a later one, and may go first", status: mounted, others: [{ ...later, node: "n2" }], settled: false },
       { name: "a later one is known by no journal", status: mounted, others: [untold], settled: false },
-      { name: "no journal has it, nor the later one", status: mounted, record: { isTold: false }, others: [untold], settled: true },
+      { name: "no journal has it, nor the later one", status: mounted, record: { isReported: false }, others: [untold], settled: true },
       { name: "its node tells of an earlier one", status: mounted, others: [{ id: "release-0", byMs: NOON - 1 }], settled: false },
       { name: "that one's report took longer", status: mounted, others: [{ ...later, byMs: NOON + 5_000, by: 999 }], settled: false },
       { name: "it tells of one of a later boot", status: mounted, others: [{ id: "release-2", timeline: 1, by: 5 }], settled: true },
@@ -72,7 +72,7 @@ describe("isSettledFor", () => {
 describe("of a node's records of a claim", () => {
   const first = nodeUnmountRecord({ id: "a", byMs: NOON });
   const second = nodeUnmountRecord({ id: "b", byMs: NOON + 1 });
-  const unread = nodeUnmountRecord({ id: "c", byMs: NOON + 2, isTold: false });
+  const unread = nodeUnmountRecord({ id: "c", byMs: NOON + 2, isReported: false });
 
   it.each([
     { name: "none of none", records: [], latest: [] },

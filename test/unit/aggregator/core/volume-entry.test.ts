@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { NodeWords } from "../../../../aggregator/core/entry-parts.ts";
-import { type VolumeSight, volumeEntryOf } from "../../../../aggregator/core/volume-entry.ts";
+import type { EntryLookup } from "../../../../aggregator/core/entry-parts.ts";
+import { type VolumeObservation, volumeEntryOf } from "../../../../aggregator/core/volume-entry.ts";
 import { lastUseText } from "../../../../common/storage/claim-status.ts";
 import { volumeMarkText } from "../../../../common/storage/volume-annotations.ts";
 import { NOON, podWith, volumeWith } from "../world.ts";
@@ -8,14 +8,14 @@ import { lastUseWith } from "./decisions.ts";
 
 const MINUTE_MS = 60_000;
 const csi = { driver: "csi.example", handleHash: "a".repeat(64) };
-const WORDS: NodeWords = {
+const WORDS: EntryLookup = {
   stateOf: (node) => (node === "n9" ? "Stale" : "Reporting"),
   isKnown: () => true,
   podName: () => undefined,
   isPodThere: () => false,
 };
 
-function sightOf(fields: Partial<VolumeSight> = {}): VolumeSight {
+function observationOf(fields: Partial<VolumeObservation> = {}): VolumeObservation {
   return {
     volume: volumeWith(),
     use: { held: [], staged: [] },
@@ -27,7 +27,7 @@ function sightOf(fields: Partial<VolumeSight> = {}): VolumeSight {
   };
 }
 
-function idleFor(minutes: number): Pick<VolumeSight, "use" | "idleSince"> {
+function idleFor(minutes: number): Pick<VolumeObservation, "use" | "idleSince"> {
   return { use: { held: [], staged: ["n1"] }, idleSince: () => NOON - minutes * MINUTE_MS };
 }
 
@@ -35,15 +35,15 @@ describe("leaked, in a volume's entry", () => {
   it.each(
     // biome-ignore format: a row is a line
     [
-      { name: "staged and unused for five minutes", sight: idleFor(5), expected: true },
-      { name: "staged and unused for a moment", sight: idleFor(4.9), expected: false },
-      { name: "staged, and since when unused is not known", sight: { ...idleFor(5), idleSince: () => undefined }, expected: false },
-      { name: "not staged any more", sight: { ...idleFor(5), use: { held: [], staged: [] } }, expected: false },
-      { name: "about to be used by a pod there", sight: { ...idleFor(5), references: [podWith({ node: "n1" })] }, expected: false },
-      { name: "used by a pod elsewhere", sight: { ...idleFor(5), references: [podWith({ node: "n2" })] }, expected: true },
+      { name: "staged and unused for five minutes", observed: idleFor(5), expected: true },
+      { name: "staged and unused for a moment", observed: idleFor(4.9), expected: false },
+      { name: "staged, and since when unused is not known", observed: { ...idleFor(5), idleSince: () => undefined }, expected: false },
+      { name: "not staged any more", observed: { ...idleFor(5), use: { held: [], staged: [] } }, expected: false },
+      { name: "about to be used by a pod there", observed: { ...idleFor(5), references: [podWith({ node: "n1" })] }, expected: false },
+      { name: "used by a pod elsewhere", observed: { ...idleFor(5), references: [podWith({ node: "n2" })] }, expected: true },
     ],
-  )("is $expected for a volume that is $name", ({ sight, expected }) => {
-    expect(volumeEntryOf(sightOf(sight), WORDS).leaked).toBe(expected);
+  )("is $expected for a volume that is $name", ({ observed, expected }) => {
+    expect(volumeEntryOf(observationOf(observed), WORDS).leaked).toBe(expected);
   });
 });
 
@@ -60,10 +60,16 @@ describe("volumeEntryOf", () => {
     const volume = volumeWith({ ...kind, annotations });
     const held = [{ node: "n9", pods: [{ uid: "pod-9", name: "shop/old" }] }];
     const phaseSince = { ms: NOON - 1_000, from: "first-seen" } as const;
-    const sight = sightOf({ ...idleFor(7), volume, phaseSince, use: { held, staged: ["n1"] }, attached: ["n1", "n9"] });
+    const observed = observationOf({
+      ...idleFor(7),
+      volume,
+      phaseSince,
+      use: { held, staged: ["n1"] },
+      attached: ["n1", "n9"],
+    });
 
     const old = { uid: "pod-9", name: "shop/old", gone: true };
-    expect(volumeEntryOf(sight, WORDS)).toEqual({
+    expect(volumeEntryOf(observed, WORDS)).toEqual({
       ...{ name: "pv-1", uid: "volume-1", phase: "Released" },
       ...{ phaseSince: "2026-09-10T00:26:39Z", phaseSinceFrom: "first-seen" },
       ...{ storageClass: "fast", capacity: "10Gi", reclaimPolicy: "Retain", driver: "csi.example" },
@@ -84,7 +90,7 @@ describe("volumeEntryOf", () => {
   it("has the same fields, with null, of a volume of which nothing is known", () => {
     const unknown = { claim: undefined, storageClass: undefined, capacity: undefined, reclaimPolicy: undefined };
 
-    expect(volumeEntryOf(sightOf({ volume: volumeWith({ ...unknown, phase: "" }) }), WORDS)).toEqual({
+    expect(volumeEntryOf(observationOf({ volume: volumeWith({ ...unknown, phase: "" }) }), WORDS)).toEqual({
       ...{ name: "pv-1", uid: "volume-1", phase: "", phaseSince: null, phaseSinceFrom: null },
       ...{ storageClass: null, capacity: null, reclaimPolicy: null, driver: null, claim: null, leaked: false },
       ...{ stillMounted: false, mountedOn: null, lastUse: null, blindGap: null },
@@ -100,7 +106,7 @@ describe("what stands on a volume of other objects", () => {
     const annotations = { mountedOn: undefined, lastUse: lastUseText("claim-1", { lastUse: lastUseWith() }) };
     const claimUse = { lastUse: lastUseWith({ pod: "shop/newer" }) };
 
-    const { lastUse } = volumeEntryOf(sightOf({ volume: volumeWith({ annotations }), claimUse }), WORDS);
+    const { lastUse } = volumeEntryOf(observationOf({ volume: volumeWith({ annotations }), claimUse }), WORDS);
 
     expect(lastUse).toMatchObject({ pod: "shop/newer" });
   });
@@ -110,7 +116,7 @@ describe("what stands on a volume of other objects", () => {
     { name: "an earlier claim's last use", annotations: earlier },
     { name: "what nobody can read", annotations: { mountedOn: "{", lastUse: "[]" } },
   ])("is not told: $name", ({ annotations }) => {
-    const entry = volumeEntryOf(sightOf({ volume: volumeWith({ annotations }) }), WORDS);
+    const entry = volumeEntryOf(observationOf({ volume: volumeWith({ annotations }) }), WORDS);
 
     expect(entry).toMatchObject({ mountedOn: null, lastUse: null });
   });

@@ -7,7 +7,7 @@ type Fields = Readonly<Partial<Record<"unreported" | "silent" | "claims", readon
 
 function sessionWith({ unreported = [], silent = [], claims = [] }: Fields): NodesSession {
   const named = (kind: string): readonly string[] => (kind === "Stale" ? silent : ["another"]);
-  return { unreported, agentStates: { named }, reconciler: { heldUp: claims.length } };
+  return { unreported, agentStates: { named }, reconciler: { blocked: claims.length } };
 }
 
 const many = Array.from({ length: 37 }, (_, index) => `n${index + 1}`);

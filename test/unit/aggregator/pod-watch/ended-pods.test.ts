@@ -87,10 +87,10 @@ describe("the end of a pod", () => {
     const other = { ...UNUSED, uid: "claim-2" };
 
     const told = [
-      store.isTold(before, UNUSED),
-      store.isTold(before, IN_USE),
-      store.isTold(before, other),
-      store.isTold(after, UNUSED),
+      store.isIncluded(before, UNUSED),
+      store.isIncluded(before, IN_USE),
+      store.isIncluded(before, other),
+      store.isIncluded(after, UNUSED),
     ];
 
     expect(told).toEqual([true, false, false, false]);
@@ -104,7 +104,10 @@ describe("the end of a pod", () => {
 
     store.settle("10");
 
-    expect([store.isTold(end, IN_USE), store.isTold(end, { ...IN_USE, uid: "claim-2" })]).toEqual([told, false]);
+    expect([store.isIncluded(end, IN_USE), store.isIncluded(end, { ...IN_USE, uid: "claim-2" })]).toEqual([
+      told,
+      false,
+    ]);
   });
 
   it("is open until a leader has come as far", () => {

@@ -158,13 +158,13 @@ describe("the gap of a session", () => {
     const scene = gapOf();
     const awaited = (): boolean => {
       scene.report([]);
-      return scene.answers.isAwaited("n1");
+      return scene.answers.isPending("n1");
     };
-    const unheard = scene.answers.isAwaited("n1");
+    const unheard = scene.answers.isPending("n1");
     const before = awaited();
     await scene.clock.advance(1);
     const after = awaited();
-    const stranger = scene.answers.isAwaited("n9");
+    const stranger = scene.answers.isPending("n9");
     await scene.end();
 
     expect({ unheard, before, after, stranger }).toEqual({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { PhaseSights } from "../../../../aggregator/sources/phases.ts";
+import { PhaseObservations } from "../../../../aggregator/sources/phases.ts";
 import { isNoAnswer } from "../../../../common/storage/phase-since.ts";
 import { NOON, volumeWith } from "../world.ts";
 
@@ -14,16 +14,16 @@ function objectOf([phase, phaseSinceMs]: NonNullable<Shown>, version: number) {
 function firstSeen(shown: readonly Shown[]): number | undefined {
   const isUndated = ({ phaseSinceMs }: { readonly phaseSinceMs: number | undefined }, nowMs: number): boolean =>
     isNoAnswer(phaseSinceMs, nowMs);
-  const sights = new PhaseSights<ReturnType<typeof objectOf>>(isUndated);
+  const observations = new PhaseObservations<ReturnType<typeof objectOf>>(isUndated);
   let previous: ReturnType<typeof objectOf> | undefined;
   for (const [minute, one] of shown.entries()) {
     const object = one && objectOf(one, minute);
     const nowMs = NOON + minute * 60_000;
-    if (object) sights.note(previous ? { kind: "updated", object, previous } : { kind: "added", object }, nowMs);
-    else if (previous) sights.note({ kind: "deleted", object: previous, previous, gone: "9" }, nowMs);
+    if (object) observations.note(previous ? { kind: "updated", object, previous } : { kind: "added", object }, nowMs);
+    else if (previous) observations.note({ kind: "deleted", object: previous, previous, gone: "9" }, nowMs);
     previous = object;
   }
-  const seenMs = sights.firstSeenMs("uid");
+  const seenMs = observations.firstSeenMs("uid");
   return seenMs && (seenMs - NOON) / 1_000;
 }
 

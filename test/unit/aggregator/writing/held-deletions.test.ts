@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ProtectionMode } from "../../../../aggregator/core/deletion.ts";
 import type { ClaimWarning } from "../../../../aggregator/sinks/claim-events.ts";
-import { type DeletionSight, HeldDeletions } from "../../../../aggregator/writing/held-deletions.ts";
+import { HeldDeletions, type ObservedDeletion } from "../../../../aggregator/writing/held-deletions.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import { createFakeClock } from "../../../fakes/clock.ts";
 import { claimWith, mountedStatus, NOON, statusWith } from "../world.ts";
@@ -19,7 +19,7 @@ function setUp(protection: ProtectionMode = "enforce") {
   const told: ClaimWarning[] = [];
   const warnings = { tell: (_: Claim, warning: ClaimWarning) => void told.push(warning) };
   const held = new HeldDeletions({ clock, warnings, protection, nowMs: () => clock.wallMs() });
-  const sight = (fields: Partial<Claim>, isUsedByPod = false): DeletionSight => {
+  const sight = (fields: Partial<Claim>, isUsedByPod = false): ObservedDeletion => {
     const claim = claimWith({ isDeleting: true, deletion, status: mounted, ...fields });
     return { claim, mounts, isUsedByPod };
   };

@@ -1,17 +1,17 @@
 import type { Claim } from "../../common/storage/claim.ts";
 import type { VolumeIdentity } from "../../common/storage/volume-identity.ts";
 import { claimsOf } from "../core/attribution.ts";
-import type { ClaimSight } from "../core/claim-entry.ts";
+import type { ClaimObservation } from "../core/claim-entry.ts";
 import type { DecidedClaim } from "../core/claim-facts.ts";
 import type { Volume } from "../core/cluster-objects.ts";
 import { compareText } from "../core/compare-text.ts";
 import type { NodeMountedVolume, NodeView } from "../core/node-view.ts";
-import type { VolumeSight } from "../core/volume-entry.ts";
+import type { VolumeObservation } from "../core/volume-entry.ts";
 import { claimOfVolume, identitiesOf, mayMount, volumeUse } from "../core/volume-use.ts";
 import type { Cluster } from "./cluster.ts";
 
 /** Where the lists of claims and volumes read. Reading changes nothing. */
-export interface SightSources {
+export interface ObservationSources {
   readonly cluster: Cluster;
   readonly isDeletionHeld: (claim: Claim) => boolean;
   /** Views with a mounted volume or an unmount record of one of the volumes. */
@@ -25,7 +25,10 @@ export interface SightSources {
 }
 
 /** A claim as the lists show it. */
-export function claimSight(facts: DecidedClaim, { cluster, viewsOf, isDeletionHeld }: SightSources): ClaimSight {
+export function claimObservation(
+  facts: DecidedClaim,
+  { cluster, viewsOf, isDeletionHeld }: ObservationSources,
+): ClaimObservation {
   const { claim, holders, references, pendingNodes, isUnwatched } = facts;
   const { volume } = claim;
   const identities = volume === undefined ? [] : identitiesOf(volume, cluster.volumeByName(volume)?.csi);
@@ -46,7 +49,7 @@ export function claimSight(facts: DecidedClaim, { cluster, viewsOf, isDeletionHe
 }
 
 /** A volume as the lists show it. */
-export function volumeSight(volume: Volume, sources: SightSources): VolumeSight {
+export function volumeObservation(volume: Volume, sources: ObservationSources): VolumeObservation {
   const { cluster, viewsOf, idleSince, isOver, earliestMs } = sources;
   const identities = identitiesOf(volume.key, volume.csi);
   const isOwn = ({ podUid }: NodeMountedVolume): boolean =>
