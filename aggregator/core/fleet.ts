@@ -23,13 +23,10 @@ export type Acceptance =
   | { readonly kind: "accepted"; readonly view: NodeView }
   | { readonly kind: "stale"; readonly why: string };
 
-/** Merges a report into its node's view. A report may come late, twice or out of order. */
-export function acceptReport(known: NodeView | undefined, report: NodeReport, receipt: Receipt): Acceptance {
-  const steps = acceptInSteps(known, report, receipt);
-  for (let step = steps.next(); ; step = steps.next()) if (step.done === true) return step.value;
-}
-
-/** The same in steps: each goes through everything that a node shows, which may be thousands of mounts. */
+/**
+ * Merges a report into its node's view. A report may come late, twice or out of order. In steps: each goes through everything that a node
+ * shows, which may be thousands of mounts.
+ */
 export function* acceptInSteps(
   known: NodeView | undefined,
   report: NodeReport,

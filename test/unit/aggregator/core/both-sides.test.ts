@@ -7,13 +7,13 @@ import { interpretStored, mergeStored } from "../../../../agent/core/restore.ts"
 import { factsOf } from "../../../../aggregator/core/claim-facts.ts";
 import { EMPTY_HISTORY, settleHistory } from "../../../../aggregator/core/claim-history.ts";
 import type { EndedPod } from "../../../../aggregator/core/cluster-objects.ts";
-import { acceptReport } from "../../../../aggregator/core/fleet.ts";
 import type { NodeView } from "../../../../aggregator/core/node-view.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { knownMountedVolume } from "../../../fakes/node-states.ts";
 import { claimWith, mountedStatus, NOON, statusWith, volumeWith } from "../world.ts";
 import { desiredClaimStatus } from "./decisions.ts";
 import { ended, evidenceWith, fleetWith } from "./evidence.ts";
+import { acceptReport } from "./reported.ts";
 
 /** What both sides decide together. Times are seconds; the first boot began at noon. */
 

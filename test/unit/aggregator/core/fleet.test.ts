@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { acceptHeartbeat, acceptReport, isOlder, type Receipt, settle } from "../../../../aggregator/core/fleet.ts";
+import { acceptHeartbeat, isOlder, type Receipt, settle } from "../../../../aggregator/core/fleet.ts";
 import type { NodeReport } from "../../../../common/storage/node-report.ts";
 import { mountedVolumeOf, NOON, nodeUnmountRecord } from "../world.ts";
-import { told, viewAfter } from "./reported.ts";
+import { acceptReport, told, viewAfter } from "./reported.ts";
 
 const BOOT_2 = { bootId: "boot-2" };
 const RUN_2 = { instance: "run-2" };

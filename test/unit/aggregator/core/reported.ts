@@ -1,7 +1,13 @@
-import { acceptReport, type Receipt } from "../../../../aggregator/core/fleet.ts";
+import { type Acceptance, acceptInSteps, type Receipt } from "../../../../aggregator/core/fleet.ts";
 import type { NodeView } from "../../../../aggregator/core/node-view.ts";
 import type { NodeReport } from "../../../../common/storage/node-report.ts";
 import { NOON, reportWith } from "../world.ts";
+
+/** A report accepted at once. */
+export function acceptReport(known: NodeView | undefined, report: NodeReport, receipt: Receipt): Acceptance {
+  const steps = acceptInSteps(known, report, receipt);
+  for (let step = steps.next(); ; step = steps.next()) if (step.done === true) return step.value;
+}
 
 /** A report, and how it was received where that was not when it was sent: the boot clock shows 2,000 at noon. */
 export interface Told {
