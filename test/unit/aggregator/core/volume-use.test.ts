@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { NodeMountedVolume } from "../../../../aggregator/core/node-view.ts";
-import { identitiesOf, volumeUse } from "../../../../aggregator/core/volume-use.ts";
+import { claimOfVolume, identitiesOf, mayMount, volumeUse } from "../../../../aggregator/core/volume-use.ts";
+import type { Claim } from "../../../../common/storage/claim.ts";
 import type { VolumeIdentity } from "../../../../common/storage/volume-identity.ts";
-import { NOON, viewWith } from "../world.ts";
+import { claimWith, NOON, podWith, viewWith, volumeWith } from "../world.ts";
 
 const CSI = { driver: "csi.example", handleHash: "a".repeat(64) };
 const HANDLE: VolumeIdentity = { by: "handle", ...CSI };
@@ -52,5 +53,49 @@ describe("volumeUse", () => {
 
   it("goes by the name alone for a volume without a handle", () => {
     expect(identitiesOf("pv-1", undefined)).toEqual([{ by: "name", name: "pv-1" }]);
+  });
+});
+
+describe("the claim of a volume", () => {
+  const volume = volumeWith({ claim: { key: "shop/data", uid: "claim-1" } });
+
+  it.each<readonly [name: string, claim: Claim | undefined, isIts: boolean]>([
+    ["the one that both name", claimWith({ volume: "pv-1" }), true],
+    ["not one that was re-created", claimWith({ volume: "pv-1", uid: "claim-2" }), false],
+    ["not one that names another volume", claimWith({ volume: "pv-2" }), false],
+    ["nothing where it is gone", undefined, false],
+  ])("is %s", (_, claim, isIts) => {
+    expect(claimOfVolume(volume, () => claim)).toBe(isIts ? claim : undefined);
+  });
+
+  it("is nothing for a volume that names none", () => {
+    expect(claimOfVolume(volumeWith({ claim: undefined }), () => claimWith({ volume: "pv-1" }))).toBeUndefined();
+  });
+});
+
+describe("a mount with a volume's name", () => {
+  const bound = volumeWith({ phase: "Bound", claim: { key: "shop/data", uid: "claim-1" } });
+  const released = volumeWith({ phase: "Released", claim: { key: "shop/data", uid: "claim-1" } });
+  const [data, other] = [["data"], ["inline", "other"]];
+
+  it.each([
+    { name: "an unknown pod's", volume: bound, claims: undefined, isOwn: true },
+    { name: "a pod's that uses its claim", volume: bound, claims: data, isOwn: true },
+    { name: "a pod's with an inline volume of that name", volume: bound, claims: other, isOwn: false },
+    { name: "a pod's without claims", volume: released, claims: [], isOwn: false },
+    { name: "a pod's whose claim is gone, of a released volume", volume: released, claims: other, isOwn: true },
+    {
+      name: "a pod's whose claim names it, of a released volume",
+      volume: released,
+      claims: ["other"],
+      of: "pv-1",
+      isOwn: true,
+    },
+    { name: "a pod's whose claim has another volume", volume: released, claims: ["other"], of: "pv-2", isOwn: false },
+  ])("may be its own: $name", ({ volume, claims, of, isOwn }) => {
+    const pod = claims && podWith({ claims });
+    const find = (key: string): Claim | undefined => (of === undefined ? undefined : claimWith({ key, volume: of }));
+
+    expect(mayMount(pod, volume, { claim: find })).toBe(isOwn);
   });
 });
