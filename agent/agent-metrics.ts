@@ -27,7 +27,7 @@ export function registerAgentMetrics(measured: Measured): void {
   metrics.gauge(
     {
       name: "mooring_accepted_report_age_seconds",
-      help: "How long ago the aggregator last accepted a report; nothing before the first.",
+      help: "Time since the aggregator last accepted a report; no sample before the first.",
     },
     () => {
       const acceptedAt = sender.acceptedAt();

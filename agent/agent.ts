@@ -151,13 +151,13 @@ class Agent {
     );
     const reports = ports.metrics.counter({
       name: "mooring_reports_sent_total",
-      help: "Tries to send a report, by what came of them: accepted, or the code of the error.",
+      help: "Attempts to send a report, by outcome: accepted, or the error code.",
       labels: ["outcome"],
       known: [{ outcome: "accepted" }],
     });
     this.#scanTriggers = ports.metrics.counter({
       name: "mooring_mount_table_scan_triggers_total",
-      help: "Why the mount table was looked at again: it changed, somebody asked, or it was time.",
+      help: "Scans of the mount table by trigger: it changed, a request, or the timer.",
       labels: ["reason"],
       known: WAKE_REASONS.map((reason) => ({ reason })),
     });

@@ -28,12 +28,12 @@ export class MountMeasures {
     const { metrics } = parts;
     this.#seconds = metrics.histogram({
       name: "mooring_mount_table_scan_seconds",
-      help: "Time of a look at the mount table: to read and parse it, again where a second scan has to confirm the first, and to store what came of it.",
+      help: "Time of a scan of the mount table: to read and parse it, again where a second scan has to confirm the first, and to store the result.",
       buckets: SCAN_SECONDS,
     });
     this.#scans = metrics.counter({
       name: "mooring_mount_table_scans_total",
-      help: "Looks at the mount table, by whether absences count in what was read.",
+      help: "Scans of the mount table, by whether absences count in them.",
       labels: ["outcome"],
       known: OUTCOMES.map((outcome) => ({ outcome })),
     });
@@ -43,11 +43,11 @@ export class MountMeasures {
     });
     this.#seen = metrics.counter({
       name: "mooring_unmounts_total",
-      help: "Ends of use that this process has read in the mount table.",
+      help: "Unmounts that this process has seen in the mount table.",
     });
     this.#acknowledged = metrics.counter({
       name: "mooring_unmount_records_acknowledged_total",
-      help: "Ends of use, those of earlier processes included, that the aggregator has said may be forgotten.",
+      help: "Unmount records, those of earlier processes included, that the aggregator has acknowledged.",
     });
     registerState(parts, stateOf);
   }
@@ -102,7 +102,7 @@ function registerState({ metrics, mountNotifier, clock }: MeasureParts, stateOf:
   metrics.series(
     {
       name: "mooring_leaked_mounts",
-      help: "Mounts that nobody has been known to use for five minutes: their pod is gone, or no pod's mount is made from them.",
+      help: "Mounts without a known user for five minutes: their pod is gone, or no pod's mount depends on them.",
       type: "gauge",
       labels: ["kind"],
     },

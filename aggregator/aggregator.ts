@@ -62,7 +62,7 @@ export async function runAggregator(
   const aggregator = new Aggregator(config, ports);
   const reports = metrics.counter({
     name: "mooring_reports_received_total",
-    help: "Reports that came, by what became of them.",
+    help: "Reports received, by outcome.",
     labels: ["outcome"],
   });
   const { reporting } = aggregator;

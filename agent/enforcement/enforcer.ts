@@ -83,7 +83,7 @@ export class Enforcer {
     });
     const reads = metrics.counter({
       name: "mooring_affinity_reads_total",
-      help: "Objects read to judge a pod, by what came of it.",
+      help: "Objects read for a decision about a pod, by outcome.",
       labels: ["resource", "outcome"],
     });
     this.#reads = createAffinityReads({ client, clock, reads });

@@ -40,7 +40,7 @@ export class PolicyGuard {
     parts.metrics.gauge(
       {
         name: "mooring_affinity_policy_in_force",
-        help: "1 where the policy that confines the right to reject pods was last seen in force, else 0: then none is rejected.",
+        help: "1 where the policy that confines the permission to reject pods was last seen in force, else 0: the agent then rejects none.",
       },
       () => (this.#finding === NOT_ASKED ? undefined : Number(this.#finding.kind === "in-force")),
     );

@@ -41,7 +41,7 @@ export class Telling {
     this.#node = node;
     this.#rejections = parts.metrics.counter({
       name: "mooring_affinity_rejections_total",
-      help: "Pods on a node that the node affinity of a volume of theirs excludes, by what became of their rejection.",
+      help: "Pods on a node that the node affinity of one of their volumes excludes, by outcome of their rejection.",
       labels: ["reason", "outcome"],
     });
   }

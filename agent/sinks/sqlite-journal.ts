@@ -95,7 +95,7 @@ class SqliteJournal {
       name: "mooring_journal_written_bytes_total",
       help: "Bytes written to the journal.",
     });
-    metrics.gauge({ name: "mooring_journal_usable", help: "1 when the journal can be used, 0 when not." }, () =>
+    metrics.gauge({ name: "mooring_journal_usable", help: "1 when the journal can be used, else 0." }, () =>
       this.#opened !== undefined && this.#failure === undefined ? 1 : 0,
     );
     metrics.gauge({ name: "mooring_journal_bytes", help: "Size of the journal." }, () =>

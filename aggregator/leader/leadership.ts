@@ -130,7 +130,7 @@ function registerLeader(metrics: Metrics, isLeading: () => boolean): void {
   metrics.series(
     {
       name: "leader_election_master_status",
-      help: "1 where this process decides and writes, else 0.",
+      help: "1 on the leader, which decides and writes, else 0.",
       type: "gauge",
       labels: ["name"],
     },
@@ -143,7 +143,10 @@ function registerElection(
   { elector, coverage }: { readonly elector: Elector; readonly coverage: PodWatchHistory },
 ): void {
   metrics.gauge(
-    { name: "mooring_lease_renewal_age_seconds", help: "How long ago the leader was last seen to renew its Lease." },
+    {
+      name: "mooring_lease_renewal_age_seconds",
+      help: "Time since the last renewal of the leader's Lease that this process saw.",
+    },
     () => {
       const { renewalAgeMs } = elector.view();
       return renewalAgeMs === undefined ? undefined : renewalAgeMs / 1000;
@@ -152,7 +155,7 @@ function registerElection(
   metrics.gauge(
     {
       name: "mooring_pod_watch_history_seconds",
-      help: "For how long pods have been watched without a gap, by this leader and those before it.",
+      help: "How long this leader and those before it have watched pods without a gap.",
     },
     () => {
       const [since, now] = [coverage.coverage?.sinceMs, client.serverTime()?.latestMs];

@@ -12,7 +12,7 @@ export function registerClaimMetrics(metrics: Metrics, claims: () => Iterable<Cl
   metrics.series(
     {
       name: "mooring_claim_unused",
-      help: "1 for a claim that is unused, 0 for one that is used, and why.",
+      help: "1 for an unused claim, 0 for one in use, with the reason.",
       type: "gauge",
       labels: [...LABELS, "reason"],
     },
@@ -31,14 +31,14 @@ export function registerClaimMetrics(metrics: Metrics, claims: () => Iterable<Cl
   metrics.series(
     {
       name: "mooring_claim_unused_since_timestamp_seconds",
-      help: "Since when a claim is unused, where it was seen in use before, by the API server's clock; never too early.",
+      help: "Since when a claim that was in use before is unused, by the API server's clock; never too early.",
       type: "gauge",
       labels: LABELS,
     },
     () => told(claims()).flatMap(sinceOf),
   );
   metrics.gauge(
-    { name: "mooring_claims_without_series", help: "Claims that are too many to have series of their own." },
+    { name: "mooring_claims_without_series", help: "Claims without a series of their own, as there are too many." },
     () => Math.max(0, [...claims()].length - MOST_CLAIMS),
   );
 }

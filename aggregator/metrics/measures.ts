@@ -28,19 +28,19 @@ export function createMeasures(metrics: Metrics): Measures {
   const observer = createQueueMetrics(metrics);
   const unmounts = metrics.histogram({
     name: "mooring_unmount_latency_seconds",
-    help: "From the moment at which a pod's deletion was asked for, its grace period included, to the unmount of a volume of it.",
+    help: "Time from the request to delete a pod, its grace period included, to the unmount of one of its volumes.",
     labels: ["driver"],
     buckets: UNMOUNT_SECONDS,
   });
   const binds = metrics.histogram({
     name: "mooring_claim_bind_seconds",
-    help: "From the creation of a claim, or where its class waits for a consumer from that of the first pod that names it, until it was seen Bound.",
+    help: "Time until a claim was Bound: from its creation or, where its class waits for a consumer, from that of the first pod that names it.",
     labels: ["storage_class", "binding"],
     buckets: BIND_SECONDS,
   });
   const removals = metrics.counter({
     name: "mooring_claims_removed_while_mounted_total",
-    help: "Claims that were gone while a node that reports still had their volume mounted, by what let them go: override, not-enforced, or unexpected where protection is enforced.",
+    help: "Claims that were removed while a reporting node still had their volume mounted, by cause: override, not-enforced, or unexpected where protection is enforced.",
     labels: ["why"],
     known: REMOVAL_CAUSES.map((why) => ({ why })),
   });

@@ -62,7 +62,7 @@ function registerVolumeAges(metrics: Metrics, { cluster, leads, earliestMs }: St
   metrics.series(
     {
       name: "mooring_volumes_phase_oldest_seconds",
-      help: "For how long the PersistentVolume that entered the phase first has been in it. Bound is left out: it is the phase that lasts.",
+      help: "How long the PersistentVolume that entered the phase first has been in it. Bound volumes are left out.",
       type: "gauge",
       labels: ["phase", "reclaim_policy"],
     },
@@ -88,7 +88,7 @@ function registerClaims(metrics: Metrics, { cluster, leads }: StorageSources): v
   metrics.series(
     {
       name: "mooring_claims",
-      help: "PersistentVolumeClaims by phase, and by their use as their status says.",
+      help: "PersistentVolumeClaims by phase and stored use.",
       type: "gauge",
       labels: CLAIM_LABELS,
     },
@@ -97,7 +97,7 @@ function registerClaims(metrics: Metrics, { cluster, leads }: StorageSources): v
   metrics.series(
     {
       name: "mooring_claim_bytes",
-      help: "Capacity of PersistentVolumeClaims by phase, and by their use as their status says.",
+      help: "Capacity of PersistentVolumeClaims by phase and stored use.",
       type: "gauge",
       labels: CLAIM_LABELS,
     },
@@ -122,7 +122,7 @@ function registerClaimAges(metrics: Metrics, { cluster, leads, earliestMs }: Sto
   metrics.series(
     {
       name: "mooring_claims_pending_oldest_seconds",
-      help: "For how long the Pending claim that has been waited for longest has been: since its creation, or where its class waits for a consumer since that of the first pod that names it.",
+      help: "How long the Pending claim has waited that waits longest: since its creation or, where its class waits for a consumer, since that of the first pod that names it.",
       type: "gauge",
       labels: ["binding"],
     },

@@ -16,7 +16,7 @@ export function registerVolumeMetrics(metrics: Metrics, { volumes, phaseSince }:
   metrics.series(
     {
       name: "mooring_volume_phase_since_timestamp_seconds",
-      help: "Since when a PersistentVolume is in its phase, by the API server's clock, and what that is known from.",
+      help: "Since when a PersistentVolume is in its phase, by the API server's clock, and how that is known.",
       type: "gauge",
       labels: ["persistentvolume", "phase", "source"],
     },
@@ -31,7 +31,7 @@ export function registerVolumeMetrics(metrics: Metrics, { volumes, phaseSince }:
   metrics.gauge(
     {
       name: "mooring_volumes_without_series",
-      help: "PersistentVolumes that are too many to have series of their own.",
+      help: "PersistentVolumes without a series of their own, as there are too many.",
     },
     () => Math.max(0, [...volumes()].length - MOST_VOLUMES),
   );

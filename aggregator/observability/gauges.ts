@@ -70,13 +70,13 @@ function registerQueueGauges(metrics: Metrics, { session }: Watched): void {
 
 function registerClaimGauges(metrics: Metrics, { session }: Watched): void {
   metrics.gauge(
-    { name: "mooring_status_writes_refused", help: "Claims whose status the API server does not take." },
+    { name: "mooring_status_writes_refused", help: "Claims whose status the API server refuses." },
     () => session()?.reconciler.writer.refused,
   );
   metrics.gauge(
     {
       name: "mooring_claims_unused_while_mounted",
-      help: "Claims that Kubernetes' own condition calls unused although a node has them mounted.",
+      help: "Claims that Kubernetes' own condition calls unused while a node has them mounted.",
     },
     () => session()?.reconciler.unusedWhileMounted.size,
   );
@@ -87,7 +87,7 @@ function registerNodeGauges(metrics: Metrics, { session }: Watched): void {
   metrics.series(
     {
       name: "mooring_nodes",
-      help: "Nodes by what they are taken for: Reporting, their reports come or are about to; Stale, they are expected and do not come; NoAgent, no agent belongs there; Gone, they are assumed to be off for good.",
+      help: "Nodes by state: Reporting, their reports arrive or are about to; Stale, reports are expected and do not arrive; NoAgent, no agent runs there; Gone, they are assumed to be off for good.",
       type: "gauge",
       labels: ["state"],
     },
@@ -100,7 +100,7 @@ function registerNodeGauges(metrics: Metrics, { session }: Watched): void {
   metrics.series(
     {
       name: "mooring_node_report_age_seconds",
-      help: "How long ago the last report of a node was accepted.",
+      help: "Time since the last report of a node was accepted.",
       type: "gauge",
       labels: ["node"],
     },
@@ -112,7 +112,7 @@ function registerProtectionGauges(metrics: Metrics, { session, protection }: Wat
   metrics.series(
     {
       name: "mooring_protection_mode",
-      help: "What the aggregator is told that the cluster's policies do with a deleted claim that is mounted.",
+      help: "The aggregator's setting of what the cluster's policies do with a deleted claim that is mounted.",
       type: "gauge",
       labels: ["mode"],
     },
@@ -121,14 +121,14 @@ function registerProtectionGauges(metrics: Metrics, { session, protection }: Wat
   metrics.gauge(
     {
       name: "mooring_claims_deletion_held",
-      help: "Claims that are being deleted and that nothing but protection keeps: no pod names them any more.",
+      help: "Claims that are being deleted and that protection alone keeps, as no pod names them any more.",
     },
     () => session()?.reconciler.deletions.held.size,
   );
   metrics.gauge(
     {
       name: "mooring_claims_deletion_held_oldest_seconds",
-      help: "For how long the claim has been kept so that has been for longest; 0 where there is none.",
+      help: "How long protection alone has kept the oldest of them; 0 where there is none.",
     },
     () => {
       const held = session()?.reconciler.deletions.held;

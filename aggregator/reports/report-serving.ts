@@ -34,7 +34,7 @@ export function createReportServing(parts: ServingParts, { agents, certificate }
       ? createFileServing(parts, certificate)
       : createSecretServing(parts, certificate.namespace);
   metrics.gauge(
-    { name: "mooring_certificate_expiry_timestamp_seconds", help: "When the certificate that agents see ends." },
+    { name: "mooring_certificate_expiry_timestamp_seconds", help: "When the certificate that agents see expires." },
     () => {
       const endsAtMs = serving.endsAtMs();
       return endsAtMs === undefined ? undefined : endsAtMs / 1000;
@@ -42,7 +42,7 @@ export function createReportServing(parts: ServingParts, { agents, certificate }
   );
   const reviews = metrics.counter({
     name: "mooring_token_reviews_total",
-    help: "Reviews of agents' tokens by the API server, by what it said.",
+    help: "TokenReviews of agents' tokens, by outcome.",
     labels: ["outcome"],
   });
   let problem: TrustProblem | undefined;

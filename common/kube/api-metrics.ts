@@ -20,7 +20,7 @@ export function registerApi({
 }): void {
   const requests = metrics.counter({
     name: "rest_client_requests_total",
-    help: "Requests to the API server, watches included, by method and by the code of the answer.",
+    help: "Requests to the API server, watches included, by method and status code.",
     labels: ["method", "code"],
   });
   const seconds = metrics.histogram({
@@ -36,7 +36,7 @@ export function registerApi({
   metrics.gauge(
     {
       name: "mooring_wall_clock_skew_seconds",
-      help: "Own wall clock minus the API server's, by the dates of its answers; nothing before the first. No published time depends on it.",
+      help: "Own wall clock minus the API server's, by the dates of its answers; no sample before the first. No published time depends on it.",
     },
     () => {
       // Against the middle of what the server's clock can show.
@@ -55,7 +55,7 @@ export function registerWatches(
   metrics.series(
     {
       name: "mooring_watch_restarts_total",
-      help: "How often a watch began anew: the server ended it (as it does every few minutes), it failed, or the collection had to be listed anew.",
+      help: "Restarts of a watch: the server ended it (as it does every few minutes), it failed, or the collection had to be listed again.",
       type: "counter",
       labels: ["resource", "reason"],
     },
@@ -74,19 +74,19 @@ export function registerWatches(
   series(
     {
       name: "mooring_undecodable_objects_total",
-      help: "How often an API object was not understood.",
+      help: "API objects that could not be decoded.",
       type: "counter",
     },
     ({ undecodable }) => undecodable(),
   );
   series(
-    { name: "mooring_unreadable_objects", help: "API objects that are not understood now.", type: "gauge" },
+    { name: "mooring_unreadable_objects", help: "API objects that cannot be decoded now.", type: "gauge" },
     ({ unreadable }) => unreadable(),
   );
   series(
     {
       name: "mooring_store_drift_objects_total",
-      help: "Objects that a check found other than the API server has them.",
+      help: "Objects that a consistency check found to differ from the API server's.",
       type: "counter",
     },
     ({ drift }) => drift(),

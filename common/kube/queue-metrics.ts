@@ -8,19 +8,19 @@ const QUEUE_SECONDS = [0.0001, 0.001, 0.01, 0.1, 0.5, 1, 5, 15, 60, 300, 900];
 export function createQueueMetrics(metrics: Metrics): (name: string) => QueueObserver {
   const waits = metrics.histogram({
     name: "workqueue_queue_duration_seconds",
-    help: "How long a key waited in the queue before it was worked on.",
+    help: "How long a key waited in the queue.",
     labels: ["name"],
     buckets: QUEUE_SECONDS,
   });
   const works = metrics.histogram({
     name: "workqueue_work_duration_seconds",
-    help: "How long one piece of work took, whatever came of it.",
+    help: "How long the work on one key took, with any outcome.",
     labels: ["name"],
     buckets: QUEUE_SECONDS,
   });
   const retries = metrics.counter({
     name: "workqueue_retries_total",
-    help: "Pieces of work that failed and were queued again.",
+    help: "Keys that were queued again after a failure.",
     labels: ["name"],
   });
   return (name) => ({
@@ -38,7 +38,7 @@ export function registerQueueDepths(
   metrics.series(
     {
       name: "workqueue_depth",
-      help: "Keys that wait in the queue.",
+      help: "Queue length.",
       type: "gauge",
       labels: ["name"],
     },

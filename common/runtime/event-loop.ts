@@ -20,7 +20,7 @@ export async function watchEventLoop(
 ): Promise<void> {
   const lag = metrics.histogram({
     name: "mooring_event_loop_lag_seconds",
-    help: "How long a turn of the event loop had to be waited for.",
+    help: "Delay of the event loop.",
     buckets: BUCKETS,
   });
   while (!signal.aborted) {

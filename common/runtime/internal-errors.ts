@@ -91,7 +91,7 @@ export function createInternalErrors(
 ): InternalErrors {
   const counter = metrics.counter({
     name: "mooring_internal_errors_total",
-    help: "Errors that nobody expected, which are bugs, by the work that they ended; what was worked on is tried again.",
+    help: "Unexpected errors, which are bugs, by the work that they ended; the work is tried again.",
     labels: ["where"],
     known: places.map((where) => ({ where })),
   });

@@ -17,7 +17,7 @@ export function registerProcess(
   metrics.series(
     {
       name: "mooring_build_info",
-      help: "1, and what runs here.",
+      help: "1, with the version and the Node.js release as labels.",
       type: "gauge",
       labels: ["component", "version", "node_version"],
     },
