@@ -10,13 +10,15 @@ export class StartError extends Error {}
  * passed on, and its clean-up is waited for.
  */
 export function run({ command, options = {}, onStart }) {
-  const child = spawn(command[0], command.slice(1), { stdio: "inherit", ...options });
-  if (child.pid !== undefined) onStart?.(child);
+  let child;
   const passOn = (signal) => child.kill(signal);
   // Ctrl-C reaches the whole group, so the child has it already, and npm sends it to its own child once more. Passing it on
   // would be the second Ctrl-C, on which programs give up their clean-up.
   const listeners = { SIGINT: () => {}, SIGTERM: passOn, SIGHUP: passOn };
+  // Before the child is there: on a busy machine it may be ready, and this process told to end, before the next line here.
   for (const [signal, listener] of Object.entries(listeners)) process.on(signal, listener);
+  child = spawn(command[0], command.slice(1), { stdio: "inherit", ...options });
+  if (child.pid !== undefined) onStart?.(child);
   return new Promise((resolve, reject) => {
     child.on("error", (error) => reject(new StartError(`cannot run ${command[0]}: ${error.message}`)));
     child.on("close", (code, signal) => resolve(code ?? 128 + (constants.signals[signal] ?? 1)));
