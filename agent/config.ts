@@ -75,7 +75,10 @@ export const AGENT_SETTINGS = {
     "127.0.0.1:9810",
   ),
   logLevel: choiceSetting({ name: "log-level", description: "least level that is logged" }, LOG_LEVELS, "info"),
-  dryRun: switchSetting({ name: "dry-run", description: "print what the mount table shows, talk to nobody, and end" }),
+  dryRun: switchSetting({
+    name: "dry-run",
+    description: "print what the mount table shows, open no connection, and end",
+  }),
   output: choiceSetting({ name: "output", description: "format of the dry run" }, ["table", "json"], "table"),
 } as const;
 

@@ -79,7 +79,7 @@ function registerState({ metrics, mountNotifier, clock }: MeasureParts, stateOf:
   const gauge = (name: `mooring_${string}`, help: string, read: (state: NodeState) => number | undefined): void =>
     metrics.gauge({ name, help }, () => read(stateOf()));
   const ageSeconds = (stamp: number): number => Math.max(0, clock.monotonicMs() - stamp) / 1000;
-  gauge("mooring_mount_table_polled", "1 when the kernel tells of changes, 0 when a timer does.", () =>
+  gauge("mooring_mount_table_polled", "1 when the kernel notifies about changes, 0 with a timer.", () =>
     mountNotifier.mode === "poll" ? 1 : 0,
   );
   gauge(

@@ -9,7 +9,7 @@ export type UseStatus = v.InferOutput<typeof claimEntry>["status"];
 
 /**
  * What the status was known from; `first-seen`: no use was ever seen, so it is unused at least since Mooring first saw it; `unwatched`: it
- * may have been used until then, while nobody watched.
+ * may have been used until then, unobserved.
  */
 export type UseEvidence = Evidence | "first-seen" | "unwatched";
 

@@ -31,7 +31,7 @@ Columns:
               pod-status   known from pods only; an unmount was not observed
               node-gone    assumed: the node that had it is gone
               first-seen   no use was ever seen: unused at least since Mooring first saw the claim
-              unwatched    it may have been used until then, while nobody watched
+              unwatched    it may have been used until then, unobserved
   NODE        where it is mounted ("+2": on two more nodes), else where it was last
   LAST POD    the pod of the last use that is over; none while the claim is mounted
   KUBERNETES  what Kubernetes' own condition Unused says, and since when

@@ -5,7 +5,7 @@ import type { ClaimUse } from "./claim-use.ts";
 import type { Source } from "./source.ts";
 import { printable } from "./table.ts";
 
-const STORED = "These are the conditions that stand on the claims; they are only as fresh as whoever writes them.";
+const STORED = "These are the claims' stored conditions; they are only as fresh as their last write.";
 /** So many claims are named in a sentence. */
 const NAMED = 5;
 

@@ -89,7 +89,7 @@ export class Judge {
       telling.event("waits-attached", subject, misplacement);
       telling.count("reported", subject);
     }
-    return { outcome: "attached: told of, and let alone (--reject-attached)", after: "again" };
+    return { outcome: "attached: reported and left alone (--reject-attached)", after: "again" };
   }
 
   /** A pod that runs is let alone, whatever its volumes' affinity says: an event tells of it. */

@@ -79,7 +79,8 @@ export interface ToldNode {
 const NEVER_OBSERVED = "Not seen in use since Mooring first saw the claim; it may have been unused for longer";
 
 /** A use that ended unobserved, or an end that is not stored, such as that of a pod that came and went. */
-const END_UNKNOWN = "No pod uses the claim any more; nobody saw a use end then, so the time is when that was noticed";
+const END_UNKNOWN =
+  "No pod uses the claim any more; no end of a use was observed then, so the time is when that was noticed";
 
 /** Also true for a hostPath volume and on nodes without an agent, where no mount can be seen. */
 const REFERENCED = "In use: a pod that has not ended names the claim; no node shows a mount of it";
@@ -123,7 +124,7 @@ export function awaitedMessage(nodes: readonly ToldNode[]): string {
 /** Who used the claim last, between which times that ended, and on which evidence. */
 export function endMessage(end: ToldEnd): string {
   if (end.reason === "NodeGone") {
-    return `Last used${userText(end)}, which is gone since ${byText(end)}; nobody saw the volume unmounted, that is assumed`;
+    return `Last used${userText(end)}, which is gone since ${byText(end)}; its unmount was not observed and is assumed`;
   }
   return end.reason === "Unmounted" ? unmountedMessage(end) : podEndMessage(end);
 }
@@ -180,7 +181,7 @@ function userText(end: ToldEnd): string {
 
 /** The addition for a claim that may have been used unobserved. */
 export function gapMessage({ fromMs, toMs }: BlindGap): string {
-  return `; nobody watched between ${betweenText(fromMs, toMs)}, so it counts as used until then`;
+  return `; unobserved between ${betweenText(fromMs, toMs)}, so it counts as used until then`;
 }
 
 function podText({ pod, podUid }: ToldEnd): string {
@@ -211,7 +212,7 @@ function reasonText({ why, pod }: ToldNode): string {
   if (why === "pod-ended") return pod === undefined ? " (a pod ended there)" : ` (pod ${pod} ended there)`;
   if (why === "was-mounted") return " (had it mounted)";
   if (why === "attached") return " (the volume is attached to it)";
-  return why === "unwatched" ? " (the last pod may have been there; nobody watched it end)" : "";
+  return why === "unwatched" ? " (the last pod may have been there; its end went unobserved)" : "";
 }
 
 function nodesText(nodes: readonly string[]): string {

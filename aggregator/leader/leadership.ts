@@ -182,8 +182,8 @@ function checkElection(
       : failed(`this one leads, but the Service does not know: ${label.problem}`);
   }
   if (renewalAgeMs === undefined) return failed(`it is not known who leads${reason}`);
-  if (renewalAgeMs > 2 * timing.durationMs) return failed(`nobody has been seen to lead for long${reason}`);
-  return passed(holder === "" ? "nobody leads at the moment" : `${holder} leads since ${heldSince}`);
+  if (renewalAgeMs > 2 * timing.durationMs) return failed(`no replica has led for long${reason}`);
+  return passed(holder === "" ? "no replica leads at the moment" : `${holder} leads since ${heldSince}`);
 }
 
 function watchedSince({ sinceMs }: WatchHistory): string {

@@ -19,7 +19,7 @@ const MOST_NAMES = 5;
 export function checkNodes(session: NodesSession | undefined): CheckResult {
   if (session === undefined) return PASSED;
   const { unreported } = session;
-  if (unreported.length > 0) return failed(`not heard of since the start: ${counted(unreported)}`);
+  if (unreported.length > 0) return failed(`no report since the start: ${counted(unreported)}`);
   const silent = session.agentStates.named("Stale");
   if (silent.length === 0) return PASSED;
   const claims = session.reconciler.blocked;

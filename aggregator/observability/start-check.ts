@@ -17,6 +17,6 @@ export function checkStart({ cluster, client }: Start): CheckResult {
   if (unsynced.length > 0) return failed(`not listed yet: ${unsynced.join(", ")}`);
   // A proxy may drop the header. Our own wall clock is no replacement: it may be wrong by hours.
   if (client.serverTime() === undefined)
-    return failed("no answer of the API server has a date, so no time can be told");
+    return failed("no answer of the API server has a date, so no time can be computed");
   return PASSED;
 }

@@ -3,7 +3,7 @@ import type { TurnedAway } from "../sources/report-server.ts";
 
 export const NOT_LISTED: TurnedAway = { kind: "not-ready", why: "the cluster has not been listed yet" };
 export const NOT_COUNTED: TurnedAway = { kind: "not-ready", why: "the pods that wait are being counted" };
-export const NOT_DATED: TurnedAway = { kind: "not-ready", why: "the API server has not been heard of yet" };
+export const NOT_DATED: TurnedAway = { kind: "not-ready", why: "the API server has not answered yet" };
 export const NOT_LEADING: TurnedAway = { kind: "not-leading", why: "not the leader" };
 
 /** One whole report is 20 kB: the aggregator takes one each so many milliseconds. */

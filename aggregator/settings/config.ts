@@ -77,7 +77,8 @@ export const AGGREGATOR_SETTINGS = {
   upstreamCondition: choiceSetting(
     {
       name: "upstream-condition",
-      description: "also write Kubernetes' own condition Unused where nobody else does; auto: on servers before 1.36",
+      description:
+        "also write Kubernetes' own condition Unused where no other client does; auto: on servers before 1.36",
     },
     UPSTREAM_SETTINGS,
     "auto",

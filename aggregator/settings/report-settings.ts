@@ -25,7 +25,7 @@ export const REPORT_SETTINGS = {
   ),
   tlsCertFile: optionalPath({
     name: "tls-cert-file",
-    description: "certificate for --report-bind-address that somebody else keeps; without it Mooring issues its own",
+    description: "externally managed certificate for --report-bind-address; without it Mooring issues its own",
   }),
   tlsKeyFile: optionalPath({ name: "tls-key-file", description: "key of --tls-cert-file" }),
   tlsNames: optionalText({

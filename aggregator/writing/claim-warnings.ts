@@ -30,7 +30,7 @@ export class ClaimWarnings {
       const { namespace, name } = claim;
       logger.warn({ namespace, claim: name, ...fieldsOf(warning) }, "claim needs attention");
       emit(claimEvent(claim, warning, nowMs()));
-    } else if (!this.#isCut) logger.warn({}, "more claims need attention than are told one by one, see the metrics");
+    } else if (!this.#isCut) logger.warn({}, "more claims need attention than are logged one by one, see the metrics");
     this.#isCut = !isAllowed;
   }
 }

@@ -41,7 +41,7 @@ await runProcess(
     if (task === "wait") return await waitFor(signal);
     if (task === "journal" && argument !== undefined) {
       const others = removeJournal(argument);
-      if (others.length > 0) logger.warn({ folder: argument, examples: others }, "files of somebody else stay");
+      if (others.length > 0) logger.warn({ folder: argument, examples: others }, "files of other owners stay");
       return;
     }
     if (task === "directory" && argument !== undefined) return removeJournalDirectory(argument);

@@ -23,7 +23,7 @@ export interface Health {
 export function observabilityRoutes(metrics: Metrics, { live, ready, isDraining }: Health): readonly Route[] {
   const stateNow = createState({ ready, isDraining });
   const state = (): CheckResult =>
-    isDraining() ? failed("draining: told to stop, brings to an end what was begun") : { ok: true, detail: stateNow() };
+    isDraining() ? failed("draining: stopping, finishes the work under way") : { ok: true, detail: stateNow() };
   const readiness = { state, ...ready };
   const health = (name: string, checks: Checks): Route => ({
     method: "GET",

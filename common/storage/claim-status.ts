@@ -11,7 +11,7 @@ export const STAGED_TYPE = "mooring.dev/Staged";
 export const UNUSED_SINCE = "mooring.dev/unused-since";
 /** JSON: the nodes where a pod has it mounted; present exactly while the reason is `Mounted`. */
 export const MOUNTED_ON = "mooring.dev/mounted-on";
-/** JSON: the last real use, and a time in which nobody watched since. */
+/** JSON: the last real use, and an unobserved time since. */
 export const LAST_USE = "mooring.dev/last-use";
 /** No more names than this are kept in `mounted-on`. */
 export const MAX_NODES = 32;
@@ -27,7 +27,7 @@ export interface LastUse {
   /** Identifies the unmount record, so that a lost answer does not write it twice. */
   readonly releaseId: string;
   readonly node: string | undefined;
-  /** `namespace/name` where it is known, else the UID; nothing for a use that ended while nobody watched. */
+  /** `namespace/name` where it is known, else the UID; nothing for a use that ended, unobserved. */
   readonly pod: string | undefined;
   readonly podUid: string | undefined;
   /** Milliseconds since the epoch; never earlier than the truth. */

@@ -334,7 +334,7 @@ describe("an agent process", () => {
     expect(await agent.ended).toBe(0);
   });
 
-  it("that is killed tells after its restart what was unmounted meanwhile, and when nobody watched", async () => {
+  it("that is killed tells after its restart what was unmounted meanwhile, and what went unobserved", async () => {
     const namespace = await openMountNamespace();
     await namespace.mount(TOKEN);
     await namespace.mount(CSI);

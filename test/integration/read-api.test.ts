@@ -274,7 +274,7 @@ describe("the list of claims on the command line", () => {
     expect(stderr.split("\n")).toEqual([
       `No claims in namespace ${NAMESPACE}.`,
       `The aggregator ${stage.aggregator.url} was not used: it belongs to another cluster.`,
-      "These are the conditions that stand on the claims; they are only as fresh as whoever writes them.",
+      "These are the claims' stored conditions; they are only as fresh as their last write.",
       "",
     ]);
   });

@@ -10,7 +10,7 @@ export const PROMISES = {
   "last-user": "no unmount record is lost: the last real user is named",
   journal: "an unmount record leaves the journal once it can no longer change any status",
   anew: "a claim that is made again under its name starts anew",
-  "false-alarm": "nobody is told of an unmount under a running pod that there was not",
+  "false-alarm": "Mooring reports no unmount under a running pod that did not happen",
   protected: "a protected claim is never gone while a node has its volume mounted, but by override",
   stranded: "a deleted claim that nothing has mounted is gone soon",
   placement:

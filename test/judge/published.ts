@@ -26,7 +26,7 @@ export interface Published {
   readonly hasMore: boolean;
   /** The annotation that repeats the time; whatever text stands there. */
   readonly unusedSince: string | undefined;
-  /** In which time nobody watched, as JSON; also where no last use is known. */
+  /** In which time it went unobserved, as JSON; also where no last use is known. */
   readonly blindGap: string | undefined;
   /** What the condition beside it says of where the volume is staged; nothing while it is not true. */
   readonly staged: string | undefined;

@@ -29,7 +29,7 @@ export function lossOf(
   if (owner === undefined)
     return rejectBarePods
       ? undefined
-      : { brake: "bare-pod", why: "no controller owns the pod: nobody would replace it" };
+      : { brake: "bare-pod", why: "no controller owns the pod: nothing would replace it" };
   if (owner.kind !== "Job" || rejectLastTries) return undefined;
   const why = whyLastTry(job);
   return why === undefined ? undefined : { brake: "last-try", why };

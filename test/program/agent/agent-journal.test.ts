@@ -100,7 +100,7 @@ describe("an agent with a journal", () => {
     expect(told.flat()).toEqual([]);
   });
 
-  it("after a restart tells the end of what was unmounted meanwhile, and when nobody watched", async () => {
+  it("after a restart tells the end of what was unmounted meanwhile, and what went unobserved", async () => {
     const { journal } = createFaultyJournal(
       nodeState({
         mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { since: 1_000, seenAt: 1_000 })),

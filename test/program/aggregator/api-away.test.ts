@@ -43,7 +43,7 @@ describe("an aggregator whose API server is away for an hour", () => {
 
     expect(before).toContain("[+]leader ok: this one leads");
     expect([...answers, ...afterwards]).toEqual(["ok", "ok"]);
-    expect(meanwhile).toContain("[-]leader failed: nobody has been seen to lead for long");
+    expect(meanwhile).toContain("[-]leader failed: no replica has led for long");
     expect(meanwhile).toContain("[+]state ok: not-ready");
     expect(await leader.readiness()).toContain("[+]leader ok: this one leads");
     expect(leader.logger.messages("error")).toEqual([]);

@@ -255,7 +255,7 @@ describe("a replica that stands by", () => {
   });
 });
 
-describe("a time in which nobody watched pods", () => {
+describe("an unobserved time pods", () => {
   /** A claim that is unused, and a leader that comes twenty seconds after the last one went. */
   async function afterGap({ isAgentAway = false } = {}) {
     const { house, n1 } = houseWithNode();

@@ -137,7 +137,7 @@ export class Witness {
     };
   }
 
-  /** As docs/claim-status.md says: a node that the volume's affinity excludes now is not asked for uses that nobody saw there before. */
+  /** As docs/claim-status.md says: a node that the volume's affinity excludes now is not asked for uses that went unobserved there before. */
   #whyElsewhere(use: TrueUse): string | undefined {
     const { cluster, now } = this.#world;
     const pv = cluster.claims.byUid(use.claimUid)?.volume.pv ?? "";

@@ -47,7 +47,7 @@ describe("jsonOf", () => {
     });
   });
 
-  it("says when nobody watched", () => {
+  it("says what went unobserved", () => {
     const blindGap = { fromMs: NOW_MS - 60_000, toMs: NOW_MS - 30_000 };
     const status = { ...statusOf("NoPodUsing", 0), sinceMs: NOW_MS - 30_000, blindGap };
 

@@ -111,7 +111,7 @@ describe("tableOf", () => {
     { name: "the name of the pod", lastUse: lastUseOf(), pod: "web-0" },
     { name: "its UID where the name is not known", lastUse: lastUseOf({ pod: undefined }), pod: "pod-uid" },
     {
-      name: "nothing of a use that nobody watched",
+      name: "nothing of a use that went unobserved",
       lastUse: lastUseOf({ pod: undefined, podUid: undefined }),
       pod: "",
     },

@@ -91,7 +91,7 @@ describe("noticesFor", () => {
       source: { ...api, unused: { url: "http://other:1", why: "it belongs to another cluster" } },
       said: [
         "The aggregator http://other:1 was not used: it belongs to another cluster.",
-        "These are the conditions that stand on the claims; they are only as fresh as whoever writes them.",
+        "These are the claims' stored conditions; they are only as fresh as their last write.",
       ],
     },
   ])("says $name", ({ source, said }) => {

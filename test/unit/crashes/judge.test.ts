@@ -291,7 +291,7 @@ describe("the judge of crashes", () => {
       found: ["last-user"],
     },
     {
-      name: "does not ask for the name of a use that nobody saw",
+      name: "does not ask for the name of a use that went unobserved",
       uses: [one, two],
       states: [...told, unused([45_200, 45_000], "one", { releasedAtMs: 20_100 })],
       lives: {

@@ -52,7 +52,7 @@ describe("a use that is over", () => {
       lost: true,
     },
     {
-      name: "is told as well as can be where nobody saw it",
+      name: "is told as well as can be where it went unobserved",
       record: recordWith(words(true, END_MS + 40), false),
       told: true,
       lost: false,
@@ -78,7 +78,7 @@ describe("a use that is over", () => {
   it.each([
     { name: "until it is named, where that is later", isWatched: true, namedAfterMs: 4_000, waitedMs: 5_000 },
     { name: "not for ever where it is never named", isWatched: true, namedAfterMs: 100_000, waitedMs: 13_000 },
-    { name: "no longer where nobody saw it", isWatched: false, namedAfterMs: 100_000, waitedMs: 1_000 },
+    { name: "no longer where it went unobserved", isWatched: false, namedAfterMs: 100_000, waitedMs: 1_000 },
   ])("is awaited $name", async ({ isWatched, namedAfterMs, waitedMs }) => {
     const clock = createFakeClock();
     const elapsedMs = (): number => clock.wallMs() - BEGIN_MS;

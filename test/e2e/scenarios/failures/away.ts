@@ -20,7 +20,7 @@ const LABEL = "mooring.test/agent";
 const AWAY_MS = 100_000;
 
 /**
- * A time in which nobody watched a node: neither a replica nor its agent, before its boot. Whatever could have been used there counts as used
+ * An unobserved time a node: neither a replica nor its agent, before its boot. Whatever could have been used there counts as used
  * until the boot, so this moves the times of all claims that were idle before: it is to be played first.
  */
 export const UNWATCHED_BOOT: readonly Scenario[] = [

@@ -117,7 +117,7 @@ describe("a mount that went before its pod had started", () => {
     expect(stateAfter(watched, readAt(108_000), GONE).unmountRecords).toMatchObject([{ after: 93_000, by: 97_001 }]);
   });
 
-  it("ended by the first scan after a time in which nobody watched, for it may have been there again", () => {
+  it("ended by the first scan after an unobserved time, for it may have been there again", () => {
     expect(stateAfter(watched, readAt(125_000), GONE).unmountRecords).toMatchObject([{ by: 125_001 }]);
   });
 

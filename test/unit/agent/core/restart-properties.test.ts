@@ -158,7 +158,7 @@ class World {
       this.agentGaps.push({ ...(from === undefined ? {} : { from: trueTime(from) }), to: trueTime(to) });
   }
 
-  /** Whether an end is settled, or will be told, and not too early, or fell into a time of which it is known that nobody watched. */
+  /** Whether an end is settled, or will be told, and not too early, or fell into a time of which it is known that went unobserved. */
   isAccountedFor(end: number): boolean {
     const known = [...this.#settled, ...this.#ids()].map((id) => this.told.get(id));
     const isTold = known.some((told) => told?.unmount !== undefined && told.unmount >= end && told.by >= end);

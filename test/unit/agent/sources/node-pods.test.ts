@@ -53,7 +53,7 @@ describe("the pods of a node", () => {
     ]);
   });
 
-  it("ask for a look after each list, as a pod may have ended while nobody watched", async () => {
+  it("ask for a look after each list, as a pod may have ended, unobserved", async () => {
     const { begun } = await follow([pod(1)]);
 
     expect(begun).toBe(1);

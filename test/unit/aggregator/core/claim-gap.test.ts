@@ -78,7 +78,7 @@ describe("a gap of which nodes have still to tell", () => {
   });
 });
 
-describe("an idle claim that may have been used while nobody watched", () => {
+describe("an idle claim that may have been used, unobserved", () => {
   const moved = written(IDLE, time(1, 3));
   const neverMoved = written(NEVER, time(1, 3));
   const inSecond = written(NEVER, time(1, 3, { toMs: NOON + 3 * MIN + 1 }));
@@ -98,7 +98,7 @@ describe("an idle claim that may have been used while nobody watched", () => {
       ["is left alone for a time that was over before", IDLE, [time(-3, -1)], {}, ALONE],
       ["is left alone for one that was over just then", IDLE, [time(-3, 0)], {}, ALONE],
       ["is left alone without any", IDLE, [], {}, ALONE],
-      ["is left alone for one before which nobody watched, when it was seen since", IDLE, [dated(0)], {}, ALONE],
+      ["is left alone for one before which it went unobserved, when it was seen since", IDLE, [dated(0)], {}, ALONE],
       ["is moved for one when it was idle before", IDLE, [dated(1)], {}, `NoPodUsing since noon+300s, unseen noon to noon+300s, ${r0}`],
       ["is moved again when a node tells of a longer time", written(IDLE, time(1, 3, since)), [time(1, 5, since)], {}, `NoPodUsing ${to5}, ${r0}`],
       ["is moved to the end of the later one of two gaps", IDLE, [time(1, 2), time(4, 5)], {}, `NoPodUsing ${to5}, ${r0}`],
@@ -119,7 +119,7 @@ describe("an idle claim that may have been used while nobody watched", () => {
   });
 
   it("is told so beside its last use, once", () => {
-    const told = "; nobody watched between 00:27:40 and 00:29:40 UTC on 2026-09-10, so it counts as used until then";
+    const told = "; unobserved between 00:27:40 and 00:29:40 UTC on 2026-09-10, so it counts as used until then";
     const again = write(decide(moved(), { times: [time(1, 3)] }, ended(-1 / 120)));
 
     const user = USED.replace("shop/old", "shop/web-0").replace("00:26:38 and 00:26:39", "00:26:39 and 00:26:40");
@@ -127,7 +127,7 @@ describe("an idle claim that may have been used while nobody watched", () => {
   });
 });
 
-describe("a claim in use that may have been used elsewhere while nobody watched", () => {
+describe("a claim in use that may have been used elsewhere, unobserved", () => {
   const inUse = mountedStatus(["n1"], { lastUse: lastUseWith() });
   const earlier = (to: number) => time(1, to, { isBefore: true });
   const just = "since noon+180600ms, unseen noon+180s to noon+180600ms";
@@ -171,7 +171,7 @@ const unseenTime = fc
   .map(({ from, lasts, ...rest }) => time(from, from + lasts, rest));
 const beginnings = fc.constantFrom(IDLE, NEVER, mountedStatus(["n1"]), undefined);
 
-describe("times in which nobody watched, in any order and number", () => {
+describe("unobserved times, in any order and number", () => {
   it("never move a time back, and leave nothing to write once they are written", () => {
     fc.assert(
       fc.property(beginnings, fc.array(fc.array(unseenTime)), (beginning, rounds) => {
@@ -183,7 +183,7 @@ describe("times in which nobody watched, in any order and number", () => {
           expect(written?.sinceMs).toBeGreaterThanOrEqual(stored?.sinceMs ?? 0);
           const again = decide(written, unobserved);
           expect(again === undefined || isSameStatus(written, again)).toBe(true);
-          expect(written?.message.match(/nobody watched/g)?.length ?? 0).toBeLessThanOrEqual(1);
+          expect(written?.message.match(/unobserved between/g)?.length ?? 0).toBeLessThanOrEqual(1);
           stored = written;
         }
       }),

@@ -58,7 +58,7 @@ describe("the message of a use that ended", () => {
   const unread = "but no mount can be seen there, so its volume may have been unmounted earlier or later";
   const unseen = `its unmount was not seen, but by ${at} the node's mount table did not show it any more`;
   const visit = `named the claim and had ended by ${at} without having used its volume`;
-  const gone = `on node n1, which is gone since ${at}; nobody saw the volume unmounted, that is assumed`;
+  const gone = `on node n1, which is gone since ${at}; its unmount was not observed and is assumed`;
 
   it.each(
     // biome-ignore format: a row is a line
@@ -106,10 +106,10 @@ describe("the message of a use that ended", () => {
   });
 });
 
-describe("what is added where nobody watched", () => {
+describe("what is added where it went unobserved", () => {
   it("says that the claim counts as used, and until when", () => {
     expect(gapMessage({ fromMs: NOON + 999, toMs: NOON + 60_001 })).toBe(
-      "; nobody watched between 00:26:40 and 00:27:41 UTC on 2026-09-10, so it counts as used until then",
+      "; unobserved between 00:26:40 and 00:27:41 UTC on 2026-09-10, so it counts as used until then",
     );
   });
 });
@@ -125,7 +125,11 @@ describe("the message of a claim whose nodes have to answer", () => {
     ["says that a pod ended there", n1("pod-ended"), "n1 (a pod ended there)"],
     ["says that it had it mounted", n1("was-mounted"), "n1 (had it mounted)"],
     ["says that the volume is attached to it", n1("attached"), "n1 (the volume is attached to it)"],
-    ["says that nobody saw it end", n1("unwatched"), "n1 (the last pod may have been there; nobody watched it end)"],
+    [
+      "says that went unobserved it end",
+      n1("unwatched"),
+      "n1 (the last pod may have been there; its end went unobserved)",
+    ],
     ["names each node once, with what tells most", unsorted, "n1 (had it mounted) and n2 (pod shop/a ended there)"],
     ["counts what it does not name", five, "n1, n2, n3 and 2 more"],
   ])("%s", (_, of, text) => {

@@ -106,7 +106,7 @@ describe("isSameStatus", () => {
     ["a further node", false, { mountedOn: { nodes: ["n1", "n2"], more: false } }],
     ["that there are more nodes", false, { mountedOn: { nodes: one, more: true } }],
     ["that no node is known", false, { mountedOn: undefined }],
-    ["a time in which nobody watched", false, { blindGap: gap }],
+    ["an unobserved time", false, { blindGap: gap }],
     ["where it is staged", false, { staged: "on n1" }],
   ])("a change of %s is none: %s", (_, same, change) => {
     const stored = mountedStatus(one, { lastUse: lastUseWith() });

@@ -119,7 +119,7 @@ describe("a node behind the barrier", () => {
   });
 });
 
-describe("a node on which a claim's last pod may have ended while nobody watched", () => {
+describe("a node on which a claim's last pod may have ended, unobserved", () => {
   const affinity = (term: object) => JSON.stringify({ nodeSelectorTerms: [term] });
   const n3Only = affinity({ matchExpressions: [{ key: "host", operator: "In", values: ["n3"] }] });
   const n3ByName = affinity({ matchFields: [{ key: "metadata.name", operator: "In", values: ["n3"] }] });

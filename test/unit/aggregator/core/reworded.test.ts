@@ -34,7 +34,7 @@ const NEWS: readonly (readonly [string, Partial<ClaimFacts>])[] = [
   ["an earlier end", { ends: [endWith({ byMs: NOON + 1 })] }],
   ["a pod that came and went", { ends: [visitWith({ byMs: NOON + 120_000 })] }],
   ["that a node is Stale", { pendingNodes: [{ node: "n1", isSilent: true, why: "was-mounted" }] }],
-  ["that nobody watched", { unobserved: { times: [{ ...GAP, isBefore: true }] } }],
+  ["that went unobserved", { unobserved: { times: [{ ...GAP, isBefore: true }] } }],
 ];
 
 describe.each(STORED)("a claim that is stored as %s", (_, stored) => {

@@ -142,7 +142,7 @@ describe("leadership among replicas", () => {
     expect(before).toMatchObject({ ok: true });
     expect(leadership.check?.()).toMatchObject({
       ok: false,
-      why: expect.stringMatching(/^nobody has been seen to lead for long: /),
+      why: expect.stringMatching(/^no replica has led for long: /),
     });
   });
 

@@ -11,7 +11,7 @@ function sessionWith({ unreported = [], silent = [], claims = [] }: Fields): Nod
 }
 
 const many = Array.from({ length: 37 }, (_, index) => `n${index + 1}`);
-const since = "not heard of since the start";
+const since = "no report since the start";
 
 describe("readiness", () => {
   it.each<readonly [name: string, fields: Fields | undefined, result: CheckResult]>([
@@ -39,7 +39,7 @@ describe("readiness", () => {
       "misses the API server's clock",
       [],
       false,
-      { ok: false, why: "no answer of the API server has a date, so no time can be told" },
+      { ok: false, why: "no answer of the API server has a date, so no time can be computed" },
     ],
   ] as const)("%s", (...[, unsynced, isDated, result]) => {
     const serverTime = () => (isDated ? { latestMs: 1, widthMs: 0 } : undefined);

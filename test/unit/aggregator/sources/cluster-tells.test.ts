@@ -31,7 +31,7 @@ describe("of its own accord the cluster tells", () => {
     ["the end of a pod that vanishes", [pod()], [deleted(pod())], "ended", ended(101)],
     ["the end of a pod whose deletion is the first to show it", [pod()], [deleted(pod(failed))], "ended", ended(101)],
     ["the end of a pod that is made anew under its name", [pod()], [added(pod({ uid: "pod-2" }))], "ended", ended(101)],
-    ["no end that nobody saw, before pods were listed", [pod(failed)], [deleted(pod(failed))], "ended", []],
+    ["no end that went unobserved, before pods were listed", [pod(failed)], [deleted(pod(failed))], "ended", []],
     ["the end of a pod that came and went unseen", [], [added(succeeded)], "ended", ended(101)],
     [
       "once of each pod that it is on a node: there it may have been taken for another one's user",

@@ -36,7 +36,7 @@ function annotationOf(status: ClaimStatus): string {
   return writeClaimStatus(UID, status).annotations[LAST_USE] ?? "";
 }
 
-describe("a time in which nobody watched", () => {
+describe("an unobserved time", () => {
   it.each([
     { name: "stands beside the last use", status: statusWith({ lastUse: USE, blindGap: GAP }) },
     {

@@ -41,7 +41,7 @@ describe("a copied last use", () => {
 
   it.each<{ readonly name: string; readonly use: NonNullable<ReturnType<typeof readCopiedUse>> }>([
     { name: "a use", use: { lastUse, blindGap: undefined } },
-    { name: "a use and a time in which nobody watched", use: { lastUse, blindGap: gap } },
+    { name: "a use and an unobserved time", use: { lastUse, blindGap: gap } },
     { name: "that time alone", use: { lastUse: undefined, blindGap: gap } },
   ])("is read as it stood on the claim: $name", ({ use }) => {
     expect({ blindGap: undefined, ...readCopiedUse("claim-1", lastUseText("claim-1", use)) }).toEqual(use);

@@ -55,7 +55,7 @@ describe("lossOf", () => {
   });
 
   it.each([
-    { of: undefined, job: undefined, why: "no controller owns the pod: nobody would replace it" },
+    { of: undefined, job: undefined, why: "no controller owns the pod: nothing would replace it" },
     { of: JOB, job: undefined, why: "the Job of the pod was not read" },
     { of: JOB, job: { kind: "missing" } as const, why: "the Job of the pod is gone" },
     { of: JOB, job: { kind: "failed", why: "403" } as const, why: "the Job of the pod could not be read: 403" },
