@@ -1,7 +1,7 @@
 import * as v from "valibot";
 import { CENTURY_MS, formatMillisecondsUp, formatSecondsUp, parseTimestamp } from "./timestamp.ts";
 
-/** The field manager that owns our condition and annotations, by server-side apply. */
+/** The field manager that owns Mooring's condition and annotations, by server-side apply. */
 export const FIELD_MANAGER = "mooring-aggregator";
 /** The condition that answers since when a claim is unused. */
 export const CONDITION_TYPE = "mooring.dev/Unused";
@@ -11,53 +11,53 @@ export const STAGED_TYPE = "mooring.dev/Staged";
 export const UNUSED_SINCE = "mooring.dev/unused-since";
 /** JSON: the nodes where a pod has it mounted; present exactly while the reason is `Mounted`. */
 export const MOUNTED_ON = "mooring.dev/mounted-on";
-/** JSON: the last real use, and an unobserved time since. */
+/** JSON: the last real use, and an unobserved time after it. */
 export const LAST_USE = "mooring.dev/last-use";
-/** No more names than this are kept in `mounted-on`. */
+/** `mounted-on` contains at most so many names. */
 export const MAX_NODES = 32;
 
-/** Why a claim counts as used or unused. */
+/** Why a claim counts as in use or unused. */
 export type UnusedReason = "Mounted" | "Referenced" | "Unmounted" | "NoPodUsing" | "NodeGone" | "NeverObservedInUse";
 
-/** What the end of a use was known from: read in the mount table, known from the pod only, or assumed with its node. */
+/** How the end of a use is known: from the mount table, from the pod only, or assumed with its node. */
 export type Evidence = "mount-table" | "pod-status" | "node-gone";
 
-/** The last time that somebody really used the claim. */
+/** The last real use of the claim. */
 export interface LastUse {
-  /** Identifies the unmount record, so that a lost answer does not write it twice. */
+  /** Identifies the unmount record, so that a lost answer does not lead to a second write. */
   readonly releaseId: string;
   readonly node: string | undefined;
-  /** `namespace/name` where it is known, else the UID; nothing for a use that ended, unobserved. */
+  /** `namespace/name` where it is known, else the UID; undefined for a use that ended unobserved. */
   readonly pod: string | undefined;
   readonly podUid: string | undefined;
   /** Milliseconds since the epoch; never earlier than the truth. */
   readonly releasedAtMs: number;
-  /** By how much at most the truth may be earlier; nothing when that is not known. */
+  /** By how much the truth may be earlier at most; undefined when that is unknown. */
   readonly uncertaintyMs: number | undefined;
   readonly evidence: Evidence;
 }
 
-/** The uncertainty beside a time that is rounded up, both in whole milliseconds: its earliest end is not later for that. */
+/** The uncertainty of a time that is rounded up, both in whole milliseconds: rounding does not move the earliest end. */
 export function wholeUncertaintyMs(releasedAtMs: number, uncertaintyMs: number): number {
   return Math.ceil(Math.ceil(releasedAtMs) - releasedAtMs + uncertaintyMs);
 }
 
-/** The nodes that had the claim mounted; `more` when there were too many to keep. */
+/** The nodes that had the claim mounted; `more` when there were too many to store. */
 export interface MountedOn {
   readonly nodes: readonly string[];
   readonly more: boolean;
 }
 
 /**
- * A time after the last known use in which the claim may have been used without anybody seeing it. Milliseconds since the epoch:
- * `fromMs` never too late, `toMs` never too early.
+ * A time after the last known use in which the claim may have been used unobserved. Milliseconds since the epoch: `fromMs` never too
+ * late, `toMs` never too early.
  */
 export interface BlindGap {
   readonly fromMs: number;
   readonly toMs: number;
 }
 
-/** Mooring's answer for one claim, as it stands in the claim's status. */
+/** Mooring's answer for one claim, as stored in its status. */
 export interface ClaimStatus {
   readonly unused: boolean;
   readonly reason: UnusedReason;
@@ -66,15 +66,15 @@ export interface ClaimStatus {
   readonly sinceMs: number;
   readonly mountedOn: MountedOn | undefined;
   readonly lastUse: LastUse | undefined;
-  /** Of a claim that is unused only. `sinceMs` is its end where such claims count as used until then. */
+  /** Of an unused claim only. `sinceMs` is its end where the claim counts as used until then. */
   readonly blindGap?: BlindGap | undefined;
-  /** Where the volume of a claim that is unused is still staged, for people to read; nothing where it is not, or nobody asks. */
+  /** Where the volume of an unused claim is still staged, for people to read; undefined where it is not, or protection is off. */
   readonly staged?: string | undefined;
 }
 
 const REASONS = ["Mounted", "Referenced", "Unmounted", "NoPodUsing", "NodeGone", "NeverObservedInUse"] as const;
 
-/** The reasons of a claim that is in use; the others are those of one that is not. */
+/** The reasons of a claim in use; the others are those of an unused one. */
 const IN_USE: ReadonlySet<UnusedReason> = new Set<UnusedReason>(["Mounted", "Referenced"]);
 
 const condition = v.object({
@@ -84,7 +84,7 @@ const condition = v.object({
   lastTransitionTime: v.string(),
 });
 
-/** Longer than any that Mooring writes: of a text that whoever may edit a claim puts there, no more is ever kept or logged. */
+/** Longer than any text that Mooring writes: users may write texts to their claims, and no more of one is kept or logged. */
 const shortText = (most: number) => v.pipe(v.string(), v.maxLength(most));
 const nodeName = shortText(253);
 const uidText = shortText(128);
@@ -121,27 +121,27 @@ const blindGap = v.object({
   ),
 });
 
-/** The parts of a claim that hold its status. */
+/** The parts of a claim that contain its status. */
 export interface StatusFields {
   readonly uid: string;
-  /** When the claim was made, whole seconds cut off. */
+  /** When the claim was created, rounded down to seconds. */
   readonly createdAtMs?: number | undefined;
-  /** Our condition, undecoded; nothing when the claim has none. */
+  /** Mooring's condition, undecoded; undefined when the claim has none. */
   readonly condition: unknown;
   /** The condition `mooring.dev/Staged`, undecoded. */
   readonly staged?: unknown;
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** The earliest time of a condition: no claim is used or unused since before it was made, and of that time less than a second is cut off. */
+/** The earliest valid time of a condition: the claim's creation, of which less than a second is cut off. */
 export function earliestSinceMs({ createdAtMs }: Pick<StatusFields, "createdAtMs">): number {
   return createdAtMs === undefined ? Number.NEGATIVE_INFINITY : createdAtMs + 1_000;
 }
 
 /**
- * Reads a claim's status. Annotations can be copied or forged by whoever may edit claims: they mean something only beside our
- * condition and with the claim's own UID. A condition that Mooring cannot have written is none, such as one that a restored backup
- * brought along from an earlier claim.
+ * Reads a claim's status. Users who may edit claims can copy or forge annotations, so they count only beside Mooring's condition and
+ * with the claim's own UID. A condition that Mooring cannot have written is ignored, such as one that a restored backup brought from an
+ * earlier claim.
  */
 export function readClaimStatus(fields: StatusFields): ClaimStatus | undefined {
   const { uid, condition: raw, annotations } = fields;
@@ -163,7 +163,7 @@ export function readClaimStatus(fields: StatusFields): ClaimStatus | undefined {
   };
 }
 
-/** Nobody used a claim before it was made. */
+/** No use is older than the claim. */
 function readOwnUse({ uid, createdAtMs = 0, annotations }: StatusFields): LastUse | undefined {
   const use = readLastUse(uid, annotations[LAST_USE]);
   return use !== undefined && use.releasedAtMs < createdAtMs ? undefined : use;
@@ -171,15 +171,15 @@ function readOwnUse({ uid, createdAtMs = 0, annotations }: StatusFields): LastUs
 
 const stagedCondition = v.object({ status: v.literal("True"), message: v.optional(v.string(), "") });
 
-/** A property only where there is one: nearly all claims have none. */
+/** Sets the property only where there is a value: nearly all claims have none. */
 function readStaged(condition: unknown): Pick<ClaimStatus, "staged"> {
   const staged = v.safeParse(stagedCondition, condition);
   return staged.success ? { staged: staged.output.message } : {};
 }
 
 /**
- * The condition beside a status; nothing where there is none to write. One that stands there and is over is called so: whoever else put it
- * there, Mooring owns it from then on, and the next write removes it.
+ * The condition `Staged` for a status; empty where none has to be written. One that is stored and no longer true is written as such:
+ * Mooring then owns it, whoever wrote it before, and the next write removes it.
  */
 export function writeStaged(
   { staged, sinceMs }: ClaimStatus,
@@ -195,11 +195,11 @@ export function writeStaged(
 function readMountedOn(uid: string, text: string | undefined): MountedOn | undefined {
   const result = v.safeParse(mountedOn, parseJson(text));
   if (!result.success || result.output.claimUID !== uid) return undefined;
-  // A list that grew has room for sixteen more; a copy has not, and there are as many as claims in use.
+  // V8 reserves space for sixteen more entries in a list that grew; a copy has none to spare, and every claim in use has one.
   return { nodes: result.output.nodes.slice(), more: result.output.more };
 }
 
-/** The last use in an annotation of the claim with that UID; nothing where it is another claim's, or none. */
+/** The last use in an annotation of the claim with that UID; undefined where it is another claim's, or invalid. */
 export function readLastUse(uid: string, text: string | undefined): LastUse | undefined {
   const result = v.safeParse(lastUse, parseJson(text));
   const releasedAtMs = result.success ? parseTimestamp(result.output.releasedAt) : undefined;
@@ -216,7 +216,7 @@ export function readLastUse(uid: string, text: string | undefined): LastUse | un
   };
 }
 
-/** A property only where there is one: nearly all claims have none. */
+/** Sets the property only where there is a value: nearly all claims have none. */
 export function readBlindGap(uid: string, text: string | undefined): Pick<ClaimStatus, "blindGap"> {
   if (text?.includes('"blindGap"') !== true) return {};
   const result = v.safeParse(blindGap, parseJson(text));
@@ -225,10 +225,10 @@ export function readBlindGap(uid: string, text: string | undefined): Pick<ClaimS
   return { blindGap: { fromMs: from, toMs: to } };
 }
 
-/** More than the longest that Mooring writes: 32 nodes. Characters. */
+/** More than the longest annotation that Mooring writes, with 32 nodes. Characters. */
 const LONGEST_ANNOTATION = 16_384;
 
-/** What stands in an annotation; nothing where that is longer than what Mooring writes, or no JSON. */
+/** Parses an annotation; undefined where it is longer than what Mooring writes, or no JSON. */
 export function parseJson(text: string | undefined): unknown {
   if (text === undefined || text.length > LONGEST_ANNOTATION) return undefined;
   try {
@@ -238,7 +238,7 @@ export function parseJson(text: string | undefined): unknown {
   }
 }
 
-/** Our condition and annotations for a status, as they are written. Times are rounded up. */
+/** Mooring's condition and annotations for a status, as they are written. Times are rounded up. */
 export function writeClaimStatus(
   uid: string,
   status: ClaimStatus,
@@ -260,12 +260,12 @@ export function writeClaimStatus(
   };
 }
 
-/** True for a status beside which `last-use` stands. */
+/** True for a status that has the annotation `last-use`. */
 export function tellsLastUse({ lastUse, blindGap }: Pick<ClaimStatus, "lastUse" | "blindGap">): boolean {
   return lastUse !== undefined || blindGap !== undefined;
 }
 
-/** True for a status beside which `unused-since` stands. */
+/** True for a status that has the annotation `unused-since`. */
 export function hasUnusedSince({ unused, reason }: ClaimStatus): boolean {
   return unused && reason !== "NeverObservedInUse";
 }

@@ -9,16 +9,16 @@ import {
 import { ownersOf } from "./managed-fields.ts";
 import { parseTimestamp } from "./timestamp.ts";
 
-/** An annotation of ours that does not say what the condition beside it says. */
+/** An annotation of Mooring's that contradicts the condition. */
 export interface Stray {
   readonly annotation: string;
-  /** It should not be there, or it should say something else (or be there at all). */
+  /** `unwanted`: it should not exist. `wrong`: it should have another value, or exist at all. */
   readonly fault: "unwanted" | "wrong";
-  /** Who owns it; nobody when it is missing. */
+  /** Its field managers; empty when it is missing. */
   readonly managers: readonly string[];
 }
 
-/** The annotations that do not fit to the status that was read beside them: copied, forged, stale or removed by somebody. */
+/** The annotations that do not match the status beside them: another client copied, forged, changed or removed them. */
 export function straysBeside(
   status: ClaimStatus | undefined,
   { annotations, managedFields }: Pick<StatusFields, "annotations"> & { readonly managedFields: unknown },

@@ -4,7 +4,7 @@ import { type Stray, straysBeside } from "./claim-strays.ts";
 import { parseTimestamp } from "./timestamp.ts";
 import { readUpstream, UPSTREAM_TYPE, type UpstreamUnused } from "./upstream-unused.ts";
 
-/** The few fields of a PersistentVolumeClaim that Mooring looks at. */
+/** The few fields of a PersistentVolumeClaim that Mooring uses. */
 export interface Claim {
   /** `namespace/name` */
   readonly key: string;
@@ -16,27 +16,30 @@ export interface Claim {
   readonly isDeleting: boolean;
   /** Only while it is being deleted. */
   readonly deletion?: ClaimDeletion | undefined;
-  /** When it was made, whole seconds cut off. */
+  /** When it was created, rounded down to seconds. */
   readonly createdAtMs?: number | undefined;
   /** UID of the object that controls it: of a generic ephemeral volume's claim, its pod. */
   readonly controllerUid?: string | undefined;
   readonly volume: string | undefined;
   readonly storageClass: string | undefined;
-  /** What it was given, as the API writes it: `10Gi`. */
+  /** Its actual size, as the API writes it: `10Gi`. */
   readonly capacity: string | undefined;
-  /** What Mooring has written. */
+  /** The status that Mooring has written. */
   readonly status: ClaimStatus | undefined;
-  /** A condition of ours stands there without a status: it was forged, is from before the claim was made, or the other one was taken away. */
+  /**
+   * It has a condition of Mooring's without a valid status: a forged one, one from before its creation, or one whose partner was
+   * removed.
+   */
   readonly isDisbelieved?: boolean | undefined;
-  /** Annotations that do not fit to that; none of them says anything. */
+  /** Annotations that contradict the status; they are ignored. */
   readonly strays?: readonly Stray[] | undefined;
   /** Kubernetes' own `Unused` condition (KEP-5541). */
   readonly upstream: UpstreamUnused | undefined;
 }
 
-/** That a claim is to be deleted. */
+/** The deletion of a claim. */
 export interface ClaimDeletion {
-  /** When that was asked for, whole seconds cut off. */
+  /** When it was requested, rounded down to seconds. */
   readonly askedAtMs: number | undefined;
   /** What follows the claim's UID in its annotation `mooring.dev/force-release`: the reason to let it go although it is in use. */
   readonly override?: string | undefined;
@@ -45,7 +48,7 @@ export interface ClaimDeletion {
 /** Lets a claim go although it is in use. Its value begins with so many characters of the claim's UID. */
 export const FORCE_RELEASE = "mooring.dev/force-release";
 const OVERRIDE_TOKEN = 8;
-/** As much of a reason as is told. */
+/** A reason is cut to this length. Characters. */
 const LONGEST_REASON = 256;
 
 const schema = v.object({
@@ -103,7 +106,7 @@ export function projectClaim(object: unknown): Claim {
   };
 }
 
-/** The policy `mooring-force-release` sees to it that only those set the annotation who may. */
+/** The policy `mooring-force-release` lets only users with the permission set the annotation. */
 function deletionOf(of: {
   readonly uid: string;
   readonly deletionTimestamp: string | undefined;

@@ -1,14 +1,14 @@
 import * as v from "valibot";
 import { parseJson } from "./claim-status.ts";
 
-/** An image that had a PersistentVolume which is gone. */
+/** An image whose PersistentVolume is gone. */
 export interface OrphanedImage {
   readonly volume: string;
   readonly pool: string;
   readonly bytes: number;
 }
 
-/** What a provisioner finds on its node that people have to decide about. */
+/** What a provisioner finds on its node and people have to decide about. */
 export interface Findings {
   readonly orphans: readonly OrphanedImage[];
   /** Names of PersistentVolumes whose data cannot be used there. */
@@ -17,9 +17,9 @@ export interface Findings {
 
 export const NO_FINDINGS: Findings = { orphans: [], unavailable: [] };
 
-/** So many of each kind are named; the rest is counted. */
+/** So many of each kind are named; the others are counted. */
 export const MOST_FINDINGS = 20;
-/** More than the longest that a provisioner writes. Characters. */
+/** More than the longest text that a provisioner writes. Characters. */
 const LONGEST = 8_192;
 const name = v.pipe(v.string(), v.maxLength(253));
 const count = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
@@ -29,7 +29,7 @@ const schema = v.object({
   more: v.optional(count, 0),
 });
 
-/** Findings as the text of an annotation, the same for the same findings; nothing where there are none. */
+/** Findings as the text of an annotation, the same for the same findings; undefined where there are none. */
 export function findingsText({ orphans, unavailable }: Findings): string | undefined {
   if (orphans.length + unavailable.length === 0) return undefined;
   const named = {
@@ -43,7 +43,7 @@ export function findingsText({ orphans, unavailable }: Findings): string | undef
   return JSON.stringify({ ...named, ...(more === 0 ? {} : { more }) });
 }
 
-/** The findings in an annotation, and how many more there are; nothing where the text is none that a provisioner writes. */
+/** The findings in an annotation, and how many more there are; undefined for a text that no provisioner writes. */
 export function readFindings(text: string | undefined): (Findings & { readonly more: number }) | undefined {
   if (text === undefined || text.length > LONGEST) return undefined;
   const result = v.safeParse(schema, parseJson(text));

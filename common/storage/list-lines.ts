@@ -3,8 +3,8 @@ import { parseTimestamp } from "./timestamp.ts";
 
 /**
  * The contract of the aggregator's lists: a header line, one line for each entry, and a last line that says that the list is complete.
- * Fields may be added; one that is renamed, removed or means something else makes it v3. What is written is the input of a schema, what a
- * reader makes of it the output.
+ * New fields may be added; a field that is renamed, removed or means something else makes it v3. The aggregator writes the input of a
+ * schema, a reader gets the output.
  */
 export const LIST_API_VERSION = "api.mooring.dev/v2";
 export const LIST_CONTENT_TYPE = "application/x-ndjson";
@@ -17,7 +17,7 @@ const time = v.pipe(
   v.transform((value) => parseTimestamp(value)),
   v.number(),
 );
-/** `null` is not known or not applicable. */
+/** `null` means unknown or not applicable. */
 const textOrNull = v.pipe(
   v.nullable(text),
   v.transform((value) => value ?? undefined),
@@ -27,7 +27,7 @@ const timeOrNull = v.pipe(
   v.transform((value) => value ?? undefined),
 );
 
-/** The first of many, and how many more there are: a volume may be mounted on thousands of nodes. */
+/** The first ones, and how many more there are: thousands of nodes may have a volume mounted. */
 function capped<const S extends v.GenericSchema>(item: S) {
   return v.object({ items: v.array(item), omitted: count });
 }
@@ -36,20 +36,20 @@ function capped<const S extends v.GenericSchema>(item: S) {
 export const listHeader = v.object({
   apiVersion: v.literal(LIST_API_VERSION),
   kind: v.picklist(["ClaimList", "VolumeList", "NodeList"]),
-  /** UID of the namespace kube-system, which stands for the cluster. */
+  /** UID of the namespace kube-system, which identifies the cluster. */
   cluster: textOrNull,
-  /** The API server's wall clock, at the earliest: an age that is counted with it is rather too short than too long. */
+  /** The API server's wall clock at the earliest, so that an age is too short rather than too long. */
   serverTime: time,
   nodes: v.object({
     total: count,
     /** Their reports have stopped. */
     stale: count,
-    /** Not reported since the aggregator began to lead, and their time for it is not over. */
+    /** They have not reported since the aggregator began to lead, and still have time to. */
     unreported: count,
   }),
 });
 
-/** The last line. A stream without it was cut. */
+/** The last line. A stream without it is incomplete. */
 export const listEnd = v.object({ complete: v.literal(true), entries: count });
 
 /** Nodes that have a volume mounted by their last reports, and the pods; a pod is `gone` when the API does not have it. */
@@ -69,7 +69,7 @@ const phaseSince = {
   phaseSinceFrom: v.nullable(v.picklist(["api", "created", "first-seen"])),
 };
 
-/** The last use that is over, and when it may have been used later without being observed. */
+/** The last use that is over, and the time in which it may have been used unobserved since. */
 const lastUse = {
   lastUse: v.nullable(
     v.object({
@@ -93,7 +93,7 @@ export const claimEntry = v.object({
   phase: text,
   ...phaseSince,
   deleting: v.boolean(),
-  /** It is being deleted, and nothing but protection keeps it. */
+  /** It is being deleted, and protection alone keeps it. */
   deletionHeld: v.boolean(),
   storageClass: textOrNull,
   capacity: textOrNull,
@@ -101,7 +101,7 @@ export const claimEntry = v.object({
   status: v.picklist(["Mounted", "Referenced", "Unused", "NotWatched", "NotBound"]),
   /** Begin of `status`. */
   since: timeOrNull,
-  /** As it stands on the claim. */
+  /** As stored on the claim. */
   condition: v.nullable(
     v.object({
       status: v.picklist(["True", "False"]),
@@ -112,19 +112,19 @@ export const claimEntry = v.object({
   ),
   ...lastUse,
   mountedOn: storedNodes,
-  /** Beyond what stands on the claim. */
+  /** What is known beyond the stored status. */
   live: v.object({
     mountedOn,
     stagedOn: capped(v.object({ node: text, state: text })),
     references: capped(v.object({ pod: text, node: v.nullable(text) })),
-    /** Nodes that have to answer before it may count as unused, in what state they are, and why. */
+    /** Nodes that have to report before it may become unused, their states, and why. */
     pendingNodes: capped(v.object({ node: text, state: text, why: text })),
     /** The aggregator's watch of pods is interrupted, and the claim waits for it, too. */
     podsUnwatched: v.optional(v.boolean()),
   }),
-  /** No use is known, but not every pending node has answered, or pods are not watched. */
+  /** No use is known, but the claim waits for a pending node, or for the watch of pods. */
   pending: v.boolean(),
-  /** Kubernetes' own condition; `byMooring`: written where Kubernetes has none. */
+  /** Kubernetes' own condition; `byMooring`: Mooring wrote it where Kubernetes has none. */
   kubernetes: v.nullable(v.object({ unused: v.boolean(), since: timeOrNull, byMooring: v.boolean() })),
   disagrees: v.boolean(),
 });
@@ -142,7 +142,7 @@ export const volumeEntry = v.object({
   claim: v.nullable(v.object({ namespace: text, name: text, uid: text })),
   live: v.object({
     mountedOn,
-    /** `leaked`: unused there for so long that no kubelet will unstage it. */
+    /** `leaked`: staged without a use for so long that no kubelet will unstage it. */
     stagedOn: capped(v.object({ node: text, state: text, unusedSince: timeOrNull, leaked: v.boolean() })),
     attachedTo: capped(text),
   }),

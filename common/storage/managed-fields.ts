@@ -1,12 +1,12 @@
-/** Who owns a field: `manager` by an apply, or by any other kind of write. */
+/** The owner of a field: `manager` by an apply, or by another kind of write. */
 export interface FieldOwner {
   readonly manager: string;
   readonly isApply: boolean;
 }
 
 /**
- * Who owns a field or something below it, by an object's `metadata.managedFields`. `path` is made of the keys of `fieldsV1`, such
- * as `f:status` or `k:{"type":"Unused"}` (structured-merge-diff's path elements). What is not understood owns nothing.
+ * The owners of a field or of something below it, by an object's `metadata.managedFields`. `path` consists of keys of `fieldsV1`, such
+ * as `f:status` or `k:{"type":"Unused"}` (structured-merge-diff's path elements). An entry that is not understood owns nothing.
  */
 export function ownersOf(managedFields: unknown, path: readonly string[]): readonly FieldOwner[] {
   if (!Array.isArray(managedFields)) return [];

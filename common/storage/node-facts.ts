@@ -18,10 +18,10 @@ export const nodeFacts = v.strictObject({
   mountNamespace: v.optional(v.picklist(["own", "other"])),
 });
 
-/** What kind of node it is. Whatever could not be found out is missing; nothing is ever decided by it. */
+/** What kind of node it is. Unknown facts are missing; no decision depends on any. */
 export type NodeFacts = v.InferOutput<typeof nodeFacts>;
 
-/** A fact that may be told: nothing when it is too long, empty or not printable. */
+/** A fact that may be shown; undefined when it is too long, empty or not printable. */
 export function factText(value: unknown): string | undefined {
   const result = v.safeParse(text, typeof value === "string" ? value.trim() : value);
   return result.success ? result.output : undefined;

@@ -3,46 +3,44 @@ import { nodeFacts } from "./node-facts.ts";
 import { CENTURY_MS, LATEST_MS } from "./timestamp.ts";
 
 /**
- * The whole contract between an agent and the aggregator: the state of one node, idempotent, not a stream of events. All
- * stamps are milliseconds on the node's boot clock (`Clock.monotonicMs`), so that `sentAt - stamp` is an age which needs no
- * common wall clock.
+ * The whole contract between an agent and the aggregator: the state of one node, which may be sent twice, not a stream of events. All
+ * stamps are milliseconds on the node's boot clock (`Clock.monotonicMs`), so that `sentAt - stamp` is an age that needs no common wall
+ * clock.
  */
 
 /** The version of the report that this code writes and reads. */
 export const REPORT_VERSION = 1;
 
 /**
- * More entries (mounted volumes and unmount records together) than this are refused. The aggregator goes through them once in each
- * step of taking a report. A node with 500 pods that use four volumes each shows 4,000 mounted volumes if all of them are staged as well.
+ * The limit of entries, mounted volumes and unmount records together. The aggregator goes through them once in each step of taking a
+ * report. A node with 500 pods that use four volumes each shows 4,000 mounted volumes if all are staged as well.
  */
 export const MAX_REPORT_ENTRIES = 4_000;
 
-/** Of them so many unmount records. An agent that has more tells the newest, and the others once these are settled. */
+/** The limit of unmount records among them. An agent that has more reports the newest, and the others once these are settled. */
 export const MAX_REPORT_RELEASES = 1_000;
 
 /** A larger body is refused before it is read to its end; 2 MiB. */
 export const MAX_REPORT_BYTES = 2 * 1024 * 1024;
 
-/**
- * Braces, brackets and commas of a body; more are refused before it is parsed. An entry has ten at most, and the texts in it have none.
- */
+/** The limit of braces, brackets and commas in a body, checked before it is parsed. An entry has ten at most, and its texts have none. */
 export const MAX_REPORT_PARTS = 10 * MAX_REPORT_ENTRIES + 1_000;
 
-/** A report tells of at most so many gaps; the oldest are merged. */
+/** A report contains at most so many gaps; the oldest are merged. */
 export const MAX_AGENT_GAPS = 16;
 
 /** An answer names at most so many volumes. */
 export const MAX_ANSWER_VOLUMES = 500;
 
-/** A report tells of at most so many clock samples. */
+/** A report contains at most so many clock samples. */
 export const MAX_CLOCK_SAMPLES = 8;
 
-/** Names are shown to people: nothing in them moves a cursor, breaks a line or turns it around. */
+/** Names are shown to people: no character in them moves a cursor, breaks a line or changes its direction. */
 const plain = v.regex(/^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]*$/u, "no control characters");
 const NOT_PLAIN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 const name = v.pipe(v.string(), v.minLength(1), v.maxLength(253), plain);
 const uid = v.pipe(v.string(), v.minLength(1), v.maxLength(128), plain);
-/** Of a boot clock that runs for less than a century: whatever is dated by two of them and the present time is a moment that can be written. */
+/** A stamp of a boot clock that has run for less than a century, so that every date computed from two stamps and the present is valid. */
 const stamp = v.pipe(v.number(), v.minValue(0), v.ltValue(CENTURY_MS));
 /** Milliseconds since the epoch. */
 const moment = v.pipe(v.number(), v.minValue(0), v.maxValue(LATEST_MS));
@@ -50,11 +48,11 @@ const moment = v.pipe(v.number(), v.minValue(0), v.maxValue(LATEST_MS));
 const volume = v.variant("by", [
   v.strictObject({ by: v.literal("name"), name }),
   v.strictObject({ by: v.literal("handle"), driver: name, handleHash: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)) }),
-  // A plugin's name has no slash, or two volumes could have one key; short enough for an unmount record's ID with both in it.
+  // A plugin's name has no slash, or two volumes could have one key. It is short enough for an unmount record's ID.
   v.strictObject({ by: v.literal("device"), plugin: v.pipe(v.string(), v.regex(/^[\w.-]{1,63}$/)), path: name }),
 ]);
 
-/** `namespace/name` of a pod, where the agent knew it: by the time that somebody asks, the pod may be gone everywhere. */
+/** `namespace/name` of a pod, where the agent knew it: later the pod may be gone everywhere. */
 const podName = v.optional(v.pipe(v.string(), v.regex(/^[^/]{1,253}\/[^/]{1,253}$/), plain));
 
 const mountedVolume = v.strictObject({
@@ -62,11 +60,11 @@ const mountedVolume = v.strictObject({
   volume,
   podUid: v.optional(uid),
   pod: podName,
-  /** End of the first scan that showed it: by then it was there. What it is proven to be older than is not its claim's. */
+  /** End of the first scan that showed it: it was mounted by then. A claim that was created later is not its claim. */
   since: stamp,
   /**
-   * The last moment at which it was surely there, where the last complete scan does not show it: its pod is not over, or another agent saw it.
-   * 0 where that was in another boot, or on another clock.
+   * The last moment at which it was surely mounted, where the last complete scan does not show it: its pod is not over, or another agent
+   * saw it. 0 where that was in another boot, or on another clock.
    */
   seenAt: v.optional(stamp),
 });
@@ -77,9 +75,9 @@ const unmountRecord = v.pipe(
     volume,
     podUid: uid,
     pod: podName,
-    /** Begin of the last complete scan that showed the use; absent where that was in another boot, on another clock. */
+    /** Begin of the last complete scan that showed the use; absent where that was in another boot, or on another clock. */
     after: v.optional(stamp),
-    /** End of the first complete scan that did not; the begin of the boot (0) for what had ended in an earlier one. */
+    /** End of the first complete scan that did not; the begin of the boot (0) for a use that had ended in an earlier one. */
     by: stamp,
   }),
   v.check(({ after = 0, by }) => after <= by, "after must not be later than by"),
@@ -89,7 +87,7 @@ const scan = v.strictObject({ beganAt: stamp, endedAt: stamp });
 
 const agentGap = v.pipe(
   v.strictObject({
-    /** Begin of the last complete scan before it, or the end of the span before; absent where nothing is known of the time before. */
+    /** Begin of the last complete scan before the gap, or the end of the gap before; absent where nothing is known of the time before. */
     from: v.optional(stamp),
     /** End of the first complete scan after it. */
     to: stamp,
@@ -108,8 +106,8 @@ const agentGaps = v.pipe(
 );
 
 /**
- * A moment at which an answer of the aggregator was there, and what the API server's clock had shown before: never too late, whatever time
- * the way took, and however long the machine slept since.
+ * A moment at which the agent had an answer of the aggregator, and what the API server's clock had shown before: never too late,
+ * whatever the transit took and however long the machine slept since.
  */
 const clockSample = v.strictObject({
   at: stamp,
@@ -125,18 +123,18 @@ const clockSamples = v.pipe(
   ),
 );
 
-/** The text as a report can carry it: with a question mark for each character that a terminal would act on. */
+/** The text as a report can contain it: a question mark replaces each character that a terminal would act on. */
 export function toPlain(text: string): string {
   return text.replace(NOT_PLAIN, "?");
 }
 
-/** Parts of a report that an agent's journal keeps in the same form. */
+/** Parts of a report that an agent's journal stores in the same form. */
 export const REPORT_PARTS = { stamp, uid, podName, volume, unmountRecord, scan, agentGap, clockSamples } as const;
 
-/** A request for a scan: of which leader's session, and its number there. Opaque to agents. */
+/** A request for a scan: the leader session, and its number there. Opaque to agents. */
 const scanRequest = v.pipe(v.string(), v.minLength(1), v.maxLength(96));
 
-/** Who reports, and what the newest complete scan was: all of a heartbeat, and the head of a report. */
+/** The sender and its newest complete scan: all of a heartbeat, and the head of a report. */
 const head = {
   version: v.literal(REPORT_VERSION),
   node: name,
@@ -144,9 +142,9 @@ const head = {
   podUid: uid,
   /** Identifies one run of the agent. */
   instance: uid,
-  /** Rises by one with each change of mounted volumes or unmount records within the instance. */
+  /** Grows by one with each change of mounted volumes or unmount records within the instance. */
   generation: v.pipe(v.number(), v.safeInteger(), v.minValue(0)),
-  /** By how much at most the boot clock's second differs from a true one. */
+  /** By how much the boot clock's second may differ from a true one. */
   driftPpm: v.pipe(v.number(), v.finite(), v.minValue(0), v.maxValue(500_000)),
   /** The moment of sending; a body that is sent again keeps it. */
   sentAt: stamp,
@@ -156,21 +154,21 @@ const head = {
   observedSince: stamp,
   /**
    * When in this boot the agent did not watch: between two complete scans it did not run, or a scan failed or was damaged. What was
-   * mounted and unmounted within one of them, it cannot know.
+   * mounted and unmounted within one of these gaps is unknown to it.
    */
   agentGaps,
-  /** The agent's journal was begun in this boot: the machine had no life before it that could have to be told of. */
+  /** The agent's journal began in this boot: the machine had no earlier uses that it would have to report. */
   firstBoot: v.optional(v.boolean()),
-  /** What the watch of this node's pods had reached before the scan began; absent while it has not listed yet. */
+  /** The resource version that the watch of this node's pods had reached before the scan began; absent before its first list. */
   podsResourceVersion: v.optional(v.pipe(v.string(), v.regex(/^[0-9]{1,20}$/))),
   /**
-   * The leader's session that the last answer named; empty before the first. A report that names another session was sent to an earlier
-   * leader, so it counts for nothing.
+   * The leader session in the last answer; empty before the first. A report that names another session was sent to an earlier leader and
+   * is ignored.
    */
   session: v.optional(v.pipe(v.string(), v.maxLength(64))),
-  /** The `scanRequest` of the last answer that had come when `scan` began; absent before the first. */
+  /** The `scanRequest` of the last answer before `scan` began; absent before the first. */
   scanRequest: v.optional(scanRequest),
-  /** What stamps can be dated from, so that how uncertain a time is does not depend on the way of this message; oldest first. */
+  /** What stamps are dated from, so that the uncertainty of a time does not depend on this message's transit; oldest first. */
   clockSamples: v.optional(clockSamples),
   /** For people to read; absent until the agent has found them out. */
   facts: v.optional(nodeFacts),
@@ -207,7 +205,7 @@ const heartbeat = v.pipe(
 
 /** The state of a node as its agent reports it. */
 export type NodeReport = v.InferOutput<typeof report>;
-/** A report without the state, for when that has not changed since the generation it names. */
+/** A report without the state, sent when that has not changed since the generation that it names. */
 export type NodeHeartbeat = v.InferOutput<typeof heartbeat>;
 /** What an agent sends. */
 export type NodeMessage = NodeReport | NodeHeartbeat;
@@ -215,36 +213,36 @@ export type NodeMessage = NodeReport | NodeHeartbeat;
 export type UnmountRecord = v.InferOutput<typeof unmountRecord>;
 /** A time in which an agent did not watch, on the boot clock. */
 export type AgentGap = v.InferOutput<typeof agentGap>;
-/** A moment of the boot clock of which the wall time is known from below. */
+/** A moment of the boot clock, and a lower bound of its wall time. */
 export type ClockSample = v.InferOutput<typeof clockSample>;
 /** Begin and end of a scan of the mount table. */
 export type ScanSpan = v.InferOutput<typeof scan>;
 
-/** A PV, as the aggregator has seen it last. */
+/** A PV as the aggregator last saw it. */
 const namedVolume = v.strictObject({ name, resourceVersion: v.pipe(v.string(), v.minLength(1), v.maxLength(64)) });
 
-/** Fields that an agent does not know are left out: a newer aggregator may say more. */
+/** An agent drops fields that it does not know: a newer aggregator may send more. */
 const answer = v.object({
   /** IDs of unmount records that can no longer change any status and may leave the journal. */
   forget: v.array(v.string()),
-  /** A pod of the node ended at this resource version: the agent is to look again once its watch has reached it. */
+  /** A pod of the node ended at this resource version: the agent has to scan again once its watch has reached it. */
   reach: v.optional(v.pipe(v.string(), v.regex(/^[0-9]{1,20}$/))),
-  /** The agent is to scan the mount table now, and to report with this as `scanRequest`: its last scan is too old for what is asked. */
+  /** The agent has to scan the mount table now, and to report with this as `scanRequest`: its last scan is too old. */
   scanRequest: v.optional(scanRequest),
-  /** What was sent is not known here, or counts for nothing as it is older than what is: the next is to be the whole. */
+  /** The aggregator does not know the state, or ignored the message as it is too old: the next one has to be whole. */
   whole: v.optional(v.literal(true)),
-  /** One time of leading of one process: the sender names it in its next report. */
+  /** The leader session, which the agent names in its next report. */
   session: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(64))),
-  /** What the API server's wall clock showed when the message came, never too late. */
+  /** The API server's wall clock when the message came, never too late. */
   nowMs: v.optional(moment),
   /**
-   * The PVs that pods of the node name by their claims and whose node affinity is not known to admit it, by the Node's labels: an agent
-   * watches no PVs. They stand in every answer as long as that is so; what is new has another resource version, or is new to that
-   * run of the agent. So nothing has to be remembered or acknowledged, and nothing is lost when either side dies. As many as
-   * `MAX_ANSWER_VOLUMES` may be more. Absent where the aggregator does not say; an empty list says that there are none.
+   * PVs that pods of the node name by their claims, and whose node affinity may not match the Node's labels; an agent watches no PVs.
+   * Every answer contains them as long as that is so; what is new has another resource version, or is new to this run of the agent. So
+   * neither side remembers or acknowledges anything, and nothing is lost when one dies. With `MAX_ANSWER_VOLUMES` of them there may be
+   * more. Absent where the aggregator does not know; an empty list means that there are none.
    */
   volumes: v.optional(v.pipe(v.array(namedVolume), v.maxLength(MAX_ANSWER_VOLUMES))),
-  /** Why no agent is to reject a pod, for people to read; in every answer as long as it is so. */
+  /** Why agents may reject no pod, for people to read; in every answer as long as that is so. */
   pauseRejections: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(1024))),
 });
 
@@ -254,17 +252,17 @@ export type ReportAnswer = v.InferOutput<typeof answer>;
 /** A PV in an answer. */
 export type NamedVolume = v.InferOutput<typeof namedVolume>;
 
-/** The path of a node's reports. `base` is what comes before it, without a slash at its end. */
+/** The path of a node's reports. `base` comes before it, without a slash at its end. */
 export function reportPath(base: string, node: string): string {
   return `${base}/v1/nodes/${encodeURIComponent(node)}/report`;
 }
 
-/** A decoded value, or what is wrong with it: one line for each problem, with the path of the field. */
+/** A decoded value, or its problems: one line each, with the path of the field. */
 export type Decoded<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly problems: readonly string[] };
 
-/** Stops at the first fault: of a body that is wrong throughout, each would take more memory than the body. */
+/** Stops at the first fault: in a body that is wrong throughout, each fault would take more memory than the body. */
 function decode<T>(schema: v.GenericSchema<unknown, T>, input: unknown, path = ""): Decoded<T> {
   const result = v.safeParse(schema, input, { abortEarly: true });
   if (result.success) return { ok: true, value: result.output };
@@ -273,13 +271,13 @@ function decode<T>(schema: v.GenericSchema<unknown, T>, input: unknown, path = "
   return { ok: false, problems: [`${field}: ${issue.message}`] };
 }
 
-/** Reads a report or a heartbeat from parsed JSON. Unknown fields are refused: a newer agent must not be half understood. */
+/** Reads a report or a heartbeat from parsed JSON. Refuses unknown fields: a newer agent must not be half understood. */
 export function decodeNodeMessage(input: unknown): Decoded<NodeMessage> {
   const steps = decodeInSteps(input);
   for (let step = steps.next(); ; step = steps.next()) if (step.done === true) return step.value;
 }
 
-/** The same, entry by entry: between two of them others may have a turn. Entries are counted before any of them is looked at. */
+/** The same, entry by entry: other tasks may run in between. Entries are counted before the first one is decoded. */
 export function* decodeInSteps(input: unknown): Generator<undefined, Decoded<NodeMessage>> {
   if (typeof input !== "object" || input === null || !("mountedVolumes" in input || "unmountRecords" in input))
     return decode(heartbeat, input);

@@ -1,22 +1,22 @@
 import * as v from "valibot";
 import { isLabelKey, isLabelValue, parseInt64 } from "./label-syntax.ts";
 
-/** What of a selector is not understood, where, and why. */
+/** A part of a selector that is not understood, where it is, and why. */
 export interface Unreadable {
   readonly kind: "unreadable";
-  /** As upstream names it: `required.nodeSelectorTerms[0].matchExpressions[1].operator`. */
+  /** As Kubernetes names it: `required.nodeSelectorTerms[0].matchExpressions[1].operator`. */
   readonly path: string;
   readonly why: string;
 }
 
-/** What is asked of one label. */
+/** A requirement on one label. */
 export type LabelRequirement = { readonly key: string; readonly path: string } & (
   | { readonly operator: "In" | "NotIn"; readonly values: readonly string[] }
   | { readonly operator: "Exists" | "DoesNotExist" }
   | { readonly operator: "Gt" | "Lt"; readonly bound: bigint }
 );
 
-/** What is asked of one field: it is this value, or is not. */
+/** A requirement on one field: it has this value, or has not. */
 export interface FieldRequirement {
   readonly key: string;
   readonly path: string;
@@ -24,14 +24,14 @@ export interface FieldRequirement {
   readonly value: string;
 }
 
-/** All of its requirements have to be met; there is at least one. */
+/** A term matches when all of its requirements do; it has at least one. */
 export interface SelectorTerm {
   readonly kind: "term";
   readonly labels: readonly LabelRequirement[];
   readonly fields: readonly FieldRequirement[];
 }
 
-/** A selector as it was read: one of its terms has to hold, so that none means nowhere. `any` asks for nothing. */
+/** A parsed selector: one of its terms has to match, so without terms it selects nothing. `any` selects every node. */
 export type NodeSelector =
   | { readonly kind: "any" }
   | { readonly kind: "terms"; readonly terms: readonly (SelectorTerm | Unreadable)[] }
@@ -39,7 +39,7 @@ export type NodeSelector =
 
 const noList = v.check((input: unknown) => !Array.isArray(input));
 
-// Strict: a member of a later time may mean anything. Go reads null like a member that is left out.
+// Strict: an unknown member may mean anything. Go reads null like a missing member.
 const requirementShape = v.pipe(
   v.unknown(),
   noList,
@@ -55,9 +55,9 @@ const selectorShape = v.pipe(v.unknown(), noList, v.strictObject({ nodeSelectorT
 const affinityShape = v.nullish(v.pipe(v.unknown(), noList, v.looseObject({ required: v.optional(v.unknown()) })));
 
 /**
- * Reads a node selector as the API has it. It never throws: a term that cannot be understood says so and spoils no other one, as in
- * k8s.io/component-helpers/scheduling/corev1/nodeaffinity, which counts errors only where no term matches. Terms without any
- * requirement select nothing and are left out. `path` is put in front of those of the bad parts.
+ * Reads a node selector of the API. Never throws: a term that cannot be understood says so and does not affect the others, as in
+ * k8s.io/component-helpers/scheduling/corev1/nodeaffinity, which counts errors only where no term matches. Terms without requirements
+ * select nothing and are left out. `path` precedes the paths of bad parts.
  */
 export function parseNodeSelector(input: unknown, path = ""): NodeSelector {
   const read = v.safeParse(selectorShape, input);
@@ -69,7 +69,7 @@ export function parseNodeSelector(input: unknown, path = ""): NodeSelector {
   };
 }
 
-/** Reads the `spec.nodeAffinity` of a PV: without a `required` it asks for nothing. It never throws. */
+/** Reads the `spec.nodeAffinity` of a PV: without `required` it selects every node. Never throws. */
 export function parseVolumeAffinity(input: unknown): NodeSelector {
   const read = v.safeParse(affinityShape, input);
   if (!read.success) return unreadable("", read.issues);
@@ -89,7 +89,7 @@ function parseTerm(input: unknown, path: string): SelectorTerm | Unreadable {
 
 type Shape = v.InferOutput<typeof requirementShape>;
 
-/** All of a list, or the first of it that cannot be read. */
+/** All entries of a list, or the first one that cannot be read. */
 function parseAll<T extends { readonly operator: string }>(
   inputs: readonly unknown[],
   path: string,
@@ -141,10 +141,10 @@ function bad(path: string, why: string): Unreadable {
   return { kind: "unreadable", path, why };
 }
 
-/** A longer name of a member is cut: whoever may write a PV could make it as long as they like. */
+/** Cuts a longer name of a member: a user who may write a PV can make it any length. */
 const LONGEST_PATH = 100;
 
-/** The first of what valibot found; its messages repeat input. A member is always named first: what is read are objects. */
+/** The first issue that valibot found; its messages repeat the input. The input are objects, so a member comes first. */
 function unreadable(path: string, [issue]: readonly v.BaseIssue<unknown>[]): Unreadable {
   const steps = (issue?.path ?? []).map(({ key }) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`));
   const below = steps.join("").slice(0, LONGEST_PATH);

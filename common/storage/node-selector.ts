@@ -1,35 +1,35 @@
 import { type Labels, labelOf, parseInt64 } from "./label-syntax.ts";
 import type { FieldRequirement, LabelRequirement, NodeSelector, SelectorTerm } from "./node-selector-terms.ts";
 
-/** The node as a selector sees it. Without labels it is one that has none. */
+/** The node as a selector sees it. Without labels it has none. */
 export interface SelectableNode {
   readonly name: string;
   readonly labels: Labels | null | undefined;
 }
 
-/** Whether a selector selects a node. What differs or is not known is told with a plain sentence, bounded in length. */
+/** Whether a selector selects a node. `differs` and `unknown` come with a plain sentence of bounded length. */
 export type SelectorAnswer =
   | { readonly kind: "matches" }
   | { readonly kind: "differs"; readonly why: string }
   | { readonly kind: "unknown"; readonly path: string; readonly why: string };
 
-/** As in Kleene's logic: `unsure` may be either. */
+/** Three-valued logic (Kleene): `unsure` may be either. */
 type Truth = "met" | "unmet" | "unsure";
 
 const MATCHES = { kind: "matches" } as const;
 
 const IS_RENAMED = "is an old name for a zone or region that the node has under the new one";
 
-/** What zones and regions were called before Kubernetes 1.17. PVs of that time keep those names, nodes need not have them any more. */
+/** The labels of zones and regions before Kubernetes 1.17. PVs of that time keep these names; nodes may no longer have them. */
 const RENAMED: ReadonlyMap<string, string> = new Map([
   ["failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"],
   ["failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region"],
 ]);
 
 /**
- * Whether a node selector selects the node, by the rules of k8s.io/component-helpers/scheduling/corev1/nodeaffinity: one term is enough, a
- * term wants all of its requirements, and what cannot be read counts only where no term matches. Fields but `metadata.name` are unknown:
- * upstream reads them as empty so far.
+ * Whether a node selector selects the node, by the rules of k8s.io/component-helpers/scheduling/corev1/nodeaffinity: one term is enough,
+ * a term needs all of its requirements, and a part that cannot be read counts only where no term matches. Fields other than
+ * `metadata.name` are unknown: Kubernetes reads them as empty so far.
  */
 export function matchNodeSelector(selector: NodeSelector, node: SelectableNode): SelectorAnswer {
   const found = judge(selector, node);
@@ -42,23 +42,23 @@ export function matchNodeSelector(selector: NodeSelector, node: SelectableNode):
 }
 
 /**
- * Whether a PV's affinity admits a node with these labels, as the kubelet checks it before it mounts (`CheckNodeAffinity` in
- * k8s.io/component-helpers/storage/volume/helpers.go): it makes a node of the labels alone, without a name, and so `matchFields` restrict
- * nothing, but have to be well formed.
+ * Whether a PV's affinity matches a node with these labels, as the kubelet checks it before a mount (`CheckNodeAffinity` in
+ * k8s.io/component-helpers/storage/volume/helpers.go): it uses a node of the labels alone, without a name, so `matchFields` restrict
+ * nothing but have to be well formed.
  */
 export function matchVolumeAffinity(affinity: NodeSelector, labels: SelectableNode["labels"]): SelectorAnswer {
   return matchNodeSelector(affinity, { name: "", labels });
 }
 
-/** False where it is proven that a PV with this affinity cannot be mounted on a node with these labels. What is not understood may be. */
+/** False where a PV with this affinity provably cannot be mounted on a node with these labels. What is not understood may match. */
 export function mayBeMounted(affinity: NodeSelector, labels: SelectableNode["labels"]): boolean {
   return judge(affinity, { name: "", labels }).kind !== "differs";
 }
 
-/** An answer before it is put into words: thousands of nodes are asked about of which nobody wants to hear. */
+/** An answer without its sentence: most of the thousands of answers are never shown. */
 type Judgement =
   | Exclude<SelectorAnswer, { readonly kind: "differs" }>
-  /** With what of the first term is not met; nothing where there is no term. */
+  /** The first term's unmet requirement; undefined without terms. */
   | { readonly kind: "differs"; readonly unmet: LabelRequirement | FieldRequirement | undefined };
 
 function judge(selector: NodeSelector, node: SelectableNode): Judgement {
@@ -78,7 +78,7 @@ function judge(selector: NodeSelector, node: SelectableNode): Judgement {
 function judgeTerm({ labels, fields }: SelectorTerm, node: SelectableNode): Judgement {
   const unmet = labels.find((one) => truthOf(one, node.labels) === "unmet");
   if (unmet !== undefined) return { kind: "differs", unmet };
-  // Without a name, upstream leaves the fields out.
+  // Without a name Kubernetes ignores the fields.
   const named = node.name === "" ? [] : fields;
   const unmetField = named.find((one) => fieldTruth(one, node.name) === "unmet");
   if (unmetField !== undefined) return { kind: "differs", unmet: unmetField };
@@ -94,8 +94,8 @@ function unknownAt({ path, why }: { readonly path: string; readonly why: string 
 }
 
 /**
- * A requirement on an old name for a zone, of a node that has only the new one, is read both ways: upstream translates such keys for
- * some volumes and in some of its parts. Where the readings differ nobody can be sure.
+ * A requirement on an old zone label, for a node that has only the new one, is read both ways: Kubernetes translates such keys for some
+ * volumes in some places. Where the two readings differ the answer is unsure.
  */
 function truthOf(one: LabelRequirement, labels: SelectableNode["labels"]): Truth {
   const own = labelOf(labels, one.key);
@@ -106,7 +106,7 @@ function truthOf(one: LabelRequirement, labels: SelectableNode["labels"]): Truth
   return isAsked ? "met" : "unmet";
 }
 
-/** Under the old names `a__b` meant a volume that is in both zones. */
+/** With the old labels `a__b` meant a volume in both zones. */
 function withEachZone(one: LabelRequirement): LabelRequirement {
   if (one.operator !== "In" && one.operator !== "NotIn") return one;
   return { ...one, values: one.values.flatMap((value) => [value, ...value.split("__")]) };
@@ -136,7 +136,7 @@ function fieldTruth({ key, operator, value }: FieldRequirement, name: string): T
   return (name === value) === (operator === "In") ? "met" : "unmet";
 }
 
-/** Longer lists and texts are cut: whoever may write a PV could make them as long as they like. */
+/** Cuts longer lists and texts: a user who may write a PV can make them any length. */
 const MOST_VALUES = 3;
 const LONGEST_TEXT = 80;
 

@@ -1,6 +1,6 @@
 /**
- * Where the begin of a phase is known from: the API server's own time, the creation of the object (the phase is no older), or the moment at
- * which this process first saw the object in the phase (it is at least that old).
+ * How the begin of a phase is known: by the API server's own time, by the creation of the object (the phase is no older), or by the
+ * moment at which this process first saw the object in the phase (it is at least that old).
  */
 export type PhaseSource = "api" | "created" | "first-seen";
 
@@ -12,22 +12,22 @@ export interface PhaseSince {
 
 /** What is known of the begin of a phase. Milliseconds since the epoch. */
 export interface PhaseTimes {
-  /** What the API server says, whole seconds cut off. Everybody who may edit the status can write any time there. */
+  /** The API server's time, rounded down to seconds. A user who may edit the status can write any time there. */
   readonly toldMs: number | undefined;
   readonly createdAtMs: number | undefined;
-  /** When the phase was first seen here, because what the API server says is no answer. */
+  /** When this process first saw the phase, where the API server's time is unusable. */
   readonly firstSeenMs: number | undefined;
 }
 
-/** Clocks of API servers differ a little. A time that lies further ahead of the server's own clock was written by a user. */
+/** Clocks of API servers differ a little. A time further ahead of the server's own clock was written by a user. */
 const MOST_AHEAD_MS = 5_000;
 
-/** True where what the API server says cannot be the begin of a phase that an object is in now. */
+/** True where the API server's time cannot be the begin of the object's present phase. */
 export function isNoAnswer(toldMs: number | undefined, nowMs: number): boolean {
   return toldMs === undefined || toldMs - nowMs > MOST_AHEAD_MS;
 }
 
-/** Since when the object is in its phase, never earlier than its creation; undefined where it is not known. */
+/** Since when the object is in its phase, never earlier than its creation; undefined where that is unknown. */
 export function phaseSince({ toldMs, createdAtMs, firstSeenMs }: PhaseTimes): PhaseSince | undefined {
   const earliestMs = createdAtMs ?? Number.NEGATIVE_INFINITY;
   if (firstSeenMs !== undefined) return { ms: Math.max(firstSeenMs, earliestMs), from: "first-seen" };

@@ -19,10 +19,10 @@ const SUFFIXES: ReadonlyMap<string, number> = new Map([
 
 /** The API server accepts no larger one. */
 const LARGEST = 2 ** 63;
-/** With more digits than anybody writes. */
+/** More digits than any client writes. */
 const LONGEST = 64;
 
-/** The bytes of a quantity as the API writes it (`10Gi`, `1.5e3`), rounded up; nothing for what is none. */
+/** The bytes of a quantity as the API writes it (`10Gi`, `1.5e3`), rounded up; undefined for anything else. */
 export function parseBytes(text: string | undefined): number | undefined {
   if (text === undefined || text.length > LONGEST) return undefined;
   const [, number = "", suffix = ""] = /^(\d+(?:\.\d*)?|\.\d+)([eE][-+]?\d{1,3}|[a-zA-Z]{0,2})$/.exec(text) ?? [];

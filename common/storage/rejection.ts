@@ -2,28 +2,28 @@ import * as v from "valibot";
 import { parseTimestamp } from "./timestamp.ts";
 
 /**
- * What tells a pod that an agent rejected for its volume's node affinity, to whoever meets it later: the next run of the agent, which must
- * not forget what it did, and the aggregator, which counts over all nodes.
+ * Marks a pod that an agent rejected for its volume's node affinity, for the agent's next run, which must not forget the rejection, and
+ * for the aggregator, which counts over all nodes.
  */
 
-/** What a rejected pod's status has as its reason: the kubelet's own word for this case (KEP-5381, k/k pull request 140521). */
+/** The reason in a rejected pod's status: the kubelet's own for this case (KEP-5381, k/k pull request 140521). */
 export const REJECTION_REASON = "VolumeNodeAffinity";
 
-/** Holds a JSON object with `at` (RFC 3339) and `level`, beside what people want to know; written in one patch with the status. */
+/** Contains a JSON object with `at` (RFC 3339) and `level`, beside facts for people; written in one patch with the status. */
 export const REJECTED_ANNOTATION = "mooring.dev/rejected";
 
-/** The parts of a pod that say whether it was rejected. */
+/** The parts of a pod that show whether it was rejected. */
 export interface RejectablePod {
   readonly phase: string;
   readonly reason?: string | undefined;
   readonly annotations: Readonly<Record<string, string | undefined>> | null | undefined;
 }
 
-/** That a pod was rejected. */
+/** A pod's rejection. */
 export interface RejectionMark {
-  /** By the API server's clock as the agent knew it, milliseconds since the epoch; undefined where it does not say. */
+  /** By the API server's clock as the agent knew it, milliseconds since the epoch; undefined where it is missing. */
   readonly atMs: number | undefined;
-  /** How far the back-off of the pod's owner had come with it; 0 where it does not say. */
+  /** The back-off level of the pod's owner at that time; 0 where it is missing. */
   readonly level: number;
 }
 
@@ -35,8 +35,8 @@ const mark = v.object({
 });
 
 /**
- * Undefined for a pod that no agent rejected. Phase and reason count as well as the annotation: an annotation can be put there by
- * whoever makes pods, a status by nobody but the node's agents. What the annotation does not say properly is left open.
+ * Undefined for a pod that no agent rejected. Phase and reason count as well as the annotation: a user who creates pods can set an
+ * annotation, only the node's agents a status. Invalid parts of the annotation are left out.
  */
 export function rejectionMark({ phase, reason, annotations }: RejectablePod): RejectionMark | undefined {
   const text = annotations?.[REJECTED_ANNOTATION];
@@ -47,7 +47,7 @@ export function rejectionMark({ phase, reason, annotations }: RejectablePod): Re
   return { atMs: parseTimestamp(at), level };
 }
 
-/** Longer than any that an agent writes: reasons for people stand there, too. Characters. */
+/** Longer than any that an agent writes, including its facts for people. Characters. */
 const LONGEST = 65_536;
 
 function parseJson(text: string): unknown {

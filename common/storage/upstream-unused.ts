@@ -3,19 +3,19 @@ import { type ClaimStatus, FIELD_MANAGER } from "./claim-status.ts";
 import { type FieldOwner, ownersOf } from "./managed-fields.ts";
 import { formatSecondsUp, parseTimestamp } from "./timestamp.ts";
 
-/** Type of Kubernetes' own condition (KEP-5541): no pod that is not terminated names the claim. It does not know of mounts. */
+/** Type of Kubernetes' own condition (KEP-5541): no pod that is not terminated names the claim. It ignores mounts. */
 export const UPSTREAM_TYPE = "Unused";
 
-/** The condition as it stands there, whoever wrote it. */
+/** The condition as stored, by any writer. */
 export interface UpstreamUnused {
   readonly unused: boolean;
-  /** Milliseconds since the epoch; nothing when it tells no time. */
+  /** Milliseconds since the epoch; undefined when it has no time. */
   readonly sinceMs: number | undefined;
-  /** Who owns it, as field managers go: Mooring alone, Mooring with somebody who wrote a part of it later, or only others. */
+  /** Its owner by field managers: Mooring alone, Mooring and a client that wrote a part of it later, or only others. */
   readonly owner?: "mooring" | "shared" | "other" | undefined;
 }
 
-/** kube-controller-manager's words: pkg/controller/volume/pvcprotection, as of 1.36. */
+/** The texts of kube-controller-manager: pkg/controller/volume/pvcprotection, as of 1.36. */
 const WORDS = {
   True: { reason: "NoPodsUsingPVC", message: "No pods are currently referencing this PVC" },
   False: { reason: "PodUsingPVC", message: "A pod is currently referencing this PVC" },
@@ -26,7 +26,7 @@ const condition = v.object({ status: v.string(), lastTransitionTime: v.nullish(v
 /** Its item in the list of conditions, as `managedFields` calls it. */
 const ITEM = ["f:status", "f:conditions", `k:${JSON.stringify({ type: UPSTREAM_TYPE })}`];
 
-/** Reads the condition, undecoded as it stands, and by the object's `managedFields` whose it is. */
+/** Reads the stored condition, and its owner from the object's `managedFields`. */
 export function readUpstream(raw: unknown, managedFields: unknown): UpstreamUnused | undefined {
   const result = v.safeParse(condition, raw);
   if (!result.success) return undefined;
@@ -35,7 +35,7 @@ export function readUpstream(raw: unknown, managedFields: unknown): UpstreamUnus
   return { unused: status === "True", sinceMs: parseTimestamp(lastTransitionTime), owner };
 }
 
-/** What Kubernetes itself says: nothing where Mooring alone wrote the condition, in the place of a server that has none. */
+/** Kubernetes' own answer: undefined where Mooring alone wrote the condition, in place of a server without it. */
 export function saidByKubernetes(upstream: UpstreamUnused | undefined): UpstreamUnused | undefined {
   return upstream?.owner === "mooring" ? undefined : upstream;
 }
@@ -47,13 +47,13 @@ function ownerOf(owners: readonly FieldOwner[]): NonNullable<UpstreamUnused["own
 }
 
 /**
- * How much of it an apply of ours has: all; nothing, which removes what only we own; or just its key, so that what somebody else
- * wrote into an item that we once made stays. (An apply that leaves the item out removes it with all that others wrote into it,
- * unless one of them made it as well: seen on a 1.36 API server.)
+ * How much of it an apply of Mooring's contains: all; nothing, which removes what only Mooring owns; or just its key, so that what
+ * another client wrote into an item that Mooring once made stays. (Seen on a 1.36 API server: an apply without the item removes it with
+ * everything that others wrote into it, unless one of them made it as well.)
  */
 export type UpstreamShare = "all" | "none" | "key";
 
-/** That share of what kube-controller-manager would write for this status, with our status and time. */
+/** That share of what kube-controller-manager would write for this status, with Mooring's status and time. */
 export function writeUpstream(
   { unused, sinceMs }: ClaimStatus,
   share: UpstreamShare,

@@ -10,11 +10,11 @@ import {
   readLastUse,
 } from "./claim-status.ts";
 
-/** Mooring's two annotations of a PersistentVolume, as they stand there. */
+/** Mooring's two annotations of a PersistentVolume, as stored. */
 export interface VolumeAnnotations {
   /** `mooring.dev/mounted-on`, JSON: the nodes that have it mounted although it is not Bound. */
   readonly mountedOn: string | undefined;
-  /** `mooring.dev/last-use`, JSON: the last use by the claim that the volume was bound to, as it stood on that claim. */
+  /** `mooring.dev/last-use`, JSON: the last use by the claim that the volume was bound to, copied from that claim. */
   readonly lastUse: string | undefined;
 }
 
@@ -44,7 +44,7 @@ const mountedOnSchema = v.object({
   more: v.optional(v.boolean(), false),
 });
 
-/** The nodes in the mark of the volume with that UID; nothing where it is another volume's, such as one from a backup, or none. */
+/** The nodes in the mark of the volume with that UID; undefined where it is another volume's, such as one from a backup, or invalid. */
 export function readVolumeMark(uid: string, text: string | undefined): MountedOn | undefined {
   const result = v.safeParse(mountedOnSchema, parseJson(text));
   if (!result.success || result.output.volumeUID !== uid) return undefined;
@@ -52,13 +52,13 @@ export function readVolumeMark(uid: string, text: string | undefined): MountedOn
   return { nodes, more };
 }
 
-/** The mark of the volume with that UID. The policy looks for the UID in it. */
+/** The mark of the volume with that UID. The policy checks the UID in it. */
 export function volumeMarkText(uid: string, nodes: readonly string[]): string {
   const more = nodes.length > MAX_NODES;
   return JSON.stringify({ volumeUID: uid, nodes: nodes.slice(0, MAX_NODES), ...(more ? { more } : {}) });
 }
 
-/** The copied last use of the claim with that UID; nothing where it is of an earlier claim, or none. */
+/** The copied last use of the claim with that UID; undefined where it is an earlier claim's, or invalid. */
 export function readCopiedUse(
   claimUid: string,
   text: string | undefined,

@@ -1,7 +1,7 @@
 /**
- * How a mount path names a volume. Below `pods/` the kubelet uses the name of the PV (for inline volumes: the pod's own
- * name for it); a CSI staging path has only the driver and the SHA-256 of the volume handle; the in-tree plugins name the
- * device in words of their own (`50060e801049cfd1-lun-0`), which lead to no PV.
+ * How a mount path names a volume. Below `pods/` the kubelet uses the name of the PV (for inline volumes, the pod's own name for it). A
+ * CSI staging path has only the driver and the SHA-256 of the volume handle. The in-tree plugins name the device in their own way
+ * (`50060e801049cfd1-lun-0`), which leads to no PV.
  */
 export type VolumeIdentity =
   | { readonly by: "name"; readonly name: string }
@@ -9,8 +9,8 @@ export type VolumeIdentity =
   | { readonly by: "device"; readonly plugin: string; readonly path: string };
 
 /**
- * What a line of the mount table is to a volume: `pod` is the publish mount, `subpath` a bind of a piece of it, `block` a
- * bind-mounted device node, `staging` the mount of the device that pods' mounts are made from.
+ * The kind of a mount: `pod` is the publish mount, `subpath` a bind of a part of it, `block` a bind-mounted device node, `staging` the
+ * mount of the device that the pods' mounts come from.
  */
 export type MountKind = "pod" | "subpath" | "block" | "staging";
 
@@ -24,12 +24,12 @@ export interface MountedVolume {
 /** One that a pod uses: every kind but `staging`. */
 export type MountedUse = MountedVolume & { readonly kind: Exclude<MountKind, "staging">; readonly podUid: string };
 
-/** True for the mounted volumes that count as use. Staging protects a volume but nobody uses it through that mount. */
+/** True for the mounted volumes that count as use. A staging mount keeps the volume on the node, but no pod uses the volume through it. */
 export function isUse<T extends MountedVolume>(mountedVolume: T): mountedVolume is T & MountedUse {
   return mountedVolume.kind !== "staging" && mountedVolume.podUid !== undefined;
 }
 
-/** A string that is equal for equal identities; `/` occurs in no name, driver, hash or plugin, and a device's path comes last. */
+/** Equal for equal identities; `/` occurs in no name, driver, hash or plugin, and a device's path comes last. */
 export function volumeKey(volume: VolumeIdentity): string {
   switch (volume.by) {
     case "name":
@@ -41,7 +41,7 @@ export function volumeKey(volume: VolumeIdentity): string {
   }
 }
 
-/** Tells whether a volume is one of these. It makes no keys: thousands of others are shown to who looks for one. */
+/** Answers whether a volume is one of these. It makes no keys, as it is called for thousands of others. */
 export function volumeMatcher(wanted: readonly VolumeIdentity[]): (volume: VolumeIdentity) => boolean {
   const names = wanted.flatMap((one) => (one.by === "name" ? [one.name] : []));
   const keys = new Set(wanted.map(volumeKey));
