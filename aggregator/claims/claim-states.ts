@@ -2,8 +2,7 @@ import { isOlder } from "../../common/kube/resource-version.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { isUse, volumeMatcher } from "../../common/storage/volume-identity.ts";
 import { claimsOf, type Fact } from "../core/attribution.ts";
-import { type ClaimEvidence, foundUse } from "../core/claim-evidence.ts";
-import type { DecidedClaim } from "../core/claim-facts.ts";
+import { type ClaimEvidence, type DecidedClaim, foundUse } from "../core/claim-facts.ts";
 import {
   type ClaimHistory,
   EMPTY_HISTORY,

@@ -1,5 +1,4 @@
-import type { ClaimEvidence } from "../core/claim-evidence.ts";
-import { type DecidedClaim, factsOf } from "../core/claim-facts.ts";
+import { type ClaimEvidence, type DecidedClaim, factsOf } from "../core/claim-facts.ts";
 import { notBefore, type Unobserved } from "../core/claim-gap.ts";
 import type { NodeLookup } from "../core/claim-history.ts";
 import { statusOf } from "../core/claim-messages.ts";

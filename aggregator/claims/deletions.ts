@@ -4,7 +4,7 @@ import type { Logger } from "../../common/runtime/logger.ts";
 import type { Random } from "../../common/runtime/random.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { volumeMatcher } from "../../common/storage/volume-identity.ts";
-import type { ClaimEvidence } from "../core/claim-evidence.ts";
+import type { ClaimEvidence } from "../core/claim-facts.ts";
 import { causeOf, type ObservedMount, type ProtectionMode, type RemovalCause } from "../core/deletion.ts";
 import { refersTo } from "../core/references.ts";
 import { identitiesOf } from "../core/volume-use.ts";

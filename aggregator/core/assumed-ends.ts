@@ -1,6 +1,6 @@
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import { useKey } from "../../common/storage/volume-identity.ts";
-import type { ClaimEvidence, FleetFacts, FoundUse } from "./claim-evidence.ts";
+import type { ClaimEvidence, FleetFacts, FoundUse } from "./claim-facts.ts";
 import type { ClaimFacts } from "./claim-status.ts";
 import type { NodeUnmountRecord } from "./node-view.ts";
 import { storedNodes } from "./pending-nodes.ts";

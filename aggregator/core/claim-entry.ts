@@ -3,9 +3,9 @@ import type { ClaimEntry } from "../../common/storage/list-lines.ts";
 import type { PhaseSince } from "../../common/storage/phase-since.ts";
 import { formatSecondsUp } from "../../common/storage/timestamp.ts";
 import { saidByKubernetes } from "../../common/storage/upstream-unused.ts";
+import { isEligible } from "./claim-facts.ts";
 import { type PendingNode, waitsToBeUnused } from "./claim-status.ts";
 import type { Pod } from "./cluster-objects.ts";
-import { isEligible } from "./eligibility.ts";
 import { capped, type EntryLookup, lastUseOf, mountedOnOf, phaseSinceOf, storedNodesOf } from "./entry-parts.ts";
 import type { VolumeUse } from "./volume-use.ts";
 

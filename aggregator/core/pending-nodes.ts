@@ -1,6 +1,6 @@
 import type { Claim } from "../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
-import type { ClaimEvidence, FleetFacts } from "./claim-evidence.ts";
+import type { ClaimEvidence, FleetFacts } from "./claim-facts.ts";
 import { isInStatus } from "./claim-history.ts";
 import { FUTURE_MS, type PendingNode } from "./claim-status.ts";
 import type { EndedPod } from "./cluster-objects.ts";

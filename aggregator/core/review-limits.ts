@@ -1,5 +1,4 @@
-import type { BudgetRule } from "./budget.ts";
-import { NamedBudgets } from "./named-budgets.ts";
+import { type BudgetRule, NamedBudgets } from "./budgets.ts";
 
 /** Where an unreviewed token comes from, which is a fact, and what it claims, which is not. */
 export interface TokenSource {

@@ -1,6 +1,6 @@
 import type { Claim } from "../../common/storage/claim.ts";
+import { isEligible } from "./claim-facts.ts";
 import { FUTURE_MS } from "./claim-status.ts";
-import { isEligible } from "./eligibility.ts";
 import type { NodeUnmountRecord } from "./node-view.ts";
 
 /** Records of other nodes stay so long after a node is assumed to be Gone: watches lag, and nodes come back. Milliseconds. */

@@ -1,7 +1,7 @@
 import { createQueueMetrics } from "../../common/kube/queue-metrics.ts";
 import type { QueueObserver } from "../../common/kube/work-queue.ts";
 import { boundedLabel, type Metrics } from "../../common/runtime/metrics.ts";
-import type { BindLatency } from "../core/bind-latency.ts";
+import type { BindLatency } from "../core/claim-binding.ts";
 import { REMOVAL_CAUSES, type RemovalCause } from "../core/deletion.ts";
 import { MOST_CLASSES } from "../core/storage-totals.ts";
 import type { Unmount } from "../core/unmount-latency.ts";

@@ -1,7 +1,6 @@
 import type { Metrics, Sample } from "../../common/runtime/metrics.ts";
-import type { ClaimKind, VolumeKind } from "../core/counted-storage.ts";
-import { oldestPending } from "../core/pending-claims.ts";
-import type { StorageKind, Total } from "../core/storage-totals.ts";
+import { oldestPending } from "../core/claim-binding.ts";
+import type { ClaimKind, StorageKind, Total, VolumeKind } from "../core/storage-totals.ts";
 import type { Cluster } from "../sources/cluster.ts";
 
 /** What the series of claims and volumes are read from. */

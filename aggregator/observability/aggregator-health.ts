@@ -1,15 +1,15 @@
 import type { KubeClient } from "../../common/kube/client.ts";
 import type { Clock } from "../../common/runtime/clock.ts";
-import { type CheckResult, type Checks, degraded, PASSED } from "../../common/runtime/health.ts";
+import { type CheckResult, type Checks, degraded, failed, PASSED } from "../../common/runtime/health.ts";
 import type { InternalErrors } from "../../common/runtime/internal-errors.ts";
 import type { Health } from "../../common/runtime/observability.ts";
 import { watchdogCheck } from "../../common/runtime/watchdog.ts";
+import type { Reconciler } from "../claims/reconciler.ts";
 import type { LeaderSession } from "../leader/leader-session.ts";
 import type { Leadership } from "../leader/leadership.ts";
+import type { AgentStates } from "../nodes/agent-states.ts";
 import type { Cluster } from "../sources/cluster.ts";
 import { checkWrites } from "../writing/status-writing.ts";
-import { checkNodes } from "./node-check.ts";
-import { checkStart } from "./start-check.ts";
 
 interface HealthParts {
   readonly clock: Clock;
@@ -74,4 +74,52 @@ function withSilence(result: CheckResult, session: LeaderSession | undefined): C
   const { agentStates } = session;
   const [silent, reporting] = [agentStates.count("Stale"), agentStates.count("Reporting")];
   return silent > (silent + reporting) * SILENT_SHARE ? degraded(result.detail) : result;
+}
+
+/** What decisions depend on. */
+export interface Start {
+  readonly cluster: Pick<Cluster, "unsynced">;
+  readonly client: Pick<KubeClient, "serverTime">;
+}
+
+/**
+ * Passes when everything has been listed and the API server's time is known. Before that nothing is decided, and this replica does not
+ * compete.
+ */
+export function checkStart({ cluster, client }: Start): CheckResult {
+  const unsynced = cluster.unsynced();
+  if (unsynced.length > 0) return failed(`not listed yet: ${unsynced.join(", ")}`);
+  // A proxy may drop the header. Our own wall clock is no replacement: it may be wrong by hours.
+  if (client.serverTime() === undefined)
+    return failed("no answer of the API server has a date, so no time can be computed");
+  return PASSED;
+}
+
+/** What a session knows of the nodes that it waits for. */
+export interface NodesSession {
+  /** Nodes that are expected to report and have not since leading began. */
+  readonly unreported: readonly string[];
+  readonly agentStates: Pick<AgentStates, "named">;
+  readonly reconciler: Pick<Reconciler, "blocked">;
+}
+
+const MOST_NAMES = 5;
+
+/**
+ * Ready when every node has reported since the start, or has had its time to. After that Stale nodes delay only the claims that need their
+ * report: the detail names them, and the check passes. Without a session nothing waits.
+ */
+export function checkNodes(session: NodesSession | undefined): CheckResult {
+  if (session === undefined) return PASSED;
+  const { unreported } = session;
+  if (unreported.length > 0) return failed(`no report since the start: ${counted(unreported)}`);
+  const silent = session.agentStates.named("Stale");
+  if (silent.length === 0) return PASSED;
+  const claims = session.reconciler.blocked;
+  return { ok: true, detail: `Stale: ${counted(silent)}; claims that wait for a node: ${claims}` };
+}
+
+function counted(nodes: readonly string[]): string {
+  const more = nodes.length > MOST_NAMES ? ` and ${nodes.length - MOST_NAMES} more` : "";
+  return `${nodes.length} ${nodes.length === 1 ? "node" : "nodes"} (${nodes.slice(0, MOST_NAMES).join(", ")}${more})`;
 }

@@ -6,9 +6,8 @@ import type { Metrics } from "../../common/runtime/metrics.ts";
 import { registerProcess } from "../../common/runtime/process-metrics.ts";
 import { PROTECTION_MODES, type ProtectionMode } from "../core/deletion.ts";
 import type { LeaderSession } from "../leader/leader-session.ts";
-import { registerClaimMetrics } from "../metrics/claim-metrics.ts";
+import { registerClaimMetrics, registerVolumeMetrics } from "../metrics/object-metrics.ts";
 import { registerStorageMetrics } from "../metrics/storage-metrics.ts";
-import { registerVolumeMetrics } from "../metrics/volume-metrics.ts";
 import type { Cluster } from "../sources/cluster.ts";
 import { registerVolumeGauges } from "../volumes/volume-reconciler.ts";
 

@@ -1,5 +1,11 @@
-import { type ClaimKind, countedClaim, countedVolume, type VolumeKind } from "../../aggregator/core/counted-storage.ts";
-import { MOST_CLASSES, StorageTotals } from "../../aggregator/core/storage-totals.ts";
+import {
+  type ClaimKind,
+  countedClaim,
+  countedVolume,
+  MOST_CLASSES,
+  StorageTotals,
+  type VolumeKind,
+} from "../../aggregator/core/storage-totals.ts";
 import { registerStorageMetrics, type StorageSources } from "../../aggregator/metrics/storage-metrics.ts";
 import { boundedLabel, createMetrics } from "../../common/runtime/metrics.ts";
 import type { Claim } from "../../common/storage/claim.ts";

@@ -1,5 +1,5 @@
 import type { AgentState, AssumedEnd } from "../../../../aggregator/core/agent-state.ts";
-import type { ClaimEvidence, FleetFacts, FoundUse } from "../../../../aggregator/core/claim-evidence.ts";
+import type { ClaimEvidence, FleetFacts, FoundUse } from "../../../../aggregator/core/claim-facts.ts";
 import { EMPTY_HISTORY } from "../../../../aggregator/core/claim-history.ts";
 import type { EndedPod, Pod } from "../../../../aggregator/core/cluster-objects.ts";
 import type { NodeView } from "../../../../aggregator/core/node-view.ts";

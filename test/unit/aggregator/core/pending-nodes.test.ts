@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { AgentState } from "../../../../aggregator/core/agent-state.ts";
-import type { ClaimEvidence } from "../../../../aggregator/core/claim-evidence.ts";
+import type { ClaimEvidence } from "../../../../aggregator/core/claim-facts.ts";
 import type { EndedPod } from "../../../../aggregator/core/cluster-objects.ts";
 import { pendingNodesOf } from "../../../../aggregator/core/pending-nodes.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";

@@ -1,11 +1,19 @@
 import { describe, expect, it } from "vitest";
 import type { Volume } from "../../../../aggregator/core/cluster-objects.ts";
-import { countedClaim, countedVolume } from "../../../../aggregator/core/counted-storage.ts";
-import { MOST_CLASSES, StorageTotals } from "../../../../aggregator/core/storage-totals.ts";
-import { MOST_CLAIMS, registerClaimMetrics } from "../../../../aggregator/metrics/claim-metrics.ts";
+import {
+  countedClaim,
+  countedVolume,
+  MOST_CLASSES,
+  StorageTotals,
+} from "../../../../aggregator/core/storage-totals.ts";
 import { createMeasures } from "../../../../aggregator/metrics/measures.ts";
+import {
+  MOST_CLAIMS,
+  MOST_VOLUMES,
+  registerClaimMetrics,
+  registerVolumeMetrics,
+} from "../../../../aggregator/metrics/object-metrics.ts";
 import { registerStorageMetrics } from "../../../../aggregator/metrics/storage-metrics.ts";
-import { MOST_VOLUMES, registerVolumeMetrics } from "../../../../aggregator/metrics/volume-metrics.ts";
 import { boundedLabel, createMetrics, type Metrics } from "../../../../common/runtime/metrics.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { checkNodes, type NodesSession } from "../../../../aggregator/observability/node-check.ts";
-import { checkStart } from "../../../../aggregator/observability/start-check.ts";
+import { checkNodes, checkStart, type NodesSession } from "../../../../aggregator/observability/aggregator-health.ts";
 import type { CheckResult } from "../../../../common/runtime/health.ts";
 
 type Fields = Readonly<Partial<Record<"unreported" | "silent" | "claims", readonly string[]>>>;

@@ -1,7 +1,6 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import { createClusterIdentity } from "../../../../aggregator/sources/cluster-identity.ts";
 import { createNodeLeases } from "../../../../aggregator/sources/node-leases.ts";
-import { createServerVersion } from "../../../../aggregator/sources/server-version.ts";
+import { createClusterIdentity, createServerVersion } from "../../../../aggregator/sources/server-facts.ts";
 import { createKubeClient } from "../../../../common/kube/client.ts";
 import { createFakeClock } from "../../../fakes/clock.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { UpstreamSetting } from "../../../../aggregator/core/upstream-policy.ts";
+import type { UpstreamSetting } from "../../../../aggregator/core/claim-write.ts";
 import { checkWrites, StatusWriting } from "../../../../aggregator/writing/status-writing.ts";
 import { createKubeClient } from "../../../../common/kube/client.ts";
 import { createMetrics } from "../../../../common/runtime/metrics.ts";

@@ -1,7 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { type BindingMode, bindLatency, waitedForSince } from "../../../../aggregator/core/bind-latency.ts";
+import {
+  type BindingMode,
+  bindLatency,
+  oldestPending,
+  waitedForSince,
+} from "../../../../aggregator/core/claim-binding.ts";
 import type { Pod } from "../../../../aggregator/core/cluster-objects.ts";
-import { oldestPending } from "../../../../aggregator/core/pending-claims.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import { claimWith, NOON, podWith } from "../world.ts";
 
