@@ -16,7 +16,7 @@ import { MANIFESTS } from "./manifest-tools.ts";
 import { AGENTS, createAgentPod, put, reportAddress, requestToken } from "./report-scene.ts";
 
 const PAGE = readPage("reports.md");
-const SECTION = "### Certificates of somebody else";
+const SECTION = "### External certificates";
 const NAMES = ["mooring-aggregator.mooring.svc", "127.0.0.1"];
 const SECRET = "/api/v1/namespaces/mooring/secrets/mooring-given-tls";
 const CONFIG_MAP = `/api/v1/namespaces/${AGENTS}/configmaps/mooring-given-ca`;

@@ -18,7 +18,7 @@ import { type ChangeOver, changeOver } from "./change-over.ts";
 import { runForAll, timedRow } from "./run.ts";
 
 const PAGE = readPage("reports.md");
-const SECTION = "### Certificates of somebody else";
+const SECTION = "### External certificates";
 const MINE = "manifests/mine/kustomization.yaml";
 const NAME = "mooring-aggregator.mooring.svc";
 /** The page's two minutes, and time to see it. */
