@@ -1,18 +1,18 @@
 import type { Clock } from "../../common/runtime/clock.ts";
 import { formatMillisecondsUp } from "../../common/storage/timestamp.ts";
 import {
-  type BrakeDecision,
-  type BrakeRequest,
-  type Brakes,
-  brake,
+  checkLimits,
   confirm,
+  type LimitDecision,
+  type LimitRequest,
+  type Limits,
   type NodeSurvey,
-  newBrakes,
+  newLimits,
   type Witnessed,
   withdraw,
   withFleetPause,
   witness,
-} from "../core/affinity/brakes.ts";
+} from "../core/affinity/limits.ts";
 import { type Misplacement, misplacementText, rejectionPatch } from "../core/affinity/rejection.ts";
 import type { PodRejector, RejectionOutcome } from "../sinks/pod-rejector.ts";
 import type { ReadPod } from "../sources/affinity-pod.ts";
@@ -42,8 +42,8 @@ interface ActParts {
   readonly onRejected: (subject: Subject) => void;
 }
 
-/** What the brakes ask of a pod. */
-interface Braked {
+/** What the limits ask of a pod. */
+interface Limited {
   readonly pod: ReadPod;
   readonly job: PodLook["job"];
 }
@@ -60,12 +60,12 @@ const SURVEY_MS = 250;
 /** The right to reject, as people look for it. */
 const RIGHT = "pods/status (patch)";
 
-/** Rejects pods that are to be rejected, as fast as the brakes allow. */
+/** Rejects pods that are to be rejected, as fast as the limits allow. */
 export class AffinityAct {
   readonly #parts: ActParts;
   readonly #config: AffinityConfig;
   readonly #node: string;
-  #brakes: Brakes;
+  #limits: Limits;
   /** What the last try was refused for. */
   #forbidden: readonly string[] = [];
 
@@ -73,12 +73,12 @@ export class AffinityAct {
     this.#parts = parts;
     this.#config = config;
     this.#node = node;
-    this.#brakes = newBrakes(parts.clock.monotonicMs());
+    this.#limits = newLimits(parts.clock.monotonicMs());
   }
 
   /** Why the aggregator pauses all rejections; undefined when it does not. */
   get fleetPause(): string | undefined {
-    return this.#brakes.fleetPause;
+    return this.#limits.fleetPause;
   }
 
   /** What the agent's account may not do, as far as it has tried. */
@@ -87,25 +87,25 @@ export class AffinityAct {
   }
 
   pauseFleet(why: string | undefined): void {
-    this.#brakes = withFleetPause(this.#brakes, why);
+    this.#limits = withFleetPause(this.#limits, why);
   }
 
   /** A pod tells of its rejection, by whomever. */
   witness(seen: Witnessed): void {
-    this.#brakes = witness(this.#brakes, seen, this.#parts.clock.monotonicMs());
+    this.#limits = witness(this.#limits, seen, this.#parts.clock.monotonicMs());
   }
 
-  /** What still holds a pod back; nothing when the brakes would let it go now. Nothing is decided by it. */
-  stillHolds(subject: Subject, braked: Braked): Next | undefined {
-    const { decision } = this.#brake(subject, braked);
+  /** What still holds a pod back; nothing when the limits would let it go now. Nothing is decided by it. */
+  stillHolds(subject: Subject, limited: Limited): Next | undefined {
+    const { decision } = this.#check(subject, limited);
     return decision.kind === "wait" ? this.#waitOf(decision) : undefined;
   }
 
-  #brake({ uid }: Subject, { pod, job }: Braked): ReturnType<typeof brake> {
+  #check({ uid }: Subject, { pod, job }: Limited): ReturnType<typeof checkLimits> {
     const { clock, survey } = this.#parts;
-    const request: BrakeRequest = { podUid: uid, owner: pod.owner, job };
+    const request: LimitRequest = { podUid: uid, owner: pod.owner, job };
     const scene = { nowMs: clock.monotonicMs(), survey: survey(), settings: this.#config };
-    return brake(this.#brakes, request, scene);
+    return checkLimits(this.#limits, request, scene);
   }
 
   /** The verdict was to reject, on this look. */
@@ -119,12 +119,12 @@ export class AffinityAct {
     if (subject.reverts >= MOST_REVERTS)
       return { outcome: `let alone: it came back from ${subject.reverts} rejections`, after: undefined };
     // It is decided anew, on a pod that has not changed: what was asked for before was not done.
-    if (subject.isUnsettled) this.#brakes = withdraw(this.#brakes, subject.uid);
+    if (subject.isUnsettled) this.#limits = withdraw(this.#limits, subject.uid);
     const off = this.#config.mode === "enforce" ? await this.#off(subject, signal) : undefined;
     if (off !== undefined) return off;
     const pod = look.pod.value;
-    const { decision, brakes } = this.#brake(subject, { pod, job: look.job });
-    this.#brakes = brakes;
+    const { decision, limits } = this.#check(subject, { pod, job: look.job });
+    this.#limits = limits;
     if (decision.kind !== "go") return this.#heldBack(subject, { pod, job: look.job, decision });
     subject.held = undefined;
     if (this.#config.mode !== "enforce") return this.#wouldReject(subject, misplacement);
@@ -157,12 +157,12 @@ export class AffinityAct {
 
   #heldBack(
     subject: Subject,
-    { pod, job, decision }: Braked & { readonly decision: Exclude<BrakeDecision, { readonly kind: "go" }> },
+    { pod, job, decision }: Limited & { readonly decision: Exclude<LimitDecision, { readonly kind: "go" }> },
   ): Next {
     const { telling, clock } = this.#parts;
-    const { why, brake: which } = decision;
+    const { why, limit: which } = decision;
     const isKept = decision.kind === "refuse";
-    if (subject.isFirst(`brake ${which}`)) {
+    if (subject.isFirst(`limit ${which}`)) {
       telling.count(isKept ? "kept" : "held-back", subject);
       telling.say("warn", subject, { message: isKept ? "pod is not rejected" : "rejection is held back", why });
     }
@@ -175,7 +175,7 @@ export class AffinityAct {
     return next;
   }
 
-  #waitOf({ brake: which, untilMs, why }: Extract<BrakeDecision, { readonly kind: "wait" }>): Next {
+  #waitOf({ limit: which, untilMs, why }: Extract<LimitDecision, { readonly kind: "wait" }>): Next {
     const { clock, survey, onUnseen } = this.#parts;
     const isSurvey = which === "node-wrong" && survey().unseen > 0;
     if (which === "node-wrong") onUnseen();
@@ -219,7 +219,7 @@ export class AffinityAct {
     const { telling, onRejected } = this.#parts;
     subject.isUnsettled = false;
     subject.isRejected = !isDeletion;
-    this.#brakes = confirm(this.#brakes, subject.uid);
+    this.#limits = confirm(this.#limits, subject.uid);
     telling.count(isDeletion ? "deleted" : "rejected", subject);
     telling.say("warn", subject, {
       message: isDeletion ? "pod deleted" : "pod rejected",
@@ -236,7 +236,7 @@ export class AffinityAct {
     telling.count(kind, subject);
     // Whether it was done is not known: it counts as done until it is decided on anew.
     subject.isUnsettled = kind === "unanswered";
-    if (!subject.isUnsettled) this.#brakes = withdraw(this.#brakes, subject.uid);
+    if (!subject.isUnsettled) this.#limits = withdraw(this.#limits, subject.uid);
     const isOurs = kind === "refused" || kind === "forbidden";
     telling.say(isOurs ? "error" : "info", subject, { message: "pod could not be rejected", why: `${kind}: ${why}` });
     return { outcome: `could not be rejected: ${kind}: ${why}`, after: kind === "gone" ? undefined : "again" };

@@ -4,7 +4,7 @@ import type { Clock } from "../../common/runtime/clock.ts";
 import { MooringError } from "../../common/runtime/errors.ts";
 import type { Random } from "../../common/runtime/random.ts";
 import type { ReportAnswer } from "../../common/storage/node-report.ts";
-import { type NodeSurvey, wrongNode } from "../core/affinity/brakes.ts";
+import { type NodeSurvey, wrongNode } from "../core/affinity/limits.ts";
 import type { AffinityReads } from "../sources/affinity-reads.ts";
 import type { NodePod } from "../sources/node-pods.ts";
 import { NamedByAggregator } from "./names.ts";
@@ -96,7 +96,7 @@ export class Attention {
     for (const name of this.#named.take(answer, clock.monotonicMs())) queue.add(`${VOLUME}${name}`);
   }
 
-  /** The brakes may have let go. */
+  /** The limits may have let go. */
   onResume(): void {
     for (const { uid, held } of this.subjects.all()) if (held !== undefined) this.#parts.queue.add(uid);
   }

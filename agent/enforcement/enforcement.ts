@@ -2,7 +2,7 @@ import type { StoreChange } from "../../common/kube/store.ts";
 import { type CheckResult, degraded, failed } from "../../common/runtime/health.ts";
 import { createInternalErrors } from "../../common/runtime/internal-errors.ts";
 import type { ReportAnswer } from "../../common/storage/node-report.ts";
-import { wrongNode } from "../core/affinity/brakes.ts";
+import { wrongNode } from "../core/affinity/limits.ts";
 import type { NodePod } from "../sources/node-pods.ts";
 import { Enforcer, type EnforcerOptions, type EnforcerParts } from "./enforcer.ts";
 

@@ -101,8 +101,8 @@ export class Judge {
   }
 
   /**
-   * A brake that still holds is asked without a read: thousands of agents may be held at once. Not of a pod that was seen by other labels of
-   * the node: the brake may wait for just that look, and would ask for it again and again.
+   * A limit that still holds is asked without a read: thousands of agents may be held at once. Not of a pod that was seen by other labels of
+   * the node: the limit may wait for just that look, and would ask for it again and again.
    */
   #stillHeld(subject: Subject): Next | undefined {
     const { held } = subject;

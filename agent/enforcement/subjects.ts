@@ -1,4 +1,4 @@
-import type { NodeSurvey } from "../core/affinity/brakes.ts";
+import type { NodeSurvey } from "../core/affinity/limits.ts";
 import { type AffinityVerdict, misplacedVolumes } from "../core/affinity/verdict.ts";
 import type { ReadPod } from "../sources/affinity-pod.ts";
 import type { NodePod } from "../sources/node-pods.ts";
@@ -23,7 +23,7 @@ export class Subject {
   retries = 0;
   /** What has been told and counted of it: once for each pod. */
   readonly told = new Set<string>();
-  /** Held back by a brake, on this look; `until` then another one is due, whatever the brake says. Milliseconds on the boot clock. */
+  /** Held back by a limit, on this look; `until` then another one is due, whatever the limit says. Milliseconds on the boot clock. */
   held: { readonly pod: ReadPod; readonly job: PodLook["job"]; readonly until: number } | undefined;
   /** An act whose answer was lost: whether it was done is not known. */
   isUnsettled = false;

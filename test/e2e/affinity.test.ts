@@ -218,7 +218,7 @@ describe("a rejection", () => {
       await trial.expectRejected(pod);
       await removeReplicaSet(stage, pod.app);
     };
-    // Seven on each node: with what else happened in that minute, as many as the node's brake lets go.
+    // Seven on each node: with what else happened in that minute, as many as the node's limit lets go.
     await Promise.all(Array.from({ length: 14 }, rejectOne));
 
     trial.expectWaited(20);

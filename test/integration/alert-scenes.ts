@@ -69,7 +69,7 @@ const NODE_SCENES: readonly AlertScene[] = [
   },
   {
     alert: "MooringRejectionsPaused",
-    name: "fires while the brake holds",
+    name: "fires while the limit holds",
     series: { [`mooring_fleet_rejections_paused{${POD}}`]: "1x120" },
     fires: {},
   },

@@ -184,7 +184,7 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "what is kept saves time and nothing else",
   },
   {
-    file: "agent/core/affinity/brakes.ts",
+    file: "agent/core/affinity/limits.ts",
     before: "const made = times.filter((atMs) => atMs >= startedAt).length;",
     after: "const made = times.filter((atMs) => atMs > startedAt).length;",
     why: "at the very moment at which a run begins it rejects nothing",

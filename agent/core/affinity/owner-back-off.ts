@@ -53,7 +53,7 @@ export function nextLevel(past: OwnerPast, nowMs: number): number {
   return recentCount(past, nowMs) + 1 >= FREE_REJECTIONS ? 1 : 0;
 }
 
-/** An owner with three recent ones is braked whatever their annotations say: those may be of another version, or lost. */
+/** An owner with three recent ones is limited whatever their annotations say: those may be of another version, or lost. */
 function levelOf(past: OwnerPast, nowMs: number): number {
   const written = Math.max(0, ...past.rejections.map(({ level }) => level));
   return Math.max(written, recentCount(past, nowMs) >= FREE_REJECTIONS ? 1 : 0);

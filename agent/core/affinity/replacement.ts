@@ -16,7 +16,7 @@ export interface LossSettings {
 
 /** What a rejection would do beyond having the pod made anew elsewhere. */
 export interface Loss {
-  readonly brake: "bare-pod" | "last-try";
+  readonly limit: "bare-pod" | "last-try";
   /** A plain sentence. */
   readonly why: string;
 }
@@ -29,10 +29,10 @@ export function lossOf(
   if (owner === undefined)
     return rejectBarePods
       ? undefined
-      : { brake: "bare-pod", why: "no controller owns the pod: nothing would replace it" };
+      : { limit: "bare-pod", why: "no controller owns the pod: nothing would replace it" };
   if (owner.kind !== "Job" || rejectLastTries) return undefined;
   const why = whyLastTry(job);
-  return why === undefined ? undefined : { brake: "last-try", why };
+  return why === undefined ? undefined : { limit: "last-try", why };
 }
 
 /**

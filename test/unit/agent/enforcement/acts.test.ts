@@ -360,7 +360,7 @@ describe("a pod whose volume is attached or staged", () => {
   });
 });
 
-describe("the brakes", () => {
+describe("the limits", () => {
   it.each([
     { name: "nobody owns", owner: { kind: "", name: "" }, flag: { rejectBarePods: true } },
     { name: "is the last try of a Job", owner: { kind: "Job", name: "night" }, flag: { rejectLastTries: true } },

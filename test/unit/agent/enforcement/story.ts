@@ -90,7 +90,7 @@ export class Story {
     return this.#waiting().filter((name) => isDue(this.#uid(name)));
   }
 
-  /** True where a pod that waits for the volume is to be rejected, and the brakes of the node leave it. */
+  /** True where a pod that waits for the volume is to be rejected, and the limits of the node leave it. */
   get isWrong(): boolean {
     return this.#zones.volume !== this.#zones.node;
   }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { LiveJob } from "../../../../../agent/core/affinity/facts.ts";
 import { lossOf } from "../../../../../agent/core/affinity/replacement.ts";
-import { CAREFUL, owner } from "./brake-scenes.ts";
+import { CAREFUL, owner } from "./limit-scenes.ts";
 
 const JOB = owner("job", "Job");
 
@@ -14,44 +14,44 @@ function job(fields: Partial<LiveJob>) {
 
 describe("lossOf", () => {
   it.each([
-    { name: "a ReplicaSet makes another pod", of: owner("rs"), job: undefined, brake: undefined },
+    { name: "a ReplicaSet makes another pod", of: owner("rs"), job: undefined, limit: undefined },
     {
       name: "a Job with retries left makes another pod",
       of: JOB,
       job: job({ backoffLimit: 6, failed: 5 }),
-      brake: undefined,
+      limit: undefined,
     },
-    { name: "nobody makes a bare pod again", of: undefined, job: undefined, brake: "bare-pod" },
-    { name: "a Job without retries fails", of: JOB, job: job({ backoffLimit: 0 }), brake: "last-try" },
+    { name: "nobody makes a bare pod again", of: undefined, job: undefined, limit: "bare-pod" },
+    { name: "a Job without retries fails", of: JOB, job: job({ backoffLimit: 0 }), limit: "last-try" },
     {
       name: "a Job whose retries are spent fails",
       of: JOB,
       job: job({ backoffLimit: 6, failed: 6 }),
-      brake: "last-try",
+      limit: "last-try",
     },
     {
       name: "an index without retries fails",
       of: JOB,
       job: job({ backoffLimit: 2_147_483_647, backoffLimitPerIndex: 0 }),
-      brake: "last-try",
+      limit: "last-try",
     },
     {
       name: "an index may have no retry left when as many failed in all",
       of: JOB,
       job: job({ backoffLimit: 100, backoffLimitPerIndex: 2, failed: 2 }),
-      brake: "last-try",
+      limit: "last-try",
     },
-    { name: "a Job that says nothing may fail", of: JOB, job: job({}), brake: "last-try" },
-    { name: "a Job that was not read may fail", of: JOB, job: undefined, brake: "last-try" },
-    { name: "a Job that is gone makes nothing", of: JOB, job: { kind: "missing" } as const, brake: "last-try" },
+    { name: "a Job that says nothing may fail", of: JOB, job: job({}), limit: "last-try" },
+    { name: "a Job that was not read may fail", of: JOB, job: undefined, limit: "last-try" },
+    { name: "a Job that is gone makes nothing", of: JOB, job: { kind: "missing" } as const, limit: "last-try" },
     {
       name: "a Job that cannot be read may fail",
       of: JOB,
       job: { kind: "failed", why: "403" } as const,
-      brake: "last-try",
+      limit: "last-try",
     },
-  ])("$name", ({ of, job: read, brake }) => {
-    expect(lossOf({ owner: of, job: read }, CAREFUL)?.brake).toBe(brake);
+  ])("$name", ({ of, job: read, limit }) => {
+    expect(lossOf({ owner: of, job: read }, CAREFUL)?.limit).toBe(limit);
   });
 
   it.each([

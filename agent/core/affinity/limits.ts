@@ -3,7 +3,7 @@ import { FREE_REJECTIONS, nextLevel, type OwnerPast, ownerWait, stillCounts } fr
 import { type Loss, type LossSettings, lossOf, type ReplaceablePod } from "./replacement.ts";
 
 /**
- * What keeps an agent from rejecting pods as fast as others send them to a node where they cannot be. Four brakes: on an owner whose
+ * What keeps an agent from rejecting pods as fast as others send them to a node where they cannot be. Four limits: on an owner whose
  * replacements keep coming, on the node's rate, on a node where most pods would be wrong (then rather the node's labels are), and on the
  * whole fleet, which the aggregator counts. Pods that nobody would replace are let alone unless it was asked for.
  *
@@ -13,7 +13,7 @@ import { type Loss, type LossSettings, lossOf, type ReplaceablePod } from "./rep
  * in its first ten minutes a run takes it that two were rejected of each of those owners just before it began; and it begins slowly, so
  * that runs that end soon do not add up to more than the node's rate.
  */
-export interface Brakes {
+export interface Limits {
   /** When this run of the agent began. */
   readonly startedAt: number;
   readonly rejections: readonly Rejection[];
@@ -47,7 +47,7 @@ export interface Witnessed {
 }
 
 /** Whom a rejection is asked for. */
-export interface BrakeRequest extends ReplaceablePod {
+export interface LimitRequest extends ReplaceablePod {
   readonly podUid: string;
 }
 
@@ -64,15 +64,15 @@ export interface NodeSurvey {
 }
 
 /** Under which circumstances is decided. */
-export interface BrakeScene {
+export interface LimitScene {
   readonly nowMs: number;
   readonly survey: NodeSurvey;
   /** What was asked for all the same. */
-  readonly settings: BrakeSettings;
+  readonly settings: LimitSettings;
 }
 
-/** What of the settings the brakes depend on. */
-export interface BrakeSettings extends LossSettings {
+/** What of the settings the limits depend on. */
+export interface LimitSettings extends LossSettings {
   /** Agents delete what they have rejected: nothing is left to learn from. */
   readonly deleteRejected: boolean;
 }
@@ -82,11 +82,11 @@ export interface BrakeSettings extends LossSettings {
  * - `wait`: ask again at `untilMs`, with everything read anew. `tellOwner`: the event on the owner is due, once.
  * - `refuse`: not as long as the pod and the settings are what they are.
  */
-export type BrakeDecision =
+export type LimitDecision =
   | { readonly kind: "go"; readonly level: number }
   | {
       readonly kind: "wait";
-      readonly brake: "owner" | "node-rate" | "node-wrong" | "fleet";
+      readonly limit: "owner" | "node-rate" | "node-wrong" | "fleet";
       readonly untilMs: number;
       readonly why: string;
       readonly tellOwner: boolean;
@@ -104,8 +104,8 @@ export const RECHECK_MS = 5_000;
 /** Controllers that leave a failed pod where it is (KUBERNETES: ReplicaSet makes another one beside it, Job counts it). */
 const LEAVES_FAILED_PODS: ReadonlySet<string> = new Set(["ReplicaSet", "ReplicationController", "Job"]);
 
-/** The brakes of a run that begins now and has not looked at any pod yet. */
-export function newBrakes(nowMs: number): Brakes {
+/** The limits of a run that begins now and has not looked at any pod yet. */
+export function newLimits(nowMs: number): Limits {
   return { startedAt: nowMs, rejections: [], told: new Set(), fleetPause: undefined };
 }
 
@@ -113,11 +113,11 @@ export function newBrakes(nowMs: number): Brakes {
  * Takes a rejection into account that a pod tells of, of this run or an earlier one. Count only pods with phase `Failed`, reason
  * `VolumeNodeAffinity` and the annotation: an annotation alone can be put there by whoever makes pods, a status cannot.
  */
-export function witness(brakes: Brakes, seen: Witnessed, nowMs: number): Brakes {
+export function witness(limits: Limits, seen: Witnessed, nowMs: number): Limits {
   const { podUid, ownerUid } = seen;
   const level = Number.isSafeInteger(seen.level) ? Math.max(0, seen.level) : 0;
   const atMs = nowMs - Math.max(0, seen.ageMs);
-  const known = latestOf(brakes, podUid);
+  const known = latestOf(limits, podUid);
   // Two clocks, one event: the later one, and so the longer wait.
   const merged = {
     podUid,
@@ -126,25 +126,25 @@ export function witness(brakes: Brakes, seen: Witnessed, nowMs: number): Brakes 
     level: Math.max(level, known?.level ?? 0),
     isAttempt: false,
   };
-  const others = brakes.rejections.filter((one) => one !== known);
-  return { ...brakes, rejections: remembered([...others, merged], nowMs) };
+  const others = limits.rejections.filter((one) => one !== known);
+  return { ...limits, rejections: remembered([...others, merged], nowMs) };
 }
 
 /** Takes back a `go` that is known not to have changed the pod: a conflict, a refusal. What is not known stays, and so does what was done. */
-export function withdraw(brakes: Brakes, podUid: string): Brakes {
-  const last = latestOf(brakes, podUid);
-  return last?.isAttempt ? { ...brakes, rejections: brakes.rejections.filter((one) => one !== last) } : brakes;
+export function withdraw(limits: Limits, podUid: string): Limits {
+  const last = latestOf(limits, podUid);
+  return last?.isAttempt ? { ...limits, rejections: limits.rejections.filter((one) => one !== last) } : limits;
 }
 
 /** The last `go` of the pod is known to have been done. */
-export function confirm(brakes: Brakes, podUid: string): Brakes {
-  const last = latestOf(brakes, podUid);
-  return { ...brakes, rejections: brakes.rejections.map((one) => (one === last ? { ...one, isAttempt: false } : one)) };
+export function confirm(limits: Limits, podUid: string): Limits {
+  const last = latestOf(limits, podUid);
+  return { ...limits, rejections: limits.rejections.map((one) => (one === last ? { ...one, isAttempt: false } : one)) };
 }
 
 /** What the aggregator's last answer said of the fleet. */
-export function withFleetPause(brakes: Brakes, fleetPause: string | undefined): Brakes {
-  return { ...brakes, fleetPause };
+export function withFleetPause(limits: Limits, fleetPause: string | undefined): Limits {
+  return { ...limits, fleetPause };
 }
 
 /** Why nothing is rejected on this node, which is not ready then; undefined when that is not so. */
@@ -154,42 +154,42 @@ export function wrongNode({ pods, wrong }: NodeSurvey): string | undefined {
 }
 
 /** May this pod be rejected now? A `go` counts at once, so that a second one that is decided meanwhile knows of it. */
-export function brake(
-  brakes: Brakes,
-  request: BrakeRequest,
-  scene: BrakeScene,
-): { readonly decision: BrakeDecision; readonly brakes: Brakes } {
+export function checkLimits(
+  limits: Limits,
+  request: LimitRequest,
+  scene: LimitScene,
+): { readonly decision: LimitDecision; readonly limits: Limits } {
   const loss = lossOf(request, scene.settings);
-  if (loss !== undefined) return { decision: { kind: "refuse", ...loss }, brakes };
+  if (loss !== undefined) return { decision: { kind: "refuse", ...loss }, limits };
   const { nowMs } = scene;
-  const known = upToDate(brakes, nowMs);
+  const known = upToDate(limits, nowMs);
   const mountedVolume = mountedVolumeOf(known, scene);
-  if (mountedVolume !== undefined) return { decision: mountedVolume, brakes: known };
+  if (mountedVolume !== undefined) return { decision: mountedVolume, limits: known };
 
   const { podUid, owner } = request;
   const past = owner === undefined ? undefined : pastOf(known, owner, scene.settings);
   const ownerUntilMs = past === undefined ? nowMs : ownerWait(past, nowMs);
   if (owner !== undefined && ownerUntilMs > nowMs) return waitForOwner(known, owner, ownerUntilMs);
   const untilMs = nodeWait(known);
-  if (untilMs > nowMs) return { decision: waitForNode(untilMs), brakes: known };
+  if (untilMs > nowMs) return { decision: waitForNode(untilMs), limits: known };
 
   const level = past === undefined ? 0 : nextLevel(past, nowMs);
   const made = { podUid, ownerUid: owner?.uid, atMs: nowMs, level, isAttempt: true };
-  return { decision: { kind: "go", level }, brakes: { ...known, rejections: [...known.rejections, made] } };
+  return { decision: { kind: "go", level }, limits: { ...known, rejections: [...known.rejections, made] } };
 }
 
 /** What stops every pod of the node alike. */
 function mountedVolumeOf(
-  { fleetPause }: Brakes,
-  { nowMs, survey }: BrakeScene,
-): Extract<BrakeDecision, { readonly kind: "wait" }> | undefined {
+  { fleetPause }: Limits,
+  { nowMs, survey }: LimitScene,
+): Extract<LimitDecision, { readonly kind: "wait" }> | undefined {
   const wait = { kind: "wait", untilMs: nowMs + RECHECK_MS, tellOwner: false } as const;
   if (fleetPause !== undefined)
-    return { ...wait, brake: "fleet", why: `the aggregator pauses all rejections: ${fleetPause}` };
+    return { ...wait, limit: "fleet", why: `the aggregator pauses all rejections: ${fleetPause}` };
   const wrong = wrongNode(survey);
-  if (wrong !== undefined) return { ...wait, brake: "node-wrong", why: wrong };
+  if (wrong !== undefined) return { ...wait, limit: "node-wrong", why: wrong };
   if (!isMost(survey.wrong + survey.unseen, survey.pods)) return undefined;
-  return { ...wait, brake: "node-wrong", why: `${survey.unseen} other pods of the node have to be looked at before` };
+  return { ...wait, limit: "node-wrong", why: `${survey.unseen} other pods of the node have to be looked at before` };
 }
 
 function isMost(wrong: number, pods: number): boolean {
@@ -197,10 +197,10 @@ function isMost(wrong: number, pods: number): boolean {
 }
 
 /** Without what no longer matters: an owner that has had peace is told of anew. */
-function upToDate(brakes: Brakes, nowMs: number): Brakes {
-  const rejections = remembered(brakes.rejections, nowMs);
+function upToDate(limits: Limits, nowMs: number): Limits {
+  const rejections = remembered(limits.rejections, nowMs);
   const owners = new Set(rejections.map(({ ownerUid }) => ownerUid));
-  return { ...brakes, rejections, told: new Set([...brakes.told].filter((uid) => owners.has(uid))) };
+  return { ...limits, rejections, told: new Set([...limits.told].filter((uid) => owners.has(uid))) };
 }
 
 /** The rejections that still matter for anything. */
@@ -209,11 +209,11 @@ function remembered(rejections: readonly Rejection[], nowMs: number): readonly R
 }
 
 /** What came last stands last: a `go` is put behind the others, and so is what is merged with it. */
-function latestOf({ rejections }: Brakes, podUid: string): Rejection | undefined {
+function latestOf({ rejections }: Limits, podUid: string): Rejection | undefined {
   return rejections.findLast((one) => one.podUid === podUid);
 }
 
-function pastOf({ rejections, startedAt }: Brakes, owner: PodOwner, { deleteRejected }: BrakeSettings): OwnerPast {
+function pastOf({ rejections, startedAt }: Limits, owner: PodOwner, { deleteRejected }: LimitSettings): OwnerPast {
   const count = LEAVES_FAILED_PODS.has(owner.kind) && !deleteRejected ? 0 : FREE_REJECTIONS - 1;
   return {
     rejections: rejections.filter(({ ownerUid }) => ownerUid === owner.uid),
@@ -222,15 +222,15 @@ function pastOf({ rejections, startedAt }: Brakes, owner: PodOwner, { deleteReje
 }
 
 function waitForOwner(
-  brakes: Brakes,
+  limits: Limits,
   owner: PodOwner,
   untilMs: number,
-): { readonly decision: BrakeDecision; readonly brakes: Brakes } {
+): { readonly decision: LimitDecision; readonly limits: Limits } {
   const why = `pods of ${owner.kind} ${owner.name} keep coming to this node, which a volume of theirs excludes`;
-  const tellOwner = !brakes.told.has(owner.uid);
+  const tellOwner = !limits.told.has(owner.uid);
   return {
-    decision: { kind: "wait", brake: "owner", untilMs, why, tellOwner },
-    brakes: { ...brakes, told: new Set([...brakes.told, owner.uid]) },
+    decision: { kind: "wait", limit: "owner", untilMs, why, tellOwner },
+    limits: { ...limits, told: new Set([...limits.told, owner.uid]) },
   };
 }
 
@@ -238,14 +238,14 @@ function waitForOwner(
  * From when on the node's rate allows another one. A run begins with none and has one more for each tenth part of a minute that has passed: what
  * ended runs did without leaving a trace is not known to it.
  */
-function nodeWait({ rejections, startedAt }: Brakes): number {
+function nodeWait({ rejections, startedAt }: Limits): number {
   const times = rejections.map(({ atMs }) => atMs).toSorted((a, b) => b - a);
   const tenth = times[NODE_REJECTIONS - 1] ?? Number.NEGATIVE_INFINITY;
   const made = times.filter((atMs) => atMs >= startedAt).length;
   return Math.max(tenth + NODE_WINDOW_MS, startedAt + ((made + 1) * NODE_WINDOW_MS) / NODE_REJECTIONS);
 }
 
-function waitForNode(untilMs: number): BrakeDecision {
+function waitForNode(untilMs: number): LimitDecision {
   const why = `at most ${NODE_REJECTIONS} pods a minute are rejected on one node, and fewer just after the agent's start`;
-  return { kind: "wait", brake: "node-rate", untilMs, why, tellOwner: false };
+  return { kind: "wait", limit: "node-rate", untilMs, why, tellOwner: false };
 }

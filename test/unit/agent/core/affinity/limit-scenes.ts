@@ -1,11 +1,11 @@
-import {
-  type BrakeDecision,
-  type BrakeScene,
-  type Brakes,
-  brake,
-  type NodeSurvey,
-} from "../../../../../agent/core/affinity/brakes.ts";
 import type { PodOwner } from "../../../../../agent/core/affinity/facts.ts";
+import {
+  checkLimits,
+  type LimitDecision,
+  type LimitScene,
+  type Limits,
+  type NodeSurvey,
+} from "../../../../../agent/core/affinity/limits.ts";
 
 export const SECOND = 1_000;
 export const MINUTE = 60 * SECOND;
@@ -18,7 +18,7 @@ export function owner(uid: string, kind = "ReplicaSet"): PodOwner {
   return { apiVersion: "apps/v1", kind, name: `the-${uid}`, uid };
 }
 
-export function scene(nowMs: number, survey: NodeSurvey = CALM): BrakeScene {
+export function scene(nowMs: number, survey: NodeSurvey = CALM): LimitScene {
   return { nowMs, survey, settings: CAREFUL };
 }
 
@@ -31,19 +31,19 @@ export interface Try {
 
 /** What came of tries, one after the other. */
 export function play(
-  brakes: Brakes,
+  limits: Limits,
   tries: readonly Try[],
-): { readonly brakes: Brakes; readonly decisions: readonly BrakeDecision[] } {
-  let present = brakes;
+): { readonly limits: Limits; readonly decisions: readonly LimitDecision[] } {
+  let present = limits;
   const decisions = tries.map(({ atMs, podUid, of = owner("rs") }) => {
-    const result = brake(present, { podUid, owner: of, job: undefined }, scene(atMs));
-    present = result.brakes;
+    const result = checkLimits(present, { podUid, owner: of, job: undefined }, scene(atMs));
+    present = result.limits;
     return result.decision;
   });
-  return { brakes: present, decisions };
+  return { limits: present, decisions };
 }
 
 /** `go`, `refuse`, or until when it has to wait, in seconds. */
-export function inShort(decision: BrakeDecision): string {
-  return decision.kind === "wait" ? `${decision.brake} until ${decision.untilMs / SECOND} s` : decision.kind;
+export function inShort(decision: LimitDecision): string {
+  return decision.kind === "wait" ? `${decision.limit} until ${decision.untilMs / SECOND} s` : decision.kind;
 }

@@ -1,18 +1,18 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { PodOwner } from "../../../../../agent/core/affinity/facts.ts";
 import {
-  type Brakes,
-  brake,
+  checkLimits,
+  type Limits,
   NODE_REJECTIONS,
   NODE_WINDOW_MS,
-  newBrakes,
+  newLimits,
   type Witnessed,
   withdraw,
   witness,
-} from "../../../../../agent/core/affinity/brakes.ts";
-import type { PodOwner } from "../../../../../agent/core/affinity/facts.ts";
+} from "../../../../../agent/core/affinity/limits.ts";
 import { backOffMs, FREE_REJECTIONS, OWNER_WINDOW_MS } from "../../../../../agent/core/affinity/owner-back-off.ts";
-import { MINUTE, owner, SECOND, scene } from "./brake-scenes.ts";
+import { MINUTE, owner, SECOND, scene } from "./limit-scenes.ts";
 
 const RUNS = Number(process.env.MOORING_PROPERTY_RUNS ?? 40);
 const KINDS = ["ReplicaSet", "StatefulSet", "Job-like"] as const;
@@ -42,9 +42,9 @@ const event = fc.record({
 type Event = typeof event extends fc.Arbitrary<infer T> ? T : never;
 
 /** A run that began long ago knows what it did; one that begins learns it from the pods that are still there, in some order. */
-function restarted(made: readonly Made[], nowMs: number): Brakes {
+function restarted(made: readonly Made[], nowMs: number): Limits {
   const left = made.filter((one) => kindOf(one.owner) === "ReplicaSet");
-  return left.toReversed().reduce((known, one) => witness(known, seenAs(one, nowMs), nowMs), newBrakes(nowMs));
+  return left.toReversed().reduce((known, one) => witness(known, seenAs(one, nowMs), nowMs), newLimits(nowMs));
 }
 
 function seenAs({ podUid, owner: ownerUid, atMs, level }: Made, nowMs: number): Witnessed {
@@ -58,7 +58,7 @@ function kindOf(uid: string): string {
 /** Pods that have to wait are tried again at the very moment that they were told; a restarted agent looks at all of them at once. */
 class World {
   readonly made: Made[] = [];
-  #brakes = newBrakes(-24 * 60 * MINUTE);
+  #limits = newLimits(-24 * 60 * MINUTE);
   #waiting: readonly { readonly atMs: number; readonly podUid: string; readonly of: PodOwner }[] = [];
   #nowMs = 0;
 
@@ -80,8 +80,8 @@ class World {
 
   try(podUid: string, of: PodOwner, isConflict: boolean): void {
     const job = { kind: "value", value: RETRIES } as const;
-    const { decision, brakes } = brake(this.#brakes, { podUid, owner: of, job }, scene(this.#nowMs));
-    this.#brakes = isConflict && decision.kind === "go" ? withdraw(brakes, podUid) : brakes;
+    const { decision, limits } = checkLimits(this.#limits, { podUid, owner: of, job }, scene(this.#nowMs));
+    this.#limits = isConflict && decision.kind === "go" ? withdraw(limits, podUid) : limits;
     if (decision.kind === "wait") {
       expect(decision.untilMs).toBeGreaterThan(this.#nowMs);
       this.#waiting = [...this.#waiting, { atMs: decision.untilMs, podUid, of }];
@@ -90,7 +90,7 @@ class World {
   }
 
   restart(): void {
-    this.#brakes = restarted(this.made, this.#nowMs);
+    this.#limits = restarted(this.made, this.#nowMs);
     this.#waiting = this.#waiting.map((one) => ({ ...one, atMs: this.#nowMs }));
   }
 }
@@ -118,7 +118,7 @@ function mostIn(made: readonly Made[], windowMs: number): number {
   return Math.max(0, ...counts);
 }
 
-describe("brakes, whatever happens", () => {
+describe("limits, whatever happens", () => {
   const events = fc.array(event, { maxLength: 100, size: "max" });
 
   it("never let more than ten pods a minute be rejected on a node", () => {
@@ -194,11 +194,11 @@ describe("brakes, whatever happens", () => {
   });
 });
 
-const OLD = newBrakes(-24 * 60 * MINUTE);
+const OLD = newLimits(-24 * 60 * MINUTE);
 
-function decided(brakes: Brakes, nowMs: number) {
+function decided(limits: Limits, nowMs: number) {
   return ["0", "3"].map(
-    (uid) => brake(brakes, { podUid: "new", owner: owner(uid), job: undefined }, scene(nowMs)).decision,
+    (uid) => checkLimits(limits, { podUid: "new", owner: owner(uid), job: undefined }, scene(nowMs)).decision,
   );
 }
 

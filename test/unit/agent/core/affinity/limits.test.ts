@@ -1,19 +1,19 @@
 import { describe, expect, it } from "vitest";
 import {
-  type Brakes,
-  brake,
+  checkLimits,
   confirm,
-  newBrakes,
+  type Limits,
+  newLimits,
   withdraw,
   withFleetPause,
   witness,
   wrongNode,
-} from "../../../../../agent/core/affinity/brakes.ts";
-import { CALM, CAREFUL, inShort, MINUTE, owner, play, SECOND, scene } from "./brake-scenes.ts";
+} from "../../../../../agent/core/affinity/limits.ts";
+import { CALM, CAREFUL, inShort, MINUTE, owner, play, SECOND, scene } from "./limit-scenes.ts";
 
 const HOUR = 60 * MINUTE;
 /** An agent that has run for ten hours when a test begins at 0. */
-const OLD = newBrakes(-10 * HOUR);
+const OLD = newLimits(-10 * HOUR);
 
 function request(podUid: string, of = owner("rs")) {
   return { podUid, owner: of, job: undefined };
@@ -23,7 +23,7 @@ function tries(times: readonly number[], of = owner("rs")) {
   return times.map((seconds, index) => ({ atMs: seconds * SECOND, podUid: `p${index}`, of }));
 }
 
-describe("the brake on an owner", () => {
+describe("the limit on an owner", () => {
   it.each([
     { name: "three are free", times: [0, 1, 2], last: "go" },
     { name: "the fourth waits a minute from the third", times: [0, 1, 2, 3], last: "owner until 62 s" },
@@ -46,9 +46,11 @@ describe("the brake on an owner", () => {
   });
 
   it("lets another owner's pods alone", () => {
-    const { brakes } = play(OLD, tries([0, 1, 2]));
+    const { limits } = play(OLD, tries([0, 1, 2]));
 
-    expect(brake(brakes, request("other", owner("other")), scene(3 * SECOND)).decision).toMatchObject({ kind: "go" });
+    expect(checkLimits(limits, request("other", owner("other")), scene(3 * SECOND)).decision).toMatchObject({
+      kind: "go",
+    });
   });
 
   it("has one event tell of it, and another one when it comes to that again after peace", () => {
@@ -72,7 +74,7 @@ describe("the brake on an owner", () => {
     expect(decisions.map(inShort)).toEqual(["go", "go", "go", "owner until 62 s"]);
   });
 
-  it("says who is braked, and why", () => {
+  it("says who is limited, and why", () => {
     const { decisions } = play(OLD, tries([0, 1, 2, 3]));
 
     expect(decisions.at(-1)).toMatchObject({
@@ -82,9 +84,9 @@ describe("the brake on an owner", () => {
   });
 
   it("of two rejections of one pod takes back the later one only", () => {
-    const { brakes } = play(OLD, [...tries([0, 1]), { atMs: 100 * SECOND, podUid: "p0", of: owner("rs") }]);
+    const { limits } = play(OLD, [...tries([0, 1]), { atMs: 100 * SECOND, podUid: "p0", of: owner("rs") }]);
 
-    const { decisions } = play(withdraw(brakes, "p0"), tries([600, 601]));
+    const { decisions } = play(withdraw(limits, "p0"), tries([600, 601]));
 
     // Had it been the first one, the one of second 100 would still count.
     expect(decisions).toMatchObject([
@@ -96,12 +98,12 @@ describe("the brake on an owner", () => {
   it.each([
     {
       name: "what a pod tells of",
-      done: (brakes: Brakes) => witness(brakes, { podUid: "p1", ownerUid: "rs", ageMs: 0, level: 0 }, SECOND),
+      done: (limits: Limits) => witness(limits, { podUid: "p1", ownerUid: "rs", ageMs: 0, level: 0 }, SECOND),
     },
-    { name: "what is known to have been done", done: (brakes: Brakes) => confirm(brakes, "p1") },
+    { name: "what is known to have been done", done: (limits: Limits) => confirm(limits, "p1") },
   ])("counts $name, however often a later attempt on that pod is taken back", ({ done }) => {
-    const rejected = done(play(OLD, tries([0, 1])).brakes);
-    const tried = brake(rejected, request("p1"), scene(2 * SECOND)).brakes;
+    const rejected = done(play(OLD, tries([0, 1])).limits);
+    const tried = checkLimits(rejected, request("p1"), scene(2 * SECOND)).limits;
 
     const left = withdraw(withdraw(tried, "p1"), "p1");
 
@@ -113,13 +115,15 @@ describe("the brake on an owner", () => {
   });
 
   it("does not count what came to nothing", () => {
-    const { brakes } = play(OLD, tries([0, 1, 2]));
+    const { limits } = play(OLD, tries([0, 1, 2]));
 
-    expect(brake(withdraw(brakes, "p2"), request("p3"), scene(3 * SECOND)).decision).toMatchObject({ kind: "go" });
+    expect(checkLimits(withdraw(limits, "p2"), request("p3"), scene(3 * SECOND)).decision).toMatchObject({
+      kind: "go",
+    });
   });
 });
 
-describe("the brake after a restart of the agent", () => {
+describe("the limit after a restart of the agent", () => {
   const seen = (podUid: string, ageSeconds: number, level = 0) =>
     ({ podUid, ownerUid: "rs", ageMs: ageSeconds * SECOND, level }) as const;
 
@@ -145,16 +149,16 @@ describe("the brake after a restart of the agent", () => {
     { name: "a level that is none counts as none", pods: [seen("c", 100, Number.NaN)], last: "go" },
     { name: "old ones are over", pods: [seen("a", 3_000), seen("b", 2_990), seen("c", 2_980)], last: "go" },
   ])("$name", ({ pods, last }) => {
-    const brakes = pods.reduce((known, pod) => witness(known, pod, 0), OLD);
+    const limits = pods.reduce((known, pod) => witness(known, pod, 0), OLD);
 
-    expect(inShort(brake(brakes, request("new"), scene(0)).decision)).toBe(last);
+    expect(inShort(checkLimits(limits, request("new"), scene(0)).decision)).toBe(last);
   });
 
   it("counts a pod once that this run rejected and sees as rejected", () => {
-    const { brakes } = play(OLD, tries([0, 1]));
-    const both = witness(witness(brakes, seen("p0", 1), SECOND), seen("p1", 0), SECOND);
+    const { limits } = play(OLD, tries([0, 1]));
+    const both = witness(witness(limits, seen("p0", 1), SECOND), seen("p1", 0), SECOND);
 
-    expect(brake(both, request("p2"), scene(2 * SECOND)).decision).toMatchObject({ kind: "go" });
+    expect(checkLimits(both, request("p2"), scene(2 * SECOND)).decision).toMatchObject({ kind: "go" });
   });
 
   it.each([
@@ -163,7 +167,7 @@ describe("the brake after a restart of the agent", () => {
     { kind: "SomethingElse", second: "owner until 91 s" },
     { kind: "ReplicaSet", second: "go" },
   ])("takes two for granted of an owner that may delete what failed: $kind", ({ kind, second }) => {
-    const { decisions } = play(newBrakes(0), tries([31, 50], owner("of", kind)));
+    const { decisions } = play(newLimits(0), tries([31, 50], owner("of", kind)));
 
     expect(decisions.map(inShort)).toEqual(["go", second]);
   });
@@ -171,14 +175,14 @@ describe("the brake after a restart of the agent", () => {
   it("takes two for granted of every owner where agents delete what they have rejected", () => {
     const ask = { podUid: "p1", owner: owner("of"), job: undefined };
     const at = { ...scene(50 * SECOND), settings: { ...CAREFUL, deleteRejected: true } };
-    const { brakes } = play(newBrakes(0), tries([31], owner("of")));
+    const { limits } = play(newLimits(0), tries([31], owner("of")));
 
-    expect(inShort(brake(brakes, ask, at).decision)).toBe("owner until 91 s");
+    expect(inShort(checkLimits(limits, ask, at).decision)).toBe("owner until 91 s");
   });
 
   it("takes nothing for granted when it has run for ten minutes", () => {
     const { decisions } = play(
-      newBrakes(1_000 * SECOND),
+      newLimits(1_000 * SECOND),
       tries([1_600, 1_601, 1_602, 1_603], owner("of", "StatefulSet")),
     );
 
@@ -192,21 +196,21 @@ describe("the brake after a restart of the agent", () => {
       ageMs: index * SECOND,
       level: 0,
     }));
-    const brakes = others.reduce((known, pod) => witness(known, pod, 0), newBrakes(0));
+    const limits = others.reduce((known, pod) => witness(known, pod, 0), newLimits(0));
 
-    expect(inShort(brake(brakes, request("new"), scene(8 * SECOND)).decision)).toBe("node-rate until 51 s");
+    expect(inShort(checkLimits(limits, request("new"), scene(8 * SECOND)).decision)).toBe("node-rate until 51 s");
   });
 
   it("begins no slower for what was rejected before it began", () => {
-    const brakes = witness(newBrakes(0), { podUid: "old", ownerUid: "other", ageMs: 30 * SECOND, level: 0 }, 0);
+    const limits = witness(newLimits(0), { podUid: "old", ownerUid: "other", ageMs: 30 * SECOND, level: 0 }, 0);
 
-    expect(brake(brakes, request("new"), scene(6 * SECOND)).decision).toMatchObject({ kind: "go" });
+    expect(checkLimits(limits, request("new"), scene(6 * SECOND)).decision).toMatchObject({ kind: "go" });
   });
 
   it("begins with one in six seconds", () => {
     const owners = Array.from({ length: 4 }, (_, index) => owner(`o${index}`));
     const { decisions } = play(
-      newBrakes(0),
+      newLimits(0),
       [5, 6, 7, 12].map((seconds, index) => ({
         atMs: seconds * SECOND,
         podUid: `p${index}`,
@@ -218,7 +222,7 @@ describe("the brake after a restart of the agent", () => {
   });
 });
 
-describe("the brake on a node", () => {
+describe("the limit on a node", () => {
   it("lets ten a minute be rejected", () => {
     const all = Array.from({ length: 12 }, (_, index) => ({
       atMs: index * SECOND,
@@ -226,14 +230,14 @@ describe("the brake on a node", () => {
       of: owner(`o${index}`),
     }));
 
-    const { brakes, decisions } = play(OLD, all);
+    const { limits, decisions } = play(OLD, all);
 
     expect(decisions.map(inShort)).toEqual([
       ...Array.from({ length: 10 }, () => "go"),
       "node-rate until 60 s",
       "node-rate until 60 s",
     ]);
-    expect(brake(brakes, request("p", owner("o")), scene(MINUTE)).decision).toMatchObject({ kind: "go" });
+    expect(checkLimits(limits, request("p", owner("o")), scene(MINUTE)).decision).toMatchObject({ kind: "go" });
   });
 
   it.each([
@@ -244,17 +248,17 @@ describe("the brake on a node", () => {
     { name: "what may yet turn out to be most", survey: { pods: 5, wrong: 1, unseen: 2 }, is: "node-wrong until 5 s" },
     { name: "what cannot be most any more", survey: { pods: 5, wrong: 1, unseen: 1 }, is: "go" },
   ])("stops when most of its pods would be wrong: $name", ({ survey, is }) => {
-    expect(inShort(brake(OLD, request("p"), scene(0, survey)).decision)).toBe(is);
+    expect(inShort(checkLimits(OLD, request("p"), scene(0, survey)).decision)).toBe(is);
   });
 
   it("says that others have to be looked at, or that there were too many", () => {
-    const unseen = brake(OLD, request("p"), scene(0, { pods: 5, wrong: 1, unseen: 2 })).decision;
+    const unseen = checkLimits(OLD, request("p"), scene(0, { pods: 5, wrong: 1, unseen: 2 })).decision;
     const ten = Array.from({ length: 11 }, (_, index) => ({ atMs: 0, podUid: `p${index}`, of: owner(`o${index}`) }));
 
     expect(unseen).toMatchObject({ why: "2 other pods of the node have to be looked at before", tellOwner: false });
     expect(play(OLD, ten).decisions.at(-1)).toEqual({
       kind: "wait",
-      brake: "node-rate",
+      limit: "node-rate",
       untilMs: MINUTE,
       why: "at most 10 pods a minute are rejected on one node, and fewer just after the agent's start",
       tellOwner: false,
@@ -267,14 +271,16 @@ describe("the brake on a node", () => {
   });
 });
 
-describe("the brake on the fleet", () => {
+describe("the limit on the fleet", () => {
   it("holds everything as long as the aggregator says so", () => {
     const held = withFleetPause(OLD, "50 rejections in 10 minutes");
 
-    const decision = brake(held, request("p"), scene(0)).decision;
+    const decision = checkLimits(held, request("p"), scene(0)).decision;
 
-    expect(decision).toMatchObject({ kind: "wait", brake: "fleet", untilMs: 5 * SECOND });
+    expect(decision).toMatchObject({ kind: "wait", limit: "fleet", untilMs: 5 * SECOND });
     expect(decision).toMatchObject({ why: expect.stringContaining("50 rejections in 10 minutes") });
-    expect(brake(withFleetPause(held, undefined), request("p"), scene(0, CALM)).decision).toMatchObject({ kind: "go" });
+    expect(checkLimits(withFleetPause(held, undefined), request("p"), scene(0, CALM)).decision).toMatchObject({
+      kind: "go",
+    });
   });
 });
