@@ -1,9 +1,9 @@
 import type { MountedVolume } from "../../../common/storage/volume-identity.ts";
 
 /**
- * What one live read of one object answered. A decision is made on reads that were begun for it: what an informer has says only whom to
- * look at. `missing` is a 404, `failed` everything else that is no answer: refused, timed out, not understood. `why` is a plain sentence
- * for logs: no token, no address, no body.
+ * The answer of one live read of one object. A decision uses only reads that were begun for it; informers only say which pod to check.
+ * `missing` is a 404, `failed` any other failure: refused, timed out, not understood. `why` is a plain sentence for logs: no token, no
+ * address, no body.
  */
 export type LiveRead<T> =
   | { readonly kind: "value"; readonly value: T }
@@ -18,11 +18,11 @@ export interface PodOwner {
   readonly uid: string;
 }
 
-/** A container of a pod by its status. A sidecar is an `init` container. */
+/** A container of a pod, by its status. A sidecar is an `init` container. */
 export interface ContainerState {
   readonly name: string;
   readonly kind: "init" | "main" | "ephemeral";
-  /** Which of `state`'s members is set; `none` when there is no state at all, `several` when it says more than one thing. */
+  /** The member of `state` that is set; `none` without any, `several` with more than one. */
   readonly state: "waiting" | "running" | "terminated" | "none" | "several";
   /** Of a waiting one. */
   readonly waitingReason: string | undefined;
@@ -147,7 +147,7 @@ export interface LiveNode {
   readonly kubeletVersion: string;
 }
 
-/** A Job that owns a pod, as far as a rejected pod could be its end. */
+/** A Job that owns a pod, as far as a rejected pod could end it. */
 export interface LiveJob {
   readonly uid: string;
   readonly backoffLimit: number | undefined;
@@ -157,8 +157,8 @@ export interface LiveJob {
 }
 
 /**
- * What was read for one of the pod's volumes. A read that was not begun, since the one before gave no name to read, is undefined: where
- * it is needed all the same, the answer is unknown.
+ * What was read for one of the pod's volumes. A read that was not begun, as the previous one gave no name, is undefined: where it is
+ * needed all the same, the answer is unknown.
  */
 export interface VolumeLook {
   readonly volume: PodVolume;
@@ -171,13 +171,13 @@ export interface VolumeLook {
 /** What the mount table showed. `MountRead` is one. Stamps are milliseconds on the boot clock. */
 export interface MountLook {
   readonly beganAt: number;
-  /** Why absence proves nothing; undefined when the read is complete. */
+  /** Why absence proves nothing; undefined when the scan is complete. */
   readonly incomplete: string | undefined;
-  /** Every mounted volume that the read showed, and best also those which the node state still remembers. Each counts, in an incomplete read too. */
+  /** Every mounted volume that the scan showed, and those that the node state still has. Each counts, also in an incomplete scan. */
   readonly mountedVolumes: readonly MountedVolume[];
 }
 
-/** Everything that a decision about one pod is made on. */
+/** Everything that a decision about one pod depends on. */
 export interface AffinityLook {
   /** The name of this node, and the UID that the agent knows its Node object by; undefined when it knows none. */
   readonly self: { readonly nodeName: string; readonly nodeUid: string | undefined };

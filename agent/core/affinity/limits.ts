@@ -3,77 +3,76 @@ import { FREE_REJECTIONS, nextLevel, type OwnerPast, ownerWait, stillCounts } fr
 import { type Loss, type LossSettings, lossOf, type ReplaceablePod } from "./replacement.ts";
 
 /**
- * What keeps an agent from rejecting pods as fast as others send them to a node where they cannot be. Four limits: on an owner whose
- * replacements keep coming, on the node's rate, on a node where most pods would be wrong (then rather the node's labels are), and on the
- * whole fleet, which the aggregator counts. Pods that nobody would replace are let alone unless it was asked for.
- *
- * State is a value and every time is an argument: milliseconds of the boot clock (`Clock.monotonicMs`). What was rejected is remembered
- * by pod, in any order and as often as it is told. An agent that restarts learns it again from the rejected pods that are still there
- * (`witness`): a ReplicaSet and a Job leave them. A StatefulSet and a DaemonSet delete them at once, and so do agents that are told to, so
- * in its first ten minutes a run takes it that two were rejected of each of those owners just before it began; and it begins slowly, so
- * that runs that end soon do not add up to more than the node's rate.
+ * Keeps an agent from rejecting pods as fast as schedulers and controllers send them to a node where they cannot run. Four limits: on an
+ * owner whose replacements keep coming, on the node's rate, on a node where most pods would be wrong (then the node's labels probably
+ * are), and on the whole cluster, which the aggregator counts. A pod that no controller would replace is left alone unless the settings
+ * say otherwise. The state is a value and every time an argument, in milliseconds of the boot clock (`Clock.monotonicMs`). Rejections
+ * are kept by pod, in any order and however often they are reported. An agent that restarts learns them again from the rejected pods
+ * that still exist (`witness`): a ReplicaSet and a Job leave them. A StatefulSet and a DaemonSet delete them at once, and so do agents
+ * with that setting. So for its first ten minutes a run assumes two rejections of each such owner just before it began. It also begins
+ * slowly, so that short runs together do not exceed the node's rate.
  */
 export interface Limits {
   /** When this run of the agent began. */
   readonly startedAt: number;
   readonly rejections: readonly Rejection[];
-  /** UIDs of the owners that an event has told of their back-off; once for each time of trouble. */
+  /** UIDs of the owners whose back-off has been reported by an event; once for each period of trouble. */
   readonly told: ReadonlySet<string>;
   /** Why the aggregator pauses all rejections; undefined when it does not. */
   readonly fleetPause: string | undefined;
 }
 
-/** A pod that was, or is just being, rejected on this node. */
+/** A pod that was rejected on this node, or is being rejected now. */
 export interface Rejection {
   readonly podUid: string;
-  /** Of the controller of the pod; undefined for a bare pod. */
+  /** The pod's controller; undefined for a bare pod. */
   readonly ownerUid: string | undefined;
-  /** When, on the boot clock; below 0 for what was before this boot. */
+  /** When, on the boot clock; below 0 for a time before this boot. */
   readonly atMs: number;
-  /** How far the owner's back-off had come with it, 0 for not at all: see `backOffMs`. */
+  /** The back-off level of the owner, 0 for none: see `backOffMs`. */
   readonly level: number;
-  /** It is an attempt of which nothing has shown yet that it was done. */
+  /** An attempt that nothing has confirmed yet. */
   readonly isAttempt: boolean;
 }
 
-/** A rejected pod as its status and its annotation `mooring.dev/rejected` tell of it. */
+/** A rejected pod, by its status and its annotation `mooring.dev/rejected`. */
 export interface Witnessed {
   readonly podUid: string;
   readonly ownerUid: string | undefined;
-  /** How long ago by the annotation's time and the API server's clock, milliseconds; 0 where it does not say. */
+  /** How long ago, by the annotation's time and the API server's clock, milliseconds; 0 where it has no time. */
   readonly ageMs: number;
-  /** As the annotation has it; 0 where it does not say. */
+  /** The level in the annotation; 0 where it has none. */
   readonly level: number;
 }
 
-/** Whom a rejection is asked for. */
+/** The pod that may be rejected. */
 export interface LimitRequest extends ReplaceablePod {
   readonly podUid: string;
 }
 
 /**
- * All pods of the node that are not over and name a claim. Those that run count as well: lost labels make them all wrong, and the few
- * that are just starting are then as right as the others.
+ * All pods of the node that are not over and name a claim. Running pods count as well: lost labels make them all wrong, and then the few
+ * that are starting are as right as the others.
  */
 export interface NodeSurvey {
   readonly pods: number;
-  /** Of them those with a volume whose PV's affinity excludes the node, in whatever state the pod is. */
+  /** Those with a volume whose affinity excludes the node, in any state. */
   readonly wrong: number;
-  /** Of them those without any verdict, be it "unknown", since the node's labels changed or the agent started. */
+  /** Those without a verdict, not even "unknown", since the node's labels changed or the agent started. */
   readonly unseen: number;
 }
 
-/** Under which circumstances is decided. */
+/** What else the decision depends on. */
 export interface LimitScene {
   readonly nowMs: number;
   readonly survey: NodeSurvey;
-  /** What was asked for all the same. */
+  /** What the settings ask for. */
   readonly settings: LimitSettings;
 }
 
-/** What of the settings the limits depend on. */
+/** The settings that the limits depend on. */
 export interface LimitSettings extends LossSettings {
-  /** Agents delete what they have rejected: nothing is left to learn from. */
+  /** Agents delete what they have rejected: then nothing is left to learn from. */
   readonly deleteRejected: boolean;
 }
 
@@ -93,32 +92,32 @@ export type LimitDecision =
     }
   | ({ readonly kind: "refuse" } & Loss);
 
-/** So many in any `NODE_WINDOW_MS`. */
+/** At most so many in any `NODE_WINDOW_MS`. */
 export const NODE_REJECTIONS = 10;
 export const NODE_WINDOW_MS = 60_000;
-/** A node with at least so many wrong pods that are more than half of those with claims is wrong itself. */
+/** With at least so many wrong pods, which are more than half of those with claims, the node itself counts as wrong. */
 export const MOST_WRONG = 3;
-/** What is held for as long as it lasts is asked for again after this time. Milliseconds. */
+/** A condition without a known end is checked again after this time. Milliseconds. */
 export const RECHECK_MS = 5_000;
 
-/** Controllers that leave a failed pod where it is (KUBERNETES: ReplicaSet makes another one beside it, Job counts it). */
+/** Controllers that leave a failed pod in place: a ReplicaSet creates another one beside it, a Job counts it. */
 const LEAVES_FAILED_PODS: ReadonlySet<string> = new Set(["ReplicaSet", "ReplicationController", "Job"]);
 
-/** The limits of a run that begins now and has not looked at any pod yet. */
+/** The limits of a run that begins now and has not checked any pod yet. */
 export function newLimits(nowMs: number): Limits {
   return { startedAt: nowMs, rejections: [], told: new Set(), fleetPause: undefined };
 }
 
 /**
- * Takes a rejection into account that a pod tells of, of this run or an earlier one. Count only pods with phase `Failed`, reason
- * `VolumeNodeAffinity` and the annotation: an annotation alone can be put there by whoever makes pods, a status cannot.
+ * Takes a pod's rejection into account, of this run or an earlier one. Call it only for pods with phase `Failed`, reason
+ * `VolumeNodeAffinity` and the annotation: a user who creates pods can set an annotation, but not a status.
  */
 export function witness(limits: Limits, seen: Witnessed, nowMs: number): Limits {
   const { podUid, ownerUid } = seen;
   const level = Number.isSafeInteger(seen.level) ? Math.max(0, seen.level) : 0;
   const atMs = nowMs - Math.max(0, seen.ageMs);
   const known = latestOf(limits, podUid);
-  // Two clocks, one event: the later one, and so the longer wait.
+  // Two clocks for one event: the later time counts, and so the longer wait.
   const merged = {
     podUid,
     ownerUid,
@@ -130,30 +129,30 @@ export function witness(limits: Limits, seen: Witnessed, nowMs: number): Limits 
   return { ...limits, rejections: remembered([...others, merged], nowMs) };
 }
 
-/** Takes back a `go` that is known not to have changed the pod: a conflict, a refusal. What is not known stays, and so does what was done. */
+/** Takes back a `go` that provably did not change the pod: a conflict, a refusal. An unknown result stays, and so does a done rejection. */
 export function withdraw(limits: Limits, podUid: string): Limits {
   const last = latestOf(limits, podUid);
   return last?.isAttempt ? { ...limits, rejections: limits.rejections.filter((one) => one !== last) } : limits;
 }
 
-/** The last `go` of the pod is known to have been done. */
+/** The last `go` of the pod is confirmed. */
 export function confirm(limits: Limits, podUid: string): Limits {
   const last = latestOf(limits, podUid);
   return { ...limits, rejections: limits.rejections.map((one) => (one === last ? { ...one, isAttempt: false } : one)) };
 }
 
-/** What the aggregator's last answer said of the fleet. */
+/** Sets what the aggregator's last answer said about the cluster. */
 export function withFleetPause(limits: Limits, fleetPause: string | undefined): Limits {
   return { ...limits, fleetPause };
 }
 
-/** Why nothing is rejected on this node, which is not ready then; undefined when that is not so. */
+/** Why this node rejects nothing, and the agent is not ready; undefined otherwise. */
 export function wrongNode({ pods, wrong }: NodeSurvey): string | undefined {
   if (!isMost(wrong, pods)) return undefined;
   return `${wrong} of the node's ${pods} pods with claims have a volume whose node affinity excludes this node; its labels may be wrong, so no pod is rejected`;
 }
 
-/** May this pod be rejected now? A `go` counts at once, so that a second one that is decided meanwhile knows of it. */
+/** Whether this pod may be rejected now. A `go` counts at once, so that a second decision meanwhile includes it. */
 export function checkLimits(
   limits: Limits,
   request: LimitRequest,
@@ -196,19 +195,19 @@ function isMost(wrong: number, pods: number): boolean {
   return wrong >= MOST_WRONG && wrong * 2 > pods;
 }
 
-/** Without what no longer matters: an owner that has had peace is told of anew. */
+/** Drops what no longer matters: a later back-off of the owner is reported again. */
 function upToDate(limits: Limits, nowMs: number): Limits {
   const rejections = remembered(limits.rejections, nowMs);
   const owners = new Set(rejections.map(({ ownerUid }) => ownerUid));
   return { ...limits, rejections, told: new Set([...limits.told].filter((uid) => owners.has(uid))) };
 }
 
-/** The rejections that still matter for anything. */
+/** The rejections that still matter. */
 function remembered(rejections: readonly Rejection[], nowMs: number): readonly Rejection[] {
   return rejections.filter((one) => stillCounts(one, nowMs));
 }
 
-/** What came last stands last: a `go` is put behind the others, and so is what is merged with it. */
+/** The last one is at the end: a `go` is added there, and so is a merged one. */
 function latestOf({ rejections }: Limits, podUid: string): Rejection | undefined {
   return rejections.findLast((one) => one.podUid === podUid);
 }
@@ -235,8 +234,8 @@ function waitForOwner(
 }
 
 /**
- * From when on the node's rate allows another one. A run begins with none and has one more for each tenth part of a minute that has passed: what
- * ended runs did without leaving a trace is not known to it.
+ * From when on the node's rate allows another rejection. A run begins with none and gets one more for each tenth of a minute that has
+ * passed: it does not know what earlier runs did without leaving a trace.
  */
 function nodeWait({ rejections, startedAt }: Limits): number {
   const times = rejections.map(({ atMs }) => atMs).toSorted((a, b) => b - a);

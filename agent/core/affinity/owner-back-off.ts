@@ -1,15 +1,14 @@
 /**
- * How long the next rejection of an owner's pods has to wait. Its replacements may keep coming to this node: a scheduler that acts on old
- * data, an affinity that contradicts the pod's own. Three in ten minutes are free; each further one comes after twice the time of the one
- * before, up to a ceiling. Who has had peace for ten minutes more than it had to wait begins anew.
- *
- * Each rejection carries how far it had come (`level`), also in the pod's annotation, so that the newest one that can be read is enough.
+ * How long the next rejection of an owner's pods has to wait. Its replacements may keep coming to this node: a scheduler acts on old
+ * data, or an affinity contradicts the pod's own. Three in ten minutes are free; each further one waits twice as long as the one before,
+ * up to a ceiling. After ten minutes without one beyond the wait, the owner begins anew. Each rejection carries its level, also in the
+ * pod's annotation, so that the newest one is enough.
  */
 
 /** A rejection of one of the owner's pods. Milliseconds of the boot clock. */
 export interface PastRejection {
   readonly atMs: number;
-  /** 0 for one that was free; each further one is one higher. */
+  /** 0 for a free one; each further one is one higher. */
   readonly level: number;
 }
 
@@ -17,7 +16,7 @@ export interface PastRejection {
 export interface OwnerPast {
   /** Those that still count. */
   readonly rejections: readonly PastRejection[];
-  /** How many are taken for granted in the time before the agent began to watch, and when that was. */
+  /** How many are assumed before the agent began to watch, and when that was. */
   readonly assumed: { readonly count: number; readonly atMs: number };
 }
 
@@ -46,20 +45,20 @@ export function ownerWait(past: OwnerPast, nowMs: number): number {
   return newestAtMs + backOffMs(levelOf(past, nowMs));
 }
 
-/** What is to be the level of one that comes now. */
+/** The level of a rejection that is made now. */
 export function nextLevel(past: OwnerPast, nowMs: number): number {
   const level = levelOf(past, nowMs);
   if (level > 0) return Math.min(level + 1, LAST_LEVEL);
   return recentCount(past, nowMs) + 1 >= FREE_REJECTIONS ? 1 : 0;
 }
 
-/** An owner with three recent ones is limited whatever their annotations say: those may be of another version, or lost. */
+/** An owner with three recent ones is limited whatever their annotations say: these may be of another version, or lost. */
 function levelOf(past: OwnerPast, nowMs: number): number {
   const written = Math.max(0, ...past.rejections.map(({ level }) => level));
   return Math.max(written, recentCount(past, nowMs) >= FREE_REJECTIONS ? 1 : 0);
 }
 
-/** Those whose level is 0 count for as long as they are recent, and where there is another one this is not asked. */
+/** Those of level 0 count while they are recent; with another one this is not called. */
 function recentCount({ rejections, assumed }: OwnerPast, nowMs: number): number {
   return rejections.length + (nowMs - assumed.atMs < OWNER_WINDOW_MS ? assumed.count : 0);
 }

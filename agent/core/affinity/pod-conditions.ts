@@ -1,8 +1,8 @@
 import type { AffinityLook, ContainerState, LiveNode, LivePod, LiveRead } from "./facts.ts";
 
 /**
- * Whether a pod can be waiting for its volumes: `waits` if everything says so, `settled` if something says that it does not, or that it is
- * no concern of this node, `unknown` if it cannot be told.
+ * Whether a pod may be waiting for its volumes: `waits` if everything says so, `settled` if something shows that it does not, or that it
+ * is no concern of this node, `unknown` otherwise.
  */
 export type Standing =
   | { readonly kind: "waits" }
@@ -12,12 +12,13 @@ export type Standing =
 const settled = (why: string): Standing => ({ kind: "settled", why });
 const unknown = (why: string): Standing => ({ kind: "unknown", why });
 
-/** What a container waits for as long as the kubelet has not begun with it (kubelet_pods.go, `convertToAPIContainerStatuses`). */
+/** The reason of a waiting container before the kubelet has begun with it (kubelet_pods.go, `convertToAPIContainerStatuses`). */
 const NOT_BEGUN: ReadonlySet<string | undefined> = new Set(["ContainerCreating", "PodInitializing"]);
 
 /**
- * The kubelet makes the sandbox only after all volumes are mounted, so whatever comes after that shows that they were: an IP, the condition
- * `PodReadyToStartContainers`, a container that is past being created. Only this tells of a hostPath volume, which shows no mount.
+ * The kubelet creates the sandbox only after all volumes are mounted, so everything that comes after it shows that they were: an IP, the
+ * condition `PodReadyToStartContainers`, a container past its creation. For a hostPath volume, which has no mount, this is the only
+ * evidence.
  */
 export function podStanding(pod: LivePod, nodeName: string): Standing {
   if (pod.nodeName !== nodeName) return settled("it is not bound to this node");
@@ -56,8 +57,9 @@ function containersStanding(containers: readonly ContainerState[]): Standing | u
 }
 
 /**
- * Why the Node object cannot be judged by; undefined when it can. One that is not older than the pod's binding is not the one that the
- * pod was bound to, while a pod may have waited for a node to join; one without labels has lost them, or has not got them yet: every kubelet gives some to its Node.
+ * Why the Node object cannot decide; undefined when it can. A Node that is not older than the pod's binding is another one than the pod
+ * was bound to, except for a pod that waited for the node to join. One without labels has lost them, or has not got them yet: every
+ * kubelet gives its Node some.
  */
 export function nodeDoubt(read: LiveRead<LiveNode>, pod: LivePod, self: AffinityLook["self"]): string | undefined {
   if (read.kind === "missing") return "the Node object is missing";
@@ -77,7 +79,7 @@ function isOlder(one: number | undefined, other: number | undefined): boolean {
   return one !== undefined && other !== undefined && one < other;
 }
 
-/** Why the mount table does not prove what is not in it; undefined when it does. It has to be read after everything else. */
+/** Why the mount table does not prove an absence; undefined when it does. It has to be scanned after everything else was read. */
 export function mountsDoubt({
   mounts,
   readsEndedAt,

@@ -1,7 +1,7 @@
 import { isUse, type MountedVolume } from "../../../common/storage/volume-identity.ts";
 import type { LiveNode, LiveVolume, LiveVolumeSource } from "./facts.ts";
 
-/** What of a volume is on the node, by what was seen. Absence is proven only by a complete read of the mount table. */
+/** How much of a volume is on the node. Only a complete scan proves absence. */
 export type Presence =
   | { readonly kind: "absent" }
   /** The pod has it mounted or mapped. */
@@ -17,9 +17,9 @@ export interface Site {
 }
 
 /**
- * What is there of a PV: mounts of this pod, staging mounts whoever they were made for, and what the attach/detach controller has written
- * into the Node. Mounts of other pods do not count: the kubelet looks at the affinity for each pod anew. iSCSI and Fibre Channel name
- * their devices in words that lead to no PV, so anything of those plugins may be the volume.
+ * What of a PV is there: mounts of this pod, staging mounts of any pod, and what the attach/detach controller has written into the Node.
+ * Mounts of other pods do not count: the kubelet checks the affinity for each pod. iSCSI and Fibre Channel name their devices in their
+ * own way, which leads to no PV, so any device of those plugins may be the volume.
  */
 export function presenceOf({ name, source }: LiveVolume, site: Site): Presence {
   const own = site.mountedVolumes.filter(

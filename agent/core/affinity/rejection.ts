@@ -1,9 +1,9 @@
 import { REJECTED_ANNOTATION, REJECTION_REASON } from "../../../common/storage/rejection.ts";
 
-/** What begins the message of every rejected pod: the kubelet's own words (k/k: pkg/kubelet/kubelet.go, `rejectPod`). */
+/** The begin of every rejected pod's message, as the kubelet words it (k/k: pkg/kubelet/kubelet.go, `rejectPod`). */
 export const MESSAGE_PREFIX = "Pod was rejected: ";
 
-/** Longest message and annotation, in characters: what a policy for the agent's account may allow, and what an event's note takes. */
+/** Longest message and annotation, in characters: the limit of the policy for the agent's account, and of an event's note. */
 const LONGEST_TEXT = 1024;
 
 /** A volume that is the reason. */
@@ -23,18 +23,15 @@ export interface Misplacement {
   readonly volumes: readonly [MisplacedVolume, ...MisplacedVolume[]];
 }
 
-/** A rejection as the pod is to keep it, so that a run of the agent that begins later knows of it. */
+/** A rejection as the pod keeps it, for later runs of the agent. */
 export interface Rejection extends Misplacement {
   /** By the API server's clock, RFC 3339. */
   readonly at: string;
-  /** How far the back-off of the pod's owner has come with it. */
+  /** The back-off level of the pod's owner. */
   readonly level: number;
 }
 
-/**
- * The change of the pod that rejects it, as a JSON merge patch of its subresource `status`. Which pod, and which state of it, is the
- * caller's to add.
- */
+/** The change that rejects the pod, as a JSON merge patch of its subresource `status`. The caller adds which pod, and which state of it. */
 export interface RejectionPatch {
   readonly metadata: { readonly annotations: Readonly<Record<string, string>> };
   readonly status: { readonly phase: "Failed"; readonly reason: string; readonly message: string };
@@ -52,21 +49,21 @@ export function rejectionPatch(rejection: Rejection): RejectionPatch {
   };
 }
 
-/** Which volume is on which node where it cannot be used, as a sentence: for messages and events. */
+/** Which volume cannot be used on which node, as a sentence for messages and events. */
 export function misplacementText({ node, volumes: [first, ...others] }: Misplacement): string {
   const { claim, pv, why } = first;
   const more = others.length === 0 ? "" : `; the same of ${others.map((one) => `claim ${one.claim}`).join(", ")}`;
   return `the node affinity of volume ${pv} of claim ${claim} excludes node ${node}: ${why}${more}`;
 }
 
-/** JSON of the first volume, cut in its `why` until it fits; how many more there are is told beside it. */
+/** JSON of the first volume, its `why` cut until it fits, and the number of the others. */
 function annotationOf({ node, at, level, volumes: [first, ...others] }: Rejection): string {
   const { volume, claim, pv, why } = first;
   const more = others.length > 0 ? { more: others.length } : {};
   const write = (cut: string): string => JSON.stringify({ volume, claim, pv, node, at, level, ...more, why: cut });
   let cut = why.slice(0, LONGEST_TEXT);
   for (let excess = write(cut).length - LONGEST_TEXT; excess > 0 && cut !== ""; ) {
-    // What JSON escapes takes up to six characters for one.
+    // An escaped character takes up to six in JSON.
     cut = cut.slice(0, -Math.ceil(excess / 6));
     excess = write(cut).length - LONGEST_TEXT;
   }

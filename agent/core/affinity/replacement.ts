@@ -1,27 +1,27 @@
 import type { LiveJob, LiveRead, PodOwner } from "./facts.ts";
 
-/** A pod, as far as it matters who would make another one in its place. */
+/** A pod, and what decides whether a controller would replace it. */
 export interface ReplaceablePod {
   readonly owner: PodOwner | undefined;
   /** Of a pod whose owner is a Job: read live. */
   readonly job: LiveRead<LiveJob> | undefined;
 }
 
-/** What is rejected although it is lost with that. */
+/** What may be rejected although it is lost then. */
 export interface LossSettings {
   readonly rejectBarePods: boolean;
   /** Also pods whose failure ends their Job. */
   readonly rejectLastTries: boolean;
 }
 
-/** What a rejection would do beyond having the pod made anew elsewhere. */
+/** What a rejection would do beyond a replacement elsewhere. */
 export interface Loss {
   readonly limit: "bare-pod" | "last-try";
   /** A plain sentence. */
   readonly why: string;
 }
 
-/** Why the pod must not be rejected unless it is asked for: nobody would make another one. */
+/** Why the pod must not be rejected unless the settings say so: no controller would create another one. */
 export function lossOf(
   { owner, job }: ReplaceablePod,
   { rejectBarePods, rejectLastTries }: LossSettings,
@@ -36,8 +36,8 @@ export function lossOf(
 }
 
 /**
- * A Job fails when more of its pods have failed than its `backoffLimit` (k8s.io/api/batch/v1). How many failed of each index alone is not
- * in its status, so all that failed count against `backoffLimitPerIndex`.
+ * A Job fails when more of its pods have failed than its `backoffLimit` (k8s.io/api/batch/v1). Its status does not count the failures of
+ * each index, so all failures count against `backoffLimitPerIndex`.
  */
 function whyLastTry(job: LiveRead<LiveJob> | undefined): string | undefined {
   if (job === undefined) return "the Job of the pod was not read";

@@ -30,7 +30,7 @@ export function affinityVerdict(look: AffinityLook): AffinityVerdict {
   return { ...judge(pod.value, look, volumes), volumes };
 }
 
-/** The volumes whose affinity is proven to exclude the node, wherever they are and whatever else is not known. */
+/** The volumes whose affinity provably excludes the node, wherever they are and whatever else is unknown. */
 export function misplacedVolumes({ volumes }: AffinityVerdict): readonly VolumeVerdict[] {
   return volumes.filter(({ isExcluded }) => isExcluded);
 }

@@ -34,15 +34,17 @@ export interface VolumeVerdict {
   readonly why: string;
 }
 
-/** In-tree sources that the kubelet mounts itself. The others are translated to CSI, with the keys of their affinity, or are no more. */
+/**
+ * In-tree sources that the kubelet mounts itself. The others are translated to CSI, with the keys of their affinity, or no longer exist.
+ */
 const OWN_PLUGINS: ReadonlySet<string> = new Set(["local", "hostPath", "nfs", "iscsi", "fc"]);
 
-/** A reason why nothing can be told. */
+/** A reason why the verdict is unknown. */
 interface Doubt {
   readonly doubt: string;
 }
 
-/** Judges one of the pod's volumes, whatever the pod is doing. */
+/** The verdict on one of the pod's volumes, whatever the pod is doing. */
 export function volumeVerdict(volume: PodVolume, pod: LivePod, look: AffinityLook): VolumeVerdict {
   const blank = { volume, pv: undefined, isExcluded: false };
   if (!volume.isMounted && !volume.isMapped) {
