@@ -20,20 +20,20 @@ interface HealthParts {
 
 interface HealthFacts {
   readonly heartbeatMs: number;
-  /** Turns of the loop that looks at the mount table. */
+  /** Turns of the loop that scans the mount table. */
   readonly scans: () => number;
-  /** Why nothing is reported. */
+  /** Why the agent reports nothing. */
   readonly problem: () => string | undefined;
 }
 
-/** Far longer than a look and a wait take together, whatever the kernel, the disk or the network do. Milliseconds. */
+/** Far longer than a scan and a wait together, whatever the kernel, the disk or the network do. Milliseconds. */
 const STUCK_AFTER_MS = 300_000;
-/** The server ends each watch after ten minutes at the latest, and a request for a list is given up after one. */
+/** The server ends each watch after ten minutes at the latest, and a list request ends after one. */
 const WATCH_STUCK_AFTER_MS = 1_800_000;
 /** So many heartbeats without an answer are no accident. */
 const MISSED_HEARTBEATS = 3;
 
-/** What `/livez` and `/readyz` of an agent ask. Nothing that the agent only waits for is a reason to restart it. */
+/** The checks of `/livez` and `/readyz` of an agent. Waiting for others is no reason for a restart. */
 export function agentHealth(parts: HealthParts, facts: HealthFacts): Pick<Health, "live" | "ready"> {
   const { clock, observer, pods, sender, enforcement } = parts;
   const lasting = (progress: () => number | undefined, longestMs: number): (() => CheckResult) =>
@@ -58,14 +58,14 @@ export function agentHealth(parts: HealthParts, facts: HealthFacts): Pick<Health
   };
 }
 
-/** An agent without a journal works, and it is no reason to stop a rollout; people shall know. */
+/** An agent without a journal works, and must not stop a rollout; people should know. */
 function checkJournal({ journal: { place }, observer }: HealthParts): CheckResult {
   const problem = observer.journalProblem;
   if (problem !== undefined) return degraded(`without one: ${problem}`);
   return { ok: true, detail: place === undefined ? "none that outlives this process" : place };
 }
 
-/** An aggregator that is away is no reason to take the agent for broken, nor is its answer that it does not lead. */
+/** An aggregator that is away, or does not lead, says nothing against the agent. */
 function checkReports({ clock, sender }: HealthParts, { heartbeatMs, problem }: HealthFacts): CheckResult {
   const why = problem();
   if (why !== undefined) return failed(why);

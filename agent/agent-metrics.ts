@@ -18,7 +18,7 @@ interface Measured {
   readonly sender: Pick<ReportSender, "acceptedAt">;
 }
 
-/** What metrics tell of the process, of its way to the API server and of its reports. */
+/** The metrics of the process, of its requests to the API server and of its reports. */
 export function registerAgentMetrics(measured: Measured): void {
   const { metrics, clock, pods, sender } = measured;
   registerProcess(measured, "agent");

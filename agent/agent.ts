@@ -36,12 +36,12 @@ import { createMountNotifier, type MountNotifier } from "./sources/mount-notifie
 import { createNodeFacts, type NodeFactsSource } from "./sources/node-facts.ts";
 import { createNodePods, type NodePod } from "./sources/node-pods.ts";
 
-/** Everything an agent touches the world through; a simulation replaces just these. */
+/** Everything that an agent needs from outside; a simulation replaces it. */
 export interface AgentPorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** Nothing where the level of the log stays as it is. */
+  /** Undefined where the log level cannot be changed. */
   readonly logLevel?: LevelControl;
   readonly metrics: Metrics;
   readonly listen: Listen;
@@ -70,18 +70,18 @@ export function createAgentPorts(
   };
 }
 
-/** The way that the reports take. */
+/** The transport of the reports. */
 export const createReportWay = createReportTransport;
 
-/** What has to be done on a node before an agent runs there, by who may do more than an agent. */
+/** Prepares a node for an agent, with more permissions than the agent has. */
 export function prepareNode(journalDir: string): void {
   prepareJournalDirectory(journalDir);
 }
 
-/** A scan that was damaged or failed is repeated after this time: until then no end of a use can be told. Milliseconds. */
+/** A scan that was damaged or failed is repeated after this time: until then no end of a use can be recorded. Milliseconds. */
 const RETRY_MS = 1_000;
 
-/** What kind of node it is, is asked this long after the start. Milliseconds. */
+/** The node's facts are read so long after the start. Milliseconds. */
 const FACTS_AFTER_MS = 2_000;
 
 /** Runs an agent until the signal is aborted. Rejects only for a bug or when it cannot listen. */
@@ -121,7 +121,7 @@ class Agent {
   #facts: NodeFacts | undefined;
   #problem: string | undefined;
   readonly #scanTriggers: Counter<"reason">;
-  /** Turns of the loop that looks at the mount table. */
+  /** Turns of the loop that scans the mount table. */
   #scans = 0;
 
   constructor(config: AgentConfig, ports: AgentPorts) {
@@ -164,7 +164,7 @@ class Agent {
     this.#sender = createReportSender(
       { ...ports, transport: ports.reportTransport, reports },
       {
-        // The aggregator may live below a path, behind a gateway.
+        // The aggregator may have a path in front, behind a gateway.
         path: reportPath(new URL(config.aggregatorUrl).pathname.replace(/(?<!\/)\/+$/, ""), node),
         onAnswer: (answer, sent) => {
           this.#noteAnswer(answer, sent);
@@ -183,7 +183,7 @@ class Agent {
     return [watch, this.#pods.run, this.#sender.run, this.#events.run, ...this.#enforcement.tasks];
   }
 
-  /** Nothing is decided by them, so they wait until the start, whose first scan matters more, is over. */
+  /** The facts decide nothing, so they wait until the first scan, which matters more, is done. */
   async #learnFacts(signal: AbortSignal): Promise<void> {
     const { clock, logger, nodeFacts } = this.#ports;
     await clock.sleep(FACTS_AFTER_MS, signal);
@@ -193,7 +193,7 @@ class Agent {
     logger.info({ ...facts, bootId, bootedAt }, "node looked at");
   }
 
-  /** What `/livez` and `/readyz` ask. */
+  /** The checks of `/livez` and `/readyz`. */
   health(): Pick<Health, "live" | "ready"> {
     const observer = this.#observer;
     return agentHealth(
@@ -202,7 +202,7 @@ class Agent {
     );
   }
 
-  /** What metrics tell of the wiring; the parts register their own. */
+  /** The metrics of the wiring; the parts register their own. */
   registerMetrics(): void {
     registerAgentMetrics({ ...this.#ports, pods: this.#pods, sender: this.#sender });
   }
@@ -214,7 +214,7 @@ class Agent {
     if (event !== undefined) this.#events.emit(event);
   }
 
-  /** What is known, for somebody who looks for a leak or a pod that does not start on this very node. */
+  /** What is known, for people who look for a leak, or a pod that does not start, on this node. */
   debug(): Readonly<Record<string, () => object>> {
     return {
       "mounted-volumes": () => describeMountedVolumes(this.#observer.state, this.#ports.clock.monotonicMs()),
@@ -226,7 +226,7 @@ class Agent {
     const { clock, random, mountNotifier } = this.#ports;
     const observer = this.#observer;
     await observer.restore();
-    // What is asked for is a complete scan: the question stays until there is one.
+    // The request is for a complete scan, so it stays until there is one.
     let isAsked = true;
     const { heartbeatMs } = this.#config;
     const rule = { heartbeatMs, spread: (waitMs: number) => jitter(random, waitMs, 0.2) };
@@ -235,10 +235,10 @@ class Agent {
       this.#scans += 1;
       const decisions = await observer.scan();
       const isComplete = decisions !== undefined && observer.blindness === undefined;
-      // Kept apart from the changes: a node on which mounts change all the time must not fall silent.
+      // Apart from the changes: a node on which mounts change all the time must send heartbeats, too.
       const isHeartbeat = clock.monotonicMs() >= beat.atMs;
       const hasNews = (decisions?.length ?? 0) > 0;
-      // A node's other mounts come and go all the time: they are read, but only news, an answer or a heartbeat is sent.
+      // A node's other mounts change all the time: they are scanned, but only changes, answers and heartbeats are sent.
       if (isHeartbeat || (isAsked && isComplete) || hasNews) this.#report();
       const isWaiting = observer.tellable.unmountRecords.length > 0;
       beat = nextBeat(beat, { nowMs: clock.monotonicMs(), hasNews, isWaiting }, rule);
@@ -249,12 +249,12 @@ class Agent {
       if (reason !== "timer") await clock.sleep(restBefore(observer.lastScans, this.#config.debounceMs), signal);
       isAsked = mountNotifier.takeRequest() || isAsked;
     }
-    // The next run goes on from here: without this look its gap would begin up to a heartbeat earlier.
+    // The next run continues from here: without this scan its gap would begin up to a heartbeat earlier.
     if (this.#ports.journal.place !== undefined) await observer.scan();
   }
 
   #report(): void {
-    // A node that has been blind for long is to count as silent, not to keep its last word alive.
+    // A node that has been blind for long has to become Stale: its old state must not stay alive.
     if (this.#observer.isBlind() || this.#isTooLarge()) return;
     this.#sender.submit(() => {
       const report = reportOf(
