@@ -1,6 +1,6 @@
 import type { Route } from "../common/runtime/http-server.ts";
 
-/** What somebody on this very node can ask; each is made anew for each request. */
+/** What a client on this node can read; made anew for each request. */
 export function debugRoutes(answers: Readonly<Record<string, () => object>>): readonly Route[] {
   return Object.entries(answers).map(([name, describe]) => ({
     method: "GET",

@@ -12,7 +12,7 @@ import { surveyTable } from "./core/table-survey.ts";
 import { createMountNotifier } from "./sources/mount-notifier.ts";
 import { createNodeFacts } from "./sources/node-facts.ts";
 
-/** What a dry run says, and the exit code. */
+/** The output of a dry run, and its exit code. */
 export interface DryRunResult {
   readonly text: string;
   readonly code: 0 | 1;
@@ -25,7 +25,7 @@ interface DryRunParts {
   readonly mountNotifier?: typeof createMountNotifier;
 }
 
-/** What this machine's mount table shows and what of it can be believed, as text or as JSON. Nobody is told. */
+/** What this machine's mount table shows, and how far it can be trusted, as text or as JSON. It sends nothing. */
 export async function dryRun(config: DryRunConfig, parts: DryRunParts): Promise<DryRunResult> {
   const { clock, platform = process.platform } = parts;
   const { mountInfo, output } = config;
@@ -60,7 +60,7 @@ async function look(text: MountInfoText, config: DryRunConfig, parts: DryRunPart
   };
 }
 
-/** The kubelet's root itself, never anything of a volume. */
+/** The kubelet's root itself, nothing of a volume. */
 async function isThere(path: string): Promise<boolean | undefined> {
   try {
     await lstat(Buffer.from(path, "latin1"));

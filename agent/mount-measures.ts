@@ -11,12 +11,12 @@ interface MeasureParts {
   readonly clock: Clock;
 }
 
-/** A mount table is read and parsed in a fraction of a millisecond, or in seconds while the kernel has its lock. */
+/** A mount table is read and parsed in a fraction of a millisecond, or in seconds while the kernel holds its lock. */
 const SCAN_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 2.5, 10];
 
 const OUTCOMES = ["complete", "incomplete", "failed"] as const;
 
-/** What metrics tell of the mount table and of what was read in it. */
+/** The metrics of the mount table and of its content. */
 export class MountMeasures {
   readonly #seconds: Histogram;
   readonly #scans: Counter<"outcome">;
@@ -52,7 +52,7 @@ export class MountMeasures {
     registerState(parts, stateOf);
   }
 
-  /** A look that took so long; without a read it has failed. Milliseconds. */
+  /** A scan that took so long; without a table it failed. Milliseconds. */
   scanned(tookMs: number, scan: MountScan | undefined): void {
     this.#seconds.observe({}, tookMs / 1000);
     this.#scans.increment({ outcome: outcomeOf(scan) });
@@ -63,7 +63,7 @@ export class MountMeasures {
     this.#seen.increment({}, decisions.filter(({ kind }) => kind === "recorded").length);
   }
 
-  /** So many unmount records were forgotten. */
+  /** So many unmount records were acknowledged. */
   acknowledged(count: number): void {
     this.#acknowledged.increment({}, count);
   }

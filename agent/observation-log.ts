@@ -13,11 +13,11 @@ interface LogParts {
 
 const ANOMALIES = ["unmounted-while-running", "remounted-while-running"] as const satisfies readonly Anomaly["why"][];
 
-/** Says in the log what changed on the node, and what is odd there, once. */
+/** Logs what changed on the node, and what is unusual there, once. */
 export class ObservationLog {
   readonly #parts: LogParts;
   readonly #anomalies: Counter<"reason">;
-  /** Leaks that were told of. */
+  /** Leaks that have been logged. */
   #told: ReadonlySet<string> = new Set();
 
   constructor(parts: LogParts) {

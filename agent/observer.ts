@@ -45,13 +45,13 @@ interface ObserverIdentity {
   readonly run: string;
 }
 
-/** No complete scan for this long means not ready, and silent to the aggregator. Milliseconds. */
+/** After so long without a complete scan the agent is not ready, and Stale for the aggregator. Milliseconds. */
 const BLIND_AFTER_MS = 180_000;
 
-/** After so long without an answer what was read cannot be dated well, but what is read from then on can. Milliseconds. */
+/** After so long without an answer earlier scans cannot be dated well; later ones can. Milliseconds. */
 const LONG_UNANSWERED_MS = 120_000;
 
-/** Keeps what is known of the node: reads, decides, stores, and says in the log what changed. */
+/** Keeps the state of the node: scans, decides, stores, and logs what changed. */
 export class Observer {
   readonly #parts: ObserverParts;
   readonly #rule: RootRule;
@@ -62,12 +62,12 @@ export class Observer {
   #tellable: NodeState;
   #isJournalLoaded = false;
   #hasHadJournal = false;
-  /** There are mounted volumes that another run saw and this one has not: that nothing changed since it looked says nothing of them. */
+  /** There are mounted volumes that an earlier run saw and this one has not: an unchanged table says nothing about them. */
   #hasUnseen = false;
   #journalProblem: string | undefined;
   #blindness: string | undefined = "the mount table has not been read yet";
   #lastScans: readonly ScanCost[] = [];
-  /** The last scan that the aggregator asked for. */
+  /** The last scan that the aggregator requested. */
   #scanRequest: string | undefined;
 
   constructor(parts: ObserverParts, { rule, bootId, run }: ObserverIdentity) {
@@ -83,27 +83,27 @@ export class Observer {
     return this.#state;
   }
 
-  /** What may be reported: nothing is told that a restart would forget without anybody knowing. */
+  /** What may be reported: nothing that a restart would silently forget. */
   get tellable(): NodeState {
     return this.#tellable;
   }
 
-  /** Why there is no journal at present; nothing when there is one. */
+  /** Why there is no journal now; undefined when there is one. */
   get journalProblem(): string | undefined {
     return this.#journalProblem;
   }
 
-  /** Why absence does not count at present; nothing when it does. */
+  /** Why absence does not count now; undefined when it does. */
   get blindness(): string | undefined {
     return this.#blindness;
   }
 
-  /** What the last looks took, the latest last. */
+  /** How long the last scans took, the latest last. */
   get lastScans(): readonly ScanCost[] {
     return this.#lastScans;
   }
 
-  /** True when nothing has been known for sure for so long that the node has to count as silent. */
+  /** True when the state has been uncertain for so long that the node has to become Stale. */
   isBlind(): boolean {
     const { scan, coverage } = this.#state;
     return coverage === "none" || scan === undefined || this.#now() - scan.endedAt >= BLIND_AFTER_MS;
@@ -142,7 +142,7 @@ export class Observer {
   }
 
   #adopt(stored: NodeState | undefined): void {
-    // A run that has had one before has lost it: it is not the first.
+    // A run that has had a journal before has lost it: it is not the first.
     if (!this.#hasHadJournal && this.#parts.journal.isNew?.()) this.#state = { ...this.#state, isFirstBoot: true };
     this.#hasHadJournal = true;
     if (stored === undefined || stored.run === this.#state.run) return;
@@ -158,11 +158,11 @@ export class Observer {
     else this.#parts.logger.warn(fields, "journal of an earlier run found, but its times do not count");
     this.#state = mergeStored(this.#state, past);
     this.#hasUnseen = true;
-    // What it adds is to be looked at, and told, at once.
+    // What it adds has to be scanned and reported at once.
     this.#parts.mountNotifier.request();
   }
 
-  /** The aggregator's answer to what was told. */
+  /** The aggregator's answer to a report. */
   onAnswer({ forget: unmountRecordIds, nowMs, scanRequest }: ReportAnswer): void {
     if (scanRequest !== undefined) {
       this.#scanRequest = scanRequest;
@@ -177,10 +177,10 @@ export class Observer {
     if (last === undefined || at - last.at > LONG_UNANSWERED_MS) this.#parts.mountNotifier.request();
   }
 
-  /** One look at the node: read, decide, keep. What changed, or nothing when the table could not be read. */
+  /** One scan of the node: read, decide, store. Answers what changed; undefined when the table could not be read. */
   async scan(): Promise<readonly Decision[] | undefined> {
     const { mountInfo, pods, mountNotifier } = this.#parts;
-    // Taken before the scan begins: only then does the scan follow everything up to this resource version, and each pod's end.
+    // Taken before the scan begins: only then does the scan come after everything up to this resource version, and after each pod's end.
     const known = {
       podsResourceVersion: pods.resourceVersion(),
       scanRequest: this.#scanRequest,

@@ -22,10 +22,10 @@ import type { AffinityConfig } from "./settings.ts";
 import type { Subject } from "./subjects.ts";
 import { misplacementOf, type Telling } from "./telling.ts";
 
-/** What comes next for a pod: nothing by itself, or another look after a time. */
+/** The next step for a pod: none, or another check after a time. */
 export interface Next {
   readonly outcome: string;
-  /** Milliseconds. `again`: after a wait that grows from look to look. */
+  /** Milliseconds. `again`: after a wait that grows from check to check. */
   readonly after: number | "again" | undefined;
 }
 
@@ -36,37 +36,37 @@ interface ActParts {
   readonly telling: Telling;
   readonly survey: () => NodeSurvey;
   readonly serverMs: () => number;
-  /** A decision depends on the other pods of the node: those are to be looked at that were not, or long ago. */
+  /** A decision depends on the other pods of the node: those have to be checked that were not, or long ago. */
   readonly onUnseen: () => void;
-  /** Somebody was rejected: it is to be seen whether that holds. */
+  /** A pod was rejected: whether that holds has to be followed. */
   readonly onRejected: (subject: Subject) => void;
 }
 
-/** What the limits ask of a pod. */
+/** What the limits need to know of a pod. */
 interface Limited {
   readonly pod: ReadPod;
   readonly job: PodLook["job"];
 }
 
-/** A pod that is held back is read anew after this time, though nothing says that it has changed. Milliseconds. */
+/** A pod that is held back is read again after this time, even without a change. Milliseconds. */
 const HELD_LOOK_MS = 300_000;
-/** What is decided on has to be so young at the moment of sending. Milliseconds. */
+/** The reads behind a decision may be so old when it is sent. Milliseconds. */
 const FRESH_MS = 5_000;
-/** A pod that keeps coming back from its rejection is let alone after so many. */
+/** A pod that keeps coming back from its rejection is left alone after so many. */
 const MOST_REVERTS = 3;
-/** While others have to be looked at first, which takes no longer. Milliseconds. */
+/** The wait while other pods have to be checked first, which takes no longer. Milliseconds. */
 const SURVEY_MS = 250;
 
-/** The right to reject, as people look for it. */
+/** The permission to reject, in the words of RBAC. */
 const RIGHT = "pods/status (patch)";
 
-/** Rejects pods that are to be rejected, as fast as the limits allow. */
+/** Rejects the pods that have to be rejected, as fast as the limits allow. */
 export class AffinityAct {
   readonly #parts: ActParts;
   readonly #config: AffinityConfig;
   readonly #node: string;
   #limits: Limits;
-  /** What the last try was refused for. */
+  /** Why the last try was refused. */
   #forbidden: readonly string[] = [];
 
   constructor(parts: ActParts, { config, node }: { readonly config: AffinityConfig; readonly node: string }) {
@@ -90,12 +90,12 @@ export class AffinityAct {
     this.#limits = withFleetPause(this.#limits, why);
   }
 
-  /** A pod tells of its rejection, by whomever. */
+  /** A pod's status shows its rejection, by any agent. */
   witness(seen: Witnessed): void {
     this.#limits = witness(this.#limits, seen, this.#parts.clock.monotonicMs());
   }
 
-  /** What still holds a pod back; nothing when the limits would let it go now. Nothing is decided by it. */
+  /** What still holds a pod back; undefined when the limits would allow its rejection now. It decides nothing. */
   stillHolds(subject: Subject, limited: Limited): Next | undefined {
     const { decision } = this.#check(subject, limited);
     return decision.kind === "wait" ? this.#waitOf(decision) : undefined;
@@ -108,17 +108,17 @@ export class AffinityAct {
     return checkLimits(this.#limits, request, scene);
   }
 
-  /** The verdict was to reject, on this look. */
+  /** The verdict on these reads was to reject. */
   async act(subject: Subject, look: PodLook, signal: AbortSignal): Promise<Next> {
     const misplacement = misplacementOf(look, this.#node);
     if (look.pod.kind !== "value" || misplacement === undefined)
       return { outcome: "nothing to reject", after: "again" };
-    // A kubelet may take it back for a moment: until that is known to last, it is not done again.
+    // A kubelet may take a rejection back for a moment: until that is known to last, the agent does not repeat it.
     if (subject.isRejected) return { outcome: "rejected, and followed", after: undefined };
     if (subject.told.has("would-reject")) return { outcome: "would be rejected", after: undefined };
     if (subject.reverts >= MOST_REVERTS)
       return { outcome: `let alone: it came back from ${subject.reverts} rejections`, after: undefined };
-    // It is decided anew, on a pod that has not changed: what was asked for before was not done.
+    // A new decision about an unchanged pod: the earlier attempt was not carried out.
     if (subject.isUnsettled) this.#limits = withdraw(this.#limits, subject.uid);
     const off = this.#config.mode === "enforce" ? await this.#off(subject, signal) : undefined;
     if (off !== undefined) return off;
@@ -131,7 +131,7 @@ export class AffinityAct {
     return await this.#reject(subject, { pod, misplacement, level: decision.level, begunAt: look.begunAt }, signal);
   }
 
-  /** What comes next where pods must not be rejected, since nothing is known to confine the right to. */
+  /** The next step where pods must not be rejected, as no policy is known to confine that permission. */
   async #off(subject: Subject, signal: AbortSignal): Promise<Next | undefined> {
     const { guard, telling } = this.#parts;
     const finding = await guard.look(signal);
@@ -166,7 +166,7 @@ export class AffinityAct {
       telling.count(isKept ? "kept" : "held-back", subject);
       telling.say("warn", subject, { message: isKept ? "pod is not rejected" : "rejection is held back", why });
     }
-    // A bare pod stays one; of a Job more can be learnt, or its limits be raised.
+    // A bare pod stays bare; of a Job more may become known, or its limits may be raised.
     if (isKept) return { outcome: `not rejected: ${why}`, after: which === "bare-pod" ? undefined : "again" };
     subject.held = { pod, job, until: clock.monotonicMs() + HELD_LOOK_MS };
     const next = this.#waitOf(decision);
@@ -208,7 +208,7 @@ export class AffinityAct {
     return this.#notRejected(subject, outcome);
   }
 
-  /** The pod is known to be rejected: by the answer, or by how it looks after the answer was lost. */
+  /** The pod is known to be rejected: by the answer, or by its state after the answer was lost. */
   rejected(
     subject: Subject,
     {
@@ -234,7 +234,7 @@ export class AffinityAct {
     const { telling } = this.#parts;
     const { kind, why } = outcome;
     telling.count(kind, subject);
-    // Whether it was done is not known: it counts as done until it is decided on anew.
+    // The result is unknown: it counts as done until the next decision.
     subject.isUnsettled = kind === "unanswered";
     if (!subject.isUnsettled) this.#limits = withdraw(this.#limits, subject.uid);
     const isOurs = kind === "refused" || kind === "forbidden";

@@ -12,20 +12,20 @@ interface AftermathParts {
   readonly random: Random;
   readonly logger: Logger;
   readonly rejector: PodRejector;
-  /** What became of it: told once that it holds, and each time that it does not. */
+  /** The outcome of a rejection: reported once when it holds, and each time that it does not. */
   readonly onKnown: (subject: Subject, aftermath: Aftermath) => void;
 }
 
-/** A first look, for who takes it back at once. Milliseconds. */
+/** A first check, for a kubelet that takes the rejection back at once. Milliseconds. */
 const FIRST_MS = 1_000;
-/** The kubelet compares what it has with what is stored every ten seconds (k/k: pkg/kubelet/status/status_manager.go), and took 8.5 s. */
+/** The kubelet compares its state with the stored one every ten seconds (k/k: pkg/kubelet/status/status_manager.go), and took 8.5 s. */
 const HOLDS_AFTER_MS = 12_000;
 /**
- * Between the moment at which it hears of a rejection and that at which it takes it over, the kubelet may write what it had before: a
- * 1.36.3 on a busy node did so in about one of thirty rejections, for 0.3 to 2.6 s.
+ * Between the watch event of a rejection and taking it over, the kubelet may write its earlier state: 1.36.3 on a busy node did so in
+ * about one of thirty rejections, for 0.3 to 2.6 s.
  */
 const TAKEN_BACK_MS = 3_000;
-/** The kubelet takes the reason away for about a tenth of a second before it puts it back. */
+/** The kubelet removes the reason for about a tenth of a second before it puts it back. */
 const REASON_MS = 1_000;
 const MOST_REASON_LOOKS = 3;
 
@@ -40,7 +40,7 @@ interface Open {
   takenBackAt: number | undefined;
 }
 
-/** Follows what was rejected until it is seen to hold, or not to. */
+/** Follows each rejection until it is seen to hold, or not to. */
 export class Aftermaths {
   readonly #parts: AftermathParts;
   readonly #queue: WorkQueue;
@@ -56,7 +56,7 @@ export class Aftermaths {
     this.#queue.addAfter(subject.uid, FIRST_MS);
   }
 
-  /** The watch shows a rejected pod that is not over: whether it stays so is to be seen. */
+  /** The watch shows a rejected pod that is not over: whether it stays so has to be followed. */
   doubt(subject: Subject): void {
     const open = this.#open.get(subject.uid) ?? this.#begin(subject, true);
     open.takenBackAt ??= this.#parts.clock.monotonicMs();
@@ -84,7 +84,7 @@ export class Aftermaths {
     if (!open.isKnown || aftermath === "reverted") onKnown(open.subject, aftermath);
   }
 
-  /** When it is to be looked at again; undefined once it is known what became of it. Milliseconds. */
+  /** When to check again; undefined once the outcome is known. Milliseconds. */
   #againMs(open: Open, aftermath: Aftermath): number | undefined {
     if (aftermath === "gone") return undefined;
     const nowMs = this.#parts.clock.monotonicMs();

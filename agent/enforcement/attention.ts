@@ -15,27 +15,27 @@ interface AttentionParts {
   readonly random: Random;
   readonly pods: Informer<NodePod>;
   readonly reads: Pick<AffinityReads, "volume">;
-  /** Takes the UIDs of pods, and volumes as `volumeIn` reads them. */
+  /** Takes the UIDs of pods, and volumes in the form of `volumeIn`. */
   readonly queue: WorkQueue;
 }
 
 /**
- * The running pods of a node whose labels changed are looked at within this time where no aggregator names their volumes: but an event
- * nothing depends on it, and the labels of all nodes may change at once. Milliseconds.
+ * When a node's labels change and no aggregator names the volumes, its running pods are checked within this time: only an event depends
+ * on it, and the labels of all nodes may change at once. Milliseconds.
  */
 const SPREAD_MS = 1_800_000;
-/** What was seen of a pod longer ago is no ground to hold others back. Milliseconds. */
+/** A verdict older than this is no reason to hold other pods back. Milliseconds. */
 const OLD_MS = 300_000;
 const NOT_LISTED_MS = 1_000;
 
 const VOLUME = "volume/";
 
-/** The volume that a key of the queue is about; nothing for that of a pod. */
+/** The volume in a key of the queue; undefined for the key of a pod. */
 export function volumeIn(key: string): string | undefined {
   return key.startsWith(VOLUME) ? key.slice(VOLUME.length) : undefined;
 }
 
-/** Whom to look at, and when: by watches, and by what the aggregator names. Nothing is decided by it. */
+/** Decides which pods to check, and when: by watches, and by the volumes that the aggregator names. It decides nothing else. */
 export class Attention {
   readonly subjects = new Subjects();
   readonly #parts: AttentionParts;
@@ -57,7 +57,7 @@ export class Attention {
     return this.#epoch;
   }
 
-  /** Whether changes of volumes are seen. */
+  /** Whether changes of volumes become known. */
   get isNaming(): boolean {
     return this.#named.isNaming(this.#parts.clock.monotonicMs());
   }
@@ -67,18 +67,18 @@ export class Attention {
     return this.subjects.survey(this.#parts.pods.all(), this.#epoch);
   }
 
-  /** A pod that names a claim and is not over is as it is shown. */
+  /** A pod that names a claim and is not over has changed. */
   onPod(pod: NodePod, previous: NodePod | undefined): void {
     const subject = this.subjects.of(pod);
     if (!pod.isWaiting) subject.waitingSince = undefined;
     if (!pod.isWaiting || previous?.isWaiting === true) return;
     subject.waitingSince = this.#parts.clock.monotonicMs();
-    // When one that came back from its rejection is looked at is known already, or will be soon.
+    // A pod that came back from its rejection has its time to be checked already, or gets it soon.
     if (subject.reverts === 0 && !subject.isRejected) this.#scheduleAct(subject);
   }
 
   onNode(): void {
-    // As long as most pods count as wrong, none is rejected and the agent is not ready: whether they still are is to be known at once.
+    // While most pods count as wrong, none is rejected and the agent is not ready: whether they still are has to be known at once.
     const wasWrong = wrongNode(this.survey()) !== undefined;
     const { isNaming } = this;
     this.#epoch += 1;
@@ -96,22 +96,22 @@ export class Attention {
     for (const name of this.#named.take(answer, clock.monotonicMs())) queue.add(`${VOLUME}${name}`);
   }
 
-  /** The limits may have let go. */
+  /** The limits may allow more now. */
   onResume(): void {
     for (const { uid, held } of this.subjects.all()) if (held !== undefined) this.#parts.queue.add(uid);
   }
 
-  /** What kept all of them from being rejected is over. */
+  /** What kept every pod from being rejected is over. */
   lookAtWaiting(): void {
     for (const pod of this.#parts.pods.all()) {
       if (countsIn(pod) && pod.isWaiting) this.#parts.queue.add(this.subjects.of(pod).uid);
     }
   }
 
-  /** The pods of this node that use a PV: by its claim. Throws `MooringError` when it cannot be read. */
+  /** The pods of this node that use a PV, found by its claim. Throws `MooringError` when it cannot be read. */
   async lookForUsers(name: string, signal: AbortSignal): Promise<void> {
     const { pods, reads, queue } = this.#parts;
-    // A name counts once: not before there are pods that it can be about.
+    // A named volume counts once: not before there are pods that may use it.
     if (!pods.hasSynced()) {
       queue.addAfter(`${VOLUME}${name}`, NOT_LISTED_MS);
       return;
@@ -125,23 +125,23 @@ export class Attention {
       if (!isUser || !countsIn(pod)) continue;
       const subject = this.subjects.of(pod);
       if (!pod.isWaiting) this.#schedule(subject, 0);
-      // A grace period that runs is not begun anew: a pod that comes to a wrong node is named a moment later, too.
+      // A running grace period does not begin again: a pod that comes to a wrong node is named a moment later, too.
       else if (subject.actAfter <= this.#parts.clock.monotonicMs()) this.#scheduleAct(subject);
     }
   }
 
-  /** A decision about one pod depends on the others: those are looked at that were not, or long ago. */
+  /** A decision about one pod depends on the others: those are checked that were not, or long ago. */
   lookAtUnseen(): void {
     const oldMs = this.#parts.clock.monotonicMs() - OLD_MS;
     for (const pod of this.#parts.pods.all()) {
       if (!countsIn(pod)) continue;
       const { epoch, lookedAt, held } = this.subjects.of(pod);
-      // One that is held back has its own time.
+      // A pod that is held back has its own time.
       if (epoch !== this.#epoch || (held === undefined && lookedAt < oldMs)) this.#parts.queue.add(pod.uid);
     }
   }
 
-  /** From now on the pod may be wrong: what is in flight has the grace period to finish, however soon the pod is looked at. */
+  /** From now on the pod may be wrong: changes in flight have the grace period to finish, however soon the pod is checked. */
   #scheduleAct(subject: Subject): void {
     subject.actAfter = this.#parts.clock.monotonicMs() + this.#graceMs;
     this.#schedule(subject, this.#graceMs);

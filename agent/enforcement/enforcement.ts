@@ -6,21 +6,21 @@ import { wrongNode } from "../core/affinity/limits.ts";
 import type { NodePod } from "../sources/node-pods.ts";
 import { Enforcer, type EnforcerOptions, type EnforcerParts } from "./enforcer.ts";
 
-/** What an agent does about pods on the wrong node, whatever mode it runs in. */
+/** What an agent does about pods on the wrong node, in any mode. */
 export interface Enforcement {
   readonly tasks: readonly ((signal: AbortSignal) => Promise<void>)[];
   readonly onPodChange: (change: StoreChange<NodePod>) => void;
   readonly onAnswer: (answer: ReportAnswer) => void;
   readonly check: () => CheckResult;
-  /** Which pods cannot be judged for a bug. */
+  /** The pods that cannot be decided because of a bug. */
   readonly internalErrors: () => CheckResult;
-  /** Changes with each end of what is being done, and is nothing while nothing is. */
+  /** Changes whenever a work item ends; undefined while none is under way. */
   readonly progress: () => number | undefined;
   /** For `/debug/verdicts`. */
   readonly describe: () => object;
 }
 
-/** What a bug can end alone: what is done for one pod. */
+/** What a bug ends alone: the work on one pod. */
 const WORK = ["placement", "placement-news", "rejections", "removals"] as const;
 
 /** With the mode `off` nothing is watched, read or kept. */
@@ -43,7 +43,7 @@ export function createEnforcement(parts: Omit<EnforcerParts, "internalErrors">, 
   const errors = all.in("placement-news");
   return {
     tasks: enforcer.tasks(),
-    // What fails here must not keep the watch of pods, or the reports, from going on.
+    // A failure here must not stop the watch of pods, or the reports.
     onPodChange: (change) => errors.attempt(change.object.key, () => enforcer.onPodChange(change)),
     onAnswer: (answer) => errors.attempt("answer", () => enforcer.onAnswer(answer)),
     check: () => checkOf(enforcer, options),

@@ -35,7 +35,7 @@ export interface EnforcerParts extends KubeParts {
   readonly pods: Informer<NodePod>;
   readonly nodeState: () => NodeState;
   readonly internalErrors: InternalErrors;
-  /** Has the aggregator asked soon whether rejections are paused: labels that all nodes lose, each agent sees by itself, at once. */
+  /** Lets the agent ask the aggregator soon whether rejections are paused: when all nodes lose labels, each agent sees its own at once. */
   readonly askForReport: () => void;
 }
 
@@ -43,19 +43,19 @@ export interface EnforcerOptions {
   readonly node: string;
   readonly rule: RootRule;
   readonly config: AffinityConfig;
-  /** An aggregator that has not answered for three of them is away. Milliseconds. */
+  /** An aggregator that has not answered for three heartbeats is away. Milliseconds. */
   readonly heartbeatMs: number;
 }
 
-/** First and longest time until a pod is looked at again whose verdict may change without anybody saying so. Milliseconds. */
+/** First and longest wait until a pod is checked again whose verdict may change without an event. Milliseconds. */
 const AGAIN = { firstMs: 500, maxMs: 300_000 };
-/** A pod that came back from a rejection is rejected again after this time, times how often it did. Milliseconds. */
+/** A pod that came back from a rejection is rejected again after this time, times the number of returns. Milliseconds. */
 const REVERTED_MS = 30_000;
 const DELETE_AFTER_MS = 1_000;
 
 /**
- * Looks at the pods of this node that may be waiting for a volume that the node must not have, and acts on what it sees. Watches say only
- * whom to look at; what is decided on is read for it. Everything is level-based: a look that is repeated does no harm.
+ * Checks the pods of this node that may be waiting for a volume that excludes the node, and acts on what it reads. Watches only say
+ * which pod to check; every decision uses live reads. Everything is level-based: a repeated check does no harm.
  */
 export class Enforcer {
   readonly #parts: EnforcerParts;
@@ -122,7 +122,7 @@ export class Enforcer {
     return [this.#ownNode.run, this.#aftermaths.run, (signal) => this.#queue.run(work, signal), ...guard, ...removals];
   }
 
-  /** Changes with each end of a look, and is nothing while no pod is looked at. */
+  /** Changes whenever a check ends; undefined while none is under way. */
   get progress(): number | undefined {
     return this.#queue.progress;
   }
@@ -132,7 +132,7 @@ export class Enforcer {
     return this.#attention.survey();
   }
 
-  /** What stands in the way, for the health endpoint. */
+  /** The problems, for the health endpoint. */
   state(): {
     readonly hasNode: boolean;
     readonly forbidden: readonly string[];
@@ -184,7 +184,7 @@ export class Enforcer {
     this.#act.witness({ podUid: uid, ownerUid, ageMs: atMs === undefined ? 0 : nowMs - atMs, level });
   }
 
-  /** What the aggregator sees and this agent does not: PVs whose affinity excludes the node, and what happens on other nodes. */
+  /** What the aggregator sees and this agent does not: PVs whose affinity may exclude the node, and what happens on other nodes. */
   onAnswer(answer: ReportAnswer): void {
     const isLifted = this.#act.fleetPause !== undefined && answer.pauseRejections === undefined;
     this.#act.pauseFleet(answer.pauseRejections);

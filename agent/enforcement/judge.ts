@@ -12,14 +12,14 @@ interface JudgeParts {
   readonly look: Look;
   readonly act: AffinityAct;
   readonly telling: Telling;
-  /** Which labels of the node count now. */
+  /** The labels of the node that count now. */
   readonly epoch: () => number;
 }
 
-/** The kubelet gives up waiting for a mount after two minutes and three seconds, and begins anew. Milliseconds. */
+/** The kubelet gives up waiting for a mount after two minutes and three seconds, and begins again. Milliseconds. */
 const MOUNT_WAIT_MS = 123_000;
 
-/** Looks at one pod, says what was seen, and does what follows from it. */
+/** Checks one pod, reports what it found, and does what follows. */
 export class Judge {
   readonly #parts: JudgeParts;
   readonly #config: AffinityConfig;
@@ -37,7 +37,7 @@ export class Judge {
     const { clock, look, telling, epoch } = this.#parts;
     const [seenEpoch, mayAct] = [epoch(), pod.isWaiting || subject.isUnsettled];
     const seen = await (mayAct ? look.forAct(subject, signal) : look.only(subject, signal));
-    // A look that was cut short by the agent's end says nothing.
+    // A check that the agent's end cut short says nothing.
     if (signal.aborted) return { outcome: subject.outcome, after: undefined };
     telling.looked(subject, seen);
     if (subject.verdict?.kind !== seen.verdict.kind) subject.retries = 0;
@@ -61,12 +61,12 @@ export class Judge {
         return await this.#attached(subject, seen, signal);
       case "allow":
         if (subject.isUnsettled) return this.#settle(subject, seen);
-        // It has a mount, or waits for something else: that can change without anybody saying so.
+        // It has a mount, or waits for something else: that may change without an event.
         return { outcome: "let alone", after: misplacement === undefined ? undefined : "again" };
     }
   }
 
-  /** The answer to a rejection was lost, and the pod is not one to be rejected any more: it may have been done. */
+  /** The answer to a rejection was lost, and the pod need not be rejected any more: it may have been rejected. */
   #settle(subject: Subject, seen: PodLook): Next {
     const { act } = this.#parts;
     const { pod } = seen;
@@ -77,7 +77,7 @@ export class Judge {
     return { outcome: "let alone", after: undefined };
   }
 
-  /** The attach-detach controller attaches what the kubelet then refuses to mount, and may take it away again. */
+  /** The attach-detach controller attaches what the kubelet then refuses to mount, and may detach it again. */
   async #attached(subject: Subject, seen: PodLook, signal: AbortSignal): Promise<Next> {
     const { clock, telling, act } = this.#parts;
     const waitedMs = clock.monotonicMs() - (subject.waitingSince ?? clock.monotonicMs());
@@ -92,7 +92,7 @@ export class Judge {
     return { outcome: "attached: reported and left alone (--reject-attached)", after: "again" };
   }
 
-  /** A pod that runs is let alone, whatever its volumes' affinity says: an event tells of it. */
+  /** A running pod is left alone, whatever its volumes' affinity says: an event reports it. */
   #observe(subject: Subject, seen: PodLook): Next {
     const misplacement = misplacementOf(seen, this.#node);
     const runs = seen.pod.kind === "value" && seen.pod.value.phase === "Running" && !seen.pod.value.isDeleting;
@@ -101,8 +101,8 @@ export class Judge {
   }
 
   /**
-   * A limit that still holds is asked without a read: thousands of agents may be held at once. Not of a pod that was seen by other labels of
-   * the node: the limit may wait for just that look, and would ask for it again and again.
+   * Checks a limit that still holds without a read: thousands of agents may be held back at once. Not for a pod that was checked by
+   * other labels of the node: the limit may wait for just that check, and would ask for it again and again.
    */
   #stillHeld(subject: Subject): Next | undefined {
     const { held } = subject;

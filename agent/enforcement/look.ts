@@ -17,7 +17,7 @@ import type { ReadPod } from "../sources/affinity-pod.ts";
 import type { AffinityReads } from "../sources/affinity-reads.ts";
 import { scanConfirmed } from "../sources/mount-table.ts";
 
-/** Which pod is to be looked at. */
+/** The pod to check. */
 export interface PodName {
   readonly namespace: string;
   readonly name: string;
@@ -31,7 +31,7 @@ export interface PodLook {
   /** Of a pod whose controller is a Job. */
   readonly job: LiveRead<LiveJob> | undefined;
   readonly verdict: AffinityVerdict;
-  /** When the first of its reads began, by `Clock.uptimeMs`: nothing that is decided on it is newer. */
+  /** When the first of its reads began, by `Clock.uptimeMs`: no part of the decision is newer. */
   readonly begunAt: number;
 }
 
@@ -39,17 +39,17 @@ interface LookParts {
   readonly clock: Clock;
   readonly reads: AffinityReads;
   readonly mountInfo: MountInfoSource;
-  /** What is known of the node's mounts, for which of them a second scan has to confirm that they are gone. */
+  /** The node's mounts; a second scan has to confirm an absence. */
   readonly nodeState: () => NodeState;
-  /** UID of the Node object that the agent watches; undefined while it has not seen one. */
+  /** UID of the Node object that the agent watches; undefined before it has seen one. */
   readonly nodeUid: () => string | undefined;
 }
 
-/** Looks at pods of one node. */
+/** Reads pods of one node. */
 export interface Look {
-  /** Everything live, and the mount table read after it: what a rejection may be decided on. */
+  /** Everything live, and the mount table scanned after it: what a rejection needs. */
   readonly forAct: (pod: PodName, signal: AbortSignal) => Promise<PodLook>;
-  /** The same without the mount table, for pods that are not to be touched whatever it shows. */
+  /** The same without the mount table, for pods that are left alone whatever it shows. */
   readonly only: (pod: PodName, signal: AbortSignal) => Promise<PodLook>;
 }
 
@@ -114,7 +114,7 @@ async function readJob(
   return read.kind === "value" && read.value.uid !== uid ? { kind: "missing" } : read;
 }
 
-/** From the claim to its PV to its driver; what no container uses is not asked for. */
+/** From the claim to its PV to its driver; a volume that no container uses is not read. */
 async function readVolume(
   reads: AffinityReads,
   { namespace, volume }: { readonly namespace: string; readonly volume: PodVolume },
@@ -129,7 +129,7 @@ async function readVolume(
   return { volume, claim, pv, driver: await reads.csiDriver(pv.value.source.driver, signal) };
 }
 
-/** Nothing when the table cannot be read: then nothing is proven. */
+/** Undefined when the table cannot be read: then nothing is proven. */
 async function readMounts({ mountInfo, nodeState }: LookParts, rule: RootRule): Promise<MountLook | undefined> {
   try {
     const scan = await scanConfirmed(mountInfo, nodeState(), rule);
@@ -140,13 +140,13 @@ async function readMounts({ mountInfo, nodeState }: LookParts, rule: RootRule): 
   }
 }
 
-/** What the observer knows. It may be older than the reads that it stands beside, so its absences say nothing. */
+/** What the observer knows. It may be older than the reads beside it, so its absences prove nothing. */
 function remembered({ nodeState }: Pick<LookParts, "nodeState">): MountLook {
   const { mountedVolumes, scan } = nodeState();
   return {
     beganAt: scan?.beganAt ?? 0,
     incomplete: "the mount table was not read for this",
-    // What only an earlier boot is known to have had is mounted again when a scan shows it.
+    // A mount that only an earlier boot is known to have had counts when a scan shows it.
     mountedVolumes: [...mountedVolumes.values()].flatMap((known) =>
       isOfEarlierBoot(known) ? [] : [known.mountedVolume],
     ),

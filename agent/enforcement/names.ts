@@ -1,8 +1,8 @@
 import type { ReportAnswer } from "../../common/storage/node-report.ts";
 
-/** The volumes that the aggregator names: those of this node's pods whose node affinity is not known to admit the node. */
+/** The volumes that the aggregator names: those of this node's pods whose node affinity may exclude the node. */
 export class NamedByAggregator {
-  /** With their resource versions; undefined while no answer has said. */
+  /** With their resource versions; undefined before an answer has them. */
   #named: ReadonlyMap<string, string> | undefined;
   #answeredAt = Number.NEGATIVE_INFINITY;
   readonly #maxAgeMs: number;
@@ -12,14 +12,14 @@ export class NamedByAggregator {
     this.#maxAgeMs = maxAgeMs;
   }
 
-  /** Whether changes of volumes are seen. */
+  /** Whether changes of volumes become known. */
   isNaming(nowMs: number): boolean {
     return this.#named !== undefined && nowMs - this.#answeredAt <= this.#maxAgeMs;
   }
 
   /**
-   * What is news in an answer: volumes that it names for the first time or in another state, and those that it does not name any more: what
-   * was wrong with them may be over.
+   * The news in an answer: volumes that it names for the first time or in another state, and those that it no longer names, as their
+   * problem may be over.
    */
   take({ volumes }: Pick<ReportAnswer, "volumes">, nowMs: number): readonly string[] {
     const known = this.#named ?? new Map<string, string>();

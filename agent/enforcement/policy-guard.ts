@@ -11,15 +11,15 @@ interface GuardParts {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly probe: PolicyProbe;
-  /** Pods that were let alone may be rejected now. */
+  /** Pods that were left alone may be rejected now. */
   readonly onInForce: () => void;
 }
 
-/** What was seen is no ground for a rejection after this time: then it is asked anew, right before. Milliseconds. */
+/** After this time the last observation is no basis for a rejection: the agent asks again, right before it. Milliseconds. */
 const FRESH_MS = 10_000;
-/** The first question. Milliseconds. */
+/** The first question after the start. Milliseconds. */
 const START_MS = 1_000;
-/** Whether it still is, is asked so often for people's sake. Milliseconds. */
+/** How often the agent asks so that its health stays true. Milliseconds. */
 const LOOK_MS = 600_000;
 /** A policy that was just installed is in force within about a second. */
 const RETRY = { firstMs: 1_000, maxMs: 60_000 } as const;
@@ -27,8 +27,8 @@ const RETRY = { firstMs: 1_000, maxMs: 60_000 } as const;
 const NOT_ASKED: PolicyFinding = { kind: "unknown", why: "it has not been asked yet" };
 
 /**
- * Whether pods may be rejected: only while the policy is seen to be in force that lets this agent's account do nothing but that, on its own
- * node. Without it the right to reject is one to change every pod of the cluster, and an agent does not use it.
+ * Whether pods may be rejected: only while the policy is seen to be in force that confines this agent's account to that, on its own
+ * node. Without the policy the permission to reject is one to change every pod of the cluster, and an agent does not use it.
  */
 export class PolicyGuard {
   readonly #parts: GuardParts;
@@ -46,16 +46,16 @@ export class PolicyGuard {
     );
   }
 
-  /** What was seen last. */
+  /** The last observation. */
   get finding(): PolicyFinding {
     return this.#finding;
   }
 
-  /** Until the signal is aborted. */
+  /** Asks until the signal is aborted. */
   readonly run = async (signal: AbortSignal): Promise<void> => {
     const { clock, random } = this.#parts;
     const backOff = createBackOff(random, RETRY);
-    // By then the pods of the node are listed, the own one among them.
+    // By then the pods of the node are listed, this agent's own among them.
     await clock.sleep(START_MS, signal);
     while (!signal.aborted) {
       const { kind } = await this.#ask(signal);
@@ -64,7 +64,7 @@ export class PolicyGuard {
     }
   };
 
-  /** As it is now, for a rejection that is about to be made. */
+  /** The state now, for a rejection that is about to be made. */
   async look(signal: AbortSignal): Promise<PolicyFinding> {
     const isFresh = this.#parts.clock.monotonicMs() - this.#seenAt <= FRESH_MS;
     return isFresh && this.#finding.kind === "in-force" ? this.#finding : await this.#ask(signal);
@@ -74,7 +74,7 @@ export class PolicyGuard {
     const { clock, probe, onInForce } = this.#parts;
     const seenAt = clock.monotonicMs();
     const finding = await probe(signal);
-    // A question that was cut short by the agent's end says nothing.
+    // A question that the agent's end cut short says nothing.
     if (signal.aborted) return finding;
     const before = this.#finding;
     this.#finding = finding;
@@ -101,7 +101,7 @@ const WORDS = {
   unknown: "the policy is not known to be in force",
 } as const;
 
-/** Why no pod is rejected, for people; nothing while they may be. */
+/** Why no pod is rejected, for people; undefined while pods may be. */
 export function offReason(finding: PolicyFinding): string | undefined {
   if (finding.kind === "in-force") return undefined;
   return `rejecting is off, ${WORDS[finding.kind]}: ${finding.why}`;

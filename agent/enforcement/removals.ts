@@ -17,34 +17,34 @@ interface RemovalParts {
   readonly pods: Pick<Informer<NodePod>, "get">;
   readonly rejector: Pick<PodRejector, "remove">;
   readonly telling: Telling;
-  /** What is known of the pod; nothing of one that an earlier run rejected. */
+  /** What is known of the pod; undefined for one that an earlier run rejected. */
   readonly subjectOf: (uid: string) => Subject | undefined;
-  /** Why the aggregator pauses all rejections; what is deleted is no longer there to be counted. */
+  /** Why the aggregator pauses all rejections; a deleted pod can no longer be counted. */
   readonly fleetPause: () => string | undefined;
 }
 
-/** A rejection that has been seen to stand for so long is not taken back: a kubelet compares every ten seconds. Milliseconds. */
+/** A rejection that has held for so long is not taken back: a kubelet compares every ten seconds. Milliseconds. */
 const STANDS_AFTER_MS = 15_000;
-/** Until the watch has brought what the API server has, or the aggregator pauses nothing any more. Milliseconds. */
+/** The wait for the watch, or for the end of the aggregator's pause. Milliseconds. */
 const SOON_MS = 1_000;
-/** What was refused may be allowed later, and a server that is overloaded have less to do. Milliseconds. */
+/** The wait after a refusal or a failure: permissions may be granted, a server may have less to do. Milliseconds. */
 const LATER_MS = 60_000;
 
-/** Which pods are deleted: those that an agent rejected, as their status says, too, and that a controller replaces. */
+/** The pods that are deleted: those whose status shows an agent's rejection, and that a controller replaces. */
 function isReplaced({ rejection }: NodePod): boolean {
   return rejection?.ownerUid !== undefined;
 }
 
 /**
- * Deletes rejected pods once it is seen that their rejection stands. As long as the object of a pod is there whose volume was never mounted,
- * its kubelet goes on to want it, and reports it as in use (k/k: desired_state_of_world_populator.go, `findAndRemoveDeletedPods`, also of pods
- * that it has rejected itself), so that it is not detached for whoever replaces the pod. What the watch shows is what is deleted: UID and
- * resource version of just that state are preconditions. Also of pods that an earlier run rejected.
+ * Deletes rejected pods once their rejection holds. While the object of a pod exists whose volume was never mounted, its kubelet goes on
+ * to want the volume and reports it as in use (k/k: desired_state_of_world_populator.go, `findAndRemoveDeletedPods`, also of pods that
+ * it has rejected itself), so the volume is not detached for the replacement. It deletes exactly the state that the watch shows: UID and
+ * resource version are preconditions. It also deletes pods that an earlier run rejected.
  */
 export class Removals {
   readonly #parts: RemovalParts;
   readonly #queue: WorkQueue;
-  /** Since when this run has seen it stand, by UID, on the boot clock. */
+  /** Since when this run has seen the rejection hold, by UID, on the boot clock. */
   readonly #standing = new Map<string, { readonly subject: Subject; readonly since: number }>();
   readonly #forbidden = new Set<string>();
 
@@ -100,7 +100,7 @@ export class Removals {
   #notRemoved(subject: Subject, outcome: Exclude<RejectionOutcome, { readonly kind: "rejected" }>): void {
     const { telling } = this.#parts;
     const { kind, why } = outcome;
-    // Whoever made it, or took it away, was first.
+    // Another client deleted it, or changed it, first.
     if (kind === "gone") return;
     telling.count(kind, subject);
     const isOurs = kind === "refused" || kind === "forbidden";

@@ -10,7 +10,7 @@ import { type KubeletVersion, parseKubeletVersion } from "../core/affinity/kubel
 /** What an agent does about pods whose volume's node affinity excludes the node. */
 export type AffinityMode = "off" | "audit" | "enforce";
 
-/** Since which version kubelets do it themselves, for where they do. */
+/** The version since which kubelets reject such pods themselves, where they do. */
 const enforcesSince: Setting<KubeletVersion | undefined> = {
   name: "kubelet-enforces-since",
   description: "stand aside where the kubelet is at least of this version (1.38), for it rejects such pods itself",
@@ -62,7 +62,7 @@ export const AFFINITY_SETTINGS = {
   enforcesSince,
 } as const;
 
-/** The settings as an agent runs with them. Durations in milliseconds. */
+/** The settings of a running agent. Durations in milliseconds. */
 export interface AffinityConfig {
   readonly mode: AffinityMode;
   readonly graceMs: number;

@@ -11,21 +11,21 @@ export class Subject {
   readonly key: string;
   /** Since when this run has seen it wait, milliseconds on the boot clock. */
   waitingSince: number | undefined;
-  /** Nothing is done before, whoever has it looked at: the end of the grace period. Milliseconds on the boot clock. */
+  /** Nothing is done before the end of the grace period, whatever asks for a check. Milliseconds on the boot clock. */
   actAfter = 0;
   verdict: AffinityVerdict | undefined;
   lookedAt = 0;
-  /** Of which labels of the node the verdict tells. */
+  /** The node labels that the verdict is about. */
   epoch: number | undefined;
-  /** What came of the last look, for people. */
+  /** The outcome of the last check, for people. */
   outcome = "not looked at yet";
-  /** Looks in a row that have to be repeated. */
+  /** Checks in a row that have to be repeated. */
   retries = 0;
-  /** What has been told and counted of it: once for each pod. */
+  /** What has been reported and counted: once for each pod. */
   readonly told = new Set<string>();
-  /** Held back by a limit, on this look; `until` then another one is due, whatever the limit says. Milliseconds on the boot clock. */
+  /** A limit holds it back, on this check; `until` then another one is due, whatever the limit says. Milliseconds on the boot clock. */
   held: { readonly pod: ReadPod; readonly job: PodLook["job"]; readonly until: number } | undefined;
-  /** An act whose answer was lost: whether it was done is not known. */
+  /** An action whose answer was lost: its result is unknown. */
   isUnsettled = false;
   /** Rejected by this run, and not seen reverted since. */
   isRejected = false;
@@ -45,7 +45,7 @@ export class Subject {
     return this.key.slice(this.key.indexOf("/") + 1);
   }
 
-  /** True the first time that this is asked of a word. */
+  /** True the first time that this is called with a word. */
   isFirst(word: string): boolean {
     if (this.told.has(word)) return false;
     this.told.add(word);
@@ -53,7 +53,7 @@ export class Subject {
   }
 }
 
-/** The pods of the node that name a claim, for as long as their objects are there. */
+/** The pods of the node that name a claim, as long as their objects exist. */
 export class Subjects {
   readonly #subjects = new Map<string, Subject>();
 
@@ -110,7 +110,7 @@ export function countsIn({ isTerminal, claims }: NodePod): boolean {
   return !isTerminal && claims.length > 0;
 }
 
-/** One volume of a verdict in the words of the log and of `/debug/verdicts`. */
+/** One volume of a verdict in the form of the log and of `/debug/verdicts`. */
 export function describeVolume({ volume, pv, finding, why }: AffinityVerdict["volumes"][number]): object {
   return { volume: volume.name, claim: volume.claim, pv, finding, why };
 }

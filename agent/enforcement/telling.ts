@@ -10,7 +10,7 @@ import type { RejectionOutcome } from "../sinks/pod-rejector.ts";
 import type { PodLook } from "./look.ts";
 import { describeVolume, type Subject } from "./subjects.ts";
 
-/** What is counted of a rejection: what became of a try, of its aftermath, and of what was not tried. */
+/** What is counted of rejections: outcomes of tries, of what follows, and of rejections that were not tried. */
 export type RejectionCount =
   | RejectionOutcome["kind"]
   | "would-reject"
@@ -30,7 +30,7 @@ interface TellingParts {
   readonly serverMs: () => number;
 }
 
-/** Says what is seen and done about pods on the wrong node: in the log, in events, in metrics. */
+/** Reports what is seen and done about pods on the wrong node: in the log, in events, in metrics. */
 export class Telling {
   readonly #parts: TellingParts;
   readonly #node: string;
@@ -46,7 +46,7 @@ export class Telling {
     });
   }
 
-  /** One line for each pod that was looked at, and another one only when it says something else. */
+  /** One line for each pod that was checked, and another one only when it says something else. */
   looked(subject: Subject, { verdict }: PodLook): void {
     const fields = { ...nameOf(subject), verdict: verdict.kind, why: verdict.why };
     const isNews = subject.verdict?.kind !== verdict.kind || subject.verdict.why !== verdict.why;
@@ -96,7 +96,7 @@ function nameOf({ namespace, key, uid }: Subject): {
   return { namespace, pod: key, podUid: uid };
 }
 
-/** The volumes that a rejection is for, those first that the pod waits for; nothing when there is none whose PV is known. */
+/** The volumes that a rejection is about, first those that the pod waits for; undefined without a known PV. */
 export function misplacementOf({ verdict }: Pick<PodLook, "verdict">, node: string): Misplacement | undefined {
   const volumes = misplacedVolumes(verdict)
     .toSorted((one, other) => Number(other.finding === "wrong") - Number(one.finding === "wrong"))
