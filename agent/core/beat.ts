@@ -4,27 +4,27 @@ export interface Beat {
   readonly waitMs: number;
 }
 
-/** What has just been seen and said. */
+/** What the last scan showed, and what was sent. */
 export interface Moment {
   readonly nowMs: number;
-  /** A report was made for what the look had shown. */
+  /** The scan led to a report. */
   readonly hasNews: boolean;
-  /** There are ends of use that no aggregator has acknowledged. */
+  /** There are unmount records that no aggregator has acknowledged. */
   readonly isWaiting: boolean;
 }
 
-/** Waits between heartbeats; `spread` moves each by some of itself, so that many agents do not act in step. */
+/** Waits between heartbeats; `spread` varies each, so that many agents do not send in step. */
 export interface BeatRule {
   readonly heartbeatMs: number;
   readonly spread: (waitMs: number) => number;
 }
 
-/** A leader that ended as it was told of an end of use may have written nothing of it. Milliseconds. */
+/** A leader that ended just after it got an unmount record may not have written it. Milliseconds. */
 const SOON_MS = 5_000;
 
 /**
- * The heartbeat after a look. What was just told is spoken of again soon, then in waits that double until it is acknowledged: whether it
- * was written only another answer tells.
+ * The heartbeat after a scan. An unmount record is sent again soon, then in waits that double until it is acknowledged: only another
+ * answer shows whether it was written.
  */
 export function nextBeat(beat: Beat, { nowMs, hasNews, isWaiting }: Moment, { heartbeatMs, spread }: BeatRule): Beat {
   const isDue = nowMs >= beat.atMs;

@@ -1,8 +1,8 @@
 import { type ClockSample, MAX_CLOCK_SAMPLES } from "../../common/storage/node-report.ts";
 
 /**
- * The clock samples with one more. Of too many that one goes without which stamps are dated least worse for their age: what is told late
- * need not be dated as narrowly as what has just happened. A clock that went back makes the later clock samples void.
+ * The clock samples with one more. With too many, the one is dropped without which stamps lose least accuracy for their age: an old
+ * stamp need not be dated as narrowly as a recent one. A clock that went back makes later samples void.
  */
 export function withClockSample(
   clockSamples: readonly ClockSample[],
@@ -27,7 +27,7 @@ function fewer(clockSamples: readonly ClockSample[]): readonly ClockSample[] {
   return clockSamples.filter((_, index) => index !== least);
 }
 
-/** How far before a stamp its clock sample would be then, as a share of how old the stamp is. */
+/** How far before a stamp its clock sample would be then, as a share of the stamp's age. */
 function lossWithout(clockSamples: readonly ClockSample[], index: number): number {
   const [before = 0, after = 0, newest = 0] = [
     clockSamples[index - 1]?.at,

@@ -5,9 +5,10 @@ import { volumeKey } from "../../common/storage/volume-identity.ts";
 export const MAX_KEPT_RELEASES = 10_000;
 
 /**
- * The unmount records that are kept, oldest first. When they are too many, because no aggregator has answered for long, the oldest go of
- * which a later one of the same volume is known: of one volume the latest end counts. The latest of a volume is never dropped, so there may
- * still be more than `most`. Pods of another namespace cannot name the same claim: their volumes are others, whatever they are called.
+ * The unmount records that are kept, oldest first. When there are too many, as no aggregator has answered for long, the oldest are
+ * dropped for which a later one of the same volume is known: of one volume the latest end counts. The latest of a volume is never
+ * dropped, so there may still be more than `most`. Pods of another namespace cannot name the same claim, so their volumes are others,
+ * whatever their names.
  */
 export function compactUnmountRecords(
   unmountRecords: readonly UnmountRecord[],

@@ -1,26 +1,26 @@
 import { type AgentGap, MAX_AGENT_GAPS, type ScanSpan } from "../../common/storage/node-report.ts";
 
 /**
- * What stands behind the last complete scan: `none` in this run of the agent, `unbroken` when it has watched ever since, `broken` when a
- * read failed or was damaged since.
+ * How far the last complete scan can be continued: `none` without one in this run of the agent, `unbroken` when the agent has watched
+ * ever since, `broken` when a scan failed or was damaged since.
  */
 export type Coverage = "none" | "broken" | "unbroken";
 
 /**
- * Between two scans that are further apart than this, in milliseconds, an agent did not watch: it was stopped, or starved. One that
- * runs reads within a second or two of a change, or by its timer: what came and went in a longer time it would not have seen.
+ * Between two scans that are further apart than this, in milliseconds, an agent did not watch: it was stopped, or starved. A running
+ * agent scans within a second or two of a change, or by its timer; in a longer time it would have missed what came and went.
  */
 export const LONGEST_GLANCE_MS = 5_000;
 
-/** What the coverage is after another scan. */
+/** The coverage after another scan. */
 export function coverageAfter(coverage: Coverage, isComplete: boolean): Coverage {
   if (isComplete) return "unbroken";
   return coverage === "none" ? "none" : "broken";
 }
 
 /**
- * True when nothing lasting can have been missed between the last complete scan and a complete one that begins at `beganAt`.
- * What the kernel says of a span without changes counts when that began before the scan.
+ * True when no lasting change can have been missed between the last complete scan and a complete one that begins at `beganAt`. A time
+ * for which the kernel reports no changes counts if it began before the scan.
  */
 export function hasWatched(
   { coverage, scan }: { readonly coverage: Coverage; readonly scan: ScanSpan | undefined },
@@ -36,8 +36,8 @@ export function hasWatched(
 }
 
 /**
- * Since when it is not known what came and went when no scan follows the last complete one in time: since the begin of that. A scan shows
- * one moment of the time that it takes, and where it takes long, what was mounted after that moment began before its end.
+ * Since when changes are unknown if no scan follows the last complete one in time: since that scan's begin. A scan shows one moment of
+ * the time that it takes; in a long one, what was mounted after that moment began before its end.
  */
 export function agentGapSince({ scan, agentGaps }: Covered): number | undefined {
   return scan && Math.max(scan.beganAt, agentGaps.at(-1)?.to ?? 0);
@@ -48,7 +48,7 @@ interface Covered {
   readonly agentGaps: readonly AgentGap[];
 }
 
-/** The gaps with one more. Of too many the two oldest become one, which claims a longer gap than there was, never a shorter. */
+/** The gaps with one more. With too many, the two oldest become one, which is never shorter than both. */
 export function withAgentGap(spans: readonly AgentGap[], { from, to }: AgentGap): readonly AgentGap[] {
   const all = [...spans, from === undefined ? { to } : { from, to }];
   const [first, second, ...rest] = all;

@@ -2,7 +2,7 @@ import { displayPath } from "../../common/mounts/core/mount-info.ts";
 import { volumeKey } from "../../common/storage/volume-identity.ts";
 import type { KnownMountedVolume, NodeState } from "./node-state.ts";
 
-/** What an agent knows, as people read it: ages in milliseconds instead of stamps, paths as text. */
+/** What an agent knows, for people: ages in milliseconds instead of stamps, paths as text. */
 export function describeMountedVolumes(state: NodeState, nowMs: number): object {
   const age = (stamp: number | undefined): number | undefined => stamp && Math.round(nowMs - stamp);
   const describe = ({

@@ -5,7 +5,7 @@ import type { MountedVolumeEntry } from "./mounted-volumes.ts";
 
 const KINDS: readonly MountKind[] = ["pod", "subpath", "block", "staging"];
 
-/** The findings for programs: docs/dry-run.md describes each field. Every field is always there, `null` is not known. */
+/** The findings for programs: docs/dry-run.md describes each field. Every field is always there; `null` means unknown. */
 export function asJson(findings: DryRunFindings): string {
   const { node, mountInfo, survey, scan, root, changes, clock } = findings;
   const { facts } = node;
@@ -159,7 +159,7 @@ function layOut(rows: readonly (readonly string[])[]): readonly string[] {
   );
 }
 
-/** Whoever mounts something names the mount point: what would steer the terminal is shown as `?`. */
+/** Anybody who mounts something chooses the name of the mount point: control characters are shown as `?`. */
 function printable(text: string): string {
   return text.replaceAll(/\p{C}/gu, "?");
 }

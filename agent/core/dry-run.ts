@@ -3,7 +3,7 @@ import type { NodeFacts } from "../../common/storage/node-facts.ts";
 import type { MountScan } from "./mounted-volumes.ts";
 import type { TableSurvey } from "./table-survey.ts";
 
-/** All that a dry run has found out. */
+/** Everything that a dry run has found. */
 export interface DryRunFindings {
   readonly node: {
     readonly facts: NodeFacts;
@@ -19,18 +19,18 @@ export interface DryRunFindings {
   readonly clock: { readonly source: "monotonic-raw" | "monotonic"; readonly driftPpm: number };
 }
 
-/** How an agent would notice changes of the table; not at all in a file that is only a copy of one. */
+/** How an agent would notice changes of the table; undefined for a file that is only a copy of one. */
 export type Changes =
   | { readonly by: "poll" }
   | { readonly by: "timer"; readonly why: string }
   | { readonly by: "nothing" };
 
-/** Whose table `/proc/<process>/mountinfo` is, or nothing when the path is none of the kernel's. */
+/** Whose table `/proc/<process>/mountinfo` is; undefined when the path is none of the kernel's. */
 export function processOf(mountInfo: string): string | undefined {
   return /\/(self|thread-self|\d+)\/mountinfo$/.exec(mountInfo)?.[1];
 }
 
-/** What somebody should know before believing the rest: a sentence each, none when all is as on a node. */
+/** What you should know before you trust the rest: a sentence each, none on an ordinary node. */
 export function remarksOn(findings: DryRunFindings): readonly string[] {
   return [...remarksOnTable(findings), ...remarksOnRoot(findings), ...remarksOnMeans(findings)];
 }

@@ -1,7 +1,7 @@
 import type { UnmountRecord } from "../../common/storage/node-report.ts";
 import type { KnownMountedVolume, NodeState } from "./node-state.ts";
 
-/** What has to be written so that a journal says what is known. */
+/** What has to be written so that the journal has the known state. */
 export interface JournalChanges {
   readonly mountedVolumes: ReadonlyMap<string, KnownMountedVolume>;
   readonly unmountRecords: readonly UnmountRecord[];
@@ -9,16 +9,16 @@ export interface JournalChanges {
   readonly droppedMountedVolumes: readonly string[];
   /** IDs of unmount records that are settled. */
   readonly droppedUnmountRecords: readonly string[];
-  /** It must outlive a loss of power, before anything of it is told. The rest has no meaning in another boot. */
+  /** It has to survive a power loss before any of it is reported. The rest has no meaning in another boot. */
   readonly isLasting: boolean;
 }
 
-/** The stamp of the last complete scan is stored this often when nothing else is to be. Milliseconds. */
+/** How often the stamp of the last complete scan is stored when nothing else has to be. Milliseconds. */
 export const STAMP_EVERY_MS = 60_000;
 
 /**
- * What of a state is not stored yet, or nothing when it is not worth a write. When a mounted volume was last seen is not written by itself: the last
- * complete scan tells that of all mounted volumes, and an older stamp only makes an interval wider.
+ * What of a state is not stored yet; undefined when it is not worth a write. When a mounted volume was last seen is not written by
+ * itself: the last complete scan shows that for all mounted volumes, and an older stamp only makes an interval wider.
  */
 export function changesSince(stored: NodeState | undefined, state: NodeState): JournalChanges | undefined {
   const changed = changedMountedVolumes(stored, state);
@@ -28,7 +28,7 @@ export function changesSince(stored: NodeState | undefined, state: NodeState): J
   );
   for (const { id } of state.unmountRecords) before.delete(id);
   const droppedUnmountRecords = [...before.keys()];
-  // The first of all says that the machine is known: a new one is not asked for what it did before.
+  // The first write marks the machine as known: a new machine has no earlier uses to report.
   const isLasting = stored === undefined || unmountRecords.length > 0 || changed.isAnyNew;
   const count =
     changed.mountedVolumes.size +
@@ -40,7 +40,7 @@ export function changesSince(stored: NodeState | undefined, state: NodeState): J
   return { mountedVolumes, unmountRecords, droppedMountedVolumes, droppedUnmountRecords, isLasting };
 }
 
-/** Loops, for it is done at each look, and a node may have ten thousand. */
+/** Loops, as it runs at each scan, and a node may have ten thousand. */
 function changedMountedVolumes(stored: NodeState | undefined, state: NodeState) {
   const mountedVolumes = new Map<string, KnownMountedVolume>();
   let isAnyNew = false;

@@ -8,7 +8,7 @@ import {
 } from "../../common/mounts/core/mount-info.ts";
 import { type MountedVolume, volumeKey } from "../../common/storage/volume-identity.ts";
 
-/** A mounted volume together with the mount that shows it. */
+/** A mounted volume with the mount that shows it. */
 export interface MountedVolumeEntry extends MountedVolume {
   readonly mount: MountEntry;
 }
@@ -20,12 +20,12 @@ export interface MountScan {
   readonly mountedVolumes: readonly MountedVolumeEntry[];
   /** Why absence proves nothing in this scan; undefined when the scan is complete. */
   readonly incomplete: string | undefined;
-  /** Lines that may have hidden a mounted volume; nothing is none. */
+  /** Lines that may have hidden a mounted volume; undefined without any. */
   readonly damagedLines?: number;
   readonly kubeletRoot: string;
 }
 
-/** Where the kubelet keeps its volumes: found by the agent's own mount, or given. Paths are bytes as latin1. */
+/** Where the kubelet keeps its volumes: found by the agent's own mount, or configured. Paths are bytes as latin1. */
 export type RootRule =
   | { readonly by: "own-pod"; readonly podUid: string; readonly override: string | undefined }
   | { readonly by: "path"; readonly path: string };
@@ -33,7 +33,7 @@ export type RootRule =
 /** The kubelet's default root. */
 export const DEFAULT_KUBELET_ROOT = "/var/lib/kubelet";
 
-/** What a scan of the mount table shows, and whether what it does not show is really gone. */
+/** What a scan of the mount table shows, and whether an absence counts in it. */
 export function scanMountedVolumes({ text, beganAt, endedAt }: MountInfoText, rule: RootRule): MountScan {
   const { kubeletRoot, unproven } = rootOf(text, rule);
   const table = parseMountInfo(text, kubeletRoot, NEVER_A_CLAIM);
@@ -47,7 +47,7 @@ export function scanMountedVolumes({ text, beganAt, endedAt }: MountInfoText, ru
   };
 }
 
-/** Where the kubelet keeps its volumes, and why it is not proven that this table shows them there. */
+/** Where the kubelet keeps its volumes, and why this table does not prove it. */
 function rootOf(text: string, rule: RootRule): { readonly kubeletRoot: string; readonly unproven: string | undefined } {
   if (rule.by === "path") {
     return {
@@ -79,7 +79,7 @@ export function mountedVolumeKey(mountedVolume: MountedVolume): string {
   return `${mountedVolume.kind}/${mountedVolume.podUid ?? ""}/${volumeKey(mountedVolume.volume)}`;
 }
 
-/** Two scans, one right after the other, as one: present is what either shows, absent is what both lack. */
+/** Two consecutive scans as one: present is what either shows, absent is what both lack. */
 export function mergeScans(first: MountScan, second: MountScan): MountScan {
   return {
     beganAt: first.beganAt,
@@ -91,7 +91,7 @@ export function mergeScans(first: MountScan, second: MountScan): MountScan {
   };
 }
 
-/** True for two scans that tell the same: the same mounted volumes, and the same reason, if any, why absence proves nothing. */
+/** True for two scans that agree: the same mounted volumes, and the same reason, if any, why absence proves nothing. */
 export function isSameScan(first: MountScan, second: MountScan): boolean {
   return first.incomplete === second.incomplete && keysOf(first).symmetricDifference(keysOf(second)).size === 0;
 }

@@ -15,7 +15,7 @@ import {
   unmountRecordOf,
 } from "./node-state.ts";
 
-/** What a new look at the node tells beyond what was known. Absence counts only in a complete scan. */
+/** What a new scan of the node adds to what was known. Absence counts only in a complete scan. */
 export function observe(
   previous: NodeState,
   snapshot: NodeSnapshot,
@@ -94,7 +94,7 @@ function seenMountedVolume(
   const { kind, volume, podUid, mount } = mountedVolume;
   const complete = scan.incomplete === undefined;
   const movesBound = complete || before?.proven !== true;
-  // A mount that is known from another clock may be a new one, of the same pod.
+  // A mount with a stamp of another clock may be a new one, of the same pod.
   const known = before?.seenAt === 0 ? undefined : before;
   return {
     mountedVolume: { kind, volume, podUid },
@@ -110,7 +110,7 @@ function seenMountedVolume(
   };
 }
 
-/** What becomes of a mounted volume that a scan does not show. */
+/** What follows for a mounted volume that a scan does not show. */
 type Fate =
   | { readonly kind: "kept"; readonly pendingUnmount: PendingUnmount | undefined }
   | { readonly kind: "gone"; readonly by: number };
@@ -118,13 +118,13 @@ type Fate =
 function fateOf(known: KnownMountedVolume, { scan, pods }: NodeSnapshot, isWatched: boolean): Fate {
   const { mountedVolume, pendingUnmount } = known;
   const pod = mountedVolume.podUid === undefined ? undefined : pods?.get(mountedVolume.podUid);
-  // A reboot unmounts everything, and a pod may be said to run until its kubelet has looked.
+  // A reboot unmounts everything, and the API may call a pod running until its kubelet has started.
   const doubt = (end: PendingUnmount): PendingUnmount => (isOfEarlierBoot(known) ? end : doubted(end, pod));
   // A damaged scan may hide the very mount that is back.
   if (scan.incomplete !== undefined) return { kind: "kept", pendingUnmount: pendingUnmount && doubt(pendingUnmount) };
-  // As long as the pods have not been listed, none is known to be over. A pod that is not over may mount its volume again.
+  // Before pods have been listed, none is known to be over. A pod that is not over may mount its volume again.
   const isOver = mountedVolume.podUid === undefined || (pods !== undefined && (pod === undefined || pod.isOver));
-  // A pending unmount counts from the scan that lacked it, unless it may have been mounted, or its containers have used it, since.
+  // A pending unmount counts from the first scan without it, unless it may have been mounted, or its containers have used it, since.
   const isEndKnown = pendingUnmount !== undefined && isWatched && !(isOver && pendingUnmount.isAnomaly);
   const by = isEndKnown ? pendingUnmount.by : scan.endedAt;
   if (isOver) return { kind: "gone", by };
@@ -132,14 +132,14 @@ function fateOf(known: KnownMountedVolume, { scan, pods }: NodeSnapshot, isWatch
   return { kind: "kept", pendingUnmount: doubt({ ...end, by }) };
 }
 
-/** A pending unmount, and what the watch now says of its pod: nothing as long as that does not run, or has not been listed. */
+/** A pending unmount, and the pod now; undefined while the pod does not run, or pods have not been listed. */
 function doubted(end: PendingUnmount, pod: PodFacts | undefined): PendingUnmount {
   if (pod?.isRunning !== true) return end;
   if (end.podVersion === undefined) return { ...end, podVersion: pod.resourceVersion };
   return { ...end, isAnomaly: end.isAnomaly || pod.resourceVersion !== end.podVersion };
 }
 
-/** A use has ended when the last of its mounted volumes is gone; its interval begins where the last of them was still seen. */
+/** A use ends when its last mounted volume is gone; its interval begins where that was last seen. */
 function unmountRecordsOf(
   bootId: string,
   gone: readonly { readonly known: KnownMountedVolume; readonly by: number }[],
@@ -161,7 +161,7 @@ function unmountRecordsOf(
   return [...ended.values()].map((end) => unmountRecordOf(bootId, { ...end, after: end.after || undefined }));
 }
 
-/** Marks the mounted volumes that nobody is known to use: the pod is not there any more, or no pod uses what is staged. */
+/** Marks the mounted volumes without a known user: their pod is gone, or no pod uses what is staged. */
 function withLeaks(
   mountedVolumes: ReadonlyMap<string, KnownMountedVolume>,
   { scan, pods }: NodeSnapshot,
@@ -189,7 +189,7 @@ function anomalies(previous: NodeState, mountedVolumes: ReadonlyMap<string, Know
   });
 }
 
-/** True when a complete scan lacks a mounted volume that is known: then a second scan must confirm it before it counts. */
+/** True when a complete scan lacks a known mounted volume: then a second scan has to confirm it before it counts. */
 export function hasAbsence(state: NodeState, scan: MountScan): boolean {
   if (scan.incomplete !== undefined) return false;
   const seen = new Set(scan.mountedVolumes.map(mountedVolumeKey));
@@ -197,8 +197,8 @@ export function hasAbsence(state: NodeState, scan: MountScan): boolean {
 }
 
 /**
- * The state after a span in which the mount table did not change: what a read in that span showed was there until its end. It
- * narrows how uncertain a later unmount record is, and nothing else.
+ * The state after a time in which the mount table did not change: what a scan in that time showed was mounted until its end. It only
+ * narrows the uncertainty of a later unmount record.
  */
 export function extendCoverage(
   state: NodeState,

@@ -11,20 +11,20 @@ import {
 } from "../../common/storage/node-report.ts";
 import type { KnownMountedVolume, NodeState } from "./node-state.ts";
 
-/** Who reports: the node, the agent's pod, and this run of it. */
+/** The sender: the node, the agent's pod, and this run of it. */
 export interface ReporterIdentity {
   readonly node: string;
   readonly podUid: string;
   readonly instance: string;
   /** Bound of the boot clock's drift. */
   readonly driftPpm: number;
-  /** The leader's session that the last answer named; empty before the first. */
+  /** The leader session in the last answer; empty before the first. */
   readonly session: string;
-  /** What kind of node it is, once that is known. */
+  /** Facts about the node, once they are known. */
   readonly facts?: NodeFacts | undefined;
 }
 
-/** The report of a state, or nothing as long as no complete scan stands behind it: an agent that sees no mounts has nothing to report. */
+/** The report of a state; undefined before a complete scan: an agent that sees no mounts has nothing to report. */
 export function reportOf(identity: ReporterIdentity, state: NodeState, sentAt: number): NodeReport | undefined {
   const { scan, agentGaps, clockSamples, coverage, podsResourceVersion, scanRequest } = state;
   const observedSince = agentGaps.at(-1)?.to;
@@ -52,7 +52,7 @@ function toldMountedVolume(
   { mountedVolume, pod, since, seenAt, pendingUnmount }: KnownMountedVolume,
   { beganAt }: ScanSpan,
 ): NodeReport["mountedVolumes"][number] {
-  // What was taken over from another agent the scan has not shown either.
+  // The scan has not shown what was merged from another agent either.
   const isShown = pendingUnmount === undefined && seenAt >= beganAt;
   const { kind, volume, podUid } = mountedVolume;
   return {
@@ -65,7 +65,7 @@ function toldMountedVolume(
   };
 }
 
-/** Why the state cannot be reported, when it cannot: half of it would say that the other half is unmounted. */
+/** Why the state cannot be reported: half of it would say that the other half is unmounted. */
 export function reportProblem({ mountedVolumes }: NodeState): string | undefined {
   if (mountedVolumes.size <= MAX_REPORT_ENTRIES) return undefined;
   return `${mountedVolumes.size} mounted volumes, and a report takes ${MAX_REPORT_ENTRIES}: nothing is reported, the node counts as silent`;
@@ -81,15 +81,15 @@ interface Room {
   readonly bytes: number;
 }
 
-/** What the aggregator takes beside the mounted volumes, which must be whole. Names and UIDs are ASCII: a character is a byte. */
+/** The size that is left beside the mounted volumes, which have to be complete. Names and UIDs are ASCII: a character is a byte. */
 function roomIn(report: NodeReport): Room {
   const entries = Math.min(MAX_REPORT_RELEASES, MAX_REPORT_ENTRIES - report.mountedVolumes.length);
   return { entries, bytes: MAX_REPORT_BYTES - JSON.stringify(report).length };
 }
 
 /**
- * The newest unmount records that there is room for. They pile up while the aggregator is away, and a report that is too large would
- * be refused for ever; the others follow when these have been settled, and of one volume the newest end counts.
+ * The newest unmount records for which there is room. They accumulate while the aggregator is away, and it would refuse a report that is
+ * too large for ever. The others follow when these have been settled; of one volume the newest end counts.
  */
 function newest(unmountRecords: readonly UnmountRecord[], { entries, bytes }: Room): UnmountRecord[] {
   let room = bytes;

@@ -5,17 +5,17 @@ import { compactUnmountRecords } from "./compact.ts";
 import { agentGapSince, withAgentGap } from "./coverage.ts";
 import { initialState, isOfEarlierBoot, type KnownMountedVolume, type NodeState } from "./node-state.ts";
 
-/** What a stored state is worth now. */
+/** What a stored state means now. */
 export interface InterpretedState {
   readonly past: NodeState;
-  /** `same-boot`: all of it counts; else its stamps do not: records ended by the begin of this boot (`other-boot`), or by now. */
+  /** `same-boot`: all of it counts; otherwise its stamps do not: records ended by the begin of this boot (`other-boot`), or by now. */
   readonly kind: "same-boot" | "other-boot" | "other-clock" | "later-clock";
 }
 
 /**
- * What a journal's state means in this boot at `nowMs` of its clock. Stamps of another boot are on another clock: what had ended had done so by
- * the begin of this boot. Stamps that lie ahead of the clock, as after a machine was put back to an earlier moment
- * without its disk, or that are of another clock of this boot, say no more than: before now.
+ * What a journal's state means in this boot at `nowMs` of its clock. Stamps of another boot are on another clock: an end in it was
+ * before the begin of this boot. Stamps ahead of the clock, as after a machine was put back to an earlier moment without its disk, or of
+ * another clock of this boot, only mean: before now.
  */
 export function interpretStored(stored: NodeState, { bootId, clock, nowMs }: Now): InterpretedState {
   const now = { bootId, clock };
@@ -23,7 +23,7 @@ export function interpretStored(stored: NodeState, { bootId, clock, nowMs }: Now
   if (stored.clock !== clock) return { kind: "other-clock", past: undated(stored, now, nowMs) };
   if (latestStamp(stored) > nowMs) return { kind: "later-clock", past: undated(stored, now, nowMs) };
   const { scan } = stored;
-  // A proven mounted volume was shown by the last complete scan, whose stamp is stored more often than the mounted volume's own.
+  // The last complete scan showed a proven mounted volume, and its stamp is stored more often than the volume's own.
   const mountedVolumes = [...stored.mountedVolumes].map(([key, known]): [string, KnownMountedVolume] => {
     const wasShown = known.proven && known.pendingUnmount === undefined;
     return [key, wasShown ? { ...known, seenAt: Math.max(known.seenAt, scan?.beganAt ?? 0) } : known];
@@ -39,9 +39,9 @@ interface Now {
 }
 
 /**
- * What a state is worth whose stamps are of another clock, `byMs` on this one: by then its records had ended, and its mounts had begun. Whether they
- * are still there a scan tells; one that is not is a pending unmount like any other, as its pod may mount it again. A reboot ends containers; in the
- * same boot those of a mount that had gone while its pod ran may hold the volume still.
+ * What a state means whose stamps are of another clock, `byMs` on this one: by then its records had ended and its mounts had begun. A
+ * scan shows whether the mounts still exist; a missing one is a pending unmount like any other, as its pod may mount it again. A reboot
+ * ends containers; in the same boot the containers of a mount that had gone while its pod ran may still have the volume open.
  */
 function undated(stored: NodeState, { bootId, clock }: Omit<Now, "nowMs">, byMs: number): NodeState {
   const isSameBoot = stored.bootId === bootId;
@@ -58,7 +58,7 @@ function undated(stored: NodeState, { bootId, clock }: Omit<Now, "nowMs">, byMs:
   };
 }
 
-/** The same unmount record, by its ID, with an end that is later or as late, and a begin that is not known. */
+/** The same unmount record, by its ID, with an end that is not earlier, and an unknown begin. */
 function datedAnew({ after: _, ...unmountRecord }: UnmountRecord, by: number): UnmountRecord {
   return { ...unmountRecord, by };
 }
@@ -72,8 +72,8 @@ function latestStamp({ mountedVolumes, unmountRecords, scan, agentGaps, clockSam
 }
 
 /**
- * The state together with what an earlier run left, or another one that was there at the same time. Whatever the next complete scan does not
- * show of it has ended by then. What this run knows itself goes before.
+ * The state merged with that of an earlier run, or of another one at the same time. What the next complete scan does not show of it has
+ * ended by then. What this run knows itself takes precedence.
  */
 export function mergeStored(state: NodeState, past: NodeState): NodeState {
   const unmountRecords = new Map(
@@ -93,7 +93,7 @@ export function mergeStored(state: NodeState, past: NodeState): NodeState {
   };
 }
 
-/** Mounted volumes of the past that this run, which has read the table already, does not know. */
+/** Mounted volumes of the past that this run, which has scanned already, does not know. */
 function missedMountedVolumes(state: NodeState, past: NodeState): ReadonlyMap<string, KnownMountedVolume> {
   const toldBy = new Map(state.unmountRecords.map((unmountRecord) => [useKey(unmountRecord), unmountRecord.by]));
   const missed = [...past.mountedVolumes].filter(([, { mountedVolume, seenAt }]) => {
@@ -103,14 +103,14 @@ function missedMountedVolumes(state: NodeState, past: NodeState): ReadonlyMap<st
   return new Map(
     missed.map(([key, known]) => {
       const { pendingUnmount } = known;
-      // The volume may have been mounted again before this run began to watch: the last complete scan, which lacked it, cannot show that.
+      // The volume may have been mounted again before this run began to watch: the last complete scan, without it, cannot show that.
       const again = pendingUnmount && { ...pendingUnmount, by: Math.max(pendingUnmount.by, scannedAt) };
       return [key, { ...known, proven: false, pendingUnmount: again }];
     }),
   );
 }
 
-/** Two that watch at the same time see what either sees: the past counts up to the begin of this run's own coverage. */
+/** Two runs at the same time see what either sees: the past counts up to the begin of this run's own coverage. */
 function sharedAgentGaps(state: NodeState, past: NodeState): readonly AgentGap[] {
   const [first, ...own] = state.agentGaps;
   if (first === undefined || past.scan === undefined) return state.agentGaps;

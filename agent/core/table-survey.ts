@@ -1,19 +1,19 @@
 import { type MountEntry, parseMountInfo } from "../../common/mounts/core/mount-info.ts";
 import type { NodeFacts } from "../../common/storage/node-facts.ts";
 
-/** What a mount table shows beside the mounted volumes: for people who want to know whether it is the right one. */
+/** What a mount table shows beside the mounted volumes: people see by it whether it is the right one. */
 export interface TableSurvey {
   readonly lines: number;
   /** Lines that could not be read, wherever they are. */
   readonly damagedLines: number;
-  /** Type of the file system at `/`, or nothing when the table does not show it. */
+  /** Type of the file system at `/`; undefined when the table does not show it. */
   readonly rootFsType: string | undefined;
   /** Folders below which pods' volumes are mounted as a kubelet does it, most mounts first. Paths are bytes as latin1. */
   readonly kubeletRoots: readonly { readonly path: string; readonly mounts: number }[];
   readonly facts: Pick<NodeFacts, "cgroup" | "containerRuntime">;
 }
 
-/** A look over a whole mount table (latin1). */
+/** Surveys a whole mount table (latin1). */
 export function surveyTable(text: string): TableSurvey {
   const { entries, damagedLines } = parseMountInfo(text, "/");
   return {
@@ -55,8 +55,8 @@ function containerRuntimeIn(entries: readonly MountEntry[]): string | undefined 
 }
 
 /**
- * Whether two mount tables are of one mount namespace. A mount belongs to one namespace, and no two mounts of a kernel have
- * one ID at a time, so one ID in common is proof; nothing is known where one of them shows no mount.
+ * Whether two mount tables are of one mount namespace. A mount belongs to one namespace, and no two mounts of a kernel have one ID at a
+ * time, so one common ID proves it; without mounts in one of them the answer is unknown.
  */
 export function namespaceOf(table: string, own: string): NodeFacts["mountNamespace"] {
   const [ids, ownIds] = [table, own].map((text) => parseMountInfo(text, "/").entries.map(({ mountId }) => mountId));
