@@ -5,8 +5,8 @@ import type { PodOwner } from "../core/affinity/facts.ts";
 import { type Misplacement, misplacementText } from "../core/affinity/rejection.ts";
 
 /**
- * What is told of a pod: that it was rejected, that it would be where that was switched on, that it waits for ever and is let alone, or that
- * it runs and could not start here again.
+ * The events about a pod: it was rejected, it would be if rejecting were on, it waits for ever and is left alone, or it runs and could
+ * not start here again.
  */
 export type PodTelling = "rejected" | "would-reject" | "waits-attached" | "runs-misplaced";
 
@@ -35,7 +35,7 @@ interface About {
   readonly nowMs: number;
 }
 
-/** A warning on the pod, with the reason that its status gets when it is rejected. It is one event for each pod and kind of telling. */
+/** A warning on the pod, with the reason that its status gets when it is rejected. One event for each pod and kind. */
 export function podEvent(telling: PodTelling, { pod, misplacement, nowMs }: About): KubeEvent {
   const { action, note } = WORDS[telling];
   const { namespace, name, uid } = pod;

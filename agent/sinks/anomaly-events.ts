@@ -8,7 +8,7 @@ const NOTES = {
   "remounted-while-running": "was unmounted and mounted again while the pod runs",
 } as const;
 
-/** What the owner of a pod is told of an anomaly; nothing while the pod's name is not known. */
+/** The event on a pod about an anomaly; undefined while the pod's name is unknown. */
 export function anomalyEvent(
   { mountedVolume, pod, why }: Anomaly,
   { node, nowMs }: { readonly node: string; readonly nowMs: number },

@@ -6,8 +6,8 @@ import { identityOf } from "./journal-file.ts";
 const KEPT_ASIDE = 3;
 
 /**
- * Moves a journal's file and its log out of the way, for somebody to look at; answers where to. Throws `MooringError` "journal-unusable"
- * when it is not the file any more that was found to be damaged.
+ * Moves a journal's file and its log out of the way, for people to look at; answers where to. Throws `MooringError` "journal-unusable"
+ * when the file is no longer the one that was found damaged.
  */
 export function setAside(path: string, identity: string | undefined): string {
   if (identityOf(path) !== identity)

@@ -9,9 +9,10 @@ import { MooringError, messageOf } from "../../common/runtime/errors.ts";
 export const AGENT_USER = 60_871;
 
 /**
- * Gives a directory and the files in it to the agent's user alone. The kubelet makes the directory as root's, and an earlier Mooring
- * gave it to another user. The init container that does this is root with CHOWN and no other capability, so that only an owner may list
- * it or change its mode. The directory is given last: until then the next try does it all again. Throws `MooringError` "journal-unusable".
+ * Gives a directory and its files to the agent's user alone. The kubelet creates the directory as root's, and an earlier Mooring gave it
+ * to another user. The init container that runs this is root with CHOWN and no other capability, so only an owner may list the directory
+ * or change its mode. The directory is given last: until then the next try does everything again. Throws `MooringError` "journal-
+ * unusable".
  */
 export function prepareJournalDirectory(directory: string, user = AGENT_USER): void {
   try {

@@ -3,9 +3,9 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { MooringError, messageOf } from "../../common/runtime/errors.ts";
 import { DamagedFile, type Row, RowDigest, type RowStep } from "./journal-rows.ts";
 
-/** "MOOR": what a database that is a journal of ours says of itself. */
+/** "MOOR": the application ID of a Mooring journal. */
 const APPLICATION_ID = 0x4d4f_4f52;
-/** Of the table and of what is in it. */
+/** The version of the table and its content. */
 const FORMAT = 1;
 const PAGE_BYTES = 4_096;
 /** 64 MiB: 10,000 unmount records and the mounted volumes of the busiest node take a quarter of it. */
@@ -29,11 +29,11 @@ const SCHEMA = `
   PRAGMA user_version = ${FORMAT};
 `;
 
-/** Something to wait for when others have waited for long. */
+/** A promise to wait for when others have waited for long. */
 export type Pause = () => Promise<void> | undefined;
 
 interface WriteOptions {
-  /** The row that speaks for all others, whose digest it is given. */
+  /** The head row, which contains the digest of all others. */
   readonly headOf: (digest: string) => Row;
   readonly pause: Pause;
 }
@@ -55,7 +55,7 @@ export class JournalFile {
 
   /** Throws `DamagedFile`, or `MooringError` "journal-unusable". */
   static async open(path: string): Promise<JournalFile> {
-    // Only who has a journal pays for the database.
+    // Only an agent with a journal loads the database.
     const sqlite = await import("node:sqlite");
     return attempt(() => {
       const db = new sqlite.DatabaseSync(path, { timeout: 0 });
@@ -83,7 +83,7 @@ export class JournalFile {
     return { rows, digest: this.#digest.text };
   }
 
-  /** One transaction, whose steps others get a turn between; the head is made last. After a failure the file has to be opened anew. */
+  /** One transaction, with pauses for other tasks; the head is written last. After a failure the file has to be opened again. */
   async write(steps: Iterable<RowStep>, { headOf, pause }: WriteOptions): Promise<void> {
     attempt(() => this.#db.exec("BEGIN IMMEDIATE"));
     try {
@@ -115,11 +115,11 @@ export class JournalFile {
     try {
       if (this.#db.isTransaction) this.#db.exec("ROLLBACK");
     } catch {
-      // It is given up anyway.
+      // The file is given up anyway.
     }
   }
 
-  /** Brings what was written into the main file, and makes the log empty. */
+  /** Moves what was written into the main file, and empties the log. */
   fold(): void {
     attempt(() => this.#db.exec("PRAGMA wal_checkpoint(TRUNCATE)"));
   }
@@ -137,7 +137,7 @@ function prepare(db: DatabaseSync): void {
   if (isNew) db.exec(SCHEMA);
   else check(db);
   db.exec("COMMIT");
-  // What must outlive a loss of power is brought to the disk by who writes, off the event loop; NORMAL keeps the file whole.
+  // The writer flushes what has to survive a power loss, off the event loop; NORMAL keeps the file consistent.
   db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0");
   db.exec(`PRAGMA max_page_count = ${MAX_PAGES}; PRAGMA trusted_schema = OFF; BEGIN EXCLUSIVE; COMMIT`);
 }
@@ -170,7 +170,7 @@ function toRow({ kind, key, body }: Record<string, unknown>): Row {
   throw new DamagedFile("a row is of no known kind");
 }
 
-/** Sorts what SQLite throws into what is the file's fault and what is not. */
+/** Sorts the errors of SQLite into those of the file and others. */
 function attempt<T>(work: () => T): T {
   try {
     return work();
@@ -193,11 +193,11 @@ function closeQuietly(db: DatabaseSync): void {
   try {
     db.close();
   } catch {
-    // Whatever could not be written is found to be missing when it is opened again.
+    // What could not be written is missing when the file is opened again.
   }
 }
 
-/** What tells one file from another that took its place; nothing while there is none. */
+/** Distinguishes one file from another in its place; undefined while there is none. */
 export function identityOf(path: string): string | undefined {
   try {
     const { dev, ino } = statSync(path);

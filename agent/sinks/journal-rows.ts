@@ -5,7 +5,7 @@ import type { JournalChanges } from "../core/journal-changes.ts";
 import { mountedVolumeKey } from "../core/mounted-volumes.ts";
 import type { KnownMountedVolume, NodeState } from "../core/node-state.ts";
 
-/** What is in a journal's file cannot be believed; the file can be set aside. */
+/** The content of a journal's file cannot be trusted; the file can be set aside. */
 export class DamagedFile extends Error {
   override readonly name = "DamagedFile";
 }
@@ -47,7 +47,7 @@ const headBody = v.strictObject({
   scan: v.optional(scan),
   agentGaps: v.pipe(v.array(agentGap), v.maxLength(MAX_AGENT_GAPS)),
   clockSamples: v.optional(clockSamples, []),
-  /** Of all other rows together: a row that is missing, old or changed is found. */
+  /** The digest of all other rows: a row that is missing, old or changed is found. */
   digest: v.string(),
 });
 
@@ -61,7 +61,7 @@ export function* rowsOf(changes: JournalChanges): Iterable<RowStep> {
     yield { put: { kind: "unmount-record", key: one.id, body: JSON.stringify(one) } };
 }
 
-/** The head: whose state it is, when the table was scanned last, and what the other rows are. It carries its own checksum. */
+/** The head: the run, the last scan, and the digest of the other rows. It has its own checksum. */
 export function headRow(node: string, state: NodeState, digest: string): Row {
   const { bootId, clock, run, isFirstBoot, generation, scan, agentGaps, clockSamples } = state;
   const text = JSON.stringify({
@@ -79,12 +79,12 @@ export function headRow(node: string, state: NodeState, digest: string): Row {
   return { kind: "head", key: "", body: `${hash("sha256", text)} ${text}` };
 }
 
-/** Without what of the device is mounted: the next scan tells it, and earlier versions could not read a row that has it. */
+/** Without the folder of the device: the next scan shows it, and earlier versions could not read a row that has it. */
 function encodeMountedVolume({ mountedVolume, root: _, ...known }: KnownMountedVolume): string {
   return JSON.stringify({ ...mountedVolume, ...known });
 }
 
-/** Every row of a journal as a state; nothing for an empty journal. Throws `DamagedFile` when they do not belong together. */
+/** Every row of a journal as a state; undefined for an empty journal. Throws `DamagedFile` when they do not belong together. */
 export async function stateIn(
   rows: readonly Row[],
   { digest, pause }: { readonly digest: string; readonly pause: () => Promise<void> | undefined },
@@ -143,7 +143,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** A checksum of a set of rows that one more or one less row changes without a look at the others. */
+/** A checksum of a set of rows that can be updated for one row without reading the others. */
 export class RowDigest {
   readonly #sums = new Map<string, Buffer>();
   readonly #total = Buffer.alloc(32);

@@ -14,62 +14,62 @@ export interface PodIdentity {
   readonly uid: string;
 }
 
-/** The one state of it that was decided on. */
+/** The state of it that the decision was about. */
 export interface RejectedPod extends PodIdentity {
   readonly resourceVersion: string;
 }
 
-/** What became of a try to reject a pod. */
+/** The outcome of a try to reject a pod. */
 export type RejectionOutcome =
-  /** It is rejected, as the API server says in its answer or, when that was lost, in a later one. */
+  /** It is rejected, by the API server's answer or, when that was lost, by a later read. */
   | { readonly kind: "rejected" }
-  /** It has changed since, or another one has its name: look again and decide again. Nothing was changed. */
+  /** It has changed since, or was re-created: decide again. Nothing was changed. */
   | { readonly kind: "conflict"; readonly why: string }
   /** There is no such pod any more. */
   | { readonly kind: "gone"; readonly why: string }
-  /** Nothing was sent: what was decided on had become too old on the way. */
+  /** Nothing was sent: the decision had become too old. */
   | { readonly kind: "stale"; readonly why: string }
-  /** The API server will not take it, however often it is sent: an admission policy, a webhook. */
+  /** The API server rejects the content: an admission policy, a webhook. */
   | { readonly kind: "refused"; readonly why: string }
   /** The agent's account may not do it. */
   | { readonly kind: "forbidden"; readonly why: string }
-  /** The API server has too much to do and did nothing. */
+  /** The API server is overloaded and did nothing. */
   | { readonly kind: "overloaded"; readonly why: string }
-  /** No answer, or one that says nothing of what was done: whether the pod was changed is not known. Never send it again unseen. */
+  /** No usable answer: whether the pod was changed is unknown. Read it before another try. */
   | { readonly kind: "unanswered"; readonly why: string };
 
-/** How a pod looks some time after it was rejected. */
+/** The state of a pod some time after it was rejected. */
 export type Aftermath =
-  /** It is what the rejection made of it. */
+  /** It is as the rejection left it. */
   | "held"
-  /** It is over, but its reason is missing: the kubelet takes it away for a moment before it puts it back. */
+  /** It is over, but its reason is missing: the kubelet removes it for a moment before it puts it back. */
   | "without-reason"
   /** Its phase is another one again. */
   | "reverted"
   | "gone";
 
-/** Rejects pods: writes to exactly the pod, in exactly the state, that was decided on. Each method rejects for a bug alone, if not told. */
+/** Rejects pods: writes to exactly the pod, and the state of it, that was decided on. Each method rejects only for a bug, unless stated. */
 export interface PodRejector {
-  /** One patch of phase, reason, message and annotation. `mayBeSent` is asked at the moment of sending. */
+  /** One patch of phase, reason, message and annotation. Calls `mayBeSent` at the moment of sending. */
   readonly reject: (order: RejectionOrder, signal: AbortSignal) => Promise<RejectionOutcome>;
-  /** Deletes the pod, for where the kubelet does not keep what `reject` wrote. Needs a right of its own. */
+  /** Deletes the pod, for kubelets that do not keep what `reject` wrote. Needs another permission. */
   readonly remove: (order: Omit<RejectionOrder, "patch">, signal: AbortSignal) => Promise<RejectionOutcome>;
-  /** How a pod that was rejected looks now. Throws `MooringError` when that cannot be read. */
+  /** The state of a rejected pod now. Throws `MooringError` when that cannot be read. */
   readonly aftermath: (pod: PodIdentity, signal: AbortSignal) => Promise<Aftermath>;
 }
 
-/** A pod that is to be rejected. */
+/** A pod to reject. */
 export interface RejectionOrder {
   readonly pod: RejectedPod;
   readonly patch: RejectionPatch;
-  /** False when what was decided on is too old by now. */
+  /** False when the decision is too old by now. */
   readonly mayBeSent: () => boolean;
 }
 
 /** Whoever owns the fields that a rejection writes. */
 const FIELD_MANAGER = "mooring-agent";
 
-/** An answer is waited for so long: then the pod is read again. Milliseconds. */
+/** An answer may take so long: then the pod is read again. Milliseconds. */
 const ANSWER_MS = 10_000;
 
 class Stale extends MooringError {
@@ -83,7 +83,7 @@ interface RejectorParts {
   readonly clock: Clock;
 }
 
-/** A change of a pod, and what the pod looks like once it is made. */
+/** A change of a pod, and how to see that it was made. */
 interface Act {
   readonly order: Omit<RejectionOrder, "patch">;
   readonly write: (client: KubeClient, signal: AbortSignal) => Promise<WriteOutcome>;
@@ -119,18 +119,18 @@ async function carryOut(parts: RejectorParts, act: Act, signal: AbortSignal): Pr
     if (known !== undefined) return known;
     why = messageOf(error);
   }
-  // Done or not done: the pod itself tells, if it can be asked.
+  // Done or not: the pod itself shows it, if it can be read.
   return (await isFound(parts, act, signal)) ? { kind: "rejected" } : { kind: "unanswered", why };
 }
 
-/** What a failure says for sure; nothing when it says nothing of what was done. */
+/** What a failure proves; undefined when it says nothing about the result. */
 function knownFailure(error: unknown): RejectionOutcome | undefined {
   if (!(error instanceof MooringError)) throw error;
   const why = error.message;
   if (error instanceof Stale) return { kind: "stale", why };
   if (!(error instanceof ApiError)) return undefined;
   if (error.status === 401 || error.status === 403) return { kind: "forbidden", why };
-  // Turned away before anything was done.
+  // Refused before anything was done.
   return error.status === 429 ? { kind: "overloaded", why } : undefined;
 }
 
@@ -139,12 +139,12 @@ async function isFound(parts: RejectorParts, { order, isDone }: Act, signal: Abo
     return isDone(await readPodState(parts, order.pod, signal));
   } catch (error) {
     if (!(error instanceof MooringError)) throw error;
-    // That it cannot be asked leaves open what happened, which is what the caller is told.
+    // Without a read the result stays unknown, which is the answer.
     return false;
   }
 }
 
-/** A client that sends nothing any more once that may not be. */
+/** A client that sends nothing once `mayBeSent` says no. */
 function fence(client: KubeClient, mayBeSent: () => boolean): KubeClient {
   const beforeSend = (): void => {
     if (!mayBeSent()) throw new Stale();
@@ -162,7 +162,7 @@ function targetOf(pod: RejectedPod): WriteTarget {
   return { apiVersion: "v1", kind: "Pod", path, subresource: "status", namespace, name, uid, resourceVersion };
 }
 
-/** With the UID and the resource version as preconditions, and with the grace that the pod asks for. */
+/** With the UID and the resource version as preconditions, and the pod's own grace period. */
 async function deletePod(client: KubeClient, pod: RejectedPod, signal: AbortSignal): Promise<WriteOutcome> {
   const { uid, resourceVersion } = pod;
   if (uid === "" || resourceVersion === "") throw new TypeError("a deletion needs the UID and the state of its pod");
@@ -177,7 +177,7 @@ async function deletePod(client: KubeClient, pod: RejectedPod, signal: AbortSign
   }
 }
 
-/** What of a pod tells what became of a rejection. */
+/** The fields that show the outcome of a rejection. */
 interface PodState {
   readonly isRejected: boolean;
   readonly isDeleting: boolean;
@@ -194,7 +194,7 @@ const podSchema = v.object({
   status: v.nullish(v.object({ phase: v.nullish(v.string()), reason: v.nullish(v.string()) })),
 });
 
-/** Nothing for another pod and for what is none: the answer to a deletion may be a `Status`. */
+/** Undefined for another pod, and for anything else: the answer to a deletion may be a `Status`. */
 function podStateIn(object: unknown, { uid }: PodIdentity): PodState | undefined {
   const result = v.safeParse(podSchema, object);
   return result.success && result.output.metadata.uid === uid ? stateOf(result.output) : undefined;
@@ -206,7 +206,7 @@ function stateOf({ metadata, status }: v.InferOutput<typeof podSchema>): PodStat
   return { isRejected, isDeleting: metadata.deletionTimestamp != null, phase, reason };
 }
 
-/** The pod as it is now; nothing when there is none of its UID. Throws `MooringError`. */
+/** The pod now; undefined when none has its UID. Throws `MooringError`. */
 function readPodState(parts: RejectorParts, pod: PodIdentity, signal: AbortSignal): Promise<PodState | undefined> {
   return withDeadline({ ...parts, signal }, ANSWER_MS, async (limited) => {
     try {

@@ -10,14 +10,14 @@ import type { Random } from "../../common/runtime/random.ts";
 import { redact } from "../../common/runtime/redact.ts";
 import { decodeReportAnswer, type NodeMessage, type ReportAnswer } from "../../common/storage/node-report.ts";
 
-/** Brings the newest state of the node to the aggregator. Older ones that were not sent yet are dropped. */
+/** Sends the newest state of the node to the aggregator. Older states that were not sent yet are dropped. */
 export interface ReportSender {
-  /** `build` makes the report at the moment of sending; it is called again for each try. Nothing to report, nothing sent. */
+  /** `build` makes the report at the moment of sending, and again for each try. Without a report nothing is sent. */
   readonly submit: (build: () => NodeMessage | undefined) => void;
   readonly run: (signal: AbortSignal) => Promise<void>;
-  /** When the last report was accepted, on the boot clock; nothing before the first. */
+  /** When the last report was accepted, on the boot clock; undefined before the first. */
   readonly acceptedAt: () => number | undefined;
-  /** Another number at each try, and nothing while there is nothing to send. */
+  /** Another number at each try; undefined while there is nothing to send. */
   readonly progress: () => number | undefined;
 }
 
@@ -30,14 +30,14 @@ interface ReportSenderParts {
 }
 
 const SEND_TIMEOUT_MS = 10_000;
-/** What a leader that follows another knows of a node is what its agent says next: nobody should wait for that for long. */
+/** A new leader knows a node only from its agent's next report, so the wait for that is short. */
 const BACK_OFF = { firstMs: 200, maxMs: 5_000 };
-/** An aggregator asks for half a minute at most; whatever else answers in its place must not silence a node. */
+/** An aggregator asks for half a minute at most; anything else that answers in its place must not silence a node. */
 const LONGEST_ASKED_MS = 30_000;
 
-/** The answer was no. */
+/** The report was refused. */
 class Refused extends MooringError {
-  /** How long it asked to be left alone, milliseconds. */
+  /** The wait that the aggregator asked for, milliseconds. */
   readonly askedMs: number;
 
   constructor(message: string, askedMs = 0) {
@@ -103,7 +103,7 @@ export function createReportSender(
   };
 }
 
-/** A row of failures: said at widening intervals, and its end once. */
+/** Consecutive failures: logged at widening intervals, and their end once. */
 function createFailures(logger: Logger): { readonly note: (error: Error) => void; readonly end: () => void } {
   let failures = 0;
   return {
@@ -119,7 +119,7 @@ function createFailures(logger: Logger): { readonly note: (error: Error) => void
   };
 }
 
-/** Until there is something to send, or nothing is to be sent any more. */
+/** Until there is something to send, or the sender stops. */
 async function rest(clock: Clock, submitted: AbortController, signal: AbortSignal): Promise<void> {
   const unfollow = follow(submitted, signal);
   await clock.sleep(3_600_000, submitted.signal);

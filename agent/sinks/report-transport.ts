@@ -7,18 +7,18 @@ import type { Clock } from "../../common/runtime/clock.ts";
 import { MooringError } from "../../common/runtime/errors.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
 
-/** Where reports go, whom to trust there, and who sends them. */
+/** The aggregator's address, the CAs to trust, and who sends. */
 export interface ReportTarget {
   readonly aggregatorUrl: string;
-  /** Certificates of the authorities that may have signed the aggregator's, PEM; without it those that the system trusts. */
+  /** CA certificates that may have signed the aggregator's, PEM; without them those of the system. */
   readonly aggregatorCaFile: string | undefined;
-  /** Our token; nothing to show without it. */
+  /** The agent's token; without it none is sent. */
   readonly aggregatorTokenFile: string | undefined;
 }
 
 /**
- * The way of the reports. Both files are replaced while this runs: the kubelet brings a new token every eight minutes, and the
- * aggregator's leader tells of new authorities; nothing that is under way is broken off for it.
+ * The transport of the reports. Both files are replaced while this runs: the kubelet writes a new token every eight minutes, and the
+ * aggregator's leader publishes new CAs. Nothing under way is aborted for that.
  */
 export function createReportTransport(
   { aggregatorUrl, aggregatorCaFile, aggregatorTokenFile }: ReportTarget,
@@ -48,7 +48,7 @@ export function createReportTransport(
   };
 }
 
-/** An empty list would mean to trust whom the system trusts. */
+/** An empty list would mean to trust the system's CAs. */
 function expectBundle(ca: string): string {
   if (ca.includes("-----BEGIN CERTIFICATE-----")) return ca;
   throw new MooringError("file-unreadable", "the aggregator's authorities are not known yet");

@@ -32,9 +32,9 @@ export const JOURNAL_FILE = "journal.sqlite";
 
 /** A journal that cannot be used is tried again after this time. Milliseconds. */
 const RETRY_MS = 5_000;
-/** A disk that takes longer to confirm a write is taken for one that does not answer. Milliseconds. */
+/** A disk that takes longer to confirm a write counts as one that does not answer. Milliseconds. */
 const SYNC_LIMIT_MS = 5_000;
-/** The log of writes is folded into the file when it is this large. */
+/** The size at which the log of writes is moved into the file. */
 const FOLD_BYTES = 1024 * 1024;
 
 const NOTHING: JournalChanges = {
@@ -47,7 +47,7 @@ const NOTHING: JournalChanges = {
   },
 };
 
-/** A journal in a directory of the node. It is opened by `load`; only what changed is written, and one process at a time has it. */
+/** A journal in a directory of the node. `load` opens it; only changes are written, and one process at a time has it. */
 export function createSqliteJournal(parts: SqliteJournalParts, place: SqliteJournalPlace): Journal {
   const journal = new SqliteJournal(parts, place);
   return {
@@ -132,7 +132,7 @@ class SqliteJournal {
     const { latest, stored } = opened ?? {};
     if (opened !== undefined && latest !== undefined && latest !== stored && this.#failure === undefined) {
       const changes = changesSince(stored, latest) ?? NOTHING;
-      // There is nobody left to tell of a failure, and nothing that would be done about it.
+      // Nothing can be done about a failure any more.
       await this.#write(opened, latest, changes).catch(() => {});
     }
     this.#unmountRecord();
@@ -156,7 +156,7 @@ class SqliteJournal {
     this.#writes.increment({ outcome: "stored" });
   }
 
-  /** Waits until the disk has what was written; the event loop goes on meanwhile. */
+  /** Waits until the disk has what was written, while the event loop runs. */
   async #sync(opened: Opened): Promise<void> {
     const { clock, bringToDisk = syncToDisk } = this.#parts;
     const isFirst = opened.log === undefined;
@@ -167,17 +167,17 @@ class SqliteJournal {
       this.#isSyncing = false;
       done.abort();
     });
-    // Whatever comes of it after the limit is found out by the next try.
+    // After the limit the next try finds out.
     synced.catch(() => {});
     await clock.sleep(SYNC_LIMIT_MS, done.signal);
     if (this.#isSyncing) throw notAnswering();
     await synced;
   }
 
-  /** Opens the file; one that is damaged is set aside, once. */
+  /** Opens the file; a damaged one is set aside, once. */
   async #openTwice(): Promise<Opened> {
     const { logger } = this.#parts;
-    // Says more than what SQLite makes of it.
+    // This is more specific than SQLite's error.
     accessSync(this.#place.directory, constants.W_OK | constants.X_OK);
     const before = identityOf(this.#path);
     try {
@@ -209,7 +209,7 @@ class SqliteJournal {
     }
   }
 
-  /** Whatever goes wrong, but for a bug, makes the journal one that cannot be used until it is loaded again. */
+  /** Any failure except a bug makes the journal unusable until it is loaded again. */
   async #guard<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();

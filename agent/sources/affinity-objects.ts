@@ -12,7 +12,7 @@ import type {
   PodOwner,
 } from "../core/affinity/facts.ts";
 
-/** What a decision about node affinity reads, to the fields that it needs. Each throws `ValiError` for what is no such object. */
+/** Project the objects that a decision about node affinity reads to the fields that it needs. Each throws `ValiError` for anything else. */
 
 export const ownerReferences = v.nullish(
   v.array(
@@ -35,20 +35,20 @@ export const identity = {
   ownerReferences,
 };
 
-/** The reference that says who controls the object. */
+/** The owner reference of the controller. */
 export function controllerIn(references: v.InferOutput<typeof ownerReferences>): PodOwner | undefined {
   const owner = references?.find(({ controller }) => controller === true);
   return owner && { apiVersion: owner.apiVersion, kind: owner.kind, name: owner.name, uid: owner.uid };
 }
 
-/** Milliseconds of the API server's wall clock; nothing for a time that is none. */
+/** Milliseconds of the API server's wall clock; undefined for an invalid time. */
 export function timeIn(text: string | null | undefined): number | undefined {
   return text == null ? undefined : parseTimestamp(text);
 }
 
 /**
- * Labels as a map of its own members. valibot's records leave out keys like `constructor`, which is a lawful name of a label: a node that
- * has it would look like one that lacks it.
+ * Labels as a map of own members. valibot's records drop keys such as `constructor`, which are valid label names: a node with such a
+ * label would look like one without.
  */
 const labels = v.nullish(
   v.pipe(

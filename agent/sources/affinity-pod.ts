@@ -81,13 +81,13 @@ const schema = v.object({
 });
 type Schema = v.InferOutput<typeof schema>;
 
-/** A pod as it was read, with what tells whether it has been rejected. */
+/** A pod as it was read, with the fields that show whether it has been rejected. */
 export interface ReadPod extends LivePod {
   /** `status.reason`, empty when there is none. */
   readonly reason: string;
 }
 
-/** A pod to the fields that a decision about it needs. Throws `ValiError` for what is no pod. */
+/** Projects a pod to the fields that a decision about it needs. Throws `ValiError` for anything else. */
 export function readPod(object: unknown): ReadPod {
   const { metadata, spec, status } = v.parse(schema, object);
   const { namespace, name, uid, resourceVersion, creationTimestamp } = metadata;
@@ -116,7 +116,7 @@ export function readPod(object: unknown): ReadPod {
   };
 }
 
-/** A binding sets the condition; a pod that was made with its node's name has none until the kubelet adds it. */
+/** A binding sets the condition; a pod that was created with its node's name has none until the kubelet adds it. */
 function boundAt(status: Schema["status"], createdAt: string | null | undefined): number | undefined {
   const scheduled = status?.conditions?.find(({ type, status: is }) => type === "PodScheduled" && is === "True");
   return timeIn(scheduled === undefined ? createdAt : scheduled.lastTransitionTime);
@@ -159,7 +159,7 @@ function stateOf(state: NonNullable<ContainerStatuses>[number]["state"]): Contai
   return set.length === 1 ? only : "several";
 }
 
-/** The volumes that name a claim. One that a container names is used, whatever else the container does. */
+/** The volumes that name a claim. A volume that a container names is used, whatever else the container does. */
 function claimVolumes(pod: string, spec: Schema["spec"]): readonly PodVolume[] {
   const all = [spec.initContainers, spec.containers, spec.ephemeralContainers].flatMap((list) => list ?? []);
   const mounted = new Set(all.flatMap(({ volumeMounts }) => (volumeMounts ?? []).map(({ name }) => name)));

@@ -16,7 +16,7 @@ import type {
 import { readClaim, readCsiDriver, readCsiNode, readJob, readNode, readVolume } from "./affinity-objects.ts";
 import { type ReadPod, readPod } from "./affinity-pod.ts";
 
-/** Reads single objects from the API server itself, not from a cache: each answer is not older than the question. */
+/** Reads single objects from the API server itself, not from a cache: an answer is never older than its request. */
 export interface AffinityReads {
   readonly pod: (namespace: string, name: string, signal: AbortSignal) => Promise<LiveRead<ReadPod>>;
   readonly claim: (namespace: string, name: string, signal: AbortSignal) => Promise<LiveRead<LiveClaim>>;
@@ -25,7 +25,7 @@ export interface AffinityReads {
   readonly csiNode: (name: string, signal: AbortSignal) => Promise<LiveRead<LiveCsiNode>>;
   readonly csiDriver: (name: string, signal: AbortSignal) => Promise<LiveRead<LiveCsiDriver>>;
   readonly job: (namespace: string, name: string, signal: AbortSignal) => Promise<LiveRead<LiveJob>>;
-  /** The kinds of objects that the last try to read one was refused for: the account lacks a right. */
+  /** The kinds of objects that the account may not read, by the last try. */
   readonly forbidden: () => readonly string[];
 }
 
@@ -35,10 +35,10 @@ interface ReadsParts {
   readonly reads: Counter<"resource" | "outcome">;
 }
 
-/** An answer is waited for so long. Milliseconds. */
+/** How long an answer may take. Milliseconds. */
 const ANSWER_MS = 10_000;
 
-/** A kind of object, where it is and how it is read. */
+/** A kind of object, its path and how it is read. */
 interface Kind<T> {
   readonly resource: string;
   readonly read: (object: unknown) => T;
@@ -106,7 +106,7 @@ function unknown(why: string): Answer<never> {
   return { read: { kind: "failed", why }, outcome: "failed" };
 }
 
-/** Only a 404 that names the object says that it is not there: a proxy, or a group that is not served, says 404 as well. */
+/** Only a 404 that names the object shows that it does not exist: a proxy, or a group that is not served, answers 404 as well. */
 function refused({ status, reason, details }: ApiError, name: string): Answer<never> {
   if (status === 404 && reason === "NotFound" && details.name === name)
     return { read: { kind: "missing" }, outcome: "missing" };

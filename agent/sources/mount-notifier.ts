@@ -4,20 +4,20 @@ import { MooringError, messageOf } from "../../common/runtime/errors.ts";
 import { openLibc } from "../../common/runtime/libc.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
 
-/** Why a wait ended: somebody asked for a look, whatever else there was, or the mount table changed, or the time is over. */
+/** Why a wait ended: a request for a scan, whatever else happened; a change of the mount table; or the time is over. */
 export type WakeReason = "mounts" | "asked" | "timer";
 
-/** Tells when the mount table wants to be read. */
+/** Says when to scan the mount table. */
 export interface MountNotifier {
   /** Waits at most `ms`; changes since the last wait count. One wait at a time. */
   readonly wait: (ms: number, signal: AbortSignal) => Promise<WakeReason>;
-  /** Ends the present or the next wait. */
+  /** Requests a scan: ends the present or the next wait. */
   readonly request: () => void;
-  /** True when somebody has asked since the last wait; that question ends no further one. For the look that begins now: it is the answer. */
+  /** True when a scan has been requested since the last wait; that request ends no further wait. For the scan that begins now. */
   readonly takeRequest: () => boolean;
   /**
-   * A span on the boot clock in which the mount table did not change, as far as the kernel has told: from when a change was last
-   * noticed to the begin of the last look for changes that found none. Nothing without poll(2).
+   * A time on the boot clock in which the kernel reported no change of the mount table: from the last noticed change to the begin of the
+   * last poll without one. Undefined without poll(2).
    */
   readonly unchanged: () => { readonly from: number; readonly until: number } | undefined;
   /** How changes are noticed. */
@@ -26,15 +26,15 @@ export interface MountNotifier {
 }
 
 /**
- * A poll that is pending when the process exits hangs it, and occupies a thread of the pool: no poll lasts longer than this,
- * and there is never more than one.
+ * A poll that is pending when the process exits hangs it, and occupies a thread of the pool: no poll lasts longer than this, and there
+ * is never more than one.
  */
 const LONGEST_POLL_MS = 1_000;
 
-/** Between a poll that failed and the next. */
+/** The pause after a poll that failed. */
 const POLL_PAUSE_MS = 50;
 
-/** Without poll(2) the table is read this often. */
+/** Without poll(2) the table is scanned this often. */
 const FALLBACK_MS = 2_000;
 
 /** `<poll.h>`; the kernel raises both for a mount table that changed since it was last polled (fs/proc_namespace.c). */
@@ -50,7 +50,7 @@ interface MountNotifierParts {
   readonly logger: Logger;
 }
 
-/** Polls the mount table; where that is not possible says so once and falls back to a timer, which is later but as correct. */
+/** Polls the mount table. Where that is not possible it says so once and falls back to a timer, which is later and as correct. */
 export function createMountNotifier(path: string, { clock, logger }: MountNotifierParts): MountNotifier {
   try {
     return createPoll(path, clock);
@@ -115,7 +115,7 @@ function createPoll(path: string, clock: Clock): MountNotifier {
     const isChanged = (fds.readInt16LE(6) & (POLLPRI | POLLERR)) !== 0;
     if (isChanged) changedAt = clock.monotonicMs();
     else if (ready >= 0) unchanged = { from: changedAt, until: begunAt };
-    // Where mounts change all the time, a question that waited for a quiet moment would not be answered.
+    // Where mounts change all the time, a request that waited for a quiet moment would not be answered.
     if (event.take()) return "asked";
     return isChanged ? "mounts" : "timer";
   };

@@ -6,14 +6,14 @@ import { hasAbsence } from "../core/observe.ts";
 /** On a kernel that needs it, the table is scanned until two scans agree, at most this often. */
 const MOST_SCANS = 10;
 
-/** A scan that can be believed: an absence counts only when a second scan, right after the first, confirms it. */
+/** A scan that can be trusted: an absence counts only when a second scan, right after the first, confirms it. */
 export async function scanConfirmed(source: MountInfoSource, state: NodeState, rule: RootRule): Promise<MountScan> {
   const first = await scanAgreed(source, rule);
   if (!hasAbsence(state, first)) return first;
   return mergeScans(first, await scanAgreed(source, rule));
 }
 
-/** One scan, or as many as it takes until two that follow each other show the same mounted volumes. What any of them shows is there. */
+/** One scan, or as many as it takes until two in a row show the same mounted volumes. What any of them shows is mounted. */
 async function scanAgreed(source: MountInfoSource, rule: RootRule): Promise<MountScan> {
   let last = scanMountedVolumes(await source.read(), rule);
   if (source.needsAgreement !== true) return last;

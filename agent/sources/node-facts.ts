@@ -6,7 +6,7 @@ import { factText, type NodeFacts } from "../../common/storage/node-facts.ts";
 import { formatSecondsUp } from "../../common/storage/timestamp.ts";
 import { namespaceOf, surveyTable } from "../core/table-survey.ts";
 
-/** What kind of node this is, and which boot of it. */
+/** Facts about the node, and its present boot. */
 export interface NodeIdentity {
   readonly facts: NodeFacts;
   readonly bootId: string | undefined;
@@ -14,12 +14,12 @@ export interface NodeIdentity {
   readonly bootedAt: string | undefined;
 }
 
-/** Asked once and rarely. Never rejects: whatever cannot be found out in time is missing. */
+/** Called once and rarely. Never rejects: a fact that cannot be found in time is missing. */
 export interface NodeFactsSource {
   readonly read: (signal: AbortSignal) => Promise<NodeIdentity>;
 }
 
-/** Where the kernel tells about itself; tests and odd nodes have other places. */
+/** Where the kernel shows facts about itself; tests use other paths. */
 export interface KernelPaths {
   readonly mountInfo: string;
   readonly bootId: string;
@@ -34,7 +34,7 @@ interface NodeFactsParts {
   readonly osInfo?: (signal: AbortSignal) => Promise<string | undefined>;
 }
 
-/** For all questions together. Milliseconds. */
+/** For all facts together. Milliseconds. */
 const LIMIT_MS = 5_000;
 
 export function createNodeFacts(paths: KernelPaths, { clock, osInfo = askOsInfo }: NodeFactsParts): NodeFactsSource {
@@ -49,7 +49,7 @@ export function createNodeFacts(paths: KernelPaths, { clock, osInfo = askOsInfo 
         textOf(paths.apparmor ?? "/sys/module/apparmor/parameters/enabled"),
       ]);
       const mountNamespace = namespaceOf(table ?? "", own ?? "");
-      // In a container it would tell of the image, not of the node.
+      // In a container it would show the image, not the node.
       const distribution =
         mountNamespace === "own" ? await withDeadline({ clock, signal }, LIMIT_MS, osInfo) : undefined;
       const facts: NodeFacts = {
@@ -72,7 +72,7 @@ async function askOsInfo(signal: AbortSignal): Promise<string | undefined> {
   return await readOsInfo(signal);
 }
 
-/** Bytes as latin1, like the mount table; nothing when it cannot be read. */
+/** Bytes as latin1, like the mount table; undefined when it cannot be read. */
 async function textOf(path: string): Promise<string | undefined> {
   return await readFile(path, "latin1").catch(() => undefined);
 }

@@ -4,17 +4,17 @@ import { createInformer, type Informer } from "../../common/kube/informer.ts";
 import type { StoreChange, Stored } from "../../common/kube/store.ts";
 import { REJECTED_ANNOTATION, type RejectionMark, rejectionMark } from "../../common/storage/rejection.ts";
 
-/** A pod of this node, as far as the agent cares. */
+/** The few fields of a pod of this node that the agent uses. */
 export interface NodePod extends Stored {
   /** True when no container of it will run again: phase Succeeded or Failed. */
   readonly isTerminal: boolean;
-  /** Phase Running and not being deleted: nobody should unmount its volumes. */
+  /** Phase Running and not being deleted: nothing should unmount its volumes. */
   readonly isRunning: boolean;
   /** Phase Pending, not being deleted, and without an address of its own: it may be waiting for a volume. */
   readonly isWaiting: boolean;
-  /** Names of the claims that its volumes name, those of generic ephemeral volumes included. */
+  /** Names of the claims in its volumes, those of generic ephemeral volumes included. */
   readonly claims: readonly string[];
-  /** That an agent rejected it, and whose pod it is then. */
+  /** An agent rejected it; with its owner. */
   readonly rejection: (RejectionMark & { readonly ownerUid: string | undefined }) | undefined;
 }
 
@@ -48,7 +48,7 @@ const pod = v.object({
 });
 type Pod = v.InferOutput<typeof pod>;
 
-/** Most pods of a node have none: they share it. */
+/** Most pods of a node have none: they share this. */
 const NO_CLAIMS: readonly string[] = [];
 
 /** Throws `ValiError` for what is no pod. */
@@ -56,7 +56,7 @@ export function projectPod(object: unknown): NodePod {
   const parsed = v.parse(pod, object);
   const { metadata, spec, status } = parsed;
   const phase = status?.phase ?? "";
-  // The kubelet shows the node's own address as that of a pod in the host's network, before anything of the pod is there.
+  // The kubelet shows the node's own address as that of a pod in the host's network, before the pod has started.
   const hasAddress = Boolean(status?.podIP) && spec?.hostNetwork !== true;
   return {
     key: `${metadata.namespace}/${metadata.name}`,
@@ -90,7 +90,7 @@ function rejectionOf({ metadata, status }: Pod): NodePod["rejection"] {
   return mark && { ...mark, ownerUid: metadata.ownerReferences?.find(({ controller }) => controller === true)?.uid };
 }
 
-/** Who is told of what happens to the pods of a node. */
+/** Receives what happens to the pods of a node. */
 export interface NodePodsListeners {
   /** One of them finished or vanished, or may have. */
   readonly onEnd: () => void;
@@ -98,7 +98,7 @@ export interface NodePodsListeners {
 }
 
 /**
- * Follows the pods of one node. When one of them ended the mount table is to be read after that, and the aggregator to be told how far this
+ * Follows the pods of one node. When one of them ends, the agent has to scan the mount table afterwards, and to report how far this
  * watch had come before.
  */
 export function createNodePods(
@@ -113,7 +113,7 @@ export function createNodePods(
       if (isEnd(change)) onEnd();
       onChange(change);
     },
-    // A pod may have ended while the watch was down, and the list does not say so.
+    // A pod may have ended while the watch was down, and a list does not show that.
     onReplaced: onEnd,
   });
 }

@@ -3,13 +3,13 @@ import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as v from "valibot";
 
-/** Name and version of the distribution that this process sees, or nothing. Never rejects; the signal ends it at once. */
+/** Name and version of the distribution that this process sees, if known. Never rejects; the signal ends it at once. */
 export type OsInfo = (signal: AbortSignal) => Promise<string | undefined>;
 
 /** Beside this file, and bundled if this one is. */
 const PROGRAM = fileURLToPath(new URL(`os-info-program${extname(import.meta.url)}`, import.meta.url));
 
-/** No token or password of ours is given to the tools that it calls. */
+/** The tools that it calls get no token or password. */
 const ENVIRONMENT = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C" };
 
 const known = v.pipe(
@@ -19,8 +19,8 @@ const known = v.pipe(
 const answer = v.object({ distro: known, release: known });
 
 /**
- * Asks systeminformation. It calls tools that may be missing or hang (`hostname -f` asks the network) and waits for some of
- * them without a limit and without letting anything else run, so it gets a process of its own that can be killed.
+ * Calls systeminformation. That calls tools which may be missing or hang (`hostname -f` asks the network), and waits for some of them
+ * without a limit and synchronously, so it gets a process of its own that can be killed.
  */
 export const readOsInfo: OsInfo = (signal) =>
   new Promise((resolve) => {
@@ -35,7 +35,7 @@ function distributionIn(text: string): string | undefined {
     const { distro, release } = v.parse(answer, JSON.parse(text));
     return [distro, release].filter((part) => part !== "").join(" ") || undefined;
   } catch {
-    // Whatever it said instead is no answer, and none is needed.
+    // Any other output is no answer, and none is needed.
     return undefined;
   }
 }

@@ -15,7 +15,10 @@ function projectNode(object: unknown): OwnNode {
   return { key: name, uid, resourceVersion, labels: labels ?? {}, kubeletVersion };
 }
 
-/** Follows the agent's own Node. `onChange` is called when it is another one, has other labels or another kubelet; also when it is first seen. */
+/**
+ * Follows the agent's own Node. Calls `onChange` when it is another object, has other labels or another kubelet, and when it is first
+ * seen.
+ */
 export function createOwnNode(parts: KubeParts, node: string, onChange: () => void): Informer<OwnNode> {
   return createInformer(parts, {
     collection: { path: "/api/v1/nodes", query: { fieldSelector: `metadata.name=${node}` }, listsFrom: "cache" },

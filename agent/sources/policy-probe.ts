@@ -7,24 +7,24 @@ import { MooringError, messageOf } from "../../common/runtime/errors.ts";
 /** The policy that confines what an agent may do to pods (manifests/base/policies/agent.yaml). */
 export const AGENT_POLICY = "mooring-agent.mooring.dev";
 
-/** What the API server showed of the policy that confines this agent's account. */
+/** What the API server showed about the policy that confines this agent's account. */
 export type PolicyFinding =
   /** It refused what the policy forbids, in the policy's name. */
   | { readonly kind: "in-force" }
-  /** It would have done what the policy forbids: there is none, it is not bound, it only warns, or the server knows no policies. */
+  /** It would have done what the policy forbids: the policy is missing, not bound, or only warns, or the server knows no policies. */
   | { readonly kind: "missing"; readonly why: string }
   /** The account may not change the status of pods at all: there is nothing to confine. */
   | { readonly kind: "forbidden"; readonly why: string }
   /** Neither was seen. */
   | { readonly kind: "unknown"; readonly why: string };
 
-/** Asks whether the policy is in force, at this moment. Rejects for a bug alone. */
+/** Asks whether the policy is in force now. Rejects only for a bug. */
 export type PolicyProbe = (signal: AbortSignal) => Promise<PolicyFinding>;
 
 interface ProbeParts {
   readonly client: KubeClient;
   readonly clock: Clock;
-  /** The agent's own pod; nothing while it has not been seen. */
+  /** The agent's own pod; undefined before it has been seen. */
   readonly ownPod: () => { readonly namespace: string; readonly name: string; readonly uid: string } | undefined;
 }
 
@@ -32,9 +32,9 @@ interface ProbeParts {
 const ANSWER_MS = 10_000;
 
 /**
- * Asks the API server, in a dry run, for what the policy forbids: to write the status of a pod that stays what it is. The pod is the agent's
- * own, which runs, so that even an API server that took it for real would change nothing. (A write that changes nothing is seen by policies
- * all the same: tried with 1.36.3, test/integration/attacks.)
+ * Asks the API server, in a dry run, for what the policy forbids: to write the status of a pod without a change. The pod is the agent's
+ * own, which runs, so even a server that carried it out would change nothing. (Policies see a write that changes nothing: tried with
+ * 1.36.3, test/integration/attacks.)
  */
 export function createPolicyProbe({ client, clock, ownPod }: ProbeParts): PolicyProbe {
   return async (signal) => {
@@ -60,7 +60,7 @@ export function createPolicyProbe({ client, clock, ownPod }: ProbeParts): Policy
 /** k8s.io/apiserver: pkg/admission/plugin/policy/validating/dispatcher.go. */
 const DENIAL = `ValidatingAdmissionPolicy '${AGENT_POLICY}' with binding `;
 
-/** That rule of the policy which no rejection would pass: the token, or the node that it is for, is not the right one. */
+/** The rule of the policy that no rejection would pass: the token, or its node, is not the right one. */
 export const TOKEN_RULE = "an agent must not change a pod of another node, nor act by a token that names no node";
 
 function findingIn(error: unknown, pod: { readonly name: string }): PolicyFinding {
@@ -69,6 +69,6 @@ function findingIn(error: unknown, pod: { readonly name: string }): PolicyFindin
   if (!(error instanceof ApiError) || error.status !== 403) return { kind: "unknown", why };
   if (why.includes(TOKEN_RULE)) return { kind: "unknown", why: `the agent's token is not for its own node: ${why}` };
   if (why.includes(DENIAL)) return { kind: "in-force" };
-  // Whoever else forbids it, as another policy or a webhook, says nothing of ours.
+  // Another policy or a webhook that forbids it says nothing about this one.
   return { kind: outcomeOf(error, pod) === undefined ? "forbidden" : "unknown", why };
 }
