@@ -5,10 +5,10 @@ import type { Informer } from "./informer.ts";
 import { RESTART_REASONS } from "./restarts.ts";
 import type { Stored } from "./store.ts";
 
-/** As client-go has them. */
+/** The buckets of client-go. */
 const REQUEST_SECONDS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60];
 
-/** What metrics tell of the way to the API server, by the names that client-go gives them. */
+/** Metrics of the requests to the API server, with client-go's names. */
 export function registerApi({
   metrics,
   client,
@@ -39,14 +39,14 @@ export function registerApi({
       help: "Own wall clock minus the API server's, by the dates of its answers; no sample before the first. No published time depends on it.",
     },
     () => {
-      // Against the middle of what the server's clock can show.
+      // Compared with the middle of the interval that the server's clock may show.
       const server = client.serverTime();
       return server && (clock.wallMs() - (server.latestMs - server.widthMs / 2)) / 1000;
     },
   );
 }
 
-/** What metrics tell of the watched collections, by their names. */
+/** Metrics of the watched collections, by collection name. */
 export function registerWatches(
   metrics: Metrics,
   informers: Readonly<Record<string, Pick<Informer<Stored>, "restarts" | "undecodable" | "unreadable" | "drift">>>,

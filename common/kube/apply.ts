@@ -1,17 +1,17 @@
 import { ApiError, type ApiRequest, type KubeClient } from "./client.ts";
 
-/** The one object that may be written. Another one of its name, or another state of it, is never touched. */
+/** The one object that a write may change. A write never touches another object of that name, or another state of the object. */
 export interface WriteTarget {
   readonly apiVersion: string;
   readonly kind: string;
-  /** Of the object itself, such as `/api/v1/namespaces/default/persistentvolumeclaims/data`. */
+  /** Path of the object itself, such as `/api/v1/namespaces/default/persistentvolumeclaims/data`. */
   readonly path: string;
   readonly subresource?: "status" | undefined;
   readonly namespace?: string | undefined;
   readonly name: string;
-  /** The object that the decision was made on. Without it a write would land on a re-created object, or create one. */
+  /** UID of the object that the decision was based on. Without it a write would change a re-created object, or create one. */
   readonly uid: string;
-  /** The state that the decision was made on; left out where any state will do. */
+  /** Resource version that the decision was based on; omitted where any state will do. */
   readonly resourceVersion?: string | undefined;
 }
 
@@ -20,7 +20,7 @@ export interface Applied {
   readonly metadata?: Readonly<Record<string, unknown>>;
   readonly spec?: unknown;
   readonly status?: unknown;
-  /** Of objects that hold texts. */
+  /** Of objects that contain text, such as a ConfigMap. */
   readonly data?: unknown;
   /** Of a CSIStorageCapacity. */
   readonly capacity?: unknown;
@@ -28,32 +28,32 @@ export interface Applied {
   readonly type?: string;
 }
 
-/** How a server-side apply is made. */
+/** Options of a server-side apply. */
 export interface ApplyOptions {
-  /** Who owns the fields from now on. */
+  /** The field manager that owns the fields after the write. */
   readonly fieldManager: string;
-  /** Take the fields also from whoever else owns them; otherwise that is a refusal with the reason `FieldManagerConflict`. */
+  /** Take over fields that other managers own; without it the write is refused with the reason `FieldManagerConflict`. */
   readonly force: boolean;
 }
 
-/** What became of a write. */
+/** Outcome of a write. */
 export type WriteOutcome =
-  /** `object` is the object as it is now, not decoded; a write that changes nothing is applied, too. */
+  /** `object` is the current object, not decoded. A write that changes nothing is applied, too. */
   | { readonly kind: "applied"; readonly object: unknown }
-  /** The object has changed since, or is gone: look again and decide again. The same body must not be sent again. */
+  /** The object has changed since, or is gone. Read it and decide again; never send the same body again. */
   | { readonly kind: "conflict"; readonly message: string }
-  /** No such object any more, or one with another UID under its name. */
+  /** The object no longer exists, or an object with another UID has its name. */
   | { readonly kind: "gone"; readonly message: string }
   /**
-   * The API server will not take this body, however often it is sent: invalid (422), refused by an admission policy, webhook or
-   * quota (403, 422 or 400), or fields of another manager (`FieldManagerConflict`).
+   * The API server will never accept this body: it is invalid (422), an admission policy, webhook or quota refused it (403, 422 or 400), or
+   * another manager owns fields (`FieldManagerConflict`).
    */
   | { readonly kind: "refused"; readonly status: number; readonly reason: string; readonly message: string };
 
 /**
- * Server-side apply with the UID and the resource version in the body. Throws `ApiError` for what may get better by itself
- * (401, a missing role, 429, 5xx) and `MooringError` when no answer came; whether the write was done is then not known, and the
- * same body may be sent again: with a resource version in it a second one is a conflict.
+ * Server-side apply with the UID and the resource version in the body. Throws `ApiError` for a failure that may pass by itself (401, a
+ * missing role, 429, 5xx), and `MooringError` when no answer came. Then the write may or may not have been made. Sending the same body
+ * again is safe: with a resource version in it, the second write is a conflict.
  */
 export function applyObject(
   client: KubeClient,
@@ -68,7 +68,7 @@ export function applyObject(
   const { fieldManager, force } = options;
   const request = {
     query: { fieldManager, ...(force ? { force: "true" } : {}) },
-    // JSON is YAML; every release takes this type.
+    // JSON is YAML, and every Kubernetes release accepts this type.
     contentType: "application/apply-patch+yaml",
     body: { ...fields, apiVersion, kind, metadata: { ...fields.metadata, ...identityOf(target), name: target.name } },
   };
@@ -94,8 +94,8 @@ export function patchObject(
 }
 
 /**
- * Creates an object by a server-side apply, whose right can be given for one name, which that of a POST cannot. Where there is one of the
- * name that holds anything else, it is not touched: that is a conflict of managers, because `creator` is one that has never written before.
+ * Creates an object by a server-side apply. RBAC can permit that for one name; it cannot for a POST. If an object of that name has other
+ * content, it stays as it is: `creator` has never written before, so the API server answers with a conflict of managers.
  */
 export function createObject(
   client: KubeClient,
@@ -136,7 +136,7 @@ async function write(client: KubeClient, { target, request }: Write, signal: Abo
 }
 
 function identityOf({ namespace, uid, resourceVersion }: WriteTarget): Readonly<Record<string, string>> {
-  // An apply without a UID creates what is not there.
+  // An apply without a UID creates an object that does not exist.
   if (uid === "" || resourceVersion === "")
     throw new TypeError("a write needs the UID of its object, and no empty version");
   return {
@@ -147,15 +147,15 @@ function identityOf({ namespace, uid, resourceVersion }: WriteTarget): Readonly<
 }
 
 /**
- * What a refusal of the API server means for a write, or nothing when it may get better by itself. Its words were taken from a
- * 1.36 server; test/integration/apply.test.ts compares them.
+ * What a refusal of the API server means for a write; undefined when the failure may pass by itself. The messages are those of a 1.36
+ * server; test/integration/apply.test.ts compares them.
  */
 export function outcomeOf(error: ApiError, { name }: Pick<WriteTarget, "name">): WriteOutcome | undefined {
   const { status, reason, details, message } = error;
   const causes = details.causes;
-  // A group or resource that is not served, and a proxy, say 404 without naming the object.
+  // A proxy, and a group or resource that is not served, answer 404 without naming the object.
   if (status === 404) return reason === "NotFound" && details.name === name ? { kind: "gone", message } : undefined;
-  // For an object that does not exist an apply says so only in words; it is stated as 409, or as 422 like for another UID.
+  // Only the message shows that an apply found no object: the status is 409, or 422 as for another UID.
   if (status === 409 && NOT_THERE.every((words) => message.includes(words))) return { kind: "gone", message };
   if (causes.some((cause) => cause.reason === "FieldManagerConflict")) {
     return { kind: "refused", status, reason: "FieldManagerConflict", message };
@@ -170,7 +170,7 @@ export function outcomeOf(error: ApiError, { name }: Pick<WriteTarget, "name">):
 const NOT_THERE = ["uid mismatch: ", "no existing object was found"] as const;
 
 /**
- * How the authorizer words what no role allows (k8s.io/apiserver: pkg/endpoints/handlers/responsewriters/errors.go). Everything
- * else that is forbidden was forbidden by admission.
+ * The message of the authorizer when no role allows the request (k8s.io/apiserver: pkg/endpoints/handlers/responsewriters/errors.go).
+ * Admission caused every other 403.
  */
 const NOT_ALLOWED = /" cannot \S{1,64} (?:resource|path) "/;

@@ -1,9 +1,9 @@
 import type { Random } from "../runtime/random.ts";
 import { ApiError } from "./client.ts";
 
-/** Waits that double with each failure, with full jitter, so that a thousand agents do not come back in step. */
+/** Waits that double with each failure, with full jitter, so that a thousand agents do not retry in step. */
 export interface BackOff {
-  /** Milliseconds to wait after this failure: never less than what the server asked for with `Retry-After`. */
+  /** Milliseconds to wait after this failure: never less than the server's `Retry-After`. */
   readonly next: (error: unknown) => number;
   readonly reset: () => void;
 }
@@ -21,7 +21,7 @@ export function createBackOff(random: Random, { firstMs, maxMs }: BackOffLimits)
       const ceiling = Math.min(maxMs, firstMs * 2 ** Math.min(failures, 30));
       failures += 1;
       const asked = error instanceof ApiError ? (error.retryAfterMs ?? 0) : 0;
-      // At least half of the ceiling: a wait of nearly nothing would be no back-off.
+      // At least half of the ceiling: a wait near zero would be no back-off.
       return asked + ceiling * (0.5 + random.fraction() / 2);
     },
     reset: () => {

@@ -14,11 +14,11 @@ import { type HttpRequest, type HttpResponse, readText } from "./transport.ts";
 
 /** An answer of the API server that is not a success. */
 export class ApiError extends MooringError {
-  /** The HTTP status, or the code that a watch ended with. */
+  /** The HTTP status, or the code in a watch's ERROR event. */
   readonly status: number;
-  /** What the server or a proxy asked for, at most five minutes. Milliseconds. */
+  /** The server's or a proxy's `Retry-After`, at most five minutes. Milliseconds. */
   readonly retryAfterMs: number | undefined;
-  /** The machine's word for it, such as `Conflict`; empty when the answer was no `Status` object (a proxy's, most likely). */
+  /** The reason of the `Status`, such as `Conflict`; empty when the answer was no `Status` (a proxy's, most likely). */
   readonly reason: string;
   readonly details: StatusDetails;
 
@@ -43,52 +43,52 @@ export class ApiError extends MooringError {
 const NO_DETAILS: StatusDetails = { name: "", kind: "", causes: [], retryAfterSeconds: undefined };
 
 /**
- * 401 and 403 can be a role or token that is not there yet: retried, slowly, like an overloaded or failing server. So can a 404
- * that names no object: a resource that is not served yet, or a proxy that has lost its way.
+ * Whether the request may succeed later. 401 and 403 may mean a role or token that is not there yet, so they are retried, slowly, like an
+ * overloaded or failing server. So is a 404 that names no object: a resource that is not served yet, or a misrouted proxy.
  */
 function isRetriable(status: number, { name }: StatusDetails): boolean {
   if (status === 404) return name === "";
   return status >= 500 || [401, 403, 408, 409, 425, 429].includes(status);
 }
 
-/** What is asked of the API server. Values of `query` are escaped here. */
+/** A request to the API server. The client escapes the values of `query`. */
 export interface ApiRequest {
   readonly method: HttpRequest["method"];
   readonly path: string;
   readonly query?: Readonly<Record<string, string>> | undefined;
   readonly body?: unknown;
   readonly contentType?: string | undefined;
-  /** The form of the answer, JSON unless told. */
+  /** The content type to accept; JSON by default. */
   readonly accept?: string | undefined;
-  /** Called right before the request goes to the transport, when nothing is waited for any more; what it throws is the answer. */
+  /** Called right before the transport gets the request, after every wait. If it throws, the request rejects with that error. */
   readonly beforeSend?: (() => void) | undefined;
 }
 
-/** Is told how a request ended: `code` is the status of the answer, or `<error>`, as client-go has it. */
+/** Called when a request ends: `code` is the status of the answer, or `<error>`, as in client-go. */
 export type RequestObserver = (answer: {
   readonly method: HttpRequest["method"];
   readonly code: string;
   readonly ms: number;
 }) => void;
 
-/** The API server, with its clock. */
+/** A client of the API server that also tracks the server's clock. */
 export interface KubeClient {
-  /** The parsed body of a success, 64 MiB at most. Throws `ApiError`, or `MooringError` when no answer came within a minute. */
+  /** The parsed body of a successful answer, 64 MiB at most. Throws `ApiError`, or `MooringError` when no answer came within a minute. */
   readonly request: (request: ApiRequest, signal: AbortSignal) => Promise<unknown>;
-  /** The answer of a success as soon as its head is there, a minute at most; the body has no limit of time or size. */
+  /** A successful answer as soon as its head arrives, within a minute; the body has no limit of time or size. */
   readonly open: (request: ApiRequest, signal: AbortSignal) => Promise<HttpResponse>;
-  /** What the server's wall clock shows now; nothing before the first answer. */
+  /** The present time of the server's wall clock; undefined before the first answer. */
   readonly serverTime: () => ServerTime | undefined;
-  /** How many requests have been sent, watches included. */
+  /** Number of requests sent, watches included. */
   readonly requests: () => number;
-  /** From now on this is told of the end of each request, of a watch when it begins. */
+  /** From now on calls this when a request ends; for a watch, when it begins. */
   readonly observe: (observer: RequestObserver) => void;
-  /** The server as people know it. */
+  /** The server's name in messages. */
   readonly server: string;
   readonly close: () => Promise<void>;
 }
 
-/** What everything that talks to the API server on its own needs. */
+/** What code needs to send its own requests to the API server. */
 export interface KubeParts {
   readonly client: KubeClient;
   readonly clock: Clock;
@@ -96,14 +96,14 @@ export interface KubeParts {
   readonly logger: Logger;
 }
 
-/** A request is given up when its answer is not there after this time, wherever it waits: also in the queue of a dead connection. */
+/** A request without an answer is given up after this time, wherever it waits: also in the queue of a dead connection. */
 const REQUEST_TIMEOUT_MS = 60_000;
 
-/** What is held as one text; whatever may be larger is read as a stream or by pages. */
+/** The largest body that is kept as one text; larger answers are read as a stream or by pages. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 const MAX_REFUSAL_BYTES = 1024 * 1024;
 
-/** A client on one shared transport; `userAgent` is who asks, for the server's audit log. */
+/** A client on one shared transport. `userAgent` identifies it in the server's audit log. */
 export function createKubeClient(
   connection: Connection,
   { clock, userAgent = "mooring" }: { readonly clock: Clock; readonly userAgent?: string },
@@ -114,7 +114,7 @@ export function createKubeClient(
   let observer: RequestObserver = () => {};
 
   const send = async (request: ApiRequest, signal: AbortSignal): Promise<HttpResponse> => {
-    // A program that the kubeconfig names may hang.
+    // An exec plugin of the kubeconfig may hang.
     const authorization = await orAborted(connection.authorization(), signal);
     request.beforeSend?.();
     requests += 1;
@@ -187,7 +187,7 @@ async function toError({ method, path }: ApiRequest, response: HttpResponse, now
   );
 }
 
-/** The `Status` object of a refusal; a proxy writes something else. */
+/** The `Status` object of a refusal; undefined for a proxy's page. */
 function statusIn(text: string): ApiStatus | undefined {
   try {
     return readStatus(JSON.parse(text));

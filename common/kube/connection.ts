@@ -10,20 +10,20 @@ import { createRotatingTransport } from "./rotating-transport.ts";
 import type { ByteTransport } from "./transport.ts";
 import { createUndiciTransport, type RetirableTransport } from "./undici-transport.ts";
 
-/** A way to one API server. */
+/** The connection to one API server. */
 export interface Connection {
   readonly transport: ByteTransport;
-  /** Put before every path: empty, or the path of a server behind a proxy. */
+  /** Prefix of every path: empty, or the path of a server behind a proxy. */
   readonly basePath: string;
-  /** Value of the `authorization` header, read anew so that rotated tokens are followed; nothing with a client certificate. */
+  /** Value of the `authorization` header, read for each request so that rotated tokens take effect; undefined with a client certificate. */
   readonly authorization: () => Promise<string | undefined>;
-  /** The server as people know it, for messages. */
+  /** The server's name in messages. */
   readonly server: string;
-  /** The namespace that the kubeconfig's context names. */
+  /** The namespace of the kubeconfig's context. */
   readonly namespace?: string | undefined;
 }
 
-/** Which cluster to talk to: that of a kubeconfig file (default: `KUBECONFIG` or `~/.kube/config`), or the one this runs in. */
+/** The cluster to connect to: that of a kubeconfig file (default: `KUBECONFIG` or `~/.kube/config`), or the one this process runs in. */
 export type ConnectionChoice = ByKubeconfig | InCluster;
 
 interface ByKubeconfig {
@@ -36,19 +36,19 @@ interface InCluster {
   readonly inCluster: true;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The folder of the service account's token and the cluster's certificate authority. */
+  /** The folder with the service account's token and the cluster's CA. */
   readonly serviceAccount?: string;
 }
 
 /** Where the kubelet mounts a pod's service account. */
 const SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/** Opens no connection yet: reads the configuration and prepares the transport. Throws `MooringError` "kubeconfig-invalid". */
+/** Reads the configuration and prepares the transport, but opens no connection yet. Throws `MooringError` "kubeconfig-invalid". */
 export async function connect(choice: ConnectionChoice, env: NodeJS.ProcessEnv): Promise<Connection> {
   return choice.inCluster ? await connectInCluster(choice, env) : await connectByKubeconfig(choice);
 }
 
-/** Token and certificate authority are replaced while this runs, and followed. */
+/** Follows the token and the CA: both are replaced while this runs. */
 async function connectInCluster(
   { clock, logger, serviceAccount = SERVICE_ACCOUNT }: InCluster,
   { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port }: NodeJS.ProcessEnv,
@@ -75,7 +75,7 @@ async function connectInCluster(
   };
 }
 
-/** client-node reads all that a kubeconfig may hold, exec plugins included. It costs about 60 MB, so it is loaded only here. */
+/** client-node reads everything that a kubeconfig may contain, exec plugins included. It costs about 60 MB, so it is loaded only here. */
 async function connectByKubeconfig(choice: ByKubeconfig): Promise<Connection> {
   const { KubeConfig } = await import("@kubernetes/client-node");
   const config = load(new KubeConfig(), choice);
@@ -129,7 +129,7 @@ function load(config: KubeConfig, { kubeconfig, context }: ByKubeconfig): KubeCo
   }
 }
 
-/** The context that client-node makes up, for a server on localhost, when it finds no configuration at all. */
+/** The context that client-node invents, for a server on localhost, when it finds no configuration. */
 const NO_KUBECONFIG = "loaded-context";
 
 function currentCluster(config: KubeConfig): Cluster {
@@ -146,7 +146,10 @@ function currentCluster(config: KubeConfig): Cluster {
   throw invalid(`the kubeconfig has no context "${context}"; ${choice}`);
 }
 
-/** What would be ignored must not be: impersonation left out acts with more rights than asked for, a proxy goes another way. */
+/**
+ * Refuses settings that Mooring would ignore: without impersonation a request has more rights than the user asked for, and without the
+ * proxy it takes another route.
+ */
 function refuseUnsupported(config: KubeConfig, { name, proxyUrl }: Cluster): void {
   if (proxyUrl) throw invalid(`the kubeconfig's cluster "${name}" has a proxy-url, which is not supported`);
   const user = config.getCurrentUser();

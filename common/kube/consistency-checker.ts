@@ -8,7 +8,7 @@ import type { Reflector } from "./reflector.ts";
 import { isOlder } from "./resource-version.ts";
 import type { StoreChange } from "./store.ts";
 
-/** The store that is compared with the server, and the reflector that fills it. */
+/** The store to compare with the server, and the reflector that fills it. */
 export interface Checked extends Pick<Reflector, "resourceVersion" | "relist"> {
   readonly collection: Collection;
   readonly keys: () => Iterable<string>;
@@ -17,27 +17,27 @@ export interface Checked extends Pick<Reflector, "resourceVersion" | "relist"> {
 
 /** Compares a store with its server from time to time. */
 export interface ConsistencyChecker {
-  /** To be told what changes in the store. */
+  /** To be called with each change of the store. */
   readonly onChange: (change: StoreChange<Identity>) => void;
-  /** In how many objects the store was found to differ. */
+  /** Number of objects in which the store has differed from the server. */
   readonly drift: () => number;
   readonly run: (signal: AbortSignal) => Promise<void>;
 }
 
-/** Time between two checks: this and up to twice as much again. Milliseconds. */
+/** Time between two checks: a random time from this to three times as much. Milliseconds. */
 const CHECK_MS = 600_000;
 const CHECK_SPREAD_MS = 1_200_000;
-/** Objects of a page, and a pause after it: there is no hurry. A server forgets a list after five minutes. */
+/** Objects per page, and the pause after each page: a check need not be fast. A server forgets a list after five minutes. */
 const PAGE_SIZE = 500;
 const PAGE_PAUSE_MS = 20;
-/** A watch brings everything up to a moment within about a minute, by a bookmark if nothing happens. */
+/** A watch delivers everything up to a given moment within about a minute, at the latest with a bookmark. */
 const CATCH_UP_MS = 180_000;
 const LOOK_MS = 2_000;
 const EXAMPLES = 5;
 
 /**
- * A watch that works misses nothing. This is for what nobody thought of: client-go has lost deletions, too (kubernetes#115658),
- * and a store that is wrong stays wrong until something changes. What differs is counted, logged, and healed by a new list.
+ * A working watch misses nothing. This check is for unknown faults: client-go, too, has lost deletions (kubernetes#115658), and a wrong
+ * store stays wrong until something changes. Differences are counted, logged, and repaired by a new list.
  */
 export function createConsistencyChecker(parts: KubeParts, checked: Checked): ConsistencyChecker {
   const { clock, random, logger } = parts;
@@ -74,7 +74,7 @@ export function createConsistencyChecker(parts: KubeParts, checked: Checked): Co
         if (signal.aborted) return;
         await check(signal).catch((error: unknown) => {
           if (!(error instanceof MooringError)) throw error;
-          // The next one will do; whether the server can be reached at all is the watch's to say.
+          // The next check will do. If the server cannot be reached, the watch reports it.
           if (!signal.aborted) logger.debug({ err: messageOf(error) }, "consistency not checked");
         });
         current = undefined;
@@ -89,7 +89,7 @@ interface Checking {
   readonly signal: AbortSignal;
 }
 
-/** Lists identities page by page, and compares each page as it comes. */
+/** Lists identities page by page, and compares each page as it arrives. */
 async function compare({ client, clock }: KubeParts, { check, checked, signal }: Checking): Promise<string> {
   const { collection } = checked;
   const listing = { collection, query: { limit: String(PAGE_SIZE) }, accept: METADATA_LIST, signal };
@@ -101,7 +101,7 @@ async function compare({ client, clock }: KubeParts, { check, checked, signal }:
   return listedAt;
 }
 
-/** What still differs when the store has come as far as the list, or should have. */
+/** What still differs when the store has reached the list's resource version, or should have. */
 async function lasting(
   { clock }: KubeParts,
   { check, checked, listedAt, signal }: Checking & { readonly listedAt: string },
@@ -110,7 +110,7 @@ async function lasting(
   for (;;) {
     const position = checked.resourceVersion();
     const drift = check.drift();
-    // A new list is under way, or was: there is nothing to heal any more.
+    // A new list is under way, or has just ended, so there is nothing left to repair.
     if (drift.length === 0 || position === undefined || signal.aborted) return [];
     if (!isOlder(position, listedAt) || clock.monotonicMs() >= until) return drift;
     await clock.sleep(LOOK_MS, signal);

@@ -5,23 +5,23 @@ import type { StoreChange } from "./store.ts";
 /** How a store differs from the server in one object. */
 export interface Drift {
   readonly key: string;
-  /** It lacks the object, has an older state of it, has another one of its name, or has what is long gone. */
+  /** The store lacks the object, has an older state of it, has another object of that name, or has one that was deleted long ago. */
   readonly kind: "missing" | "outdated" | "replaced" | "leftover";
 }
 
-/** The newest state that a store has seen of an object. */
+/** The newest state of an object that a store has seen. */
 export type Lookup = (key: string) => Identity | undefined;
 
 /**
- * Compares a store with a list of the server while both go on. The list shows one moment; the store may be behind it, or already
- * beyond. What differs is kept as a suspect, and looked at again when the store has come as far as the list: what differs then
- * was lost. Holds the keys of the store while the list comes in, and the suspects.
+ * Compares a store with a list of the server while both change. The list shows one moment; the store may be before or after it. Each
+ * difference becomes a suspect. Once the store has reached the list's resource version, the suspects are checked again: a difference that
+ * remains was lost. Keeps the store's keys while the list arrives, and the suspects.
  */
 export class ConsistencyCheck {
   readonly #lookup: Lookup;
   readonly #unlisted: Set<string>;
   readonly #suspects = new Map<string, Identity>();
-  /** UIDs of what the store has dropped since the check began. */
+  /** UIDs that the store has dropped since the check began. */
   readonly #deleted = new Set<string>();
   #listedAt = "";
 
@@ -30,14 +30,14 @@ export class ConsistencyCheck {
     this.#lookup = lookup;
   }
 
-  /** Something changed in the store. */
+  /** The store has changed. */
   onChange(change: StoreChange<Identity>): void {
     if (change.kind === "deleted") this.#deleted.add(change.previous.uid);
-    // What a page has shown already is a suspect: the store lacked it.
+    // If a page has listed the object already, it is a suspect: the store lacked it.
     else if (change.kind === "added" && !this.#suspects.has(change.object.key)) this.#unlisted.add(change.object.key);
   }
 
-  /** Takes a page of the list. */
+  /** Adds a page of the list. */
   compare(page: readonly Identity[]): void {
     for (const listed of page) {
       this.#unlisted.delete(listed.key);
@@ -45,12 +45,12 @@ export class ConsistencyCheck {
     }
   }
 
-  /** The list is whole, and shows what was at this resource version. */
+  /** The list is complete; it shows the state at this resource version. */
   end(resourceVersion: string): void {
     this.#listedAt = resourceVersion;
   }
 
-  /** What differs still. */
+  /** The differences that remain. */
   drift(): readonly Drift[] {
     const found: Drift[] = [];
     for (const [key, listed] of this.#suspects) {
@@ -60,7 +60,7 @@ export class ConsistencyCheck {
     }
     for (const key of this.#unlisted) {
       const known = this.#lookup(key);
-      // What came after the list cannot be in it.
+      // An object that was created after the list cannot be in it.
       if (known === undefined || isOlder(this.#listedAt, known.resourceVersion)) this.#unlisted.delete(key);
       else found.push({ key, kind: "leftover" });
     }

@@ -1,28 +1,28 @@
 import type { RequestOptions } from "node:https";
 import { MooringError, messageOf } from "../runtime/errors.ts";
 
-/** What proves who asks. */
+/** Credentials for the API server. */
 export interface Credentials {
   readonly read: () => Promise<RequestOptions>;
-  /** Value of the `authorization` header; nothing with a client certificate. */
+  /** Value of the `authorization` header; undefined with a client certificate. */
   readonly authorization: () => Promise<string | undefined>;
-  /** The server does not accept this authorization: whoever gave it is asked anew. */
+  /** The server has refused this authorization: get another one before the next request. */
   readonly forget: (authorization: string | undefined) => void;
 }
 
-/** What knows how to get the credentials of a kubeconfig's user: client-node's `KubeConfig`. */
+/** The part of client-node's `KubeConfig` that gets the credentials of a user. */
 export interface CredentialsSource {
   readonly applyToHTTPSOptions: (options: RequestOptions) => Promise<void>;
 }
 
 interface CredentialsParts {
-  /** client-node keeps what a program gave until that says that it has expired, in one object and for good: this makes another one. */
+  /** client-node caches what a program printed, in one object, until the answer says that it has expired. This creates a new object. */
   readonly open: () => CredentialsSource;
-  /** The program that the kubeconfig names for them, where it names one. */
+  /** The program that the kubeconfig names for its credentials, if any. */
   readonly program?: string | undefined;
 }
 
-/** Credentials that are asked for once, however many requests want them at the same time: each asking may start a program. */
+/** Credentials that are requested once, however many API requests need them at the same time: each request for them may start a program. */
 export function createCredentials({ open, program }: CredentialsParts): Credentials {
   let source: CredentialsSource | undefined;
   let asking: Promise<RequestOptions> | undefined;
@@ -36,7 +36,7 @@ export function createCredentials({ open, program }: CredentialsParts): Credenti
       if (program !== undefined) checkGiven(options);
       return options;
     } catch (cause) {
-      // It would keep an answer that it cannot read.
+      // It would cache an answer that it cannot read.
       source = undefined;
       throw failure(cause, program);
     }
@@ -55,12 +55,12 @@ export function createCredentials({ open, program }: CredentialsParts): Credenti
       const asked = read();
       const from = source;
       const authorization = authorizationOf(await asked);
-      // What was forgotten meanwhile is not what the next request will be made with.
+      // Credentials that were dropped meanwhile must not be used for the next request.
       if (from === source) given = authorization;
       return authorization;
     },
     forget: (authorization) => {
-      // Of several requests with one token each is refused; the first has forgotten it.
+      // The server refuses each of several requests with one token; the first refusal has dropped the token already.
       if (given === undefined || authorization !== given) return;
       given = undefined;
       source = undefined;
@@ -69,7 +69,7 @@ export function createCredentials({ open, program }: CredentialsParts): Credenti
   };
 }
 
-/** A program's answer that is of no use. */
+/** A program's answer that cannot be used. */
 class NoCredentials extends Error {}
 
 function checkGiven(options: RequestOptions): void {
@@ -77,22 +77,22 @@ function checkGiven(options: RequestOptions): void {
   throw new NoCredentials('neither "status.token" nor a client certificate with its key');
 }
 
-/** It may need a network that comes back: what a controller has to do is not given up for it. */
+/** Retriable: the program may need a network that recovers, and a controller must not give up for that. */
 function failure(cause: unknown, program: string | undefined): MooringError {
   const lack = program === undefined ? undefined : lackIn(cause);
   const words = lack === undefined ? ownWords(cause) : `the answer of the program ${program} ${lack}`;
-  // The text that is no JSON may be a token, and is in the error.
+  // The error quotes the text that is not JSON, and that text may be a token.
   const isSecret = cause instanceof SyntaxError;
   const message = `cannot get the credentials that the kubeconfig names: ${words}`;
   return new MooringError("kubeconfig-invalid", message, isSecret ? {} : { cause });
 }
 
-/** A program's words on standard error. */
+/** What a program wrote to standard error. */
 function ownWords(cause: unknown): string {
   return messageOf(cause).trim() || "the program failed without a word";
 }
 
-/** What is missing in what a program answered; nothing where it did not answer. */
+/** What is missing in a program's answer; undefined where it gave none. */
 function lackIn(cause: unknown): string | undefined {
   if (cause instanceof NoCredentials) return `has ${cause.message}`;
   if (cause instanceof SyntaxError) return "is no ExecCredential in JSON";
@@ -101,7 +101,7 @@ function lackIn(cause: unknown): string | undefined {
     : undefined;
 }
 
-/** client-node looks into an answer's `status` whether it is there or not. (Its dist/exec_auth.js.) */
+/** client-node reads an answer's `status` without checking that it exists. (Its dist/exec_auth.js.) */
 const NO_STATUS = /^Cannot read properties of (?:undefined|null) \(reading 'clientCertificateData'\)$/;
 
 function authorizationOf(options: RequestOptions): string | undefined {

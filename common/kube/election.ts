@@ -1,41 +1,41 @@
 import type { Instant } from "../runtime/instant.ts";
 import type { Lease } from "./lease.ts";
 
-/** How an election is held. Milliseconds. client-go's rule: duration > renew deadline > retry. */
+/** Timing of an election. Milliseconds. client-go's rule: duration > renew deadline > retry. */
 export interface ElectionTiming {
-  /** So long the others leave a holder alone that they do not see renew its Lease. */
+  /** Other candidates leave the Lease alone for this time after they last saw its holder renew it. */
   readonly durationMs: number;
-  /** So long a holder may act after the last renewal that it knows of was sent. */
+  /** The holder may act for this time after it sent its last confirmed renewal. */
   readonly renewDeadlineMs: number;
-  /** About so often the Lease is renewed, or looked at. */
+  /** The holder renews the Lease, and a standby reads it, about this often. */
   readonly retryMs: number;
 }
 
 /**
- * No holder may ask for longer. A forged Lease that claims to be held for years becomes free after this time, unless its holder renews it.
- * Milliseconds.
+ * The longest duration that a holder may ask for. A forged Lease with a duration of years becomes free after this time, unless its holder
+ * renews it. Milliseconds.
  */
 export const LONGEST_DURATION_MS = 300_000;
 
-/** The most that may have passed: a machine that slept must not take what it promised before for fresh. */
+/** The longest time that may have passed: after a machine slept, it must not treat an old renewal as fresh. */
 export function longestMs(since: Instant, now: Instant): number {
   return Math.max(now.monotonicMs - since.monotonicMs, now.uptimeMs - since.uptimeMs);
 }
 
-/** The least that has passed: a machine that slept has watched nobody meanwhile. */
+/** The shortest time that may have passed: a machine that slept has observed no other holder meanwhile. */
 export function shortestMs(since: Instant, now: Instant): number {
   return Math.min(now.monotonicMs - since.monotonicMs, now.uptimeMs - since.uptimeMs);
 }
 
-/** A Lease, or that there is none, and since when it has been seen just so. */
+/** A Lease, or its absence, and since when this process has observed it unchanged. */
 export interface Sighting {
   readonly lease: Lease | undefined;
   readonly since: Instant;
 }
 
 /**
- * What one more look at the Lease tells. A holder lives as long as what it writes changes; when it wrote that by its own clock is
- * nothing to rely on. `readAt` is when the answer had come: what it shows was there by then.
+ * Updates the observation with one more read of the Lease. A holder is alive while the Lease changes; the holder's own timestamps are not
+ * trusted. `readAt` is when the answer arrived: the state that it shows existed by then.
  */
 export function sight(known: Sighting | undefined, lease: Lease | undefined, readAt: Instant): Sighting {
   const isSame = known !== undefined && signOfLife(known.lease) === signOfLife(lease);
@@ -49,8 +49,8 @@ function signOfLife(lease: Lease | undefined): string {
 }
 
 /**
- * How many milliseconds are left until the Lease may be taken; 0 when it may be now. Nobody waits for a Lease that was given back, or
- * is one's own. One that vanished under a holder's hands is waited for like one that is not renewed: its holder may not know yet.
+ * Milliseconds until this process may take the Lease; 0 when it may now. A Lease that was given back, or is this process's own, is free at
+ * once. A Lease that was deleted while it had a holder counts like one that is not renewed: its holder may not know yet.
  */
 export function msUntilFree(
   { lease, since }: Sighting,

@@ -8,18 +8,21 @@ import { type ElectionTiming, longestMs, msUntilFree, type Sighting, sight } fro
 import type { Lease, LeaseChange, LeaseStore } from "./lease.ts";
 import { LeaseTries } from "./lease-tries.ts";
 
-/** Who takes part in an election, and how. */
+/** The identity and options of a candidate. */
 export interface ElectorOptions {
-  /** Of this process and no other, also no earlier one of its name. */
+  /** Unique to this process; an earlier process with the same name has another identity. */
   readonly identity: string;
   readonly timing: ElectionTiming;
-  /** What is written to the Lease for people to read, milliseconds since the epoch. */
+  /** The time that is written to the Lease for people to read, milliseconds since the epoch. */
   readonly nowMs: () => number;
-  /** What a successor has to know; written with each renewal and at the end. */
+  /** Annotations for the successor; written with each renewal and at the end. */
   readonly handOver?: () => Readonly<Record<string, string>>;
-  /** Told of each look at the Lease, and of each write. */
+  /** Called after each read and each write of the Lease. */
   readonly onSeen?: (lease: Lease) => void;
-  /** For how long this process leaves a Lease that is free to others, by what its last holder has left. Milliseconds; none unless told. */
+  /**
+   * How long this process leaves a free Lease to other candidates, depending on the annotations of its last holder. Milliseconds; default:
+   * no wait.
+   */
   readonly hesitatesMs?: (lease: Lease) => number;
 }
 
@@ -30,63 +33,64 @@ interface ElectorParts {
   readonly leases: LeaseStore;
 }
 
-/** What the Lease's annotations said before it was taken. */
+/** The Lease's annotations before this process took it. */
 export interface Inheritance {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** What one leads with, until the signal is aborted: then all acting must end. */
+/** Runs while this process leads. When the signal is aborted, it must stop acting. */
 export type Lead = (inherited: Inheritance, signal: AbortSignal) => Promise<void>;
 
-/** What is known of the election, for people. */
+/** State of the election, for people. */
 export interface ElectionView {
   readonly isLeading: boolean;
-  /** Nobody when empty, or when nothing was read yet. */
+  /** Empty when there is no holder, or before the first read. */
   readonly holder: string;
   /** Since when, by the holder's clock. */
   readonly heldSince: string | undefined;
-  /** How long ago its last renewal was seen; nothing before the first look. Milliseconds. */
+  /** Age of the last observed renewal; undefined before the first read. Milliseconds. */
   readonly renewalAgeMs: number | undefined;
-  /** Why the last try to read or write the Lease failed. */
+  /** Why the last read or write of the Lease failed. */
   readonly problem: string | undefined;
-  /** How many tries to read or write it have ended: there is one every few seconds, whoever leads. */
+  /** Number of finished reads and writes of the Lease: leader and standby make one every few seconds. */
   readonly tries: number;
 }
 
 /** The Lease as this process holds it. */
 interface Tenure {
   lease: Lease;
-  /** When the last renewal that the API server has confirmed was sent. */
+  /** When the last confirmed renewal was sent. */
   since: Instant;
   readonly stop: AbortController;
   readonly inherited: Inheritance;
 }
 
-/** The field has 32 bits: nobody could take a Lease whose number is the largest already. */
+/** The field has 32 bits: a Lease at the maximum could never be taken again. */
 const MOST_TRANSITIONS = 2 ** 31 - 1;
-/** Clean ends are to be quick: a Lease that could not be given back in this time runs out. Milliseconds. */
+/** A clean stop must be quick: a Lease that cannot be given back in this time expires. Milliseconds. */
 const RELEASE_LIMIT_MS = 2_000;
-/** Waits differ by a fifth in either direction, so that standbys do not ask in step. */
+/** Waits vary by a fifth in either direction, so that standbys do not send requests in step. */
 const JITTER = 0.2;
-/** A standby looks this often while a holder renews once: it is to see within a second or so that a Lease was given back. */
+/** A standby reads the Lease this often per renewal interval, so that it notices within about a second that a Lease was given back. */
 const LOOKS_PER_RENEWAL = 2;
 
 /**
- * Lets one of several processes act at a time, by a Lease, as client-go's leaderelection does, with what that one leaves out: whoever
- * asks whether it may act reads the clock, so that a process that was stopped or a machine that slept does not act before it knows
- * better; the time that counts begins when a renewal is sent; and a Lease is given back only when all acting has ended.
+ * Leader election by a Lease, like client-go's leaderelection but stricter:
+ * - `mayAct` reads the clock, so that a process that was stopped, or a machine that slept, does not act on an expired Lease;
+ * - the leader's time counts from when a renewal is sent;
+ * - the leader gives the Lease back only after all its acting has ended.
  *
- * Bound: clocks that differ by less than a fifth in their rates, and nobody else who writes or deletes the Lease. What an API server
- * does late of what was sent in time is for the writes' own preconditions.
+ * Assumes that the clocks' rates differ by less than a fifth, and that no other program writes or deletes the Lease. The API server may
+ * carry out a write late that was sent in time: the write's own preconditions guard against that.
  */
 export class Elector {
   readonly #parts: ElectorParts;
   readonly #options: ElectorOptions;
   #tenure: Tenure | undefined;
   #seen: Sighting | undefined;
-  /** The Lease has been seen in other hands since it last was ours. */
+  /** Another process has held the Lease since this process last held it. */
   #hadHolder = false;
-  /** Since when the Lease has been free, as far as this process has seen. Monotonic. */
+  /** Since when the Lease has been free, as far as this process has observed. Monotonic. */
   #freeSinceMs: number | undefined;
   readonly #tries: LeaseTries;
   #lastTimeMs = 0;
@@ -97,15 +101,15 @@ export class Elector {
     this.#options = options;
   }
 
-  /** Whether this process may act at this very moment: to be asked right before each act. */
+  /** Whether this process may act at this moment. Callers check it right before each act. */
   mayAct(): boolean {
     if (this.isLeading) return true;
-    // Who is about to act first after a pause ends what was going on.
+    // After a pause in which the Lease expired, the first check ends the leader session.
     this.#tenure?.stop.abort("the lease was not renewed in time");
     return false;
   }
 
-  /** The same for who only looks: it changes nothing. */
+  /** Like `mayAct`, but for readers: it changes nothing. */
   get isLeading(): boolean {
     const tenure = this.#tenure;
     return tenure !== undefined && !tenure.stop.signal.aborted && this.#leftMs(tenure) > 0;
@@ -138,11 +142,11 @@ export class Elector {
       this.#note(lease);
       return this.#isForOthers(lease) ? undefined : await this.#take(lease, limited);
     });
-    // An answer may have come too late to be worth anything.
+    // An answer may have come too late to be of use.
     return tenure !== undefined && this.#leftMs(tenure) > 0 ? tenure : undefined;
   }
 
-  /** Somebody has it, or it is free and somebody who can go on with less ado is to be first. */
+  /** Another process holds the Lease; or it is free, but this process waits first for a candidate that can continue with less work. */
   #isForOthers(lease: Lease | undefined): boolean {
     if (this.#untilFreeMs() > 0) {
       this.#freeSinceMs = undefined;
@@ -197,7 +201,7 @@ export class Elector {
     }
   }
 
-  /** Renews until the signal is aborted, the time is over, or somebody else has the Lease. */
+  /** Renews until the signal is aborted, the time is over, or another process holds the Lease. */
   async #keep(tenure: Tenure, signal: AbortSignal): Promise<void> {
     const { clock, random } = this.#parts;
     const { retryMs } = this.#options.timing;
@@ -210,7 +214,7 @@ export class Elector {
     }
   }
 
-  /** False when somebody else has it. */
+  /** False when another process holds the Lease. */
   async #renew(tenure: Tenure, signal: AbortSignal): Promise<boolean> {
     let { since } = tenure;
     const change = (): LeaseChange => {
@@ -222,11 +226,12 @@ export class Elector {
     return isKept;
   }
 
-  /** Writes as the holder, whoever else has written meanwhile; false when somebody else is the holder. */
+  /** Writes as the holder, also after another client has changed the Lease; false when another process is the holder. */
   async #write(tenure: Tenure, change: () => LeaseChange, signal: AbortSignal): Promise<boolean> {
     const { leases } = this.#parts;
     const made = await leases.update(tenure.lease, change(), signal);
-    // After a conflict: an earlier renewal whose answer was lost, or was not waited for; somebody's annotation; or a successor.
+    // A conflict has one of three causes: an earlier renewal whose answer was lost or came late, an annotation by another client, or a
+    // successor.
     const lease = made.kind === "written" ? made.lease : await leases.read(signal);
     this.#note(lease);
     if (made.kind !== "written") {
@@ -238,7 +243,7 @@ export class Elector {
     return true;
   }
 
-  /** All acting has ended: the next one need not wait. */
+  /** All acting has ended, so the successor need not wait. */
   async #release(tenure: Tenure): Promise<void> {
     // The outer signal is aborted already.
     const { signal } = new AbortController();
@@ -251,7 +256,7 @@ export class Elector {
 
   #change(holder: string): LeaseChange {
     const { timing, handOver, nowMs } = this.#options;
-    // Two renewals never look the same.
+    // Two renewals always differ.
     this.#lastTimeMs = Math.max(Math.floor(nowMs()), this.#lastTimeMs + 1);
     const annotations = holder === "" || this.#tenure !== undefined ? handOver?.() : undefined;
     return { holder, durationMs: timing.durationMs, renewTime: formatMicroTime(this.#lastTimeMs), annotations };
@@ -270,7 +275,7 @@ export class Elector {
     return this.#seen === undefined ? 0 : msUntilFree(this.#seen, rule, instantOf(this.#parts.clock));
   }
 
-  /** Until the next look: at the latest when the Lease may be free. */
+  /** Time until the next read: at the latest when the Lease may be free. */
   #restMs(): number {
     const waitMs = jitter(this.#parts.random, this.#options.timing.retryMs / LOOKS_PER_RENEWAL, JITTER);
     const freeMs = this.#untilFreeMs();
@@ -281,7 +286,7 @@ export class Elector {
     return this.#options.timing.renewDeadlineMs - longestMs(since, instantOf(this.#parts.clock));
   }
 
-  /** A try must leave time for another one. */
+  /** Leaves time for a second try before the deadline. */
   get #tryMs(): number {
     return this.#options.timing.renewDeadlineMs / 2;
   }

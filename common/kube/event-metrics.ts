@@ -1,7 +1,7 @@
 import type { Counter, Metrics } from "../runtime/metrics.ts";
 import { EVENT_OUTCOMES } from "./events.ts";
 
-/** What becomes of events, counted. */
+/** Counts events by outcome. */
 export function countEvents(metrics: Metrics): Counter<"outcome"> {
   return metrics.counter({
     name: "mooring_events_total",

@@ -1,27 +1,27 @@
 import type { KubeEvent } from "./kube-event.ts";
 
-/** What client-go keeps to, too: after so long without one, the next is a new event. Milliseconds. */
+/** After this time without a repetition, the next one is a new event; client-go uses the same value. Milliseconds. */
 const SERIES_MS = 360_000;
-/** The second says that it is a series; from then on it is told how many there were at most so often. */
+/** The second event starts the series; after that its count is written at most this often. */
 const TOLD_EVERY_MS = 60_000;
-/** So many are remembered; of others the next is a new event. */
+/** At most this many series are remembered; an event of any other is written as a new one. */
 const MOST_SERIES = 500;
 
 interface Series {
-  /** The path of the event that stands for all of them. */
+  /** Path of the Event object of the series. */
   readonly path: string;
   readonly count: number;
   readonly lastMs: number;
   readonly toldMs: number;
 }
 
-/** What to do about an event: write it, tell of the series that it belongs to, or nothing but count. */
+/** What to do with an event: write it, update the series that it belongs to, or only count it. */
 export type EventStep =
   | { readonly kind: "write" }
   | { readonly kind: "repeat"; readonly path: string; readonly count: number }
   | { readonly kind: "count" };
 
-/** Events that are alike, one after the other, as one event with a series (events.k8s.io/v1). Times on a monotonic clock. */
+/** Combines equal events into one Event with a series (events.k8s.io/v1). Times on a monotonic clock. */
 export class EventSeries {
   readonly #known = new Map<string, Series>();
 
@@ -35,12 +35,12 @@ export class EventSeries {
     return isTold ? { kind: "repeat", path: known.path, count } : { kind: "count" };
   }
 
-  /** It was written as a new event. */
+  /** The event was written as a new one. */
   written(event: KubeEvent, path: string, nowMs: number): void {
     this.#put(keyOf(event), { path, count: 1, lastMs: nowMs, toldMs: nowMs });
   }
 
-  /** The event of the series is no longer there. */
+  /** The Event of the series no longer exists. */
   forget(event: KubeEvent): void {
     this.#known.delete(keyOf(event));
   }
@@ -55,7 +55,7 @@ export class EventSeries {
   }
 }
 
-/** Alike is what says the same of the same object. */
+/** Events are equal when they say the same of the same object. */
 function keyOf({ regarding: { kind, namespace, name, uid }, type, reason, action, note }: KubeEvent): string {
   return JSON.stringify([kind, namespace, name, uid, type, reason, action, note]);
 }

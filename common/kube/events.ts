@@ -4,25 +4,25 @@ import { ApiError, type KubeParts } from "./client.ts";
 import { EventSeries } from "./event-series.ts";
 import type { KubeEvent } from "./kube-event.ts";
 
-/** What becomes of an event: written anew, told or counted as one more of a series, there already, or lost. */
+/** Outcome of an event: written as a new one, written or counted as a repetition, existing already, or lost. */
 export const EVENT_OUTCOMES = ["written", "repeated", "known", "failed", "dropped"] as const;
 
-/** Writes events (events.k8s.io/v1), one after the other. An event that cannot be written is lost: events are a courtesy. */
+/** Writes events (events.k8s.io/v1), one after the other. An event that cannot be written is lost: delivery is best effort. */
 export interface EventRecorder {
   readonly emit: (event: KubeEvent) => void;
   readonly run: (signal: AbortSignal) => Promise<void>;
 }
 
-/** More than this wait for the API server only when something goes badly wrong. */
+/** Longest queue of unwritten events: only a serious fault makes it longer. */
 const MAX_WAITING = 100;
 const LONGEST_IDLE_MS = 3_600_000;
 
-/** Who speaks. */
+/** The reporting controller. */
 interface Speaker {
   readonly controller: string;
-  /** Which of them. */
+  /** The reporting instance. */
   readonly instance: string;
-  /** Nothing where nobody counts. */
+  /** Undefined where events are not counted. */
   readonly outcomes?: Counter<"outcome">;
 }
 
@@ -81,7 +81,7 @@ class EventWriter {
 
   async #told(event: KubeEvent, signal: AbortSignal): Promise<(typeof EVENT_OUTCOMES)[number]> {
     const now = this.#parts.clock.monotonicMs();
-    // What is one event, however often it is emitted, is no series.
+    // An event with its own name is one object, however often it is emitted, so it is no series.
     const step = event.once === undefined ? this.#series.next(event, now) : ({ kind: "write" } as const);
     if (step.kind === "count") return "repeated";
     if (step.kind === "repeat" && (await this.#repeat(event, step, signal))) return "repeated";
@@ -90,7 +90,7 @@ class EventWriter {
     return "written";
   }
 
-  /** False when there is no such event any more: the API server keeps them for an hour. */
+  /** False when the Event no longer exists: the API server keeps them for an hour. */
   async #repeat(
     { eventTime, ...event }: KubeEvent,
     { path, count }: { readonly path: string; readonly count: number },
@@ -107,12 +107,12 @@ class EventWriter {
     }
   }
 
-  /** Answers its path. */
+  /** Returns its path. */
   async #create({ once, ...event }: KubeEvent, signal: AbortSignal): Promise<string> {
     const { client, random } = this.#parts;
     const { controller, instance } = this.#speaker;
     const { name: about } = event.regarding;
-    // Where the API server wants those of objects without a namespace (k/k: pkg/apis/core/validation/events.go).
+    // The namespace that the API server requires for events about cluster-scoped objects (k/k: pkg/apis/core/validation/events.go).
     const namespace = event.regarding.namespace || "default";
     const name = nameOf(about, once ?? random.id().slice(0, 16));
     const path = `/apis/events.k8s.io/v1/namespaces/${namespace}/events`;
@@ -130,17 +130,17 @@ class EventWriter {
   }
 }
 
-/** What the API server takes, in bytes though it says characters (k/k: pkg/apis/core/validation/events.go, NoteLengthLimit). */
+/** The API server's limit: in bytes, although its message says characters (k/k: pkg/apis/core/validation/events.go, NoteLengthLimit). */
 const LONGEST_NOTE = 1024;
 
-/** The begin of a text that takes no more bytes as UTF-8, without a part of a character. */
+/** The longest prefix of a text that fits into the bytes as UTF-8, without a partial character. */
 function cutToBytes(text: string, most: number): string {
   return new TextDecoder().decode(Buffer.from(text).subarray(0, most), { stream: true });
 }
 
 const MERGE_PATCH = "application/merge-patch+json";
 
-/** At most 253 characters, as every name of an object. A name that is cut must not end with a dot or dash before the next dot. */
+/** At most 253 characters, like any object name. A shortened name must not have a dot or dash right before the next dot. */
 function nameOf(object: string, suffix: string): string {
   return `${object.slice(0, 192).replace(/(?<=[^.-])[.-]+$/, "")}.${suffix}`;
 }

@@ -10,9 +10,9 @@ const exec = looseObject({
 });
 
 /**
- * The user, whose program for credentials, where it has one, is told by `KUBERNETES_EXEC_INFO` what client-go tells it and client-node does
- * not: the version of the answer, that nobody can be asked, and, where it wants to know (`provideClusterInfo`), of the cluster. Throws what
- * reading the authority's file throws. (Source: client-go, plugin/pkg/client/auth/exec; KEP-541.)
+ * Returns the user with `KUBERNETES_EXEC_INFO` set for its exec plugin, as client-go does and client-node does not: the version of the
+ * answer, that nobody can be prompted, and the cluster if the plugin wants it (`provideClusterInfo`). Throws if the CA file cannot be read.
+ * (Source: client-go, plugin/pkg/client/auth/exec; KEP-541.)
  */
 export function withExecInfo(user: User, cluster: Cluster): User {
   const read = safeParse(exec, user.exec);

@@ -2,8 +2,8 @@ import { MooringError } from "../runtime/errors.ts";
 import type { KubeClient } from "./client.ts";
 
 /**
- * A client whose writes are sent only if they may be at the very moment of sending; else they reject with `MooringError`
- * "not-leading". Reads go through.
+ * A client that sends a write only while this process may act at the moment of sending; otherwise the write rejects with `MooringError`
+ * "not-leading". Reads always pass.
  */
 export function fenceWrites(client: KubeClient, mayAct: () => boolean): KubeClient {
   const beforeSend = (): void => {

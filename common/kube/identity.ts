@@ -1,7 +1,7 @@
 import * as v from "valibot";
 import { isOlder } from "./resource-version.ts";
 
-/** Which object in which state. `key` is `namespace/name`, or the name alone for cluster-scoped objects. */
+/** Identifies an object and its state. `key` is `namespace/name`, or the name alone for cluster-scoped objects. */
 export interface Identity {
   readonly key: string;
   readonly uid: string;
@@ -17,7 +17,7 @@ const identified = v.object({
   }),
 });
 
-/** The identity of any API object, also of one that nothing else is understood of; nothing for what has none. */
+/** The identity of any API object, even if nothing else of it can be decoded; undefined for anything else. */
 export function readIdentity(object: unknown): Identity | undefined {
   const decoded = v.safeParse(identified, object);
   if (!decoded.success) return undefined;
@@ -25,7 +25,7 @@ export function readIdentity(object: unknown): Identity | undefined {
   return { key: namespace ? `${namespace}/${name}` : name, uid, resourceVersion };
 }
 
-/** Whether a state of an object, or of another one under its name, was there before what is known. */
+/** Whether a state of an object, or of another object of its name, is older than the known one. */
 export function isBefore(seen: Identity, known: Identity): boolean {
   return isOlder(seen.resourceVersion, known.resourceVersion);
 }

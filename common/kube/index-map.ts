@@ -1,6 +1,6 @@
 /**
- * Keys of objects by a value that several of them may share. Most values have one key, and 200,000 sets of one key each take
- * 30 MB more than the keys alone: a single key is held as it is.
+ * Keys of objects by a value that several of them may share. Most values have one key, and 200,000 sets of one key each take 30 MB more
+ * than the keys alone: so a single key is stored without a set.
  */
 export class IndexMap {
   readonly #keys = new Map<string, string | Set<string>>();

@@ -9,49 +9,55 @@ import { createReflector } from "./reflector.ts";
 import type { Restarts } from "./restarts.ts";
 import { Store, type StoreChange, type Stored } from "./store.ts";
 
-/** A local copy of a collection, kept true by a watch. `I` are the names of its indexes. */
+/** A local copy of a collection that a watch keeps current. `I` are the names of its indexes. */
 export interface Informer<T extends Stored, I extends string = never> {
   readonly get: (key: string) => T | undefined;
   readonly all: () => Iterable<T>;
   readonly size: () => number;
-  /** The objects that an index finds by a value. */
+  /** The objects with this value in an index. */
   readonly by: (index: I, value: string) => readonly T[];
-  /** True from the end of the first list on. */
+  /** True once the first list is complete. */
   readonly hasSynced: () => boolean;
-  /** The store holds everything up to this resource version. Nothing before the first list, and while a new one is due. */
+  /** The store includes everything up to this resource version. Undefined before the first list, and while a new list is due. */
   readonly resourceVersion: () => string | undefined;
-  /** Nothing is missing but what is on its way: false while the watch is interrupted, and for a second afterwards. */
+  /** The store lacks nothing but changes still in transit. False while the watch is interrupted, and for a second afterwards. */
   readonly isCurrent: () => boolean;
-  /** Lists anew unless the store has reached this resource version. */
+  /** Lists again unless the store has reached this resource version. */
   readonly ensureAtLeast: (resourceVersion: string) => void;
-  /** How often an object could not be read. */
+  /** How often an object could not be decoded. */
   readonly undecodable: () => number;
-  /** How many objects cannot be read now: they are missing from the store, or shown in an older state. */
+  /** Number of objects whose newest state cannot be decoded: the store lacks them, or has an older state. */
   readonly unreadable: () => number;
   /** Whether this object is one of them. */
   readonly isStale: (key: string) => boolean;
-  /** In how many objects the store was found to differ from the server, for good reasons never; each time it was listed anew. */
+  /** Number of objects in which the store was found to differ from the server; should always be 0. Each difference causes a new list. */
   readonly drift: () => number;
-  /** How often the watch began anew. */
+  /** How often the watch was restarted. */
   readonly restarts: Restarts["counts"];
-  /** Rises with everything that comes and with every try: one that stands still for longer than a watch lasts is stuck. */
+  /**
+   * Rises with each received object and each attempt. A value that stays the same for longer than a watch lasts shows that the informer is
+   * stuck.
+   */
   readonly progress: () => number;
-  /** Resolves when the signal is aborted. Rejects when it runs already: two would tell everything twice. */
+  /** Resolves when the signal is aborted. Rejects when it runs already: two runs would report each change twice. */
   readonly run: (signal: AbortSignal) => Promise<void>;
 }
 
-/** How an informer projects what it gets, and whom it tells. The listeners only note what changed; they must not throw. */
+/** How an informer projects objects, and which listeners it calls. Listeners only note what changed; they must not throw. */
 export interface InformerOptions<T extends Stored, I extends string = never> {
   readonly collection: Collection;
-  /** Keeps the few fields that are needed; throws when the object is not what it should be. */
+  /** Returns the few fields that are needed; throws for an invalid object. */
   readonly project: (object: unknown) => T;
-  /** What the store keeps of it, which must say the same: a form that takes less memory, texts shared where others have them, too. */
+  /** Returns what the store keeps of the projected object: an equal value that takes less memory, for example with shared texts. */
   readonly keep?: (object: T) => T;
-  /** By which values objects are found, by the name of the index. */
+  /** The values by which objects can be found, by index name. */
   readonly indexes?: Readonly<Record<I, IndexValues<T>>>;
-  /** Of all lists but the first the whole store is as it should be before the first change is told. */
+  /** Called for each change. For every list but the first, the whole store is updated before the first call. */
   readonly onChange?: (change: StoreChange<T>) => void;
-  /** After each list, the first one included: the store is as the server was at this resource version, which `resourceVersion` tells now. */
+  /**
+   * Called after each list, including the first one. The store then equals the server at this resource version, and `resourceVersion`
+   * returns it.
+   */
   readonly onReplaced?: (resourceVersion: string) => void;
 }
 
@@ -87,7 +93,7 @@ export function createInformer<T extends Stored, I extends string = never>(
     { ...parts, logger },
     { ...reflector, collection, keys: () => store.keys(), newest: (key) => projector.newest(key) },
   );
-  // A check lists from etcd, which is too much where many follow a small collection each.
+  // A check lists from etcd: too much load where each of many processes watches a small collection.
   const tasks = collection.listsFrom === "cache" ? [reflector.run] : [reflector.run, checker.run];
   return {
     get: (key) => store.get(key),

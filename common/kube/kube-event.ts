@@ -1,25 +1,25 @@
-/** What happened to an object, for people who describe it. */
+/** An event on a Kubernetes object, for people to read. */
 export interface KubeEvent {
   readonly regarding: {
     readonly apiVersion: string;
     readonly kind: string;
-    /** Empty for an object without one. */
+    /** Empty for a cluster-scoped object. */
     readonly namespace: string;
     readonly name: string;
     readonly uid: string;
   };
   readonly type: "Normal" | "Warning";
-  /** A constant word in CamelCase. */
+  /** A constant in CamelCase. */
   readonly reason: string;
-  /** What was done or seen, a constant word in CamelCase. */
+  /** What was done or observed, a constant in CamelCase. */
   readonly action: string;
-  /** A sentence, at most 1,024 bytes; more is cut. */
+  /** A sentence, at most 1,024 bytes; longer text is cut. */
   readonly note: string;
-  /** The moment, as `formatMicroTime` writes it. */
+  /** The time, as written by `formatMicroTime`. */
   readonly eventTime: string;
   /**
-   * Makes it one event, however often and by whichever process it is emitted, as long as the API server keeps it (an hour unless told):
-   * lower-case letters, digits and `-`, at most 60, unique among the events on objects of this name.
+   * With this, all processes that emit the event create one Event object, as long as the API server keeps it (an hour by default).
+   * Lower-case letters, digits and `-`, at most 60, unique among the events on objects of this name.
    */
   readonly once?: string | undefined;
 }

@@ -8,7 +8,7 @@ interface TryParts {
   readonly logger: Logger;
 }
 
-/** Tries to read or write the Lease, each under a limit. A row of failures is said at widening intervals, and its end once. */
+/** Reads and writes of the Lease, each with a time limit. Consecutive failures are logged at widening intervals, and their end once. */
 export class LeaseTries {
   readonly #parts: TryParts;
   #problem: string | undefined;
@@ -19,17 +19,17 @@ export class LeaseTries {
     this.#parts = parts;
   }
 
-  /** Why the last try failed; nothing when it did not. */
+  /** Why the last read or write failed; undefined when it succeeded. */
   get problem(): string | undefined {
     return this.#problem;
   }
 
-  /** How many have ended, well or not. */
+  /** Number of finished reads and writes, failed ones included. */
   get ended(): number {
     return this.#ended;
   }
 
-  /** What comes of `act` within `limitMs` milliseconds; nothing when it failed for a reason of operation, or the signal was aborted. */
+  /** The result of `act` within `limitMs` milliseconds; undefined after an operational failure, or when the signal was aborted. */
   async attempt<T>(
     limitMs: number,
     signal: AbortSignal,

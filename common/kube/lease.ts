@@ -3,23 +3,23 @@ import { MooringError } from "../runtime/errors.ts";
 import { patchObject, type WriteOutcome } from "./apply.ts";
 import { ApiError, type KubeClient } from "./client.ts";
 
-/** A Lease (coordination.k8s.io/v1) by which processes agree on which of them acts. Times are texts of their writers' clocks: for people. */
+/** A Lease (coordination.k8s.io/v1) by which processes agree on a leader. Its times come from the writers' clocks and are for people. */
 export interface Lease {
   readonly uid: string;
   readonly resourceVersion: string;
   readonly annotations: Readonly<Record<string, string>>;
-  /** Who holds it; empty when it was given back, or never taken. */
+  /** The holder's identity; empty when the Lease was given back, or never taken. */
   readonly holder: string;
-  /** For so long its holder is to be left alone after it was last seen to change. Milliseconds. */
+  /** Other candidates leave the Lease alone for this time after they last saw it change. Milliseconds. */
   readonly durationMs: number | undefined;
   readonly acquireTime: string | undefined;
   /** Changes with each renewal. */
   readonly renewTime: string | undefined;
-  /** How often another process took it. */
+  /** How often the Lease has changed hands. */
   readonly transitions: number;
 }
 
-/** What a write states; what is left out stays as it is. */
+/** The fields to write; omitted fields stay as they are. */
 export interface LeaseChange {
   readonly holder: string;
   readonly durationMs: number;
@@ -30,19 +30,19 @@ export interface LeaseChange {
   readonly annotations?: Readonly<Record<string, string>> | undefined;
 }
 
-/** What became of a write. After a conflict somebody else has written: read, and decide again. */
+/** Outcome of a write. After a conflict, another client has written: read the Lease and decide again. */
 export type LeaseWrite = { readonly kind: "written"; readonly lease: Lease } | { readonly kind: "conflict" };
 
 /**
- * One Lease of the API server. Rejects with `MooringError` when no answer comes or it is no success; whether a write was made is
- * then not known.
+ * One Lease on the API server. Rejects with `MooringError` when no answer comes, or the answer is no success. Then the write may or may not
+ * have been made.
  */
 export interface LeaseStore {
-  /** The present one, not one of a cache; nothing when there is none. */
+  /** The present Lease, never from a cache; undefined when there is none. */
   readonly read: (signal: AbortSignal) => Promise<Lease | undefined>;
-  /** Conflicts when there is one already. */
+  /** Conflicts when the Lease exists. */
   readonly create: (change: LeaseChange, signal: AbortSignal) => Promise<LeaseWrite>;
-  /** Conflicts when it is not in just that state any more. */
+  /** Conflicts when the Lease is no longer in exactly that state. */
   readonly update: (lease: Lease, change: LeaseChange, signal: AbortSignal) => Promise<LeaseWrite>;
 }
 
@@ -64,7 +64,7 @@ const leaseSchema = v.object({
   ),
 });
 
-/** Decodes a Lease. Throws `MooringError` "transport-failed" for what is none: a proxy's page, most likely. */
+/** Decodes a Lease. Throws `MooringError` "transport-failed" for anything else: a proxy's page, most likely. */
 export function projectLease(object: unknown): Lease {
   const decoded = v.safeParse(leaseSchema, object);
   if (!decoded.success) throw new MooringError("transport-failed", "the answer is no Lease");
@@ -82,7 +82,7 @@ export function projectLease(object: unknown): Lease {
   };
 }
 
-/** The Lease of a name, written by `fieldManager`, with the UID and the resource version that were decided on. */
+/** The Lease with this name, written as `fieldManager`, with the UID and the resource version of the state that was read. */
 export function createLeaseStore(
   client: KubeClient,
   {
@@ -116,12 +116,12 @@ export function createLeaseStore(
 
 const NONE = Symbol("none");
 
-/** What was answered, or `NONE` for the one refusal that is an answer, too. */
+/** The answer, or `NONE` for the one refusal that is an answer, too. */
 async function orOn(status: number, answer: Promise<unknown>): Promise<unknown> {
   try {
     return await answer;
   } catch (error) {
-    // A group that is not served, and a proxy, say 404 without naming the object.
+    // A proxy, and a group that is not served, answer 404 without naming the object.
     if (error instanceof ApiError && error.status === status && error.details.name !== "") return NONE;
     throw error;
   }

@@ -11,18 +11,18 @@ const listed = v.object({
   items: v.nullish(v.array(v.unknown()), []),
 });
 
-/** How a list is asked for. */
+/** Options of a list request. */
 export interface Listing extends Following {
   /** Added to the collection's own query. */
   readonly query: Readonly<Record<string, string>>;
   readonly accept?: string | undefined;
-  /** Waited for between two pages. */
+  /** Awaited between two pages. */
   readonly pause?: (() => Promise<void>) | undefined;
 }
 
 /**
- * Lists a collection page by page, as many as the server makes of it, and hands over each one as it comes; no page is kept.
- * Answers the resource version of the whole. Throws `ApiError` 410 when the server has forgotten the list in the middle of it.
+ * Lists a collection page by page and passes on each page as it arrives; keeps none. Returns the resource version of the whole list. Throws
+ * `ApiError` 410 when the server drops the list before its end.
  */
 export async function list(
   client: KubeClient,
@@ -33,7 +33,7 @@ export async function list(
   let first: string | undefined;
   let next = "";
   do {
-    // A continued list is bound to the version of its first page; to name one again would be refused.
+    // The first page fixes the resource version of a continued list: the server refuses a request that names one again.
     const { resourceVersion: _, resourceVersionMatch: __, ...rest } = query;
     const page = { ...collection.query, ...(next === "" ? query : { ...rest, continue: next }) };
     const answer = v.safeParse(listed, await client.request({ method: "GET", path, query: page, accept }, signal));
@@ -41,7 +41,7 @@ export async function list(
     const { items, metadata } = answer.output;
     onPage(items ?? []);
     first ??= metadata.resourceVersion;
-    // A server that does not get on would be asked without end.
+    // Without this check, a server that returns the same token again and again would be asked forever.
     if (next !== "" && metadata.continue === next)
       throw new MooringError("list-invalid", `the list of ${path} has no end`);
     next = metadata.continue ?? "";
@@ -51,9 +51,9 @@ export async function list(
 }
 
 /**
- * Makes sure that the server knows a resource version. A watch from one that lies in its future is not refused: it stays silent
- * until the server gets there, and drops all that happens before (kubernetes#107457); that is the case after etcd was restored
- * from a backup. A list tells: throws `ApiError` 504, see `isLost`, after 3 s.
+ * Verifies that the server knows a resource version. The server does not refuse a watch from a version in its future: it sends nothing
+ * until it gets there, and drops all events before (kubernetes#107457). That happens after etcd was restored from a backup. A list shows
+ * it: throws `ApiError` 504, see `isLost`, after 3 s.
  */
 export async function verifyPosition(
   client: KubeClient,
@@ -64,27 +64,27 @@ export async function verifyPosition(
   try {
     await client.request({ method: "GET", path: collection.path, query, accept: METADATA_LIST }, signal);
   } catch (error) {
-    // An extension server that does not know the question: there is no way to be sure.
+    // An extension server that does not know this parameter: the position cannot be verified.
     if (!(error instanceof ApiError) || (error.status !== 400 && error.status !== 422)) throw error;
   }
 }
 
 /**
- * Whether a failure means that there is no way on from where a watch was: the server has forgotten the resource version (410), or
- * never had it (504 `ResourceVersionTooLarge`). Then the collection is listed anew.
+ * Whether a watch cannot continue from its position after this failure: the server has dropped the resource version (410), or never had it
+ * (504 `ResourceVersionTooLarge`). Then the collection is listed again.
  */
 export function isLost(error: unknown): boolean {
   return isForgotten(error) || isAhead(error);
 }
 
-/** Whether the resource version lies in the future of the server that was asked. */
+/** Whether the resource version is in the server's future. */
 export function isAhead(error: unknown): boolean {
   if (!(error instanceof ApiError)) return false;
   const isTooLarge = error.details.causes.some(({ reason }) => reason === "ResourceVersionTooLarge");
   return isTooLarge || /too large resource version/i.test(error.message);
 }
 
-/** Whether the server has forgotten the resource version, or the list that it had begun. */
+/** Whether the server has dropped the resource version, or the list that it had begun. */
 export function isForgotten(error: unknown): boolean {
   return error instanceof ApiError && error.status === 410;
 }

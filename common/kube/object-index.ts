@@ -1,10 +1,10 @@
 import { IndexMap } from "./index-map.ts";
 import type { StoreChange, Stored } from "./store.ts";
 
-/** The values that an object of a collection is found by; it may have none, or the same one several times. */
+/** The values by which an object can be found; it may have none, or the same one several times. */
 export type IndexValues<T> = (object: T) => readonly string[];
 
-/** Keys of objects by values that are computed from them, kept true by the changes of their store. */
+/** Keys of objects by computed values, updated with each change of their store. */
 export class ObjectIndex<T extends Stored> {
   readonly #keys = new IndexMap();
   readonly #valuesOf: IndexValues<T>;

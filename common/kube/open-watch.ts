@@ -1,9 +1,9 @@
 import type { Clock } from "../runtime/clock.ts";
 
-/** A watch that goes on from an earlier position brings what it had missed within this time after it was opened. */
+/** A watch that continues from an earlier position delivers the missed events within this time after it opens. */
 const CATCHES_UP_MS = 1_000;
 
-/** Since when the present watch of a collection is open, and whether it has brought what happened before. Milliseconds. */
+/** When the present watch of a collection opened, and whether it has delivered the earlier events. Milliseconds. */
 export class OpenWatch {
   readonly #clock: Pick<Clock, "monotonicMs">;
   #openedAt: number | undefined;
@@ -13,29 +13,29 @@ export class OpenWatch {
     this.#clock = clock;
   }
 
-  /** The earlier watch is over; the server has not answered the next one. */
+  /** The earlier watch has ended; the server has not answered the next one yet. */
   close(): void {
     this.#openedAt = undefined;
     this.#currentFrom = undefined;
   }
 
-  /** The server begins to answer: to hang is not to stand. */
+  /** The server has begun to answer. A watch without an answer does not count as open. */
   open(): void {
     this.#openedAt = this.#clock.monotonicMs();
     this.#currentFrom ??= this.#openedAt + CATCHES_UP_MS;
   }
 
-  /** The collection was listed whole. */
+  /** The whole collection was listed. */
   listed(): void {
     this.#currentFrom = this.#clock.monotonicMs();
   }
 
-  /** For how long the server has been answering; 0 where it has not begun to. */
+  /** How long the server has been answering; 0 before it begins. */
   get stoodMs(): number {
     return this.#openedAt === undefined ? 0 : this.#clock.monotonicMs() - this.#openedAt;
   }
 
-  /** It is open, and the collection was listed with it or it has had the time to catch up. */
+  /** The watch is open, and it began with a list or has had the time to catch up. */
   get isCurrent(): boolean {
     if (this.#openedAt === undefined || this.#currentFrom === undefined) return false;
     return this.#clock.monotonicMs() >= this.#currentFrom;

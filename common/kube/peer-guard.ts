@@ -1,6 +1,6 @@
 import type { Clock } from "../runtime/clock.ts";
 
-/** What the guard needs of a socket. */
+/** The part of a socket that the guard uses. */
 export interface GuardedSocket {
   readonly bytesRead: number;
   readonly destroy: (error: Error) => unknown;
@@ -8,10 +8,9 @@ export interface GuardedSocket {
 }
 
 /**
- * Ends a connection from which nothing comes any more, though the peer is pinged each `pingMs`: it is gone without a word, or
- * something on the way has forgotten the connection. Two or three pings without an answer are proof. Nobody else notices: undici
- * sends pings and does not wait for their answers, and the kernel sends again for 15 minutes (tcp_retries2). Resolves when the
- * connection is closed.
+ * Closes a connection whose peer is pinged each `pingMs` and still sends nothing: the peer is gone, or a device on the way has dropped the
+ * connection. Two or three pings without an answer prove it. Nothing else detects that: undici sends pings but does not wait for their
+ * answers, and the kernel retransmits for 15 minutes (tcp_retries2). Resolves when the connection is closed.
  */
 export async function guardPeer(
   socket: GuardedSocket,
@@ -25,7 +24,7 @@ export async function guardPeer(
   while (!closed.signal.aborted) {
     await clock.sleep(pingMs, closed.signal);
     const now = clock.monotonicMs();
-    // When this process itself stood still, it has neither sent pings nor read answers.
+    // While this process itself was stopped, it neither sent pings nor read answers.
     const hasSlept = now - lookedAt > 1.5 * pingMs;
     lookedAt = now;
     if (hasSlept || socket.bytesRead !== bytesRead) {

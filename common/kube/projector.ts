@@ -4,7 +4,7 @@ import { type Identity, isBefore, readIdentity } from "./identity.ts";
 import { SharedTexts } from "./shared-texts.ts";
 import type { Store, Stored } from "./store.ts";
 
-/** An object of which only the identity is understood. */
+/** An object of which only the identity can be decoded. */
 export class Unreadable implements Identity {
   readonly key: string;
   readonly uid: string;
@@ -20,23 +20,22 @@ export class Unreadable implements Identity {
 interface ProjectorParts<T extends Stored> {
   readonly store: Store<T>;
   readonly logger: Logger;
-  /** Throws for what it does not understand. */
+  /** Throws for an object that it cannot decode. */
   readonly project: (object: unknown) => T;
-  /** What the store keeps of it, with whatever is to be shared; without it all texts are. */
+  /** Returns what the store keeps of an object, with shared parts; by default all texts are shared. */
   readonly keep?: ((object: T) => T) | undefined;
 }
 
 /**
- * Puts objects into a store, also those that are not understood. That one of them is not is no reason to believe that it is gone:
- * what the store has of it stays, and counts as stale until a state comes that is understood, or the object is gone. Deletions and
- * re-creations need no more than the identity.
+ * Puts objects into a store, and tracks those that cannot be decoded. Such an object still exists: the store keeps its last decoded state,
+ * which counts as stale until a decodable state arrives or the object is deleted. Deletions and re-creations need only the identity.
  */
 export class Projector<T extends Stored> {
   readonly #store: Store<T>;
   readonly #logger: Logger;
   readonly #project: (object: unknown) => T;
   readonly #keep: (object: T) => T;
-  /** The newest state of each object whose newest state is not understood. */
+  /** The newest state of each object that cannot be decoded now. */
   readonly #stale = new Map<string, Unreadable>();
   #undecodable = 0;
 
@@ -47,27 +46,27 @@ export class Projector<T extends Stored> {
     this.#keep = keep;
   }
 
-  /** How often an object was not understood. */
+  /** How often an object could not be decoded. */
   get undecodable(): number {
     return this.#undecodable;
   }
 
-  /** Of how many objects the newest state is not understood. */
+  /** Number of objects whose newest state cannot be decoded. */
   get unreadable(): number {
     return this.#stale.size;
   }
 
-  /** Whether this is one of them: what the store has of it, or has not, is not what the server has. */
+  /** Whether the newest state of this object cannot be decoded: then the store differs from the server. */
   isStale(key: string): boolean {
     return this.#stale.has(key);
   }
 
-  /** The newest state that was seen of an object, understood or not. */
+  /** The newest observed state of an object, decoded or not. */
   newest(key: string): Identity | undefined {
     return this.#stale.get(key) ?? this.#store.get(key);
   }
 
-  /** What is kept of an object of a list: what the store has already, if that is the same state. */
+  /** What to keep of a listed object: the store's own value if it has that state already. */
   project(raw: unknown): T | Unreadable | undefined {
     const identity = readIdentity(raw);
     const known = identity && this.#store.get(identity.key);
@@ -75,7 +74,7 @@ export class Projector<T extends Stored> {
     return known !== undefined && isKnown ? known : this.#decode(raw);
   }
 
-  /** The first list, put into the empty store bit by bit: nobody goes by a store that has not synced. All later ones are one change. */
+  /** Puts the first list into the empty store bit by bit: no reader uses a store that has not synced. Each later list is one change. */
   async fill(objects: readonly (T | Unreadable)[], breathe: () => Promise<void> | undefined): Promise<void> {
     for (const object of objects) {
       if (object instanceof Unreadable) this.#stale.set(object.key, object);
@@ -85,7 +84,7 @@ export class Projector<T extends Stored> {
     }
   }
 
-  /** A whole list. */
+  /** Replaces the store's content by a complete list. */
   replace(objects: readonly (T | Unreadable)[], resourceVersion: string): void {
     this.#stale.clear();
     const readable: T[] = [];
@@ -107,7 +106,7 @@ export class Projector<T extends Stored> {
     const newest = this.newest(object.key);
     if (newest !== undefined && isBefore(object, newest)) return;
     if (object instanceof Unreadable) {
-      // Another object of that name: whatever it is, the one before it is gone.
+      // Another object has this name now, so the earlier one is gone, even if the new one cannot be decoded.
       if (this.#store.get(object.key)?.uid !== object.uid) this.#store.remove(object);
       this.#stale.set(object.key, object);
       return;
@@ -130,7 +129,7 @@ export class Projector<T extends Stored> {
     } catch (error) {
       this.#undecodable += 1;
       const identity = readIdentity(raw);
-      // Once for an object, not for each of its states.
+      // Logged once per object, not for each of its states.
       const isKnown = identity !== undefined && this.#stale.get(identity.key)?.uid === identity.uid;
       const fields = { err: messageOf(error), object: identity?.key ?? "" };
       this.#logger[isKnown ? "debug" : "warn"](fields, "object not understood");
@@ -138,7 +137,7 @@ export class Projector<T extends Stored> {
     }
   }
 
-  /** A deletion says something of the object's end, if it is understood. */
+  /** The object's last state, from the deletion event if it can be decoded. */
   #lastState(raw: unknown): T | undefined {
     try {
       return this.#project(raw);

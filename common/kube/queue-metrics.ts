@@ -1,10 +1,10 @@
 import type { Metrics } from "../runtime/metrics.ts";
 import type { QueueObserver } from "./work-queue.ts";
 
-/** Seconds. Work takes from a fraction of a millisecond; with 200,000 keys after a start they wait for minutes. */
+/** Seconds. Work takes from a fraction of a millisecond on; after a start with 200,000 keys, some wait for minutes. */
 const QUEUE_SECONDS = [0.0001, 0.001, 0.01, 0.1, 0.5, 1, 5, 15, 60, 300, 900];
 
-/** Measures queues by their names, by the names that client-go gives the metrics. */
+/** Measures queues by name, with client-go's metric names. */
 export function createQueueMetrics(metrics: Metrics): (name: string) => QueueObserver {
   const waits = metrics.histogram({
     name: "workqueue_queue_duration_seconds",
@@ -30,7 +30,7 @@ export function createQueueMetrics(metrics: Metrics): (name: string) => QueueObs
   });
 }
 
-/** Tells how many keys wait in each queue; nothing where nobody works on them. */
+/** The number of waiting keys of each queue; no value while no worker runs. */
 export function registerQueueDepths(
   metrics: Metrics,
   depths: () => Readonly<Record<string, number>> | undefined,

@@ -10,55 +10,60 @@ import { createRetryLog, type RetryLog } from "./retry-log.ts";
 import { isEndOfList, type OnWatchEvent, type WatchEnd, type Watching, watch, watchError } from "./watch.ts";
 import { versionOf, type WatchEvent } from "./watch-stream.ts";
 
-/** Where a reflector puts what it sees. Calls never overlap and must not throw. */
+/** Receives what a reflector sees. Calls never overlap and must not throw. */
 export interface ReflectorSink<T> {
-  /** What is kept of an object of a list; nothing for what cannot be kept. Called as each object arrives: the raw one is dropped. */
+  /**
+   * Returns what to keep of a listed object; undefined for what cannot be kept. Called as each object arrives: the raw object is dropped.
+   */
   readonly project: (object: unknown) => T | undefined;
-  /** The whole collection as of a resource version. Nothing else comes before what it answers has resolved. */
+  /** Replaces the whole collection as of a resource version. No other call follows before its promise has resolved. */
   readonly replace: (objects: readonly T[], resourceVersion: string) => Promise<void>;
-  /** The same is over, and `resourceVersion` tells of it. */
+  /** Called after `replace`, when `resourceVersion` returns the new version. */
   readonly replaced: (resourceVersion: string) => void;
   readonly upsert: (object: unknown) => void;
   readonly remove: (object: unknown) => void;
 }
 
-/** Follows one collection until it is stopped, whatever the server and the network do. */
+/** Follows one collection until it is stopped, whatever failures the server and the network have. */
 export interface Reflector {
   /** Resolves when the signal is aborted; rejects only for a bug. */
   readonly run: (signal: AbortSignal) => Promise<void>;
-  /** Everything up to this resource version has been put into the sink; nothing before the first list, and while one is due. */
+  /** Everything up to this resource version is in the sink. Undefined before the first list, and while a list is due. */
   readonly resourceVersion: () => string | undefined;
-  /** Nothing is missing but what is on its way: the collection was listed just now, or its watch has been open for a second since. */
+  /** The sink lacks nothing but changes still in transit: the collection was listed just now, or its watch has been open for a second. */
   readonly isCurrent: () => boolean;
   /**
-   * Lists anew unless the sink has reached this resource version. A watch of few objects hears of others' changes only by
-   * bookmarks, about once a minute, so it can have seen everything and not know it.
+   * Lists again unless the sink has reached this resource version. A watch of few objects learns of changes to other objects only from
+   * bookmarks, about once a minute: it may have seen everything without knowing it.
    */
   readonly ensureAtLeast: (resourceVersion: string) => void;
-  /** Lists anew. */
+  /** Lists again. */
   readonly relist: () => void;
-  /** How often the watch began anew. */
+  /** How often the watch was restarted. */
   readonly restarts: Restarts["counts"];
-  /** Rises with everything that comes and with every try: one that stands still for longer than a watch lasts is stuck. */
+  /**
+   * Rises with each received object and each attempt. A value that stays the same for longer than a watch lasts shows that the reflector is
+   * stuck.
+   */
   readonly progress: () => number;
 }
 
 /**
- * Watches that end sooner and bring nothing new are worth nothing. After so many in a row the collection is listed anew: some
- * servers end the watch of a version that they have forgotten without a word (kubernetes#137307).
+ * A watch that ends sooner and delivers nothing new is useless. After so many in a row the collection is listed again: some servers
+ * silently end a watch from a version that they have dropped (kubernetes#137307).
  */
 const SHORT_WATCH_MS = 1_000;
 const SHORT_WATCHES = 5;
-/** What stood for so long and broke is no sign of trouble: something on the way cuts idle connections. */
+/** A watch that was open for this long and then breaks is no fault: network devices cut idle connections. */
 const STEADY_MS = 30_000;
-/** A list that streams says something all the time. After so many that came to a halt, the server may not know such lists. */
+/** A list that streams delivers something all the time. After so many stalled ones, the server may not support such lists. */
 const LIST_SILENCE_MS = 20_000;
 const HALTED_STREAMS = 2;
 /** A server that sends bookmarks at all sends one each minute (k8s.io/apiserver: cacher.go, bookmarkFrequency). */
 const WATCH_SILENCE_MS = 180_000;
-/** A server's cache may lag behind another server's. One that is behind for so many lists was restored from a backup. */
+/** A server's cache may lag behind another server's. A server that is behind for this many lists was restored from a backup. */
 const AHEAD_LISTS = 5;
-/** Objects of a page, at first. A list that expires in the middle is tried again with pages twice as large. */
+/** Initial page size. After a list that expires before its end, pages are twice as large. */
 const PAGE_SIZE = 500;
 const LARGEST_PAGE = 8_000;
 
@@ -88,17 +93,17 @@ class Reflection<T extends { readonly key: string }> {
   readonly #collection: Collection;
   readonly #sink: ReflectorSink<T>;
   readonly #interruptions: RetryLog;
-  /** Ends the present list or watch, for the collection to be listed anew. */
+  /** Ends the present list or watch, to list the collection again. */
   #interruption = new AbortController();
-  /** What a list from a cache has to show; nothing before the first one. */
+  /** The version that a list from a cache must have reached; undefined before the first list. */
   #leastVersion: string | undefined;
   #aheadLists = 0;
   #pageSize = PAGE_SIZE;
   #canStream = true;
   #haltedStreams = 0;
-  /** After an interruption the server is asked whether it still knows the position. */
+  /** After an interruption, check first whether the server still knows the position. */
   #isDoubtful = false;
-  /** The server has forgotten a position, and nothing has come from it since. */
+  /** The server has dropped a position, and has delivered nothing since. */
   #isForgotten = false;
   #hasBookmarks = false;
   #shortWatches = 0;
@@ -119,7 +124,7 @@ class Reflection<T extends { readonly key: string }> {
     }
   }
 
-  /** Answers how many milliseconds to wait before the next try; nothing where there is no need. */
+  /** Returns how many milliseconds to wait before the next attempt; undefined for no wait. */
   async #followOnce(signal: AbortSignal): Promise<number | undefined> {
     this.#interruption = new AbortController();
     this.progress += 1;
@@ -163,7 +168,7 @@ class Reflection<T extends { readonly key: string }> {
       const end = await this.#stream(signal);
       if (end !== "refused") return end;
     }
-    // Only etcd answers the question that verifies a position. A small list is as good.
+    // Only etcd can verify a position; listing a small collection again costs no more.
     const from = (this.#isDoubtful && !isQuorum ? undefined : this.position) ?? (await this.#list(signal));
     if (this.#isDoubtful) await verifyPosition(client, { collection, signal }, from);
     this.#isDoubtful = false;
@@ -237,7 +242,7 @@ class Reflection<T extends { readonly key: string }> {
 
   async #replace(gathered: Map<string, T>, resourceVersion: string): Promise<void> {
     const objects = [...gathered.values()];
-    // It lives as long as the watch does.
+    // Emptied because this map lives as long as the watch does.
     gathered.clear();
     await this.#sink.replace(objects, resourceVersion);
     this.position = resourceVersion;
@@ -254,7 +259,7 @@ class Reflection<T extends { readonly key: string }> {
     const silenceOfWatchMs = (): number => (this.#hasBookmarks ? WATCH_SILENCE_MS : Number.POSITIVE_INFINITY);
     const longestSilenceMs = (): number => (this.position === undefined ? LIST_SILENCE_MS : silenceOfWatchMs());
     const watching = { collection: this.#collection, from, longestSilenceMs, onOpen: () => this.open.open(), signal };
-    // What was still on its way when a new list was asked for is part of that list.
+    // Events still in transit when a new list was requested are part of that list.
     return watch(this.#parts, watching, (event) => (signal.aborted ? undefined : onEvent(event)));
   }
 
@@ -277,7 +282,7 @@ class Reflection<T extends { readonly key: string }> {
     this.#interruptions.end();
   }
 
-  /** Answers how many milliseconds to wait before the next try. */
+  /** Returns how many milliseconds to wait before the next attempt. */
   #endedEarly(): number {
     this.#shortWatches = this.open.stoodMs < SHORT_WATCH_MS ? this.#shortWatches + 1 : 0;
     if (this.#shortWatches >= SHORT_WATCHES) {
@@ -287,11 +292,12 @@ class Reflection<T extends { readonly key: string }> {
     return this.#interrupted(new MooringError("watch-broken", "the watch ended early"));
   }
 
-  /** Answers how many milliseconds to wait before the next try. */
+  /** Returns how many milliseconds to wait before the next attempt. */
   #interrupted(error: unknown): number {
     if (this.#interruption.signal.aborted) return 0;
     if (this.position !== undefined && this.open.stoodMs >= STEADY_MS) this.#works();
-    // It answers again: what it was waited for is over. One that forgets what it has just told is waited for like any that fails.
+    // A server that has dropped the position answers again, so the back-off ends. If it drops one again before it delivers anything, the
+    // back-off grows as for any failure.
     if (isForgotten(error) && !this.#isForgotten) this.#interruptions.end();
     this.#isForgotten ||= isForgotten(error);
     if (isLost(error)) this.position = undefined;

@@ -4,15 +4,15 @@ import { MooringError, messageOf } from "../runtime/errors.ts";
 import { jitter, type Random } from "../runtime/random.ts";
 import { type BackOffLimits, createBackOff } from "./back-off.ts";
 
-/** What is done again and again, such as to keep an object as it is to be. */
+/** A task that is repeated, for example to keep an object in its intended state. */
 interface Repeated {
   readonly task: (signal: AbortSignal) => Promise<void>;
-  /** From one success to the next time, about; nothing where one is enough. Milliseconds. */
+  /** Time from a success to the next run, approximately; undefined where one success is enough. Milliseconds. */
   readonly everyMs?: number;
   readonly retry: BackOffLimits;
-  /** Called each time that it fails for another reason than before. */
+  /** Called on a failure whose reason differs from the one before. */
   readonly warn: (reason: string) => void;
-  /** Called after each time with the reason why it failed; with nothing when it did not. */
+  /** Called after each run with the reason of its failure, or with undefined after a success. */
   readonly onOutcome?: (problem: string | undefined) => void;
 }
 
@@ -23,7 +23,7 @@ interface RepeatParts {
 
 const FOR_EVER_MS = 86_400_000;
 
-/** Does it until the signal is aborted, and after a failure soon again. Rejects for a bug. */
+/** Repeats the task until the signal is aborted, and soon after a failure. Rejects for a bug. */
 export async function repeat(
   { clock, random }: RepeatParts,
   { task, everyMs, retry, warn, onOutcome = () => {} }: Repeated,
@@ -51,7 +51,7 @@ async function rest({ clock, random }: RepeatParts, everyMs: number | undefined,
   while (!signal.aborted) await clock.sleep(FOR_EVER_MS, signal);
 }
 
-/** Anything else than a failure of the server, or an answer that cannot be read, is a bug. */
+/** Anything but a server's failure or an unreadable answer is a bug. */
 function operational(error: unknown): Error {
   if (error instanceof MooringError || v.isValiError(error)) return error;
   throw error;

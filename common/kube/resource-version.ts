@@ -1,10 +1,10 @@
 /**
- * Resource versions are decimal numbers that grow with each write, comparable across all objects of a server, since Kubernetes
- * 1.35, and were so in practice before. Of two that are not both decimal nothing is known: neither is older.
+ * Compares resource versions: since Kubernetes 1.35 decimal numbers that grow with each write and are comparable across all objects of a
+ * server; before, they were so in practice. If one of the two is not decimal, neither counts as older.
  */
 export function isOlder(version: string, other: string): boolean {
   if (!DECIMAL.test(version) || !DECIMAL.test(other)) return false;
-  // Without leading zeros the longer one is the larger one, and of two equally long ones text order is number order.
+  // Without leading zeros the longer number is larger, and numbers of the same length compare like text.
   return version.length === other.length ? version < other : version.length < other.length;
 }
 

@@ -1,8 +1,8 @@
-/** Why a watch began anew: the server ended it, it failed, or the collection had to be listed anew although it did not. */
+/** Why a watch was restarted: the server ended it, it failed, or the collection had to be listed again. */
 export const RESTART_REASONS = ["ended", "failed", "relist"] as const;
 export type RestartReason = (typeof RESTART_REASONS)[number];
 
-/** How often a watch began anew. */
+/** How often a watch was restarted. */
 export interface Restarts {
   readonly note: (reason: RestartReason) => void;
   readonly counts: () => Readonly<Record<RestartReason, number>>;

@@ -1,12 +1,12 @@
 import { parseHttpDate } from "../runtime/http-date.ts";
 
-/** A proxy that asks for more is confused, and must not stop us for days. Milliseconds. */
+/** A proxy that asks for more is broken, and must not stop Mooring for days. Milliseconds. */
 export const LONGEST_RETRY_AFTER_MS = 300_000;
 
 /**
- * How long an answer asks to be left alone, in milliseconds: by its `Retry-After` header (seconds, or a date, RFC 9110 10.2.3)
- * or by the seconds in its `Status` object. Nothing when it asks for nothing. `nowMs` is the wall clock, for an answer without a
- * `Date`: with one, no clock of ours counts.
+ * How long an answer asks the client to wait, in milliseconds: its `Retry-After` header (seconds, or a date, RFC 9110 10.2.3) or the
+ * seconds in its `Status`. Undefined when it asks for no wait. `nowMs` is this machine's wall clock; it is used only for an answer without
+ * a `Date`.
  */
 export function retryAfterMs(
   headers: Readonly<Record<string, string>>,

@@ -4,14 +4,14 @@ import type { Random } from "../runtime/random.ts";
 import { createBackOff } from "./back-off.ts";
 import { isLost } from "./list.ts";
 
-/** A server that restarts forgets for all its followers at once: their lists are spread over this time. Milliseconds. */
+/** A restarted server has dropped the positions of all watches at once: their lists are spread over this time. Milliseconds. */
 const RELIST_SPREAD_MS = 2_000;
 
-/** What went wrong in a row, and how long to wait after each. */
+/** Tracks consecutive failures, and how long to wait after each. */
 export interface RetryLog {
-  /** Milliseconds until the next try; says it in the log. */
+  /** Logs the failure and returns the milliseconds until the next attempt. */
   readonly waitAfter: (error: unknown) => number;
-  /** It works again: the next failure is the first of a new row. */
+  /** It works again: the next failure is the first of a new series. */
   readonly end: () => void;
 }
 
@@ -22,7 +22,7 @@ export function createRetryLog({ random, logger }: { readonly random: Random; re
     waitAfter: (error) => {
       failures += 1;
       const waitMs = backOff.next(error) + (isLost(error) ? RELIST_SPREAD_MS * random.fraction() : 0);
-      // The first failure of a row is news, the rest only at widening intervals.
+      // The first failure of a series is logged at once, the others at widening intervals.
       const level = Number.isInteger(Math.log2(failures)) ? "warn" : "debug";
       logger[level]({ err: messageOf(error), failures, waitMs: Math.round(waitMs) }, "watch interrupted");
       return waitMs;

@@ -4,23 +4,23 @@ import type { Clock } from "../runtime/clock.ts";
 import { type ErrorCode, MooringError, messageOf } from "../runtime/errors.ts";
 import type { Logger } from "../runtime/logger.ts";
 
-/** A file that is replaced from time to time, such as a token or the certificate of an authority. */
+/** A file that is replaced from time to time, such as a token or a CA certificate. */
 export interface RotatingFile {
-  /** Its text, read from the disk only when it may have changed. Throws a `MooringError` until it could be read once. */
+  /** Its text, read from the disk only when it may have changed. Throws a `MooringError` until the first successful read. */
   readonly read: () => Promise<string>;
-  /** Its text as it is on the disk at this moment. */
+  /** Its text on the disk at this moment. */
   readonly readAnew: () => Promise<string>;
 }
 
 /** A folder of files that are replaced together, as the kubelet does it in a projected volume. */
 export interface RotatingFolder {
   readonly file: (name: string) => RotatingFile;
-  /** Begins to notice changes at once; before, and where that fails, they are noticed within a minute. */
+  /** Starts to watch the folder. Without this, or where it fails, a change is noticed within a minute. */
   readonly follow: () => void;
   readonly close: () => Promise<void>;
 }
 
-/** Tells of anything that changes in a folder. Rejects, or calls `onFailure`, when it cannot. */
+/** Reports any change in a folder. Rejects, or calls `onFailure`, when it cannot. */
 export type FolderWatch = (
   folder: string,
   on: { readonly change: () => void; readonly failure: (error: unknown) => void },
@@ -30,17 +30,17 @@ interface RotatingFolderParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly watch?: FolderWatch;
-  /** Of the error when a file cannot be read. */
+  /** Error code for a file that cannot be read. */
   readonly code?: ErrorCode;
 }
 
-/** A text is not believed for longer, also where changes are noticed: client-go reads its token as often. Milliseconds. */
+/** The file is read again after this time, even if no change was noticed: client-go reads its token as often. Milliseconds. */
 const LONGEST_BELIEF_MS = 60_000;
 
 interface Known {
   readonly text: string;
   readonly readAt: number;
-  /** How many changes of the folder had been noticed before the text was read. */
+  /** Number of noticed changes of the folder before the text was read. */
   readonly changes: number;
 }
 
@@ -74,7 +74,7 @@ export function createRotatingFolder(folder: string, parts: RotatingFolderParts)
       const message = `cannot read ${name}: ${messageOf(cause)}`;
       const last = known.get(name);
       if (last === undefined) throw new MooringError(code, message, { cause });
-      // What was good a moment ago most likely still is; the server decides that.
+      // The last text is most likely still valid; the server decides that.
       if (!unreadable.has(name)) logger.warn({ file: name, err: messageOf(cause) }, "rotated file cannot be read now");
       unreadable.add(name);
       return last.text;
@@ -101,8 +101,8 @@ export function createRotatingFolder(folder: string, parts: RotatingFolderParts)
 }
 
 /**
- * The kubelet replaces all files of such a volume at once, by renaming a symbolic link `..data` to a new folder
- * (kubernetes/kubernetes: pkg/volume/util/atomic_writer.go). So the folder is watched, not the files, and no link is followed.
+ * The kubelet replaces all files of such a volume at once, by pointing a symbolic link `..data` to a new folder (kubernetes/kubernetes:
+ * pkg/volume/util/atomic_writer.go). So this watches the folder, not the files, and follows no link.
  */
 const watchFolder: FolderWatch = async (folder, { change, failure }) => {
   const { watch } = await import("chokidar");
@@ -114,7 +114,7 @@ const watchFolder: FolderWatch = async (folder, { change, failure }) => {
     persistent: false,
   });
   watcher.on("all", change).on("error", failure);
-  // What changed before the watch stood was not noticed.
+  // A change before the watch was set up was not noticed.
   watcher.on("ready", change);
   return { close: () => watcher.close() };
 };

@@ -5,7 +5,7 @@ import type { ByteTransport } from "./transport.ts";
 import type { RetirableTransport } from "./undici-transport.ts";
 
 interface RotatingTransportParts {
-  /** Certificates of the authorities that are trusted, PEM. */
+  /** Trusted CA certificates, PEM. */
   readonly authority: RotatingFile;
   readonly logger: Logger;
   /** Opens a transport that trusts these. */
@@ -13,8 +13,8 @@ interface RotatingTransportParts {
 }
 
 /**
- * A transport that follows its certificate authority: after a change requests go over new connections, while those that are
- * under way, watches among them, end on the old ones in their own time.
+ * A transport that follows its CA. After a change, new requests use new connections; requests in progress, watches among them, end in their
+ * own time on the old ones.
  */
 export function createRotatingTransport({ authority, logger, open }: RotatingTransportParts): ByteTransport {
   const retired = new Set<RetirableTransport>();
@@ -39,7 +39,8 @@ export function createRotatingTransport({ authority, logger, open }: RotatingTra
         return await trusting(ca).send(request, signal);
       } catch (error) {
         if (!isUntrusted(error)) throw error;
-        // The server may have changed before the file did, or before its change was noticed. Nothing was sent yet.
+        // The server's certificate may have changed before the file, or before its change was noticed. Nothing was sent yet, so a retry is
+        // safe.
         const newer = await authority.readAnew();
         if (newer === ca) throw error;
         return await trusting(newer).send(request, signal);
@@ -52,7 +53,7 @@ export function createRotatingTransport({ authority, logger, open }: RotatingTra
   };
 }
 
-/** What OpenSSL says of a certificate whose issuer is not among the trusted (node: src/crypto/crypto_common.cc). */
+/** OpenSSL's codes for a certificate with an untrusted issuer (node: src/crypto/crypto_common.cc). */
 const UNTRUSTED = new Set([
   "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
   "UNABLE_TO_GET_ISSUER_CERT",

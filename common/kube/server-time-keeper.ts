@@ -3,27 +3,27 @@ import { MooringError } from "../runtime/errors.ts";
 import type { KubeClient } from "./client.ts";
 import type { ServerTime } from "./server-clock.ts";
 
-/** What asking for the date takes. */
+/** What a request for the server's date needs. */
 export interface ServerTimeParts {
   readonly client: Pick<KubeClient, "request" | "serverTime">;
   readonly clock: Clock;
 }
 
-/** Bounds this wide are narrow enough: a tenth of what whole seconds cost anyway. Milliseconds. */
+/** Bounds this narrow are good enough: a tenth of the error of whole seconds. Milliseconds. */
 const WIDE_MS = 100;
-/** In so long they widen by less than a tenth of that; only a server whose clock differs makes them wide at once. */
+/** In this time the bounds widen by less than a tenth of that; only a server with another clock widens them at once. */
 const LOOK_MS = 5_000;
-/** After a request that told nothing: the way there and back takes too long, or there was no answer. */
+/** Wait after a request that did not narrow the bounds: the round trip takes too long, or there was no answer. */
 const REST_MS = 60_000;
 
-/** After how many milliseconds a request tells most: when the middle of what the server's clock may show is a whole second. */
+/** Milliseconds until a request narrows the bounds most: when the middle of the server's possible times is a whole second. */
 export function halvingDelayMs({ latestMs, widthMs }: ServerTime): number {
   return (1_000 - ((latestMs - widthMs / 2) % 1_000)) % 1_000;
 }
 
 /**
- * Keeps the bounds of the API server's clock narrow until the signal is aborted. Dates have whole seconds, so the few answers after
- * a start leave bounds of up to a second, which every published time would be later by. Each request at the right moment halves them.
+ * Keeps the bounds of the API server's clock narrow until the signal is aborted. Dates have whole seconds, so the few answers after a start
+ * leave bounds of up to a second, and every published time would be later by that much. Each request at the right moment halves the bounds.
  */
 export async function keepServerTimeNarrow({ client, clock }: ServerTimeParts, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
@@ -42,7 +42,7 @@ async function askForDate(client: ServerTimeParts["client"], signal: AbortSignal
   try {
     await client.request({ method: "GET", path: "/version" }, signal);
   } catch (error) {
-    // A refusal is dated as well; where no answer came, others find out and say so.
+    // A refusal has a date, too. Other requests notice and report a missing answer.
     if (!(error instanceof MooringError) && !signal.aborted) throw error;
   }
 }

@@ -1,12 +1,12 @@
 import type { Clock } from "../runtime/clock.ts";
 import { follow } from "../runtime/deadline.ts";
 
-/** How often the limit is looked at anew at least: it may change while somebody waits. Milliseconds. */
+/** The limit is read again at least this often: it may change during a wait. Milliseconds. */
 const LOOK_MS = 60_000;
 
 /**
- * Runs `task` with a signal that is aborted when the outer one is, or when `heard` was called and then not again for `limitMs()`:
- * the time until something is heard at all has no limit here. One timer, however often something is heard.
+ * Runs `task` with a signal that is aborted with the outer one, or when `heard` was called and then not again for `limitMs()`. The time
+ * until the first call has no limit here. Uses one timer, however often `heard` is called.
  */
 export async function withSilenceLimit<T>(
   { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },

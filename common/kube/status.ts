@@ -1,15 +1,15 @@
 import * as v from "valibot";
 
-/** One of the causes that a `Status` names; what is missing is empty. */
+/** One of the causes of a `Status`; missing members are empty. */
 export interface StatusCause {
   /** Such as `FieldValueInvalid`, `FieldManagerConflict`, `ResourceVersionTooLarge`. */
   readonly reason: string;
-  /** The field that it is about, such as `metadata.uid`. */
+  /** The field concerned, such as `metadata.uid`. */
   readonly field: string;
   readonly message: string;
 }
 
-/** The details of a `Status`: which object it is about, and why in a form for programs. */
+/** The details of a `Status`: the object concerned, and the causes in machine-readable form. */
 export interface StatusDetails {
   readonly name: string;
   readonly kind: string;
@@ -17,10 +17,10 @@ export interface StatusDetails {
   readonly retryAfterSeconds: number | undefined;
 }
 
-/** The API server's word on a failure (meta/v1 `Status`), as a body of its own or as an event of a watch. */
+/** The API server's report of a failure (meta/v1 `Status`), as a response body or as an event of a watch. */
 export interface ApiStatus {
   readonly code: number | undefined;
-  /** Such as `Conflict`, `Invalid`, `NotFound`, `Expired`; empty when it gives none. */
+  /** Such as `Conflict`, `Invalid`, `NotFound`, `Expired`; empty when there is none. */
   readonly reason: string;
   readonly message: string;
   readonly details: StatusDetails;
@@ -44,10 +44,10 @@ const schema = v.object({
   ),
 });
 
-/** Some messages quote the whole object: they are cut to so many characters. */
+/** Some messages quote the whole object: they are cut to this many characters. */
 const LONGEST_MESSAGE = 1_000;
 
-/** What of a `Status` a program can use, or nothing when this is none. Its message is cut. */
+/** The machine-readable parts of a `Status`, with its message shortened; undefined when this is none. */
 export function readStatus(value: unknown): ApiStatus | undefined {
   const status = v.safeParse(schema, value);
   if (!status.success) return undefined;

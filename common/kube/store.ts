@@ -1,7 +1,7 @@
 import { type Identity, isBefore } from "./identity.ts";
 import { isOlder } from "./resource-version.ts";
 
-/** What every projection keeps. */
+/** The fields of every projection. */
 export type Stored = Identity;
 
 /** One change of a store. An object re-created under its name is a deletion followed by an addition, never an update. */
@@ -9,17 +9,17 @@ export type StoreChange<T> =
   | { readonly kind: "added"; readonly object: T }
   | { readonly kind: "updated"; readonly object: T; readonly previous: T }
   /**
-   * `gone` is a resource version at which the object was no longer there; `object` is its last state, which may never have
-   * been in the store, `previous` the last one that was.
+   * `gone` is a resource version at which the object no longer existed. `object` is its last state, which may never have been in the store;
+   * `previous` is the last state that was.
    */
   | { readonly kind: "deleted"; readonly object: T; readonly previous: T; readonly gone: string };
 
-/** So many deletions are remembered, so that an event that comes late does not bring an object back. */
+/** At most this many deletions are remembered, so that a late event does not bring an object back. */
 const REMEMBERED_DELETIONS = 1_000;
 
 /**
- * The objects of a collection by key; each call that changes something tells the listener what. Single changes never move it
- * backwards: what is older than what it has or had, or the same again, is no change. A list is the truth, whatever it had.
+ * The objects of a collection by key. Each call reports its changes to the listener. A single change never moves the store backwards: an
+ * older state than the known one, or the same again, is no change. A list always replaces the content.
  */
 export class Store<T extends Stored> {
   readonly #objects = new Map<string, T>();
@@ -56,8 +56,8 @@ export class Store<T extends Stored> {
   }
 
   /**
-   * Removes an object that was deleted, or replaced by another one of its name. `last` is its last state, which may not have been
-   * seen before. The late deletion of a predecessor leaves its successor alone.
+   * Removes an object that was deleted, or replaced by another one of its name. `last` is its last state, which may be new to the store.
+   * The late deletion of a predecessor does not affect its successor.
    */
   remove(deleted: Identity, last?: T): void {
     this.#remember(deleted.uid, deleted.resourceVersion);
@@ -68,7 +68,7 @@ export class Store<T extends Stored> {
     this.#onChange({ kind: "deleted", object, previous: known, gone: deleted.resourceVersion });
   }
 
-  /** Makes the store equal to a fresh list. The listener is told when it is. */
+  /** Makes the store equal to a new list, then calls the listener. */
   replace(objects: readonly T[], resourceVersion: string): void {
     this.#gone.clear();
     const keys = new Set(objects.map(({ key }) => key));

@@ -1,10 +1,10 @@
-/** Keys with a time each, the earliest taken first; a binary heap, so that hundreds of thousands may wait. */
+/** Keys with one due time each, in a binary heap for hundreds of thousands of keys; the earliest is taken first. */
 export class TimerHeap {
   readonly #times = new Map<string, number>();
-  /** Also holds entries that were overtaken by an earlier one of the same key; `#times` tells which count. */
+  /** May contain entries that an earlier one of the same key supersedes; `#times` has the valid ones. */
   readonly #heap: { readonly key: string; readonly at: number }[] = [];
 
-  /** The earliest of several times of a key counts. */
+  /** Adds a key; the earliest of its times counts. */
   add(key: string, at: number): void {
     if ((this.#times.get(key) ?? Number.POSITIVE_INFINITY) <= at) return;
     this.#times.set(key, at);
@@ -12,7 +12,7 @@ export class TimerHeap {
     this.#up(this.#heap.length - 1);
   }
 
-  /** Takes the keys whose time has come, the earliest first. */
+  /** Removes and returns the keys whose time has come, the earliest first. */
   take(now: number): readonly string[] {
     const keys: string[] = [];
     for (let first = this.#heap[0]; first !== undefined && first.at <= now; first = this.#heap[0]) {
@@ -24,7 +24,7 @@ export class TimerHeap {
     return keys;
   }
 
-  /** The earliest time; nothing when no key waits. */
+  /** The earliest time; undefined when no key waits. */
   next(): number | undefined {
     return this.#heap[0]?.at;
   }

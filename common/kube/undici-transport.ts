@@ -5,7 +5,7 @@ import { MooringError, messageOf } from "../runtime/errors.ts";
 import { guardPeer } from "./peer-guard.ts";
 import type { ByteTransport, HttpRequest, HttpResponse } from "./transport.ts";
 
-/** Where a transport connects to, and as whom. PEM texts. */
+/** The address and the identity of a transport. PEM texts. */
 export interface TransportTarget {
   /** Scheme, host and port. */
   readonly origin: string;
@@ -15,41 +15,41 @@ export interface TransportTarget {
   readonly serverName?: string | undefined;
   readonly verifyServer?: boolean | undefined;
   /**
-   * As many connections at most for what reads, and as many for what writes: for who asks one thing after the other. A watch over
-   * HTTP/1.1 needs one of its own.
+   * Most connections for reads, and the same number for writes: for a caller that sends one request at a time. A watch over HTTP/1.1 needs
+   * a connection of its own.
    */
   readonly maxConnections?: number | undefined;
 }
 
-/** A transport that can be left: what is under way goes on to its end. */
+/** A transport that can be retired: requests in progress continue to their end. */
 export interface RetirableTransport extends ByteTransport {
-  /** Takes nothing new; resolves when nothing is under way any more. `close` ends also what is. */
+  /** Accepts no new request; resolves when none is in progress. `close` also ends those in progress. */
   readonly retire: () => Promise<void>;
 }
 
-/** Milliseconds until a connection must stand, and until the head of an answer must have come. */
+/** Milliseconds until a connection must be open, and until the head of an answer must have arrived. */
 const CONNECT_TIMEOUT_MS = 5_000;
 const HEADERS_TIMEOUT_MS = 60_000;
 
-/** How a transport finds out that its peer is gone. */
+/** How a transport notices that its peer is gone. */
 export interface TransportOptions {
   readonly clock?: Clock;
-  /** A peer over HTTP/2 is pinged so often; its connection is ended when nothing came for two to three times as long. Milliseconds. */
+  /** Interval of pings over HTTP/2. The connection is closed when nothing has arrived for two to three intervals. Milliseconds. */
   readonly pingMs?: number;
 }
 
-/** A dead peer is noticed within 45 s, as by client-go (it pings after 30 s of silence and waits 15 s). */
+/** A dead peer is noticed within 45 s, as in client-go (it pings after 30 s of silence and waits 15 s). */
 const PING_MS = 15_000;
-/** Probes of the kernel over any connection, for a host that is gone. */
+/** TCP keep-alive on any connection, for a host that is gone. */
 const KEEP_ALIVE_PROBES = 3;
 
 /**
- * Shared pools of connections for everything that goes to one server. Whatever only reads is multiplexed over HTTP/2 where the
- * server offers it. What was sent over a connection whose peer turns out to be dead fails.
+ * Connection pools for all requests to one server. Reads are multiplexed over HTTP/2 where the server offers it. A request on a connection
+ * whose peer turns out to be dead fails.
  *
- * What has a body goes over HTTP/1.1. undici 8.12 closes and destroys the HTTP/2 stream of a request that is given up, and while its
- * body is still on its way, Node.js 26 then sends empty DATA frames of that stream without end: the process blocks and takes 300 MB
- * each second (test/integration/faults-aborted-writes.test.ts).
+ * Requests with a body use HTTP/1.1. When such a request is given up, undici 8.12 closes and destroys its HTTP/2 stream; if part of the
+ * body is still unsent, Node.js 26 then sends empty DATA frames without end: the process blocks and takes 300 MB each second
+ * (test/integration/faults-aborted-writes.test.ts).
  */
 export function createUndiciTransport(target: TransportTarget, options: TransportOptions = {}): RetirableTransport {
   const reads = createPool(target, { ...options, allowH2: true });
@@ -60,7 +60,7 @@ export function createUndiciTransport(target: TransportTarget, options: Transpor
   return {
     send: async (request, signal) => {
       try {
-        // undici looks at the signal of a request only once there is a connection for it: until then it would wait beyond any deadline.
+        // undici checks a request's signal only once it has a connection: until then the request would exceed any deadline.
         return await orAborted(dispatch(request.body === undefined ? reads : writes, request, signal), signal);
       } catch (error) {
         throw new MooringError("transport-failed", `${request.method} ${target.origin} failed: ${messageOf(error)}`, {
@@ -81,11 +81,11 @@ function createPool(target: TransportTarget, options: PoolOptions): Pool {
   const { clock = createSystemClock(), pingMs = PING_MS, allowH2 } = options;
   const { maxConnections } = target;
   const connect = connectorFor(target, allowH2);
-  // Not an Agent: closing one, it forgets its connections and can no longer destroy them.
+  // Not an Agent: once it is closing, an Agent forgets its connections and can no longer destroy them.
   return new Pool(target.origin, {
     ...(maxConnections === undefined ? {} : { connections: maxConnections }),
     headersTimeout: HEADERS_TIMEOUT_MS,
-    // A watch is silent for as long as nothing happens; who reads one sets its own deadline.
+    // A watch is silent as long as nothing happens; its reader sets a deadline.
     bodyTimeout: 0,
     h2Options: { pingInterval: pingMs },
     connect: (to, done) => {
@@ -134,7 +134,7 @@ async function dispatch(pool: Pool, request: HttpRequest, signal: AbortSignal): 
   };
 }
 
-/** A connection that breaks inside a body is an operational failure like one that breaks before it. */
+/** A connection that breaks inside a body is an operational failure, like one that breaks before it. */
 async function* guarded(body: AsyncIterable<Uint8Array>, request: string): AsyncGenerator<Uint8Array> {
   try {
     yield* body;

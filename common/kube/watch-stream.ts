@@ -1,7 +1,7 @@
 import * as v from "valibot";
 import { MooringError } from "../runtime/errors.ts";
 
-/** A line of a watch, the object itself not yet decoded. */
+/** One line of a watch, with its object not yet decoded. */
 export interface WatchEvent {
   readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR";
   readonly object: unknown;
@@ -12,13 +12,12 @@ const watchEvent = v.object({
   object: v.unknown(),
 });
 
-/** No object is larger: etcd takes 1.5 MiB at most, which JSON may double. Characters. */
+/** No object is larger: etcd takes at most 1.5 MiB, and JSON may double that. Characters. */
 const LONGEST_LINE = 16 * 1024 * 1024;
 
 /**
- * Splits a watch into its events, line by line, so that never more than a line is held. Throws `MooringError` "watch-broken" for a
- * line that is none, for one that is longer than any object, and for a stream that ends inside a line: whatever it held must be
- * asked for again.
+ * Splits a watch into its events and keeps at most one line in memory. Throws `MooringError` "watch-broken" for an invalid line, for a line
+ * that is longer than any object, and for a stream that ends inside a line: the caller must request its content again.
  */
 export async function* readWatch(body: AsyncIterable<Uint8Array>): AsyncGenerator<WatchEvent> {
   const decoder = new TextDecoder();
@@ -50,7 +49,7 @@ function parseEvent(line: string): WatchEvent {
 
 const versioned = v.object({ metadata: v.object({ resourceVersion: v.pipe(v.string(), v.minLength(1)) }) });
 
-/** The resource version of an event's object; throws `MooringError` "watch-broken" for one that has none. */
+/** The resource version of an event's object; throws `MooringError` "watch-broken" for an object without one. */
 export function versionOf({ object }: WatchEvent): string {
   const decoded = v.safeParse(versioned, object);
   if (decoded.success) return decoded.output.metadata.resourceVersion;

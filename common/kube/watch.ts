@@ -7,36 +7,36 @@ import { withSilenceLimit } from "./silence.ts";
 import { readStatus } from "./status.ts";
 import { readWatch, type WatchEvent } from "./watch-stream.ts";
 
-/** The server ends a watch after this time (milliseconds, plus up to as much again); ours ends a while later. */
+/** The server ends a watch after this time (milliseconds, plus up to as much again); this client ends it a while later. */
 const WATCH_TIMEOUT_MS = 300_000;
 const WATCH_GRACE_MS = 15_000;
-/** A server ends its watches somewhat before their time. */
+/** A server may end its watches somewhat early. */
 const EARLY_MS = 10_000;
 
-/** Where a watch begins, and how long it may be silent. */
+/** The position where a watch begins, and how long it may be silent. */
 export interface Watching extends Following {
   /**
-   * After this resource version; or with the whole collection as it is now (KEP-3157): additions, then a bookmark for which `isEndOfList`
-   * holds, then what changes.
+   * After this resource version; or with the whole present collection (KEP-3157): additions, then a bookmark for which `isEndOfList` holds,
+   * then changes.
    */
   readonly from: { readonly resourceVersion: string } | "whole-collection";
-  /** Looked at while it runs, at least each minute, from the moment that the server has begun to answer. Milliseconds. */
+  /** Read repeatedly while the watch runs, at least each minute, once the server has begun to answer. Milliseconds. */
   readonly longestSilenceMs: () => number;
-  /** The server has begun to answer. */
+  /** Called when the server begins to answer. */
   readonly onOpen: () => void;
 }
 
-/** Takes an event; the next one comes when what it answers, if anything, has resolved. */
+/** Handles an event; the next one comes when its promise, if any, has resolved. */
 export type OnWatchEvent = (event: WatchEvent) => Promise<void> | undefined;
 
-/** How a server ended a watch in good order. */
+/** How a server ended a watch without a failure. */
 export type WatchEnd = "at its time" | "early";
 
 const WHOLE_COLLECTION = { sendInitialEvents: "true", resourceVersionMatch: "NotOlderThan" };
 
 /**
- * Hands over each event. Resolves when the server ends the watch in good order: at the time that was agreed, or before. Rejects
- * with `MooringError` for everything else, in the end also for a server or a connection that stays silent.
+ * Passes on each event. Resolves when the server ends the watch without a failure: at the agreed time, or before. Rejects with
+ * `MooringError` for everything else, eventually also for a silent server or connection.
  */
 export async function watch(
   { client, clock, random }: KubeParts,
@@ -60,7 +60,7 @@ export async function watch(
       onOpen();
       for await (const event of readWatch(listened(response.body, heard))) {
         const pending = onEvent(event);
-        // Most events need no time of their own, and a promise for each would.
+        // Most events are handled synchronously, and a promise for each would cost time.
         if (pending !== undefined) await pending;
       }
     }),
@@ -79,12 +79,12 @@ const endOfList = v.object({
   metadata: v.object({ annotations: v.object({ "k8s.io/initial-events-end": v.literal("true") }) }),
 });
 
-/** Whether the collection that the watch began with is whole. */
+/** Whether the event marks the end of the collection that the watch began with. */
 export function isEndOfList({ type, object }: WatchEvent): boolean {
   return type === "BOOKMARK" && v.is(endOfList, object);
 }
 
-/** What an ERROR event means. */
+/** Converts an ERROR event to an error. */
 export function watchError(object: unknown): ApiError {
   const { code = 500, reason, message = "no message", details } = readStatus(object) ?? {};
   const seconds = details?.retryAfterSeconds ?? 0;

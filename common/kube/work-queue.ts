@@ -10,23 +10,23 @@ interface WorkQueueParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** Takes what is thrown that is no `MooringError`; the log alone unless told. */
+  /** Receives errors other than `MooringError`; by default they are only logged. */
   readonly errors?: ErrorRecorder | undefined;
-  /** Waits after failures in a row; 50 ms to a minute unless told. */
+  /** Back-off after consecutive failures; 50 ms to a minute by default. */
   readonly retry?: BackOffLimits;
-  /** Asked whenever a key is added: it goes before all others that wait. */
+  /** Called whenever a key is added: true moves the key before all other waiting keys. */
   readonly isUrgent?: ((key: string) => boolean) | undefined;
-  /** Done for a key as soon as it is added, where its work has to wait: all workers are busy, or one works on that key. */
+  /** Called for a key soon after it is added if its work must wait: all workers are busy, or one works on that key. */
   readonly prepare?: ((key: string) => void) | undefined;
 }
 
-/** Who measures a queue. Both in milliseconds. */
+/** Measures a queue. Both times in milliseconds. */
 export interface QueueObserver {
-  /** How long a key that wanted work had to wait for it. */
+  /** How long a key waited for its work. */
   readonly waited: (ms: number) => void;
-  /** How long the work took, whatever came of it. */
+  /** How long the work took, with any outcome. */
   readonly worked: (ms: number) => void;
-  /** It failed, and is to be tried again. */
+  /** The work failed and will be retried. */
   readonly retried: () => void;
 }
 
@@ -34,43 +34,43 @@ const NOBODY: QueueObserver = { waited: () => {}, worked: () => {}, retried: () 
 
 type Work = (key: string, signal: AbortSignal) => Promise<void>;
 
-/** Keys whose work has to begin, and keys whose work has to end. */
+/** Keys whose work must still begin, and keys whose work must still end. */
 interface Mark {
   readonly wanted: Set<string>;
   readonly working: Set<string>;
 }
 
 const RETRY = { firstMs: 50, maxMs: 60_000 };
-/** What will not get better by itself is tried again all the same, slowly: the world may change. */
+/** Errors that are not retriable are retried, too, slowly: the cause may go away. */
 const TERMINAL_RETRY_MS = 600_000;
 const LONGEST_IDLE_MS = 3_600_000;
-/** After so much work without one, others get a turn. */
+/** Work without interruption for this time, then yield to the event loop. */
 const SLICE_MS = 5;
 
 /**
- * Keys that want work. A key is worked on by one worker at a time; added while it is being worked on, it comes again
- * afterwards; a failure brings it back after a wait that grows. No key is lost. A bug in the work on one key is that key's: it is recorded and
- * tried again like any failure, and the others go on.
+ * Keys that want work. One worker at a time works on a key. A key that is added during its work is worked on again afterwards; after a
+ * failure it comes back with a growing wait. No key is lost. A bug affects only the key on which it occurs: it is recorded and retried like
+ * any failure, and the other keys go on.
  */
 export class WorkQueue {
   readonly #parts: WorkQueueParts;
   readonly #concurrency: number;
   readonly #observer: QueueObserver;
-  /** Keys that want work and since when, those included that are being worked on and want it again. */
+  /** Keys that want work, and since when; includes keys that are being worked on and want it again. */
   readonly #wanted = new Map<string, number>();
   /** Keys that are being worked on, and since when. */
   readonly #working = new Map<string, number>();
   /**
-   * The wanted keys that nobody works on, in two halves: taken from the end of the first, added to the end of the second. A key that became
+   * The wanted keys without a worker, in two halves: taken from the end of the first, added to the end of the second. A key that became
    * urgent after it was added is in `#urgent`, too, and is skipped here.
    */
   #front: string[] = [];
   #back: string[] = [];
   /** Wanted keys that go before all others, in their order. */
   readonly #urgent = new Set<string>();
-  /** Wanted keys that were not prepared since they were added last. */
+  /** Wanted keys that were not prepared since they were last added. */
   readonly #unprepared = new Set<string>();
-  /** Keys that wait for their time, in milliseconds of the monotonic clock. */
+  /** Keys that wait for a time of the monotonic clock, in milliseconds. */
   readonly #due = new TimerHeap();
   readonly #backOffs = new Map<string, BackOff>();
   readonly #marks = new Set<Mark>();
@@ -85,17 +85,17 @@ export class WorkQueue {
     this.#observer = observer;
   }
 
-  /** Keys that want work now. */
+  /** Number of keys that want work now. */
   get depth(): number {
     return this.#wanted.size;
   }
 
-  /** Rises with each end of a work, and is nothing while none is going on: work of which none ends is stuck. */
+  /** Rises with each finished piece of work; undefined while none runs. If it does not rise, the work is stuck. */
   get progress(): number | undefined {
     return this.#working.size === 0 ? undefined : this.#ended;
   }
 
-  /** No key wants work now, and none is being worked on. */
+  /** No key wants work now, and no worker is busy. */
   get isIdle(): boolean {
     return this.#wanted.size === 0 && this.#working.size === 0;
   }
@@ -104,14 +104,14 @@ export class WorkQueue {
     if (this.#enter(key, this.#parts.clock.monotonicMs())) this.#wake();
   }
 
-  /** The same for many at once, which takes less time than one by one. */
+  /** Adds many keys at once, faster than one by one. */
   addAll(keys: Iterable<string>): void {
     const now = this.#parts.clock.monotonicMs();
     for (const key of keys) this.#enter(key, now);
     this.#wake();
   }
 
-  /** Answers whether there is something new to do. */
+  /** Returns whether there is something new to do. */
   #enter(key: string, now: number): boolean {
     const { isUrgent, prepare } = this.#parts;
     const isFirst = isUrgent?.(key) === true;
@@ -130,8 +130,8 @@ export class WorkQueue {
   }
 
   /**
-   * Tells later whether each key that wants work now, or is worked on, was worked on since; keys that wait for their time do not count. A
-   * queue that is never idle can tell by it how far it has come.
+   * Returns a function that answers whether every key that wants work now, or is being worked on, has since been worked on. Keys that wait
+   * for their time do not count. A queue that is never idle can measure its progress by this.
    */
   mark(): () => boolean {
     const wanted = new Set(this.#wanted.keys());
@@ -141,7 +141,7 @@ export class WorkQueue {
     return isDone;
   }
 
-  /** Works until the signal is aborted. What that cuts short stays wanted. */
+  /** Works until the signal is aborted. Interrupted keys stay wanted. */
   async run(work: Work, signal: AbortSignal): Promise<void> {
     const { clock } = this.#parts;
     const running = new Set<Promise<void>>();
@@ -149,9 +149,9 @@ export class WorkQueue {
     const stop = (): void => this.#wake();
     signal.addEventListener("abort", stop);
     while (!signal.aborted) {
-      // Made before anything is looked at, so that whatever changes meanwhile ends the sleep below.
+      // Created before the queue is read, so that any later change ends the sleep below.
       const woken = new AbortController();
-      // With a reason: without one an error is made, with its stack, for each key.
+      // An abort without a reason would create an error with its stack, for each key.
       this.#wake = () => woken.abort("woken");
       const begunAt = clock.monotonicMs();
       const nextMs = this.#promote();
@@ -161,12 +161,12 @@ export class WorkQueue {
         const task: Promise<void> = this.#one(work, key, signal).finally(() => running.delete(task));
         running.add(task);
       }
-      // As long as workers come free, the work itself is as quick.
+      // While workers become free, the work itself is as quick.
       if (!hasBegun) this.#prepareWaiting();
       busyMs += clock.monotonicMs() - begunAt;
       await clock.sleep(this.#unprepared.size > 0 ? 0 : nextMs, woken.signal);
       if (busyMs < SLICE_MS) continue;
-      // Keys that need no answer from outside would follow each other without a turn of the event loop.
+      // Without this pause, keys whose work needs no answer from outside would never yield to the event loop.
       await clock.sleep(0, signal);
       busyMs = 0;
     }
@@ -175,14 +175,14 @@ export class WorkQueue {
     this.#errors.clearAll();
   }
 
-  /** Adds the keys whose time has come; answers how many milliseconds remain until the next one. */
+  /** Adds the keys whose time has come; returns the milliseconds until the next one. */
   #promote(): number {
     const now = this.#parts.clock.monotonicMs();
     for (const key of this.#due.take(now)) this.add(key);
     return Math.min(LONGEST_IDLE_MS, (this.#due.next() ?? Number.POSITIVE_INFINITY) - now);
   }
 
-  /** For as long as a turn may take; the others come in the next one. */
+  /** Prepares keys for at most one slice; the others follow in the next turn. */
   #prepareWaiting(): void {
     const { clock, prepare } = this.#parts;
     const begunAt = clock.monotonicMs();
@@ -193,7 +193,7 @@ export class WorkQueue {
     }
   }
 
-  /** The next key that may be begun now. */
+  /** The next key whose work may begin. */
   #take(): string | undefined {
     if (this.#working.size >= this.#concurrency) return undefined;
     const key = this.#nextUrgent() ?? this.#nextInTurn();
@@ -241,7 +241,7 @@ export class WorkQueue {
       this.#observer.worked(now - (this.#working.get(key) ?? now));
       this.#working.delete(key);
       this.#ended += 1;
-      // Nobody may take it for done.
+      // Interrupted work does not count as done.
       if (signal.aborted) this.#wanted.set(key, now);
       else this.#noteDone(key);
       if (this.#wanted.has(key)) this.#back.push(key);
@@ -251,7 +251,7 @@ export class WorkQueue {
 
   #noteDone(key: string): void {
     for (const mark of this.#marks) {
-      // Wanted again meanwhile, it may be by its own failure.
+      // The key may want work again because its own work has just failed.
       if (mark.working.delete(key) && this.#wanted.has(key)) mark.wanted.add(key);
       if (mark.wanted.size === 0 && mark.working.size === 0) this.#marks.delete(mark);
     }
