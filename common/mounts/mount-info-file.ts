@@ -4,20 +4,20 @@ import type { Clock } from "../runtime/clock.ts";
 import { MooringError, messageOf } from "../runtime/errors.ts";
 import { type MountInfoText, needsAgreement } from "./core/mount-info.ts";
 
-/** The text of the mount table; a simulation replaces just this. Throws `MooringError` "mount-table-unreadable". */
+/** The text of the mount table; a simulation replaces only this. Throws `MooringError` "mount-table-unreadable". */
 export interface MountInfoSource {
   readonly read: () => Promise<MountInfoText>;
-  /** True where one scan may lack entries although nothing in it is damaged. */
+  /** True where a scan may lack entries although no line is damaged. */
   readonly needsAgreement?: boolean;
 }
 
 interface MountInfoParts {
   readonly clock: Clock;
-  /** The running kernel's (`/proc/sys/kernel/osrelease`) unless told. */
+  /** The running kernel's release (`/proc/sys/kernel/osrelease`) by default. */
   readonly kernelRelease?: string;
 }
 
-/** Reads `/proc/<pid>/mountinfo`. Paths are bytes, so the text is latin1: one character a byte. */
+/** Reads `/proc/<pid>/mountinfo`. Paths are bytes, so the text is latin1: one character per byte. */
 export function createMountInfoFile(
   path: string,
   { clock, kernelRelease = release() }: MountInfoParts,

@@ -1,7 +1,7 @@
-/** All bodies together take more memory than there is for them: the caller is to come again. */
+/** All request bodies together need more memory than the server has for them: the caller should retry. */
 export class NoRoom extends Error {}
 
-/** What one request's body takes of the room, until it is given back. */
+/** The memory that one request's body reserves, until it is released. */
 export interface BodyLease {
   /** Throws `NoRoom`. */
   readonly take: (bytes: number) => void;
@@ -9,7 +9,7 @@ export interface BodyLease {
 }
 
 /**
- * Memory for the bodies of all requests of a server. Each of thousands of callers may send as much as a route takes, and leave it
+ * Memory for the bodies of all requests of a server. Each of thousands of callers may send as much as a route accepts, and leave it
  * unfinished for as long as a request may last.
  */
 export class BodyRoom {

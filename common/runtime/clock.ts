@@ -1,27 +1,24 @@
 import { uptime } from "node:os";
 import { openLibc } from "./libc.ts";
 
-/**
- * The only source of time. All values are milliseconds. A simulation replaces it, so nothing else may read a clock or
- * start a timer.
- */
+/** The only source of time. All values are milliseconds. A simulation replaces it, so no other code may read a clock or start a timer. */
 export interface Clock {
   /** Wall-clock time since the Unix epoch. It may jump: never measure a duration with it. */
   readonly wallMs: () => number;
   /** Time on a clock that never jumps and that NTP does not slew (`CLOCK_MONOTONIC_RAW`, see `rate`). It starts at boot. */
   readonly monotonicMs: () => number;
   /**
-   * `monotonicMs` and the time that the machine was suspended, during which that and timers stand still: for promises that others count
-   * on while we sleep.
+   * `monotonicMs` plus the time that the machine was suspended: `monotonicMs` and timers stop during a suspension. For promises on which
+   * other processes rely meanwhile.
    */
   readonly uptimeMs: () => number;
-  /** What processors have worked for this process so far, in all its threads: a span of it is what something cost, waiting aside. */
+  /** The CPU time that this process has used so far, in all its threads: a difference of two values is the cost of work, without waits. */
   readonly processorMs: () => number;
-  /** Which clock `monotonicMs` reads, and by how much at most its second may differ from a true one. */
+  /** The clock that `monotonicMs` reads, and by how much at most its second may differ from a true one. */
   readonly rate: ClockRate;
   /**
-   * Resolves after `ms`, or early and without an error when the signal is aborted. Nothing or less is one turn of the event loop:
-   * whoever works for long takes one now and then, so that others get on.
+   * Resolves after `ms`, or early and without an error when the signal is aborted. Zero or less is one turn of the event loop: long work
+   * takes one now and then to let other tasks run.
    */
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
 }
@@ -43,7 +40,7 @@ const CLOCK_MONOTONIC = 1;
 const CLOCK_MONOTONIC_RAW = 4;
 const CLOCK_BOOTTIME = 7;
 
-/** Reads a clock by `clock_gettime(2)`, or nothing where libc cannot be called. */
+/** Reads a clock by `clock_gettime(2)`; undefined where libc cannot be called. */
 function kernelClock(id: number): (() => number) | undefined {
   try {
     const getTime = openLibc()?.func("int clock_gettime(int, _Out_ int64_t *)");
@@ -55,12 +52,12 @@ function kernelClock(id: number): (() => number) | undefined {
     };
     return read() > 0 ? read : undefined;
   } catch {
-    // A libc without the function: the wider drift bound keeps ages safe.
+    // libc lacks the function: the wider drift bound keeps ages safe.
     return undefined;
   }
 }
 
-/** Not the timers of `node:timers/promises`: for each sleep that is cut short they make an error with its stack, 30 µs. */
+/** Not the timers of `node:timers/promises`: they create an error with its stack, 30 µs, for each sleep that is interrupted. */
 function sleep(
   { ms, signal }: { readonly ms: number; readonly signal: AbortSignal | undefined },
   wake: () => void,
@@ -78,7 +75,7 @@ function sleep(
   signal?.addEventListener("abort", end);
 }
 
-/** Answers what stops it. */
+/** Returns a function that stops it. */
 function startTimer(ms: number, end: () => void): () => void {
   if (ms <= 0) {
     const turn = setImmediate(end);
@@ -90,8 +87,8 @@ function startTimer(ms: number, end: () => void): () => void {
 }
 
 /**
- * Clocks of the kernel in milliseconds; each may stand still for long between two readings. NTP slews CLOCK_MONOTONIC and CLOCK_BOOTTIME
- * alike: their difference is just the time that the machine slept (`offs_boot` in kernel/time/timekeeping.c).
+ * Clocks of the kernel in milliseconds; the process may pause for long between two readings. NTP slews CLOCK_MONOTONIC and CLOCK_BOOTTIME
+ * alike: their difference is exactly the time that the machine slept (`offs_boot` in kernel/time/timekeeping.c).
  */
 interface KernelClocks {
   readonly raw: () => number;
@@ -99,7 +96,9 @@ interface KernelClocks {
   readonly boottime: () => number;
 }
 
-/** The raw clock and the time asleep. Read in this order it is never later than now, whatever pause there is between two readings. */
+/**
+ * The raw clock plus the time asleep. Reads in this order never give a time later than now, however long the process pauses between them.
+ */
 export function uptimeOf({ raw, monotonic, boottime }: KernelClocks): number {
   const sinceBootMs = boottime();
   const asleepMs = Math.max(0, sinceBootMs - monotonic());
@@ -114,7 +113,7 @@ export function createSystemClock(): Clock {
   return {
     wallMs: () => Date.now(),
     monotonicMs: raw ?? (() => Number(process.hrtime.bigint()) / 1e6),
-    // What os.uptime() reads is CLOCK_BOOTTIME, in hundredths of a second.
+    // os.uptime() reads CLOCK_BOOTTIME, in hundredths of a second.
     uptimeMs: isKnown ? () => uptimeOf({ raw, monotonic, boottime }) : () => uptime() * 1000,
     processorMs: () => {
       const { user, system } = process.cpuUsage();

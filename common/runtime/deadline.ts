@@ -9,8 +9,8 @@ interface Outer {
 type Task<T> = (signal: AbortSignal) => Promise<T>;
 
 /**
- * Runs `task` with a signal that is aborted when the outer one is, or after `ms` on this clock. Once the task has ended, its signal
- * follows nothing any more.
+ * Runs `task` with a signal that is aborted with the outer one, or after `ms` on this clock. After the task has ended, its signal is never
+ * aborted.
  */
 export async function withDeadline<T>({ clock, signal }: Outer, ms: number, task: Task<T>): Promise<T> {
   const limited = new AbortController();
@@ -22,7 +22,7 @@ export async function withDeadline<T>({ clock, signal }: Outer, ms: number, task
   }
 }
 
-/** The same where the signal still counts for what the task has begun, such as the body of an answer that comes piece by piece. */
+/** The same where the signal still controls what the task has begun, such as the streamed body of an answer. */
 export async function withDeadlineToBegin<T>({ clock, signal }: Outer, ms: number, task: Task<T>): Promise<T> {
   const limited = new AbortController();
   return await runLimited({ clock, limited }, ms, () => task(AbortSignal.any([signal, limited.signal])));
@@ -35,21 +35,21 @@ async function runLimited<T>(
 ): Promise<T> {
   const done = new AbortController();
   const timer = clock.sleep(ms, done.signal).then(() => {
-    // What ended in time is not aborted afterwards.
+    // A task that ended in time is not aborted afterwards.
     if (!done.signal.aborted) limited.abort(new Error(`no end within ${ms} ms`));
   });
   try {
     return await task(limited.signal);
   } finally {
-    // With a reason: without one an error is made, with its stack, for each request that ends in time.
+    // An abort without a reason would create an error with its stack, for each request that ends in time.
     done.abort("done");
     await timer;
   }
 }
 
 /**
- * Aborts the controller when a signal is aborted, until what it answers is called. `AbortSignal.any` of Node.js 26 needs no such
- * end, but takes a weak reference and two finalizers for each signal that its sources follow: too much for each request.
+ * Aborts the controller when a signal is aborted, until the returned function is called. `AbortSignal.any` of Node.js 26 needs no such
+ * call, but takes a weak reference and two finalizers for each source signal: too much per request.
  */
 export function follow(controller: AbortController, signal: AbortSignal): () => void {
   const abort = (): void => controller.abort(signal.reason);
@@ -58,7 +58,7 @@ export function follow(controller: AbortController, signal: AbortSignal): () => 
   return () => signal.removeEventListener("abort", abort);
 }
 
-/** Waits for what takes no signal itself. Rejects with `MooringError` "transport-failed" as soon as the signal is aborted. */
+/** Waits for a promise that takes no signal. Rejects with `MooringError` "transport-failed" as soon as the signal is aborted. */
 export function orAborted<T>(wait: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const giveUp = (): void => {

@@ -1,4 +1,4 @@
-/** What an operation met; the code is stable and goes into logs and metrics. */
+/** The kind of an operational failure; the code is stable and appears in logs and metrics. */
 export type ErrorCode =
   | "config-invalid"
   | "kubeconfig-invalid"
@@ -18,7 +18,7 @@ export type ErrorCode =
   | "kernel-unusable"
   | "keeper-failed";
 
-/** An operational failure: expected to happen, not a bug. The work queue and the loops decide by `retriable` what comes next. */
+/** An operational failure: expected to happen, not a bug. The work queue and the loops decide by `retriable` how to go on. */
 export class MooringError extends Error {
   override readonly name = "MooringError";
   readonly code: ErrorCode;
@@ -35,7 +35,7 @@ export class MooringError extends Error {
   }
 }
 
-/** The message of anything that was thrown. */
+/** The message of any thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -1,18 +1,17 @@
 import type { Clock } from "./clock.ts";
 import type { Metrics } from "./metrics.ts";
 
-/** So often the event loop is asked for a turn. Milliseconds. */
+/** The event loop is asked for a turn this often. Milliseconds. */
 const SAMPLE_MS = 20;
 
-/** A machine that slept for hours must not keep this busy: of one delay no more samples are taken. */
+/** A machine that slept for hours must not keep this busy: one delay yields at most this many samples. */
 const MAX_SAMPLES = 1_000;
 
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5] as const;
 
 /**
- * Measures how long what wants a turn of the event loop has to wait for it, as `mooring_event_loop_lag_seconds`, until the
- * signal is aborted. A loop that was blocked counts once for each turn that was due meanwhile: counted once in all, a second's
- * pause would vanish among the short turns around it.
+ * Measures the wait for a turn of the event loop, as `mooring_event_loop_lag_seconds`, until the signal is aborted. A blocked loop counts
+ * once for each turn that was due meanwhile: counted only once, a pause of a second would vanish among the short turns around it.
  */
 export async function watchEventLoop(
   { clock, metrics }: { readonly clock: Clock; readonly metrics: Metrics },

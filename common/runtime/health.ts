@@ -1,20 +1,20 @@
-/** Fine; the detail is for people who ask for more. */
+/** The check passes; the detail is for verbose output. */
 export interface Passed {
   readonly ok: true;
   readonly detail?: string;
-  /** It works, but does less than it is for: no reason to stop a rollout, and one to look. */
+  /** Degraded: it works, but does less than it should. That does not stop a rollout; an administrator should look. */
   readonly isDegraded?: true;
 }
 
-/** What a check says: fine, or why not. */
+/** The result of a check: it passes, or why not. */
 export type CheckResult = Passed | { readonly ok: false; readonly why: string };
 
-/** Named checks, asked anew at each request. */
+/** Named checks, evaluated at each request. */
 export type Checks = Readonly<Record<string, () => CheckResult>>;
 
 /**
- * What a process is at: it has not been ready yet; it does all that it is for; it does less than that; it no longer does it; it was told to
- * stop and brings to an end what it has begun.
+ * The state of a process: starting (never ready yet), fully working, degraded, no longer working, or stopping (finishing what it has
+ * begun).
  */
 export const PROCESS_STATES = ["starting", "ready", "degraded", "not-ready", "draining"] as const;
 export type ProcessState = (typeof PROCESS_STATES)[number];
@@ -26,12 +26,12 @@ export function failed(why: string): CheckResult {
   return { ok: false, why };
 }
 
-/** A check that passes although something is missing, and what. */
+/** A check that passes although something is missing, and what that is. */
 export function degraded(detail: string): CheckResult {
   return { ok: true, detail, isDegraded: true };
 }
 
-/** What a process is at, by the answers of its readiness checks. */
+/** The state of a process, derived from its readiness checks. */
 export function stateOf(
   results: readonly CheckResult[],
   { isDraining, wasReady }: { readonly isDraining: boolean; readonly wasReady: boolean },

@@ -1,8 +1,8 @@
 import { isIP } from "node:net";
 
 /**
- * Whether a request asks by localhost or by an IP address, as its `Host` says. A page in a browser on this machine can make a name of its
- * own lead to a loopback address, and read what is answered there (DNS rebinding); it then asks by that name.
+ * Whether the `Host` of a request is localhost or an IP address. A page in a browser on this machine can point its own host name to a
+ * loopback address and read the answers (DNS rebinding); such a request has that name as its `Host`.
  */
 export function asksByAddress(host: string | undefined): boolean {
   const [, ipv6, name = ""] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d+)?$/.exec(host ?? "") ?? [];

@@ -2,28 +2,28 @@ import type { ServerResponse } from "node:http";
 import { messageOf } from "./errors.ts";
 import type { Logger } from "./logger.ts";
 
-/** What a route answers. */
+/** The answer of a route. */
 export interface RouteAnswer {
   readonly status: number;
   readonly body: string;
-  /** What comes behind `body`, made as fast as the caller takes it. Given up when the caller goes away. */
+  /** Content after `body`, produced as fast as the caller reads it. Abandoned when the caller disconnects. */
   readonly rest?: AsyncIterable<string>;
   readonly contentType?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The caller is to come again over another connection, which may lead to another process. */
+  /** The caller should retry over another connection, which may reach another process. */
   readonly isLast?: boolean;
 }
 
-/** Thrown by the rest of an answer that cannot be finished: the connection ends, so that nobody takes it for whole. */
+/** Thrown by `rest` when it cannot be finished: the connection breaks, so that no caller takes the answer for complete. */
 export class AnswerCut extends Error {}
 
 interface Sending {
   readonly logger: Logger;
-  /** A caller that takes nothing of a rest for so long is given up. Milliseconds. */
+  /** A caller that reads nothing of `rest` for this time is disconnected. Milliseconds. */
   readonly stalledMs: number;
 }
 
-/** Sends an answer; resolves when it is sent or nobody takes it any more. Never rejects. */
+/** Sends an answer; resolves when it is sent or the caller has disconnected. Never rejects. */
 export async function sendAnswer(
   response: ServerResponse,
   answer: RouteAnswer,
@@ -35,13 +35,13 @@ export async function sendAnswer(
     "content-type": contentType,
     ...(rest === undefined && { "content-length": Buffer.byteLength(body) }),
     "x-content-type-options": "nosniff",
-    // Everything here is of this moment, and may tell what only the asker may know.
+    // Answers are valid only now, and may contain what only this caller may know.
     "cache-control": "no-store",
   };
-  // An oversized body is not read to its end, so the connection cannot be used again.
+  // An oversized body is not read to its end, so the connection cannot be reused.
   response.writeHead(status, isLast || status === 413 ? { ...headers, connection: "close" } : headers);
   if (rest === undefined) return void response.end(body);
-  // Counts from the last byte that was taken, not from the last that was made.
+  // Counts from the last byte that the caller read, not from the last that was produced.
   response.setTimeout(stalledMs);
   try {
     await sendRest(response, body, rest);
@@ -61,7 +61,7 @@ async function sendRest(response: ServerResponse, body: string, rest: AsyncItera
   response.end();
 }
 
-/** Until the caller has taken what it was sent, or is gone. */
+/** Until the caller has read what was sent, or has disconnected. */
 function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {

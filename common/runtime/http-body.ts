@@ -1,24 +1,24 @@
 import type { IncomingMessage } from "node:http";
 import type { BodyLease } from "./body-room.ts";
 
-/** The body is larger than the route takes, or has more parts. */
+/** The body is larger than the route accepts, or has more parts. */
 export class BodyTooLarge extends Error {}
-/** The caller went away in the middle of its body. */
+/** The caller disconnected within its body. */
 export class CallerGone extends Error {}
-/** The body is compressed: a few bytes could stand for more than there is memory. */
+/** The body is compressed: a few bytes could expand to more than the memory. */
 export class BodyEncoded extends Error {}
 
-/** How much of a body a route takes. */
+/** The limits of a body that a route accepts. */
 export interface BodyLimits {
   readonly bytes: number;
-  /** Braces, brackets and commas, wherever they stand: what JSON costs to parse is in them. Any number unless told. */
+  /** Most braces, brackets and commas, anywhere in the body: they determine the cost of parsing JSON. Unlimited by default. */
   readonly parts?: number | undefined;
 }
 
-/** A caller that is still writing does not see an answer: an announced body up to so many limits is read first, and dropped. */
+/** A caller that is still sending does not see an answer: so an announced body of up to this many limits is read first, and dropped. */
 const DRAINED_LIMITS = 4;
 
-/** The whole body as text. Rejects with one of the above, or `NoRoom`, and never keeps more than the limit and the lease allow. */
+/** The whole body as text. Rejects with one of the errors above, or `NoRoom`, and never keeps more than the limit and the lease allow. */
 export async function readBody(request: IncomingMessage, limits: BodyLimits, lease: BodyLease): Promise<string> {
   const { bytes: maxBytes, parts: maxParts = Number.POSITIVE_INFINITY } = limits;
   const encoding = request.headers["content-encoding"] ?? "identity";
@@ -52,7 +52,7 @@ function partsIn(chunk: Buffer): number {
   return parts;
 }
 
-/** A caller that goes away in the middle is its own affair, not an error of ours. */
+/** A caller that disconnects within its body is not an error of this process. */
 async function* orGone(request: IncomingMessage): AsyncGenerator<Buffer> {
   try {
     for await (const chunk of request) yield Buffer.from(chunk);

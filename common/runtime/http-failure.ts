@@ -3,7 +3,7 @@ import { messageOf } from "./errors.ts";
 import { BodyEncoded, BodyTooLarge, CallerGone } from "./http-body.ts";
 import type { Logger } from "./logger.ts";
 
-/** The part of a route's answer that a failure needs. */
+/** The part of a route's answer that a failure sets. */
 interface FailureAnswer {
   readonly status: number;
   readonly body: string;
@@ -11,7 +11,7 @@ interface FailureAnswer {
   readonly isLast?: boolean;
 }
 
-/** What a caller is answered when its route threw: a body that is not taken is the caller's affair, all else is a bug of ours. */
+/** The answer when a route threw: a body that cannot be accepted is the caller's fault, anything else a bug of the server. */
 export function failure(error: unknown, logger: Logger): FailureAnswer {
   if (error instanceof BodyTooLarge) return { status: 413, body: `${error.message}\n` };
   if (error instanceof NoRoom)

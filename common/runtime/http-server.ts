@@ -11,18 +11,18 @@ import { type Address, isLoopback } from "./settings.ts";
 
 /** A request as a route sees it. */
 export interface RouteRequest {
-  /** Values of the path's `:name` parts, decoded. */
+  /** Decoded values of the path's `:name` parts. */
   readonly params: Readonly<Record<string, string | undefined>>;
   readonly query: URLSearchParams;
-  /** Value of the header of that name. */
+  /** Value of the header with that name. */
   readonly authorization?: string | undefined;
-  /** The caller's end of the connection; nothing where there is none. */
+  /** The caller's end of the connection; undefined where there is none. */
   readonly address?: string | undefined;
   /** The whole body as text. Rejects with `BodyTooLarge` before more than the route's limit is kept. */
   readonly body: () => Promise<string>;
 }
 
-/** A method and path (`/v1/nodes/:node/report`), and what answers there. */
+/** A method and path (`/v1/nodes/:node/report`), and their handler. */
 export interface Route {
   readonly method: "GET" | "PUT";
   readonly path: string;
@@ -32,15 +32,15 @@ export interface Route {
   readonly answer: (request: RouteRequest) => Promise<RouteAnswer> | RouteAnswer;
 }
 
-/** A server that listens. */
+/** A listening server. */
 export interface HttpServer {
   readonly url: string;
   readonly close: () => Promise<void>;
 }
 
 /**
- * A connection that is idle for so long is closed. One takes 20 kB (70 kB with TLS): kept from heartbeat to heartbeat, those of
- * 5,000 agents would take 98 MB (351 MB), and to connect anew each time costs next to nothing.
+ * An idle connection is closed after this time. One takes 20 kB (70 kB with TLS): kept from heartbeat to heartbeat, those of 5,000 agents
+ * would take 98 MB (351 MB), while a new connection costs almost nothing.
  */
 const KEEP_ALIVE_MS = 5_000;
 
@@ -50,38 +50,40 @@ export interface ServingPair {
   readonly key: string;
 }
 
-/** What a server shows to who connects by TLS. It changes while the server runs. */
+/** The certificate that a server presents. It changes while the server runs. */
 export interface ServingIdentity {
-  /** Nothing as long as there is none: then nobody can connect. */
+  /** Undefined as long as there is none: then no client can connect. */
   readonly pair: () => ServingPair | undefined;
-  /** Tells of each new one; what is answered ends that. */
+  /** Calls the listener for each new certificate; returns a function that ends this. */
   readonly onChange: (listener: (pair: ServingPair) => void) => () => void;
 }
 
-/** What a caller may cost. Durations in milliseconds. */
+/** Limits per caller. Durations in milliseconds. */
 export interface ServerLimits {
   readonly handshakeMs: number;
-  /** Until the head of a request is there, and until all of it is. */
+  /** Until the head of a request must have arrived, and until all of it must have. */
   readonly headMs: number;
   readonly requestMs: number;
   readonly headBytes: number;
   readonly connections: number;
-  /** Of the bodies of all requests that are not answered yet. */
+  /** For the bodies of all unanswered requests together. */
   readonly bodyBytes: number;
-  /** How often the two times are looked at. */
+  /** How often the two times are checked. */
   readonly lookEveryMs: number;
-  /** Of a caller that takes nothing of a long answer. */
+  /** For a caller that reads nothing of a long answer. */
   readonly stalledMs: number;
 }
 
-/** Where a server listens, and how. */
+/** The address and options of a server. */
 export interface ListenAt extends Address {
-  /** With it TLS 1.3 is spoken and nothing else. */
+  /** With this, the server accepts TLS 1.3 and nothing else. */
   readonly identity?: ServingIdentity | undefined;
   readonly limits?: Partial<ServerLimits>;
 }
 
-/** A token takes 1.5 kB of the head; each of 5,000 agents has one connection, and may open a second before the first is known to be dead. */
+/**
+ * A token takes 1.5 kB of the head. Each of 5,000 agents has one connection, and may open a second before the first is known to be dead.
+ */
 const LIMITS: ServerLimits = {
   handshakeMs: 10_000,
   headMs: 10_000,
@@ -93,10 +95,10 @@ const LIMITS: ServerLimits = {
   stalledMs: 30_000,
 };
 
-/** Opens a server for routes; a simulation replaces just this. Rejects with `MooringError` "listen-failed". */
+/** Opens a server for routes; a simulation replaces only this. Rejects with `MooringError` "listen-failed". */
 export type Listen = (routes: readonly Route[], at: ListenAt, logger: Logger) => Promise<HttpServer>;
 
-/** A request as it arrives, whatever brought it. */
+/** A request as it arrives, from any transport. */
 export interface RouteCall {
   readonly method: string;
   /** Path and query. */
@@ -107,20 +109,20 @@ export interface RouteCall {
   readonly body: (limits: BodyLimits) => Promise<string>;
 }
 
-/** What answers requests by routes: never rejects, since a caller gets an answer also of a bug. */
+/** Answers requests by routes. Never rejects: the caller gets an answer also after a bug. */
 export function createRouter(routes: readonly Route[], logger: Logger): (call: RouteCall) => Promise<RouteAnswer> {
   const patterns = routes.map((route) => ({ route, parts: route.path.split("/") }));
   return (call) => answer(patterns, call).catch((error: unknown) => failure(error, logger));
 }
 
-/** Who is on this machine may ask, and no page in its browser. */
+/** Any program on this machine may send requests, but no page in its browser. */
 const ASKED_BY_NAME: RouteAnswer = {
   status: 403,
   body: "here is an answer only for who asks as localhost or by an IP address, and not by another name\n",
   isLast: true,
 };
 
-/** Node itself refuses HTTP/1.1 without it; an older client may be right, but by what name it asks nobody can tell. */
+/** For HTTP/1.1 Node itself refuses this; an older client may be legitimate, but its host name is unknown. */
 const NOT_NAMED: RouteAnswer = {
   status: 400,
   body: "a request needs a Host header here; HTTP/1.0 clients send none by themselves\n",
@@ -186,7 +188,7 @@ function createFor(
     { ...options, ...context, minVersion: "TLSv1.3", handshakeTimeout: handshakeMs, ALPNProtocols: ["http/1.1"] },
     onRequest,
   );
-  // Connections that stand go on with what they were opened with.
+  // Open connections keep the certificate that they were opened with.
   const forget = identity.onChange(({ certificate, key }) =>
     server.setSecureContext({ cert: certificate, key, minVersion: "TLSv1.3" }),
   );
@@ -219,7 +221,7 @@ function bind(server: Server, { host, port }: Address): Promise<number> {
 
 interface Pattern {
   readonly route: Route;
-  /** What stands between the slashes of its path. */
+  /** The parts of its path between the slashes. */
   readonly parts: readonly string[];
 }
 
@@ -250,7 +252,7 @@ interface Match {
   readonly params: readonly (readonly [name: string, value: string])[];
 }
 
-/** A part that begins with a colon takes anything but nothing. */
+/** A part that begins with a colon matches anything but an empty text. */
 function matchOf({ route, parts }: Pattern, given: readonly string[]): Match | undefined {
   if (parts.length !== given.length) return undefined;
   const params: [string, string][] = [];

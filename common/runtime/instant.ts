@@ -6,7 +6,7 @@ export interface Instant {
   readonly uptimeMs: number;
 }
 
-/** This moment. */
+/** The present moment. */
 export function instantOf(clock: Pick<Clock, "monotonicMs" | "uptimeMs">): Instant {
   return { monotonicMs: clock.monotonicMs(), uptimeMs: clock.uptimeMs() };
 }

@@ -4,32 +4,32 @@ import type { Logger } from "./logger.ts";
 import type { Counter, Metrics } from "./metrics.ts";
 import type { Steps } from "./steps.ts";
 
-/** Records internal errors, errors that nobody expected, where one thing after the other is worked on. Each stays with its own thing. */
+/** Records unexpected errors where code works on one key after the other. Each error belongs to its key. */
 export interface ErrorRecorder {
-  /** Counts the error, and logs it with its stack unless the same one is the last that was noted of this key. */
+  /** Counts the error, and logs it with its stack unless it equals the last one that was noted for this key. */
   readonly note: (key: string, error: unknown) => void;
   /** Work on the key has succeeded. */
   readonly clear: (key: string) => void;
-  /** Nothing is worked on any more. */
+  /** No work is in progress any more. */
   readonly clearAll: () => void;
-  /** The result of the work; nothing when it throws, which is noted. */
+  /** The result of the work; undefined when it throws, which is noted. */
   readonly attempt: <T>(key: string, work: () => T) => T | undefined;
-  /** The same of work in steps. */
+  /** The same for work in steps. */
   readonly attemptInSteps: <T>(key: string, steps: Steps<T>) => Steps<T | undefined>;
 }
 
-/** The message of each. */
+/** The message of each error. */
 export const INTERNAL_ERROR = "internal error, work on this key will be tried again";
-/** Of more keys it is only counted that they fail: a fault in all of 200,000 claims must not fill the memory and the log. */
+/** Further failing keys are only counted: a fault in all of 200,000 claims must not fill the memory and the log. */
 export const MOST_KEYS = 1_000;
-/** So many are named to people. */
+/** At most this many keys are named in the check's output. */
 const MOST_NAMES = 3;
 
-/** All internal errors of a process: counted, logged once, and named for as long as work on them fails. */
+/** All internal errors of a process: counted, logged once, and reported as long as work on their keys fails. */
 export class InternalErrors {
   readonly #logger: Logger;
   readonly #counter: Counter<"where"> | undefined;
-  /** What was noted last of each key that has not succeeded since. */
+  /** The last error of each key that has not succeeded since. */
   readonly #failing = new Map<string, Map<string, string>>();
 
   constructor(logger: Logger, counter?: Counter<"where">) {
@@ -72,7 +72,7 @@ export class InternalErrors {
     return { note, clear, clearAll: () => failing.clear(), attempt, attemptInSteps };
   }
 
-  /** Passes all the same: a restart would not help, and the others go on. */
+  /** Passes despite the errors: a restart would not help, and the other keys go on. */
   check(): CheckResult {
     const failing = [...this.#failing].filter(([, keys]) => keys.size > 0);
     if (failing.length === 0) return PASSED;
@@ -84,7 +84,7 @@ export class InternalErrors {
   }
 }
 
-/** The internal errors of a process, with a series for each place in which work is done. */
+/** The internal errors of a process, with a series for each kind of work. */
 export function createInternalErrors(
   { logger, metrics }: { readonly logger: Logger; readonly metrics: Metrics },
   places: readonly string[],

@@ -1,9 +1,9 @@
 import type { LibraryHandle } from "koffi";
 
-// Loaded like this because koffi is native code that some machine may not have: what needs it has a fallback.
+// Loaded dynamically because koffi is native code that a machine may lack: all its users have a fallback.
 const koffi = await import("koffi").catch(() => undefined);
 
-/** The C library that this process runs with (glibc or musl), or nothing where it cannot be called. */
+/** The C library of this process (glibc or musl); undefined where it cannot be called. */
 export function openLibc(): LibraryHandle | undefined {
   if (process.platform !== "linux") return undefined;
   try {
@@ -14,7 +14,7 @@ export function openLibc(): LibraryHandle | undefined {
   }
 }
 
-/** `errno` of the call that returned last; in the callback of an asynchronous call it is that call's. */
+/** `errno` of the call that returned last; in the callback of an asynchronous call it belongs to that call. */
 export function lastErrno(): number {
   return koffi?.default.errno() ?? 0;
 }

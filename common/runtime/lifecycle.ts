@@ -2,10 +2,10 @@ import { type Clock, createSystemClock } from "./clock.ts";
 import { MooringError } from "./errors.ts";
 import type { Logger } from "./logger.ts";
 
-/** What has not ended by then never will; less than the 30 s after which a kubelet kills, so that the log tells. Milliseconds. */
+/** A stop that takes longer is stuck. Less than the 30 s after which the kubelet kills, so that the log shows it. Milliseconds. */
 export const DRAIN_LIMIT_MS = 25_000;
 
-/** Calls `onLate` when `main` has not ended so long after its signal was aborted. */
+/** Calls `onLate` when `main` has not ended this long after its signal was aborted. */
 export async function drainInTime(
   main: () => Promise<void>,
   { clock, signal, onLate }: { readonly clock: Clock; readonly signal: AbortSignal; readonly onLate: () => void },
@@ -25,7 +25,7 @@ export async function drainInTime(
   }
 }
 
-/** Says why a process ends by itself: a configuration problem as it is, for whoever has just started it, and anything else in the log. */
+/** Reports why a process ends by itself: a configuration problem as plain text for the person who started it, anything else in the log. */
 export function tellEnd(
   error: unknown,
   { logger, print }: { readonly logger: () => Logger; readonly print: (text: string) => void },
@@ -35,9 +35,9 @@ export function tellEnd(
 }
 
 /**
- * Runs a process until SIGTERM or SIGINT, which abort the signal that `main` gets. A second one ends it at once, and so does a stop that
- * takes longer than `DRAIN_LIMIT_MS`. A configuration problem is printed as it is and ends it with 1; a bug ends it with a fatal line, for the supervisor to start
- * it again.
+ * Runs a process until SIGTERM or SIGINT, which abort the signal of `main`. A second signal ends it at once, and so does a stop that takes
+ * longer than `DRAIN_LIMIT_MS`. A configuration problem is printed as plain text, with exit code 1. A bug ends the process with a fatal log
+ * line, and its supervisor restarts it.
  */
 export async function runProcess(main: (signal: AbortSignal) => Promise<void>, logger: () => Logger): Promise<void> {
   const stop = new AbortController();
@@ -49,10 +49,10 @@ export async function runProcess(main: (signal: AbortSignal) => Promise<void>, l
   }
   const die = (error: unknown): never => {
     tellEnd(error, { logger, print: (text) => void process.stderr.write(text) });
-    // Not `exitCode`: whatever else still runs must not keep a broken process alive.
+    // Not `exitCode`: other running code must not keep a broken process alive.
     process.exit(1);
   };
-  // What is thrown where nobody catches it is a bug like any other; a rejection that nobody handles comes here, too.
+  // An uncaught exception is a bug like any other; unhandled rejections arrive here, too.
   process.on("uncaughtException", die);
   const onLate = (): void => {
     logger().error({ waitMs: DRAIN_LIMIT_MS }, "not stopped in time, what was begun is left undone");
@@ -61,7 +61,7 @@ export async function runProcess(main: (signal: AbortSignal) => Promise<void>, l
   await drainInTime(() => main(stop.signal), { clock: createSystemClock(), signal: stop.signal, onLate }).catch(die);
 }
 
-/** Runs all tasks until the first ends or fails, then stops the rest and waits for them. Rejects with the first failure. */
+/** Runs all tasks until the first ends or fails, then stops the others and waits for them. Rejects with the first failure. */
 export async function runTogether(
   tasks: readonly ((signal: AbortSignal) => Promise<void>)[],
   signal: AbortSignal,
@@ -78,11 +78,11 @@ export async function runTogether(
     stop.abort();
   };
   await Promise.all(tasks.map(run));
-  // The first in time is the cause; the others may have failed because they were stopped.
+  // The first failure in time is the cause; the others may have failed because they were stopped.
   if (failures[0] !== undefined) throw failures[0].reason;
 }
 
-/** Runs all steps, whichever fails, and then throws the first failure: what one part was told the others are told, too. */
+/** Runs all steps, even if some fail, and then throws the first failure: a failing listener must not hide a change from the others. */
 export function runAll(steps: readonly (() => unknown)[]): void {
   const failures: { readonly reason: unknown }[] = [];
   for (const step of steps) {

@@ -1,9 +1,9 @@
 /**
- * The fields of log lines: the same thing has the same name in every line, whoever writes it. docs/logs.md repeats them, and a test compares
- * the two. Never a secret, a token, a mount option or an annotation's text.
+ * The fields of log lines: the same thing has the same name in every line of every component. docs/logs.md repeats them, and a test
+ * compares the two. Never a secret, a token, a mount option or an annotation's text.
  */
 export const LOG_FIELDS = {
-  // Who writes, and about what.
+  // The writer and its subject.
   component: "`agent`, `aggregator`, `provisioner`, `keeper` or `uninstall`",
   node: "name of the node",
   namespace: "namespace of the object that the line is about",

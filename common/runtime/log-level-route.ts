@@ -3,12 +3,12 @@ import type { Route } from "./http-server.ts";
 import { type LevelControl, LOG_LEVELS, type Logger } from "./logger.ts";
 
 const PATH = "/debug/log-level";
-/** The longest word is `silent`; a newline behind it is what shells add. */
+/** The longest level is `silent`; shells add a newline. */
 const MOST_BYTES = 32;
 
 /**
- * `GET` tells the least level that is logged, `PUT` with one of `LOG_LEVELS` as its body changes it until the process ends. For a server
- * that only the pod itself can reach: who can is who may forward its ports.
+ * `GET` returns the lowest level that is logged; `PUT` with one of `LOG_LEVELS` as its body changes it until the process ends. For a server
+ * that only the pod itself can reach: its users are those who may forward the pod's ports.
  */
 export function logLevelRoutes({
   logLevel,
@@ -31,7 +31,7 @@ export function logLevelRoutes({
         if (level === undefined) return { status: 400, body: `must be one of ${LOG_LEVELS.join(", ")}\n` };
         const before = logLevel.level();
         if (level === before) return tell();
-        // Said while the more talkative of the two counts, so that it stands in the log either way.
+        // Logged while the more verbose of the two levels is in force, so that the log has it either way.
         if (LOG_LEVELS.indexOf(level) < LOG_LEVELS.indexOf(before)) logLevel.setLevel(level);
         logger.warn({ logLevel: level }, "log level changed");
         logLevel.setLevel(level);

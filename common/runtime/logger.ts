@@ -2,7 +2,7 @@ import { destination, pino, stdTimeFunctions } from "pino";
 import type { LogField } from "./log-fields.ts";
 import { redact } from "./redact.ts";
 
-/** The part of a logger that Mooring uses: constant lower-case message, everything variable in the fields. */
+/** The part of a logger that Mooring uses: a constant lower-case message, all variable parts in fields. */
 export interface Logger {
   readonly debug: LogFunction;
   readonly info: LogFunction;
@@ -12,21 +12,21 @@ export interface Logger {
   readonly child: (fields: LogFields) => Logger;
 }
 
-/** Fields by the names of `LOG_FIELDS`: the same thing has the same name in every line. */
+/** Fields with the names of `LOG_FIELDS`: the same thing has the same name in every line. */
 export type LogFields = Readonly<Partial<Record<LogField, unknown>>>;
 type LogFunction = <M extends string>(fields: LogFields, message: M & Constant<M>) => void;
 
 /**
- * The type of a text that stands in the program, or of one of several; no type where it is any text, or put together with one: a record
- * with such keys can be empty.
+ * The type of a constant text, or of one of several; `never` for an arbitrary or composed text, because a record with such keys can be
+ * empty.
  */
 export type Constant<M extends string> = Record<never, never> extends Record<M, unknown> ? never : M;
 
-/** The levels that `--log-level` takes, the most talkative first. */
+/** The levels that `--log-level` accepts, the most verbose first. */
 export const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** The least level that is logged, by a logger and all of its children. It can be changed while the process runs. */
+/** The lowest level that a logger and all of its children log. It can change while the process runs. */
 export interface LevelControl {
   readonly level: () => LogLevel;
   readonly setLevel: (level: LogLevel) => void;
@@ -38,8 +38,8 @@ interface LogSink {
 }
 
 /**
- * JSON lines on standard error, or where told, with `ts`, `level`, `msg` and `err`; written synchronously so that a crash loses none. What
- * looks like a secret is cut out of each line, wherever it stands.
+ * Writes JSON lines with `ts`, `level`, `msg` and `err`, to standard error by default, and synchronously so that a crash loses none.
+ * Redacts anything that looks like a secret, anywhere in a line.
  */
 export function createLogger(
   level: LogLevel,
@@ -54,7 +54,7 @@ export function createLogger(
       errorKey: "err",
       timestamp: () => stdTimeFunctions.isoTime().replace('"time"', '"ts"'),
       formatters: { level: (label) => ({ level: label }), log: boundedFields },
-      // They are plain by then; pino's own would take them for errors.
+      // They are plain by then; pino's own serializer would take them for errors.
       serializers: { err: (value: unknown) => value },
       hooks: { streamWrite: redact },
     },
@@ -74,7 +74,7 @@ type Lines = Pick<ReturnType<typeof pino>, Exclude<keyof Logger, "child">> & {
   readonly child: (fields: LogFields) => Lines;
 };
 
-/** pino's own children keep the level that they were made with. */
+/** pino's own children keep the level that they were created with. */
 function levelled(lines: Lines, least: { readonly level: LogLevel }): Logger {
   const write =
     (level: Exclude<LogLevel, "silent">): LogFunction =>
@@ -93,7 +93,7 @@ function levelled(lines: Lines, least: { readonly level: LogLevel }): Logger {
   };
 }
 
-/** What others wrote may be of any length: no text in a line has more characters than this, and no list or object more entries. */
+/** Input from outside may have any length: this limits the characters of each text in a line, and the entries of each list or object. */
 const LONGEST_TEXT = 4_096;
 const MOST_ENTRIES = 100;
 const DEEPEST = 5;
@@ -117,10 +117,10 @@ function cut(text: string): string {
   return `${redact(text).slice(0, LONGEST_TEXT)}…`;
 }
 
-/** The longest chain of causes that is told. */
+/** The longest chain of causes that is logged. */
 const MOST_CAUSES = 5;
 
-/** An error by what it says and where it was made. Its other properties stay out: libraries put whole requests there. */
+/** An error's message and stack. Its other properties are left out: libraries put whole requests there. */
 function describeError(error: Error): object {
   const causes: string[] = [];
   for (let cause = error.cause; cause instanceof Error && causes.length < MOST_CAUSES; cause = cause.cause)

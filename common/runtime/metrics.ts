@@ -1,6 +1,6 @@
 import { Counter as PromCounter, Gauge as PromGauge, Histogram as PromHistogram, Registry } from "prom-client";
 
-/** Values for the labels of one series. */
+/** Label values of one series. */
 export type Labels<L extends string> = Readonly<Record<L, string>>;
 
 /** Counts up from zero; its name ends in `_total`. */
@@ -13,31 +13,31 @@ export interface Histogram<L extends string = never> {
   readonly observe: (labels: Labels<L>, value: number) => void;
 }
 
-/** What every Prometheus client calls its process by; dashboards expect these names. */
+/** Every Prometheus client library uses these names for process metrics; dashboards expect them. */
 type ProcessName = "process_resident_memory_bytes" | "process_cpu_seconds_total" | "process_start_time_seconds";
 
-/** What client-go and controller-runtime call them: dashboards of controllers expect these names. */
+/** client-go and controller-runtime use these names; dashboards of controllers expect them. */
 type ControllerName = `workqueue_${string}` | `rest_client_${string}` | "leader_election_master_status";
 
-/** What sigs.k8s.io/sig-storage-lib-external-provisioner calls them: dashboards of other provisioners expect these names. */
+/** sigs.k8s.io/sig-storage-lib-external-provisioner uses these names; dashboards of other provisioners expect them. */
 type ProvisionerName = `controller_persistentvolume${"claim_provision" | "_delete"}_${
   | "total"
   | "failed_total"
   | "duration_seconds"}`;
 
-/** A name, what it means, and its labels. */
+/** Name, help text and labels. */
 export interface MetricOptions<L extends string> {
   readonly name: `mooring_${string}` | ProcessName | ControllerName | ProvisionerName;
   readonly help: string;
   readonly labels?: readonly L[];
 }
 
-/** A counter; `known` are series that are there from the start, as 0: what has not happened yet must be seen, too. */
+/** A counter; the series in `known` exist from the start, as 0: an event that has not happened yet must be visible, too. */
 export type CounterOptions<L extends string> = MetricOptions<L> & { readonly known?: readonly Labels<L>[] };
 
 export type HistogramOptions<L extends string> = MetricOptions<L> & { readonly buckets: readonly number[] };
 
-/** Series of one name that are read when somebody asks. */
+/** Series of one name that are computed at each scrape. */
 export type SeriesOptions<L extends string> = MetricOptions<L> & { readonly type: "counter" | "gauge" };
 
 /** One value of a series. */
@@ -46,7 +46,7 @@ export interface Sample<L extends string> {
   readonly value: number;
 }
 
-/** What is known of a metric before anything was measured. */
+/** Description of a metric. */
 export interface MetricDescription {
   readonly name: string;
   readonly type: "counter" | "gauge" | "histogram";
@@ -58,17 +58,17 @@ export interface MetricDescription {
 export interface Metrics {
   readonly counter: <L extends string = never>(options: CounterOptions<L>) => Counter<L>;
   readonly histogram: <L extends string = never>(options: HistogramOptions<L>) => Histogram<L>;
-  /** A value that is read when somebody asks; nothing when there is none yet. */
+  /** A value that is computed at each scrape; undefined when there is none yet. */
   readonly gauge: (options: MetricOptions<never>, read: () => number | undefined) => void;
-  /** Values that are read when somebody asks: as many series as there are samples then. A counter's must never fall. */
+  /** Values that are computed at each scrape, one series per sample. A counter's value must never fall. */
   readonly series: <L extends string = never>(options: SeriesOptions<L>, read: () => Iterable<Sample<L>>) => void;
-  /** All of them, in the order in which they were made. */
+  /** All metrics, in the order in which they were created. */
   readonly list: () => readonly MetricDescription[];
   readonly text: () => Promise<string>;
   readonly contentType: string;
 }
 
-/** A registry of its own, so that two may live in one process. */
+/** Has its own registry, so that one process can have two. */
 export function createMetrics(): Metrics {
   const registry = new Registry();
   const list: MetricDescription[] = [];
@@ -116,7 +116,7 @@ function readGauge<L extends string>(options: PromOptions<L>, read: () => Iterab
     ...options,
     collect() {
       this.reset();
-      // A gauge without labels is 0 after its reset: nothing is not 0.
+      // A gauge without labels would be 0 after its reset, but a missing value is not 0.
       if (options.labelNames.length === 0) this.remove();
       for (const { labels, value } of read()) this.set(labels, value);
     },
@@ -134,7 +134,7 @@ function readCounter<L extends string>(options: PromOptions<L>, read: () => Iter
   });
 }
 
-/** For label values that come from outside: the first `most` different ones stay, whatever comes after them is `other`. */
+/** Limits label values that come from outside: the first `most` different ones stay, all later ones become `other`. */
 export function boundedLabel(most: number): (value: string) => string {
   const known = new Set<string>();
   return (value) => {

@@ -10,16 +10,16 @@ import {
 import type { Route } from "./http-server.ts";
 import type { Metrics } from "./metrics.ts";
 
-/** What a process says of its own health. */
+/** The health of a process. */
 export interface Health {
-  /** Only what a restart would help against. */
+  /** Only failures that a restart would fix. */
   readonly live: Checks;
   readonly ready: Checks;
-  /** The process was told to stop. */
+  /** True when the process is stopping. */
   readonly isDraining: () => boolean;
 }
 
-/** The endpoints that every process of Mooring offers: `/livez`, `/readyz`, `/healthz` (each with `?verbose`) and `/metrics`. */
+/** The endpoints of every Mooring process: `/livez`, `/readyz`, `/healthz` (each with `?verbose`) and `/metrics`. */
 export function observabilityRoutes(metrics: Metrics, { live, ready, isDraining }: Health): readonly Route[] {
   const stateNow = createState({ ready, isDraining });
   const state = (): CheckResult =>
@@ -43,7 +43,7 @@ export function observabilityRoutes(metrics: Metrics, { live, ready, isDraining 
   ];
 }
 
-/** Remembers whether the process has ever been ready: before, it is starting. */
+/** Remembers whether the process has ever been ready: before that, it is starting. */
 function createState({ ready, isDraining }: Omit<Health, "live">): () => ProcessState {
   let wasReady = false;
   return () => {

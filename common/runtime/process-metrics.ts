@@ -7,7 +7,7 @@ interface ProcessParts {
   readonly clock: Clock;
 }
 
-/** What every process tells of itself. Everything is read when somebody asks, so that an idle process stays idle. */
+/** The metrics of every process. All are computed at each scrape, so that an idle process stays idle. */
 export function registerProcess(
   { metrics, clock }: ProcessParts,
   component: "agent" | "aggregator" | "keeper" | "provisioner",

@@ -8,12 +8,12 @@ export interface Random {
   readonly id: () => string;
 }
 
-/** The randomness of this machine. */
+/** The random source of this machine. */
 export function createSystemRandom(): Random {
   return { fraction: () => Math.random(), id: () => randomUUID() };
 }
 
-/** `ms` moved by up to `ratio` of itself in either direction, so that many processes do not act in step. */
+/** `ms` changed by up to `ratio` of itself in either direction, so that many processes do not act in step. */
 export function jitter(random: Random, ms: number, ratio: number): number {
   return ms * (1 + ratio * (2 * random.fraction() - 1));
 }

@@ -1,15 +1,15 @@
 const REDACTED = "[redacted]";
 
 /**
- * What looks like a secret, wherever in a line it stands. Nothing of ours writes one; but an answer of a gateway, or a message of a library,
- * may repeat what it was sent. Each pattern begins with a fixed text that cannot occur in what it goes over next, or takes all that it goes
- * over: so it takes time in proportion to the line, which others may have written (`test/unit/tooling/linear-patterns.test.ts`).
+ * What looks like a secret, anywhere in a line. Mooring writes no secrets, but an answer of a gateway, or a library's message, may repeat
+ * what it was sent. Each pattern begins with a fixed text that cannot occur in what it matches next, or consumes all that it matches: so
+ * its time is proportional to the length of the line, which may come from outside (`test/unit/tooling/linear-patterns.test.ts`).
  */
 const SECRETS: readonly (readonly [pattern: RegExp, replacement: string])[] = [
   [/\b(Bearer|Basic) +[\w.~+/=-]{4,}/gi, `$1 ${REDACTED}`],
   // `https://user:password@host`
   [/:\/\/[^/\s"@\\]+@/g, `://${REDACTED}@`],
-  // `password=…`, `"token":"…"`, also where the quotes are escaped.
+  // `password=…`, `"token":"…"`, also with escaped quotes.
   [
     /((?:password|passwd|secret|token|credentials?|(?:access|api|account)[_-]?key|(?<![\w-])pass)(?:=|\\*" *: *\\*"))[^\s"\\,;&]+/gi,
     `$1${REDACTED}`,
@@ -17,19 +17,19 @@ const SECRETS: readonly (readonly [pattern: RegExp, replacement: string])[] = [
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/gs, REDACTED],
 ];
 
-/** The text without what looks like a secret. What is to be shortened goes through it first: half a secret no longer looks like one. */
+/** Replaces what looks like a secret. Call this before shortening a text: half a secret no longer looks like one. */
 export function redact(text: string): string {
-  // Words with dots are looked at one by one: no pattern finds a token in the middle of a word without trying each letter of it.
+  // Texts with dots are checked one by one: no pattern finds a token within a text without trying each character.
   const plain = text.includes("eyJ") ? text.replace(/[\w.-]+/g, withoutToken) : text;
   return SECRETS.reduce((line, [pattern, replacement]) => line.replace(pattern, replacement), plain);
 }
 
-/** The shortest first part of a token that is cut out. */
+/** The shortest first part of a token that is redacted. */
 const SHORTEST_HEAD = 9;
 
 /**
- * Parts of base64url, the first of which is JSON: a JWT, such as every token of a service account, or the begin of one that was cut. What follows
- * in the same word goes with it.
+ * A JWT, such as a service account's token, or the start of one that was cut: parts of base64url, the first of which is JSON. Everything up
+ * to the next white space is redacted with it.
  */
 function withoutToken(word: string): string {
   for (let dot = word.indexOf("."), from = 0; dot >= 0; from = dot + 1, dot = word.indexOf(".", from)) {

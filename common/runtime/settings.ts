@@ -1,15 +1,15 @@
 import { parseArgs } from "node:util";
 import { MooringError, messageOf } from "./errors.ts";
 
-/** One setting: a flag, or the environment variable `MOORING_` + its name in capitals; the flag wins. */
+/** One setting: a flag, or the environment variable `MOORING_` + its name in capitals; the flag has priority. */
 export interface Setting<T> {
   /** Name of the flag, without the dashes. */
   readonly name: string;
   readonly description: string;
-  /** The text that stands in for a missing one. */
+  /** The default as text. */
   readonly fallback: string | undefined;
   readonly isSwitch: boolean;
-  /** Throws an error that says what is wrong with the text. */
+  /** Throws an error that explains what is wrong with the text. */
   readonly parse: (text: string | undefined) => T;
 }
 
@@ -18,7 +18,7 @@ interface Description {
   readonly description: string;
 }
 
-/** A text that must be given. */
+/** A required text. */
 export function requiredText({ name, description }: Description): Setting<string> {
   return setting({ name, description }, undefined, (text) => {
     if (text === undefined || text === "") throw new Error("is missing");
@@ -26,12 +26,12 @@ export function requiredText({ name, description }: Description): Setting<string
   });
 }
 
-/** A text that may be left out. */
+/** An optional text. */
 export function optionalText({ name, description }: Description): Setting<string | undefined> {
   return setting({ name, description }, undefined, (text) => (text === "" ? undefined : text));
 }
 
-/** An absolute path that may be left out; doubled slashes and one at its end are dropped. */
+/** An optional absolute path, normalized: no doubled or trailing slashes. */
 export function optionalPath({ name, description }: Description): Setting<string | undefined> {
   return setting({ name, description }, undefined, (text) => {
     if (text === undefined || text === "") return undefined;
@@ -46,7 +46,7 @@ export function textSetting({ name, description }: Description, fallback: string
   return setting({ name, description }, fallback, (text) => text ?? fallback);
 }
 
-/** One of a few words. */
+/** One of several constants. */
 export function choiceSetting<T extends string>(
   { name, description }: Description,
   choices: readonly T[],
@@ -59,7 +59,7 @@ export function choiceSetting<T extends string>(
   });
 }
 
-/** A switch that is off unless named. */
+/** A switch that is off by default. */
 export function switchSetting({ name, description }: Description): Setting<boolean> {
   const parse = (text: string | undefined): boolean => {
     if (text !== "true" && text !== "false") throw new Error(`is "${text}", must be true or false`);
@@ -99,7 +99,7 @@ export function countSetting(
   });
 }
 
-/** An address to listen on: `host:port`, `[::1]:port`, `:port` for every address of either IP version; port 0 takes a free one. */
+/** An address to listen on: `host:port`, `[::1]:port`, or `:port` for every address of either IP version; port 0 picks a free one. */
 export function addressSetting({ name, description }: Description, fallback: string): Setting<Address> {
   return setting({ name, description }, fallback, (text = fallback) => {
     const match = /^(?:\[([0-9a-fA-F:]+)\]|([^:[\]]*)):(\d{1,5})$/.exec(text);
@@ -110,13 +110,13 @@ export function addressSetting({ name, description }: Description, fallback: str
   });
 }
 
-/** The same, which may be left out. */
+/** The same, optional. */
 export function optionalAddress({ name, description }: Description): Setting<Address | undefined> {
   const given = addressSetting({ name, description }, "");
   return setting({ name, description }, undefined, (text) => (text ? given.parse(text) : undefined));
 }
 
-/** Where a server listens. */
+/** The address of a server. */
 export interface Address {
   /** Empty for every address. */
   readonly host: string;
@@ -136,18 +136,18 @@ function setting<T>(
   return { name, description, fallback, isSwitch: false, parse };
 }
 
-/** Where the texts come from. */
+/** The source of the texts. */
 export interface SettingsInput {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Texts of settings, known to be good. */
+/** Validated texts of settings. */
 export interface SettingsReader {
   readonly get: <T>(setting: Setting<T>) => T;
 }
 
-/** What only settings together show, as problems; a rule reads no more settings than it is about. */
+/** Problems that only several settings together show; a rule reads no settings but its own. */
 export type SettingsRule = (reader: SettingsReader) => readonly string[];
 
 /** The rule that only this machine can reach an address. */
@@ -158,7 +158,7 @@ export function loopbackOnly(setting: Setting<Address>): SettingsRule {
   };
 }
 
-/** Reads flags and environment. Throws one `MooringError` "config-invalid" that lists every problem, a line each. */
+/** Reads flags and environment. Throws one `MooringError` "config-invalid" with every problem, one per line. */
 export function readSettings(
   settings: readonly Setting<unknown>[],
   { argv, env }: SettingsInput,
@@ -190,7 +190,7 @@ export function readSettings(
   return reader;
 }
 
-/** A rule about a setting that is bad in itself has nothing to add to what is told already. */
+/** A rule is skipped if one of its settings is invalid: that problem is listed already. */
 function applyRule(rule: SettingsRule, reader: SettingsReader, isTold: boolean): readonly string[] {
   try {
     return rule(reader);
@@ -217,7 +217,7 @@ function readFlags(
     const one = known.get(token.name);
     if (one === undefined) problems.push(`unknown flag ${token.rawName}`);
     else if (one.isSwitch) flags.set(token.name, token.value ?? "true");
-    // A value that looks like a flag is a forgotten value, unless it was written behind an equals sign.
+    // A value that looks like a flag is a forgotten value, unless it follows an equals sign.
     else if (token.value === undefined || (!token.inlineValue && token.value.startsWith("--")))
       problems.push(`${token.rawName} needs a value`);
     else flags.set(token.name, token.value);

@@ -1,14 +1,14 @@
 import type { YieldToEventLoop } from "./yield.ts";
 
-/** Work in steps: between two of them others may have a turn of the event loop. */
+/** Work in steps: other tasks may take a turn of the event loop between two of them. */
 export type Steps<T> = Generator<undefined, T>;
 
-/** Does all of it at once. */
+/** Does all steps at once. */
 export function finish<T>(steps: Steps<T>): T {
   for (let step = steps.next(); ; step = steps.next()) if (step.done === true) return step.value;
 }
 
-/** Does it step by step, and waits after a step for what the breather answers; see `createBreather`. */
+/** Does the work step by step, and yields to the event loop when `breathe` returns a promise; see `createYield`. */
 export async function finishInTurns<T>(steps: Steps<T>, breathe: YieldToEventLoop): Promise<T> {
   for (let step = steps.next(); ; step = steps.next()) {
     if (step.done === true) return step.value;

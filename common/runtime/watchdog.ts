@@ -2,15 +2,15 @@ import type { Clock } from "./clock.ts";
 import { type CheckResult, failed, PASSED } from "./health.ts";
 
 /**
- * Between two questions no more than this counts as a standstill. A process that was frozen or starved is asked again only after it: what
- * did not happen meanwhile says nothing. Milliseconds.
+ * Between two checks at most this much time counts as standstill. A process that was frozen or starved is checked again only afterwards:
+ * missing progress in that time proves nothing. Milliseconds.
  */
 const MOST_BETWEEN_MS = 60_000;
 
 /**
- * A check for `/livez`: fails when what `progress` answers has not changed for `longestMs` over many questions. A loop that still turns, however
- * often it fails, changes it at each turn; one that does not is stuck for good, and only a restart helps. What is at rest has no progress to show.
- * Nothing costs anything until somebody asks.
+ * A check for `/livez`: fails when the value of `progress` has not changed for `longestMs` over many checks. A running loop changes it at
+ * each turn, even if each turn fails; a loop that does not is stuck for good, and only a restart helps. Work at rest has no progress value.
+ * Costs nothing between two checks.
  */
 export function watchdogCheck(
   clock: Pick<Clock, "monotonicMs">,

@@ -1,16 +1,16 @@
 import type { Clock } from "./clock.ts";
 
-/** After so much work others get a turn of the event loop. Milliseconds. */
+/** Work for this time, then yield to the event loop. Milliseconds. */
 const SLICE_MS = 5;
-/** Reading the clock costs as much as some of the work: it is read after so many steps. */
+/** Reading the clock costs as much as some steps: it is read once per this many steps. */
 const STEPS = 16;
 
-/** Called after each step of long work; answers what to wait for before the next, if anything. */
+/** Called after each step of long work; returns a promise to await before the next step, or undefined. */
 export type YieldToEventLoop = () => Promise<void> | undefined;
 
 /**
- * For long work in small steps: called after each, it answers something to wait for whenever the work has held the event loop for
- * too long. A promise for each step would cost more than most steps do. The wait ends when the signal is aborted.
+ * For long work in small steps: the returned function is called after each step, and returns a promise when the work has blocked the event
+ * loop for too long. A promise per step would cost more than most steps do. The wait ends early when the signal is aborted.
  */
 export function createYield(clock: Clock, signal?: AbortSignal, stepsBetween = STEPS): YieldToEventLoop {
   let steps = 0;

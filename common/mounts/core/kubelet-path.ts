@@ -1,27 +1,26 @@
 import { toPlain } from "../../storage/node-report.ts";
 import type { MountedVolume, MountKind } from "../../storage/volume-identity.ts";
 
-/** Plugins whose volumes no claim can name; a node has thousands of their mounts. */
+/** Plugins whose volumes cannot belong to a claim; a node has thousands of their mounts. */
 const NOT_CLAIMS = new Set(["empty-dir", "secret", "projected", "configmap", "downward-api", "git-repo", "image"]);
 
-/** Matches the begin of their paths below the kubelet's root, as the mount table has them; sticky, for use inside a text. */
+/** Matches the start of their paths below the kubelet's root, as in the mount table; sticky, for use inside a text. */
 export const NEVER_A_CLAIM = new RegExp(`pods/[^/ ]+/volumes/kubernetes\\.io~(?:${[...NOT_CLAIMS].join("|")})/`, "y");
 
-/** What the API takes as a name or a UID: anything else in a path belongs to no volume, and no report could carry it. */
+/** What the API accepts as a name or a UID. Anything else in a path belongs to no volume, and no report could contain it. */
 const NAME = /^[\w.-]{1,253}$/;
 const UID = /^[\w.-]{1,128}$/;
 const IN_TREE_PLUGIN = /^[\w.-]{1,63}$/;
 
-/** A longer path of a device is cut at its front: portals and pools come first, what tells devices apart comes last. */
+/** A longer device path is cut at its front: it starts with portals and pools, and its end distinguishes devices. */
 const MAX_DEVICE_PATH = 253;
 
-/** What the kernel adds to a mount point whose folder was deleted; the mount is still there. */
+/** The suffix that the kernel adds to a mount point whose folder was deleted; the mount still exists. */
 const DELETED = / \(deleted\)$/;
 
 /**
- * What a mount point says about a volume, by the kubelet's own layout below its root (kubernetes/kubernetes 1.36:
- * pkg/kubelet/kubelet_getters.go and the files named below). Nothing for mounts of anything else. Paths are latin1, a
- * character a byte.
+ * Reads a volume from a mount point, by the kubelet's layout below its root (kubernetes/kubernetes 1.36: pkg/kubelet/kubelet_getters.go and
+ * the files named below). Undefined for any other mount. Paths are latin1, one character per byte.
  */
 export function mountedVolumeAt(path: string, kubeletRoot: string): MountedVolume | undefined {
   const root = kubeletRoot === "/" ? "" : kubeletRoot;
@@ -37,8 +36,8 @@ export function mountedVolumeAt(path: string, kubeletRoot: string): MountedVolum
 
 /**
  * `pods/<uid>/volumes/<plugin>/<name>[/mount]` (GetPath of each plugin below pkg/volume) and
- * `pods/<uid>/volume-subpaths/<name>/<container>/<index>` (pkg/volume/util/subpath/subpath_linux.go). What is in
- * `pods/<uid>/volumeDevices` are links.
+ * `pods/<uid>/volume-subpaths/<name>/<container>/<index>` (pkg/volume/util/subpath/subpath_linux.go). `pods/<uid>/volumeDevices` contains
+ * links.
  */
 function podVolume([podUid, folder, ...rest]: readonly string[]): MountedVolume | undefined {
   if (folder === "volume-subpaths") {
@@ -49,24 +48,24 @@ function podVolume([podUid, folder, ...rest]: readonly string[]): MountedVolume 
   if (folder !== "volumes" || !plugin || deeper.length > 0) return undefined;
   const [vendor, kind = ""] = plugin.split("~");
   if (vendor === "kubernetes.io" && NOT_CLAIMS.has(kind)) return undefined;
-  // Only CSI mounts one level below the folder that bears the name.
+  // Only CSI mounts one level below the folder with the volume's name.
   if (mount !== (plugin === "kubernetes.io~csi" ? "mount" : undefined)) return undefined;
   return mountedVolume("pod", name, podUid);
 }
 
-/** `plugins/kubernetes.io/<plugin>/...`, where a block volume of a local disk has `kubernetes.io~local-volume` instead. */
+/** `plugins/kubernetes.io/<plugin>/...`; a local disk's block volume has `kubernetes.io~local-volume` instead. */
 function pluginVolume([vendor, ...rest]: readonly string[]): MountedVolume | undefined {
   if (vendor === "kubernetes.io~local-volume") return inTreeVolume("local-volume", rest);
   const [plugin, ...below] = rest;
   if (vendor !== "kubernetes.io" || !plugin || !IN_TREE_PLUGIN.test(plugin)) return undefined;
-  // Not even there: the kubelet mounts below `empty-dir` for a moment to try an option (pkg/kubelet/util/swap/swap_util.go).
+  // Checked here, too: the kubelet mounts below `empty-dir` for a moment to test an option (pkg/kubelet/util/swap/swap_util.go).
   if (NOT_CLAIMS.has(plugin)) return undefined;
   return plugin === "csi" ? csiVolume(below) : inTreeVolume(plugin, below);
 }
 
 /**
  * CSI staging: `<driver>/<hash>/globalmount` (pkg/volume/csi/csi_attacher.go), before 1.24 `pv/<name>/globalmount`. A driver may mount
- * below the folder that it is given, as ceph/ceph-csi does (internal/rbd/nodeserver.go: the staging path, `/`, the volume ID).
+ * below its folder, as ceph/ceph-csi does (internal/rbd/nodeserver.go: the staging path, `/`, the volume ID).
  */
 function csiVolume([driver, ...rest]: readonly string[]): MountedVolume | undefined {
   if (driver === "volumeDevices") return csiBlockVolume(rest);
@@ -87,9 +86,9 @@ function csiBlockVolume([first, second, third, ...deeper]: readonly string[]): M
 }
 
 /**
- * Local volumes go by name: `mounts/<name>` where the disk is mounted, `volumeDevices/<name>/<pod uid>` as a block device
- * (pkg/volume/local/local.go). The others go by the device: `<device>` or `mounts/<device>` where it is mounted,
- * `volumeDevices/<device>/<pod uid>` as a block device (pkg/volume/iscsi/iscsi_util.go, fc/fc_util.go, flexvolume/plugin.go,
+ * Local volumes are identified by name: `mounts/<name>` for a mounted disk, `volumeDevices/<name>/<pod uid>` for a block device
+ * (pkg/volume/local/local.go). The other plugins identify the device: `<device>` or `mounts/<device>` for a mounted one,
+ * `volumeDevices/<device>/<pod uid>` for a block device (pkg/volume/iscsi/iscsi_util.go, fc/fc_util.go, flexvolume/plugin.go,
  * util/volumepathhandler/volume_path_handler.go).
  */
 function inTreeVolume(plugin: string, below: readonly string[]): MountedVolume | undefined {

@@ -17,23 +17,23 @@ export interface MountEntry {
   readonly fsType: string;
 }
 
-/** The text of a mount table (latin1) and when its read began and ended, in milliseconds of the boot clock. */
+/** The text of a mount table (latin1), and when its read started and ended, in milliseconds of the boot clock. */
 export interface MountInfoText {
   readonly text: string;
   readonly beganAt: number;
   readonly endedAt: number;
 }
 
-/** The entries below one folder, and whether a line that could have been one of them was unreadable. */
+/** The entries below one folder, and whether an unreadable line could have been one of them. */
 export interface MountTable {
   readonly entries: readonly MountEntry[];
-  /** Lines that could not be read and could hide an entry below the folder. */
+  /** Unreadable lines that could hide an entry below the folder. */
   readonly damagedLines: number;
 }
 
 /**
- * Reads the text of a mount table (latin1), keeping the entries below `path`, without those whose path below it matches `skipped`
- * from its begin (a sticky expression). Never throws.
+ * Parses the text of a mount table (latin1). Keeps the entries below `path`, except those whose path below it starts with a match of
+ * `skipped` (a sticky expression). Never throws.
  */
 export function parseMountInfo(text: string, path: string, skipped?: RegExp): MountTable {
   const plain = path.endsWith("/") ? path : `${path}/`;
@@ -47,12 +47,12 @@ export function parseMountInfo(text: string, path: string, skipped?: RegExp): Mo
     else if (result !== "elsewhere") entries.push(result);
     begin = end + 1;
   }
-  // The kernel ends each line, so a last one without its end was cut; and no mount namespace is empty.
+  // The kernel terminates each line, so an unterminated last line was cut. No mount namespace is empty.
   const isTorn = begin < text.length || text === "";
   return { entries, damagedLines: damagedLines + (isTorn ? 1 : 0) };
 }
 
-/** A folder with a slash at its end: in bytes, and as a kernel of today escapes it. */
+/** A folder with a trailing slash: as raw bytes, and as a present kernel escapes it. */
 interface Folder {
   readonly plain: string;
   readonly escaped: string;
@@ -60,8 +60,8 @@ interface Folder {
 }
 
 /**
- * True for the thousands of lines that are surely not asked for, found without cutting anything out of the text: whole up to the
- * separator, with a mount point that is written plainly and is either elsewhere or skipped. Any doubt is left to `parseLine`.
+ * True for the thousands of lines that are certainly not wanted, without copying any part of the text: the line is whole up to the
+ * separator, and its mount point is unescaped and either elsewhere or skipped. `parseLine` decides in any other case.
  */
 function isNotOurs(text: string, line: { readonly begin: number; readonly end: number }, folder: Folder): boolean {
   let at = line.begin;
@@ -88,7 +88,7 @@ function isDigit(code: number): boolean {
   return code >= 0x30 && code <= 0x39;
 }
 
-/** IDs, device and root of any mount, up to the mount point. Bytes that Unicode calls white space are part of a name. */
+/** IDs, device and root of any mount, up to the mount point. A name may contain bytes that Unicode calls white space. */
 const HEAD = /^(\d+) (\d+) (\d+:\d+) ([^ ]*) (?=\/)/;
 
 /** Separator, type, source and super options: a line that has them was not cut. */
@@ -96,10 +96,10 @@ const TAIL = / - [^ ]+ [^ ]* [^ ]/;
 
 function parseLine(line: string, folder: Folder): MountEntry | "elsewhere" | "damaged" {
   const head = HEAD.exec(line);
-  // An odd line elsewhere must not blind the node: only a cut one, or one that names the folder, can hide an entry.
+  // An unreadable line elsewhere must not make the node unobserved: only a cut line, or one that names the folder, can hide an entry.
   if (head === null) return TAIL.test(line) && !names(line, folder) ? "elsewhere" : "damaged";
   const [{ length }, mountId, parentId, device = "", root = ""] = head;
-  // Nodes have thousands of lines that are not ours: look at the mount point before the line is split or decoded.
+  // Most of a node's thousands of lines are for other mounts: check the mount point before the line is split or decoded.
   if (!isBelow(line, length, folder)) return couldBeCut(line.slice(length), folder) ? "damaged" : "elsewhere";
   const fields = line.slice(length).split(" ");
   const separator = fields.indexOf("-", 2);
@@ -120,7 +120,7 @@ function names(line: string, { plain, escaped }: Folder): boolean {
   return line.includes(escaped) || (line.includes("\\") && unescapePath(line).includes(plain));
 }
 
-/** Whether the mount point that begins at `at` is below the folder, also where a kernel escapes more than those of today. */
+/** Whether the mount point that starts at `at` is below the folder, also if a newer kernel escapes more characters. */
 function isBelow(line: string, at: number, { plain, escaped }: Folder): boolean {
   if (line.startsWith(escaped, at)) return true;
   if (!line.includes("\\", at)) return false;
@@ -128,22 +128,22 @@ function isBelow(line: string, at: number, { plain, escaped }: Folder): boolean 
   return unescapePath(mountPoint).startsWith(plain);
 }
 
-/** Whether a line that ends in its mount point may have ended below the folder: cut there, perhaps within an escape. */
+/** Whether a line that was cut within its mount point, perhaps within an escape, may be for a mount below the folder. */
 function couldBeCut(mountPoint: string, { plain }: Folder): boolean {
   return plain.startsWith(unescapePath(mountPoint.replace(/\\[0-7]{0,2}$/, "")));
 }
 
 /**
- * The kubelet's root as the agent's own mount shows it: the projected token of the pod with this UID is mounted below
- * `<root>/pods/<uid>/volumes/kubernetes.io~projected/`. None when the table does not show it: then this is not the kubelet's
- * mount table, and what it does not show proves nothing. Several when folders above it are mounted twice.
+ * The kubelet's root, derived from the agent's own mount: the projected token of the pod with this UID is mounted below
+ * `<root>/pods/<uid>/volumes/kubernetes.io~projected/`. Empty when the table does not show that mount: then this is not the kubelet's mount
+ * table, and an absence in it proves nothing. Several when folders above the root are mounted twice.
  */
 export function findKubeletRoots(text: string, podUid: string): readonly string[] {
   const own = `/pods/${podUid}/volumes/kubernetes.io~projected/`;
   const roots = new Set<string>();
   for (let at = text.indexOf(own); at !== -1; at = text.indexOf(own, at + 1)) {
     const begin = text.lastIndexOf("\n", at) + 1;
-    // One character more, so that the mount point is seen to begin when the root is `/`.
+    // One character more, so that the start of the mount point is found when the root is `/`.
     const head = HEAD.exec(text.slice(begin, at + 1));
     const root = text.slice(begin + (head?.[0].length ?? 0), at);
     if (head !== null && !root.includes(" ")) roots.add(unescapePath(root) || "/");
@@ -151,7 +151,7 @@ export function findKubeletRoots(text: string, podUid: string): readonly string[
   return [...roots];
 }
 
-/** The kernel writes space, tab, newline, backslash (and newer ones `#`) as a backslash and three octal digits (seq_path). */
+/** The kernel writes space, tab, newline, backslash (and newer kernels `#`) as a backslash and three octal digits (seq_path). */
 function unescapePath(path: string): string {
   if (!path.includes("\\")) return path;
   return path.replace(/\\([0-3][0-7]{2})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
@@ -161,14 +161,14 @@ function escapePath(path: string): string {
   return path.replace(/[ \t\n\\]/g, (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, "0")}`);
 }
 
-/** Bytes kept as latin1, shown as the text they most likely are. */
+/** Bytes kept as latin1, decoded as the text that they most likely are. */
 export function displayPath(path: string): string {
   return new TextDecoder().decode(Uint8Array.from(path, (char) => char.charCodeAt(0)));
 }
 
 /**
- * Whether a scan may lack entries though no line of it is damaged: before Linux 5.8 it did, when mounts changed between two
- * of its `read(2)` calls (torvalds/linux 9f6c61f96f2d). A release that tells nothing may be of such a kernel.
+ * Whether a scan may lack entries although no line is damaged: before Linux 5.8 it did when mounts changed between two of its `read(2)`
+ * calls (torvalds/linux 9f6c61f96f2d). A release that cannot be parsed counts as such a kernel.
  */
 export function needsAgreement(kernelRelease: string): boolean {
   const [, major, minor] = /^(\d+)\.(\d+)/.exec(kernelRelease) ?? [];
