@@ -16,7 +16,7 @@ interface PublisherParts {
   readonly node: string;
 }
 
-/** Tells the scheduler how much room this node has. What is not known is left as it stands. */
+/** Publishes this node's free room for the scheduler. What is not known stays as it was published. */
 export class CapacityPublisher {
   readonly #parts: PublisherParts;
   #last: Promise<void> = Promise.resolve();
@@ -25,10 +25,12 @@ export class CapacityPublisher {
     this.#parts = parts;
   }
 
-  /** Writes what differs; `isExact` also small differences. Calls follow each other, so that the newest state is written last. */
+  /**
+   * Writes changed objects; with `isExact` also small differences. Calls run one after the other, so that the newest state is written last.
+   */
   publish(isExact: boolean, signal: AbortSignal): Promise<void> {
     const next = this.#last.then(() => this.#publish(isExact, signal));
-    // A failure is the caller's, not the next one's.
+    // A failure belongs to its own caller, not to the next one.
     this.#last = next.catch(() => {});
     return next;
   }
@@ -58,7 +60,7 @@ export class CapacityPublisher {
     ];
     for (const write of writes) {
       const outcome = await write();
-      // A conflict, or one that is gone, comes back by the watch.
+      // After a conflict, or for a deleted object, the watch delivers the present state.
       if (outcome.kind === "refused") throw new MooringError("api-rejected", outcome.message);
       logger.debug({ outcome: outcome.kind }, "capacity written");
     }

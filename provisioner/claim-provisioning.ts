@@ -7,11 +7,11 @@ import { isOwn } from "./core/volume-step.ts";
 import type { ImageState } from "./protocol.ts";
 import { keeperFailure, settle, type WorkParts } from "./work.ts";
 
-/** Waits before a claim is sent back to the scheduler again: none before the first time. Milliseconds. */
+/** Waits before a claim is sent back to the scheduler again; the first time it is sent at once. Milliseconds. */
 const BOUNCE = { firstMs: 5_000, maxMs: 300_000, forgetMs: 900_000, most: 10_000 } as const;
-/** The copy of a PersistentVolume that was found comes by its watch. Milliseconds. */
+/** Wait until the watch delivers a PersistentVolume that a live read has found. Milliseconds. */
 const COPY_MS = 1_000;
-/** What is not known yet is told by a change; this is for a change that was missed. Milliseconds. */
+/** A change normally reports what is not known yet; after this time a missed change is made up for. Milliseconds. */
 const UNKNOWN_MS = 10_000;
 
 interface Bounces {
@@ -19,7 +19,7 @@ interface Bounces {
   readonly atMs: number;
 }
 
-/** Makes volumes for claims that have this node selected. */
+/** Provisions volumes for claims whose selected node is this one. */
 export class ClaimProvisioning {
   readonly #parts: WorkParts;
   readonly #bounces = new Map<string, Bounces>();
@@ -28,7 +28,7 @@ export class ClaimProvisioning {
     this.#parts = parts;
   }
 
-  /** Whether the claim is this provisioner's business; false also where it turns out to be no longer. */
+  /** Whether this provisioner is responsible for the claim; false also if it turns out that it no longer is. */
   async work(metadata: ClaimMetadata, signal: AbortSignal): Promise<boolean> {
     const { live, cluster, storage, node, recorder, measures, again } = this.#parts;
     const volume = volumeNameOf(metadata.uid) ?? "";
@@ -75,7 +75,7 @@ export class ClaimProvisioning {
     measures.provisioned(claim.storageClass ?? "", clock.monotonicMs() - beganAt);
   }
 
-  /** No image is made where a PersistentVolume exists: its data could be elsewhere. */
+  /** No image is created where a PersistentVolume exists: its data could be elsewhere. */
   async #exists(claim: Claim, { volume, pool, poolId }: Provision, signal: AbortSignal): Promise<boolean> {
     const { live, node, again } = this.#parts;
     const found = await live.volume(volume, signal);
@@ -90,7 +90,7 @@ export class ClaimProvisioning {
     return true;
   }
 
-  /** Nothing where this node cannot have it: then the scheduler is asked for another one. */
+  /** Undefined where this node cannot provide the volume: then the claim is sent back to the scheduler. */
   async #make(claim: Claim, provision: Provision, signal: AbortSignal): Promise<ImageState | undefined> {
     const { keeper, storage, recorder } = this.#parts;
     const { volume, pool, poolId, bytes } = provision;
@@ -125,7 +125,7 @@ export class ClaimProvisioning {
     const { keeper, storage, again } = this.#parts;
     const reply = await keeper.ask({ verb: "publish", volume, pool, poolId }, signal);
     if (reply.ok) storage.note(volume, reply.image);
-    // The PersistentVolume stands there: what is left to do is done for it.
+    // The PersistentVolume exists: the remaining steps belong to it.
     else again(volume, COPY_MS);
   }
 

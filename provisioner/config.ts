@@ -38,7 +38,7 @@ export const PROVISIONER_SETTINGS = {
   logLevel: choiceSetting({ name: "log-level", description: "least level that is logged" }, LOG_LEVELS, "info"),
 } as const;
 
-/** What a provisioner runs with. */
+/** The configuration of a provisioner. */
 export interface ProvisionerConfig {
   readonly node: string;
   readonly socket: string;
@@ -55,7 +55,7 @@ export type ProvisionerCommand =
   | { readonly kind: "help"; readonly text: string }
   | { readonly kind: "run"; readonly config: ProvisionerConfig };
 
-/** Reads the whole configuration once. Throws `MooringError` "config-invalid" that lists every problem. */
+/** Reads the whole configuration once. Throws `MooringError` "config-invalid" with every problem. */
 export function readProvisionerCommand(input: SettingsInput): ProvisionerCommand {
   const settings = Object.values(PROVISIONER_SETTINGS);
   if (input.argv.includes("--help")) return { kind: "help", text: helpText(settings) };
@@ -83,7 +83,7 @@ function nodeProblems({ get }: SettingsReader): readonly string[] {
   const node = get(PROVISIONER_SETTINGS.node);
   if (node === undefined) return ["--node is missing"];
   if (!NAME.test(node)) return [`--node "${node}" is no name of a node`];
-  // The label by which a provisioner follows the volumes of its node, and the hostname label, cannot hold more.
+  // A label value cannot be longer: this is the label by which a provisioner finds its node's volumes, and the hostname label.
   return isLabelValue(node) ? [] : [`--node "${node}" has more than the 63 characters that a label can hold`];
 }
 

@@ -1,7 +1,7 @@
 import type { Metrics } from "../common/runtime/metrics.ts";
 import type { Keeper } from "./core/keeper.ts";
 
-/** Counts here what the keeper is asked for and what comes of it: nobody can reach the keeper's own metrics from outside of the pod. */
+/** Counts requests to the keeper by outcome. Counted here, because the keeper's own metrics cannot be reached from outside the pod. */
 export function countRequests(metrics: Metrics, keeper: Keeper): Keeper {
   const requests = metrics.counter({
     name: "mooring_keeper_requests_total",

@@ -13,7 +13,7 @@ import { createKeeperClient } from "./sinks/keeper-client.ts";
 const clock = createSystemClock();
 let logger = createLogger("info", { component: "provisioner" });
 
-/** To reserve a large image on a slow disk takes some seconds. Milliseconds. */
+/** Reserving a large image on a slow disk takes some seconds. Milliseconds. */
 const KEEPER_DEADLINE_MS = 60_000;
 
 async function run(config: ProvisionerConfig, signal: AbortSignal): Promise<void> {

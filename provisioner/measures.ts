@@ -2,19 +2,19 @@ import { createQueueMetrics } from "../common/kube/queue-metrics.ts";
 import type { QueueObserver } from "../common/kube/work-queue.ts";
 import { boundedLabel, type Metrics } from "../common/runtime/metrics.ts";
 
-/** Counts what other provisioners count, under their names. `sinceMs` is on the monotonic clock. */
+/** Counts with the metric names of other provisioners. `sinceMs` is on the monotonic clock. */
 export interface Measures {
   readonly provisioned: (storageClass: string, tookMs: number) => void;
   readonly notProvisioned: (storageClass: string) => void;
   readonly deleted: (storageClass: string, tookMs: number) => void;
   readonly notDeleted: (storageClass: string) => void;
-  /** Of the queue of volumes. */
+  /** For the queue of volumes. */
   readonly queue: QueueObserver;
 }
 
-/** Names of classes come from objects of others. */
+/** Class names come from outside, so their number is limited. */
 const MOST_CLASSES = 50;
-/** Those of Prometheus' Go client, as the library has them. */
+/** The default buckets of Prometheus' Go client, which the library uses. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 export function createMeasures(metrics: Metrics): Measures {

@@ -10,35 +10,35 @@ interface StorageParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly keeper: Keeper;
-  /** The volumes of this node as they are known, and as the API server itself has them. */
+  /** The volumes of this node, from the cache and from the API server itself. */
   readonly knownVolumes: () => Iterable<Pick<Volume, "name" | "pool">>;
   readonly liveVolumes: (signal: AbortSignal) => Promise<readonly Volume[]>;
 }
 
-/** Whom the state of the pools concerns. */
+/** Called when the state of the pools changes. */
 export interface StorageListener {
   /** The room in pools has changed. */
   readonly onRoom: () => void;
-  /** These images are not as they were known. */
+  /** These images have changed. */
   readonly onImages: (volumes: readonly string[]) => void;
-  /** It is known again, or a pool is in another state: every volume may be concerned. */
+  /** The state is known again, or a pool's state has changed: every volume may be affected. */
   readonly onAll: () => void;
 }
 
-/** How often the keeper is asked. It is on the same node, and answers from its memory. Milliseconds. */
+/** How often the keeper is asked. It runs on the same node and answers from memory. Milliseconds. */
 const POOLS_EVERY_MS = 5_000;
 const IMAGES_EVERY_MS = 60_000;
-/** After a pool could not be begun. Milliseconds. */
+/** Wait after a pool could not be initialized. Milliseconds. */
 const BEGIN_AGAIN_MS = 60_000;
 
-/** Pools and images of this node as the keeper told them last; nothing while they are not known. */
+/** Pools and images of this node as the keeper last reported them; undefined while they are unknown. */
 export class NodeStorage {
   readonly #parts: StorageParts;
   readonly #listener: StorageListener;
   #pools: readonly PoolState[] | undefined;
   #images: ReadonlyMap<string, ImageState> | undefined;
   #imagesAt = Number.NEGATIVE_INFINITY;
-  /** Rises with each change that was noted here: a list that was asked for before it is out of date. */
+  /** Rises with each change that was noted here: a list that was requested earlier is then outdated. */
   #changes = 0;
   #problem: string | undefined = "the keeper has not been asked yet";
   readonly #notBegun = new Map<string, { readonly why: string; readonly againAt: number }>();
@@ -57,7 +57,7 @@ export class NodeStorage {
     return this.#images && [...this.#images.values()];
   }
 
-  /** Why the pools are not known; nothing while they are. */
+  /** Why the pools are unknown; undefined while they are known. */
   get problem(): string | undefined {
     return this.#problem;
   }
@@ -71,7 +71,7 @@ export class NodeStorage {
     return this.#images?.get(volume);
   }
 
-  /** The keeper has answered how the image is now; nothing when it is gone. */
+  /** The keeper has reported the image's present state; undefined when it is gone. */
   note(volume: string, image: ImageState | undefined): void {
     this.#changes += 1;
     if (this.#images === undefined) return;
@@ -89,7 +89,7 @@ export class NodeStorage {
     }
   };
 
-  /** Asks for the pools, and for the images when it is time. */
+  /** Asks for the pools, and for the images when they are due. */
   async refresh(signal: AbortSignal): Promise<void> {
     const reply = await this.#parts.keeper.ask({ verb: "pools" }, signal);
     if (signal.aborted) return;
@@ -129,7 +129,7 @@ export class NodeStorage {
     this.#images = undefined;
   }
 
-  /** Begins the pools in empty folders that no PersistentVolume names. */
+  /** Initializes the pools in empty folders that no PersistentVolume names. */
   async #begun(pools: readonly PoolState[], signal: AbortSignal): Promise<readonly PoolState[]> {
     const known = planPools(pools, [...this.#parts.knownVolumes()]);
     const now = this.#parts.clock.monotonicMs();
@@ -164,7 +164,7 @@ export class NodeStorage {
         return `its folder is empty, but PersistentVolume ${named.name} names it: is its disk mounted?`;
     } catch (error) {
       if (!(error instanceof MooringError)) throw error;
-      // Not known: the pool stays as it is, and is asked about again.
+      // Unknown: the pool stays as it is until the next turn.
       return error.message;
     }
     const reply = await keeper.ask({ verb: "begin", pool }, signal);

@@ -3,14 +3,14 @@ import { claimUidOf } from "../common/storage/local-volumes.ts";
 import { decideOrphan } from "./core/orphans.ts";
 import { keeperFailure, type WorkParts } from "./work.ts";
 
-/** An image that is not settled is looked at again. Milliseconds. */
+/** An unsettled image is checked again after this time. Milliseconds. */
 const AGAIN_MS = 5_000;
 const IN_USE_MS = 10_000;
 
 /** Deletes images that never had a PersistentVolume and will never get one, and reports the others. */
 export class OrphanCare {
   readonly #parts: WorkParts;
-  /** Whether what an earlier run of this provisioner asked the API server for is done, and every claim of then is known. */
+  /** Whether all requests of an earlier run of this provisioner have ended, and every claim of that time is in the cache. */
   readonly #isSettled: () => boolean;
   readonly #reported = new Set<string>();
 
@@ -19,7 +19,7 @@ export class OrphanCare {
     this.#isSettled = isSettled;
   }
 
-  /** Images that had a PersistentVolume which is gone. */
+  /** Images whose PersistentVolume is gone. */
   get reported(): ReadonlySet<string> {
     return this.#reported;
   }

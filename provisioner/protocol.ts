@@ -1,23 +1,23 @@
 import * as v from "valibot";
 
 /**
- * The contract between the two containers of the provisioner's pod: the provisioner, which has a token and no rights on the node, asks the
- * keeper, which has root and no token. One JSON object on a line is a request, one on a line its reply; a connection carries one request at
- * a time. Nothing in a request is a path: the keeper knows its pools, and a volume is named by the UID of its claim.
+ * The contract between the two containers of the provisioner's pod. The provisioner has a token and no rights on the node; the keeper runs
+ * as root and has no token. A request is one JSON object on a line, and so is its reply; a connection carries one request at a time. No
+ * request contains a path: the keeper knows its pools, and the UID of its claim identifies a volume.
  */
 
-/** A request or a reply is at most so long, bytes with the line feed. A reply lists every volume of a node. */
+/** Longest request or reply, in bytes with the line feed. A reply lists every volume of a node. */
 export const MAX_REQUEST_BYTES = 4_096;
 export const MAX_REPLY_BYTES = 4 * 1024 * 1024;
 
-/** Where the kubelet finds a volume: a symbolic link to its loop device. On tmpfs, so that none outlives a boot. */
+/** Where the kubelet finds a volume: a symbolic link to its loop device. On tmpfs, so that no link survives a reboot. */
 export const LINK_FOLDER = "/run/mooring/volumes";
 
 /** `pvc-` and the UID of the claim. */
 const volume = v.pipe(v.string(), v.regex(/^pvc-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/));
 /** A DNS label of at most 32 characters. */
 const pool = v.pipe(v.string(), v.regex(/^[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?$/));
-/** Written into the pool when it was begun: another disk at its place has another one. */
+/** Written into the pool when it was initialized: another disk at its place has another UUID. */
 const poolId = v.pipe(v.string(), v.uuid());
 /** From 1 MiB to 64 TiB. */
 const bytes = v.pipe(v.number(), v.safeInteger(), v.minValue(2 ** 20), v.maxValue(2 ** 46));
@@ -27,26 +27,26 @@ const place = { volume, pool, poolId };
 const request = v.variant("verb", [
   /** The pools, and how much room each has. */
   v.strictObject({ verb: v.literal("pools") }),
-  /** Every image of every pool, also those that are not whole. */
+  /** Every image of every pool, incomplete ones included. */
   v.strictObject({ verb: v.literal("volumes") }),
-  /** Begins a pool in its empty folder. The provisioner asks for it only when no PersistentVolume names this pool of this node. */
+  /** Initializes a pool in its empty folder. The provisioner sends this only when no PersistentVolume names this pool of this node. */
   v.strictObject({ verb: v.literal("begin"), pool }),
-  /** Reserves an image of this size and attaches it. The same again is no error; it is never done for a claim that has a PersistentVolume. */
+  /** Reserves an image of this size and attaches it. A repetition is no error; never sent for a claim that has a PersistentVolume. */
   v.strictObject({ verb: v.literal("make"), ...place, bytes }),
-  /** A PersistentVolume names the image from now on: it is never taken for a left-over again. */
+  /** A PersistentVolume names the image from now on: it is never taken for a leftover again. */
   v.strictObject({ verb: v.literal("publish"), ...place }),
-  /** Attaches an image that is there, after a reboot for example. Never makes one. */
+  /** Attaches an existing image, for example after a reboot. Never creates one. */
   v.strictObject({ verb: v.literal("attach"), ...place }),
-  /** Reserves room up to this size, and lets the device show it. Never makes one smaller. */
+  /** Reserves room up to this size, and extends the device. Never makes an image smaller. */
   v.strictObject({ verb: v.literal("grow"), ...place, bytes }),
-  /** Detaches and deletes an image that nothing uses. One that is not there any more is no error. */
+  /** Detaches and deletes an image that nothing uses. A missing image is no error. */
   v.strictObject({ verb: v.literal("remove"), ...place }),
 ]);
 
-/** A pool of the node. `freeBytes` is what further images may take: the reserve is taken off. */
+/** A pool of the node. `freeBytes` is what further images may take, without the reserve. */
 const poolState = v.strictObject({
   name: pool,
-  /** `empty`: an empty folder that was never begun. `lost`: something is wrong with it, `why` says what; nothing is made in it. */
+  /** `empty`: an empty folder that was never initialized. `lost`: something is wrong, and `why` says what; nothing is created in it. */
   state: v.picklist(["ready", "empty", "lost"]),
   id: v.optional(poolId),
   totalBytes: size,
@@ -58,23 +58,26 @@ const image = v.strictObject({
   volume,
   pool,
   bytes: size,
-  /** `partial`: being made, or what a crash left of that or of a removal; it is never attached. `made`: whole, and no PersistentVolume is known to name it. */
+  /**
+   * `partial`: being created, or left by a crash during creation or removal; it is never attached. `made`: whole, but no PersistentVolume
+   * is known to name it.
+   */
   state: v.picklist(["partial", "made", "published"]),
-  /** `/dev/loopN` while it is attached, which its link is a part of. */
+  /** `/dev/loopN` while it is attached, which includes its link. */
   device: v.optional(v.string()),
 });
 
-/** Why a request was refused: none of these changed anything. */
+/** Why a request was refused: a refused request has changed nothing. */
 const code = v.picklist([
-  /** The request is no request. */
+  /** The request is invalid. */
   "invalid",
   /** The pool has no room for it. */
   "no-space",
-  /** There is no such pool, its folder or its disk is not there, or it is another one than the request names. */
+  /** The pool does not exist, its folder or disk is missing, or its UUID is not the requested one. */
   "pool-lost",
-  /** There is no such image; it is not made anew. */
+  /** The image does not exist; it is not created again. */
   "not-found",
-  /** Something uses the volume: the message names it. */
+  /** A process uses the volume: the message names it. */
   "in-use",
   /** Anything else: the message says what. */
   "failed",
@@ -82,7 +85,7 @@ const code = v.picklist([
 
 const refusal = v.strictObject({ ok: v.literal(false), code, message: v.pipe(v.string(), v.maxLength(1_024)) });
 
-/** What each verb is answered. */
+/** The reply to each verb. */
 const replies = {
   pools: v.strictObject({ ok: v.literal(true), pools: v.array(poolState) }),
   volumes: v.strictObject({ ok: v.literal(true), images: v.array(image) }),
@@ -91,7 +94,7 @@ const replies = {
   publish: v.strictObject({ ok: v.literal(true), image }),
   attach: v.strictObject({ ok: v.literal(true), image }),
   grow: v.strictObject({ ok: v.literal(true), image }),
-  /** Nothing where it was gone already. */
+  /** Undefined where it was gone already. */
   remove: v.strictObject({ ok: v.literal(true), removed: v.boolean() }),
 } as const;
 
@@ -112,7 +115,7 @@ export function decodeRequest(line: string): KeeperRequest | { readonly verb: "i
   return { verb: "invalid", message: `${v.getDotPath(issue) ?? "request"}: ${issue.message}`.slice(0, 1_024) };
 }
 
-/** A reply to this verb; nothing where it is none. Never throws. */
+/** A reply to this verb; undefined where it is invalid. Never throws. */
 export function decodeReply<Verb extends KeeperVerb>(
   verb: Verb,
   line: string,

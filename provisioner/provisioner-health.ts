@@ -27,7 +27,7 @@ const WATCH_STUCK_AFTER_MS = 1_800_000;
 const WORK_STUCK_AFTER_MS = 900_000;
 const MOST_NAMES = 3;
 
-/** What `/livez` and `/readyz` of a provisioner ask. An API server or a keeper that is away is no reason to restart it. */
+/** The checks of `/livez` and `/readyz`. An unreachable API server or keeper is no reason to restart the provisioner. */
 export function provisionerHealth(parts: HealthParts): Pick<Health, "live" | "ready"> {
   const { clock, cluster, storage, reconciler, errors } = parts;
   const { nodes, classes, volumes, claims, capacities } = cluster;
@@ -56,13 +56,13 @@ function checkWatches(followed: Readonly<Record<string, Pick<Informer<Stored>, "
   return missing.length === 0 ? PASSED : failed(`not listed yet: ${missing.join(", ")}`);
 }
 
-/** Volumes that there are work on: no reason to stop a rollout, and one to look. */
+/** Volumes that need a decision: an administrator should look, but a rollout goes on. */
 function checkNode(node: LocalNode | undefined): CheckResult {
   const why = node === undefined ? "its Node object is not known" : nodeProblem(node);
   return why === undefined ? PASSED : degraded(why);
 }
 
-/** The other pools work: no reason to stop a rollout, and one to look. */
+/** The other pools work: an administrator should look, but a rollout goes on. */
 function checkPools({ pools = [] }: NodeStorage): CheckResult {
   const bad = pools.filter(({ state }) => state !== "ready");
   if (bad.length > 0)

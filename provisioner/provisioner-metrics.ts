@@ -20,10 +20,10 @@ interface Measured {
 
 const POOL_STATES = ["ready", "empty", "lost"] as const satisfies readonly PoolState["state"][];
 const IMAGE_STATES = ["partial", "made", "published"] as const;
-/** A node has a few. */
+/** A node has a few pools. */
 const MOST_POOLS = 32;
 
-/** What metrics tell of the process, of its pools and of its volumes; what is counted is in `measures.ts`. */
+/** The metrics of the process, of its pools and of its volumes; counters are in `measures.ts`. */
 export function registerProvisionerMetrics(measured: Measured): void {
   const { metrics, cluster, reconciler } = measured;
   registerProcess(measured, "provisioner");

@@ -28,18 +28,18 @@ import { type Cluster, type ClusterListener, createCluster } from "./sources/clu
 import { createLive } from "./sources/live.ts";
 import { UnplacedClaims } from "./unplaced-claims.ts";
 
-/** What a provisioner stands on; a test replaces just these. */
+/** The dependencies of a provisioner; a test replaces only these. */
 export interface ProvisionerPorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** Lets the level of the log change while it runs. */
+  /** Changes the log level while it runs. */
   readonly logLevel?: LevelControl;
   readonly metrics: Metrics;
   readonly listen: Listen;
   readonly client: KubeClient;
   readonly keeper: Keeper;
-  /** How long what an earlier run began may go on; as long as the API server lets it, unless told. Milliseconds. */
+  /** How long requests of an earlier run may continue; by default the API server's limit. Milliseconds. */
   readonly settleMs?: number;
 }
 

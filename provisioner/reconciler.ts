@@ -14,27 +14,27 @@ import type { WorkParts } from "./work.ts";
 interface ReconcilerParts extends Omit<WorkParts, "again" | "onRoom" | "onFindings"> {
   readonly errors: InternalErrors;
   readonly isSettled: () => boolean;
-  /** Nothing where no room is published. */
+  /** Undefined where no room is published. */
   readonly unplaced: UnplacedClaims | undefined;
 }
 
 const WORKERS = 4;
 const RETRY = { firstMs: 100, maxMs: 300_000 };
 const RESYNC_MS = 900_000;
-/** What follows each other closely is written at once. Milliseconds. */
+/** Changes within this time are written together. Milliseconds. */
 const CAPACITY_DEBOUNCE_MS = 50;
 
-/** Many come at once when a node starts. Milliseconds. */
+/** Many changes come at once when a node starts. Milliseconds. */
 const FINDINGS_DEBOUNCE_MS = 1_000;
 
-/** Before the key of a claim for which no node is selected. */
+/** Prefix of the key of a claim without a selected node. */
 const CLAIM = "claim:";
-/** The queue's other keys are names of volumes, and these two. */
+/** The queue's other keys are volume names, and these two. */
 const CAPACITY = "capacity";
 const EXACT_CAPACITY = "exact-capacity";
 
 /**
- * Brings this node's storage and the API server together, volume by volume. Claim, image and PersistentVolume of a volume have one key, so
+ * Reconciles this node's storage with the API server, volume by volume. Claim, image and PersistentVolume of a volume share one key, so
  * that only one worker at a time decides about them.
  */
 export class Reconciler {
@@ -66,7 +66,7 @@ export class Reconciler {
     return this.#queue.depth;
   }
 
-  /** What people have to decide about on this node. */
+  /** What an administrator must decide about on this node. */
   get findings(): Findings {
     const orphans = [...this.orphans.reported].flatMap((volume) => this.#parts.storage.image(volume) ?? []);
     return { orphans, unavailable: [...this.care.unavailable.keys()] };
@@ -76,7 +76,7 @@ export class Reconciler {
     return this.#queue.progress;
   }
 
-  /** A claim came, changed or went. Most claims of a cluster are no business of this node. */
+  /** A claim was created, changed or deleted. Most claims of a cluster do not concern this node. */
   onClaim(claim: ClaimMetadata): void {
     const { cluster, storage } = this.#parts;
     for (const { name } of cluster.volumes.by("claim", claim.uid)) this.#queue.add(name);
@@ -95,7 +95,7 @@ export class Reconciler {
     this.#queue.addAll(volumes);
   }
 
-  /** What could make a difference to every volume has changed. */
+  /** A change that may affect every volume. */
   onAll(): void {
     const { cluster, storage } = this.#parts;
     for (const claim of cluster.claims.all()) this.onClaim(claim);
@@ -130,7 +130,7 @@ export class Reconciler {
     const { cluster } = this.#parts;
     const known = cluster.volumes.get(name);
     if (known !== undefined) {
-      // Its PersistentVolume may have been put back.
+      // Its PersistentVolume may have been restored.
       this.orphans.forget(name);
       return await this.care.work(known, signal);
     }

@@ -7,7 +7,7 @@ import { type ClaimTelling, claimEvent, type VolumeTelling, volumeEvent } from "
 type AboutClaim = Pick<Claim, "namespace" | "name" | "uid">;
 type AboutVolume = Pick<Volume, "name" | "uid">;
 
-/** Tells people what happens to claims and volumes, once for each transition. */
+/** Emits events about claims and volumes, one per transition. */
 export interface Recorder {
   readonly claim: (claim: AboutClaim, telling: ClaimTelling, note: string) => void;
   readonly volume: (volume: AboutVolume, telling: VolumeTelling, note: string) => void;
@@ -22,9 +22,9 @@ interface RecorderParts {
   readonly nowMs: () => number;
 }
 
-/** What changes its words all the time is one event in so long. Milliseconds. */
+/** An event whose text changes all the time is emitted once in this time. Milliseconds. */
 const SOONEST_MS = 60_000;
-/** Of so many objects it is remembered what was told. */
+/** The emitted events of at most this many objects are remembered. */
 const MOST_OBJECTS = 5_000;
 
 interface Told {

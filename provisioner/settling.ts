@@ -10,18 +10,18 @@ const listed = v.object({ metadata: v.object({ resourceVersion: v.pipe(v.string(
 const RETRY_MS = 1_000;
 
 /**
- * An earlier run of this provisioner may have been ended in the middle of a request. The API server ends each after a minute at most
- * (--request-timeout), so from then on nothing of it is on its way. Milliseconds.
+ * An earlier run of this provisioner may have been stopped in the middle of a request. The API server ends each request after a minute at
+ * most (--request-timeout), so after this time none is in progress. Milliseconds.
  */
 export const SETTLE_MS = 65_000;
 
-/** When it is certain that what an earlier run began is done, and that the copy of the claims is not from before it. */
+/** Shows when all requests of an earlier run have certainly ended, and the cached claims are not older than that. */
 export interface Settling {
   readonly isSettled: () => boolean;
   readonly run: (signal: AbortSignal) => Promise<void>;
 }
 
-/** `claims` may begin with a list that is older than an image that is found here. */
+/** The first list of `claims` may be older than an image that is found here. */
 export function createSettling(
   { client, clock, logger }: KubeParts,
   { claims, settleMs }: { readonly claims: Informer<Stored>; readonly settleMs: number },
@@ -32,7 +32,7 @@ export function createSettling(
     return leastVersion !== undefined && reached !== undefined && !isOlder(reached, leastVersion);
   };
   let isSettled = false;
-  /** To find it out costs a list of all claims: only where an image has no volume. */
+  /** Set once needed, because it costs a list of all claims: only an image without a volume needs it. */
   let isWanted = false;
   const ask = async (signal: AbortSignal): Promise<void> => {
     const request = { path: "/api/v1/persistentvolumeclaims", query: { limit: "1" }, accept: METADATA_LIST };
@@ -40,7 +40,7 @@ export function createSettling(
       const answer = await client.request({ method: "GET", ...request }, signal);
       leastVersion = v.parse(listed, answer).metadata.resourceVersion;
     } catch (error) {
-      // Asked again until there is an answer: until then no image is deleted.
+      // Repeated until there is an answer: until then no image is deleted.
       logger.debug({ err: messageOf(error) }, "the version of the claims is not known");
       if (!(error instanceof MooringError || error instanceof v.ValiError)) throw error;
     }
@@ -58,7 +58,7 @@ export function createSettling(
         isSettled = isReached();
         if (!isSettled) await clock.sleep(RETRY_MS, signal);
       }
-      // Whoever runs these tasks together takes the first that ends for the end of all.
+      // The caller runs this together with other tasks, and stops all of them when one ends: so this ends only with the signal.
       await new Promise<void>((resolve) => {
         if (signal.aborted) resolve();
         else signal.addEventListener("abort", () => resolve(), { once: true });

@@ -13,16 +13,16 @@ interface UnplacedParts {
   readonly recorder: Recorder;
 }
 
-/** The scheduler selects a node within moments where there is one. Milliseconds. */
+/** The scheduler selects a suitable node within moments. Milliseconds. */
 export const UNPLACED_AFTER_MS = 10_000;
-/** The first object changes when a node comes or goes. Milliseconds. */
+/** The first object changes when a node is added or removed. Milliseconds. */
 const SPEAKER_MS = 60_000;
 
 /**
- * Tells owners of claims that no node is selected for what is wrong. Every provisioner could, and one is enough: that of the node whose
- * CSIStorageCapacity object comes first. It needs no election, costs one small list a minute while there is such a claim, and is another
- * one as soon as the node is deleted, which takes its objects along. Without these objects nobody tells it, and the scheduler's and
- * kube-controller-manager's own events remain.
+ * Reports to owners of claims without a selected node what is wrong. One provisioner does this: that of the node whose CSIStorageCapacity
+ * object comes first by name. That needs no election and costs one small list a minute while there is such a claim. When the node is
+ * deleted, its objects go with it, and another provisioner takes over. Without any such object no provisioner reports, and the events of
+ * the scheduler and of kube-controller-manager remain.
  */
 export class UnplacedClaims {
   readonly #parts: UnplacedParts;
@@ -32,7 +32,7 @@ export class UnplacedClaims {
     this.#parts = parts;
   }
 
-  /** Whether the claim may be one. */
+  /** Whether the claim may be one without a selected node. */
   static isCandidate({ isBound, selectedNode }: ClaimMetadata): boolean {
     return !isBound && selectedNode === undefined;
   }

@@ -6,20 +6,20 @@ import { isOwn, isToRemove, nextStep, placeOf, type VolumeStep } from "./core/vo
 import { readVolume } from "./sources/read-objects.ts";
 import { keeperFailure, settle, type WorkParts } from "./work.ts";
 
-/** A claim that is still there although its volume is Released: a status that somebody wrote. Milliseconds. */
+/** Recheck interval of a claim that still exists although its volume is Released: another program wrote that status. Milliseconds. */
 const CLAIM_THERE_MS = 60_000;
 
 type Step<Kind extends VolumeStep["kind"]> = Extract<VolumeStep, { readonly kind: Kind }>;
 
-/** What a keeper is asked for a volume that has a PersistentVolume. */
+/** A keeper's request for a volume with a PersistentVolume. */
 type Upkeep = Step<"publish"> | Step<"attach"> | Step<"grow">;
 
-/** Keeps what is on this node as its PersistentVolumes say, and deletes it when they say so. */
+/** Keeps this node's images as their PersistentVolumes require, and deletes them with those. */
 export class VolumeCare {
   readonly #parts: WorkParts;
   /** PersistentVolumes whose data cannot be used here, and why. */
   readonly #unavailable = new Map<string, string>();
-  /** Since when a deletion has waited. */
+  /** Since when each deletion has waited. */
   readonly #deletions = new Map<string, number>();
 
   constructor(parts: WorkParts) {
@@ -31,7 +31,7 @@ export class VolumeCare {
     return this.#unavailable;
   }
 
-  /** For how long the deletion has waited that has waited longest; 0 where none does. Milliseconds. */
+  /** How long the oldest waiting deletion has waited; 0 where none waits. Milliseconds. */
   get oldestDeletionMs(): number {
     const since = Math.min(...this.#deletions.values());
     return this.#deletions.size === 0 ? 0 : this.#parts.clock.monotonicMs() - since;
@@ -42,7 +42,7 @@ export class VolumeCare {
     this.#noteUnavailable(volume, undefined);
   }
 
-  /** Why its data cannot be used; nothing where it can, or where that is not known. */
+  /** Why its data cannot be used; undefined where it can, or where that is unknown. */
   #noteUnavailable(volume: string, why: string | undefined): void {
     const wasKnown = this.#unavailable.has(volume);
     if (why === undefined) this.#unavailable.delete(volume);
@@ -57,7 +57,7 @@ export class VolumeCare {
     const claim = isBound && volume.claim ? await live.claim(volume.claim, signal) : undefined;
     const step = nextStep(volume, { nodeName: node, pools: storage.pools, images: storage.images, claim });
     if (step.kind !== "leave") this.#noteUnavailable(volume.name, step.kind === "lost" ? step.why : undefined);
-    // The policy may be another one by now.
+    // The reclaim policy may have changed meanwhile.
     if (step.kind !== "remove") this.#deletions.delete(volume.name);
     await this.#take(step, { volume, claim }, signal);
   }
@@ -114,7 +114,7 @@ export class VolumeCare {
     again(volume.name);
   }
 
-  /** The keeper answers once the image has this length on the disk: that it shows so much may not outlive a power cut. */
+  /** The keeper replies once the image's new length is on the disk: the device's size alone may not survive a power failure. */
   async #recordCapacity(volume: Volume, bytes: number, signal: AbortSignal): Promise<void> {
     const { keeper, storage, volumes } = this.#parts;
     const place = placeOf(volume);
@@ -135,10 +135,10 @@ export class VolumeCare {
     recorder.claim(claim, "resize-pending", "The volume has its new size, the kubelet is to grow its filesystem");
   }
 
-  /** The image first, the PersistentVolume last: as long as it stands there, the image is known. */
+  /** The image first, the PersistentVolume last: as long as that exists, the image is known. */
   async #remove(known: Volume, signal: AbortSignal): Promise<void> {
     const { live, node, clock, measures, recorder, again, logger } = this.#parts;
-    // The policy may have been changed to Retain a moment ago.
+    // The policy may just have been changed to Retain.
     const volume = await live.volume(known.name, signal);
     if (volume?.uid !== known.uid || !isOwn(volume, node) || !isToRemove(volume)) return;
     if (volume.claim !== undefined && (await live.claim(volume.claim, signal)) !== undefined) {
@@ -154,7 +154,7 @@ export class VolumeCare {
     logger.info({ volume: volume.name }, "volume deleted");
   }
 
-  /** False while something uses it. */
+  /** False while the volume is in use. */
   async #removeImage(
     volume: Volume,
     { beganAt, signal }: { readonly beganAt: number; readonly signal: AbortSignal },
@@ -183,7 +183,7 @@ export class VolumeCare {
     if (deleting?.finalizers.includes(VOLUME_FINALIZER)) settle(await volumes.dropFinalizer(deleting, signal));
   }
 
-  /** As it is while finalizers keep it; nothing when it is gone. */
+  /** Its present state while finalizers keep it; undefined when it is gone. */
   async #deleted(volume: Volume, signal: AbortSignal): Promise<Volume | undefined> {
     const outcome = await this.#parts.volumes.remove(volume, signal);
     settle(outcome);
@@ -191,7 +191,7 @@ export class VolumeCare {
     try {
       return readVolume(outcome.object);
     } catch {
-      // The answer to a deletion may be a Status. What is left comes by the watch.
+      // The answer to a deletion may be a Status. The watch delivers what is left.
       return undefined;
     }
   }

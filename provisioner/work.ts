@@ -30,20 +30,20 @@ export interface WorkParts {
   readonly measures: Measures;
   /** The API server's clock. */
   readonly nowMs: () => number;
-  /** Looks at the volume again, after some time unless at once. Milliseconds. */
+  /** Evaluates the volume again, at once or after some time. Milliseconds. */
   readonly again: (volume: string, afterMs?: number) => void;
   /** The room of this node has changed. */
   readonly onRoom: () => void;
-  /** What people have to decide about on this node has changed. */
+  /** What an administrator must decide about on this node has changed. */
   readonly onFindings: () => void;
 }
 
-/** A failure of the keeper, or of what it was asked for. The work queue tries again. */
+/** A failure of the keeper or of its request. The work queue retries. */
 export function keeperFailure({ message }: { readonly message: string }): MooringError {
   return new MooringError("keeper-failed", message);
 }
 
-/** Throws where a write was not done: it is decided anew. What is gone needs no write. */
+/** Throws where a write was not made, so that the work decides again. A deleted object needs no write. */
 export function settle(outcome: WriteOutcome): void {
   if (outcome.kind === "conflict" || outcome.kind === "refused")
     throw new MooringError("api-rejected", outcome.message);

@@ -15,46 +15,46 @@ import type { LocalNode, StorageClass } from "./objects.ts";
 import { hashOf } from "./short-name.ts";
 import { quantityOf, wholeUnits } from "./sizes.ts";
 
-/** A CSIStorageCapacity object of this node: how large a volume of a class can be here. */
+/** A CSIStorageCapacity object of this node: the largest possible volume of a class here. */
 export interface Capacity {
-  /** The same for the same class and node. */
+  /** The same name for the same class and node. */
   readonly name: string;
   readonly storageClass: string;
   readonly nodeName: string;
   readonly bytes: number;
-  /** Differences up to so many bytes may wait: other programs may write to the pool's disk all the time. */
+  /** Differences up to this many bytes may wait: other programs may write to the pool's disk all the time. */
   readonly slackBytes: number;
-  /** What people are told of the pool and of the node, by annotation. */
+  /** What the annotations report about the pool and the node. */
   readonly notes: Notes;
 }
 
 export type Notes = Readonly<Record<string, string>>;
 
-/** The annotations of such an object that are a provisioner's. */
+/** The annotations of such an object that a provisioner owns. */
 export const NOTES = [POOL, POOL_ID, POOL_STATE, POOL_SIZE, POOL_PROBLEM, FINDINGS] as const;
-/** Its words may change all the time, and are written with the rest. */
+/** Its text may change all the time; it is written only together with other changes. */
 const COMPARED = NOTES.filter((key) => key !== POOL_PROBLEM);
-/** Characters of a problem. */
+/** Longest text of a problem, in characters. */
 const LONGEST_PROBLEM = 512;
 
-/** One that stands in the API server. */
+/** An existing object on the API server. */
 export interface StoredCapacity extends Omit<Capacity, "nodeName" | "bytes" | "slackBytes"> {
   readonly uid: string;
   readonly resourceVersion: string;
-  /** Nothing where it selects nodes in another way. */
+  /** Undefined when its topology selects nodes in another way. */
   readonly hostname: string | undefined;
-  /** Nothing where it says none, or two. */
+  /** Undefined when it has no size, or two. */
   readonly bytes: number | undefined;
 }
 
-/** What the objects of a node are made of. */
+/** The input from which a node's objects are computed. */
 export interface NodeRoom {
   readonly classes: readonly StorageClass[];
   readonly pools: readonly PoolState[];
   readonly findings?: Findings;
 }
 
-/** The objects that are to stand there: one for each class that waits for its first consumer. */
+/** The desired objects: one for each class with `WaitForFirstConsumer`. */
 export function desiredCapacities(
   node: LocalNode,
   { classes, pools, findings = NO_FINDINGS }: NodeRoom,
@@ -74,7 +74,7 @@ export function desiredCapacities(
     }));
 }
 
-/** The pool of a class on this node, if it has that. */
+/** The class's pool on this node, if the node has it. */
 function poolOf(storageClass: StorageClass, pools: readonly PoolState[]): PoolState | undefined {
   const parameters = readParameters(storageClass);
   return pools.find(({ name }) => name === (parameters.ok ? parameters.pool : DEFAULT_POOL));
@@ -95,7 +95,7 @@ function notesOf(pool: PoolState | undefined, findings: Findings): Notes {
 /** A hundredth of the pool. */
 const SLACK = 0.01;
 
-/** For a class whose parameters are wrong: a pod reaches a node, and the provisioner there says on the claim what is wrong. */
+/** For a class with wrong parameters: then a pod is scheduled to a node, and the provisioner there reports the problem on the claim. */
 function roomOf(storageClass: StorageClass, pools: readonly PoolState[]): Pick<Capacity, "bytes" | "slackBytes"> {
   const pool = poolOf(storageClass, pools);
   const slackBytes = (pool?.totalBytes ?? 0) * SLACK;
@@ -103,14 +103,14 @@ function roomOf(storageClass: StorageClass, pools: readonly PoolState[]): Pick<C
   return { bytes: pool?.state === "ready" ? wholeUnits(pool.freeBytes) : 0, slackBytes };
 }
 
-/** What is to be written so that just the desired objects stand there. */
+/** The writes after which exactly the desired objects exist. */
 export interface CapacityChanges {
   readonly create: readonly Capacity[];
   readonly update: readonly { readonly stored: StoredCapacity; readonly want: Capacity }[];
   readonly remove: readonly StoredCapacity[];
 }
 
-/** Class and node topology of an object cannot be changed: one of our name that has others goes first. */
+/** Class and topology of an object are immutable: an object with our name and other values is deleted first. */
 export function capacityChanges(
   stored: readonly StoredCapacity[],
   desired: readonly Capacity[],

@@ -7,12 +7,12 @@ const FS_TYPE_KEY = "csi.storage.k8s.io/fstype";
 export const DEFAULT_POOL = "default";
 const DEFAULT_FS_TYPE = "ext4";
 
-/** What a StorageClass asks for, or what is wrong with its parameters. */
+/** The parameters of a StorageClass, or what is wrong with them. */
 export type ClassParameters =
   | { readonly ok: true; readonly pool: string; readonly fsType: string }
   | { readonly ok: false; readonly why: string };
 
-/** Reads the parameters. One that is not known is an error: what it asks for would silently not be done. */
+/** Reads the parameters. An unknown parameter is an error: ignoring it would silently not do what it asks for. */
 export function readParameters({ name, parameters }: Pick<StorageClass, "name" | "parameters">): ClassParameters {
   const wrong = (why: string): ClassParameters => ({ ok: false, why: `StorageClass ${name}: ${why}` });
   const unknown = Object.keys(parameters).find((key) => key !== POOL_KEY && key !== FS_TYPE_KEY);

@@ -2,8 +2,8 @@ import { HOSTNAME } from "../../common/storage/local-volumes.ts";
 import type { LocalNode } from "./objects.ts";
 
 /**
- * Why no volume can be made for a node; nothing where all is well. Volumes are bound to their node by its hostname label, and the admission
- * policy knows the node of a token by its name alone.
+ * Why no volume can be created for a node; undefined when it can. The hostname label binds volumes to their node, and the admission policy
+ * knows a token's node only by its name.
  */
 export function nodeProblem({ name, hostname }: LocalNode): string | undefined {
   if (hostname === name) return undefined;

@@ -6,7 +6,7 @@ export interface LocalNode {
   readonly hostname: string | undefined;
 }
 
-/** A StorageClass of this provisioner, or another's. */
+/** Any StorageClass, of this provisioner or of another. */
 export interface StorageClass {
   readonly name: string;
   readonly provisioner: string;
@@ -16,14 +16,14 @@ export interface StorageClass {
   readonly mountOptions: readonly string[];
 }
 
-/** A PersistentVolumeClaim, read from the API server just now. */
+/** A PersistentVolumeClaim, just read from the API server. */
 export interface Claim {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
   readonly resourceVersion: string;
   readonly isDeleting: boolean;
-  /** Who is to provision it, by its annotations. */
+  /** Its provisioner, according to its annotations. */
   readonly provisioner: string | undefined;
   readonly selectedNode: string | undefined;
   readonly storageClass: string | undefined;
@@ -35,13 +35,13 @@ export interface Claim {
   readonly limitBytes: number | undefined;
   readonly hasSelector: boolean;
   readonly hasDataSource: boolean;
-  /** What its status says that it has. */
+  /** The capacity in its status. */
   readonly capacityBytes: number | undefined;
-  /** Of `status.allocatedResourceStatuses`; nothing while no expansion is going on. */
+  /** From `status.allocatedResourceStatuses`; undefined while no expansion is in progress. */
   readonly resizeStatus: string | undefined;
 }
 
-/** What of a claim its metadata tell: enough to know whether to read it. */
+/** What a claim's metadata show: enough to decide whether to read the claim. */
 export interface ClaimMetadata {
   readonly namespace: string;
   readonly name: string;
@@ -51,7 +51,7 @@ export interface ClaimMetadata {
   readonly isBound: boolean;
 }
 
-/** A PersistentVolume that carries the label of this node. */
+/** A PersistentVolume with the label of this node. */
 export interface Volume {
   readonly name: string;
   readonly uid: string;

@@ -1,21 +1,21 @@
 import type { ImageState } from "../protocol.ts";
 import type { Claim } from "./objects.ts";
 
-/** What is to be done with an image that no known PersistentVolume names. */
+/** What to do with an image that no known PersistentVolume names. */
 export type OrphanStep =
   | { readonly kind: "keep"; readonly why: string }
-  /** It was never published, and nothing will ever ask for it. */
+  /** It was never published, and no claim will ever need it. */
   | { readonly kind: "remove" }
-  /** It had a PersistentVolume once: its data is for people to decide about. */
+  /** It had a PersistentVolume once: an administrator must decide about its data. */
   | { readonly kind: "report"; readonly why: string };
 
-/** What was read for it just now, from the API server itself and not from a copy. */
+/** What was just read for the image from the API server itself, not from a cache. */
 export interface OrphanFacts {
   readonly nodeName: string;
   readonly hasVolume: boolean;
-  /** The PersistentVolume of its name is another node's: the claim was sent there after all. */
+  /** The PersistentVolume of its name belongs to another node: the scheduler sent the claim there after all. */
   readonly isElsewhere: boolean;
-  /** The claim with the UID that the image is named after; nothing when there is none any more. */
+  /** The claim with the UID in the image's name; undefined when it no longer exists. */
   readonly claim: Claim | undefined;
 }
 
@@ -24,7 +24,7 @@ export function decideOrphan(image: ImageState, { nodeName, hasVolume, isElsewhe
   if (image.state === "published")
     return { kind: "report", why: "its PersistentVolume is gone, its data is still here" };
   if (isElsewhere || claim === undefined || claim.isDeleting) return { kind: "remove" };
-  // Bound to its own volume, which was not found: two answers that contradict each other.
+  // The claim is bound to its own volume, but that volume was not found: the two answers contradict each other.
   if (claim.volumeName === image.volume) return { kind: "keep", why: "its claim names its PersistentVolume" };
   if (claim.volumeName !== "") return { kind: "remove" };
   return claim.selectedNode === nodeName ? { kind: "keep", why: "its claim waits for it" } : { kind: "remove" };

@@ -5,7 +5,7 @@ import { nodeProblem } from "./local-node.ts";
 import type { Claim, LocalNode, StorageClass } from "./objects.ts";
 import { imageBytes, LARGEST_BYTES, quantityOf } from "./sizes.ts";
 
-/** What a claim is to get: an image in a pool of this node, and a PersistentVolume for it. */
+/** What to create for a claim: an image in a pool of this node, and a PersistentVolume for it. */
 export interface Provision {
   readonly volume: string;
   readonly pool: string;
@@ -14,9 +14,9 @@ export interface Provision {
   readonly fsType: string;
 }
 
-/** What is to be done for a claim. */
+/** What to do for a claim. */
 export type Provisioning =
-  /** It is not for this provisioner, or no longer. */
+  /** This provisioner is not responsible for it, or no longer. */
   | { readonly kind: "ignore"; readonly why: string }
   /** It cannot be decided yet. */
   | { readonly kind: "wait"; readonly why: string }
@@ -26,21 +26,21 @@ export type Provisioning =
   | { readonly kind: "reschedule"; readonly why: string }
   | { readonly kind: "provision"; readonly provision: Provision };
 
-/** What a decision about a claim goes by. Nothing stands for what is not known. */
+/** The input of a decision about a claim. Unknown values are undefined. */
 export interface ProvisioningFacts {
   readonly node: LocalNode | undefined;
-  /** The class that the claim names; nothing when there is none of that name. */
+  /** The class that the claim names; undefined when no class has that name. */
   readonly storageClass: StorageClass | undefined;
   readonly pools: readonly PoolState[] | undefined;
-  /** The image of the claim's volume, when there is one already. */
+  /** The image of the claim's volume, if one exists already. */
   readonly image: ImageState | undefined;
 }
 
-/** mkfs.xfs makes no smaller filesystem. */
+/** mkfs.xfs refuses a smaller filesystem. */
 const SMALLEST_XFS_BYTES = 300 * 2 ** 20;
 const ACCESS_MODES: readonly string[] = ["ReadWriteOnce", "ReadWriteOncePod"];
 
-/** What is to be done for a claim on this node. */
+/** Decides what to do for a claim on this node. */
 export function decideProvisioning(
   claim: Claim,
   facts: ProvisioningFacts & { readonly nodeName: string },
@@ -65,7 +65,7 @@ export function decideProvisioning(
   return inPool({ volume, pool, bytes, fsType }, facts);
 }
 
-/** The same claim, so the same data, but a PersistentVolume had it: no one knows what became of that. */
+/** It is the same claim, and so the same data, but a PersistentVolume existed: what happened to its data is unknown. */
 const WAS_PUBLISHED = "an image of this claim exists whose PersistentVolume was deleted by force; delete the claim";
 
 function ignoredBecause(claim: Claim, nodeName: string): string | undefined {
@@ -84,7 +84,7 @@ function refusedBecause(claim: Claim, { name, provisioner, bindingMode }: Storag
   return mode === undefined ? undefined : `access mode ${mode} is not supported: use ${ACCESS_MODES.join(" or ")}`;
 }
 
-/** What is wrong with a class that binds at once: a volume of this provisioner needs a node. */
+/** The problem of a class with binding mode Immediate: a volume of this provisioner needs a node. */
 export function immediateProblem(storageClass: string): string {
   return `StorageClass ${storageClass} has volumeBindingMode Immediate; use WaitForFirstConsumer: a local volume needs the node of its first pod`;
 }
@@ -104,7 +104,7 @@ function sizeProblem(
 
 function inPool(asked: Omit<Provision, "poolId">, { pools, image, node }: ProvisioningFacts): Provisioning {
   if (pools === undefined) return { kind: "wait", why: "the pools of this node are not known" };
-  // A class that was made anew may name another pool by now, but a PersistentVolume that names the image may be on its way.
+  // A re-created class may name another pool by now, but a PersistentVolume that names the image's pool may be about to appear.
   const wanted = { ...asked, pool: image?.pool ?? asked.pool };
   const pool = pools.find(({ name }) => name === wanted.pool);
   if (pool === undefined) return { kind: "reschedule", why: `node ${node?.name ?? ""} has no pool "${wanted.pool}"` };

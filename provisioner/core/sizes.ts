@@ -1,21 +1,21 @@
-/** Images are made in whole units of this size. Bytes. */
+/** The size of an image is a multiple of this. Bytes. */
 export const UNIT_BYTES = 2 ** 20;
-/** What the protocol takes. Bytes. */
+/** The limits of the protocol. Bytes. */
 export const LARGEST_BYTES = 2 ** 46;
 
-/** The size of an image that holds a request. */
+/** The size of an image for a request of this size. */
 export function imageBytes(requested: number): number {
   return Math.max(UNIT_BYTES, Math.ceil(requested / UNIT_BYTES) * UNIT_BYTES);
 }
 
-/** What of some free bytes a whole image can take. */
+/** The largest whole image that fits into the free bytes. */
 export function wholeUnits(bytes: number): number {
   return Math.floor(bytes / UNIT_BYTES) * UNIT_BYTES;
 }
 
 const SUFFIXES = ["Ki", "Mi", "Gi", "Ti"] as const;
 
-/** Bytes as a quantity of the API, exact and in the form in which the API server writes it: `5Gi`, `1500Mi`, `0`. */
+/** Bytes as a quantity of the API, exact and in the API server's own form: `5Gi`, `1500Mi`, `0`. */
 export function quantityOf(bytes: number): string {
   let [number, suffix] = [bytes, ""];
   for (const next of SUFFIXES) {

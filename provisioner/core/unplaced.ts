@@ -3,7 +3,7 @@ import type { Claim, StorageClass } from "./objects.ts";
 import { immediateProblem } from "./provisioning.ts";
 import { imageBytes, quantityOf } from "./sizes.ts";
 
-/** How large a volume of a class can be on some node. */
+/** The largest possible volume of a class on some node. */
 export interface Room {
   readonly storageClass: string;
   readonly hostname: string | undefined;
@@ -11,8 +11,8 @@ export interface Room {
 }
 
 /**
- * What the owner of a claim that no node is selected for should know; nothing when it only waits for a pod. No provisioner is asked for
- * such a claim: the scheduler selects no node without room, and none at all for a class that binds at once.
+ * The problem of a claim without a selected node; undefined when the claim only waits for a pod. No provisioner is asked for such a claim:
+ * the scheduler selects no node without room, and none at all for a class with binding mode Immediate.
  */
 export function unplacedProblem(
   claim: Claim,
@@ -24,7 +24,7 @@ export function unplacedProblem(
   const bytes = imageBytes(claim.requestBytes ?? 0);
   const own = room.filter((one) => one.storageClass === storageClass.name);
   const [largest] = own.toSorted((one, other) => (other.bytes ?? 0) - (one.bytes ?? 0));
-  // Nodes may not have told their room yet.
+  // Some nodes may not have published their room yet.
   if (largest === undefined || own.some((one) => one.bytes === undefined || one.bytes >= bytes)) return undefined;
   return `no node has room for ${quantityOf(bytes)} of StorageClass ${storageClass.name}: the largest is ${quantityOf(largest.bytes ?? 0)} on ${largest.hostname ?? "an unknown host"}`;
 }

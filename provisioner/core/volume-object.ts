@@ -11,10 +11,10 @@ import type { Claim, StorageClass } from "./objects.ts";
 import type { Provision } from "./provisioning.ts";
 import { quantityOf } from "./sizes.ts";
 
-/** A PersistentVolume as it is created. */
+/** A PersistentVolume to create. */
 export type VolumeObject = ReturnType<typeof volumeObject>;
 
-/** The PersistentVolume of a claim. All that a deletion needs stands in it: the class may be gone by then. */
+/** The PersistentVolume of a claim. It contains all that its deletion needs: the class may no longer exist by then. */
 export function volumeObject(
   { volume, pool, poolId, bytes, fsType }: Provision,
   {
@@ -37,7 +37,7 @@ export function volumeObject(
       name: volume,
       labels: { [NODE_LABEL]: nodeName },
       annotations: { [PROVISIONED_BY]: storageClass.provisioner, [POOL]: pool, [POOL_ID]: poolId },
-      // On Retain nothing of ours is to hold it.
+      // With Retain, Mooring puts no finalizer on it.
       finalizers: storageClass.reclaimPolicy === "Delete" ? [VOLUME_FINALIZER] : [],
     },
     spec: {

@@ -3,12 +3,12 @@ import { type ImageState, LINK_FOLDER, type PoolState } from "../protocol.ts";
 import type { Claim, Volume } from "./objects.ts";
 import { imageBytes, LARGEST_BYTES, quantityOf } from "./sizes.ts";
 
-/** The next thing to do for a PersistentVolume of this node; when it is done, the volume is looked at again. */
+/** The next step for a PersistentVolume of this node. After the step, the volume is evaluated again. */
 export type VolumeStep =
   | { readonly kind: "nothing" }
-  /** Something is not known or not right: leave everything as it is, and say why. */
+  /** Something is unknown or wrong: change nothing, and report why. */
   | { readonly kind: "leave"; readonly why: string }
-  /** Its data is not here: never make it anew. */
+  /** Its data is not here: never create the image again. */
   | { readonly kind: "lost"; readonly why: string }
   /** Delete the image, then the PersistentVolume. */
   | { readonly kind: "remove" }
@@ -17,15 +17,17 @@ export type VolumeStep =
   /** Note in the pool that a PersistentVolume names the image. */
   | { readonly kind: "publish" }
   | { readonly kind: "attach" }
-  /** The image gets this size. */
+  /** Grow the image to this size. */
   | { readonly kind: "grow"; readonly bytes: number }
-  /** The image has this size already. */
+  /** Write this size, which the image has already, to the PersistentVolume. */
   | { readonly kind: "record-capacity"; readonly bytes: number }
-  /** The claim's status is to say that it grew: for the kubelet to grow the filesystem, or, without one, that it is done. */
+  /**
+   * Write to the claim's status that the volume has grown: the kubelet then grows the filesystem. A volume without a filesystem is done.
+   */
   | { readonly kind: "tell-claim"; readonly bytes: number; readonly isDone: boolean }
   | { readonly kind: "refuse-growth"; readonly why: string };
 
-/** What a decision about a PersistentVolume goes by. Nothing stands for what is not known. */
+/** The input of a decision about a PersistentVolume. Unknown values are undefined. */
 export interface VolumeFacts {
   readonly nodeName: string;
   readonly pools: readonly PoolState[] | undefined;
@@ -36,7 +38,7 @@ export interface VolumeFacts {
 
 const NOTHING = { kind: "nothing" } as const;
 
-/** Whether this provisioner made the volume for this node. It touches no other. */
+/** Whether this provisioner created the volume for this node. It changes no other volume. */
 export function isOwn(volume: Volume, nodeName: string): boolean {
   return (
     PROVISIONERS.includes(volume.provisionedBy ?? "") &&
@@ -46,17 +48,17 @@ export function isOwn(volume: Volume, nodeName: string): boolean {
   );
 }
 
-/** Where a volume is, by its own annotations; nothing when they do not say. */
+/** The location of a volume, according to its annotations; undefined when they do not contain it. */
 export function placeOf({ name, pool, poolId }: Pick<Volume, "name" | "pool" | "poolId">) {
   if (pool === undefined || poolId === undefined) return undefined;
   return { volume: name, pool, poolId };
 }
 
-/** Whether the image of the volume goes now, and then the volume. */
+/** Whether to delete the image now, and then the volume. */
 export function isToRemove({ policy, isDeleting, finalizers, phase, claim }: Volume): boolean {
   if (policy !== "Delete") return false;
   if (isDeleting && !finalizers.includes(VOLUME_FINALIZER)) return false;
-  // kube-controller-manager calls a volume Released, also a deleted one, when its claim is gone. One without a claim stays as it is.
+  // kube-controller-manager sets a volume to Released, also a deleted one, when its claim is gone. One that never had a claim stays.
   return phase === "Released" || (isDeleting && claim === undefined);
 }
 
@@ -69,13 +71,13 @@ export function nextStep(volume: Volume, facts: VolumeFacts): VolumeStep {
   if (placeOf(volume) === undefined)
     return { kind: "leave", why: "its annotations local.mooring.dev/pool and pool-id do not say where its data is" };
   if (isToRemove(volume)) return { kind: "remove" };
-  // One that is bound may be in use: after a reboot its pods wait for it.
+  // A bound volume may be in use: after a reboot its pods wait for it.
   if (isDeleting && !hasFinalizer && phase !== "Bound") return NOTHING;
   if (policy === "Delete" && !isDeleting && !hasFinalizer) return { kind: "add-finalizer" };
   return phase === "Bound" ? boundStep(volume, facts) : publishStep(volume, facts);
 }
 
-/** A volume that nothing is to use yet, or any more. */
+/** A volume that nothing may use yet, or any more. */
 function publishStep(volume: Volume, { images }: VolumeFacts): VolumeStep {
   const image = imageOf(volume, images);
   return image?.state === "made" ? { kind: "publish" } : NOTHING;
@@ -114,7 +116,8 @@ function growthStep(
   { image, claim }: { readonly image: ImageState; readonly claim: Claim },
 ): VolumeStep {
   const { requestBytes = 0, capacityBytes: toldBytes, resizeStatus } = claim;
-  // While the status is set, the kubelet grows the filesystem, and says so in the claim's capacity. What is there already does not wait for more.
+  // While the status is set, the kubelet grows the filesystem, and then writes the claim's capacity. A finished growth does not wait for a
+  // further one.
   if (resizeStatus === undefined && toldBytes !== undefined && toldBytes < Math.min(requestBytes, capacityBytes))
     return { kind: "tell-claim", bytes: capacityBytes, isDone: volumeMode === "Block" };
   if (requestBytes <= capacityBytes) return NOTHING;

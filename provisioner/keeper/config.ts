@@ -53,7 +53,7 @@ export interface KeeperConfig extends KeeperSettings {
   readonly socket: string;
   readonly socketGroup: number | undefined;
   readonly mountInfo: string;
-  /** A loopback address: what has root is not to be reached from outside of its pod. */
+  /** A loopback address: a root process must not be reachable from outside its pod. */
   readonly metricsAddress: Address;
   readonly logLevel: LogLevel;
 }
@@ -62,7 +62,7 @@ export type KeeperCommand =
   | { readonly kind: "help"; readonly text: string }
   | { readonly kind: "run"; readonly config: KeeperConfig };
 
-/** Reads the whole configuration once. Throws `MooringError` "config-invalid" that lists every problem. */
+/** Reads the whole configuration once. Throws `MooringError` "config-invalid" with every problem. */
 export function readKeeperCommand(input: SettingsInput): KeeperCommand {
   const settings = Object.values(KEEPER_SETTINGS);
   if (input.argv.includes("--help")) return { kind: "help", text: helpText(settings) };

@@ -17,12 +17,12 @@ import { createNodeActions } from "./node-actions.ts";
 import { NODE_FILES } from "./node-files.ts";
 import { serveKeeper } from "./server.ts";
 
-/** What a keeper's process stands on. */
+/** The dependencies of a keeper's process. */
 export interface KeeperPorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** Lets the level of the log change while it runs. */
+  /** Changes the log level while the process runs. */
   readonly logLevel?: LevelControl;
   readonly metrics: Metrics;
   readonly listen: Listen;

@@ -19,11 +19,11 @@ import { type RemovalParts, remove } from "./volume-removal.ts";
 
 export type KeeperReply = ReplyOf<KeeperVerb> | KeeperRefusal;
 
-/** Does what is asked of the node. */
+/** Carries out requests on the node. */
 export interface Keeper {
-  /** Never rejects. Requests about one volume are done one after the other. */
+  /** Never rejects. Requests for one volume run one after the other. */
   readonly answer: (request: KeeperRequest) => Promise<KeeperReply>;
-  /** The pools as they are now. */
+  /** The present state of the pools. */
   readonly pools: () => Promise<readonly PoolState[]>;
 }
 
@@ -38,13 +38,13 @@ export interface KeeperParts {
 }
 
 export interface KeeperSettings extends PoolSettings {
-  /** Folder of the links by which the kubelet finds volumes. */
+  /** Folder with the links by which the kubelet finds volumes. */
   readonly links: string;
-  /** UID of the keeper's own pod: the node's mount table shows its token. Without it any table is taken for the node's. */
+  /** UID of the keeper's own pod: the node's mount table shows its token. Without it any table counts as the node's. */
   readonly podUid: string | undefined;
 }
 
-/** A provisioner that gave a request up asks again; a disk that hangs lets none of them end. */
+/** A provisioner that gave up a request sends it again, and on a hanging disk none of them ends: so the number is limited. */
 const MOST_OF_A_VOLUME = 3;
 
 type VolumeRequest = Extract<KeeperRequest, { readonly volume: string }>;
@@ -83,7 +83,7 @@ async function dispatch(parts: RemovalParts, request: KeeperRequest): Promise<Ke
     case "begin":
       return await parts.locks.run(`pool ${request.pool}`, () => begin(parts, request.pool));
     default:
-      // Each that waits takes a connection from other volumes.
+      // Each waiting request occupies a connection that other volumes need.
       if (parts.locks.length(request.volume) >= MOST_OF_A_VOLUME)
         return refuse("failed", "earlier requests about this volume are still under way");
       return await parts.locks.run(request.volume, () => withPool(parts, request));
@@ -121,7 +121,7 @@ async function images(parts: RemovalParts): Promise<ImageState[]> {
   const all: ImageState[] = [];
   for (const name of parts.pools.names) {
     const opened = await parts.pools.open({ pool: name });
-    // What is not in a pool that is lost is unknown: its state says so.
+    // The content of a lost pool is unknown: the pool's state says so.
     if (!opened.ok) continue;
     await using pool = opened.pool;
     all.push(...(await imagesIn(pool, parts)));
@@ -129,7 +129,7 @@ async function images(parts: RemovalParts): Promise<ImageState[]> {
   return all;
 }
 
-/** One that is attached without its link, since the keeper ended in between, is to be attached again. */
+/** An image that is attached but has no link, because the keeper was stopped in between, must be attached again. */
 async function imagesIn(pool: OpenPool, { loops, links }: RemovalParts): Promise<readonly ImageState[]> {
   const found = await pool.images();
   const devices = await loops.devices(found.map((image) => ({ volume: image.volume, path: pool.at(fileOf(image)) })));
@@ -141,7 +141,7 @@ async function imagesIn(pool: OpenPool, { loops, links }: RemovalParts): Promise
   return await Promise.all(states);
 }
 
-/** A failed system call is the caller's to know; anything else that was thrown is a bug, of this request alone. */
+/** A failed system call is reported to the caller; anything else that was thrown is a bug, which affects this request only. */
 function failure(error: unknown, { key, errors }: { key: string; errors: ErrorRecorder }): KeeperRefusal {
   const code = systemCode(error);
   if (code === "ENOSPC" || code === "EDQUOT") return refuse("no-space", messageOf(error));
@@ -150,10 +150,10 @@ function failure(error: unknown, { key, errors }: { key: string; errors: ErrorRe
   return refuse("failed", `internal error: ${messageOf(error)}`);
 }
 
-/** Requests that change nothing when they are repeated, as they are for every volume after a while. */
+/** Requests that change nothing when repeated; the provisioner repeats them for every volume from time to time. */
 const QUIET: readonly KeeperVerb[] = ["pools", "volumes", "attach"];
 
-/** What was done to the node is logged; a refusal is the provisioner's to tell. */
+/** The keeper logs changes of the node; the provisioner reports refusals. */
 function tell(logger: Logger, request: KeeperRequest, reply: KeeperReply): void {
   const { verb } = request;
   const { volume, pool } = { volume: undefined, pool: undefined, ...request };

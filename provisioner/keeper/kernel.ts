@@ -2,11 +2,11 @@ import { MooringError } from "../../common/runtime/errors.ts";
 import { openLibc } from "../../common/runtime/libc.ts";
 import { SystemError } from "./system-error.ts";
 
-/** The system calls that Node.js does not offer. Each runs in a thread of its own time: a slow disk does not stop the event loop. */
+/** The system calls that Node.js lacks. Each runs in a thread: a slow disk does not block the event loop. */
 export interface Kernel {
   /** ioctl(2) with a number or a struct, which it may change. Rejects with a `SystemError`. */
   readonly ioctl: (descriptor: number, request: number, argument: number | Buffer) => Promise<number>;
-  /** Gives all of a file up to `bytes` blocks on the disk, and makes it as long. Rejects with a `SystemError`. */
+  /** Allocates blocks for the file up to `bytes`, and extends it to that length. Rejects with a `SystemError`. */
   readonly allocate: (descriptor: number, bytes: number) => Promise<void>;
 }
 
@@ -22,7 +22,7 @@ export function openKernel(): Kernel {
     throw new MooringError("kernel-unusable", "ioctl(2) cannot be called: koffi does not load", { retriable: false });
   const withNumber = libc.func("int ioctl(int fd, unsigned long request, long argument)");
   const withStruct = libc.func("int ioctl(int fd, unsigned long request, _Inout_ uint8_t *argument)");
-  // Not fallocate(2), because posix_fallocate(3) answers its error instead of leaving it in errno. On ext4 and XFS it is the same call.
+  // Not fallocate(2), because posix_fallocate(3) returns its error instead of setting errno. On ext4 and XFS both are the same call.
   const fallocate = libc.func("int posix_fallocate(int fd, int64_t offset, int64_t bytes)");
   return {
     ioctl: async (descriptor, request, argument) =>

@@ -1,15 +1,18 @@
-/** A connection, as far as it is read here. */
+/** The part of a connection that the reader uses. */
 interface ByteSource extends AsyncIterable<unknown> {
   readonly destroy: (error: Error) => unknown;
 }
 
-/** The lines of a connection, one after the other, each asked for. */
+/** The lines of a connection, read on request. */
 export interface LineReader {
-  /** The next line; nothing at the end, where half a line counts as none. Rejects when the signal is aborted or the connection fails. */
+  /**
+   * The next line; undefined at the end, where an incomplete line does not count. Rejects when the signal is aborted or the connection
+   * fails.
+   */
   readonly next: (signal: AbortSignal) => Promise<Buffer | "too-long" | undefined>;
 }
 
-/** Keeps no more than one line, and what the connection has read ahead. `longest` counts the line feed. */
+/** Keeps at most one line, plus what the connection has read ahead. `longest` includes the line feed. */
 export function createLineReader(socket: ByteSource, longest: number): LineReader {
   const chunks: AsyncIterator<unknown> = socket[Symbol.asyncIterator]();
   let rest: Buffer = Buffer.alloc(0);

@@ -1,9 +1,9 @@
-/** Runs tasks of one key one after the other, in the order in which they came; those of other keys go on beside them. */
+/** Runs tasks of one key one after the other, in order; tasks of other keys run concurrently. */
 export class Locks {
   readonly #last = new Map<string, Promise<void>>();
   readonly #lengths = new Map<string, number>();
 
-  /** How many tasks of a key have not ended. */
+  /** Number of unfinished tasks of a key. */
   length(key: string): number {
     return this.#lengths.get(key) ?? 0;
   }

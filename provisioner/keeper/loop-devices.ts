@@ -19,7 +19,7 @@ import type { NodeActions } from "./node-actions.ts";
 import type { NodeFiles, OpenFile } from "./node-files.ts";
 import { SystemError, systemCode, unlessCode } from "./system-error.ts";
 
-/** The file of a volume's image, whatever it is called at present. */
+/** The file of a volume's image, under any of its names. */
 export interface ImageFile {
   readonly volume: string;
   readonly path: string;
@@ -27,15 +27,15 @@ export interface ImageFile {
 
 /** The loop devices of this node. */
 export interface LoopDevices {
-  /** All that show a file. */
+  /** All that have a file. */
   readonly list: () => Promise<readonly Loop[]>;
-  /** Those that show this image, by the file's identity. */
+  /** The devices that have this image as their file, by the file's identity. */
   readonly showing: (image: ImageFile) => Promise<readonly Loop[]>;
-  /** The devices of those images that are attached, by volume. */
+  /** The devices of the attached images, by volume. */
   readonly devices: (images: readonly ImageFile[]) => Promise<ReadonlyMap<string, string>>;
-  /** Attaches an image, unless it is; either way the device then shows all of the image. Answers the device, `/dev/loop0`. */
+  /** Attaches an image unless it is attached; in both cases the device then has the image's full size. Returns the device, `/dev/loop0`. */
   readonly attach: (image: ImageFile) => Promise<string>;
-  /** Detaches an image from the device that was opened here, and closes that. False where something else has the device open. */
+  /** Detaches an image from the device that was opened here, and closes the device. False where another process has it open. */
   readonly detach: (
     image: Pick<ImageFile, "volume">,
     held: { readonly device: string; readonly handle: OpenFile },
@@ -47,7 +47,7 @@ interface LoopParts {
   readonly files: NodeFiles;
   readonly actions: NodeActions;
   readonly logger: Logger;
-  /** Where the kernel's files and its devices are: a unit test has folders of its own. */
+  /** Where the kernel's files and devices are: a unit test uses its own folders. */
   readonly sys?: string;
   readonly dev?: string;
 }
@@ -59,14 +59,14 @@ type Tools = LoopParts & { readonly settings: LoopSettings; readonly tell: Telli
 const EBUSY = 16;
 const { O_NOFOLLOW, O_RDONLY, O_RDWR } = constants;
 
-/** Between the question for a free device and its use another program can take it, or remove it. */
+/** Another program may take or remove a free device between asking for it and using it. */
 const MOST_TRIES = 64;
 const TAKEN = ["EBUSY", "ENOENT", "ENODEV", "ENXIO"];
-/** What `size` counts in. */
+/** The unit of `size`. */
 const SIZE_UNIT = 512;
 
 export function createLoopDevices(parts: LoopParts): LoopDevices {
-  // While one task looks into a device it has it open, and another's detaching would find it in use.
+  // While one task inspects a device it has it open, and another task's detaching would find the device in use.
   const locks = new Locks();
   const alone = <T>(task: () => Promise<T>): Promise<T> => locks.run("loops", task);
   const settings = createLoopSettings(parts.files, parts.sys ?? "/sys");
@@ -112,7 +112,7 @@ async function devicesOf(
 
 async function showing(parts: Reading, { volume, path }: ImageFile, loops: readonly Loop[]): Promise<readonly Loop[]> {
   const likely = candidates(loops, filesOf(volume));
-  // Its file may have been renamed or removed meanwhile: then nothing shows this one.
+  // Its file may have been renamed or removed meanwhile: then no device has this one.
   const file = likely.length === 0 ? undefined : await unlessCode("ENOENT", parts.files.lstat(path));
   if (file === undefined) return [];
   const found: Loop[] = [];
@@ -125,7 +125,7 @@ async function showing(parts: Reading, { volume, path }: ImageFile, loops: reado
   return found;
 }
 
-/** Nothing where the device shows no file any more. */
+/** Undefined where the device has no file any more. */
 async function statusOf({ kernel, files }: Reading, device: string): Promise<Buffer | undefined> {
   const ask = async (): Promise<Buffer> => {
     await using handle = await files.open(device, O_RDONLY);
@@ -138,7 +138,7 @@ async function statusOf({ kernel, files }: Reading, device: string): Promise<Buf
 
 type Telling = (what: "directIo" | "discard", error: unknown) => void;
 
-/** Each is told once: it is the same for every volume of the node. */
+/** Each is logged once: it is the same for every volume of the node. */
 function createTelling(logger: Logger): Telling {
   const told = new Set<string>();
   return (what, error) => {
@@ -151,8 +151,8 @@ function createTelling(logger: Logger): Telling {
 }
 
 /**
- * Direct I/O takes no smaller sector than the disk below has, and a filesystem keeps to the one it was made with: it must be the same each time
- * that the image is attached.
+ * Direct I/O needs sectors at least as large as those of the disk, and a filesystem keeps the sector size that it was created with: so
+ * every attachment of the image must use the same one.
  */
 async function configure(tools: Tools, image: ImageFile): Promise<string> {
   const { settings, files, tell, dev: devices = "/dev" } = tools;
@@ -195,7 +195,7 @@ async function freeNumber({ kernel, files }: Reading, devices: string): Promise<
   return await kernel.ioctl(control.fd, LOOP_CTL_GET_FREE, 0);
 }
 
-/** What was left undone when the image was attached or grown: a device that detaches by itself, or shows less than the image. */
+/** Completes an interrupted attachment or growth: a device that would detach by itself, or is smaller than the image. */
 async function complete(
   { kernel, files, actions, settings }: Tools,
   { device, image }: { readonly device: string; readonly image: ImageFile },
@@ -208,7 +208,7 @@ async function complete(
   if (shown < (await files.stat(image.path)).bytes) await actions.refreshLoopSize(handle.fd);
 }
 
-/** A discard would punch a hole into the image: its blocks would be free for others, though they are its own. */
+/** A discard would punch a hole into the image: other files could take its blocks, although they are reserved for the image. */
 async function forbidDiscards({ actions, settings, tell }: Tools, device: string): Promise<void> {
   const setting = "queue/discard_max_bytes";
   if ((await settings.read(device, setting)) === "0") return;

@@ -3,15 +3,15 @@ import { attachedLoops, type Loop } from "./core/loops.ts";
 import type { NodeFiles } from "./node-files.ts";
 import { unlessCode } from "./system-error.ts";
 
-/** What the kernel shows of its loop devices and disks below `/sys`. */
+/** The kernel's information on its loop devices and disks below `/sys`. */
 export interface LoopSettings {
-  /** The loop devices that show a file. */
+  /** The loop devices that have a file. */
   readonly list: () => Promise<readonly Loop[]>;
-  /** A setting of a loop device, such as `loop/dio`; nothing where it has none. */
+  /** A setting of a loop device, such as `loop/dio`; undefined where it has none. */
   readonly read: (device: string, name: string) => Promise<string | undefined>;
-  /** The file that the setting is read from. */
+  /** The file that contains the setting. */
   readonly fileOf: (device: string, name: string) => string;
-  /** The sector of a disk (`major:minor`), as far as a loop device can have it. */
+  /** The sector size of a disk (`major:minor`), within the limits of a loop device. */
   readonly sectorOf: (disk: string) => Promise<number>;
 }
 
@@ -35,7 +35,7 @@ export function createLoopSettings(files: NodeFiles, sys: string): LoopSettings 
     },
     sectorOf: async (disk) => {
       const own = await readSetting(files, `${sys}/dev/block/${disk}/queue/logical_block_size`);
-      // A partition has the queue of its disk.
+      // A partition uses the queue of its disk.
       const text = own ?? (await readSetting(files, `${sys}/dev/block/${disk}/../queue/logical_block_size`));
       return Math.min(LARGEST_SECTOR, Math.max(SMALLEST_SECTOR, Number(text) || SMALLEST_SECTOR));
     },
@@ -47,6 +47,6 @@ async function readSetting(files: NodeFiles, path: string): Promise<string | und
 }
 
 async function readRaw(files: NodeFiles, path: string): Promise<string | undefined> {
-  // A device that is detached in this moment answers the second of the two.
+  // A device that is being detached fails with the second of the two.
   return await unlessCode("ENODEV", unlessCode("ENOENT", files.readText(path)));
 }

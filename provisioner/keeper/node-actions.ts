@@ -12,34 +12,34 @@ import type { Kernel } from "./kernel.ts";
 import { unlessCode } from "./system-error.ts";
 
 /**
- * Everything that the keeper changes on the node, a system call or two at a time. It may be killed before and after each of them: what the
- * next request finds then is what these have left.
+ * All changes of the keeper on the node, each of one or two system calls. The keeper may be killed before and after each of them: the next
+ * request must cope with any state that these leave.
  */
 export interface NodeActions {
-  /** Makes an empty file that was not there. */
+  /** Creates an empty file that must not exist. */
   readonly createFile: (path: string) => Promise<void>;
   readonly writeFile: (path: string, text: string) => Promise<void>;
   readonly allocate: (path: string, bytes: number) => Promise<void>;
   readonly truncate: (path: string, bytes: number) => Promise<void>;
-  /** Puts a file or a folder onto the disk. */
+  /** Flushes a file or a folder to the disk. */
   readonly sync: (path: string) => Promise<void>;
   readonly rename: (from: string, to: string) => Promise<void>;
   /** False where there was none. */
   readonly unlink: (path: string) => Promise<boolean>;
   readonly symlink: (target: string, path: string) => Promise<void>;
-  /** Also the folders above it; one that is there is no error. */
+  /** Also creates the folders above it; an existing one is no error. */
   readonly makeFolder: (path: string) => Promise<void>;
   readonly configureLoop: (descriptor: number, config: LoopConfig) => Promise<void>;
   readonly setLoopStatus: (descriptor: number, info: Buffer) => Promise<void>;
   readonly refreshLoopSize: (descriptor: number) => Promise<void>;
-  /** Detaches the file, unless another has the device open: then the kernel does it when that ends. */
+  /** Detaches the file. If another process has the device open, the kernel detaches it when that process closes it. */
   readonly clearLoop: (descriptor: number) => Promise<void>;
-  /** Writes a setting of the kernel. */
+  /** Writes a kernel setting. */
   readonly writeSetting: (path: string, text: string) => Promise<void>;
 }
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_RDWR, O_TRUNC, O_WRONLY } = constants;
-/** Images are for root alone. */
+/** Only root may access images. */
 const MODE = 0o600;
 
 export function createNodeActions(kernel: Kernel): NodeActions {

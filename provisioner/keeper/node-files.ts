@@ -1,6 +1,6 @@
 import { lstat, open, readdir, readFile, readlink, stat, statfs } from "node:fs/promises";
 
-/** What the keeper reads of the node, a system call or two at a time. Each rejects with the code of the call that failed. */
+/** What the keeper reads of the node, each by one or two system calls. Rejects with the code of the call that failed. */
 export interface NodeFiles {
   /** open(2); a loop device that is opened here stays open until the file is closed. */
   readonly open: (path: string, flags: number) => Promise<OpenFile>;
@@ -13,7 +13,7 @@ export interface NodeFiles {
   readonly linkTarget: (path: string) => Promise<string>;
 }
 
-/** A file, a folder or a device that is held open. */
+/** An open file, folder or device. */
 export interface OpenFile extends AsyncDisposable {
   readonly fd: number;
   readonly stat: () => Promise<FileFacts>;
@@ -22,7 +22,7 @@ export interface OpenFile extends AsyncDisposable {
 }
 
 export interface FileFacts {
-  /** Number of the device that the file is on. */
+  /** Number of the device that contains the file. */
   readonly device: bigint;
   readonly inode: bigint;
   readonly bytes: number;
@@ -35,11 +35,11 @@ export interface FilesystemFacts {
   readonly type: number;
   readonly blockBytes: number;
   readonly blocks: number;
-  /** Blocks that others than root may take. */
+  /** Blocks that users other than root may allocate. */
   readonly availableBlocks: number;
 }
 
-/** Of stat(2), whatever the filesystem's blocks are. */
+/** As in stat(2), independent of the filesystem's block size. */
 const STAT_BLOCK = 512;
 
 /** The files of the node that this process sees. */

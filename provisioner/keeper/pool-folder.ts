@@ -13,20 +13,23 @@ import { systemCode, unlessCode } from "./system-error.ts";
 /** An image and the room that it takes. */
 export interface PoolImage extends ImageName, ImageRoom {}
 
-/** A pool's folder, held open: whatever is mounted at its path meanwhile, all that is done goes to the folder that was looked at. */
+/**
+ * An open folder of a pool: all operations go to the folder that was inspected, even if another filesystem is mounted at its path
+ * meanwhile.
+ */
 export interface PoolFolder extends AsyncDisposable {
   readonly identity: PoolIdentity;
   /** Device of the filesystem, `major:minor`. */
   readonly device: string;
-  /** True where the node has all of the filesystem mounted at the pool's path: nothing else is on it. */
+  /** True where the node has the root of the filesystem mounted at the pool's path: then the filesystem contains nothing else. */
   readonly isOwnMount: boolean;
   readonly names: readonly string[];
-  /** Path of a file of the folder, for system calls of this process alone; without a name that of the folder. */
+  /** Path of a file of the folder, for this process's system calls only; without a name, that of the folder. */
   readonly at: (name: string) => string;
   readonly images: () => Promise<readonly PoolImage[]>;
 }
 
-/** What a pool is looked at by. */
+/** What inspecting a pool needs. */
 export interface PoolSources {
   readonly files: NodeFiles;
   readonly mountInfo: MountInfoSource;
@@ -40,7 +43,7 @@ export interface PoolPlace {
 const poolFile = v.object({ id: v.pipe(v.string(), v.uuid()) });
 const LARGEST_POOL_FILE = 4_096;
 
-/** Looks at a pool; a folder that cannot be opened is a pool that is lost, with nothing to hold open. */
+/** Inspects a pool. A folder that cannot be opened is a lost pool, and nothing stays open. */
 export async function openPoolFolder(
   { files, mountInfo }: PoolSources,
   { path }: PoolPlace,
@@ -87,7 +90,7 @@ interface Mounted {
   readonly root: string;
 }
 
-/** What the node has mounted at a path. A table that cannot be read says nothing: then the reserve stays free. */
+/** What the node has mounted at a path. If the table cannot be read, the reserve stays free. */
 async function mountAt(path: string, mountInfo: MountInfoSource): Promise<Mounted | undefined> {
   try {
     const { text } = await mountInfo.read();
@@ -122,7 +125,7 @@ export function decodePoolFile(text: string): { readonly value: string } | { rea
   }
 }
 
-/** Only files are images: a folder, a link or a pipe with the name of one is none. */
+/** Only regular files are images: a folder, a link or a pipe with such a name is none. */
 async function readImages(
   files: NodeFiles,
   at: (name: string) => string,
@@ -138,7 +141,7 @@ async function readImages(
   return images.flat();
 }
 
-/** Device of the filesystem that a path is on, `major:minor`; nothing where there is no such path. */
+/** Device of the filesystem that contains a path, `major:minor`; undefined where the path does not exist. */
 export async function deviceAt(files: NodeFiles, path: string): Promise<string | undefined> {
   try {
     return deviceNumber((await files.stat(path)).device);

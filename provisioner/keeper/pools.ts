@@ -13,25 +13,25 @@ import {
   type PoolSources,
 } from "./pool-folder.ts";
 
-/** A pool that was begun, and is the one that was asked for. */
+/** An initialized pool with the requested identity. */
 export interface OpenPool extends PoolFolder {
   readonly name: string;
 }
 
-/** A pool, or without a UUID any that was begun under this name. */
+/** A pool; without a UUID, any initialized pool of this name. */
 interface WantedPool {
   readonly pool: string;
   readonly poolId?: string;
 }
 
-/** The pools of this node. Each question looks at the disk anew. */
+/** The pools of this node. Each call reads the disk again. */
 export interface Pools {
   readonly names: readonly string[];
-  /** Holds the pool's folder open: the caller closes it. */
+  /** Opens the pool's folder: the caller closes it. */
   readonly open: (wanted: WantedPool) => Promise<{ readonly ok: true; readonly pool: OpenPool } | KeeperRefusal>;
   readonly room: (pool: Pick<PoolFolder, "device" | "at" | "isOwnMount">) => Promise<Room>;
   readonly state: (name: string) => Promise<PoolState>;
-  /** Begins an empty pool; one that was begun stays what it is. */
+  /** Initializes an empty pool; an initialized one stays as it is. */
   readonly begin: (name: string) => Promise<PoolState>;
 }
 
@@ -42,7 +42,7 @@ interface PoolParts extends PoolSources {
 
 export interface PoolSettings {
   readonly pools: readonly PoolPlace[];
-  /** What stays free of a filesystem that is not the pool's own. */
+  /** What stays free of a filesystem that also contains other data. */
   readonly reservePercent: number;
 }
 
@@ -118,7 +118,7 @@ async function imagesOn(
 ): Promise<readonly PoolImage[]> {
   const images: PoolImage[] = [];
   for (const place of places) {
-    // A disk that hangs is that pool's problem: its folder is looked into for its own sake only.
+    // Checked before the folder is opened: a hanging disk must affect only its own pool.
     if ((await deviceAt(sources.files, place.path)) !== device) continue;
     const folder = await openPoolFolder(sources, place);
     if (!("at" in folder)) continue;

@@ -4,7 +4,7 @@ import { MooringError } from "../../common/runtime/errors.ts";
 import { capabilitiesIn, type Rights, whatIsMissing } from "./core/rights.ts";
 import { systemCode } from "./system-error.ts";
 
-/** Throws `MooringError` "config-invalid", which names what is missing, where this process cannot do a keeper's work. */
+/** Throws `MooringError` "config-invalid" with the missing rights, where this process cannot do a keeper's work. */
 export async function demandRights(): Promise<void> {
   const missing = whatIsMissing(await readRights());
   if (missing.length === 0) return;

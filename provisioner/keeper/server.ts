@@ -11,7 +11,7 @@ import { createLineReader } from "./line-reader.ts";
 import { systemCode } from "./system-error.ts";
 
 export interface KeeperServer {
-  /** Takes no more requests, and waits for the replies to those that were taken. */
+  /** Accepts no more requests, and waits for the replies to those in progress. */
   readonly close: () => Promise<void>;
 }
 
@@ -22,21 +22,21 @@ interface ServerParts {
 
 export interface ServerSettings {
   readonly socket: string;
-  /** The group that may connect beside root; without one root alone. */
+  /** The group that may connect beside root; without one only root may. */
   readonly group?: number | undefined;
   readonly limits?: Partial<Limits>;
 }
 
-/** What a caller may cost. */
+/** Limits per caller. */
 interface Limits {
   readonly connections: number;
-  /** For each request to be whole, and for each reply to be taken. Milliseconds. */
+  /** For each request to arrive completely, and for each reply to be read. Milliseconds. */
   readonly lineMs: number;
 }
 
-/** The provisioner has one request for each volume under way, and is the only caller. */
+/** The provisioner sends one request per volume at a time, and is the only caller. */
 const LIMITS: Limits = { connections: 64, lineMs: 10_000 };
-/** Leaves 0660. */
+/** Leaves mode 0660. */
 const MASK = 0o117;
 
 /** Listens on a Unix socket. Throws `MooringError` "listen-failed", also where another keeper listens there. */
@@ -51,7 +51,7 @@ export async function serveKeeper({ clock, keeper }: ServerParts, settings: Serv
   });
   server.maxConnections = limits.connections;
   await listen(server, settings);
-  // Where a connection cannot be taken, the next one may be.
+  // Where one connection cannot be accepted, the next one may be.
   server.on("error", () => {});
   return {
     close: async () => {
@@ -68,7 +68,7 @@ async function listen(server: Server, settings: ServerSettings): Promise<void> {
   try {
     await removeStale(socket);
     await bind(server, socket);
-    // Not through a link that the other container may have put there meanwhile.
+    // Does not follow a link that the other container may have put there meanwhile.
     if (group !== undefined) lchownSync(socket, process.getuid?.() ?? 0, group);
   } catch (cause) {
     server.close();
@@ -80,7 +80,7 @@ function bind(server: Server, path: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);
     const mask = process.umask(MASK);
-    // The socket is made within this call, not later.
+    // The socket is created within this call, not later.
     server.listen(path, () => {
       server.off("error", reject);
       resolve();
@@ -89,7 +89,7 @@ function bind(server: Server, path: string): Promise<void> {
   });
 }
 
-/** A keeper that was killed leaves its socket behind. One that answers is another keeper, and stays. */
+/** A killed keeper leaves its socket behind. A socket that answers belongs to another keeper, and stays. */
 async function removeStale(path: string): Promise<void> {
   try {
     if (!(await lstat(path)).isSocket()) throw new Error("there is something that is no socket");
@@ -120,7 +120,7 @@ interface Conversation {
   readonly signal: AbortSignal;
 }
 
-/** Takes request after request of one connection. Never rejects: what goes wrong with a connection ends it. */
+/** Handles request after request of one connection. Never rejects: a failure of the connection ends it. */
 async function converse(socket: Socket, { clock, keeper, lineMs, signal }: Conversation): Promise<void> {
   // The caller has closed the connection: nobody reads the reply.
   socket.on("error", () => {});
@@ -132,14 +132,14 @@ async function converse(socket: Socket, { clock, keeper, lineMs, signal }: Conve
       const line = await withLimit((limit) => lines.next(limit));
       if (line === undefined) return;
       const reply = await replyTo(keeper, line);
-      // A stop does not keep a reply back that is there.
+      // A finished reply is sent even during a stop.
       await withDeadline({ clock, signal: new AbortController().signal }, lineMs, (limit) =>
         send(socket, reply, limit),
       );
       if (line === "too-long") return;
     }
   } catch {
-    // Silent for too long, not reading, or told to stop.
+    // The caller was silent for too long or does not read, or the server stops.
   } finally {
     socket.destroy();
   }

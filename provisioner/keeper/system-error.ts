@@ -1,7 +1,7 @@
 import { getSystemErrorMap, getSystemErrorName } from "node:util";
 import { lastErrno } from "../../common/runtime/libc.ts";
 
-/** A system call that Node.js does not offer has failed; it looks like those of Node.js. */
+/** Failure of a system call that Node.js lacks; it has the form of Node.js's own errors. */
 export class SystemError extends Error {
   override readonly name = "SystemError";
   readonly code: string;
@@ -13,13 +13,13 @@ export class SystemError extends Error {
   }
 }
 
-/** The code of a failed system call, such as `ENOENT`; nothing for anything else that was thrown. */
+/** The code of a failed system call, such as `ENOENT`; undefined for any other thrown value. */
 export function systemCode(error: unknown): string | undefined {
   if (!(error instanceof Error) || !("code" in error) || typeof error.code !== "string") return undefined;
   return /^E[A-Z0-9]+$/.test(error.code) ? error.code : undefined;
 }
 
-/** What `work` gives, or nothing where it fails with this code. */
+/** The result of `work`; undefined where it fails with this code. */
 export async function unlessCode<T>(code: string, work: Promise<T>): Promise<T | undefined> {
   try {
     return await work;

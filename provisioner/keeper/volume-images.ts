@@ -22,7 +22,10 @@ export interface VolumeParts {
 type ImageReply = { readonly ok: true; readonly image: ImageState };
 type Answer = Promise<ImageReply | KeeperRefusal>;
 
-/** Reserves a new image and attaches it, yet without its link: nothing is to write to it before a PersistentVolume is known to name it. Whatever a former try left is completed: only a whole image loses the ending `.partial`. */
+/**
+ * Reserves a new image and attaches it, but without its link: no pod may write to it before a PersistentVolume is known to name it.
+ * Completes what an earlier attempt left: only a whole image loses the suffix `.partial`.
+ */
 export async function make(parts: VolumeParts, request: RequestOf<"make">, pool: OpenPool): Answer {
   const { volume } = request;
   const bytes = imageBytes(request.bytes);
@@ -38,12 +41,12 @@ export async function make(parts: VolumeParts, request: RequestOf<"make">, pool:
     return refuse("failed", `the image is published with ${image.bytes} bytes, ${bytes} are asked for: use grow`);
   const refusal = await extend(parts, { image, bytes }, pool);
   if (refusal !== undefined) return refusal;
-  // A crash may have come between the rename and this.
+  // A crash may have come between the rename and this call.
   await parts.actions.sync(pool.at("."));
   return await show(parts, pool, { ...image, bytes: Math.max(image.bytes, bytes) });
 }
 
-/** A PersistentVolume names the image: from now on it is never deleted for want of one, and may be used. */
+/** A PersistentVolume names the image: from now on it may be used, and is never deleted for lack of a PersistentVolume. */
 export async function publish(parts: VolumeParts, { volume }: RequestOf<"publish">, pool: OpenPool): Answer {
   const image = await find(pool, volume);
   if (image === undefined || image.state === "partial") return notFound(pool, volume);
@@ -53,7 +56,7 @@ export async function publish(parts: VolumeParts, { volume }: RequestOf<"publish
   return await attachTo(parts, pool, { ...published, bytes: image.bytes });
 }
 
-/** Never makes an image. A link that outlived its image must go: its device may soon be another volume's. */
+/** Never creates an image. A link without its image must be removed: its device may soon belong to another volume. */
 export async function attach(parts: VolumeParts, { volume }: RequestOf<"attach">, pool: OpenPool): Answer {
   const image = await find(pool, volume);
   if (image !== undefined && image.state !== "partial") return await attachTo(parts, pool, image);
@@ -75,7 +78,7 @@ export async function find(pool: OpenPool, volume: string): Promise<PoolImage | 
   return (await pool.images()).find((image) => image.volume === volume);
 }
 
-/** The other pool of this node that has the volume. */
+/** Another pool of this node that has the volume. */
 async function poolOf(
   pools: Pools,
   { volume, except }: { readonly volume: string; readonly except: string },
@@ -90,7 +93,7 @@ async function poolOf(
   return undefined;
 }
 
-/** Looks for room and takes it, one request of a filesystem at a time: two must not count on the same room. */
+/** Checks for room and allocates it, one request per filesystem at a time: two requests must not count on the same room. */
 async function reserve(
   { pools, actions, locks }: VolumeParts,
   { volume, bytes }: { readonly volume: string; readonly bytes: number },
@@ -98,7 +101,7 @@ async function reserve(
 ): Promise<KeeperRefusal | undefined> {
   const partial = pool.at(fileOf({ volume, state: "partial" }));
   return await locks.run(`room ${pool.device}`, async () => {
-    // What a former try left is not known to be whole.
+    // The rest of an earlier attempt may be incomplete.
     await actions.unlink(partial);
     const { freeBytes } = await pools.room(pool);
     if (freeBytes < bytes) return noSpace(pool, { freeBytes, bytes });
@@ -116,7 +119,7 @@ async function reserve(
   });
 }
 
-/** Makes an image longer; one that is long enough stays as it is. Whichever, its length is on the disk then. */
+/** Extends an image; one that is long enough stays as it is. In both cases its length is then on the disk. */
 async function extend(
   { pools, actions, locks }: VolumeParts,
   { image, bytes }: { readonly image: PoolImage; readonly bytes: number },
@@ -124,7 +127,7 @@ async function extend(
 ): Promise<KeeperRefusal | undefined> {
   const path = pool.at(fileOf(image));
   if (image.bytes >= bytes) {
-    // A crash may have come between the allocation and this.
+    // A crash may have come between the allocation and this call.
     await actions.sync(path);
     return undefined;
   }
@@ -135,7 +138,7 @@ async function extend(
       await actions.allocate(path, bytes);
       await actions.sync(path);
     } catch (error) {
-      // The filesystem keeps what it could give. No device shows it yet.
+      // The filesystem keeps the blocks that it could allocate. No device shows them yet.
       await actions.truncate(path, image.bytes);
       throw error;
     }

@@ -5,11 +5,11 @@ import { systemCode } from "./system-error.ts";
 
 /** The links by which the kubelet finds the devices of volumes. */
 export interface VolumeLinks {
-  /** Has the volume's link lead to this device. A kubelet sees the former link or the new one, never none. */
+  /** Points the volume's link to this device. The kubelet sees the old link or the new one, never none. */
   readonly point: (volume: string, device: string) => Promise<void>;
-  /** Whether it does. */
+  /** Whether the link points to this device. */
   readonly leadsTo: (volume: string, device: string) => Promise<boolean>;
-  /** Without a link no further use of the volume begins. */
+  /** Without a link no new use of the volume can begin. */
   readonly remove: (volume: string) => Promise<void>;
 }
 
@@ -38,7 +38,7 @@ export function createVolumeLinks({ files, actions }: LinkParts, folder: string)
   };
 }
 
-/** Nothing where there is no link, also where something else lies in the link's place: it is replaced. */
+/** Undefined where there is no link, or another kind of file: that is replaced. */
 async function targetOf(files: NodeFiles, link: string): Promise<string | undefined> {
   try {
     return await files.linkTarget(link);

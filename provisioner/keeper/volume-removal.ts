@@ -18,12 +18,12 @@ export interface RemovalParts extends VolumeParts {
   readonly podUid: string | undefined;
 }
 
-/** A mount that begins between two reads of the table shows in the second. */
+/** A mount that begins between two reads of the table appears in the second. */
 const SCANS = 2;
 
 /**
- * Detaches and deletes an image that nothing uses. The order lets each step be the last before a crash: the link goes first, so that it never
- * leads to a device that another volume may get, and the file goes last, because its name is the record. What has no other file under its name
+ * Detaches and deletes an image that nothing uses. After a crash at any step the next request can go on: the link goes first, so that it
+ * never points to a device that another volume may get; the file goes last, because its name is the record. A name that is no regular file
  * is no image, and stays.
  */
 export async function remove(
@@ -40,7 +40,7 @@ export async function remove(
   const refusal = await release(parts, { volume, loop: shown[0] });
   if (refusal !== undefined) return refusal;
   if (files.length > 0) await erase(parts, { volume, files }, pool);
-  // Also where nothing is left: a crash may have come between the unlinking and this, and a power cut would bring the image back.
+  // Also where nothing is left: a crash may have come between the unlinking and this call, and a power failure would bring the image back.
   await parts.actions.sync(pool.at("."));
   return { ok: true, removed: files.length > 0 };
 }
@@ -56,8 +56,8 @@ async function filesIn(node: NodeFiles, pool: OpenPool, volume: string): Promise
 }
 
 /**
- * Unlinked, a file of XFS frees its blocks some time later; cut, it does so at once, and the room is there when the reply is. What was cut
- * must never be attached again: it is renamed before.
+ * XFS frees the blocks of an unlinked file some time later, but those of a truncated file at once: so the room is free when the reply is
+ * sent. A truncated image must never be attached again, so it is renamed first.
  */
 async function erase(
   { actions }: VolumeParts,
@@ -70,7 +70,7 @@ async function erase(
   await actions.unlink(pool.at(partial));
 }
 
-/** The devices that show any file of the volume, also one that was deleted by hand and keeps its room until its device lets it go. */
+/** The devices that have any file of the volume, also one that was deleted by hand and keeps its room until its device is detached. */
 async function devicesOf(
   loops: LoopDevices,
   { volume, paths }: { readonly volume: string; readonly paths: readonly string[] },
@@ -83,7 +83,7 @@ async function devicesOf(
 
 interface Release {
   readonly volume: string;
-  /** The device that shows the image, while one does. */
+  /** The device that has the image, while there is one. */
   readonly loop: Loop | undefined;
 }
 
@@ -96,8 +96,8 @@ async function release(parts: RemovalParts, { volume, loop }: Release): Promise<
 }
 
 /**
- * As long as the device is open exclusively, nothing mounts it, in any mount namespace. What opens it otherwise, as a Block volume's user
- * does, keeps the kernel from detaching it.
+ * As long as the device is open exclusively, nothing can mount it, in any mount namespace. Any other user that has it open, such as the
+ * user of a Block volume, keeps the kernel from detaching it.
  */
 async function detach(
   parts: RemovalParts,
@@ -116,7 +116,7 @@ async function detach(
   return inUse(`a program that has ${loop.device} open`);
 }
 
-/** The device is held exclusively: by whom the mount table knows, unless it is another mount namespace. */
+/** The exclusive open failed: the mount table shows the user, unless that is in another mount namespace. */
 async function nameHolder(
   parts: RemovalParts,
   { volume, loop }: { readonly volume: string; readonly loop: Loop },

@@ -8,7 +8,7 @@ import { deleteObject, FIELD_MANAGER, postObject } from "./delete-object.ts";
 
 /** Writes the CSIStorageCapacity objects of this node. */
 export interface CapacityWriter {
-  /** The Node owns it: where the Node goes, it goes. */
+  /** The Node is the owner: when the Node is deleted, the object is, too. */
   readonly create: (capacity: Capacity, node: LocalNode, signal: AbortSignal) => Promise<WriteOutcome>;
   readonly update: (stored: StoredCapacity, want: Capacity, signal: AbortSignal) => Promise<WriteOutcome>;
   readonly remove: (stored: StoredCapacity, signal: AbortSignal) => Promise<WriteOutcome>;
@@ -16,7 +16,7 @@ export interface CapacityWriter {
 
 export function createCapacityWriter(client: KubeClient, namespace: string): CapacityWriter {
   const path = `/apis/storage.k8s.io/v1/namespaces/${encodeURIComponent(namespace)}/csistoragecapacities`;
-  // In any state of it: nobody else writes it, and the newest number is always the right one.
+  // Without a resource version: no other program writes it, and the newest number is always right.
   const targetOf = ({ name, uid }: StoredCapacity) => ({
     ...{ apiVersion: "storage.k8s.io/v1", kind: "CSIStorageCapacity", path: `${path}/${name}` },
     ...{ namespace, name, uid },
@@ -32,12 +32,12 @@ export function createCapacityWriter(client: KubeClient, namespace: string): Cap
   };
 }
 
-/** Takes away what is to be told no more. */
+/** Deletes an object that is no longer desired. */
 function withoutOthers(notes: Notes): Readonly<Record<string, string | null>> {
   return Object.fromEntries(NOTES.map((key) => [key, notes[key] ?? null]));
 }
 
-/** The scheduler compares with the second where it is there: an image is in one piece, so both are the same. */
+/** The scheduler uses the second value where it exists: an image is contiguous, so both are the same. */
 function sizes(bytes: number): { readonly capacity: string; readonly maximumVolumeSize: string } {
   return { capacity: quantityOf(bytes), maximumVolumeSize: quantityOf(bytes) };
 }

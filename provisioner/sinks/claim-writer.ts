@@ -6,17 +6,17 @@ import type { Claim } from "../core/objects.ts";
 import { quantityOf } from "../core/sizes.ts";
 import { FIELD_MANAGER } from "./delete-object.ts";
 
-/** Writes to exactly the claim, in exactly the state, that was decided on. */
+/** Writes only to the exact claim, in the exact state, that was decided on. */
 export interface ClaimWriter {
   /** Asks the scheduler to choose a node again. */
   readonly dropSelectedNode: (claim: Claim, signal: AbortSignal) => Promise<WriteOutcome>;
-  /** The volume is larger, and the kubelet is to grow its filesystem. */
+  /** The volume is larger, and the kubelet must grow its filesystem. */
   readonly askForResize: (claim: Claim, growth: Growth, signal: AbortSignal) => Promise<WriteOutcome>;
   /** The volume is larger, and has no filesystem. */
   readonly finishResize: (claim: Claim, bytes: number, signal: AbortSignal) => Promise<WriteOutcome>;
 }
 
-/** How large the volume is now, and since when by the API server's clock. */
+/** The volume's present size, and since when by the API server's clock. */
 export interface Growth {
   readonly bytes: number;
   readonly nowMs: number;
@@ -29,8 +29,8 @@ export function createClaimWriter(client: KubeClient): ClaimWriter {
       const patch = { metadata: { annotations: { [SELECTED_NODE]: null } } };
       return patchObject(client, { target: targetOf(claim), patch, fieldManager }, signal);
     },
-    // An apply leaves the conditions of others alone. The kubelet grows only what has the status NodeResizePending (k/k:
-    // pkg/volume/util/operationexecutor/node_expander.go); the condition is what people and older kubelets read.
+    // An apply does not change the conditions of other managers. The kubelet grows a filesystem only with the status NodeResizePending
+    // (k/k: pkg/volume/util/operationexecutor/node_expander.go); people and older kubelets read the condition.
     askForResize: (claim, growth, signal) => {
       const options = { fieldManager, force: true };
       return applyObject(

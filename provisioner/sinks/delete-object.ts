@@ -1,10 +1,10 @@
 import { outcomeOf, type WriteOutcome, type WriteTarget } from "../../common/kube/apply.ts";
 import { ApiError, type KubeClient } from "../../common/kube/client.ts";
 
-/** Who writes. */
+/** The client and the field manager of the writes. */
 export const FIELD_MANAGER = "mooring-provisioner";
 
-/** Deletes exactly the object, in exactly the state, that was decided on. */
+/** Deletes only the exact object, in the exact state, that was decided on. */
 export function deleteObject(
   client: KubeClient,
   { path, name, uid, resourceVersion }: Pick<WriteTarget, "path" | "name" | "uid" | "resourceVersion">,
@@ -14,7 +14,7 @@ export function deleteObject(
   return written(name, () => client.request({ method: "DELETE", path, body }, signal));
 }
 
-/** Creates an object. A name that is taken is a conflict: what stands there is not touched. */
+/** Creates an object. An existing object of that name is a conflict, and stays as it is. */
 export function postObject(
   client: KubeClient,
   { path, name, object }: { readonly path: string; readonly name: string; readonly object: object },

@@ -5,8 +5,8 @@ import { messageOf } from "../../common/runtime/errors.ts";
 import { decodeReply, type KeeperRefusal, type KeeperRequest, MAX_REPLY_BYTES, type ReplyOf } from "../protocol.ts";
 
 /**
- * The keeper gave no reply that can be used: it does not run, it did not end in time, or it speaks another protocol. Whether it did what
- * was asked is unknown. Every request can be sent again.
+ * The keeper gave no usable reply: it does not run, did not finish in time, or has another protocol version. It may or may not have carried
+ * out the request. Every request can be sent again.
  */
 export interface KeeperAway {
   readonly ok: false;
@@ -14,12 +14,12 @@ export interface KeeperAway {
   readonly message: string;
 }
 
-/** What a request led to. */
+/** The outcome of a request. */
 export type KeeperAnswer<Request extends KeeperRequest> = ReplyOf<Request["verb"]> | KeeperRefusal | KeeperAway;
 
-/** Asks the keeper of this node. */
+/** Sends requests to the keeper of this node. */
 export interface KeeperClient {
-  /** Never rejects. The signal gives the request up; the keeper may do it all the same. */
+  /** Never rejects. The signal gives up the request; the keeper may still carry it out. */
   readonly ask: <Request extends KeeperRequest>(
     request: Request,
     signal: AbortSignal,
@@ -29,11 +29,11 @@ export interface KeeperClient {
 interface KeeperAddress {
   /** Path of the keeper's Unix socket. */
   readonly socket: string;
-  /** From the connection to the whole reply. A large image on a slow disk takes some seconds to reserve. */
+  /** From the connection to the whole reply. Reserving a large image on a slow disk takes some seconds. */
   readonly deadlineMs: number;
 }
 
-/** A client that opens a connection for each request: a keeper that was restarted is found again without a word. */
+/** Opens a connection for each request, so it needs no notice of a keeper's restart. */
 export function createKeeperClient(
   { clock }: { readonly clock: Clock },
   { socket, deadlineMs }: KeeperAddress,
@@ -55,7 +55,7 @@ function away(message: string): KeeperAway {
   return { ok: false, code: "keeper-away", message };
 }
 
-/** Sends one line and answers the first line that comes back. */
+/** Sends one line and returns the first line of the reply. */
 async function exchange(path: string, line: string, signal: AbortSignal): Promise<string> {
   signal.throwIfAborted();
   const socket = connect(path);

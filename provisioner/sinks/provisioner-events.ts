@@ -2,7 +2,7 @@ import type { KubeEvent } from "../../common/kube/kube-event.ts";
 import { formatMicroTime } from "../../common/runtime/micro-time.ts";
 import type { Claim, Volume } from "../core/objects.ts";
 
-/** What the owner of a claim is told. The words are those of other provisioners and resizers. */
+/** Events for the owner of a claim. They have the reasons and messages of other provisioners and resizers. */
 const CLAIM_REASONS = {
   provisioning: { type: "Normal", reason: "Provisioning", action: "Provisioning" },
   provisioned: { type: "Normal", reason: "ProvisioningSucceeded", action: "Provisioning" },
@@ -12,7 +12,7 @@ const CLAIM_REASONS = {
   "not-resized": { type: "Warning", reason: "VolumeResizeFailed", action: "Resizing" },
 } as const;
 
-/** What administrators are told of a PersistentVolume. */
+/** Events for administrators, on a PersistentVolume. */
 const VOLUME_REASONS = {
   "not-deleted": { type: "Warning", reason: "VolumeFailedDelete", action: "Deleting" },
   "not-available": { type: "Warning", reason: "VolumeUnavailable", action: "Attaching" },
@@ -26,7 +26,7 @@ export const CLAIM_TELLINGS: readonly ClaimTelling[] = [
 ];
 export const VOLUME_TELLINGS: readonly VolumeTelling[] = ["not-deleted", "not-available"];
 
-/** A sentence, and when, by the API server's clock in milliseconds. */
+/** A sentence, and its time by the API server's clock in milliseconds. */
 interface Note {
   readonly note: string;
   readonly nowMs: number;

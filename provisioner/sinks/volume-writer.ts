@@ -6,9 +6,9 @@ import { quantityOf } from "../core/sizes.ts";
 import type { VolumeObject } from "../core/volume-object.ts";
 import { deleteObject, FIELD_MANAGER, postObject } from "./delete-object.ts";
 
-/** Writes PersistentVolumes: each but `create` to exactly the object, in exactly the state, that was decided on. */
+/** Writes PersistentVolumes: all but `create` change only the exact object, in the exact state, that was decided on. */
 export interface VolumeWriter {
-  /** A conflict where there is one of that name. */
+  /** A conflict where the name exists. */
   readonly create: (object: VolumeObject, signal: AbortSignal) => Promise<WriteOutcome>;
   readonly remove: (volume: Volume, signal: AbortSignal) => Promise<WriteOutcome>;
   readonly addFinalizer: (volume: Volume, signal: AbortSignal) => Promise<WriteOutcome>;

@@ -8,19 +8,19 @@ import { readCapacity, readClaimMetadata, readClass, readNode, readVolume } from
 
 type Kept<T> = T & Stored;
 
-/** Local copies of what a provisioner follows. Nothing is deleted on their word alone. */
+/** Local copies of the objects that a provisioner watches. It deletes nothing on the basis of these alone. */
 export interface Cluster {
   readonly nodes: Informer<Kept<LocalNode>>;
   readonly classes: Informer<Kept<StorageClass>>;
-  /** Those with the label of this node, found by the UID of their claim. */
+  /** Those with the label of this node, indexed by the UID of their claim. */
   readonly volumes: Informer<Kept<Volume>, "claim">;
-  /** Metadata of all claims, found by UID. */
+  /** Metadata of all claims, indexed by UID. */
   readonly claims: Informer<Kept<ClaimMetadata>, "uid">;
   /** Of this node. */
   readonly capacities: Informer<Kept<StoredCapacity>>;
 }
 
-/** What changed; a claim is told as it was, too. */
+/** Called on changes; a claim's earlier state is passed, too. */
 export interface ClusterListener {
   readonly onNode: () => void;
   readonly onClass: (name: string) => void;
@@ -73,7 +73,7 @@ export function createCluster(
         return { ...capacity, key: `${namespace}/${capacity.name}` };
       },
       onChange: () => listener.onCapacity(),
-      // An empty list changes nothing, and from then on it is known what is missing.
+      // An empty list changes nothing, but from then on the missing objects are known.
       onReplaced: () => listener.onCapacity(),
     }),
   };

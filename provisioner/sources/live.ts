@@ -8,20 +8,20 @@ import type { StoredCapacity } from "../core/capacity.ts";
 import type { Claim, ClaimMetadata, Volume } from "../core/objects.ts";
 import { readCapacity, readClaim, readItems, readNodeLabel, readVolume } from "./read-objects.ts";
 
-/** Reads the API server itself, for what must not be decided on a copy. Each throws `MooringError` when no answer can be used. */
+/** Reads from the API server itself, for decisions that must not use a cache. Each throws `MooringError` when there is no usable answer. */
 export interface Live {
-  /** Nothing when there is none of that name, or another one has it. */
+  /** Undefined when the name does not exist, or has another UID. */
   readonly claim: (
     of: Pick<ClaimMetadata, "namespace" | "name" | "uid">,
     signal: AbortSignal,
   ) => Promise<Claim | undefined>;
-  /** Nothing when there is none. */
+  /** Undefined when there is none. */
   readonly volume: (name: string, signal: AbortSignal) => Promise<Volume | undefined>;
   /** All with the label of the node. */
   readonly volumesOf: (node: string, signal: AbortSignal) => Promise<readonly Volume[]>;
-  /** How large a volume of each class can be on each node, as the provisioners tell. */
+  /** The largest possible volume of each class on each node, as published by the provisioners. */
   readonly room: (signal: AbortSignal) => Promise<readonly StoredCapacity[]>;
-  /** The label of the node whose CSIStorageCapacity object comes first by name; nothing when there is none. */
+  /** The label of the node whose CSIStorageCapacity object comes first by name; undefined when there is none. */
   readonly firstNode: (signal: AbortSignal) => Promise<string | undefined>;
 }
 
@@ -40,7 +40,7 @@ export function createLive(client: KubeClient, namespace: string): Live {
       get(client, { path: `${VOLUMES}/${encodeURIComponent(name)}`, name, read: readVolume }, signal),
     volumesOf: async (node, signal) => {
       const volumes: Volume[] = [];
-      // Without a resource version the answer shows all that was ever stored.
+      // Without a resource version the answer includes everything that was ever stored.
       const collection = {
         path: VOLUMES,
         query: { labelSelector: `${NODE_LABEL}=${node}` },

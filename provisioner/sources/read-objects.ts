@@ -14,7 +14,7 @@ import { parseBytes } from "../../common/storage/quantity.ts";
 import { NOTES, type StoredCapacity } from "../core/capacity.ts";
 import type { Claim, ClaimMetadata, LocalNode, StorageClass, Volume } from "../core/objects.ts";
 
-/** The API's objects to the fields that the provisioner needs. Each throws `ValiError` for what is no such object. */
+/** Project API objects to the fields that the provisioner needs. Each throws `ValiError` for any other object. */
 
 const text = v.nullish(v.string());
 const texts = v.nullish(v.array(v.string()));
@@ -75,7 +75,7 @@ export function readClaim(object: unknown): Claim {
 
 const claimMetadata = v.object({ metadata: namespaced });
 
-/** Of a whole claim, or of its metadata alone. */
+/** For a whole claim, or for its metadata alone. */
 export function readClaimMetadata(object: unknown): ClaimMetadata & { readonly resourceVersion: string } {
   const { namespace, name, uid, resourceVersion, annotations } = v.parse(claimMetadata, object).metadata;
   const provisioner = provisionerIn(annotations);
@@ -163,7 +163,7 @@ export function readItems(object: unknown): readonly unknown[] {
   return v.parse(v.object({ items: v.nullish(v.array(v.unknown()), []) }), object).items ?? [];
 }
 
-/** The label of the node that an object is of. */
+/** The node label of an object. */
 export function readNodeLabel(object: unknown): string | undefined {
   return v.parse(v.object({ metadata: v.object({ labels: map }) }), object).metadata.labels?.[NODE_LABEL];
 }

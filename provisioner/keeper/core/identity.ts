@@ -1,6 +1,6 @@
 import { isEmpty } from "./names.ts";
 
-/** What was seen of a pool's folder. */
+/** What the keeper observed of a pool's folder. */
 export type PoolSight =
   | { readonly kind: "missing" }
   | { readonly kind: "unreadable"; readonly why: string }
@@ -9,11 +9,11 @@ export type PoolSight =
       /** `f_type` of statfs(2). */
       readonly filesystem: number;
       readonly names: readonly string[];
-      /** What the pool's file says is its UUID; nothing where there is no such file. */
+      /** The UUID in the pool's file; undefined where there is no such file. */
       readonly id: { readonly value: string } | { readonly problem: string } | undefined;
       /** Device (`major:minor`) of the folder. */
       readonly device: string;
-      /** Device that the node itself has mounted at the folder's path; nothing where the folder is no mount point. */
+      /** Device that the node has mounted at the folder's path; undefined where the folder is no mount point. */
       readonly mountedDevice: string | undefined;
     };
 
@@ -22,11 +22,11 @@ export type PoolIdentity =
   | { readonly state: "empty" }
   | { readonly state: "lost"; readonly why: string };
 
-/** `<linux/magic.h>`: ext2, ext3 and ext4 share one. */
+/** `<linux/magic.h>`: ext2, ext3 and ext4 share one value. */
 const EXT4 = 0xef53;
 const XFS = 0x58465342;
 
-/** What a pool is. Of these filesystems alone it is known that reserved blocks read as zeros and that a full one says so. */
+/** Identifies a pool. Only these filesystems are known to read reserved blocks as zeros and to report when they are full. */
 export function identify(sight: PoolSight): PoolIdentity {
   if (sight.kind === "missing") return lost("the folder is missing: is its disk mounted?");
   if (sight.kind === "unreadable") return lost(`the folder cannot be read: ${sight.why}`);

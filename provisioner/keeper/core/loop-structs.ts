@@ -1,4 +1,4 @@
-/** `<linux/loop.h>`: what loop devices are told and asked by ioctl(2). */
+/** `<linux/loop.h>`: arguments and answers of a loop device's ioctl(2). */
 export const LOOP_CLR_FD = 0x4c01;
 export const LOOP_SET_STATUS64 = 0x4c04;
 export const LOOP_GET_STATUS64 = 0x4c05;
@@ -16,22 +16,22 @@ const LONGEST_FILE_NAME = 63;
 const CONFIG = { descriptor: 0, blockBytes: 4, info: 8, bytes: 8 + INFO.bytes + 64 } as const;
 
 export interface LoopConfig {
-  /** Of the open file. */
+  /** Descriptor of the open file. */
   readonly descriptor: number;
-  /** Its name, for those who list loop devices. */
+  /** Its name, for tools that list loop devices. */
   readonly fileName: string;
   readonly blockBytes: number;
   readonly directIo: boolean;
 }
 
-/** Which file a loop device shows, and whether the kernel detaches it as soon as its last user closes it. */
+/** The file of a loop device, and whether the kernel detaches it as soon as its last user closes it. */
 export interface LoopInfo {
   readonly device: bigint;
   readonly inode: bigint;
   readonly autoclear: boolean;
 }
 
-/** The argument of `LOOP_CONFIGURE`. The kernel's byte order is the machine's: little-endian on all that Mooring runs on. */
+/** The argument of `LOOP_CONFIGURE`. The kernel uses the machine's byte order: little-endian on every platform that Mooring supports. */
 export function encodeLoopConfig({ descriptor, fileName, blockBytes, directIo }: LoopConfig): Buffer {
   const config = Buffer.alloc(CONFIG.bytes);
   config.writeUInt32LE(descriptor, CONFIG.descriptor);
@@ -41,7 +41,7 @@ export function encodeLoopConfig({ descriptor, fileName, blockBytes, directIo }:
   return config;
 }
 
-/** Room for what `LOOP_GET_STATUS64` answers. */
+/** Buffer for the answer of `LOOP_GET_STATUS64`. */
 export function emptyLoopInfo(): Buffer {
   return Buffer.alloc(INFO.bytes);
 }
@@ -54,14 +54,14 @@ export function decodeLoopInfo(info: Buffer): LoopInfo {
   };
 }
 
-/** The argument of `LOOP_SET_STATUS64` that changes nothing but that the device stays attached when it is closed. */
+/** An argument of `LOOP_SET_STATUS64` whose only effect is that the device stays attached when it is closed. */
 export function withoutAutoclear(info: Buffer): Buffer {
   const changed = Buffer.from(info);
   changed.writeUInt32LE(info.readUInt32LE(INFO.flags) & ~LO_FLAGS_AUTOCLEAR, INFO.flags);
   return changed;
 }
 
-/** `major:minor` of a device number as stat(2) has it (gnu_dev_major, gnu_dev_minor of glibc). */
+/** `major:minor` of a device number in stat(2)'s format (gnu_dev_major, gnu_dev_minor of glibc). */
 export function deviceNumber(dev: bigint): string {
   const major = ((dev >> 8n) & 0xfffn) | ((dev >> 32n) & 0xfffff000n);
   const minor = (dev & 0xffn) | ((dev >> 12n) & 0xffffff00n);

@@ -1,14 +1,14 @@
-/** A loop device that shows a file, as `/sys/block` describes it. */
+/** A loop device with a file, as `/sys/block` describes it. */
 export interface Loop {
   /** `/dev/loop0` */
   readonly device: string;
   /** `7:0` */
   readonly number: string;
-  /** The path of the file as the kernel sees it from here; ` (deleted)` stands behind one that is gone. */
+  /** The path of the file as the kernel sees it from here; ` (deleted)` follows the path of a deleted file. */
   readonly backingFile: string;
 }
 
-/** The texts of a loop device's files below `/sys/block`; nothing where a file is not there. */
+/** The contents of a loop device's files below `/sys/block`; undefined where a file does not exist. */
 export interface LoopTexts {
   /** `loop0` */
   readonly name: string;
@@ -18,7 +18,7 @@ export interface LoopTexts {
 
 const DELETED = / \(deleted\)$/;
 
-/** The loop devices that show a file: the others have no backing file. */
+/** The loop devices that have a file: the others have no backing file. */
 export function attachedLoops(texts: readonly LoopTexts[]): readonly Loop[] {
   return texts.flatMap(({ name, number, backingFile }) =>
     number === undefined || backingFile === undefined
@@ -28,7 +28,7 @@ export function attachedLoops(texts: readonly LoopTexts[]): readonly Loop[] {
 }
 
 /**
- * The loop devices that may show a file of this volume, by the last part of the path: what stands before it depends on the mount through which
+ * The loop devices that may have a file of this volume, by the last part of the path: the part before it depends on the mount through which
  * the file was opened. The file's identity decides.
  */
 export function candidates(loops: readonly Loop[], files: readonly string[]): readonly Loop[] {
@@ -36,8 +36,8 @@ export function candidates(loops: readonly Loop[], files: readonly string[]): re
 }
 
 /**
- * The loop devices whose file is the device itself. A kubelet makes one for each Block volume: its file is the device, bound to a path that has
- * the volume's name as a folder.
+ * The loop devices whose file is the device itself. The kubelet creates one for each Block volume: its file is the device, bound to a path
+ * with the volume's name as a folder.
  */
 export function stackedOn(
   loops: readonly Loop[],

@@ -1,19 +1,19 @@
 import type { ImageState } from "../../protocol.ts";
 
-/** Holds the pool's UUID. */
+/** Contains the pool's UUID. */
 export const POOL_FILE = "pool.json";
-/** The same while it is written: it becomes `POOL_FILE` by a rename. */
+/** The same file while it is written: a rename turns it into `POOL_FILE`. */
 export const NEW_POOL_FILE = "pool.json.partial";
 
 type State = ImageState["state"];
 
-/** The name of an image's file is its record: a rename moves it from state to state. */
+/** The name of an image's file records its state: a rename moves it from state to state. */
 const ENDINGS = { partial: "partial", made: "made", published: "img" } as const satisfies Record<State, string>;
-/** The furthest first. */
+/** The most advanced state first. */
 const STATES = ["published", "made", "partial"] as const satisfies readonly State[];
 const IMAGE = /^(pvc-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.(partial|made|img)$/;
 
-/** What may lie in the folder of a pool that was never begun: ext4 makes the first, an interrupted begin leaves the second. */
+/** What the folder of an uninitialized pool may contain: ext4 creates the first, an interrupted initialization leaves the second. */
 const NOTHING = new Set(["lost+found", NEW_POOL_FILE]);
 
 export interface ImageName {
@@ -25,19 +25,19 @@ export function fileOf({ volume, state }: ImageName): string {
   return `${volume}.${ENDINGS[state]}`;
 }
 
-/** Every name that the file of this volume can have, the furthest state first. */
+/** Every possible file name of this volume, the most advanced state first. */
 export function filesOf(volume: string): readonly string[] {
   return STATES.map((state) => fileOf({ volume, state }));
 }
 
-/** The image that a file holds, by its name. */
+/** The image in a file, according to its name. */
 export function imageNamed(name: string): ImageName | undefined {
   const [, volume, ending] = IMAGE.exec(name) ?? [];
   const state = STATES.find((one) => ENDINGS[one] === ending);
   return volume === undefined || state === undefined ? undefined : { volume, state };
 }
 
-/** The images of a folder, one for each volume: of two files the one in the further state counts. Other files are no images. */
+/** The images of a folder, one per volume: if a volume has two files, the more advanced state counts. Other files are no images. */
 export function imagesIn(names: readonly string[]): readonly ImageName[] {
   const images = new Map<string, ImageName>();
   for (const name of names) {
@@ -50,7 +50,7 @@ export function imagesIn(names: readonly string[]): readonly ImageName[] {
   return [...images.values()];
 }
 
-/** Whether a folder holds nothing that counts. */
+/** Whether a folder contains only files that do not count. */
 export function isEmpty(names: readonly string[]): boolean {
   return names.every((name) => NOTHING.has(name));
 }

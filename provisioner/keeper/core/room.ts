@@ -1,12 +1,12 @@
-/** What statfs(2) says of a filesystem. */
+/** The answer of statfs(2) for a filesystem. */
 export interface FilesystemRoom {
   readonly blockBytes: number;
   readonly blocks: number;
-  /** Blocks that others than root may take. */
+  /** Blocks that users other than root may allocate. */
   readonly availableBlocks: number;
 }
 
-/** An image's size, and what of it has blocks on the disk. */
+/** An image's size, and how much of it has blocks on the disk. */
 export interface ImageRoom {
   readonly bytes: number;
   readonly allocatedBytes: number;
@@ -17,17 +17,17 @@ export interface Room {
   readonly freeBytes: number;
 }
 
-/** Loop devices have sectors of 512 or 4,096 bytes: an image of whole sectors of either loses no byte at its end. */
+/** Loop devices have sectors of 512 or 4,096 bytes: an image that is a multiple of both loses no byte at its end. */
 const SECTOR = 4_096;
 
-/** The size of an image for a request of this size, at least as much. */
+/** The size of an image for a request, at least the requested size. */
 export function imageBytes(requested: number): number {
   return Math.ceil(requested / SECTOR) * SECTOR;
 }
 
 /**
- * What a pool has left for further images: without the reserve, and without what its images are still to take. All of an image has blocks
- * from the beginning, but its user can give some back (a hole in a Block volume): they stay his.
+ * What a pool has left for further images: without the reserve, and without the unallocated parts of its images. An image starts fully
+ * allocated, but its user can free blocks (a hole in a Block volume): they stay reserved for that image.
  */
 export function roomOf(
   { blockBytes, blocks, availableBlocks }: FilesystemRoom,
