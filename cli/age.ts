@@ -3,7 +3,7 @@ const MINUTES_PER_HOUR = 60;
 const HOURS_PER_DAY = 24;
 const DAYS_PER_YEAR = 365;
 
-/** A duration as kubectl prints ages (apimachinery's `HumanDuration`): two units at most, the second only while it matters. */
+/** A duration as kubectl prints ages (apimachinery's `HumanDuration`): at most two units, the second only for small values of the first. */
 export function formatAge(ms: number): string {
   const seconds = Math.floor(Math.max(0, ms) / SECOND_MS);
   if (seconds < 2 * 60) return `${seconds}s`;
@@ -26,7 +26,7 @@ function units(large: Amount, small: Amount): string {
   return small[0] === 0 ? large.join("") : [...large, ...small].join("");
 }
 
-/** How exactly a time is known: milliseconds below ten seconds matter to who compares logs, above them nobody reads them. */
+/** How precisely to print a duration: below ten seconds milliseconds matter to a reader who compares logs; above, they do not. */
 export function formatUncertainty(ms: number): string {
   if (ms < SECOND_MS) return `${Math.ceil(ms)}ms`;
   return ms < 10 * SECOND_MS

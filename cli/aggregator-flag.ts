@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option } from "commander";
 import type { AggregatorTarget } from "./aggregator.ts";
 
-/** Where an aggregator on this machine, or a port that is forwarded to one, is by default. */
+/** The default address of an aggregator on this machine, or of a port that is forwarded to one. */
 const DEFAULT_AGGREGATOR = "http://127.0.0.1:9809";
 export const AGGREGATOR_VARIABLE = "MOORING_AGGREGATOR";
 
@@ -19,7 +19,7 @@ function aggregatorOf(text: string): string {
   return text;
 }
 
-/** Nothing: no aggregator is to be asked. */
+/** Undefined: ask no aggregator. */
 export function targetOf(text: string | undefined): AggregatorTarget | undefined | "invalid" {
   if (!text) return { url: DEFAULT_AGGREGATOR, isExplicit: false };
   if (text === "none") return undefined;

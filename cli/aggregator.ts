@@ -8,16 +8,16 @@ import { LIST_API_VERSION, LIST_CONTENT_TYPE, listEnd, listHeader } from "../com
 import { linesOf, parseLine } from "./answer-lines.ts";
 import { whyOf } from "./explain.ts";
 
-/** Where an aggregator may be. */
+/** A possible address of an aggregator. */
 export interface AggregatorTarget {
-  /** Origin, and the path of a server behind a proxy, without a slash at its end. */
+  /** Origin, and the path of a server behind a proxy, without a trailing slash. */
   readonly url: string;
-  /** Somebody named it; else it is where it would be on this machine. */
+  /** The user gave the address; otherwise it is the default one on this machine. */
   readonly isExplicit: boolean;
 }
 
 type Header = v.InferOutput<typeof listHeader>;
-/** How well the aggregator knows the cluster's nodes. */
+/** How completely the aggregator observes the cluster's nodes. */
 export type NodeCounts = Header["nodes"];
 
 /** One of the aggregator's lists. */
@@ -26,11 +26,11 @@ export interface AskedList<T> {
   readonly path: string;
   readonly kind: Header["kind"];
   readonly query: Readonly<Record<string, string>>;
-  /** Reads an entry; nothing for what is none. */
+  /** Decodes an entry; undefined for anything else. */
   readonly read: (entry: unknown) => T | undefined;
 }
 
-/** What an aggregator says, or why its answer does not count. */
+/** The aggregator's answer, or why it does not count. */
 export type AggregatorList<T> =
   | {
       readonly kind: "list";
@@ -42,27 +42,27 @@ export type AggregatorList<T> =
   | {
       readonly kind: "unusable";
       readonly why: string;
-      /** It is the cluster's own, and would have been used. */
+      /** The aggregator belongs to this cluster, so its answer would have been used. */
       readonly isOurs?: true;
     };
 
 export interface AggregatorParts {
   readonly transport: ByteTransport;
   readonly clock: Clock;
-  /** UID of the namespace kube-system of the cluster that the list is about, or why that cannot be known. */
+  /** UID of the namespace kube-system of the list's cluster, or why it is unknown. */
   readonly identify: () => Promise<{ readonly uid: string } | { readonly why: string }>;
 }
 
-/** Who does not ask for it shall not notice that nothing, or something else, is there. Milliseconds. */
+/** A user who did not ask for an aggregator must not notice that none, or another program, is at the default address. Milliseconds. */
 const FIRST_LINE_MS = { asked: 5_000, unasked: 1_000 } as const;
 const NEXT_LINE_MS = 10_000;
-/** An aggregator makes few lists at once: so often it is asked, with so much time between. */
+/** An aggregator prepares few lists at once: so this is the number of attempts, and the time between them. */
 const BUSY = { tries: 5, pauseMs: 1_000 } as const;
 const HEADERS = { accept: LIST_CONTENT_TYPE, "user-agent": "mooring-cli" };
 
 /**
- * A list as the aggregator knows it. It is believed only where it names the same cluster: a forwarded port
- * may still lead to another one. Nothing of the user's credentials is sent to it.
+ * Reads a list from the aggregator. It counts only if it names the same cluster: a forwarded port may still lead to another one. The
+ * request contains none of the user's credentials.
  */
 export async function listByAggregator<T>(
   target: AggregatorTarget,
@@ -130,14 +130,14 @@ async function refusal(response: HttpResponse): Promise<MooringError> {
 function headerOf(line: string, kind: Header["kind"]): Header {
   const result = v.safeParse(listHeader, parseLine(line));
   if (result.success && result.output.kind === kind) return result.output;
-  // One of before has begun a page, whose first line is no JSON.
+  // An aggregator of an earlier version answers with a page, whose first line is not JSON.
   const version = /^\{"apiVersion":"(api\.mooring\.dev\/\w{1,20})"/.exec(line)?.[1];
   if (version !== undefined && version !== LIST_API_VERSION)
     throw failed(`it speaks ${version} and this command ${LIST_API_VERSION}: use the same version of both`);
   throw failed("its answer is not that of an aggregator of this version");
 }
 
-/** All entries up to the last line, which says that there are no more. */
+/** Reads all entries up to the last line, which marks the end of the list. */
 async function readEntries<T>(
   lines: AsyncIterator<string>,
   read: (entry: unknown) => T | undefined,
@@ -165,7 +165,7 @@ function isEndOf(json: unknown, count: number): boolean {
   return result.success && result.output.entries === count;
 }
 
-/** What takes longer is given up. */
+/** Longer requests are given up. */
 async function within<R>(ms: number, task: () => Promise<R>, reading: Reading): Promise<R> {
   const until = reading.clock.monotonicMs() + ms;
   return await withDeadline(reading, ms, (limited) => orAborted(task(), limited)).catch((error: unknown) => {

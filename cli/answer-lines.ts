@@ -1,9 +1,9 @@
 import { MooringError } from "../common/runtime/errors.ts";
 
-/** Beyond any entry, which names 32 of anything at most. Characters. */
+/** Longer than any entry, which names at most 32 items of each kind. Characters. */
 const LONGEST_LINE = 4 * 1024 * 1024;
 
-/** The lines of an answer as they come; what stands behind the last line break is none. */
+/** The lines of an answer as they arrive; text after the last line break is dropped. */
 export async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let pieces: string[] = [];
@@ -21,7 +21,7 @@ export async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<
   }
 }
 
-/** The JSON of a line; nothing for what is none. */
+/** The JSON of a line; undefined if it is invalid. */
 export function parseLine(line: string): unknown {
   try {
     return JSON.parse(line);

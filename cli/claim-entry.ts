@@ -6,7 +6,7 @@ import { lastUseIn } from "./last-use.ts";
 
 type Entry = v.InferOutput<typeof claimEntry>;
 
-/** Reads a line of `/v1/claims`; nothing for what is none. */
+/** Decodes a line of `/v1/claims`; undefined for anything else. */
 export function readClaimEntry(raw: unknown): ClaimUse | undefined {
   const result = v.safeParse(claimEntry, raw);
   return result.success ? useOfEntry(result.output) : undefined;
@@ -69,7 +69,7 @@ function statusOf(
   };
 }
 
-/** Where it is mounted now, rather than where it was when that was written; for a claim that is not, where it was last. */
+/** The nodes that have it mounted now, not those of the time when the status was written; for an unmounted claim, the last node. */
 function nodesOf({
   status,
   live,

@@ -4,10 +4,10 @@ import type { ClaimList } from "./claim-source.ts";
 import type { ClaimUse } from "./claim-use.ts";
 import type { Source } from "./source.ts";
 
-/** Names the shape below. Fields may be added to it; one that is renamed, removed or means something else makes it v2. */
+/** Version of the schema below. A new field does not change it; a renamed or removed field, or one with a new meaning, makes it v2. */
 const SHAPE = { apiVersion: "cli.mooring.dev/v1", kind: "ClaimUseList" } as const;
 
-/** The claims for programs: every field is always there, `null` says that it is not known. Times are RFC 3339 in UTC. */
+/** The claims as JSON for programs: every field is always present, `null` means unknown. Times are RFC 3339 in UTC. */
 export function jsonOf({ uses, nowMs, source }: ClaimList): string {
   const list = {
     ...SHAPE,

@@ -3,7 +3,7 @@ import { listClaims, type Scope } from "./claim-list.ts";
 import { type ClaimUse, useOf } from "./claim-use.ts";
 import { askBoth, type Source, type SourceParts } from "./source.ts";
 
-/** The claims of a scope, and how they are known. */
+/** The claims of a scope, and their source. */
 export interface ClaimList {
   readonly uses: readonly ClaimUse[];
   /** The API server's clock, at the earliest: an idle time is rather too short than too long. */
@@ -11,7 +11,7 @@ export interface ClaimList {
   readonly source: Source;
 }
 
-/** The claims of a scope, by the aggregator if there is one for this cluster. Throws what the API server's client throws. */
+/** Reads the claims of a scope, from the aggregator if there is one for this cluster. Throws what the API server's client throws. */
 export async function readClaims(scope: Scope, parts: SourceParts): Promise<ClaimList> {
   const query = scope === "all" ? {} : { namespace: scope.namespace };
   const { items, ...told } = await askBoth<ClaimUse>(

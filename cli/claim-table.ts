@@ -3,15 +3,15 @@ import { formatAge, formatUncertainty } from "./age.ts";
 import type { ClaimUse, LiveUse, UseStatus } from "./claim-use.ts";
 import { type Cell, type Column, cutMiddle, type Table } from "./table.ts";
 
-/** How claims are shown in a table. */
+/** Options of the table of claims. */
 export interface TableView {
-  /** Claims of several namespaces. */
+  /** The table contains claims of several namespaces. */
   readonly withNamespace: boolean;
-  /** Everything that is known, in full. */
+  /** Show everything that is known, in full. */
   readonly isWide: boolean;
-  /** The aggregator has told what it knows beyond the conditions. */
+  /** The aggregator has reported what it knows beyond the conditions. */
   readonly hasLive: boolean;
-  /** The API server's clock, at the earliest: an idle time is rather too short than too long. Unknown: times instead of ages. */
+  /** The API server's clock, at the earliest: an idle time is rather too short than too long. Undefined: show times instead of ages. */
   readonly nowMs: number | undefined;
 }
 
@@ -49,7 +49,7 @@ const LIVE_COLUMNS: readonly ColumnOfUses[] = [
 
 const MESSAGE: ColumnOfUses = { title: "MESSAGE", cell: ({ claim }) => claim.status?.message ?? "" };
 
-/** A row for each claim, in the order given. */
+/** One row per claim, in the given order. */
 export function tableOf(uses: readonly ClaimUse[], view: TableView): Table {
   const columns = [
     ...(view.withNamespace ? [NAMESPACE] : []),
@@ -75,7 +75,7 @@ const STATUS_TEXT: Readonly<Record<Exclude<UseStatus, "NotBound">, string>> = {
   NotWatched: "Not watched",
 };
 
-/** A condition outlives the binding, so the phase is said, too, where it is not what the status already means. */
+/** A condition outlives the binding, so the phase is shown, too, unless the status already implies it. */
 function statusText({ claim, status, isDeletionHeld }: ClaimUse): string {
   if (status === "NotBound") return `${claim.phase || "Not bound"}${claim.isDeleting ? " (deleting)" : ""}`;
   const remarks = [
@@ -99,7 +99,7 @@ function nodesText({ nodes, omittedNodes }: ClaimUse, { isWide }: TableView): st
   return omittedNodes === "some" ? `${first} +${others.length}…` : `${first} +${others.length + omittedNodes}`;
 }
 
-/** In a narrow table the first node that has to answer, and how many more do. */
+/** In a narrow table: the first node that must report, and how many more must. */
 function pendingText({ live, isPending }: ClaimUse, { isWide }: TableView): string {
   if (live === undefined || !isPending) return "";
   const { items, omitted } = live.pendingNodes;
@@ -110,10 +110,10 @@ function pendingText({ live, isPending }: ClaimUse, { isWide }: TableView): stri
   return first === undefined ? "" : `${stateText(first)}${others > 0 ? ` +${others}` : ""}`;
 }
 
-/** It waits for no node, but for the aggregator's own watch of pods. */
+/** The claim waits for the aggregator's own watch of pods, not for a node. */
 const UNWATCHED = "pods not watched";
 
-/** Which node it is says more than in what state. */
+/** The node's name is more informative than its state. */
 function shortenPending(text: string, room: number): string {
   return text.length <= room ? text : shortenNode(text.replace(/ \([^()]*\)/, ""), room);
 }
@@ -130,7 +130,7 @@ function stateText({ node, state }: { readonly node: string; readonly state: str
   return `${node} (${STATE_TEXT[state] ?? state})`;
 }
 
-/** A node that reports as it should needs no remark. */
+/** A node that reports normally needs no remark. */
 function nodeText({ node, state }: { readonly node: string; readonly state: string }): string {
   return state === "Reporting" ? node : stateText({ node, state });
 }
@@ -151,12 +151,12 @@ function joined<T>(values: Capped<T> | undefined, toText: (value: T) => string):
   return [...items.map(toText), ...(omitted > 0 ? [`+${omitted}`] : [])].join(", ");
 }
 
-/** The domain of a node says the least, so it goes first; a name that is an IP address has none. */
+/** The domain of a node's name is the least informative part, so it is dropped first; an IP address has none. */
 function shortenNode(text: string, room: number): string {
   return cutMiddle(text.replace(/^([^a-z.\s]*[a-z][^.\s]*)\.\S+/, "$1"), room);
 }
 
-/** While the claim is mounted the last use that is over is not what anybody looks for: it would pass for the present one. */
+/** While the claim is mounted its last finished use is not shown: a reader would take it for the present use. */
 function lastPodText({ status, lastUse, claim }: ClaimUse): string {
   if (status === "Mounted") return "";
   const pod = lastUse?.pod ?? lastUse?.podUid ?? "";

@@ -4,19 +4,19 @@ import type { ClaimStatus, Evidence, LastUse, UnusedReason } from "../common/sto
 import type { claimEntry } from "../common/storage/list-lines.ts";
 import { saidByKubernetes, type UpstreamUnused } from "../common/storage/upstream-unused.ts";
 
-/** `NotWatched`: bound, but Mooring has not written anything about it. `NotBound`: it has no volume that could be used. */
+/** `NotWatched`: bound, but Mooring has written no status for it. `NotBound`: it has no volume that could be used. */
 export type UseStatus = v.InferOutput<typeof claimEntry>["status"];
 
 /**
- * What the status was known from; `first-seen`: no use was ever seen, so it is unused at least since Mooring first saw it; `unwatched`: it
- * may have been used until then, unobserved.
+ * The evidence for the status. `first-seen`: no use was ever observed, so it has been unused at least since Mooring first observed it.
+ * `unwatched`: it may have been used until then, unobserved.
  */
 export type UseEvidence = Evidence | "first-seen" | "unwatched";
 
-/** What the aggregator knows beyond what stands on a claim. */
+/** What the aggregator knows beyond the claim's own status. */
 export type LiveUse = v.InferOutput<typeof claimEntry>["live"];
 
-/** A claim, as far as it is shown. */
+/** The displayed fields of a claim. */
 export type ListedClaim = Pick<
   Claim,
   | "key"
@@ -32,26 +32,26 @@ export type ListedClaim = Pick<
   | "upstream"
 >;
 
-/** What is known of the use of one claim. Times in milliseconds since the epoch. */
+/** The known use of one claim. Times in milliseconds since the epoch. */
 export interface ClaimUse {
   readonly claim: ListedClaim;
   readonly status: UseStatus;
   readonly sinceMs: number | undefined;
   readonly evidence: UseEvidence | undefined;
-  /** Where it is mounted; for a claim that is not, where it was last. */
+  /** The nodes that have it mounted; for an unmounted claim, the last node. */
   readonly nodes: readonly string[];
-  /** There are so many more nodes than those, or some more. */
+  /** Number of further nodes, or a statement that there are some. */
   readonly omittedNodes: number | "some";
-  /** The last use that is over; while the claim is mounted, one before this. */
+  /** The last finished use; while the claim is mounted, the one before the present use. */
   readonly lastUse: LastUse | undefined;
   readonly kubernetes: UpstreamUnused | undefined;
-  /** Kubernetes says that the claim is unused while Mooring sees it mounted. */
+  /** Kubernetes reports the claim as unused while Mooring observes it mounted. */
   readonly disagrees: boolean;
-  /** Nothing without the aggregator. */
+  /** Undefined without the aggregator. */
   readonly live: LiveUse | undefined;
-  /** No use is known, but a node that has to answer has not. Never without the aggregator. */
+  /** No use is known, but a node that must report has not. Never set without the aggregator. */
   readonly isPending: boolean;
-  /** It is being deleted, and nothing but protection keeps it. Never without the aggregator. */
+  /** It is being deleted, and only protection keeps it. Never set without the aggregator. */
   readonly isDeletionHeld?: boolean | undefined;
 }
 
@@ -64,7 +64,7 @@ const EVIDENCE: Readonly<Record<UnusedReason, UseEvidence>> = {
   NeverObservedInUse: "first-seen",
 };
 
-/** What a status is known from; for a claim that is not in use what is written tells. */
+/** The evidence for a status; for an unmounted claim, taken from the written status. */
 export function evidenceOf(
   status: UseStatus,
   own: Pick<ClaimStatus, "reason" | "sinceMs" | "blindGap"> | undefined,
@@ -77,7 +77,7 @@ export function evidenceOf(
   return isMoved ? "unwatched" : EVIDENCE[reason];
 }
 
-/** A claim as it stands in the API server. */
+/** Reads a claim from its API object. */
 export function useOf(claim: ListedClaim): ClaimUse {
   const { status: own } = claim;
   const kubernetes = saidByKubernetes(claim.upstream);
@@ -105,12 +105,12 @@ function statusOf({ status, phase }: ListedClaim): UseStatus {
   return status.reason === "Mounted" ? "Mounted" : "Referenced";
 }
 
-/** What can go stands on top; what must stay at the bottom, next to the prompt. */
+/** Claims that can be deleted come first; claims in use come last, next to the prompt. */
 const RANK: Readonly<Record<UseStatus, number>> = { Unused: 0, NotWatched: 1, NotBound: 2, Referenced: 3, Mounted: 4 };
 
 /**
- * Longest unused first, then what Mooring knows nothing of (by Kubernetes' own time), then what is in use, longest first; the
- * claims of which Kubernetes wrongly says that they are unused come last.
+ * Longest unused first, then claims without a status by Mooring (by Kubernetes' own time), then claims in use, longest first. Claims that
+ * Kubernetes wrongly reports as unused come last.
  */
 export function sortUses(uses: readonly ClaimUse[]): readonly ClaimUse[] {
   return uses.toSorted(
@@ -124,7 +124,7 @@ function rankOf({ status, disagrees }: ClaimUse): number {
 }
 
 function compareAges(one: ClaimUse, other: ClaimUse): number {
-  // A difference of two infinities would be no number.
+  // The difference of two infinities would be NaN.
   const [first, second] = [orderingTime(one), orderingTime(other)];
   return first === second ? 0 : first - second;
 }
@@ -133,7 +133,7 @@ function orderingTime({ sinceMs, kubernetes }: ClaimUse): number {
   return sinceMs ?? (kubernetes?.unused ? kubernetes.sinceMs : undefined) ?? Number.POSITIVE_INFINITY;
 }
 
-/** By code units, so that the order does not depend on the language of the machine. */
+/** By code units, so that the order does not depend on the machine's locale. */
 function compareKeys(one: string, other: string): number {
   if (one === other) return 0;
   return one < other ? -1 : 1;

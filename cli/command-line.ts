@@ -2,14 +2,14 @@ import { type Command, CommanderError } from "commander";
 import type { AggregatorTarget } from "./aggregator.ts";
 import { AGGREGATOR_VARIABLE, aggregatorOption, NO_AGGREGATOR, targetOf } from "./aggregator-flag.ts";
 
-/** Where the command line comes from. */
+/** The source of the command line. */
 export interface CommandInput {
   /** The arguments after the script's name. */
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** What the command line asks for: `F` are the flags of a list. */
+/** The parsed command line: `F` are the flags of a list. */
 export type ListCommand<F> =
   | { readonly kind: "list"; readonly flags: F }
   | { readonly kind: "help"; readonly text: string }
@@ -17,13 +17,13 @@ export type ListCommand<F> =
 
 /** Flags of every list. */
 export interface CommonFlags {
-  /** Nothing: none is to be asked. */
+  /** Undefined: ask no aggregator. */
   readonly aggregator: AggregatorTarget | undefined;
   readonly context: string | undefined;
   readonly kubeconfig: string | undefined;
 }
 
-/** Adds what every list has. */
+/** Adds the flags of every list. */
 export function withCommonOptions(command: Command, help: string): Command {
   return command
     .option("--context <name>", "context of the kubeconfig to use")
@@ -36,7 +36,7 @@ export function withCommonOptions(command: Command, help: string): Command {
     .exitOverride();
 }
 
-/** Reads a command line; `flagsOf` reads the command's own options. */
+/** Parses a command line; `flagsOf` reads the command's own options. */
 export function readCommand<F extends object>(
   command: Command,
   { argv, env }: CommandInput,
@@ -63,7 +63,7 @@ export function readCommand<F extends object>(
   return { kind: "list", flags: { ...flagsOf(options), ...common } };
 }
 
-/** As with kubectl, an empty text is none: scripts pass variables that are not set. */
+/** As with kubectl, an empty text counts as unset: scripts pass variables that are not set. */
 export function given(option: unknown): string | undefined {
   return typeof option === "string" && option !== "" ? option : undefined;
 }

@@ -3,19 +3,19 @@ import { MooringError, messageOf } from "../common/runtime/errors.ts";
 import type { Scope } from "./claim-list.ts";
 import { printable } from "./table.ts";
 
-/** What was asked for: a collection, and where. */
+/** The requested collection, and its scope. */
 export interface Asked {
-  /** As RBAC calls it. */
+  /** The resource's name in RBAC. */
   readonly resource: string;
   /** The rest of a sentence. */
   readonly where: string;
-  /** What `kubectl auth can-i` has to be told beside. */
+  /** Further arguments of `kubectl auth can-i`. */
   readonly flag: string;
-  /** What else may work. */
+  /** Advice on what else may work. */
   readonly hint?: string;
 }
 
-/** What was asked, and of whom. */
+/** The request, and its server. */
 export interface Attempt {
   readonly server: string | undefined;
   readonly asked: Asked | undefined;
@@ -34,7 +34,7 @@ export function claimsIn(scope: Scope): Asked {
 
 export const VOLUMES: Asked = { resource: "persistentvolumes", where: "", flag: "" };
 
-/** An operational failure as lines for the reader: what happened, then what to do. Nothing for a bug. */
+/** An operational failure as lines for the reader: what happened, then what to do. Undefined for a bug. */
 export function explain(error: unknown, attempt: Attempt): readonly string[] | undefined {
   const lines = linesFor(error, attempt);
   return lines?.map(printable);
@@ -51,7 +51,7 @@ function linesFor(error: unknown, attempt: Attempt): readonly string[] | undefin
 }
 
 function refusal({ status, message }: ApiError, { server, asked }: Attempt): readonly string[] {
-  // "GET /path answered 403: why": the reader knows what was asked.
+  // "GET /path answered 403: why": the reader knows what was requested.
   const why = firstLine(message.replace(/^.*? answered \d+: /, ""));
   if (status === 401) {
     return [`The API server ${server} does not accept your credentials.`, "Log in again, or choose another --context."];
@@ -87,12 +87,12 @@ const REASONS: Readonly<Record<string, string>> = {
   UND_ERR_HEADERS_TIMEOUT: "no answer in time",
 };
 
-/** Why something failed, in a few words. */
+/** A short reason for a failure. */
 export function whyOf(error: unknown): string {
   return printable(reasonOf(rootOf(error)));
 }
 
-/** The error at the bottom. Several addresses tried in vain make an AggregateError, whose own message is empty. */
+/** The innermost cause. Several failed addresses make an AggregateError, whose own message is empty. */
 function rootOf(error: unknown): unknown {
   if (error instanceof AggregateError && error.errors.length > 0) return rootOf(error.errors[0]);
   return error instanceof Error && error.cause !== undefined ? rootOf(error.cause) : error;

@@ -9,11 +9,11 @@ import {
   withCommonOptions,
 } from "./command-line.ts";
 
-/** How a list is printed. */
+/** The output format of a list. */
 export type OutputFormat = "table" | "wide" | "json";
 
 export interface ClaimsFlags extends CommonFlags {
-  /** Nothing: the namespace of the kubeconfig's context. */
+  /** Undefined: the namespace of the kubeconfig's context. */
   readonly namespace: string | undefined;
   readonly allNamespaces: boolean;
   readonly output: OutputFormat;
@@ -56,7 +56,7 @@ const Options = v.object({
   output: v.optional(v.picklist(["table", "wide", "json"]), "table"),
 });
 
-/** What the command line of the list of claims asks for. */
+/** The parsed command line of the list of claims. */
 export function readClaimsCommand(input: CommandInput): ListCommand<ClaimsFlags> {
   return readCommand(createCommand(), input, (options) => ({
     ...v.parse(Options, options),
@@ -77,7 +77,7 @@ function createCommand(): Command {
   return withCommonOptions(command, HELP);
 }
 
-/** A DNS label, as every namespace is called: anything else would become part of the request's path. */
+/** A DNS label, like every namespace: any other text would change the request's path. */
 function namespaceOf(text: string): string {
   if (/^(?:[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?)?$/.test(text)) return text;
   throw new InvalidArgumentError("A namespace has lower-case letters, digits and dashes, at most 63.");

@@ -1,6 +1,6 @@
 import { ApiError } from "../common/kube/client.ts";
 
-/** Nothing where the user may not list it, which is noted. */
+/** The result; undefined, and noted, where the user has no permission to list it. */
 export async function ifAllowed<T>(
   resource: string,
   missing: string[],

@@ -1,7 +1,7 @@
 import * as v from "valibot";
 import { ApiError, type KubeClient } from "../common/kube/client.ts";
 
-/** So many objects come in one answer: the API server then never builds a large one. */
+/** Objects per answer: the API server then never builds a large one. */
 const PAGE = "500";
 
 const page = v.object({
@@ -9,15 +9,15 @@ const page = v.object({
   items: v.nullish(v.array(v.unknown()), []),
 });
 
-/** What is listed, and what is kept of it. */
+/** The collection to list, and the projection to keep. */
 interface Pages<T> {
   readonly path: string;
-  /** By labels; all unless told. */
+  /** A label selector; all objects by default. */
   readonly selector?: string;
   readonly project: (object: unknown) => T;
 }
 
-/** All objects of a collection, projected as they come. Throws what the client throws. */
+/** All objects of a collection, projected as they arrive. Throws what the client throws. */
 export async function listPages<T>(
   client: KubeClient,
   { path, selector, project }: Pages<T>,
@@ -42,7 +42,7 @@ export async function listPages<T>(
     return await list();
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 410) throw error;
-    // The server has compacted the version that the pages were read at. A second time would mean that it cannot keep up.
+    // The API server has compacted the version of the earlier pages. A second time would mean that it cannot keep up.
     return await list();
   }
 }

@@ -10,7 +10,7 @@ import { type Printout, print } from "./print.ts";
 type Request = Extract<LocalCommand, { readonly flags: LocalFlags }>;
 
 const clock = createSystemClock();
-/** Ctrl-C ends a removal between two objects, so that it can say what it did. Reading just ends. */
+/** Ctrl-C ends a removal between two objects, so that it can report what it did. A read ends at once. */
 const interrupted = new AbortController();
 
 async function answer(request: Request): Promise<Printout> {

@@ -6,10 +6,10 @@ import type { Source } from "./source.ts";
 import { printable } from "./table.ts";
 
 const STORED = "These are the claims' stored conditions; they are only as fresh as their last write.";
-/** So many claims are named in a sentence. */
+/** At most this many claims are named in a sentence. */
 const NAMED = 5;
 
-/** What the reader should know beside the claims themselves, a line each: the most important last, next to the prompt. */
+/** Notes on the claims for the reader, one per line: the most important one last, next to the prompt. */
 export function noticesFor(
   { uses, source }: ClaimList,
   { scope, isWide }: { readonly scope: Scope; readonly isWide: boolean },
@@ -33,7 +33,7 @@ export function sourceText(source: Source): string {
   return `Read from the aggregator ${url} of cluster ${cluster}, to which ${reporting} of ${nodes.total} nodes report.`;
 }
 
-/** Where a user counts on what only an aggregator can tell. `instead` says what is shown. */
+/** For a user who asks for something that only an aggregator can report. `instead` says what is shown. */
 export function unusedAggregator(source: Source, instead: string): readonly string[] {
   if (source.kind === "aggregator" || source.unused === undefined) return [];
   const { url, why } = source.unused;
@@ -55,7 +55,7 @@ export function freshness({ total, stale, unreported }: NodeCounts): readonly st
   ];
 }
 
-/** Only bound claims get either condition, so without any of them nothing is missing. */
+/** Only bound claims get either condition, so without bound claims nothing is missing. */
 function absences(uses: readonly ClaimUse[], source: Source): readonly string[] {
   const bound = uses.filter(({ claim }) => claim.phase === "Bound" && !claim.isDeleting);
   if (bound.length === 0) return [];

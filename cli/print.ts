@@ -1,15 +1,15 @@
 import { writeSync } from "node:fs";
 import type { Screen } from "./table.ts";
 
-/** What goes to standard output, and what beside it to standard error. */
+/** The text for standard output, and for standard error. */
 export interface Printout {
   readonly text: string;
   readonly notices: readonly string[];
-  /** 130 where Ctrl-C ended it, as shells have it. */
+  /** 130 after Ctrl-C, as in shells. */
   readonly code: 0 | 1 | 130;
 }
 
-/** What the terminal can show; a wide table is never cut. */
+/** The terminal's abilities; a wide table is never cut. */
 export function screenOf(isWide: boolean): Screen {
   const { isTTY, columns } = process.stdout;
   const { NO_COLOR, TERM } = process.env;
@@ -19,11 +19,11 @@ export function screenOf(isWide: boolean): Screen {
   };
 }
 
-/** Prints what a command comes to, and sets the exit code. */
+/** Prints a command's output, and sets the exit code. */
 export async function print(command: Promise<Printout>): Promise<void> {
   for (const stream of [process.stdout, process.stderr]) stream.on("error", endWithoutOutput);
   const { text, notices, code } = await command;
-  // What is said beside the list comes after it, also where both go to one terminal.
+  // Notes on standard error come after the list, also if one terminal shows both.
   await new Promise<void>((resolve) => {
     process.stdout.write(text, (error) => {
       if (!error) resolve();
@@ -33,7 +33,7 @@ export async function print(command: Promise<Printout>): Promise<void> {
   process.exitCode = code;
 }
 
-/** A reader that has gone, as `head` does, wants no more: not an error. A full disk is one. */
+/** A closed reader, such as `head`, is no error; a full disk is one. */
 function endWithoutOutput({ code, message }: NodeJS.ErrnoException): void {
   if (code === "EPIPE") process.exit(0);
   try {

@@ -11,7 +11,7 @@ import {
   type NodeCounts,
 } from "./aggregator.ts";
 
-/** Who told what is shown. */
+/** The sources of the displayed data. */
 export type Source =
   | {
       readonly kind: "aggregator";
@@ -23,19 +23,19 @@ export type Source =
   | {
       readonly kind: "api-server";
       readonly server: string;
-      /** An aggregator that was asked for, or is the cluster's own, and why it was not used. */
+      /** An aggregator that the user asked for, or that belongs to the cluster, and why it was not used. */
       readonly unused: { readonly url: string; readonly why: string } | undefined;
     };
 
 export interface SourceParts {
   readonly connection: Connection;
-  /** Nothing: no aggregator is to be asked. */
+  /** Undefined: ask no aggregator. */
   readonly aggregator: AggregatorTarget | undefined;
   readonly clock: Clock;
   readonly signal: AbortSignal;
 }
 
-/** What is shown, and how it is known. */
+/** The displayed items, and their source. */
 export interface Told<T> {
   readonly items: readonly T[];
   /** The API server's clock, at the earliest: an age is rather too short than too long. */
@@ -43,15 +43,15 @@ export interface Told<T> {
   readonly source: Source;
 }
 
-/** How a list is asked for. */
+/** How to request a list. */
 export interface Asking<T> {
-  /** Of the aggregator. */
+  /** From the aggregator. */
   readonly list: AskedList<T>;
-  /** Of the API server, where there is no aggregator. */
+  /** From the API server, where there is no aggregator. */
   readonly listByApiServer: (client: KubeClient, signal: AbortSignal) => Promise<readonly T[]>;
 }
 
-/** Asks the aggregator if there is one for this cluster, else the API server. Throws what the API server's client throws. */
+/** Asks the aggregator if there is one for this cluster, otherwise the API server. Throws what the API server's client throws. */
 export async function askBoth<T>({ list, listByApiServer }: Asking<T>, parts: SourceParts): Promise<Told<T>> {
   const { connection, aggregator, clock, signal } = parts;
   const client = createKubeClient(connection, { clock, userAgent: "mooring-cli" });
@@ -77,7 +77,7 @@ export async function askBoth<T>({ list, listByApiServer }: Asking<T>, parts: So
   }
 }
 
-/** Who has not asked for one does not miss it, but for one whose answer broke off. */
+/** A missing aggregator is no problem for a user who did not ask for one; an answer that broke off is. */
 function unusedOf(
   { url, isExplicit }: AggregatorTarget,
   told: AggregatorList<unknown> | undefined,

@@ -1,35 +1,35 @@
-/** What stands in one place of a table. */
+/** The content of one cell. */
 export interface Cell {
   readonly text: string;
-  /** Something that must not be overlooked: in colour where there is colour. */
+  /** Something that the reader must not miss: coloured where the output has colour. */
   readonly isAlarm?: boolean;
 }
 
 export interface Column {
   readonly title: string;
-  /** Makes a text fit where the terminal is too narrow; a column without it is always whole. */
+  /** Shortens a text where the terminal is too narrow; a column without this is never shortened. */
   readonly shorten?: ((text: string, room: number) => string) | undefined;
 }
 
 export interface Table {
   readonly columns: readonly Column[];
-  /** Each with as many cells as there are columns. */
+  /** Each row has as many cells as there are columns. */
   readonly rows: readonly (readonly Cell[])[];
 }
 
-/** What the output can show. */
+/** The output's abilities. */
 export interface Screen {
-  /** Columns of the terminal; nothing when the output goes elsewhere, and then nothing is cut. */
+  /** Width of the terminal; undefined when the output is no terminal, and then nothing is cut. */
   readonly width: number | undefined;
   readonly hasColour: boolean;
 }
 
 const GAP = 2;
-/** No column is cut to less than this, nor to less than its title. */
+/** No column is narrower than this, nor than its title. */
 const LEAST = 12;
 const ALARM = { on: "\u001b[1;31m", off: "\u001b[0m" } as const;
 
-/** The table as text, a line for the titles and one for each row. */
+/** The table as text: a line for the titles, and one per row. */
 export function layOut({ columns, rows }: Table, { width, hasColour }: Screen): string {
   const texts = rows.map((row) => row.map(({ text }) => printable(text) || "-"));
   const natural = columns.map(({ title }, index) =>
@@ -55,7 +55,7 @@ export function layOut({ columns, rows }: Table, { width, hasColour }: Screen): 
   return lines.map((line) => `${line.trimEnd()}\n`).join("");
 }
 
-/** The columns that can be shortened get one limit: the largest with which the table fits, or the least there is. */
+/** All columns that can be shortened share one limit: the largest with which the table fits, or the smallest possible. */
 function shrink(columns: readonly Column[], natural: readonly number[], width: number): readonly number[] {
   const room = width - GAP * (natural.length - 1);
   for (let most = Math.max(LEAST, ...natural); ; most -= 1) {
@@ -66,14 +66,14 @@ function shrink(columns: readonly Column[], natural: readonly number[], width: n
   }
 }
 
-/** Leaves out the middle: names that machines make begin alike and differ at their end. */
+/** Drops the middle: generated names start alike and differ at their end. */
 export function cutMiddle(text: string, room: number): string {
   if (text.length <= room) return text;
   const tail = Math.floor(room / 2);
   return `${text.slice(0, room - 1 - tail)}…${text.slice(text.length - tail)}`;
 }
 
-/** Annotations and server messages are others' texts: what would steer the terminal is shown as `?`. */
+/** Annotations and server messages come from outside: control characters are shown as `?`. */
 export function printable(text: string): string {
   return text.replaceAll(/\p{C}/gu, "?");
 }

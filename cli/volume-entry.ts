@@ -3,7 +3,7 @@ import { volumeEntry } from "../common/storage/list-lines.ts";
 import { lastUseIn } from "./last-use.ts";
 import type { Names, VolumeView } from "./volume-view.ts";
 
-/** Reads a line of `/v1/volumes`; nothing for what is none. */
+/** Decodes a line of `/v1/volumes`; undefined for anything else. */
 export function readVolumeEntry(raw: unknown): VolumeView | undefined {
   const result = v.safeParse(volumeEntry, raw);
   if (!result.success) return undefined;

@@ -44,7 +44,7 @@ const Options = v.object({
   reclaimPolicy: v.optional(v.array(v.string()), []),
 });
 
-/** What the command line of the list of volumes asks for. */
+/** The parsed command line of the list of volumes. */
 export function readVolumesCommand(input: CommandInput): ListCommand<VolumesFlags> {
   return readCommand(createCommand(), input, (options) => {
     const { output, phase: phases, class: classes, reclaimPolicy: policies } = v.parse(Options, options);

@@ -3,10 +3,10 @@ import { lastUseOf, sourceOf } from "./claim-json.ts";
 import type { VolumeListing } from "./volume-source.ts";
 import type { Names, VolumeView } from "./volume-view.ts";
 
-/** Names the shape below. Fields may be added to it; one that is renamed, removed or means something else makes it v2. */
+/** Version of the schema below. A new field does not change it; a renamed or removed field, or one with a new meaning, makes it v2. */
 const SHAPE = { apiVersion: "cli.mooring.dev/v1", kind: "VolumeViewList" } as const;
 
-/** The volumes for programs: every field is always there, `null` says that it is not known. Times are RFC 3339 in UTC. */
+/** The volumes as JSON for programs: every field is always present, `null` means unknown. Times are RFC 3339 in UTC. */
 export function volumesJson({ items, nowMs, source }: VolumeListing): string {
   const list = {
     ...SHAPE,

@@ -4,7 +4,7 @@ import type { VolumeListing } from "./volume-source.ts";
 
 const STORED = "What is mounted is what stands on the claims; a node that unmounted a volume may still be named.";
 
-/** What the reader should know beside the volumes themselves, a line each: the most important last, next to the prompt. */
+/** Notes on the volumes for the reader, one per line: the most important one last, next to the prompt. */
 export function volumeNotices(
   { items, source, missing }: VolumeListing,
   { isWide, isFiltered }: { readonly isWide: boolean; readonly isFiltered: boolean },

@@ -23,17 +23,17 @@ const schema = v.object({
   status: v.nullish(v.object({ phase: v.nullish(v.string()), lastPhaseTransitionTime: v.nullish(v.string()) }), {}),
 });
 
-/** What else the API server tells of a volume. */
+/** Further information from the API server on a volume. */
 export interface Surroundings {
-  /** The claim with that UID, where claims may be read. */
+  /** The claim with that UID; undefined where the user may not read claims. */
   readonly claim: (uid: string) => Claim | undefined;
-  /** Nodes that the volume is attached to; nothing where attachments may not be read. */
+  /** Nodes that the volume is attached to; undefined where the user may not read attachments. */
   readonly attachedTo: ((volume: string) => readonly string[]) | undefined;
   /** The API server's clock, at the latest. Milliseconds since the epoch. */
   readonly nowMs: number;
 }
 
-/** A volume as it stands in the API server. Throws `ValiError` for what is no volume. */
+/** Reads a volume from its API object. Throws `ValiError` for any other object. */
 export function volumeOf(object: unknown, { claim, attachedTo, nowMs }: Surroundings): VolumeView {
   const { metadata, spec, status } = v.parse(schema, object);
   const { name, uid, annotations } = metadata;
@@ -41,7 +41,7 @@ export function volumeOf(object: unknown, { claim, attachedTo, nowMs }: Surround
   const own = claimRef?.uid === undefined ? undefined : claim(claimRef.uid);
   const toldMs = parseTimestamp(status?.lastPhaseTransitionTime);
   const createdAtMs = parseTimestamp(metadata.creationTimestamp);
-  // Nobody has looked before: what the API server cannot say is not known.
+  // A single read has no earlier observation: where the API server has no time, it is unknown.
   const times = { toldMs: isNoAnswer(toldMs, nowMs) ? undefined : toldMs, createdAtMs, firstSeenMs: undefined };
   return {
     name,
@@ -68,7 +68,7 @@ const attachment = v.object({
   spec: v.object({ nodeName: v.string(), source: v.object({ persistentVolumeName: v.nullish(v.string()) }) }),
 });
 
-/** Nodes by the name of the volume that is attached to them. Throws `ValiError` for what is no VolumeAttachment. */
+/** Nodes by the name of the volume that is attached to them. Throws `ValiError` for any other object. */
 export function attachmentsOf(objects: readonly unknown[]): ReadonlyMap<string, readonly string[]> {
   const nodes = new Map<string, readonly string[]>();
   for (const object of objects) {

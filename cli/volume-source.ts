@@ -7,13 +7,13 @@ import { readVolumeEntry } from "./volume-entry.ts";
 import { attachmentsOf, volumeOf } from "./volume-object.ts";
 import type { VolumeView } from "./volume-view.ts";
 
-/** The volumes of the cluster, and how they are known. */
+/** The volumes of the cluster, and their source. */
 export interface VolumeListing extends Told<VolumeView> {
-  /** What may not be read from the API server, and would say more. */
+  /** The resources that the user may not read from the API server, and that would show more. */
   readonly missing: readonly string[];
 }
 
-/** All volumes, by the aggregator if there is one for this cluster. Throws what the API server's client throws. */
+/** Reads all volumes, from the aggregator if there is one for this cluster. Throws what the API server's client throws. */
 export async function readVolumes(parts: SourceParts): Promise<VolumeListing> {
   const missing: string[] = [];
   const told = await askBoth<VolumeView>(

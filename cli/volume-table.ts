@@ -3,13 +3,13 @@ import { formatAge } from "./age.ts";
 import { type Cell, type Column, cutMiddle, type Table } from "./table.ts";
 import type { Names, VolumeView } from "./volume-view.ts";
 
-/** How volumes are shown in a table. */
+/** Options of the table of volumes. */
 export interface VolumeTableView {
-  /** Everything that is known, in full. */
+  /** Show everything that is known, in full. */
   readonly isWide: boolean;
-  /** The aggregator has told what it knows. */
+  /** The aggregator has reported what it knows. */
   readonly hasLive: boolean;
-  /** The API server's clock, at the earliest. Unknown: times instead of ages. */
+  /** The API server's clock, at the earliest. Undefined: show times instead of ages. */
   readonly nowMs: number | undefined;
 }
 
@@ -39,7 +39,7 @@ const WIDE_COLUMNS: readonly ColumnOfVolumes[] = [
 
 const STAGED: ColumnOfVolumes = { title: "STAGED ON", cell: ({ stagedOn }, view) => namesText(stagedOn, view) };
 
-/** A row for each volume, in the order given. */
+/** One row per volume, in the given order. */
 export function volumeTable(volumes: readonly VolumeView[], view: VolumeTableView): Table {
   const columns = [...COLUMNS, ...(view.isWide ? [...WIDE_COLUMNS, ...(view.hasLive ? [STAGED] : [])] : [])];
   return {
@@ -53,14 +53,14 @@ export function volumeTable(volumes: readonly VolumeView[], view: VolumeTableVie
   };
 }
 
-/** An age by first sight is marked: the truth may be longer. */
+/** Marks an age that counts from the first observation: the true age may be longer. */
 function sinceText({ since }: VolumeView, { isWide, nowMs }: VolumeTableView): string {
   if (since === undefined) return "";
   if (isWide || nowMs === undefined) return formatSecondsUp(since.ms);
   return `${since.from === "first-seen" ? ">" : ""}${formatAge(nowMs - since.ms)}`;
 }
 
-/** Mounted although no claim is bound to it: whoever deletes it deletes what is in use. */
+/** Mounted although no claim is bound to it: a deletion would hit a volume in use. */
 function mountedText({ mountedOn, phase }: VolumeView, view: VolumeTableView): Cell {
   const text = namesText(mountedOn, view);
   return { text, isAlarm: text !== "" && phase !== "Bound" };
@@ -76,7 +76,7 @@ function namesText(names: Names | undefined, { isWide }: VolumeTableView): strin
   return omitted === "some" ? `${first} +${others.length}…` : `${first} +${others.length + omitted}`;
 }
 
-/** While it is mounted the last use that is over is not what anybody looks for. */
+/** While the volume is mounted its last finished use is not shown. */
 function lastUseText({ lastUse, mountedOn }: VolumeView, { isWide, nowMs }: VolumeTableView): string {
   if (lastUse === undefined || mountedOn.items.length > 0) return "";
   const { releasedAtMs } = lastUse;

@@ -9,15 +9,15 @@ export interface Names {
 
 export const NO_NAMES: Names = { items: [], omitted: 0 };
 
-/** A PersistentVolume, as far as it is shown. */
+/** The displayed fields of a PersistentVolume. */
 export interface VolumeView {
   readonly name: string;
   readonly uid: string;
   readonly phase: string;
-  /** Undefined where it is not known. */
+  /** Undefined where it is unknown. */
   readonly since: PhaseSince | undefined;
   readonly storageClass: string | undefined;
-  /** As the API writes it: `10Gi`. */
+  /** In the API's form: `10Gi`. */
   readonly capacity: string | undefined;
   readonly reclaimPolicy: string | undefined;
   readonly driver: string | undefined;
@@ -25,22 +25,22 @@ export interface VolumeView {
   readonly claim: { readonly namespace: string; readonly name: string; readonly uid: string } | undefined;
   /** Nodes that have it mounted. */
   readonly mountedOn: Names;
-  /** Nodes that have it staged, by the aggregator. */
+  /** Nodes that have it staged, according to the aggregator. */
   readonly stagedOn: Names | undefined;
-  /** Nodes that it is attached to by a VolumeAttachment; nothing where these may not be read. */
+  /** Nodes that it is attached to by a VolumeAttachment; undefined where the user may not read these. */
   readonly attachedTo: Names | undefined;
-  /** The last use that is over. */
+  /** The last finished use. */
   readonly lastUse: LastUse | undefined;
 }
 
-/** What is asked for; an empty list is everything. */
+/** The requested volumes; an empty list means all. */
 export interface VolumeFilter {
   readonly phases: readonly string[];
   readonly classes: readonly string[];
   readonly policies: readonly string[];
 }
 
-/** The volumes that are asked for. */
+/** The volumes that match the request. */
 export function filterVolumes(
   volumes: readonly VolumeView[],
   { phases, classes, policies }: VolumeFilter,
@@ -53,11 +53,11 @@ export function filterVolumes(
   );
 }
 
-/** What asks for a decision stands on top, what must stay at the bottom, next to the prompt. */
+/** Volumes that need a decision come first; volumes in use come last, next to the prompt. */
 const RANKS: Readonly<Record<string, number>> = { Failed: 0, Released: 1, Available: 2, Pending: 3, Bound: 5 };
 const ODD_RANK = 4;
 
-/** By phase, in each those that have been in it for longest first, and by name where that is not known. */
+/** By phase; within a phase the longest first, and by name where that is unknown. */
 export function sortVolumes(volumes: readonly VolumeView[]): readonly VolumeView[] {
   return volumes.toSorted(
     (one, other) =>
@@ -73,7 +73,7 @@ function timeOf({ since }: VolumeView): number {
   return since?.ms ?? Number.POSITIVE_INFINITY;
 }
 
-/** A difference of two infinities would be no number. */
+/** The difference of two infinities would be NaN. */
 function compareTimes(one: number, other: number): number {
   return one === other ? 0 : one - other;
 }

@@ -8,7 +8,7 @@ export interface LocalFlags {
   readonly kubeconfig: string | undefined;
 }
 
-/** What the command line asks for. */
+/** The parsed command line. */
 export type LocalCommand =
   | { readonly kind: "pools" | "orphans"; readonly flags: LocalFlags }
   | { readonly kind: "uninstall"; readonly isSure: boolean; readonly flags: LocalFlags }
@@ -44,7 +44,7 @@ Refuses while there is a volume of the provisioner, and lists them with what del
 would go; with --yes it ends the provisioners, looks for volumes once more, and deletes these objects. StorageClasses and
 the pools' directories stay. May be run again at any time.`;
 
-/** Reads the command line of `local`. */
+/** Parses the command line of `local`. */
 export function readLocalCommand({ argv }: CommandInput): LocalCommand {
   let [printed, found]: [string, LocalCommand | undefined] = ["", undefined];
   const write = (text: string): void => {
@@ -112,7 +112,7 @@ function flagsOf(options: Readonly<Record<string, unknown>>): LocalFlags {
   };
 }
 
-/** A name as every node has one: anything else would become part of the request's path. */
+/** A valid node name: any other text would change the request's path. */
 function nodeOf(text: string): string {
   if (/^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$/.test(text)) return text;
   throw new InvalidArgumentError("A node's name has lower-case letters, digits, dashes and dots.");

@@ -11,7 +11,7 @@ import { sizeText } from "./size-text.ts";
 import { readLocalState } from "./source.ts";
 import type { LocalState } from "./state.ts";
 
-/** Who is asked, and how the answer is printed. */
+/** The server to ask, and the output format. */
 export interface Asking {
   readonly client: KubeClient;
   readonly output: "table" | "json";

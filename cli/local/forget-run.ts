@@ -13,8 +13,8 @@ interface ForgetParts {
 }
 
 /**
- * Gives up what a node has left behind: each object that was listed, and no other one of its name. It may be ended at any point and begun
- * again. Volumes come before the room of the node, which goes with its Node object by itself.
+ * Deletes what a removed node has left: each listed object, and no other object of its name. It may be interrupted at any point and started
+ * again. Volumes go before the node's CSIStorageCapacity objects, which Kubernetes deletes with the Node object.
  */
 export async function forget(parts: ForgetParts, { losses, reports }: Remains): Promise<readonly Deed[]> {
   const deeds: Deed[] = [];
@@ -34,7 +34,7 @@ function nameOfReport({ name }: PoolReport): Named {
   return { kind: "CSIStorageCapacity", name };
 }
 
-/** One object, if the node has not come back meanwhile. What could not be done is said, and the others are gone on with. */
+/** Deletes one object, if the node has not come back meanwhile. Reports a failure, and continues with the other objects. */
 async function step({ client, node, signal }: ForgetParts, named: Named, deed: () => Promise<Result>): Promise<Deed> {
   if (signal.aborted) return { ...named, outcome: "not reached" };
   try {
@@ -48,12 +48,12 @@ async function step({ client, node, signal }: ForgetParts, named: Named, deed: (
 }
 
 /**
- * Deleted first, so that kube-controller-manager does not put its finalizer back; then its finalizer and the provisioner's go, since the
- * provisioner that would take them away is gone with its node.
+ * Deletes the volume first, so that kube-controller-manager does not restore its finalizer. Then removes that finalizer and the
+ * provisioner's: the provisioner that would remove them is gone with its node.
  */
 async function giveUp({ client, signal }: ForgetParts, volume: LocalVolume): Promise<Result> {
   const path = `/api/v1/persistentvolumes/${encodeURIComponent(volume.name)}`;
-  // A volume that was bound or changed meanwhile is looked at again by its owner.
+  // With these, a volume that was bound or changed meanwhile is kept.
   const preconditions = { uid: volume.uid, resourceVersion: volume.resourceVersion };
   const deleted = await remove(client, { path, name: volume.name, preconditions }, signal);
   if (deleted.kind === "gone") return { outcome: "was gone" };
@@ -69,7 +69,7 @@ async function giveUp({ client, signal }: ForgetParts, volume: LocalVolume): Pro
   return { outcome: "deleted" };
 }
 
-/** The answer to a deletion is the volume while finalizers keep it, and a Status where it went at once. */
+/** The API server answers a deletion with the volume while finalizers keep it, and with a Status where it was deleted at once. */
 function leftOf(object: unknown): LocalVolume | undefined {
   try {
     return localVolumeOf(object);

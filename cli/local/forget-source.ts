@@ -6,7 +6,7 @@ import { claimUserOf } from "./objects.ts";
 import { listPods, listReports, listVolumes } from "./source.ts";
 import type { LocalVolume } from "./state.ts";
 
-/** Whether the Node object exists. Any answer but "not found" that is no Node is an error. */
+/** Whether the Node object exists. Any answer but a Node or "not found" is an error. */
 export async function hasNode(client: KubeClient, node: string, signal: AbortSignal): Promise<boolean> {
   try {
     await client.request({ method: "GET", path: `/api/v1/nodes/${encodeURIComponent(node)}` }, signal);

@@ -15,7 +15,7 @@ import {
 import { parseBytes } from "../../common/storage/quantity.ts";
 import type { LocalVolume, PoolReport, ProvisionerPod } from "./state.ts";
 
-/** The API's objects to what the commands need. Each throws `ValiError` for what is no such object. */
+/** Project API objects to what the commands need. Each throws `ValiError` for any other object. */
 
 const text = v.nullish(v.string());
 const map = v.nullish(v.record(v.string(), v.string()));
@@ -36,7 +36,7 @@ const volumeSchema = v.object({
   status: v.nullish(v.object({ phase: text })),
 });
 
-/** Nothing for a volume that no provisioner of Mooring made. */
+/** Undefined for a volume that Mooring did not provision. */
 export function localVolumeOf(object: unknown): LocalVolume | undefined {
   const { metadata, spec, status } = v.parse(volumeSchema, object);
   const { name, uid, resourceVersion, annotations, labels } = metadata;
@@ -64,7 +64,7 @@ const capacitySchema = v.object({
   capacity: text,
 });
 
-/** Nothing for an object that does not say of which node it is: by its topology, which the admission policy looks at. */
+/** Undefined for an object without a node in its topology, which the admission policy checks. */
 export function poolReportOf(object: unknown): PoolReport | undefined {
   const { metadata, storageClassName, nodeTopology, capacity } = v.parse(capacitySchema, object);
   const { name, uid, namespace, annotations } = metadata;
@@ -90,7 +90,7 @@ const podSchema = v.object({
   ),
 });
 
-/** Nothing for a pod that is on no node, or is over. */
+/** Undefined for a pod without a node, and for a finished one. */
 export function provisionerPodOf(object: unknown): ProvisionerPod | undefined {
   const { metadata, spec, status } = v.parse(podSchema, object);
   const isOver = status?.phase === "Succeeded" || status?.phase === "Failed";

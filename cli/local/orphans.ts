@@ -1,7 +1,7 @@
 import { orphansOn } from "./pools.ts";
 import type { LocalState, LocalVolume, PoolReport } from "./state.ts";
 
-/** What does not belong together any more. */
+/** An image or a volume whose counterpart (volume, data or node) is missing. */
 export type OrphanKind = "image without volume" | "volume without data" | "node gone";
 
 export interface OrphanView {
@@ -10,16 +10,16 @@ export interface OrphanView {
   readonly volume: string;
   readonly pool: string;
   readonly bytes: number;
-  /** Of a volume; nothing of an image. */
+  /** Set for a volume, undefined for an image. */
   readonly claim: string | undefined;
   readonly why: string;
 }
 
-/** Images without a volume, volumes without their data, and volumes of nodes that are gone; `more` are counted only. */
+/** Images without a volume, volumes without their data, and volumes of removed nodes; `more` are only counted. */
 export interface Orphans {
   readonly items: readonly OrphanView[];
   readonly more: number;
-  /** Nodes that have volumes or a provisioner's word, and no provisioner that could say what is true now. */
+  /** Nodes with volumes or with a provisioner's published state, but without a provisioner that could report the present state. */
   readonly unheard: readonly string[];
 }
 

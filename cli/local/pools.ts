@@ -1,6 +1,6 @@
 import type { LocalState, LocalVolume, PoolReport } from "./state.ts";
 
-/** How a pool is, in one word or two. */
+/** The state of a pool, in one or two words. */
 export type PoolHealth = "usable" | "empty" | "missing" | "swapped" | "provisioner away" | "node gone" | "unknown";
 
 /** A pool of a node. */
@@ -8,18 +8,18 @@ export interface PoolView {
   readonly node: string;
   readonly pool: string;
   readonly health: PoolHealth;
-  /** In the provisioner's words. */
+  /** The problem, as the provisioner reports it. */
   readonly problem: string | undefined;
   readonly sizeBytes: number | undefined;
   readonly freeBytes: number | undefined;
-  /** Of volumes, and of images that have none. */
+  /** Of volumes, and of images without a volume. */
   readonly usedBytes: number;
   readonly volumes: number;
   readonly largest: { readonly name: string; readonly bytes: number } | undefined;
   readonly storageClasses: readonly string[];
 }
 
-/** The pools of all nodes, by node and name: pools that a provisioner publishes, and pools that a volume names. */
+/** The pools of all nodes, by node and name: those that a provisioner publishes, and those that a volume names. */
 export function poolsOf(state: LocalState): readonly PoolView[] {
   const keys = new Map<string, { readonly node: string; readonly pool: string }>();
   for (const { node, pool } of [...(state.reports ?? []), ...state.volumes])
@@ -64,7 +64,7 @@ function healthOf({ nodes, pods }: LocalState, { node, report, volumes }: PoolFa
   return volumes.some(({ poolId }) => poolId !== report.poolId) ? "swapped" : "usable";
 }
 
-/** Each object of a node has the same findings. A volume that was put back since is no orphan. */
+/** Every object of a node lists the same findings. A volume that was restored since is no orphan. */
 export function orphansOn({ reports = [], volumes }: LocalState, node: string) {
   const named = new Set(volumes.map(({ name }) => name));
   const found = reports.find((one) => one.node === node && one.findings !== undefined)?.findings;

@@ -6,13 +6,13 @@ export const FIELD_MANAGER = "mooring-cli";
 interface Removed {
   readonly path: string;
   readonly name: string;
-  /** Which object of the name, and which state of it. */
+  /** UID and resource version of the object to delete. */
   readonly preconditions: object;
-  /** Ask whether it may be deleted, and delete nothing. */
+  /** Only check whether it may be deleted, and delete nothing. */
   readonly isTrial?: boolean;
 }
 
-/** Deletes one object. Throws what may get better by itself, and what is not allowed. */
+/** Deletes one object. Throws for a failure that may pass by itself, and for a missing permission. */
 export async function remove(
   client: KubeClient,
   { path, name, preconditions, isTrial = false }: Removed,

@@ -6,7 +6,7 @@ import { sizeText } from "./size-text.ts";
 import type { LocalVolume } from "./state.ts";
 import type { Part } from "./uninstall.ts";
 
-/** Names the shape of each list. Fields may be added; one that is renamed, removed or means something else makes it v2. */
+/** Versions of each list's schema. A new field does not change it; a renamed or removed field, or one with a new meaning, makes it v2. */
 const API_VERSION = "cli.mooring.dev/v1";
 
 type ColumnOf<T> = Column & { readonly cell: (row: T) => string; readonly isAlarm?: (row: T) => boolean };
@@ -85,7 +85,7 @@ function claimOf({ claim }: LocalVolume): string {
   return claim === undefined ? "" : `${claim.namespace}/${claim.name}`;
 }
 
-/** A table; no line at all where there is no row. */
+/** A table; no lines at all without rows. */
 function text<T>(columns: readonly ColumnOf<T>[], rows: readonly T[], screen: Screen): string {
   return rows.length === 0 ? "" : layOut(tableOf(columns, rows), screen);
 }
@@ -97,7 +97,7 @@ export const volumeTable = (all: readonly LocalVolume[], screen: Screen): string
 export const partTable = (parts: readonly Part[], screen: Screen): string => text(PARTS, parts, screen);
 export const deedTable = (deeds: readonly Deed[], screen: Screen): string => text(DEEDS, deeds, screen);
 
-/** A list for programs: every field is always there, `null` says that it is not known. */
+/** A list as JSON for programs: every field is always present, `null` means unknown. */
 export function jsonList(kind: string, items: readonly object[], more: object = {}): string {
   const whole = items.map((item) =>
     Object.fromEntries(Object.entries(item).map(([key, value]) => [key, value ?? null])),

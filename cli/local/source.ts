@@ -5,11 +5,11 @@ import { listPages } from "../list-pages.ts";
 import { localVolumeOf, nameOf, poolReportOf, provisionerPodOf } from "./objects.ts";
 import type { LocalState, LocalVolume, PoolReport, ProvisionerPod } from "./state.ts";
 
-/** Where provisioners run. */
+/** The nodes that run provisioners. */
 const PODS = "/api/v1/namespaces/mooring-provisioner/pods";
 const SELECTOR = "app.kubernetes.io/name=mooring-provisioner";
 
-/** Reads all that the lists need. Throws what the client throws where volumes may not be listed. */
+/** Reads all that the lists need. Throws what the client throws where the user may not list volumes. */
 export async function readLocalState(client: KubeClient, signal: AbortSignal): Promise<LocalState> {
   const missing: string[] = [];
   const volumes = await listVolumes(client, signal);
@@ -27,7 +27,7 @@ export async function listVolumes(client: KubeClient, signal: AbortSignal): Prom
   return found.flatMap((one) => one ?? []);
 }
 
-/** Of all namespaces: the provisioner's may have another name in a test. */
+/** Of all namespaces: in a test, the provisioner's may have another name. */
 export async function listReports(client: KubeClient, signal: AbortSignal): Promise<readonly PoolReport[]> {
   const path = "/apis/storage.k8s.io/v1/csistoragecapacities";
   const found = await listPages(client, { path, selector: NODE_LABEL, project: poolReportOf }, signal);

@@ -1,6 +1,6 @@
 import type { Findings } from "../../common/storage/findings.ts";
 
-/** A PersistentVolume that a provisioner made. */
+/** A PersistentVolume that a provisioner created. */
 export interface LocalVolume {
   readonly name: string;
   readonly uid: string;
@@ -17,7 +17,7 @@ export interface LocalVolume {
   readonly claim: { readonly namespace: string; readonly name: string; readonly uid: string } | undefined;
 }
 
-/** What the provisioner of a node published last for one StorageClass, in a CSIStorageCapacity object. */
+/** What the provisioner of a node last published for one StorageClass, in a CSIStorageCapacity object. */
 export interface PoolReport {
   readonly name: string;
   readonly namespace: string;
@@ -25,7 +25,7 @@ export interface PoolReport {
   readonly node: string;
   readonly storageClass: string;
   readonly freeBytes: number | undefined;
-  /** Nothing where the node does not have the pool of the class. */
+  /** Undefined where the node does not have the pool of the class. */
   readonly pool: string | undefined;
   readonly poolId: string | undefined;
   readonly state: string | undefined;
@@ -34,19 +34,19 @@ export interface PoolReport {
   readonly findings: (Findings & { readonly more: number }) | undefined;
 }
 
-/** A provisioner's pod that is not over. */
+/** A provisioner's pod that has not finished. */
 export interface ProvisionerPod {
   readonly name: string;
   readonly node: string;
   readonly isReady: boolean;
 }
 
-/** What was read of local volumes from the API server. A field is undefined where the user may not list its objects. */
+/** What was read about local volumes from the API server. A field is undefined where the user may not list its objects. */
 export interface LocalState {
   readonly volumes: readonly LocalVolume[];
   readonly reports: readonly PoolReport[] | undefined;
   readonly nodes: ReadonlySet<string> | undefined;
   readonly pods: readonly ProvisionerPod[] | undefined;
-  /** What may not be listed, as RBAC calls it. */
+  /** The resources that the user may not list, by their RBAC names. */
   readonly missing: readonly string[];
 }

@@ -30,7 +30,7 @@ const KEEPING = [
   "the node is rebooted, volumes and images stay, and the provisioner serves them again once it is installed again.",
 ];
 
-/** Removes the provisioner unless it has volumes; without `isSure` it says what it would do. */
+/** Removes the provisioner unless it has volumes; without `isSure`, prints what it would do. */
 export async function uninstall(
   { client, clock, output, signal, tell }: Asking & Pick<UninstallPorts, "clock" | "tell">,
   { isSure }: { readonly isSure: boolean },
@@ -104,7 +104,7 @@ function deedText(deeds: readonly Deed[], output: Output): Pick<Printout, "text"
   return { text: output === "json" ? jsonList("UninstalledList", deeds) : deedTable(deeds, screenOf(false)) };
 }
 
-/** What cannot be named any more once the objects are gone in which the nodes have told of it. */
+/** What can no longer be listed once the objects are deleted in which the nodes published it. */
 function imageNotices(state: LocalState): readonly string[] {
   const { items, more } = orphansOf(state);
   const images = items.filter(({ kind }) => kind === "image without volume");

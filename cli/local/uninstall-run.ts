@@ -13,13 +13,13 @@ export interface UninstallPorts {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Says at once what is waited for. */
+  /** Prints at once what the removal waits for. */
   readonly tell: (line: string) => void;
 }
 
 type Asking = Pick<UninstallPorts, "client" | "signal">;
 
-/** A part that is there. */
+/** An existing part. */
 export interface FoundPart extends Part {
   readonly uid: string;
   readonly isDeleting: boolean;
@@ -28,13 +28,13 @@ export interface FoundPart extends Part {
 /** Why the provisioner stays. */
 export interface Halt {
   readonly why: string;
-  /** Volumes that were made until the last provisioner had ended. */
+  /** Volumes that were created before the last provisioner stopped. */
   readonly volumes: readonly LocalVolume[];
 }
 
 const LIMIT_MS = 120_000;
 const PAUSE_MS = 500;
-/** No node has it: while the DaemonSet selects nodes by it, no provisioner runs. */
+/** No node has this label: while it is the DaemonSet's node selector, no provisioner runs. */
 const STOPPED = "local.mooring.dev/uninstall";
 
 const object = v.object({
@@ -57,14 +57,14 @@ async function find({ client, signal }: Asking, part: Part): Promise<FoundPart |
   }
 }
 
-/** Those that would not go, asked before anything is changed: a right that is missing is to leave nothing half done. */
+/** The parts that could not be deleted, found before anything is changed: a missing permission must not leave the removal half done. */
 export async function whatStays(ports: UninstallPorts, found: readonly FoundPart[]): Promise<readonly Deed[]> {
   const tried: Deed[] = [];
   for (const part of found) tried.push(await drop(ports, part, { isTrial: true }));
   return tried.filter(({ outcome }) => outcome === "kept");
 }
 
-/** Deletes each part that was found, and no other one of its name. It may be ended at any point and begun again. */
+/** Deletes each part that was found, and no other object of its name. It may be interrupted at any point and started again. */
 export async function deleteParts(ports: UninstallPorts, found: readonly FoundPart[]): Promise<readonly Deed[]> {
   const deeds: Deed[] = [];
   for (const part of found) deeds.push(await drop(ports, part, { isTrial: false }));
@@ -100,8 +100,8 @@ async function isNamespaceGone(ports: UninstallPorts, uid: string): Promise<bool
 }
 
 /**
- * Ends all provisioners, so that none makes a volume any more. If they do not end, or a volume was made until then, they are started again
- * and the answer is why.
+ * Stops all provisioners, so that none creates another volume. If they do not stop, or one has created a volume before it stopped, starts
+ * them again and returns why.
  */
 export async function stopProvisioners(ports: UninstallPorts): Promise<Halt | undefined> {
   await selectNodes(ports, "true");

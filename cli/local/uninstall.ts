@@ -20,8 +20,9 @@ export const DAEMON_SET: Part = {
 };
 
 /**
- * All objects of the provisioner, in the order in which they go. The account loses its rights before its policies, so that it is never
- * unconfined. With the namespace goes all that is in it: the DaemonSet, the account, and what nodes have told of their room.
+ * All objects of the provisioner, in the order of their deletion. The account loses its rights before its policies, so that it is never
+ * without policies. Deleting the namespace deletes its content: the DaemonSet, the account, and the CSIStorageCapacity objects of the
+ * nodes.
  */
 export const PARTS: readonly Part[] = [
   { kind: "ClusterRoleBinding", name: NAME, path: `${RBAC}/clusterrolebindings/${NAME}` },
@@ -36,7 +37,7 @@ export const PARTS: readonly Part[] = [
   ),
 ];
 
-/** The commands that delete volumes and what is in them; none for one that is being deleted already. */
+/** The commands that delete volumes and their data; none for one that is being deleted already. */
 export function waysOut(volumes: readonly LocalVolume[], nodes: ReadonlySet<string> | undefined): readonly string[] {
   return [...new Set(volumes.flatMap((volume) => wayOut(volume, nodes?.has(volume.node) === false)))];
 }

@@ -9,18 +9,18 @@ import { readUpstream, UPSTREAM_TYPE } from "../../common/storage/upstream-unuse
 import type { Removal } from "./removal.ts";
 import { volumeRemovalFrom } from "./volume-traces.ts";
 
-/** Where there may be traces, and how they are found. */
+/** Where to look for traces, and how to find them. */
 const COLLECTIONS = [
   { path: "/api/v1/persistentvolumeclaims", removalFrom },
   { path: "/api/v1/persistentvolumes", removalFrom: volumeRemovalFrom },
 ] as const;
 const PAGE = "500";
-/** Requests under way at a time. */
+/** Number of concurrent requests. */
 const WIDTH = 8;
 const ROUNDS = 10;
 const PAUSE_MS = 2_000;
 
-/** What removing needs. */
+/** What the removal needs. */
 export interface RemovalPorts {
   readonly client: KubeClient;
   readonly clock: Clock;
@@ -44,9 +44,9 @@ const Claim = v.object({
 });
 
 /**
- * What is to be removed from a claim, undecoded as the API server has it; nothing when it has no trace of Mooring. Our condition and
- * annotations go whoever owns them by now, for nobody will ever set them right again; Kubernetes' own condition goes only where it is
- * Mooring's alone, that is where no controller keeps it.
+ * What to remove from a claim, given as the raw API object; undefined when it has no trace of Mooring. Removes our condition and
+ * annotations also if another field manager owns them now, since no program will correct them any more. Removes Kubernetes' own condition
+ * only where Mooring alone owns it, that is where no controller maintains it.
  */
 export function removalFrom(object: unknown): Removal | undefined {
   const { metadata, status } = v.parse(Claim, object);
@@ -73,8 +73,8 @@ export function removalFrom(object: unknown): Removal | undefined {
 }
 
 /**
- * Takes everything that Mooring wrote off all claims and volumes, and looks again until there is nothing left. Throws `MooringError` "traces-left"
- * when there still is after ten rounds: then an aggregator is at work.
+ * Removes everything that Mooring wrote from all claims and volumes, and repeats until nothing is left. Throws `MooringError` "traces-left"
+ * when something is left after ten rounds: then an aggregator is running.
  */
 export async function removeTraces({ client, clock, logger }: RemovalPorts, signal: AbortSignal): Promise<void> {
   for (let round = 1; round <= ROUNDS && !signal.aborted; round += 1) {
@@ -103,12 +103,12 @@ async function removalsIn(client: KubeClient, signal: AbortSignal): Promise<read
       for (const item of items) removals.push(...[traceIn(item) ?? []].flat());
     });
   }
-  // A write makes kube-controller-manager try again at once to let a deleted claim go that protection kept: its back-off may be a quarter of an
-  // hour long by then.
+  // A write makes kube-controller-manager retry at once to release a deleted claim that protection kept: its back-off may have reached a
+  // quarter of an hour.
   return removals.toSorted((one, other) => Number(other.isDeleting === true) - Number(one.isDeleting === true));
 }
 
-/** What is refused is looked at again in the next round: it changed meanwhile, is gone, or the server had too much to do. */
+/** A refused object is read again in the next round: it changed meanwhile, is gone, or the server was overloaded. */
 async function remove({ client, logger }: RemovalPorts, removal: Removal, signal: AbortSignal): Promise<void> {
   const { path, body, ...object } = removal;
   const request = { method: "PATCH", path, body, contentType: "application/strategic-merge-patch+json" } as const;
@@ -116,7 +116,7 @@ async function remove({ client, logger }: RemovalPorts, removal: Removal, signal
     await client.request(request, signal);
   } catch (error) {
     if (!(error instanceof MooringError)) throw error;
-    // A right that is missing will be missing in the next round as well.
+    // A missing permission will be missing in the next round as well.
     if (error instanceof ApiError && (error.status === 401 || error.status === 403)) throw error;
     logger.debug({ ...object, err: error }, "a claim or volume is looked at again");
   }

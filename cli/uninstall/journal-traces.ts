@@ -1,10 +1,10 @@
 import { existsSync, readdirSync, rmdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
-/** How the files begin that an agent makes in its directory: the journal, its log, and damaged ones that it set aside. */
+/** Prefixes of the files that an agent creates in its directory: the journal, its log, and damaged journals that it set aside. */
 const JOURNAL_FILES = "journal.sqlite";
 
-/** Removes an agent's files from its directory; what somebody else put there stays. Answers the names of what stays. */
+/** Removes an agent's files from its directory, and leaves other files. Returns the names of those. */
 export function removeJournal(directory: string): readonly string[] {
   for (const name of readdirSync(directory)) {
     if (name.startsWith(JOURNAL_FILES)) rmSync(join(directory, name), { force: true });
@@ -12,7 +12,7 @@ export function removeJournal(directory: string): readonly string[] {
   return readdirSync(directory);
 }
 
-/** Removes the directory itself, by its parent. Throws where somebody else's files are in it; none there is fine. */
+/** Removes the directory itself, by its parent. Throws where it contains other files; a missing directory is no error. */
 export function removeJournalDirectory(directory: string): void {
   if (existsSync(directory)) rmdirSync(directory);
 }

@@ -4,8 +4,8 @@ export interface Removal {
   readonly claim?: string;
   readonly volume?: string;
   readonly path: string;
-  /** A claim that is being deleted. */
+  /** The claim is being deleted. */
   readonly isDeleting?: boolean;
-  /** A strategic merge patch of the object's status. It holds of exactly the object, in exactly the state, that was seen. */
+  /** A strategic merge patch of the object's status. Valid only for the exact object, in the exact state, that was read. */
   readonly body: object;
 }

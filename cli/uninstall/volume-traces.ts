@@ -11,7 +11,7 @@ const Volume = v.object({
   }),
 });
 
-/** What is to be removed from a PersistentVolume, undecoded as the API server has it; nothing when it has no trace of Mooring. */
+/** What to remove from a PersistentVolume, given as the raw API object; undefined when it has no trace of Mooring. */
 export function volumeRemovalFrom(object: unknown): Removal | undefined {
   const { name, uid, resourceVersion, annotations } = v.parse(Volume, object).metadata;
   const present = Object.values(VOLUME_ANNOTATIONS).filter((key) => Object.hasOwn(annotations ?? {}, key));
