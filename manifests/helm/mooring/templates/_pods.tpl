@@ -1,4 +1,4 @@
-{{/* The image, as one text. */}}
+{{/* The full image reference. */}}
 {{- define "mooring.image" -}}
 {{- with .Values.image -}}
 {{- if not .repository }}{{ fail "image.repository is missing: name the image that you built and pushed, such as registry.example/mooring (docs/install.md, Image)" }}{{ end -}}
@@ -7,7 +7,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* Settings by flag as the variables that the programs read: "log-level" is MOORING_LOG_LEVEL. JSON. */}}
+{{/* Turns settings by flag into the programs' environment variables: "log-level" is MOORING_LOG_LEVEL. JSON. */}}
 {{- define "mooring.environment" -}}
 {{- $environment := dict -}}
 {{- range $flag, $value := . -}}
@@ -16,7 +16,7 @@
 {{- toJson $environment -}}
 {{- end -}}
 
-{{/* Changes a workload by what all can be told: object, values (agent, aggregator or provisioner), environment, chart (the root). */}}
+{{/* Applies the values that every workload has. Arguments: object, values (agent, aggregator or provisioner), environment, chart (the root). */}}
 {{- define "mooring.workload" -}}
 {{- $values := .values -}}
 {{- $chart := .chart -}}
@@ -34,7 +34,7 @@
 {{- include "mooring.container" (dict "container" (first $pod.containers) "values" $values "environment" $environment) -}}
 {{- end -}}
 
-{{/* Changes a container by the resources of its values and its environment. */}}
+{{/* Applies resources and environment to a container. */}}
 {{- define "mooring.container" -}}
 {{- $container := .container -}}
 {{- $environment := .environment -}}
