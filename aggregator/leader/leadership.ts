@@ -17,7 +17,7 @@ import type { UnstoredClaims } from "../writing/unstored-claims.ts";
 
 /** Whether this process is the one that decides, writes and acknowledges. */
 export interface Leadership {
-  /** At this very moment. A read: whoever acts asks the fence. */
+  /** Now. A read: a write asks the fence instead. */
   readonly isLeading: () => boolean;
   /** The client for everything that only the leader may write. */
   readonly fenced: KubeClient;

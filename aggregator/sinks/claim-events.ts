@@ -18,7 +18,7 @@ export type ClaimWarning =
     }
   /** The claim is being deleted, and protection alone keeps it. */
   | { readonly kind: "deletion-held"; readonly mounts: readonly ObservedMount[] }
-  /** The claim goes although it is in use: somebody with the permission has annotated it so. */
+  /** The claim goes although it is in use: a user with the permission annotated it so. */
   | { readonly kind: "force-released"; readonly mounts: readonly ObservedMount[]; readonly why: string }
   /** The claim is gone, and a node still has it mounted. */
   | { readonly kind: "removed-while-mounted"; readonly mounts: readonly ObservedMount[]; readonly cause: RemovalCause };

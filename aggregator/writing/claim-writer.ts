@@ -2,7 +2,7 @@ import type { Clock } from "../../common/runtime/clock.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
 import type { Random } from "../../common/runtime/random.ts";
 import type { Claim } from "../../common/storage/claim.ts";
-import { type ClaimWrite, statusText } from "../core/claim-write.ts";
+import { type ClaimWrite, isSameStatus, statusText } from "../core/claim-write.ts";
 import type { ClaimStatusWriter, WriteFailure, WriteResult } from "../sinks/claim-status-writer.ts";
 import type { ClaimWarnings } from "./claim-warnings.ts";
 import { isServerFailure, ServerFailures } from "./server-failures.ts";
@@ -143,7 +143,7 @@ export class ClaimWriter {
     warnings.tell(claim, { kind: "write-refused", reason: failure.reason, message });
   }
 
-  /** An apply leaves the annotations that other managers own: they are removed next, at once. */
+  /** An apply leaves the annotations that other managers own: they are removed next. */
   #onWritten(planned: PlannedWrite<Write>, written: Claim): number | undefined {
     const { claim, write } = planned;
     const { logger, onWritten, unstored, warnings } = this.#parts;
@@ -170,7 +170,8 @@ function attemptOf({ claim, write }: PlannedWrite<Write>): Attempt {
   const { key, uid, resourceVersion } = claim;
   const status = write.kind === "apply" ? write.status : claim.status;
   const content = statusText(status && { ...status, sinceMs: 0 });
-  return { key, uid, resourceVersion, stands: standingOf(claim), content };
+  const isNews = write.kind === "apply" && !isSameStatus(claim.status, write.status);
+  return { key, uid, resourceVersion, stands: standingOf(claim), content, isNews };
 }
 
 function standingOf({ status, strays, upstream }: Claim): string {

@@ -11,6 +11,8 @@ export interface Attempt {
   readonly stands: string;
   /** What is to be written, without what is new with each decision. */
   readonly content: string;
+  /** A decision brings something new, such as a later time. Otherwise the write only corrects what another client changed. */
+  readonly isNews: boolean;
 }
 
 interface Failed extends Pick<Attempt, "uid" | "resourceVersion" | "content"> {
@@ -93,9 +95,10 @@ export class WriteGate {
     return failed?.uid === uid ? failed : undefined;
   }
 
-  /** Earlier writes of this content where another client has changed the object since, so that the attempt only puts that right. */
-  #putBack({ uid, stands, content }: Attempt): Attempts | undefined {
+  /** Earlier writes of this content, unless this one is news on top of the last. A correction counts even where that one still stands. */
+  #putBack({ uid, stands, content, isNews }: Attempt): Attempts | undefined {
     const last = this.#written.get(uid);
-    return last !== undefined && last.left !== stands && last.content === content ? last.attempts : undefined;
+    if (last?.content !== content || (isNews && last.left === stands)) return undefined;
+    return last.attempts;
   }
 }

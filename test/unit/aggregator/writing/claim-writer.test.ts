@@ -281,6 +281,26 @@ describe("a status that somebody keeps changing back", () => {
     expect(harness.warnings).toEqual([{ key: KEY, kind: "put-back", annotation: undefined, managers: [] }]);
   });
 
+  it("is put right less and less often where an unwanted annotation comes with each change, and told of once", async () => {
+    const harness = harnessWith();
+    const theirs = statusWith({ message: "a copy" });
+    await harness.want(KEY, unused);
+
+    for (let second = 0; second < 3_600; second += 1) {
+      const stored = harness.stored.get(KEY);
+      if (stored?.status !== theirs && stored?.strays === undefined) {
+        const resourceVersion = String(Number(stored?.resourceVersion) + 1);
+        harness.put({ ...claimWith({ resourceVersion, strays: [stray] }), status: theirs });
+        await harness.want(KEY);
+      }
+      await harness.advance(1_000);
+    }
+
+    expect(new Set(kinds(harness))).toEqual(new Set(["apply", "clean"]));
+    expect(harness.calls.length).toBeLessThan(30);
+    expect(harness.warnings.map(({ kind }) => kind)).toEqual(["put-back"]);
+  });
+
   it.each([
     { name: "nothing of it is left", waits: true },
     { name: "it is another status", status: mounted, waits: false },

@@ -4,7 +4,15 @@ import { createFakeClock } from "../../../fakes/clock.ts";
 import { createFixedRandom } from "../../../fakes/random.ts";
 
 function attemptWith(fields: Partial<Attempt> = {}): Attempt {
-  return { key: "shop/data", uid: "uid-1", resourceVersion: "100", stands: "theirs", content: "ours", ...fields };
+  return {
+    key: "shop/data",
+    uid: "uid-1",
+    resourceVersion: "100",
+    stands: "theirs",
+    content: "ours",
+    isNews: true,
+    ...fields,
+  };
 }
 
 function setUp(): WriteGate {
@@ -36,6 +44,11 @@ describe("WriteGate", () => {
   it.each([
     { name: "another client changed what was written", next: { stands: "theirs" }, restMs: 1_000 },
     { name: "what was written still stands: a later time is news", next: { stands: "left" }, restMs: 0 },
+    {
+      name: "what was written still stands, and annotations beside it are removed",
+      next: { stands: "left", isNews: false },
+      restMs: 1_000,
+    },
     { name: "another client changed it, and the content is another one", next: { content: "news" }, restMs: 0 },
     { name: "the object is re-created", next: { uid: "uid-2" }, restMs: 0 },
   ])("waits only to put back: $name", ({ next, restMs }) => {
