@@ -36,13 +36,18 @@ interface Answer {
   readonly text: string;
 }
 
-export async function createWriter(owner: Owner, { kubeconfig }: ControlPlane): Promise<ObjectWriter> {
-  const { transport } = await connect({ inCluster: false, kubeconfig }, {});
+export async function createWriter(
+  owner: Owner,
+  { kubeconfig }: Pick<ControlPlane, "kubeconfig">,
+): Promise<ObjectWriter> {
+  const { transport, authorization } = await connect({ inCluster: false, kubeconfig }, {});
   owner.defer(() => transport.close());
   const { clock, signal } = owner;
   const once = async (request: HttpRequest): Promise<Answer> => {
     try {
-      const response = await transport.send(request, signal);
+      const token = await authorization();
+      const headers = { ...request.headers, ...(token === undefined ? {} : { authorization: token }) };
+      const response = await transport.send({ ...request, headers }, signal);
       return { status: response.status, text: await readText(response) };
     } catch (error) {
       if (signal.aborted || !(error instanceof MooringError)) throw error;
