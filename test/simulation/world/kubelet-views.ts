@@ -31,12 +31,13 @@ export class KubeletViews {
     });
   }
 
+  /** A pod that has started meanwhile runs on: its kubelet has written that over the rejection. */
   #giveIn(node: string): void {
     this.#stubborn.delete(node);
     for (const pod of this.#open) {
       if (pod.node !== node) continue;
       this.#open.delete(pod);
-      this.#parts.pods.takeOver(pod);
+      if (pod.startedIn === undefined) this.#parts.pods.takeOver(pod);
     }
     this.#parts.sync();
   }
