@@ -161,7 +161,7 @@ describe("an aggregator process", () => {
     await goesOn("calm-2");
     // Most of what is meant to do harm is admitted by the API server: else nothing would be tried here.
     expect([...admitted.values()].filter(Boolean).length).toBeGreaterThan(CHANGES.length * 0.7);
-  }, 60_000);
+  }, 180_000);
 
   it("lives, meets no bug and writes other claims, whatever numbers stand in reports", async () => {
     await cluster.createClaims(["reported"]);
@@ -200,5 +200,5 @@ describe("an aggregator process", () => {
       limitMs: 20_000,
       check: async () => expect((await cluster.claim("reported")).status).toBeDefined(),
     });
-  }, 60_000);
+  }, 180_000);
 });

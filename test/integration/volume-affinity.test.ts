@@ -83,7 +83,7 @@ const podList = v.object({
       metadata: v.object({ name: v.string() }),
       spec: v.object({ nodeName: v.optional(v.string()) }),
       status: v.object({
-        conditions: v.optional(v.array(v.object({ type: v.string(), reason: v.optional(v.string()) })), []),
+        conditions: v.optional(v.array(v.object({ type: v.string(), message: v.optional(v.string(), "") })), []),
       }),
     }),
   ),
@@ -162,8 +162,10 @@ async function decisions(count: number): Promise<ReadonlyMap<string, boolean>> {
   const check = async (): Promise<void> => {
     const { items } = v.parse(podList, await client.request({ method: "GET", path: `${NAMESPACE}/pods` }, never));
     for (const { metadata, spec, status } of items) {
+      // Where its copy of the volume is late, the scheduler refuses the pod for another reason, and tries again.
       const isRefused = status.conditions.some(
-        ({ type, reason }) => type === "PodScheduled" && reason === "Unschedulable",
+        ({ type, message }) =>
+          type === "PodScheduled" && message.includes("didn't match PersistentVolume's node affinity"),
       );
       if (spec.nodeName !== undefined || isRefused) decided.set(metadata.name, spec.nodeName !== undefined);
     }
