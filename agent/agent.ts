@@ -146,7 +146,7 @@ class Agent {
     );
     const nodeState = (): NodeState => this.#observer.state;
     this.#enforcement = createEnforcement(
-      { ...ports, pods: this.#pods, events: this.#events, nodeState, askForReport: ports.mountNotifier.request },
+      { ...ports, pods: this.#pods, events: this.#events, nodeState, requestReport: ports.mountNotifier.request },
       { node, rule, config: config.affinity, heartbeatMs: config.heartbeatMs },
     );
     const reports = ports.metrics.counter({

@@ -13,7 +13,7 @@ export interface ScanCost {
  * How long to wait after a change before the next scan, in milliseconds. A storm of mounts must not use up the node, but it shows in
  * every scan: one slow scan among quick ones, or the first one after a start, whose code is not compiled yet, must not delay the next
  * end of a use by a second. Waiting uses nothing: after it, a pause of the same length leaves the disk to others for half of the time.
- * `looks`: the last scans, the latest last.
+ * `scans`: the last ones, the latest last.
  */
 export function restBefore(scans: readonly ScanCost[], debounceMs: number): number {
   const [last, other] = scans.slice(-2);

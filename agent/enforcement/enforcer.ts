@@ -12,21 +12,21 @@ import { enforcesItself } from "../core/affinity/kubelet-version.ts";
 import type { NodeSurvey } from "../core/affinity/limits.ts";
 import type { RootRule } from "../core/mounted-volumes.ts";
 import type { NodeState } from "../core/node-state.ts";
-import { type Aftermath, createPodRejector, type PodIdentity } from "../sinks/pod-rejector.ts";
+import { createPodRejector, type PodIdentity, type RejectionState } from "../sinks/pod-rejector.ts";
 import { type AffinityReads, createAffinityReads } from "../sources/affinity-reads.ts";
 import type { NodePod } from "../sources/node-pods.ts";
 import { createOwnNode, type OwnNode } from "../sources/own-node.ts";
 import { createPolicyProbe } from "../sources/policy-probe.ts";
-import { AffinityAct } from "./act.ts";
-import { Aftermaths } from "./aftermaths.ts";
-import { Attention, volumeIn } from "./attention.ts";
-import { Judge } from "./judge.ts";
-import { createLook } from "./look.ts";
+import { CheckTriggers, volumeIn } from "./check-triggers.ts";
+import { LimitedRejector } from "./limited-rejector.ts";
+import { isCandidate, type PodCase } from "./pod-cases.ts";
+import { PodChecker } from "./pod-checker.ts";
+import { createPodReader } from "./pod-reader.ts";
 import { offReason, PolicyGuard } from "./policy-guard.ts";
-import { Removals } from "./removals.ts";
+import { RejectedPodRemover } from "./rejected-pod-remover.ts";
+import { RejectionRecorder } from "./rejection-recorder.ts";
+import { RejectionVerifier } from "./rejection-verifier.ts";
 import type { AffinityConfig } from "./settings.ts";
-import { countsIn, type Subject } from "./subjects.ts";
-import { Telling } from "./telling.ts";
 
 export interface EnforcerParts extends KubeParts {
   readonly metrics: Metrics;
@@ -36,7 +36,7 @@ export interface EnforcerParts extends KubeParts {
   readonly nodeState: () => NodeState;
   readonly internalErrors: InternalErrors;
   /** Lets the agent ask the aggregator soon whether rejections are paused: when all nodes lose labels, each agent sees its own at once. */
-  readonly askForReport: () => void;
+  readonly requestReport: () => void;
 }
 
 export interface EnforcerOptions {
@@ -63,12 +63,12 @@ export class Enforcer {
   readonly #queue: WorkQueue;
   readonly #ownNode: Informer<OwnNode>;
   readonly #reads: AffinityReads;
-  readonly #telling: Telling;
-  readonly #act: AffinityAct;
-  readonly #aftermaths: Aftermaths;
-  readonly #judge: Judge;
-  readonly #removals: Removals | undefined;
-  readonly #attention: Attention;
+  readonly #recorder: RejectionRecorder;
+  readonly #limitedRejector: LimitedRejector;
+  readonly #verifier: RejectionVerifier;
+  readonly #checker: PodChecker;
+  readonly #remover: RejectedPodRemover | undefined;
+  readonly #triggers: CheckTriggers;
   readonly #guard: PolicyGuard;
 
   constructor(parts: EnforcerParts, options: EnforcerOptions) {
@@ -78,8 +78,8 @@ export class Enforcer {
     this.#options = options;
     this.#queue = new WorkQueue({ ...parts, errors: parts.internalErrors.in("placement") });
     this.#ownNode = createOwnNode(parts, node, () => {
-      this.#attention.onNode();
-      parts.askForReport();
+      this.#triggers.onNode();
+      parts.requestReport();
     });
     const reads = metrics.counter({
       name: "mooring_affinity_reads_total",
@@ -88,38 +88,41 @@ export class Enforcer {
     });
     this.#reads = createAffinityReads({ client, clock, reads });
     const { graceMs } = config;
-    this.#attention = new Attention({ ...parts, reads: this.#reads, queue: this.#queue }, { ...options, graceMs });
-    const look = createLook({ ...parts, reads: this.#reads, nodeUid: () => this.#node()?.uid }, { node, rule });
+    this.#triggers = new CheckTriggers({ ...parts, reads: this.#reads, queue: this.#queue }, { ...options, graceMs });
+    const reader = createPodReader({ ...parts, reads: this.#reads, nodeUid: () => this.#node()?.uid }, { node, rule });
     const serverMs = (): number => client.serverTime()?.latestMs ?? clock.wallMs();
-    this.#telling = new Telling({ ...parts, serverMs }, node);
+    this.#recorder = new RejectionRecorder({ ...parts, serverMs }, node);
     const rejector = createPodRejector(parts);
     const probe = createPolicyProbe({ client, clock, ownPod: () => this.#ownPod() });
-    this.#guard = new PolicyGuard({ ...parts, probe, onInForce: () => this.#attention.lookAtWaiting() });
-    this.#aftermaths = new Aftermaths({ ...parts, rejector, onKnown: (...known) => this.#onAftermath(...known) });
-    const telling = this.#telling;
+    this.#guard = new PolicyGuard({ ...parts, probe, onInForce: () => this.#triggers.checkWaiting() });
+    this.#verifier = new RejectionVerifier({ ...parts, rejector, onKnown: (...known) => this.#onVerified(...known) });
+    const recorder = this.#recorder;
     const hooks = {
       guard: this.#guard,
       survey: () => this.survey(),
-      onUnseen: () => this.#attention.lookAtUnseen(),
-      onRejected: (subject: Subject) => this.#aftermaths.begin(subject),
+      onUnseen: () => this.#triggers.checkUnseen(),
+      onRejected: (podCase: PodCase) => this.#verifier.begin(podCase),
     };
-    const act = new AffinityAct({ clock, rejector, telling, serverMs, ...hooks }, { config, node });
-    this.#act = act;
-    const hands = { rejector, telling, fleetPause: () => act.fleetPause };
-    const subjectOf = (uid: string): Subject | undefined => this.#attention.subjects.get(uid);
+    const limitedRejector = new LimitedRejector({ clock, rejector, recorder, serverMs, ...hooks }, { config, node });
+    this.#limitedRejector = limitedRejector;
+    const shared = { rejector, recorder, fleetPause: () => limitedRejector.fleetPause };
+    const podCaseOf = (uid: string): PodCase | undefined => this.#triggers.podCases.get(uid);
     const isDeleting = config.mode === "enforce" && config.deleteRejected;
-    this.#removals = isDeleting ? new Removals({ ...parts, ...hands, subjectOf }) : undefined;
-    this.#judge = new Judge({ clock, look, act, telling, epoch: () => this.#attention.epoch }, { config, node });
+    this.#remover = isDeleting ? new RejectedPodRemover({ ...parts, ...shared, podCaseOf }) : undefined;
+    this.#checker = new PodChecker(
+      { clock, reader, limitedRejector, recorder, epoch: () => this.#triggers.epoch },
+      { config, node },
+    );
   }
 
   tasks(): readonly ((signal: AbortSignal) => Promise<void>)[] {
     const work = (key: string, signal: AbortSignal): Promise<void> => {
       const volume = volumeIn(key);
-      return volume === undefined ? this.#lookAt(key, signal) : this.#attention.lookForUsers(volume, signal);
+      return volume === undefined ? this.#checkPod(key, signal) : this.#triggers.checkUsersOf(volume, signal);
     };
     const guard = this.#options.config.mode === "enforce" ? [this.#guard.run] : [];
-    const removals = this.#removals === undefined ? [] : [this.#removals.run];
-    return [this.#ownNode.run, this.#aftermaths.run, (signal) => this.#queue.run(work, signal), ...guard, ...removals];
+    const remover = this.#remover === undefined ? [] : [this.#remover.run];
+    return [this.#ownNode.run, this.#verifier.run, (signal) => this.#queue.run(work, signal), ...guard, ...remover];
   }
 
   /** Changes whenever a check ends; undefined while none is under way. */
@@ -129,7 +132,7 @@ export class Enforcer {
 
   /** The pods of the node that name a claim, and how many of them are wrong here. */
   survey(): NodeSurvey {
-    return this.#attention.survey();
+    return this.#triggers.survey();
   }
 
   /** The problems, for the health endpoint. */
@@ -145,51 +148,55 @@ export class Enforcer {
     return {
       hasNode: this.#ownNode.hasSynced(),
       forbidden: [
-        ...new Set([...this.#reads.forbidden(), ...this.#act.forbidden, ...(this.#removals?.forbidden ?? [])]),
+        ...new Set([
+          ...this.#reads.forbidden(),
+          ...this.#limitedRejector.forbidden,
+          ...(this.#remover?.forbidden ?? []),
+        ]),
       ],
-      namesVolumes: this.#attention.isNaming,
+      namesVolumes: this.#triggers.isNaming,
       aside: this.#aside(),
-      fleetPause: this.#act.fleetPause,
+      fleetPause: this.#limitedRejector.fleetPause,
       off: this.#options.config.mode === "enforce" ? offReason(this.#guard.finding) : undefined,
     };
   }
 
   /** For `/debug/verdicts`. */
   describe(): readonly object[] {
-    return this.#attention.subjects.describe(this.#parts.clock.monotonicMs());
+    return this.#triggers.podCases.describe(this.#parts.clock.monotonicMs());
   }
 
   onPodChange(change: StoreChange<NodePod>): void {
     const { object } = change;
-    const { subjects } = this.#attention;
+    const { podCases } = this.#triggers;
     if (change.kind === "deleted") {
-      subjects.forget(object.uid);
-      this.#removals?.forget(object.uid);
+      podCases.forget(object.uid);
+      this.#remover?.forget(object.uid);
       return;
     }
-    this.#witness(object);
-    this.#removals?.onPod(object);
-    if (!countsIn(object)) return;
+    this.#noteRejection(object);
+    this.#remover?.onPod(object);
+    if (!isCandidate(object)) return;
     const previous = change.kind === "updated" ? change.previous : undefined;
-    const subject = subjects.get(object.uid);
-    if (subject?.isRejected === true && previous?.isTerminal === true) this.#aftermaths.doubt(subject);
-    this.#attention.onPod(object, previous);
+    const podCase = podCases.get(object.uid);
+    if (podCase?.isRejected === true && previous?.isTerminal === true) this.#verifier.recheck(podCase);
+    this.#triggers.onPod(object, previous);
   }
 
-  #witness({ uid, rejection }: NodePod): void {
+  #noteRejection({ uid, rejection }: NodePod): void {
     if (rejection === undefined) return;
     const { ownerUid, atMs, level } = rejection;
     const { client, clock } = this.#parts;
     const nowMs = client.serverTime()?.latestMs ?? clock.wallMs();
-    this.#act.witness({ podUid: uid, ownerUid, ageMs: atMs === undefined ? 0 : nowMs - atMs, level });
+    this.#limitedRejector.noteRejection({ podUid: uid, ownerUid, ageMs: atMs === undefined ? 0 : nowMs - atMs, level });
   }
 
   /** What the aggregator sees and this agent does not: PVs whose affinity may exclude the node, and what happens on other nodes. */
   onAnswer(answer: ReportAnswer): void {
-    const isLifted = this.#act.fleetPause !== undefined && answer.pauseRejections === undefined;
-    this.#act.pauseFleet(answer.pauseRejections);
-    if (isLifted) this.#attention.onResume();
-    this.#attention.onAnswer(answer);
+    const isLifted = this.#limitedRejector.fleetPause !== undefined && answer.pauseRejections === undefined;
+    this.#limitedRejector.pauseFleet(answer.pauseRejections);
+    if (isLifted) this.#triggers.onResume();
+    this.#triggers.onAnswer(answer);
   }
 
   #ownPod(): PodIdentity | undefined {
@@ -214,45 +221,46 @@ export class Enforcer {
     return doesIt ? `the kubelet rejects such pods itself: it is ${version}` : undefined;
   }
 
-  async #lookAt(uid: string, signal: AbortSignal): Promise<void> {
-    const subject = this.#attention.subjects.get(uid);
-    const pod = subject && this.#parts.pods.get(subject.key);
-    if (subject === undefined || pod?.uid !== uid || (pod.isTerminal && !subject.isUnsettled)) return;
+  async #checkPod(uid: string, signal: AbortSignal): Promise<void> {
+    const podCase = this.#triggers.podCases.get(uid);
+    const pod = podCase && this.#parts.pods.get(podCase.key);
+    if (podCase === undefined || pod?.uid !== uid || (pod.isTerminal && !podCase.isOutcomeUnknown)) return;
     const aside = this.#aside();
     if (aside !== undefined) {
-      subject.outcome = aside;
+      podCase.outcome = aside;
       return;
     }
-    const next = await this.#judge.judge(subject, pod, signal);
-    subject.outcome = next.outcome;
+    const next = await this.#checker.check(podCase, pod, signal);
+    podCase.outcome = next.outcome;
     if (next.after === undefined) return;
-    this.#queue.addAfter(uid, next.after === "again" ? this.#againMs(subject) : next.after);
+    this.#queue.addAfter(uid, next.after === "again" ? this.#againMs(podCase) : next.after);
   }
 
-  #againMs(subject: Subject): number {
-    const ms = Math.min(AGAIN.maxMs, AGAIN.firstMs * 2 ** Math.min(subject.retries, 20));
-    subject.retries += 1;
+  #againMs(podCase: PodCase): number {
+    const ms = Math.min(AGAIN.maxMs, AGAIN.firstMs * 2 ** Math.min(podCase.retries, 20));
+    podCase.retries += 1;
     return jitter(this.#parts.random, ms, 0.2);
   }
 
-  #onAftermath(subject: Subject, aftermath: Aftermath): void {
-    if (!subject.isRejected) return;
+  #onVerified(podCase: PodCase, rejectionState: RejectionState): void {
+    if (!podCase.isRejected) return;
     // The pod was deleted: how the kubelet would have reacted to the rejection is unknown.
-    if (aftermath === "gone") {
-      this.#telling.say("info", subject, { message: "rejected pod is gone" });
+    if (rejectionState === "gone") {
+      this.#recorder.log("info", podCase, { message: "rejected pod is gone" });
       return;
     }
-    if (aftermath !== "reverted") {
-      this.#telling.count("held", subject);
-      const message = aftermath === "without-reason" ? "pod stays rejected, without the reason" : "pod stays rejected";
-      this.#telling.say("info", subject, { message });
+    if (rejectionState !== "reverted") {
+      this.#recorder.count("held", podCase);
+      const message =
+        rejectionState === "without-reason" ? "pod stays rejected, without the reason" : "pod stays rejected";
+      this.#recorder.log("info", podCase, { message });
       return;
     }
-    subject.isRejected = false;
-    subject.reverts += 1;
-    this.#telling.count("reverted", subject);
-    this.#telling.say("warn", subject, { message: "pod came back from its rejection" });
+    podCase.isRejected = false;
+    podCase.reverts += 1;
+    this.#recorder.count("reverted", podCase);
+    this.#recorder.log("warn", podCase, { message: "pod came back from its rejection" });
     const { deleteReverted } = this.#options.config;
-    this.#queue.addAfter(subject.uid, deleteReverted ? DELETE_AFTER_MS : REVERTED_MS * subject.reverts);
+    this.#queue.addAfter(podCase.uid, deleteReverted ? DELETE_AFTER_MS : REVERTED_MS * podCase.reverts);
   }
 }

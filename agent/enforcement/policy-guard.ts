@@ -20,11 +20,11 @@ const FRESH_MS = 10_000;
 /** The first question after the start. Milliseconds. */
 const START_MS = 1_000;
 /** How often the agent asks so that its health stays true. Milliseconds. */
-const LOOK_MS = 600_000;
+const PROBE_EVERY_MS = 600_000;
 /** A policy that was just installed is in force within about a second. */
 const RETRY = { firstMs: 1_000, maxMs: 60_000 } as const;
 
-const NOT_ASKED: PolicyFinding = { kind: "unknown", why: "it has not been asked yet" };
+const NOT_PROBED: PolicyFinding = { kind: "unknown", why: "it has not been asked yet" };
 
 /**
  * Whether pods may be rejected: only while the policy is seen to be in force that confines this agent's account to that, on its own
@@ -32,7 +32,7 @@ const NOT_ASKED: PolicyFinding = { kind: "unknown", why: "it has not been asked 
  */
 export class PolicyGuard {
   readonly #parts: GuardParts;
-  #finding: PolicyFinding = NOT_ASKED;
+  #finding: PolicyFinding = NOT_PROBED;
   #seenAt = Number.NEGATIVE_INFINITY;
 
   constructor(parts: GuardParts) {
@@ -42,7 +42,7 @@ export class PolicyGuard {
         name: "mooring_affinity_policy_in_force",
         help: "1 where the policy that confines the permission to reject pods was last seen in force, else 0: the agent then rejects none.",
       },
-      () => (this.#finding === NOT_ASKED ? undefined : Number(this.#finding.kind === "in-force")),
+      () => (this.#finding === NOT_PROBED ? undefined : Number(this.#finding.kind === "in-force")),
     );
   }
 
@@ -58,19 +58,19 @@ export class PolicyGuard {
     // By then the pods of the node are listed, this agent's own among them.
     await clock.sleep(START_MS, signal);
     while (!signal.aborted) {
-      const { kind } = await this.#ask(signal);
+      const { kind } = await this.#probeNow(signal);
       if (kind === "in-force") backOff.reset();
-      await clock.sleep(kind === "in-force" ? jitter(random, LOOK_MS, 0.2) : backOff.next(undefined), signal);
+      await clock.sleep(kind === "in-force" ? jitter(random, PROBE_EVERY_MS, 0.2) : backOff.next(undefined), signal);
     }
   };
 
   /** The state now, for a rejection that is about to be made. */
-  async look(signal: AbortSignal): Promise<PolicyFinding> {
+  async check(signal: AbortSignal): Promise<PolicyFinding> {
     const isFresh = this.#parts.clock.monotonicMs() - this.#seenAt <= FRESH_MS;
-    return isFresh && this.#finding.kind === "in-force" ? this.#finding : await this.#ask(signal);
+    return isFresh && this.#finding.kind === "in-force" ? this.#finding : await this.#probeNow(signal);
   }
 
-  async #ask(signal: AbortSignal): Promise<PolicyFinding> {
+  async #probeNow(signal: AbortSignal): Promise<PolicyFinding> {
     const { clock, probe, onInForce } = this.#parts;
     const seenAt = clock.monotonicMs();
     const finding = await probe(signal);
@@ -79,12 +79,12 @@ export class PolicyGuard {
     const before = this.#finding;
     this.#finding = finding;
     this.#seenAt = seenAt;
-    if (before === NOT_ASKED || before.kind !== finding.kind) this.#tell(finding);
+    if (before === NOT_PROBED || before.kind !== finding.kind) this.#logChange(finding);
     if (finding.kind === "in-force" && before.kind !== "in-force") onInForce();
     return finding;
   }
 
-  #tell(finding: PolicyFinding): void {
+  #logChange(finding: PolicyFinding): void {
     const { logger } = this.#parts;
     if (finding.kind === "in-force") logger.info({}, "policy is in force, pods may be rejected");
     else
@@ -95,7 +95,7 @@ export class PolicyGuard {
   }
 }
 
-const WORDS = {
+const SUMMARIES = {
   missing: "the policy is not in force",
   forbidden: "the account may not",
   unknown: "the policy is not known to be in force",
@@ -104,5 +104,5 @@ const WORDS = {
 /** Why no pod is rejected, for people; undefined while pods may be. */
 export function offReason(finding: PolicyFinding): string | undefined {
   if (finding.kind === "in-force") return undefined;
-  return `rejecting is off, ${WORDS[finding.kind]}: ${finding.why}`;
+  return `rejecting is off, ${SUMMARIES[finding.kind]}: ${finding.why}`;
 }

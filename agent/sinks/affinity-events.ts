@@ -8,7 +8,7 @@ import { type Misplacement, misplacementText } from "../core/affinity/rejection.
  * The events about a pod: it was rejected, it would be if rejecting were on, it waits for ever and is left alone, or it runs and could
  * not start here again.
  */
-export type PodTelling = "rejected" | "would-reject" | "waits-attached" | "runs-misplaced";
+export type PodEventKind = "rejected" | "would-reject" | "waits-attached" | "runs-misplaced";
 
 const WORDS = {
   rejected: { action: "Rejected", note: (text: string) => `Pod was rejected: ${text}` },
@@ -25,7 +25,7 @@ const WORDS = {
     action: "Running",
     note: (text: string) => `Pod goes on, but could not start here again: ${text}`,
   },
-} as const satisfies Record<PodTelling, unknown>;
+} as const satisfies Record<PodEventKind, unknown>;
 
 /** The pod, where and when. */
 interface About {
@@ -36,7 +36,7 @@ interface About {
 }
 
 /** A warning on the pod, with the reason that its status gets when it is rejected. One event for each pod and kind. */
-export function podEvent(telling: PodTelling, { pod, misplacement, nowMs }: About): KubeEvent {
+export function podEvent(telling: PodEventKind, { pod, misplacement, nowMs }: About): KubeEvent {
   const { action, note } = WORDS[telling];
   const { namespace, name, uid } = pod;
   return {

@@ -39,7 +39,7 @@ export type RejectionOutcome =
   | { readonly kind: "unanswered"; readonly why: string };
 
 /** The state of a pod some time after it was rejected. */
-export type Aftermath =
+export type RejectionState =
   /** It is as the rejection left it. */
   | "held"
   /** It is over, but its reason is missing: the kubelet removes it for a moment before it puts it back. */
@@ -55,7 +55,7 @@ export interface PodRejector {
   /** Deletes the pod, for kubelets that do not keep what `reject` wrote. Needs another permission. */
   readonly remove: (order: Omit<RejectionOrder, "patch">, signal: AbortSignal) => Promise<RejectionOutcome>;
   /** The state of a rejected pod now. Throws `MooringError` when that cannot be read. */
-  readonly aftermath: (pod: PodIdentity, signal: AbortSignal) => Promise<Aftermath>;
+  readonly rejectionState: (pod: PodIdentity, signal: AbortSignal) => Promise<RejectionState>;
 }
 
 /** A pod to reject. */
@@ -101,7 +101,7 @@ export function createPodRejector(parts: RejectorParts): PodRejector {
       const write: Act["write"] = (client, limited) => deletePod(client, order.pod, limited);
       return carryOut(parts, { order, write, isDone: (state) => state === undefined || state.isDeleting }, signal);
     },
-    aftermath: async (pod, signal) => aftermathOf(await readPodState(parts, pod, signal)),
+    rejectionState: async (pod, signal) => rejectionStateOf(await readPodState(parts, pod, signal)),
   };
 }
 
@@ -221,7 +221,7 @@ function readPodState(parts: RejectorParts, pod: PodIdentity, signal: AbortSigna
   });
 }
 
-function aftermathOf(state: PodState | undefined): Aftermath {
+function rejectionStateOf(state: PodState | undefined): RejectionState {
   if (state === undefined) return "gone";
   if (state.phase !== "Failed") return "reverted";
   return state.reason === REJECTION_REASON ? "held" : "without-reason";

@@ -160,7 +160,7 @@ export interface LiveJob {
  * What was read for one of the pod's volumes. A read that was not begun, as the previous one gave no name, is undefined: where it is
  * needed all the same, the answer is unknown.
  */
-export interface VolumeLook {
+export interface VolumeFacts {
   readonly volume: PodVolume;
   readonly claim: LiveRead<LiveClaim> | undefined;
   readonly pv: LiveRead<LiveVolume> | undefined;
@@ -169,7 +169,7 @@ export interface VolumeLook {
 }
 
 /** What the mount table showed. `MountRead` is one. Stamps are milliseconds on the boot clock. */
-export interface MountLook {
+export interface MountFacts {
   readonly beganAt: number;
   /** Why absence proves nothing; undefined when the scan is complete. */
   readonly incomplete: string | undefined;
@@ -178,17 +178,17 @@ export interface MountLook {
 }
 
 /** Everything that a decision about one pod depends on. */
-export interface AffinityLook {
+export interface AffinityFacts {
   /** The name of this node, and the UID that the agent knows its Node object by; undefined when it knows none. */
   readonly self: { readonly nodeName: string; readonly nodeUid: string | undefined };
   readonly pod: LiveRead<LivePod>;
   /** One for each of the pod's `volumes`, in any order. */
-  readonly volumes: readonly VolumeLook[];
+  readonly volumes: readonly VolumeFacts[];
   readonly node: LiveRead<LiveNode>;
   /** Undefined when no volume of the pod is a CSI volume. */
   readonly csiNode: LiveRead<LiveCsiNode> | undefined;
   /** When the last of the live reads ended, milliseconds on the boot clock: the mount table has to be read after it. */
   readonly readsEndedAt: number;
   /** Undefined as long as the table has not been read: then nothing is rejected. */
-  readonly mounts: MountLook | undefined;
+  readonly mounts: MountFacts | undefined;
 }

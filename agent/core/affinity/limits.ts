@@ -17,7 +17,7 @@ export interface Limits {
   readonly startedAt: number;
   readonly rejections: readonly Rejection[];
   /** UIDs of the owners whose back-off has been reported by an event; once for each period of trouble. */
-  readonly told: ReadonlySet<string>;
+  readonly reportedOwners: ReadonlySet<string>;
   /** Why the aggregator pauses all rejections; undefined when it does not. */
   readonly fleetPause: string | undefined;
 }
@@ -36,7 +36,7 @@ export interface Rejection {
 }
 
 /** A rejected pod, by its status and its annotation `mooring.dev/rejected`. */
-export interface Witnessed {
+export interface SeenRejection {
   readonly podUid: string;
   readonly ownerUid: string | undefined;
   /** How long ago, by the annotation's time and the API server's clock, milliseconds; 0 where it has no time. */
@@ -78,7 +78,7 @@ export interface LimitSettings extends LossSettings {
 
 /**
  * - `go`: reject now; it counts from here on (`withdraw` it when it did not happen). `level` belongs into the annotation.
- * - `wait`: ask again at `untilMs`, with everything read anew. `tellOwner`: the event on the owner is due, once.
+ * - `wait`: ask again at `untilMs`, with everything read anew. `isOwnerEventDue`: the event on the owner is due, once.
  * - `refuse`: not as long as the pod and the settings are what they are.
  */
 export type LimitDecision =
@@ -88,7 +88,7 @@ export type LimitDecision =
       readonly limit: "owner" | "node-rate" | "node-wrong" | "fleet";
       readonly untilMs: number;
       readonly why: string;
-      readonly tellOwner: boolean;
+      readonly isOwnerEventDue: boolean;
     }
   | ({ readonly kind: "refuse" } & Loss);
 
@@ -105,14 +105,14 @@ const LEAVES_FAILED_PODS: ReadonlySet<string> = new Set(["ReplicaSet", "Replicat
 
 /** The limits of a run that begins now and has not checked any pod yet. */
 export function newLimits(nowMs: number): Limits {
-  return { startedAt: nowMs, rejections: [], told: new Set(), fleetPause: undefined };
+  return { startedAt: nowMs, rejections: [], reportedOwners: new Set(), fleetPause: undefined };
 }
 
 /**
  * Takes a pod's rejection into account, of this run or an earlier one. Call it only for pods with phase `Failed`, reason
  * `VolumeNodeAffinity` and the annotation: a user who creates pods can set an annotation, but not a status.
  */
-export function witness(limits: Limits, seen: Witnessed, nowMs: number): Limits {
+export function withSeenRejection(limits: Limits, seen: SeenRejection, nowMs: number): Limits {
   const { podUid, ownerUid } = seen;
   const level = Number.isSafeInteger(seen.level) ? Math.max(0, seen.level) : 0;
   const atMs = nowMs - Math.max(0, seen.ageMs);
@@ -162,8 +162,8 @@ export function checkLimits(
   if (loss !== undefined) return { decision: { kind: "refuse", ...loss }, limits };
   const { nowMs } = scene;
   const known = upToDate(limits, nowMs);
-  const mountedVolume = mountedVolumeOf(known, scene);
-  if (mountedVolume !== undefined) return { decision: mountedVolume, limits: known };
+  const nodeWide = nodeWideWait(known, scene);
+  if (nodeWide !== undefined) return { decision: nodeWide, limits: known };
 
   const { podUid, owner } = request;
   const past = owner === undefined ? undefined : pastOf(known, owner, scene.settings);
@@ -178,11 +178,11 @@ export function checkLimits(
 }
 
 /** What stops every pod of the node alike. */
-function mountedVolumeOf(
+function nodeWideWait(
   { fleetPause }: Limits,
   { nowMs, survey }: LimitScene,
 ): Extract<LimitDecision, { readonly kind: "wait" }> | undefined {
-  const wait = { kind: "wait", untilMs: nowMs + RECHECK_MS, tellOwner: false } as const;
+  const wait = { kind: "wait", untilMs: nowMs + RECHECK_MS, isOwnerEventDue: false } as const;
   if (fleetPause !== undefined)
     return { ...wait, limit: "fleet", why: `the aggregator pauses all rejections: ${fleetPause}` };
   const wrong = wrongNode(survey);
@@ -199,7 +199,11 @@ function isMost(wrong: number, pods: number): boolean {
 function upToDate(limits: Limits, nowMs: number): Limits {
   const rejections = remembered(limits.rejections, nowMs);
   const owners = new Set(rejections.map(({ ownerUid }) => ownerUid));
-  return { ...limits, rejections, told: new Set([...limits.told].filter((uid) => owners.has(uid))) };
+  return {
+    ...limits,
+    rejections,
+    reportedOwners: new Set([...limits.reportedOwners].filter((uid) => owners.has(uid))),
+  };
 }
 
 /** The rejections that still matter. */
@@ -226,10 +230,10 @@ function waitForOwner(
   untilMs: number,
 ): { readonly decision: LimitDecision; readonly limits: Limits } {
   const why = `pods of ${owner.kind} ${owner.name} keep coming to this node, which a volume of theirs excludes`;
-  const tellOwner = !limits.told.has(owner.uid);
+  const isOwnerEventDue = !limits.reportedOwners.has(owner.uid);
   return {
-    decision: { kind: "wait", limit: "owner", untilMs, why, tellOwner },
-    limits: { ...limits, told: new Set([...limits.told, owner.uid]) },
+    decision: { kind: "wait", limit: "owner", untilMs, why, isOwnerEventDue },
+    limits: { ...limits, reportedOwners: new Set([...limits.reportedOwners, owner.uid]) },
   };
 }
 
@@ -246,5 +250,5 @@ function nodeWait({ rejections, startedAt }: Limits): number {
 
 function waitForNode(untilMs: number): LimitDecision {
   const why = `at most ${NODE_REJECTIONS} pods a minute are rejected on one node, and fewer just after the agent's start`;
-  return { kind: "wait", limit: "node-rate", untilMs, why, tellOwner: false };
+  return { kind: "wait", limit: "node-rate", untilMs, why, isOwnerEventDue: false };
 }

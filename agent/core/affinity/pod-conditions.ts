@@ -1,16 +1,16 @@
-import type { AffinityLook, ContainerState, LiveNode, LivePod, LiveRead } from "./facts.ts";
+import type { AffinityFacts, ContainerState, LiveNode, LivePod, LiveRead } from "./facts.ts";
 
 /**
- * Whether a pod may be waiting for its volumes: `waits` if everything says so, `settled` if something shows that it does not, or that it
+ * Whether a pod may be waiting for its volumes: `waits` if everything says so, `not-waiting` if something shows that it does not, or that it
  * is no concern of this node, `unknown` otherwise.
  */
-export type Standing =
+export type VolumeWait =
   | { readonly kind: "waits" }
-  | { readonly kind: "settled"; readonly why: string }
+  | { readonly kind: "not-waiting"; readonly why: string }
   | { readonly kind: "unknown"; readonly why: string };
 
-const settled = (why: string): Standing => ({ kind: "settled", why });
-const unknown = (why: string): Standing => ({ kind: "unknown", why });
+const notWaiting = (why: string): VolumeWait => ({ kind: "not-waiting", why });
+const unknown = (why: string): VolumeWait => ({ kind: "unknown", why });
 
 /** The reason of a waiting container before the kubelet has begun with it (kubelet_pods.go, `convertToAPIContainerStatuses`). */
 const NOT_BEGUN: ReadonlySet<string | undefined> = new Set(["ContainerCreating", "PodInitializing"]);
@@ -20,38 +20,39 @@ const NOT_BEGUN: ReadonlySet<string | undefined> = new Set(["ContainerCreating",
  * condition `PodReadyToStartContainers`, a container past its creation. For a hostPath volume, which has no mount, this is the only
  * evidence.
  */
-export function podStanding(pod: LivePod, nodeName: string): Standing {
-  if (pod.nodeName !== nodeName) return settled("it is not bound to this node");
+export function volumeWait(pod: LivePod, nodeName: string): VolumeWait {
+  if (pod.nodeName !== nodeName) return notWaiting("it is not bound to this node");
   if (pod.isStatic) return unknown("it is a static pod, which the kubelet runs whatever the API server says");
-  return phaseStanding(pod) ?? sandboxStanding(pod) ?? containersStanding(pod.containers) ?? { kind: "waits" };
+  return waitByPhase(pod) ?? waitBySandbox(pod) ?? waitByContainers(pod.containers) ?? { kind: "waits" };
 }
 
-function phaseStanding({ phase, isDeleting, isGated }: LivePod): Standing | undefined {
-  if (phase === "Running") return settled("it runs");
-  if (phase === "Succeeded" || phase === "Failed") return settled("it is over");
+function waitByPhase({ phase, isDeleting, isGated }: LivePod): VolumeWait | undefined {
+  if (phase === "Running") return notWaiting("it runs");
+  if (phase === "Succeeded" || phase === "Failed") return notWaiting("it is over");
   if (phase !== "Pending") return unknown("its phase is none that Mooring knows");
-  if (isDeleting) return settled("it is being deleted");
-  return isGated ? settled("it has scheduling gates") : undefined;
+  if (isDeleting) return notWaiting("it is being deleted");
+  return isGated ? notWaiting("it has scheduling gates") : undefined;
 }
 
-function sandboxStanding({ podIps, isHostNetwork, readyToStartContainers }: LivePod): Standing | undefined {
-  if (readyToStartContainers === "True") return settled("its sandbox is ready, so its volumes are mounted");
+function waitBySandbox({ podIps, isHostNetwork, readyToStartContainers }: LivePod): VolumeWait | undefined {
+  if (readyToStartContainers === "True") return notWaiting("its sandbox is ready, so its volumes are mounted");
   if (podIps.length > 0) {
     return isHostNetwork
       ? unknown("it uses the node's network, so that its IP does not tell whether its volumes are mounted")
-      : settled("it has an IP, so its volumes are mounted");
+      : notWaiting("it has an IP, so its volumes are mounted");
   }
   return readyToStartContainers === undefined || readyToStartContainers === "False"
     ? undefined
     : unknown("it is not known whether its sandbox is ready");
 }
 
-function containersStanding(containers: readonly ContainerState[]): Standing | undefined {
+function waitByContainers(containers: readonly ContainerState[]): VolumeWait | undefined {
   const begun = containers.find(
     ({ state, waitingReason, hasRun }) =>
       hasRun || state === "running" || state === "terminated" || (waitingReason && !NOT_BEGUN.has(waitingReason)),
   );
-  if (begun !== undefined) return settled(`container ${begun.name} is past being created, so its volumes are mounted`);
+  if (begun !== undefined)
+    return notWaiting(`container ${begun.name} is past being created, so its volumes are mounted`);
   const odd = containers.find(({ state, waitingReason }) => state !== "waiting" || !waitingReason);
   return odd && unknown(`the state of container ${odd.name} is not known`);
 }
@@ -61,7 +62,7 @@ function containersStanding(containers: readonly ContainerState[]): Standing | u
  * was bound to, except for a pod that waited for the node to join. One without labels has lost them, or has not got them yet: every
  * kubelet gives its Node some.
  */
-export function nodeDoubt(read: LiveRead<LiveNode>, pod: LivePod, self: AffinityLook["self"]): string | undefined {
+export function nodeProblem(read: LiveRead<LiveNode>, pod: LivePod, self: AffinityFacts["self"]): string | undefined {
   if (read.kind === "missing") return "the Node object is missing";
   if (read.kind === "failed") return `the Node object could not be read: ${read.why}`;
   const node = read.value;
@@ -80,10 +81,10 @@ function isOlder(one: number | undefined, other: number | undefined): boolean {
 }
 
 /** Why the mount table does not prove an absence; undefined when it does. It has to be scanned after everything else was read. */
-export function mountsDoubt({
+export function mountsProblem({
   mounts,
   readsEndedAt,
-}: Pick<AffinityLook, "mounts" | "readsEndedAt">): string | undefined {
+}: Pick<AffinityFacts, "mounts" | "readsEndedAt">): string | undefined {
   if (mounts === undefined) return "the mount table has not been read";
   if (mounts.incomplete !== undefined) return `the mount table was not read completely: ${mounts.incomplete}`;
   return mounts.beganAt >= readsEndedAt ? undefined : "the mount table was read before the rest";

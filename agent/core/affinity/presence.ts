@@ -5,7 +5,7 @@ import type { LiveNode, LiveVolume, LiveVolumeSource } from "./facts.ts";
 export type Presence =
   | { readonly kind: "absent" }
   /** The pod has it mounted or mapped. */
-  | { readonly kind: "held"; readonly why: string }
+  | { readonly kind: "mounted"; readonly why: string }
   | { readonly kind: "attached"; readonly why: string }
   | { readonly kind: "unknown"; readonly why: string };
 
@@ -26,7 +26,7 @@ export function presenceOf({ name, source }: LiveVolume, site: Site): Presence {
     (mountedVolume) => isUse(mountedVolume) && mountedVolume.podUid === site.podUid,
   );
   if (own.some((mountedVolume) => isOf(mountedVolume, name, source)))
-    return { kind: "held", why: "the pod has it mounted" };
+    return { kind: "mounted", why: "the pod has it mounted" };
   const plugin = source.kind === "in-tree" ? source.plugin : undefined;
   const staged = site.mountedVolumes.filter(({ kind }) => kind === "staging");
   if ([...own, ...staged].some(({ volume }) => volume.by === "device" && volume.plugin === plugin)) {

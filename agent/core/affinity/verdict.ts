@@ -1,5 +1,5 @@
-import type { AffinityLook, LivePod } from "./facts.ts";
-import { mountsDoubt, nodeDoubt, podStanding } from "./pod-conditions.ts";
+import type { AffinityFacts, LivePod } from "./facts.ts";
+import { mountsProblem, nodeProblem, volumeWait } from "./pod-conditions.ts";
 import { type VolumeFinding, type VolumeVerdict, volumeVerdict } from "./volume-verdict.ts";
 
 /**
@@ -22,12 +22,12 @@ export interface AffinityVerdict {
  * Judges a pod: `reject` only if every condition for it holds on what was read. A pod is wrong with one volume that is wrong, and one of
  * which something is not known keeps the others from counting. Right volumes that the pod has mounted already do not: it waits for the rest.
  */
-export function affinityVerdict(look: AffinityLook): AffinityVerdict {
-  const { pod } = look;
+export function affinityVerdict(facts: AffinityFacts): AffinityVerdict {
+  const { pod } = facts;
   if (pod.kind === "missing") return { kind: "allow", why: "it is gone", volumes: [] };
   if (pod.kind === "failed") return { kind: "unknown", why: `it could not be read: ${pod.why}`, volumes: [] };
-  const volumes = pod.value.volumes.map((volume) => volumeVerdict(volume, pod.value, look));
-  return { ...judge(pod.value, look, volumes), volumes };
+  const volumes = pod.value.volumes.map((volume) => volumeVerdict(volume, pod.value, facts));
+  return { ...podVerdict(pod.value, facts, volumes), volumes };
 }
 
 /** The volumes whose affinity provably excludes the node, wherever they are and whatever else is unknown. */
@@ -35,20 +35,24 @@ export function misplacedVolumes({ volumes }: AffinityVerdict): readonly VolumeV
   return volumes.filter(({ isExcluded }) => isExcluded);
 }
 
-function judge(pod: LivePod, look: AffinityLook, volumes: readonly VolumeVerdict[]): Omit<AffinityVerdict, "volumes"> {
+function podVerdict(
+  pod: LivePod,
+  facts: AffinityFacts,
+  volumes: readonly VolumeVerdict[],
+): Omit<AffinityVerdict, "volumes"> {
   const has = (...findings: readonly VolumeFinding[]) => volumes.some(({ finding }) => findings.includes(finding));
-  const standing = podStanding(pod, look.self.nodeName);
-  if (standing.kind === "settled") return { kind: "allow", why: standing.why };
+  const wait = volumeWait(pod, facts.self.nodeName);
+  if (wait.kind === "not-waiting") return { kind: "allow", why: wait.why };
   if (!has("wrong", "wrong-attached", "wrong-held", "unknown")) {
     return { kind: "allow", why: "no volume that it uses excludes the node" };
   }
-  const doubts = [
-    standing.kind === "unknown" ? standing.why : undefined,
-    nodeDoubt(look.node, pod, look.self),
-    mountsDoubt(look),
+  const problems = [
+    wait.kind === "unknown" ? wait.why : undefined,
+    nodeProblem(facts.node, pod, facts.self),
+    mountsProblem(facts),
     ...volumes.filter(({ finding }) => finding === "unknown").map(({ volume, why }) => `volume ${volume.name}: ${why}`),
-  ].filter((doubt) => doubt !== undefined);
-  if (doubts.length > 0) return { kind: "unknown", why: doubts.join("; ") };
+  ].filter((problem) => problem !== undefined);
+  if (problems.length > 0) return { kind: "unknown", why: problems.join("; ") };
   if (has("wrong")) return { kind: "reject", why: "it waits for a volume that the node must not have" };
   if (has("wrong-attached")) {
     return {

@@ -1,14 +1,14 @@
 import { matchVolumeAffinity } from "../../../common/storage/node-selector.ts";
 import { parseVolumeAffinity } from "../../../common/storage/node-selector-terms.ts";
 import type {
-  AffinityLook,
+  AffinityFacts,
   LiveClaim,
   LiveNode,
   LivePod,
   LiveRead,
   LiveVolume,
   PodVolume,
-  VolumeLook,
+  VolumeFacts,
 } from "./facts.ts";
 import { type Presence, presenceOf } from "./presence.ts";
 
@@ -40,27 +40,27 @@ export interface VolumeVerdict {
 const OWN_PLUGINS: ReadonlySet<string> = new Set(["local", "hostPath", "nfs", "iscsi", "fc"]);
 
 /** A reason why the verdict is unknown. */
-interface Doubt {
-  readonly doubt: string;
+interface Problem {
+  readonly problem: string;
 }
 
 /** The verdict on one of the pod's volumes, whatever the pod is doing. */
-export function volumeVerdict(volume: PodVolume, pod: LivePod, look: AffinityLook): VolumeVerdict {
+export function volumeVerdict(volume: PodVolume, pod: LivePod, facts: AffinityFacts): VolumeVerdict {
   const blank = { volume, pv: undefined, isExcluded: false };
   if (!volume.isMounted && !volume.isMapped) {
     return { ...blank, finding: "unused", why: "no container of the pod uses it" };
   }
-  const read = look.volumes.find((one) => one.volume.name === volume.name);
+  const read = facts.volumes.find((one) => one.volume.name === volume.name);
   if (read === undefined) return { ...blank, finding: "unknown", why: "nothing was read for it" };
   const pv = followClaim(volume, pod, read);
-  if ("doubt" in pv) return { ...blank, finding: "unknown", why: pv.doubt };
-  const affinity = judgeAffinity(pv, look.node);
+  if ("problem" in pv) return { ...blank, finding: "unknown", why: pv.problem };
+  const affinity = affinityFinding(pv, facts.node);
   if (affinity.finding !== "wrong") return { ...blank, ...affinity, pv: pv.name };
   const excluded = { ...blank, pv: pv.name, isExcluded: true };
-  const doubt = useDoubt(pv, volume) ?? driverDoubt(pv, read, look.csiNode);
-  if (doubt !== undefined) return { ...excluded, finding: "unknown", why: `${affinity.why}; but ${doubt}` };
+  const problem = modeProblem(pv, volume) ?? driverProblem(pv, read, facts.csiNode);
+  if (problem !== undefined) return { ...excluded, finding: "unknown", why: `${affinity.why}; but ${problem}` };
   const { volumesAttached } = affinity.node;
-  const site = { podUid: pod.uid, mountedVolumes: look.mounts?.mountedVolumes ?? [], volumesAttached };
+  const site = { podUid: pod.uid, mountedVolumes: facts.mounts?.mountedVolumes ?? [], volumesAttached };
   return { ...excluded, ...placed(affinity.why, presenceOf(pv, site)) };
 }
 
@@ -68,21 +68,21 @@ export function volumeVerdict(volume: PodVolume, pod: LivePod, look: AffinityLoo
  * The claim's PV, if each vouches for the other as the kubelet wants it (desired_state_of_world_populator.go, `getPVCExtractPV` and
  * `getPVSpec`): otherwise the kubelet does not come as far as the affinity.
  */
-function followClaim(volume: PodVolume, pod: LivePod, read: VolumeLook): LiveVolume | Doubt {
+function followClaim(volume: PodVolume, pod: LivePod, read: VolumeFacts): LiveVolume | Problem {
   const claim = answerOf(read.claim, `claim ${volume.claim}`);
-  if ("doubt" in claim) return claim;
-  const doubt = claimDoubt(claim, volume, pod);
-  if (doubt !== undefined) return { doubt };
+  if ("problem" in claim) return claim;
+  const problem = claimProblem(claim, volume, pod);
+  if (problem !== undefined) return { problem };
   const pv = answerOf(read.pv, `PV ${claim.volume}`);
-  if ("doubt" in pv) return pv;
-  if (pv.name !== claim.volume) return { doubt: "another PV was read than the claim names" };
+  if ("problem" in pv) return pv;
+  if (pv.name !== claim.volume) return { problem: "another PV was read than the claim names" };
   const { claimRef } = pv;
   const isMutual =
     claimRef?.uid === claim.uid && claimRef.namespace === claim.namespace && claimRef.name === claim.name;
-  return isMutual ? pv : { doubt: `PV ${pv.name} is not bound to the claim` };
+  return isMutual ? pv : { problem: `PV ${pv.name} is not bound to the claim` };
 }
 
-function claimDoubt(claim: LiveClaim, volume: PodVolume, pod: LivePod): string | undefined {
+function claimProblem(claim: LiveClaim, volume: PodVolume, pod: LivePod): string | undefined {
   if (claim.name !== volume.claim || claim.namespace !== pod.namespace)
     return "another claim was read than the pod names";
   if (volume.isEphemeral && claim.controllerUid !== pod.uid) return `claim ${claim.name} was not made for the pod`;
@@ -90,17 +90,17 @@ function claimDoubt(claim: LiveClaim, volume: PodVolume, pod: LivePod): string |
   return claim.phase === "Bound" && claim.volume !== undefined ? undefined : `claim ${claim.name} is not bound`;
 }
 
-function answerOf<T extends object>(read: LiveRead<T> | undefined, what: string): T | Doubt {
-  if (read === undefined) return { doubt: `${what} was not read` };
-  if (read.kind === "missing") return { doubt: `${what} is missing` };
-  return read.kind === "failed" ? { doubt: `${what} could not be read: ${read.why}` } : read.value;
+function answerOf<T extends object>(read: LiveRead<T> | undefined, what: string): T | Problem {
+  if (read === undefined) return { problem: `${what} was not read` };
+  if (read.kind === "missing") return { problem: `${what} is missing` };
+  return read.kind === "failed" ? { problem: `${what} could not be read: ${read.why}` } : read.value;
 }
 
 type AffinityFinding =
   | { readonly finding: "right" | "unknown"; readonly why: string }
   | { readonly finding: "wrong"; readonly why: string; readonly node: LiveNode };
 
-function judgeAffinity({ nodeAffinity, source }: LiveVolume, node: AffinityLook["node"]): AffinityFinding {
+function affinityFinding({ nodeAffinity, source }: LiveVolume, node: AffinityFacts["node"]): AffinityFinding {
   const affinity = parseVolumeAffinity(nodeAffinity);
   if (affinity.kind === "any") return { finding: "right", why: "its PV may be used on any node" };
   if (source.kind === "in-tree" && !OWN_PLUGINS.has(source.plugin)) {
@@ -114,21 +114,25 @@ function judgeAffinity({ nodeAffinity, source }: LiveVolume, node: AffinityLook[
 }
 
 /** The kubelet refuses a volume that is used in another way than it is made for, before it looks at the affinity. */
-function useDoubt({ mode }: LiveVolume, { isMounted, isMapped }: PodVolume): string | undefined {
+function modeProblem({ mode }: LiveVolume, { isMounted, isMapped }: PodVolume): string | undefined {
   if (mode === "Filesystem" && !isMapped) return undefined;
   return mode === "Block" && !isMounted ? undefined : "its PV's mode does not fit to how the pod uses it";
 }
 
 /** A CSI volume waits for its driver to come up on the node, and whether it is to be attached has to be known. */
-function driverDoubt({ source }: LiveVolume, read: VolumeLook, csiNode: AffinityLook["csiNode"]): string | undefined {
+function driverProblem(
+  { source }: LiveVolume,
+  read: VolumeFacts,
+  csiNode: AffinityFacts["csiNode"],
+): string | undefined {
   if (source.kind !== "csi") return undefined;
   const registered = answerOf(csiNode, "the CSINode object");
-  if ("doubt" in registered) return registered.doubt;
+  if ("problem" in registered) return registered.problem;
   if (!registered.drivers.includes(source.driver)) return `driver ${source.driver} is not registered on the node`;
   // Without the object, attaching is required (k/k: pkg/volume/csi/csi_plugin.go).
   if (read.driver?.kind === "missing") return undefined;
   const driver = answerOf(read.driver, `CSIDriver ${source.driver}`);
-  if ("doubt" in driver) return driver.doubt;
+  if ("problem" in driver) return driver.problem;
   return driver.name === source.driver ? undefined : "another CSIDriver was read than the PV names";
 }
 
@@ -137,7 +141,7 @@ function placed(why: string, presence: Presence): Pick<VolumeVerdict, "finding" 
   switch (presence.kind) {
     case "absent":
       return { finding: "wrong", why };
-    case "held":
+    case "mounted":
       return { finding: "wrong-held", why: `${why}; but ${presence.why}` };
     case "attached":
       return { finding: "wrong-attached", why: `${why}; but ${presence.why}` };

@@ -1,7 +1,7 @@
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 import { type Rejection, rejectionPatch } from "../../../agent/core/affinity/rejection.ts";
-import { ownerEvent, type PodTelling, podEvent } from "../../../agent/sinks/affinity-events.ts";
+import { ownerEvent, type PodEventKind, podEvent } from "../../../agent/sinks/affinity-events.ts";
 import { anomalyEvent } from "../../../agent/sinks/anomaly-events.ts";
 import { createPodRejector } from "../../../agent/sinks/pod-rejector.ts";
 import type { KubeEvent } from "../../../common/kube/kube-event.ts";
@@ -37,7 +37,7 @@ const EPHEMERAL = {
   volumeClaimTemplate: { spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } } },
 } as const;
 
-const TELLINGS: readonly PodTelling[] = ["rejected", "would-reject", "waits-attached", "runs-misplaced"];
+const TELLINGS: readonly PodEventKind[] = ["rejected", "would-reject", "waits-attached", "runs-misplaced"];
 const OWNERS = [
   { apiVersion: "apps/v1", kind: "ReplicaSet" },
   { apiVersion: "apps/v1", kind: "StatefulSet" },

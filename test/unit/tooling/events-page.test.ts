@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { ownerEvent, type PodTelling, podEvent } from "../../../agent/sinks/affinity-events.ts";
+import { ownerEvent, type PodEventKind, podEvent } from "../../../agent/sinks/affinity-events.ts";
 import { anomalyEvent } from "../../../agent/sinks/anomaly-events.ts";
 import { type ClaimWarning, claimEvent } from "../../../aggregator/sinks/claim-events.ts";
 import type { KubeEvent } from "../../../common/kube/kube-event.ts";
@@ -21,7 +21,7 @@ const ABOUT = {
   misplacement: { node: "n1", volumes: [VOLUME] },
   nowMs: NOON,
 } as const;
-const TELLINGS: Readonly<Record<PodTelling, true>> = {
+const TELLINGS: Readonly<Record<PodEventKind, true>> = {
   rejected: true,
   "would-reject": true,
   "waits-attached": true,
@@ -60,7 +60,7 @@ function everyEvent(): readonly { readonly by: string; readonly event: KubeEvent
   ];
 }
 
-function isTelling(text: string): text is PodTelling {
+function isTelling(text: string): text is PodEventKind {
   return Object.hasOwn(TELLINGS, text);
 }
 

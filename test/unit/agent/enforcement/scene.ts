@@ -122,11 +122,11 @@ export async function startScene(
     onChange: (change) => enforcement.onPodChange(change),
   });
   let reportsAsked = 0;
-  const askForReport = (): void => {
+  const requestReport = (): void => {
     reportsAsked += 1;
   };
   const enforcement = createEnforcement(
-    { ...parts, pods, events, nodeState: () => state, askForReport },
+    { ...parts, pods, events, nodeState: () => state, requestReport },
     {
       node: "node-1",
       rule: { by: "own-pod", podUid: "agent-1", override: undefined },

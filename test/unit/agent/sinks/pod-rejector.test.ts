@@ -46,7 +46,7 @@ function start({ change = REJECTED, look = PENDING }: Script) {
     request: () => transport.requests[0],
     reject: (mayBeSent = () => true) => rejector.reject({ pod: POD, patch: PATCH, mayBeSent }, never),
     remove: (mayBeSent = () => true) => rejector.remove({ pod: POD, mayBeSent }, never),
-    aftermath: () => rejector.aftermath(POD, never),
+    rejectionState: () => rejector.rejectionState(POD, never),
   };
 }
 
@@ -200,16 +200,20 @@ describe("removing a pod", () => {
 });
 
 describe("the aftermath of a rejection", () => {
-  it.each<{ readonly name: string; readonly look: FakeAnswer; readonly aftermath: string }>([
-    { name: "held", look: REJECTED, aftermath: "held" },
-    { name: "held whoever wrote the annotation again", look: pod(PATCH.status), aftermath: "held" },
-    { name: "without its reason for a moment", look: pod({ phase: "Failed" }), aftermath: "without-reason" },
-    { name: "reverted", look: PENDING, aftermath: "reverted" },
-    { name: "reverted to a pod that runs", look: pod({ phase: "Running" }), aftermath: "reverted" },
-    { name: "gone", look: NOT_FOUND, aftermath: "gone" },
-    { name: "gone with another one in its place", look: pod({ phase: "Pending" }, { uid: "u2" }), aftermath: "gone" },
-  ])("is $name", async ({ look, aftermath }) => {
-    expect(await start({ look }).aftermath()).toBe(aftermath);
+  it.each<{ readonly name: string; readonly look: FakeAnswer; readonly rejectionState: string }>([
+    { name: "held", look: REJECTED, rejectionState: "held" },
+    { name: "held whoever wrote the annotation again", look: pod(PATCH.status), rejectionState: "held" },
+    { name: "without its reason for a moment", look: pod({ phase: "Failed" }), rejectionState: "without-reason" },
+    { name: "reverted", look: PENDING, rejectionState: "reverted" },
+    { name: "reverted to a pod that runs", look: pod({ phase: "Running" }), rejectionState: "reverted" },
+    { name: "gone", look: NOT_FOUND, rejectionState: "gone" },
+    {
+      name: "gone with another one in its place",
+      look: pod({ phase: "Pending" }, { uid: "u2" }),
+      rejectionState: "gone",
+    },
+  ])("is $name", async ({ look, rejectionState }) => {
+    expect(await start({ look }).rejectionState()).toBe(rejectionState);
   });
 
   it.each<{ readonly name: string; readonly look: FakeAnswer }>([
@@ -217,7 +221,7 @@ describe("the aftermath of a rejection", () => {
     { name: "a proxy says 404", look: { status: 404, body: "404 page not found" } },
     { name: "the answer is no pod", look: json({}) },
   ])("is not known while $name", async ({ look }) => {
-    await expect(start({ look }).aftermath()).rejects.toThrow(MooringError);
+    await expect(start({ look }).rejectionState()).rejects.toThrow(MooringError);
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { FAILED, inZone, MISSING } from "./looks.ts";
-import { inTree, judge, type Row } from "./volume-scenes.ts";
+import { FAILED, inZone, MISSING } from "./facts.ts";
+import { inTree, type Row, verdictOn } from "./volume-scenes.ts";
 
 describe("a claim", () => {
   it.each<Row>([
@@ -48,7 +48,7 @@ describe("a claim", () => {
     },
     { name: "that somebody else owns may be named by anybody", claim: { controllerUid: "set-1" }, finding: "wrong" },
   ])("$name", (row) => {
-    expect(judge(row).finding).toBe(row.finding);
+    expect(verdictOn(row).finding).toBe(row.finding);
   });
 });
 
@@ -96,6 +96,6 @@ describe("a PV", () => {
       finding: "right",
     },
   ])("$name", (row) => {
-    expect(judge(row).finding).toBe(row.finding);
+    expect(verdictOn(row).finding).toBe(row.finding);
   });
 });

@@ -7,9 +7,9 @@ import {
   NODE_REJECTIONS,
   NODE_WINDOW_MS,
   newLimits,
-  type Witnessed,
+  type SeenRejection,
   withdraw,
-  witness,
+  withSeenRejection,
 } from "../../../../../agent/core/affinity/limits.ts";
 import { backOffMs, FREE_REJECTIONS, OWNER_WINDOW_MS } from "../../../../../agent/core/affinity/owner-back-off.ts";
 import { MINUTE, owner, SECOND, scene } from "./limit-scenes.ts";
@@ -44,10 +44,12 @@ type Event = typeof event extends fc.Arbitrary<infer T> ? T : never;
 /** A run that began long ago knows what it did; one that begins learns it from the pods that are still there, in some order. */
 function restarted(made: readonly Made[], nowMs: number): Limits {
   const left = made.filter((one) => kindOf(one.owner) === "ReplicaSet");
-  return left.toReversed().reduce((known, one) => witness(known, seenAs(one, nowMs), nowMs), newLimits(nowMs));
+  return left
+    .toReversed()
+    .reduce((known, one) => withSeenRejection(known, seenAs(one, nowMs), nowMs), newLimits(nowMs));
 }
 
-function seenAs({ podUid, owner: ownerUid, atMs, level }: Made, nowMs: number): Witnessed {
+function seenAs({ podUid, owner: ownerUid, atMs, level }: Made, nowMs: number): SeenRejection {
   return { podUid, ownerUid, level, ageMs: nowMs - atMs };
 }
 
@@ -184,8 +186,8 @@ describe("limits, whatever happens", () => {
       .chain((all) => fc.tuple(fc.constant(all), fc.shuffledSubarray(all, { minLength: all.length })));
     fc.assert(
       fc.property(orders, fc.integer({ min: 0, max: 20 * MINUTE }), ([some, others], laterMs) => {
-        const one = some.reduce((known, seen) => witness(known, seen, 0), OLD);
-        const other = others.reduce((known, seen) => witness(known, seen, 0), OLD);
+        const one = some.reduce((known, seen) => withSeenRejection(known, seen, 0), OLD);
+        const other = others.reduce((known, seen) => withSeenRejection(known, seen, 0), OLD);
 
         expect(decided(one, laterMs)).toEqual(decided(other, laterMs));
       }),

@@ -6,7 +6,7 @@ import {
   newLimits,
   withdraw,
   withFleetPause,
-  witness,
+  withSeenRejection,
   wrongNode,
 } from "../../../../../agent/core/affinity/limits.ts";
 import { CALM, CAREFUL, inShort, MINUTE, owner, play, SECOND, scene } from "./limit-scenes.ts";
@@ -56,7 +56,9 @@ describe("the limit on an owner", () => {
   it("has one event tell of it, and another one when it comes to that again after peace", () => {
     const { decisions } = play(OLD, tries([0, 1, 2, 3, 4, 62, 63, 1_000, 1_001, 1_002, 1_003]));
 
-    expect(decisions.flatMap((one, index) => (one.kind === "wait" && one.tellOwner ? [index] : []))).toEqual([3, 10]);
+    expect(decisions.flatMap((one, index) => (one.kind === "wait" && one.isOwnerEventDue ? [index] : []))).toEqual([
+      3, 10,
+    ]);
   });
 
   it("tells how far it has come with each rejection, for the annotation", () => {
@@ -98,7 +100,7 @@ describe("the limit on an owner", () => {
   it.each([
     {
       name: "what a pod tells of",
-      done: (limits: Limits) => witness(limits, { podUid: "p1", ownerUid: "rs", ageMs: 0, level: 0 }, SECOND),
+      done: (limits: Limits) => withSeenRejection(limits, { podUid: "p1", ownerUid: "rs", ageMs: 0, level: 0 }, SECOND),
     },
     { name: "what is known to have been done", done: (limits: Limits) => confirm(limits, "p1") },
   ])("counts $name, however often a later attempt on that pod is taken back", ({ done }) => {
@@ -149,14 +151,14 @@ describe("the limit after a restart of the agent", () => {
     { name: "a level that is none counts as none", pods: [seen("c", 100, Number.NaN)], last: "go" },
     { name: "old ones are over", pods: [seen("a", 3_000), seen("b", 2_990), seen("c", 2_980)], last: "go" },
   ])("$name", ({ pods, last }) => {
-    const limits = pods.reduce((known, pod) => witness(known, pod, 0), OLD);
+    const limits = pods.reduce((known, pod) => withSeenRejection(known, pod, 0), OLD);
 
     expect(inShort(checkLimits(limits, request("new"), scene(0)).decision)).toBe(last);
   });
 
   it("counts a pod once that this run rejected and sees as rejected", () => {
     const { limits } = play(OLD, tries([0, 1]));
-    const both = witness(witness(limits, seen("p0", 1), SECOND), seen("p1", 0), SECOND);
+    const both = withSeenRejection(withSeenRejection(limits, seen("p0", 1), SECOND), seen("p1", 0), SECOND);
 
     expect(checkLimits(both, request("p2"), scene(2 * SECOND)).decision).toMatchObject({ kind: "go" });
   });
@@ -196,13 +198,17 @@ describe("the limit after a restart of the agent", () => {
       ageMs: index * SECOND,
       level: 0,
     }));
-    const limits = others.reduce((known, pod) => witness(known, pod, 0), newLimits(0));
+    const limits = others.reduce((known, pod) => withSeenRejection(known, pod, 0), newLimits(0));
 
     expect(inShort(checkLimits(limits, request("new"), scene(8 * SECOND)).decision)).toBe("node-rate until 51 s");
   });
 
   it("begins no slower for what was rejected before it began", () => {
-    const limits = witness(newLimits(0), { podUid: "old", ownerUid: "other", ageMs: 30 * SECOND, level: 0 }, 0);
+    const limits = withSeenRejection(
+      newLimits(0),
+      { podUid: "old", ownerUid: "other", ageMs: 30 * SECOND, level: 0 },
+      0,
+    );
 
     expect(checkLimits(limits, request("new"), scene(6 * SECOND)).decision).toMatchObject({ kind: "go" });
   });
@@ -255,13 +261,16 @@ describe("the limit on a node", () => {
     const unseen = checkLimits(OLD, request("p"), scene(0, { pods: 5, wrong: 1, unseen: 2 })).decision;
     const ten = Array.from({ length: 11 }, (_, index) => ({ atMs: 0, podUid: `p${index}`, of: owner(`o${index}`) }));
 
-    expect(unseen).toMatchObject({ why: "2 other pods of the node have to be looked at before", tellOwner: false });
+    expect(unseen).toMatchObject({
+      why: "2 other pods of the node have to be looked at before",
+      isOwnerEventDue: false,
+    });
     expect(play(OLD, ten).decisions.at(-1)).toEqual({
       kind: "wait",
       limit: "node-rate",
       untilMs: MINUTE,
       why: "at most 10 pods a minute are rejected on one node, and fewer just after the agent's start",
-      tellOwner: false,
+      isOwnerEventDue: false,
     });
   });
 

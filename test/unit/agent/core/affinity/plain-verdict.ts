@@ -1,10 +1,10 @@
 import type {
-  AffinityLook,
+  AffinityFacts,
   LiveNode,
   LivePod,
   LiveVolume,
   PodVolume,
-  VolumeLook,
+  VolumeFacts,
 } from "../../../../../agent/core/affinity/facts.ts";
 import type { MountedVolume, VolumeIdentity } from "../../../../../common/storage/volume-identity.ts";
 import { plainVolumeAnswer } from "../../../common/storage/plain-selector.ts";
@@ -13,16 +13,16 @@ import { plainVolumeAnswer } from "../../../common/storage/plain-selector.ts";
  * A second reading of when a pod may be rejected, as one flat list of conditions out of the documented rule. It shares no code with the real
  * one, the selectors included.
  */
-export function mayBeRejected(look: AffinityLook): boolean {
-  if (look.pod.kind !== "value" || look.node.kind !== "value" || look.mounts === undefined) return false;
-  const pod = look.pod.value;
-  const node = look.node.value;
+export function mayBeRejected(facts: AffinityFacts): boolean {
+  if (facts.pod.kind !== "value" || facts.node.kind !== "value" || facts.mounts === undefined) return false;
+  const pod = facts.pod.value;
+  const node = facts.node.value;
   const used = pod.volumes
     .filter((volume) => volume.isMapped || volume.isMounted)
-    .map((volume) => plainFinding(volume, { pod, node, look }));
+    .map((volume) => plainFinding(volume, { pod, node, facts }));
   const conditions = [
     pod.phase === "Pending",
-    pod.nodeName === look.self.nodeName,
+    pod.nodeName === facts.self.nodeName,
     !pod.isDeleting,
     !pod.isGated,
     !pod.isStatic,
@@ -30,13 +30,13 @@ export function mayBeRejected(look: AffinityLook): boolean {
     [undefined, "False"].includes(pod.readyToStartContainers),
     pod.containers.every((one) => one.state === "waiting" && !one.hasRun),
     pod.containers.every((one) => ["ContainerCreating", "PodInitializing"].includes(one.waitingReason ?? "")),
-    node.name === look.self.nodeName,
-    look.self.nodeUid === node.uid,
+    node.name === facts.self.nodeName,
+    facts.self.nodeUid === node.uid,
     !node.isDeleting,
     (node.createdAtMs ?? Number.POSITIVE_INFINITY) < (pod.boundAtMs ?? Number.NEGATIVE_INFINITY),
     JSON.stringify(node.labels ?? {}) !== "{}",
-    look.mounts.incomplete === undefined,
-    look.mounts.beganAt >= look.readsEndedAt,
+    facts.mounts.incomplete === undefined,
+    facts.mounts.beganAt >= facts.readsEndedAt,
     used.every((finding) => finding !== "?"),
     used.includes("away"),
   ];
@@ -46,13 +46,13 @@ export function mayBeRejected(look: AffinityLook): boolean {
 interface Scene {
   readonly pod: LivePod;
   readonly node: LiveNode;
-  readonly look: AffinityLook;
+  readonly facts: AffinityFacts;
 }
 
 type PlainFinding = "admitted" | "away" | "here" | "?";
 
-function plainFinding(volume: PodVolume, { pod, node, look }: Scene): PlainFinding {
-  const found = look.volumes.find((one) => one.volume.name === volume.name);
+function plainFinding(volume: PodVolume, { pod, node, facts }: Scene): PlainFinding {
+  const found = facts.volumes.find((one) => one.volume.name === volume.name);
   if (found?.claim?.kind !== "value" || found.pv?.kind !== "value") return "?";
   const claim = found.claim.value;
   const pv = found.pv.value;
@@ -70,8 +70,8 @@ function plainFinding(volume: PodVolume, { pod, node, look }: Scene): PlainFindi
   if (!["csi", "local", "hostPath", "nfs", "iscsi", "fc"].includes(pluginOf(pv))) return "?";
   const affinity = plainVolumeAnswer(pv.nodeAffinity, Object.entries(node.labels ?? {}));
   if (affinity === "matches") return "admitted";
-  if (affinity === "unknown" || !isUsedAsMade(pv, volume) || !isDriverThere(pv, found, look)) return "?";
-  return placeOf(pv, node, mountedVolumesFor(pod, look));
+  if (affinity === "unknown" || !isUsedAsMade(pv, volume) || !isDriverThere(pv, found, facts)) return "?";
+  return placeOf(pv, node, mountedVolumesFor(pod, facts));
 }
 
 function isRestricted(affinity: unknown): boolean {
@@ -87,7 +87,7 @@ function isUsedAsMade({ mode }: LiveVolume, { isMounted, isMapped }: PodVolume):
   return ["Filesystem true false", "Block false true"].includes(`${mode} ${isMounted} ${isMapped}`);
 }
 
-function isDriverThere({ source }: LiveVolume, { driver }: VolumeLook, { csiNode }: AffinityLook): boolean {
+function isDriverThere({ source }: LiveVolume, { driver }: VolumeFacts, { csiNode }: AffinityFacts): boolean {
   if (source.kind !== "csi") return true;
   const registered = csiNode?.kind === "value" ? csiNode.value.drivers : [];
   const object = driver?.kind === "value" ? driver.value.name : driver?.kind;
@@ -95,7 +95,7 @@ function isDriverThere({ source }: LiveVolume, { driver }: VolumeLook, { csiNode
 }
 
 /** What could be of any volume of the pod. */
-function mountedVolumesFor(pod: LivePod, { mounts }: AffinityLook): readonly MountedVolume[] {
+function mountedVolumesFor(pod: LivePod, { mounts }: AffinityFacts): readonly MountedVolume[] {
   return (mounts?.mountedVolumes ?? []).filter(
     (mountedVolume) => mountedVolume.kind === "staging" || mountedVolume.podUid === pod.uid,
   );

@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
 import type { ContainerState, LivePod } from "../../../../../agent/core/affinity/facts.ts";
-import { mountsDoubt, nodeDoubt, podStanding } from "../../../../../agent/core/affinity/pod-conditions.ts";
-import { CREATED_MS, containerWith, FAILED, lookWith, MISSING, mountsWith, nodeWith, podWith, read } from "./looks.ts";
+import { mountsProblem, nodeProblem, volumeWait } from "../../../../../agent/core/affinity/pod-conditions.ts";
+import { CREATED_MS, containerWith, FAILED, factsWith, MISSING, mountsWith, nodeWith, podWith, read } from "./facts.ts";
 
 describe("a pod that is Pending on its node", () => {
   it.each<{ name: string; pod: Partial<LivePod>; kind: string }>([
     { name: "waits for its volumes", pod: {}, kind: "waits" },
     { name: "waits before the kubelet has written anything", pod: { containers: [] }, kind: "waits" },
     { name: "waits where its sandbox is not told of", pod: { readyToStartContainers: undefined }, kind: "waits" },
-    { name: "with an IP does not wait", pod: { podIps: ["10.0.0.7"] }, kind: "settled" },
-    { name: "with a sandbox does not wait", pod: { readyToStartContainers: "True" }, kind: "settled" },
+    { name: "with an IP does not wait", pod: { podIps: ["10.0.0.7"] }, kind: "not-waiting" },
+    { name: "with a sandbox does not wait", pod: { readyToStartContainers: "True" }, kind: "not-waiting" },
     {
       name: "with a sandbox that may be ready may not wait",
       pod: { readyToStartContainers: "Unknown" },
@@ -23,32 +23,32 @@ describe("a pod that is Pending on its node", () => {
     {
       name: "on the node's network with a sandbox does not wait",
       pod: { isHostNetwork: true, podIps: ["192.0.2.1"], readyToStartContainers: "True" },
-      kind: "settled",
+      kind: "not-waiting",
     },
     { name: "on the node's network without an IP waits", pod: { isHostNetwork: true }, kind: "waits" },
-    { name: "of another node is no concern", pod: { nodeName: "n2" }, kind: "settled" },
-    { name: "that is not bound is no concern", pod: { nodeName: undefined }, kind: "settled" },
-    { name: "that is deleted does not wait", pod: { isDeleting: true }, kind: "settled" },
-    { name: "with a gate does not wait", pod: { isGated: true }, kind: "settled" },
+    { name: "of another node is no concern", pod: { nodeName: "n2" }, kind: "not-waiting" },
+    { name: "that is not bound is no concern", pod: { nodeName: undefined }, kind: "not-waiting" },
+    { name: "that is deleted does not wait", pod: { isDeleting: true }, kind: "not-waiting" },
+    { name: "with a gate does not wait", pod: { isGated: true }, kind: "not-waiting" },
     { name: "that is static may not be judged", pod: { isStatic: true }, kind: "unknown" },
   ])("$name", ({ pod, kind }) => {
-    expect(podStanding(podWith(pod), "n1").kind).toBe(kind);
+    expect(volumeWait(podWith(pod), "n1").kind).toBe(kind);
   });
 
   it.each([
-    { phase: "Running", kind: "settled" },
-    { phase: "Succeeded", kind: "settled" },
-    { phase: "Failed", kind: "settled" },
+    { phase: "Running", kind: "not-waiting" },
+    { phase: "Succeeded", kind: "not-waiting" },
+    { phase: "Failed", kind: "not-waiting" },
     { phase: "Unknown", kind: "unknown" },
     { phase: "", kind: "unknown" },
     { phase: "pending", kind: "unknown" },
   ])("and one that is $phase are two things", ({ phase, kind }) => {
-    expect(podStanding(podWith({ phase }), "n1").kind).toBe(kind);
+    expect(volumeWait(podWith({ phase }), "n1").kind).toBe(kind);
   });
 });
 
 describe("a container", () => {
-  const begun = (changes: Partial<ContainerState>) => ({ changes, kind: "settled" });
+  const begun = (changes: Partial<ContainerState>) => ({ changes, kind: "not-waiting" });
 
   it.each<{ name: string; changes: Partial<ContainerState>; kind: string }>([
     { name: "that is being created has not begun", changes: {}, kind: "waits" },
@@ -76,14 +76,14 @@ describe("a container", () => {
     for (const of of ["init", "main", "ephemeral"] as const) {
       const containers = [containerWith({ name: "first" }), containerWith({ kind: of, ...changes })];
 
-      expect(podStanding(podWith({ containers }), "n1").kind).toBe(kind);
+      expect(volumeWait(podWith({ containers }), "n1").kind).toBe(kind);
     }
   });
 
   it("that has begun counts whatever is not known of another", () => {
     const containers = [containerWith({ state: "none" }), containerWith({ kind: "init", state: "running" })];
 
-    expect(podStanding(podWith({ containers }), "n1").kind).toBe("settled");
+    expect(volumeWait(podWith({ containers }), "n1").kind).toBe("not-waiting");
   });
 });
 
@@ -91,7 +91,7 @@ describe("the Node object", () => {
   const SELF = { nodeName: "n1", nodeUid: "node-1" };
 
   it("can be judged by when it is this one, and older than the pod's binding", () => {
-    expect(nodeDoubt(read(nodeWith()), podWith(), SELF)).toBeUndefined();
+    expect(nodeProblem(read(nodeWith()), podWith(), SELF)).toBeUndefined();
   });
 
   it.each([
@@ -109,14 +109,14 @@ describe("the Node object", () => {
     { name: "its labels are null", node: read(nodeWith({ labels: null })) },
     { name: "it has none", node: read(nodeWith({ labels: undefined })) },
   ])("cannot be judged by when $name", ({ node, self = SELF, pod = {} }) => {
-    expect(nodeDoubt(node, podWith(pod), self)).toBeTypeOf("string");
+    expect(nodeProblem(node, podWith(pod), self)).toBeTypeOf("string");
   });
 });
 
 describe("the mount table", () => {
   it("proves what is not in it when all of it was read after everything else", () => {
-    expect(mountsDoubt(lookWith())).toBeUndefined();
-    expect(mountsDoubt(lookWith({ mounts: { ...mountsWith(), beganAt: 5_000 } }))).toBeUndefined();
+    expect(mountsProblem(factsWith())).toBeUndefined();
+    expect(mountsProblem(factsWith({ mounts: { ...mountsWith(), beganAt: 5_000 } }))).toBeUndefined();
   });
 
   it.each([
@@ -125,6 +125,6 @@ describe("the mount table", () => {
     { name: "it was read nobody knows when", mounts: { ...mountsWith(), beganAt: Number.NaN } },
     { name: "a line of it was damaged", mounts: { ...mountsWith(), incomplete: "1 damaged lines" } },
   ])("does not when $name", ({ mounts }) => {
-    expect(mountsDoubt(lookWith({ mounts }))).toBeTypeOf("string");
+    expect(mountsProblem(factsWith({ mounts }))).toBeTypeOf("string");
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { ATTACHED, driverWith, heldBy, inZone, read, staged } from "./looks.ts";
-import { inTree, judge, type Row } from "./volume-scenes.ts";
+import { ATTACHED, driverWith, inZone, mountedBy, read, staged } from "./facts.ts";
+import { inTree, type Row, verdictOn } from "./volume-scenes.ts";
 
 describe("what is on the node", () => {
   const handle = (driver: string, handleHash: string) => ({ by: "handle", driver, handleHash }) as const;
@@ -8,23 +8,23 @@ describe("what is on the node", () => {
   const own = handle("disk.example.com", "0a1b");
 
   it.each<Row>([
-    { name: "a mount of the pod is a mounted volume", mountedVolumes: [heldBy("pod-1")], finding: "wrong-held" },
+    { name: "a mount of the pod is a mounted volume", mountedVolumes: [mountedBy("pod-1")], finding: "wrong-held" },
     {
       name: "a bind of a piece of it is a mounted volume",
-      mountedVolumes: [heldBy("pod-1", "pv-1", "subpath")],
+      mountedVolumes: [mountedBy("pod-1", "pv-1", "subpath")],
       finding: "wrong-held",
     },
     {
       name: "a mapped device is a mounted volume",
-      mountedVolumes: [heldBy("pod-1", "pv-1", "block")],
+      mountedVolumes: [mountedBy("pod-1", "pv-1", "block")],
       finding: "wrong-held",
     },
     {
       name: "a mount of another volume of the pod is none of it",
-      mountedVolumes: [heldBy("pod-1", "pv-2")],
+      mountedVolumes: [mountedBy("pod-1", "pv-2")],
       finding: "wrong",
     },
-    { name: "a mount of another pod does not help this one", mountedVolumes: [heldBy("pod-2")], finding: "wrong" },
+    { name: "a mount of another pod does not help this one", mountedVolumes: [mountedBy("pod-2")], finding: "wrong" },
     { name: "a staging mount by handle is one of it", mountedVolumes: [staged(own)], finding: "wrong-attached" },
     { name: "a staging mount by name is one of it", mountedVolumes: [staged("pv-1")], finding: "wrong-attached" },
     {
@@ -40,7 +40,7 @@ describe("what is on the node", () => {
     { name: "a staging mount of another name is none", mountedVolumes: [staged("pv-2")], finding: "wrong" },
     {
       name: "a mounted volume says more than a staging mount",
-      mountedVolumes: [staged(own), heldBy("pod-1")],
+      mountedVolumes: [staged(own), mountedBy("pod-1")],
       finding: "wrong-held",
     },
     { name: "an attachment is told", node: { volumesAttached: ["x", ATTACHED] }, finding: "wrong-attached" },
@@ -69,13 +69,13 @@ describe("what is on the node", () => {
     {
       name: "a mapped iSCSI device of the pod may be it",
       pv: inTree("iscsi"),
-      mountedVolumes: [heldBy("pod-1", device("iscsi"), "block")],
+      mountedVolumes: [mountedBy("pod-1", device("iscsi"), "block")],
       finding: "unknown",
     },
     {
       name: "an iSCSI device of another pod is not",
       pv: inTree("iscsi"),
-      mountedVolumes: [heldBy("pod-2", device("iscsi"), "block")],
+      mountedVolumes: [mountedBy("pod-2", device("iscsi"), "block")],
       finding: "wrong",
     },
     {
@@ -106,10 +106,10 @@ describe("what is on the node", () => {
     {
       name: "mounts do not make a right volume wrong",
       pv: { nodeAffinity: inZone("a") },
-      mountedVolumes: [heldBy("pod-1")],
+      mountedVolumes: [mountedBy("pod-1")],
       finding: "right",
     },
   ])("$name", (row) => {
-    expect(judge(row).finding).toBe(row.finding);
+    expect(verdictOn(row).finding).toBe(row.finding);
   });
 });

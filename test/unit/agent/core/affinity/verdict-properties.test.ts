@@ -1,43 +1,43 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { AffinityLook, LivePod, VolumeLook } from "../../../../../agent/core/affinity/facts.ts";
+import type { AffinityFacts, LivePod, VolumeFacts } from "../../../../../agent/core/affinity/facts.ts";
 import { affinityVerdict, misplacedVolumes } from "../../../../../agent/core/affinity/verdict.ts";
-import { containerWith, FAILED, heldBy, MISSING, read } from "./looks.ts";
+import { containerWith, FAILED, MISSING, mountedBy, read } from "./facts.ts";
 import { mayBeRejected } from "./plain-verdict.ts";
-import { anyLook } from "./random-looks.ts";
+import { anyFacts } from "./random-facts.ts";
 
 const RUNS = Number(process.env.MOORING_PROPERTY_RUNS ?? 600);
 
-type Change = (look: AffinityLook) => AffinityLook;
+type Change = (facts: AffinityFacts) => AffinityFacts;
 
 const ofPod =
   (changes: Partial<LivePod>): Change =>
-  (look) =>
-    look.pod.kind === "value" ? { ...look, pod: read({ ...look.pod.value, ...changes }) } : look;
+  (facts) =>
+    facts.pod.kind === "value" ? { ...facts, pod: read({ ...facts.pod.value, ...changes }) } : facts;
 const withContainer =
   (container: ReturnType<typeof containerWith>): Change =>
-  (look) =>
-    look.pod.kind === "value" ? ofPod({ containers: [...look.pod.value.containers, container] })(look) : look;
+  (facts) =>
+    facts.pod.kind === "value" ? ofPod({ containers: [...facts.pod.value.containers, container] })(facts) : facts;
 
 /** Changes what was read for each volume that counts: those for which the node is excluded, or nothing is known. */
 const ofVolumes =
-  (changes: Partial<VolumeLook>): Change =>
-  (look) => {
-    const { volumes } = affinityVerdict(look);
+  (changes: Partial<VolumeFacts>): Change =>
+  (facts) => {
+    const { volumes } = affinityVerdict(facts);
     const counting = volumes
       .filter(({ finding }) => finding !== "unused" && finding !== "right")
       .map(({ volume }) => volume.name);
     return {
-      ...look,
-      volumes: look.volumes.map((one) => (counting.includes(one.volume.name) ? { ...one, ...changes } : one)),
+      ...facts,
+      volumes: facts.volumes.map((one) => (counting.includes(one.volume.name) ? { ...one, ...changes } : one)),
     };
   };
 
-const holdEach: Change = (look) => {
-  const held = misplacedVolumes(affinityVerdict(look)).map(({ pv = "" }) => heldBy("pod-1", pv));
-  return look.mounts
-    ? { ...look, mounts: { ...look.mounts, mountedVolumes: [...look.mounts.mountedVolumes, ...held] } }
-    : look;
+const holdEach: Change = (facts) => {
+  const held = misplacedVolumes(affinityVerdict(facts)).map(({ pv = "" }) => mountedBy("pod-1", pv));
+  return facts.mounts
+    ? { ...facts, mounts: { ...facts.mounts, mountedVolumes: [...facts.mounts.mountedVolumes, ...held] } }
+    : facts;
 };
 
 const changes: Readonly<Record<string, Change>> = {
@@ -54,15 +54,15 @@ const changes: Readonly<Record<string, Change>> = {
   "a phase that nobody knows": ofPod({ phase: "Unknown" }),
   "an unknown binding": ofPod({ boundAtMs: undefined }),
   "a static pod": ofPod({ isStatic: true }),
-  "a pod that could not be read": (look) => ({ ...look, pod: FAILED }),
-  "a Node that could not be read": (look) => ({ ...look, node: FAILED }),
-  "a Node that is missing": (look) => ({ ...look, node: MISSING }),
-  "a Node that is not known to be its own": (look) => ({ ...look, self: { ...look.self, nodeUid: undefined } }),
-  "no read of the mount table": (look) => ({ ...look, mounts: undefined }),
-  "a damaged mount table": (look) =>
-    look.mounts ? { ...look, mounts: { ...look.mounts, incomplete: "1 damaged lines" } } : look,
-  "a mount table that was read too early": (look) => ({ ...look, readsEndedAt: Number.POSITIVE_INFINITY }),
-  "no read of any volume": (look) => ({ ...look, volumes: [] }),
+  "a pod that could not be read": (facts) => ({ ...facts, pod: FAILED }),
+  "a Node that could not be read": (facts) => ({ ...facts, node: FAILED }),
+  "a Node that is missing": (facts) => ({ ...facts, node: MISSING }),
+  "a Node that is not known to be its own": (facts) => ({ ...facts, self: { ...facts.self, nodeUid: undefined } }),
+  "no read of the mount table": (facts) => ({ ...facts, mounts: undefined }),
+  "a damaged mount table": (facts) =>
+    facts.mounts ? { ...facts, mounts: { ...facts.mounts, incomplete: "1 damaged lines" } } : facts,
+  "a mount table that was read too early": (facts) => ({ ...facts, readsEndedAt: Number.POSITIVE_INFINITY }),
+  "no read of any volume": (facts) => ({ ...facts, volumes: [] }),
   "claims that could not be read": ofVolumes({ claim: FAILED }),
   "claims that are missing": ofVolumes({ claim: MISSING }),
   "PVs that could not be read": ofVolumes({ pv: FAILED }),
@@ -72,15 +72,15 @@ const changes: Readonly<Record<string, Change>> = {
 describe("a verdict", () => {
   it("is reject exactly when every condition of the rule holds", () => {
     fc.assert(
-      fc.property(anyLook, (look) => {
-        expect(affinityVerdict(look).kind === "reject").toBe(mayBeRejected(look));
+      fc.property(anyFacts, (facts) => {
+        expect(affinityVerdict(facts).kind === "reject").toBe(mayBeRejected(facts));
       }),
       { numRuns: RUNS },
     );
   });
 
   it("is of each kind often enough for these properties to say something", () => {
-    const kinds = fc.sample(anyLook, { numRuns: 1_000, seed: 8 }).map((look) => affinityVerdict(look).kind);
+    const kinds = fc.sample(anyFacts, { numRuns: 1_000, seed: 8 }).map((facts) => affinityVerdict(facts).kind);
     const share = (kind: string) => kinds.filter((one) => one === kind).length;
 
     expect(share("reject")).toBeGreaterThan(250);
@@ -91,8 +91,8 @@ describe("a verdict", () => {
 
   it.each(Object.entries(changes))("is never reject with %s", (_, change) => {
     fc.assert(
-      fc.property(anyLook, (look) => {
-        expect(affinityVerdict(change(look)).kind).not.toBe("reject");
+      fc.property(anyFacts, (facts) => {
+        expect(affinityVerdict(change(facts)).kind).not.toBe("reject");
       }),
       { numRuns: Math.ceil(RUNS / 10) },
     );
@@ -100,9 +100,9 @@ describe("a verdict", () => {
 
   it("does not become reject by anything more that is not known, or mounted", () => {
     fc.assert(
-      fc.property(anyLook, fc.subarray(Object.values(changes)), (look, some) => {
-        const before = affinityVerdict(look).kind;
-        const after = affinityVerdict(some.reduce((changed, change) => change(changed), look)).kind;
+      fc.property(anyFacts, fc.subarray(Object.values(changes)), (facts, some) => {
+        const before = affinityVerdict(facts).kind;
+        const after = affinityVerdict(some.reduce((changed, change) => change(changed), facts)).kind;
         if (after === "reject") expect(before).toBe("reject");
       }),
       { numRuns: RUNS },
@@ -111,9 +111,9 @@ describe("a verdict", () => {
 
   it("tells every volume of the pod, in plain words", () => {
     fc.assert(
-      fc.property(anyLook, (look) => {
-        const { why, volumes } = affinityVerdict(look);
-        const names = look.pod.kind === "value" ? look.pod.value.volumes.map(({ name }) => name) : [];
+      fc.property(anyFacts, (facts) => {
+        const { why, volumes } = affinityVerdict(facts);
+        const names = facts.pod.kind === "value" ? facts.pod.value.volumes.map(({ name }) => name) : [];
         expect(volumes.map(({ volume }) => volume.name)).toEqual(names);
         for (const text of [why, ...volumes.map((one) => one.why)])
           expect(text).not.toMatch(/^$|undefined|null|\[object/);

@@ -1,20 +1,20 @@
 import { describe, expect, it } from "vitest";
 import type { LiveNode, LivePod, LiveRead } from "../../../../../agent/core/affinity/facts.ts";
-import { nodeDoubt, podStanding } from "../../../../../agent/core/affinity/pod-conditions.ts";
+import { nodeProblem, volumeWait } from "../../../../../agent/core/affinity/pod-conditions.ts";
 import { volumeVerdict } from "../../../../../agent/core/affinity/volume-verdict.ts";
 import {
   containerWith,
   driverWith,
   FAILED,
-  lookWith,
+  factsWith,
   MISSING,
   nodeWith,
   podWith,
   read,
   staged,
   volumeWith,
-} from "./looks.ts";
-import { type Change, inTree, judge } from "./volume-scenes.ts";
+} from "./facts.ts";
+import { type Change, inTree, verdictOn } from "./volume-scenes.ts";
 
 /** What operators read. Each sentence is behind the pod's name, or the volume's. */
 
@@ -40,7 +40,7 @@ describe("of a pod that is let alone", () => {
     { pod: { readyToStartContainers: "Unknown" }, why: "it is not known whether its sandbox is ready" },
     { pod: { containers: [containerWith({ state: "none" })] }, why: "the state of container app is not known" },
   ])("it is said that $why", ({ pod, why }) => {
-    expect(podStanding(podWith(pod), "n1")).toMatchObject({ why });
+    expect(volumeWait(podWith(pod), "n1")).toMatchObject({ why });
   });
 });
 
@@ -60,7 +60,7 @@ describe("of a Node object that nothing is judged by", () => {
     },
     { node: read(nodeWith({ labels: {} })), why: "the Node object has no labels" },
   ])("it is said that $why", ({ node, why, ...known }) => {
-    expect(nodeDoubt(node, podWith(), { ...self, ...known })).toBe(why);
+    expect(nodeProblem(node, podWith(), { ...self, ...known })).toBe(why);
   });
 });
 
@@ -97,17 +97,17 @@ describe("of a volume that nothing is known of", () => {
       why: `${wrong}an attached fc volume may be it`,
     },
   ])("it is said that $why", ({ change, why }) => {
-    expect(judge(change)).toMatchObject({ finding: "unknown", why });
+    expect(verdictOn(change)).toMatchObject({ finding: "unknown", why });
   });
 
   it.each([
     { csiNode: MISSING, why: "the CSINode object is missing" },
     { csiNode: read({ drivers: [] }), why: "driver disk.example.com is not registered on the node" },
   ])("it is said that $why", ({ csiNode, why }) => {
-    expect(volumeVerdict(volumeWith(), podWith(), lookWith({ csiNode })).why).toBe(wrong + why);
+    expect(volumeVerdict(volumeWith(), podWith(), factsWith({ csiNode })).why).toBe(wrong + why);
   });
 
   it("it is said that it is staged", () => {
-    expect(judge({ mountedVolumes: [staged("pv-1")] }).why).toBe(`${wrong}it is staged on the node`);
+    expect(verdictOn({ mountedVolumes: [staged("pv-1")] }).why).toBe(`${wrong}it is staged on the node`);
   });
 });

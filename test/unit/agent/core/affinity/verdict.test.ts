@@ -1,27 +1,27 @@
 import { describe, expect, it } from "vitest";
-import type { AffinityLook, LivePod, LiveVolume, VolumeLook } from "../../../../../agent/core/affinity/facts.ts";
+import type { AffinityFacts, LivePod, LiveVolume, VolumeFacts } from "../../../../../agent/core/affinity/facts.ts";
 import { affinityVerdict, misplacedVolumes } from "../../../../../agent/core/affinity/verdict.ts";
 import {
   ATTACHED,
   claimWith,
   containerWith,
   FAILED,
-  heldBy,
+  factsWith,
   inZone,
-  lookWith,
   MISSING,
+  mountedBy,
   mountsWith,
   nodeWith,
   podWith,
   pvWith,
   read,
   staged,
-  volumeLookWith,
+  volumeFactsWith,
   volumeWith,
-} from "./looks.ts";
+} from "./facts.ts";
 
 /** A second volume of the pod: its own claim and PV, on a local disk. */
-function second(pv: Partial<LiveVolume> = {}, changes: Partial<VolumeLook> = {}): VolumeLook {
+function second(pv: Partial<LiveVolume> = {}, changes: Partial<VolumeFacts> = {}): VolumeFacts {
   const claimRef = { namespace: "shop", name: "logs-0", uid: "claim-2" };
   return {
     volume: volumeWith({ name: "logs", claim: "logs-0" }),
@@ -32,109 +32,109 @@ function second(pv: Partial<LiveVolume> = {}, changes: Partial<VolumeLook> = {})
   };
 }
 
-function lookAtBoth(volumes: readonly VolumeLook[], changes: Partial<AffinityLook> = {}): AffinityLook {
-  return lookWith({ pod: read(podWith({ volumes: volumes.map(({ volume }) => volume) })), volumes, ...changes });
+function bothVolumes(volumes: readonly VolumeFacts[], changes: Partial<AffinityFacts> = {}): AffinityFacts {
+  return factsWith({ pod: read(podWith({ volumes: volumes.map(({ volume }) => volume) })), volumes, ...changes });
 }
 
-const right = volumeLookWith({ pv: read(pvWith({ nodeAffinity: inZone("a") })) });
-const wrong = volumeLookWith();
+const right = volumeFactsWith({ pv: read(pvWith({ nodeAffinity: inZone("a") })) });
+const wrong = volumeFactsWith();
 const here = { nodeAffinity: inZone("a") };
 
 describe("a pod", () => {
-  it.each<{ name: string; look: AffinityLook; kind: string }>([
-    { name: "with a wrong volume is rejected", look: lookWith(), kind: "reject" },
-    { name: "with a wrong and a right one is rejected", look: lookAtBoth([wrong, second(here)]), kind: "reject" },
+  it.each<{ name: string; facts: AffinityFacts; kind: string }>([
+    { name: "with a wrong volume is rejected", facts: factsWith(), kind: "reject" },
+    { name: "with a wrong and a right one is rejected", facts: bothVolumes([wrong, second(here)]), kind: "reject" },
     {
       name: "that has mounted the right one already is rejected for the wrong one",
-      look: lookAtBoth([wrong, second(here)], { mounts: mountsWith(heldBy("pod-1", "pv-2")) }),
+      facts: bothVolumes([wrong, second(here)], { mounts: mountsWith(mountedBy("pod-1", "pv-2")) }),
       kind: "reject",
     },
-    { name: "with two wrong ones is rejected", look: lookAtBoth([wrong, second()]), kind: "reject" },
+    { name: "with two wrong ones is rejected", facts: bothVolumes([wrong, second()]), kind: "reject" },
     {
       name: "with one that is wrong and one that is wrong but attached is rejected",
-      look: lookAtBoth([wrong, second()], { node: read(nodeWith({ volumesAttached: [ATTACHED] })) }),
+      facts: bothVolumes([wrong, second()], { node: read(nodeWith({ volumesAttached: [ATTACHED] })) }),
       kind: "reject",
     },
     {
       name: "with a wrong one and one that is not known is let alone",
-      look: lookAtBoth([wrong, second({}, { pv: FAILED })]),
+      facts: bothVolumes([wrong, second({}, { pv: FAILED })]),
       kind: "unknown",
     },
     {
       name: "with a wrong one and one that nobody uses is rejected, whatever is not known of that",
-      look: lookAtBoth([
+      facts: bothVolumes([
         wrong,
         second({}, { volume: volumeWith({ name: "logs", claim: "logs-0", isMounted: false }), claim: FAILED }),
       ]),
       kind: "reject",
     },
-    { name: "with a right volume is let alone", look: lookAtBoth([right]), kind: "allow" },
+    { name: "with a right volume is let alone", facts: bothVolumes([right]), kind: "allow" },
     {
       name: "without a claim is let alone",
-      look: lookWith({ pod: read(podWith({ volumes: [] })), volumes: [] }),
+      facts: factsWith({ pod: read(podWith({ volumes: [] })), volumes: [] }),
       kind: "allow",
     },
     {
       name: "that uses none of its claims runs on any node",
-      look: lookAtBoth([volumeLookWith({ volume: volumeWith({ isMounted: false }) })]),
+      facts: bothVolumes([volumeFactsWith({ volume: volumeWith({ isMounted: false }) })]),
       kind: "allow",
     },
     {
       name: "whose wrong volume is attached is told of",
-      look: lookWith({ node: read(nodeWith({ volumesAttached: [ATTACHED] })) }),
+      facts: factsWith({ node: read(nodeWith({ volumesAttached: [ATTACHED] })) }),
       kind: "attached",
     },
     {
       name: "whose wrong volume is staged is told of",
-      look: lookWith({ mounts: mountsWith(staged("pv-1")) }),
+      facts: factsWith({ mounts: mountsWith(staged("pv-1")) }),
       kind: "attached",
     },
     {
       name: "that has its wrong volume mounted is let alone",
-      look: lookWith({ mounts: mountsWith(heldBy("pod-1")) }),
+      facts: factsWith({ mounts: mountsWith(mountedBy("pod-1")) }),
       kind: "allow",
     },
-    { name: "that is gone is let alone", look: lookWith({ pod: MISSING }), kind: "allow" },
-    { name: "that could not be read is not known", look: lookWith({ pod: FAILED }), kind: "unknown" },
-    { name: "with a volume that was not looked at is not known", look: lookWith({ volumes: [] }), kind: "unknown" },
+    { name: "that is gone is let alone", facts: factsWith({ pod: MISSING }), kind: "allow" },
+    { name: "that could not be read is not known", facts: factsWith({ pod: FAILED }), kind: "unknown" },
+    { name: "with a volume that was not looked at is not known", facts: factsWith({ volumes: [] }), kind: "unknown" },
     {
       name: "with nothing but right volumes may be static",
-      look: lookAtBoth([right], { pod: read(podWith({ isStatic: true })) }),
+      facts: bothVolumes([right], { pod: read(podWith({ isStatic: true })) }),
       kind: "allow",
     },
     {
       name: "with nothing but right volumes needs no mount table",
-      look: lookAtBoth([right], { mounts: undefined }),
+      facts: bothVolumes([right], { mounts: undefined }),
       kind: "allow",
     },
     {
       name: "is not known as long as the mount table has not been read",
-      look: lookWith({ mounts: undefined }),
+      facts: factsWith({ mounts: undefined }),
       kind: "unknown",
     },
     {
       name: "is not known when a line of the mount table was damaged",
-      look: lookWith({ mounts: { ...mountsWith(), incomplete: "1 damaged lines" } }),
+      facts: factsWith({ mounts: { ...mountsWith(), incomplete: "1 damaged lines" } }),
       kind: "unknown",
     },
     {
       name: "with a mounted volume in a damaged mount table is let alone just as much",
-      look: lookWith({ mounts: { ...mountsWith(heldBy("pod-1")), incomplete: "1 damaged lines" } }),
+      facts: factsWith({ mounts: { ...mountsWith(mountedBy("pod-1")), incomplete: "1 damaged lines" } }),
       kind: "unknown",
     },
-    { name: "is not known when the Node is not", look: lookWith({ node: FAILED }), kind: "unknown" },
+    { name: "is not known when the Node is not", facts: factsWith({ node: FAILED }), kind: "unknown" },
     {
       name: "is not known when the Node was made again",
-      look: lookWith({ node: read(nodeWith({ uid: "node-2" })) }),
+      facts: factsWith({ node: read(nodeWith({ uid: "node-2" })) }),
       kind: "unknown",
     },
     {
       name: "is not known when the Node has lost its labels",
-      look: lookWith({ node: read(nodeWith({ labels: {} })) }),
+      facts: factsWith({ node: read(nodeWith({ labels: {} })) }),
       kind: "unknown",
     },
-  ])("$name", ({ look, kind }) => {
-    expect(affinityVerdict(look).kind).toBe(kind);
+  ])("$name", ({ facts, kind }) => {
+    expect(affinityVerdict(facts).kind).toBe(kind);
   });
 
   it.each<{ name: string; pod: Partial<LivePod>; kind: string }>([
@@ -149,16 +149,16 @@ describe("a pod", () => {
     { name: "that is static", pod: { isStatic: true }, kind: "unknown" },
     { name: "of a phase that nobody knows", pod: { phase: "Dreaming" }, kind: "unknown" },
   ])("$name is let alone, though its volume is wrong", ({ pod, kind }) => {
-    const verdict = affinityVerdict(lookWith({ pod: read(podWith(pod)) }));
+    const verdict = affinityVerdict(factsWith({ pod: read(podWith(pod)) }));
 
     expect(verdict.kind).toBe(kind);
     expect(misplacedVolumes(verdict).map(({ pv }) => pv)).toEqual(["pv-1"]);
   });
 
   it("has no misplaced volume but those that exclude its node", () => {
-    const looks = [volumeLookWith({ pv: FAILED }), second(here), second({}, { driver: FAILED })];
+    const looks = [volumeFactsWith({ pv: FAILED }), second(here), second({}, { driver: FAILED })];
 
-    const misplaced = looks.map((one) => misplacedVolumes(affinityVerdict(lookAtBoth([one]))));
+    const misplaced = looks.map((one) => misplacedVolumes(affinityVerdict(bothVolumes([one]))));
 
     expect(misplaced.map((volumes) => volumes.map(({ pv }) => pv))).toEqual([[], [], ["pv-2"]]);
   });
@@ -168,22 +168,22 @@ describe("what is told of a pod", () => {
   it.each([
     {
       name: "is each thing that is not known",
-      look: lookWith({ node: MISSING, mounts: undefined }),
+      facts: factsWith({ node: MISSING, mounts: undefined }),
       why: "the Node object is missing; the mount table has not been read; volume data: the labels of the node are not known",
     },
     {
       name: "is why it is let alone",
-      look: lookWith({ pod: read(podWith({ podIps: ["10.0.0.7"] })) }),
+      facts: factsWith({ pod: read(podWith({ podIps: ["10.0.0.7"] })) }),
       why: "it has an IP, so its volumes are mounted",
     },
-    { name: "is why it is not read", look: lookWith({ pod: FAILED }), why: "it could not be read: timed out" },
-  ])("$name", ({ look, why }) => {
-    expect(affinityVerdict(look).why).toBe(why);
+    { name: "is why it is not read", facts: factsWith({ pod: FAILED }), why: "it could not be read: timed out" },
+  ])("$name", ({ facts, why }) => {
+    expect(affinityVerdict(facts).why).toBe(why);
   });
 
   it("has a finding for every volume in the pod's order", () => {
     const { volumes } = affinityVerdict(
-      lookAtBoth([second(here), wrong, second({}, { volume: volumeWith({ name: "x", isMounted: false }) })]),
+      bothVolumes([second(here), wrong, second({}, { volume: volumeWith({ name: "x", isMounted: false }) })]),
     );
 
     expect(volumes.map(({ volume, finding }) => [volume.name, finding])).toEqual([

@@ -4,21 +4,21 @@ import type {
   LivePod,
   LiveVolume,
   PodVolume,
-  VolumeLook,
+  VolumeFacts,
 } from "../../../../../agent/core/affinity/facts.ts";
 import { type VolumeVerdict, volumeVerdict } from "../../../../../agent/core/affinity/volume-verdict.ts";
 import type { MountedVolume } from "../../../../../common/storage/volume-identity.ts";
 import {
   claimWith,
-  lookWith,
+  factsWith,
   mountsWith,
   nodeWith,
   podWith,
   pvWith,
   read,
-  volumeLookWith,
+  volumeFactsWith,
   volumeWith,
-} from "./looks.ts";
+} from "./facts.ts";
 
 /** What is other than in the look that is to be rejected. */
 export interface Change {
@@ -27,27 +27,27 @@ export interface Change {
   readonly claim?: Partial<LiveClaim>;
   readonly pv?: Partial<LiveVolume>;
   readonly node?: Partial<LiveNode>;
-  readonly read?: Partial<VolumeLook>;
+  readonly read?: Partial<VolumeFacts>;
   readonly mountedVolumes?: readonly MountedVolume[];
 }
 
 /** The verdict on the volume of zone b on the node of zone a, but for what is changed. */
-export function judge(change: Change): VolumeVerdict {
+export function verdictOn(change: Change): VolumeVerdict {
   const volume = volumeWith(change.volume);
   const pod = podWith({ volumes: [volume], ...change.pod });
-  const looked = volumeLookWith({
+  const looked = volumeFactsWith({
     volume,
     claim: read(claimWith(change.claim)),
     pv: read(pvWith(change.pv)),
     ...change.read,
   });
-  const look = lookWith({
+  const facts = factsWith({
     pod: read(pod),
     volumes: [looked],
     node: read(nodeWith(change.node)),
     mounts: mountsWith(...(change.mountedVolumes ?? [])),
   });
-  return volumeVerdict(volume, pod, look);
+  return volumeVerdict(volume, pod, facts);
 }
 
 export type Row = Change & { readonly name: string; readonly finding: string };

@@ -4,17 +4,17 @@ import {
   ATTACHED,
   driverWith,
   FAILED,
-  heldBy,
+  factsWith,
   inZone,
-  lookWith,
   MISSING,
+  mountedBy,
   podWith,
   pvWith,
   read,
-  volumeLookWith,
+  volumeFactsWith,
   volumeWith,
-} from "./looks.ts";
-import { type Change, inTree, judge, type Row } from "./volume-scenes.ts";
+} from "./facts.ts";
+import { type Change, inTree, type Row, verdictOn } from "./volume-scenes.ts";
 
 describe("a volume", () => {
   it.each<Row>([
@@ -63,7 +63,7 @@ describe("a volume", () => {
     { name: "of a mode that nobody knows is unknown", pv: { mode: "Object" }, finding: "unknown" },
     { name: "that was not looked at is unknown", read: { volume: volumeWith({ name: "other" }) }, finding: "unknown" },
   ])("$name", (row) => {
-    expect(judge(row).finding).toBe(row.finding);
+    expect(verdictOn(row).finding).toBe(row.finding);
   });
 });
 
@@ -76,15 +76,15 @@ describe("a CSI driver", () => {
   ];
 
   it.each(csiNodes)("is not known when the CSINode $name", ({ csiNode }) => {
-    const { finding, isExcluded } = volumeVerdict(volumeWith(), podWith(), lookWith({ csiNode }));
+    const { finding, isExcluded } = volumeVerdict(volumeWith(), podWith(), factsWith({ csiNode }));
 
     expect({ finding, isExcluded }).toEqual({ finding: "unknown", isExcluded: true });
   });
 
   it.each(csiNodes)("of a local volume does not matter, though the CSINode $name", ({ csiNode }) => {
-    const volumes = [volumeLookWith({ pv: read(pvWith(inTree("local"))), driver: undefined })];
+    const volumes = [volumeFactsWith({ pv: read(pvWith(inTree("local"))), driver: undefined })];
 
-    expect(volumeVerdict(volumeWith(), podWith(), lookWith({ csiNode, volumes })).finding).toBe("wrong");
+    expect(volumeVerdict(volumeWith(), podWith(), factsWith({ csiNode, volumes })).finding).toBe("wrong");
   });
 
   it.each<Row>([
@@ -109,7 +109,7 @@ describe("a CSI driver", () => {
       finding: "right",
     },
   ])("$name", (row) => {
-    expect(judge(row).finding).toBe(row.finding);
+    expect(verdictOn(row).finding).toBe(row.finding);
   });
 });
 
@@ -137,7 +137,7 @@ describe("what is told of a volume", () => {
     },
     {
       name: "that is mounted is that, too",
-      change: { mountedVolumes: [heldBy("pod-1")] },
+      change: { mountedVolumes: [mountedBy("pod-1")] },
       pv: "pv-1",
       isExcluded: true,
       why: 'it asks for zone In (b), the node has "a"; but the pod has it mounted',
@@ -178,6 +178,6 @@ describe("what is told of a volume", () => {
       why: 'it asks for zone In (b), the node has "a"; but CSIDriver disk.example.com could not be read: timed out',
     },
   ])("$name", ({ change, pv, isExcluded, why }) => {
-    expect(judge(change)).toMatchObject({ pv, isExcluded, why });
+    expect(verdictOn(change)).toMatchObject({ pv, isExcluded, why });
   });
 });

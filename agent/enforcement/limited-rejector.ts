@@ -8,19 +8,19 @@ import {
   type Limits,
   type NodeSurvey,
   newLimits,
-  type Witnessed,
+  type SeenRejection,
   withdraw,
   withFleetPause,
-  witness,
+  withSeenRejection,
 } from "../core/affinity/limits.ts";
 import { type Misplacement, misplacementText, rejectionPatch } from "../core/affinity/rejection.ts";
 import type { PodRejector, RejectionOutcome } from "../sinks/pod-rejector.ts";
 import type { ReadPod } from "../sources/affinity-pod.ts";
-import type { PodLook } from "./look.ts";
+import type { PodCase } from "./pod-cases.ts";
+import type { PodEvidence } from "./pod-reader.ts";
 import { offReason, type PolicyGuard } from "./policy-guard.ts";
+import { misplacementOf, type RejectionRecorder } from "./rejection-recorder.ts";
 import type { AffinityConfig } from "./settings.ts";
-import type { Subject } from "./subjects.ts";
-import { misplacementOf, type Telling } from "./telling.ts";
 
 /** The next step for a pod: none, or another check after a time. */
 export interface Next {
@@ -29,47 +29,50 @@ export interface Next {
   readonly after: number | "again" | undefined;
 }
 
-interface ActParts {
+interface LimitedRejectorParts {
   readonly clock: Clock;
   readonly rejector: PodRejector;
-  readonly guard: Pick<PolicyGuard, "look">;
-  readonly telling: Telling;
+  readonly guard: Pick<PolicyGuard, "check">;
+  readonly recorder: RejectionRecorder;
   readonly survey: () => NodeSurvey;
   readonly serverMs: () => number;
   /** A decision depends on the other pods of the node: those have to be checked that were not, or long ago. */
   readonly onUnseen: () => void;
   /** A pod was rejected: whether that holds has to be followed. */
-  readonly onRejected: (subject: Subject) => void;
+  readonly onRejected: (podCase: PodCase) => void;
 }
 
 /** What the limits need to know of a pod. */
 interface Limited {
   readonly pod: ReadPod;
-  readonly job: PodLook["job"];
+  readonly job: PodEvidence["job"];
 }
 
 /** A pod that is held back is read again after this time, even without a change. Milliseconds. */
-const HELD_LOOK_MS = 300_000;
+const HELD_BACK_RECHECK_MS = 300_000;
 /** The reads behind a decision may be so old when it is sent. Milliseconds. */
 const FRESH_MS = 5_000;
 /** A pod that keeps coming back from its rejection is left alone after so many. */
-const MOST_REVERTS = 3;
+const MAX_REVERTS = 3;
 /** The wait while other pods have to be checked first, which takes no longer. Milliseconds. */
 const SURVEY_MS = 250;
 
 /** The permission to reject, in the words of RBAC. */
-const RIGHT = "pods/status (patch)";
+const PERMISSION = "pods/status (patch)";
 
 /** Rejects the pods that have to be rejected, as fast as the limits allow. */
-export class AffinityAct {
-  readonly #parts: ActParts;
+export class LimitedRejector {
+  readonly #parts: LimitedRejectorParts;
   readonly #config: AffinityConfig;
   readonly #node: string;
   #limits: Limits;
   /** Why the last try was refused. */
   #forbidden: readonly string[] = [];
 
-  constructor(parts: ActParts, { config, node }: { readonly config: AffinityConfig; readonly node: string }) {
+  constructor(
+    parts: LimitedRejectorParts,
+    { config, node }: { readonly config: AffinityConfig; readonly node: string },
+  ) {
     this.#parts = parts;
     this.#config = config;
     this.#node = node;
@@ -91,17 +94,17 @@ export class AffinityAct {
   }
 
   /** A pod's status shows its rejection, by any agent. */
-  witness(seen: Witnessed): void {
-    this.#limits = witness(this.#limits, seen, this.#parts.clock.monotonicMs());
+  noteRejection(seen: SeenRejection): void {
+    this.#limits = withSeenRejection(this.#limits, seen, this.#parts.clock.monotonicMs());
   }
 
   /** What still holds a pod back; undefined when the limits would allow its rejection now. It decides nothing. */
-  stillHolds(subject: Subject, limited: Limited): Next | undefined {
-    const { decision } = this.#check(subject, limited);
+  remainingWait(podCase: PodCase, limited: Limited): Next | undefined {
+    const { decision } = this.#check(podCase, limited);
     return decision.kind === "wait" ? this.#waitOf(decision) : undefined;
   }
 
-  #check({ uid }: Subject, { pod, job }: Limited): ReturnType<typeof checkLimits> {
+  #check({ uid }: PodCase, { pod, job }: Limited): ReturnType<typeof checkLimits> {
     const { clock, survey } = this.#parts;
     const request: LimitRequest = { podUid: uid, owner: pod.owner, job };
     const scene = { nowMs: clock.monotonicMs(), survey: survey(), settings: this.#config };
@@ -109,69 +112,73 @@ export class AffinityAct {
   }
 
   /** The verdict on these reads was to reject. */
-  async act(subject: Subject, look: PodLook, signal: AbortSignal): Promise<Next> {
-    const misplacement = misplacementOf(look, this.#node);
-    if (look.pod.kind !== "value" || misplacement === undefined)
+  async reject(podCase: PodCase, evidence: PodEvidence, signal: AbortSignal): Promise<Next> {
+    const misplacement = misplacementOf(evidence, this.#node);
+    if (evidence.pod.kind !== "value" || misplacement === undefined)
       return { outcome: "nothing to reject", after: "again" };
     // A kubelet may take a rejection back for a moment: until that is known to last, the agent does not repeat it.
-    if (subject.isRejected) return { outcome: "rejected, and followed", after: undefined };
-    if (subject.told.has("would-reject")) return { outcome: "would be rejected", after: undefined };
-    if (subject.reverts >= MOST_REVERTS)
-      return { outcome: `let alone: it came back from ${subject.reverts} rejections`, after: undefined };
+    if (podCase.isRejected) return { outcome: "rejected, and followed", after: undefined };
+    if (podCase.recorded.has("would-reject")) return { outcome: "would be rejected", after: undefined };
+    if (podCase.reverts >= MAX_REVERTS)
+      return { outcome: `let alone: it came back from ${podCase.reverts} rejections`, after: undefined };
     // A new decision about an unchanged pod: the earlier attempt was not carried out.
-    if (subject.isUnsettled) this.#limits = withdraw(this.#limits, subject.uid);
-    const off = this.#config.mode === "enforce" ? await this.#off(subject, signal) : undefined;
+    if (podCase.isOutcomeUnknown) this.#limits = withdraw(this.#limits, podCase.uid);
+    const off = this.#config.mode === "enforce" ? await this.#off(podCase, signal) : undefined;
     if (off !== undefined) return off;
-    const pod = look.pod.value;
-    const { decision, limits } = this.#check(subject, { pod, job: look.job });
+    const pod = evidence.pod.value;
+    const { decision, limits } = this.#check(podCase, { pod, job: evidence.job });
     this.#limits = limits;
-    if (decision.kind !== "go") return this.#heldBack(subject, { pod, job: look.job, decision });
-    subject.held = undefined;
-    if (this.#config.mode !== "enforce") return this.#wouldReject(subject, misplacement);
-    return await this.#reject(subject, { pod, misplacement, level: decision.level, begunAt: look.begunAt }, signal);
+    if (decision.kind !== "go") return this.#holdBack(podCase, { pod, job: evidence.job, decision });
+    podCase.heldBack = undefined;
+    if (this.#config.mode !== "enforce") return this.#wouldReject(podCase, misplacement);
+    return await this.#send(podCase, { pod, misplacement, level: decision.level, begunAt: evidence.begunAt }, signal);
   }
 
   /** The next step where pods must not be rejected, as no policy is known to confine that permission. */
-  async #off(subject: Subject, signal: AbortSignal): Promise<Next | undefined> {
-    const { guard, telling } = this.#parts;
-    const finding = await guard.look(signal);
+  async #off(podCase: PodCase, signal: AbortSignal): Promise<Next | undefined> {
+    const { guard, recorder } = this.#parts;
+    const finding = await guard.check(signal);
     const why = offReason(finding);
     if (finding.kind === "in-force" || why === undefined) return undefined;
     if (finding.kind === "forbidden") {
-      this.#forbidden = [RIGHT];
-      return this.#notRejected(subject, finding);
+      this.#forbidden = [PERMISSION];
+      return this.#notRejected(podCase, finding);
     }
-    if (subject.isFirst("unguarded")) {
-      telling.count("unguarded", subject);
-      telling.say("warn", subject, { message: "pod is not rejected", why });
+    if (podCase.recordOnce("unguarded")) {
+      recorder.count("unguarded", podCase);
+      recorder.log("warn", podCase, { message: "pod is not rejected", why });
     }
     return { outcome: `not rejected: ${why}`, after: "again" };
   }
 
-  #wouldReject(subject: Subject, misplacement: Misplacement): Next {
-    const { telling } = this.#parts;
-    telling.event("would-reject", subject, misplacement);
-    telling.count("would-reject", subject);
+  #wouldReject(podCase: PodCase, misplacement: Misplacement): Next {
+    const { recorder } = this.#parts;
+    recorder.event("would-reject", podCase, misplacement);
+    recorder.count("would-reject", podCase);
     return { outcome: "would be rejected", after: undefined };
   }
 
-  #heldBack(
-    subject: Subject,
+  #holdBack(
+    podCase: PodCase,
     { pod, job, decision }: Limited & { readonly decision: Exclude<LimitDecision, { readonly kind: "go" }> },
   ): Next {
-    const { telling, clock } = this.#parts;
+    const { recorder, clock } = this.#parts;
     const { why, limit: which } = decision;
     const isKept = decision.kind === "refuse";
-    if (subject.isFirst(`limit ${which}`)) {
-      telling.count(isKept ? "kept" : "held-back", subject);
-      telling.say("warn", subject, { message: isKept ? "pod is not rejected" : "rejection is held back", why });
+    if (podCase.recordOnce(`limit ${which}`)) {
+      recorder.count(isKept ? "kept" : "held-back", podCase);
+      recorder.log("warn", podCase, { message: isKept ? "pod is not rejected" : "rejection is held back", why });
     }
     // A bare pod stays bare; of a Job more may become known, or its limits may be raised.
     if (isKept) return { outcome: `not rejected: ${why}`, after: which === "bare-pod" ? undefined : "again" };
-    subject.held = { pod, job, until: clock.monotonicMs() + HELD_LOOK_MS };
+    podCase.heldBack = { pod, job, until: clock.monotonicMs() + HELD_BACK_RECHECK_MS };
     const next = this.#waitOf(decision);
-    if (decision.tellOwner && pod.owner !== undefined && this.#config.mode === "enforce")
-      telling.owner(pod.owner, { namespace: pod.namespace, why, waitMs: decision.untilMs - clock.monotonicMs() });
+    if (decision.isOwnerEventDue && pod.owner !== undefined && this.#config.mode === "enforce")
+      recorder.ownerBackOff(pod.owner, {
+        namespace: pod.namespace,
+        why,
+        waitMs: decision.untilMs - clock.monotonicMs(),
+      });
     return next;
   }
 
@@ -183,8 +190,8 @@ export class AffinityAct {
     return { outcome: `held back: ${why}`, after: isSurvey ? Math.min(SURVEY_MS, waitMs) : waitMs };
   }
 
-  async #reject(
-    subject: Subject,
+  async #send(
+    podCase: PodCase,
     order: {
       readonly pod: ReadPod;
       readonly misplacement: Misplacement;
@@ -196,49 +203,49 @@ export class AffinityAct {
     const { clock, rejector, serverMs } = this.#parts;
     const { pod, misplacement, level, begunAt } = order;
     const mayBeSent = (): boolean => clock.uptimeMs() - begunAt <= FRESH_MS;
-    const isDeletion = subject.reverts > 0 && this.#config.deleteReverted;
+    const isDeletion = podCase.reverts > 0 && this.#config.deleteReverted;
     const patch = rejectionPatch({ ...misplacement, level, at: formatMillisecondsUp(serverMs()) });
-    subject.isUnsettled = true;
+    podCase.isOutcomeUnknown = true;
     const outcome = isDeletion
       ? await rejector.remove({ pod, mayBeSent }, signal)
       : await rejector.reject({ pod, patch, mayBeSent }, signal);
-    const right = isDeletion ? "pods (delete)" : RIGHT;
-    this.#forbidden = outcome.kind === "forbidden" ? [right] : [];
-    if (outcome.kind === "rejected") return this.rejected(subject, { misplacement, isDeletion });
-    return this.#notRejected(subject, outcome);
+    const permission = isDeletion ? "pods (delete)" : PERMISSION;
+    this.#forbidden = outcome.kind === "forbidden" ? [permission] : [];
+    if (outcome.kind === "rejected") return this.rejected(podCase, { misplacement, isDeletion });
+    return this.#notRejected(podCase, outcome);
   }
 
   /** The pod is known to be rejected: by the answer, or by its state after the answer was lost. */
   rejected(
-    subject: Subject,
+    podCase: PodCase,
     {
       misplacement,
       isDeletion = false,
     }: { readonly misplacement?: Misplacement | undefined; readonly isDeletion?: boolean },
   ): Next {
-    const { telling, onRejected } = this.#parts;
-    subject.isUnsettled = false;
-    subject.isRejected = !isDeletion;
-    this.#limits = confirm(this.#limits, subject.uid);
-    telling.count(isDeletion ? "deleted" : "rejected", subject);
-    telling.say("warn", subject, {
+    const { recorder, onRejected } = this.#parts;
+    podCase.isOutcomeUnknown = false;
+    podCase.isRejected = !isDeletion;
+    this.#limits = confirm(this.#limits, podCase.uid);
+    recorder.count(isDeletion ? "deleted" : "rejected", podCase);
+    recorder.log("warn", podCase, {
       message: isDeletion ? "pod deleted" : "pod rejected",
       why: misplacement === undefined ? "its volumes are not known any more" : misplacementText(misplacement),
     });
-    if (misplacement !== undefined) telling.event("rejected", subject, misplacement);
-    if (!isDeletion) onRejected(subject);
+    if (misplacement !== undefined) recorder.event("rejected", podCase, misplacement);
+    if (!isDeletion) onRejected(podCase);
     return { outcome: isDeletion ? "deleted" : "rejected", after: undefined };
   }
 
-  #notRejected(subject: Subject, outcome: Exclude<RejectionOutcome, { readonly kind: "rejected" }>): Next {
-    const { telling } = this.#parts;
+  #notRejected(podCase: PodCase, outcome: Exclude<RejectionOutcome, { readonly kind: "rejected" }>): Next {
+    const { recorder } = this.#parts;
     const { kind, why } = outcome;
-    telling.count(kind, subject);
+    recorder.count(kind, podCase);
     // The result is unknown: it counts as done until the next decision.
-    subject.isUnsettled = kind === "unanswered";
-    if (!subject.isUnsettled) this.#limits = withdraw(this.#limits, subject.uid);
+    podCase.isOutcomeUnknown = kind === "unanswered";
+    if (!podCase.isOutcomeUnknown) this.#limits = withdraw(this.#limits, podCase.uid);
     const isOurs = kind === "refused" || kind === "forbidden";
-    telling.say(isOurs ? "error" : "info", subject, { message: "pod could not be rejected", why: `${kind}: ${why}` });
+    recorder.log(isOurs ? "error" : "info", podCase, { message: "pod could not be rejected", why: `${kind}: ${why}` });
     return { outcome: `could not be rejected: ${kind}: ${why}`, after: kind === "gone" ? undefined : "again" };
   }
 }

@@ -8,9 +8,9 @@ import { type NodeSurvey, wrongNode } from "../core/affinity/limits.ts";
 import type { AffinityReads } from "../sources/affinity-reads.ts";
 import type { NodePod } from "../sources/node-pods.ts";
 import { NamedByAggregator } from "./names.ts";
-import { countsIn, type Subject, Subjects } from "./subjects.ts";
+import { isCandidate, type PodCase, PodCases } from "./pod-cases.ts";
 
-interface AttentionParts {
+interface TriggerParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly pods: Informer<NodePod>;
@@ -36,16 +36,16 @@ export function volumeIn(key: string): string | undefined {
 }
 
 /** Decides which pods to check, and when: by watches, and by the volumes that the aggregator names. It decides nothing else. */
-export class Attention {
-  readonly subjects = new Subjects();
-  readonly #parts: AttentionParts;
+export class CheckTriggers {
+  readonly podCases = new PodCases();
+  readonly #parts: TriggerParts;
   readonly #graceMs: number;
   readonly #named: NamedByAggregator;
   /** Counts the Node objects and labels that were seen. */
   #epoch = 0;
 
   constructor(
-    parts: AttentionParts,
+    parts: TriggerParts,
     { graceMs, heartbeatMs }: { readonly graceMs: number; readonly heartbeatMs: number },
   ) {
     this.#parts = parts;
@@ -64,17 +64,17 @@ export class Attention {
 
   /** The pods of the node that name a claim, and how many of them are wrong here. */
   survey(): NodeSurvey {
-    return this.subjects.survey(this.#parts.pods.all(), this.#epoch);
+    return this.podCases.survey(this.#parts.pods.all(), this.#epoch);
   }
 
   /** A pod that names a claim and is not over has changed. */
   onPod(pod: NodePod, previous: NodePod | undefined): void {
-    const subject = this.subjects.of(pod);
-    if (!pod.isWaiting) subject.waitingSince = undefined;
+    const podCase = this.podCases.of(pod);
+    if (!pod.isWaiting) podCase.waitingSince = undefined;
     if (!pod.isWaiting || previous?.isWaiting === true) return;
-    subject.waitingSince = this.#parts.clock.monotonicMs();
+    podCase.waitingSince = this.#parts.clock.monotonicMs();
     // A pod that came back from its rejection has its time to be checked already, or gets it soon.
-    if (subject.reverts === 0 && !subject.isRejected) this.#scheduleAct(subject);
+    if (podCase.reverts === 0 && !podCase.isRejected) this.#scheduleAfterGrace(podCase);
   }
 
   onNode(): void {
@@ -83,11 +83,11 @@ export class Attention {
     const { isNaming } = this;
     this.#epoch += 1;
     for (const pod of this.#parts.pods.all()) {
-      if (!countsIn(pod)) continue;
-      const subject = this.subjects.of(pod);
-      if (pod.isWaiting) this.#scheduleAct(subject);
-      else if (wasWrong) this.#schedule(subject, 0);
-      else if (!isNaming) this.#schedule(subject, this.#parts.random.fraction() * SPREAD_MS);
+      if (!isCandidate(pod)) continue;
+      const podCase = this.podCases.of(pod);
+      if (pod.isWaiting) this.#scheduleAfterGrace(podCase);
+      else if (wasWrong) this.#schedule(podCase, 0);
+      else if (!isNaming) this.#schedule(podCase, this.#parts.random.fraction() * SPREAD_MS);
     }
   }
 
@@ -98,18 +98,18 @@ export class Attention {
 
   /** The limits may allow more now. */
   onResume(): void {
-    for (const { uid, held } of this.subjects.all()) if (held !== undefined) this.#parts.queue.add(uid);
+    for (const { uid, heldBack } of this.podCases.all()) if (heldBack !== undefined) this.#parts.queue.add(uid);
   }
 
   /** What kept every pod from being rejected is over. */
-  lookAtWaiting(): void {
+  checkWaiting(): void {
     for (const pod of this.#parts.pods.all()) {
-      if (countsIn(pod) && pod.isWaiting) this.#parts.queue.add(this.subjects.of(pod).uid);
+      if (isCandidate(pod) && pod.isWaiting) this.#parts.queue.add(this.podCases.of(pod).uid);
     }
   }
 
   /** The pods of this node that use a PV, found by its claim. Throws `MooringError` when it cannot be read. */
-  async lookForUsers(name: string, signal: AbortSignal): Promise<void> {
+  async checkUsersOf(name: string, signal: AbortSignal): Promise<void> {
     const { pods, reads, queue } = this.#parts;
     // A named volume counts once: not before there are pods that may use it.
     if (!pods.hasSynced()) {
@@ -122,34 +122,34 @@ export class Attention {
     if (claim === undefined) return;
     for (const pod of pods.all()) {
       const isUser = pod.claims.includes(claim.name) && pod.key.startsWith(`${claim.namespace}/`);
-      if (!isUser || !countsIn(pod)) continue;
-      const subject = this.subjects.of(pod);
-      if (!pod.isWaiting) this.#schedule(subject, 0);
+      if (!isUser || !isCandidate(pod)) continue;
+      const podCase = this.podCases.of(pod);
+      if (!pod.isWaiting) this.#schedule(podCase, 0);
       // A running grace period does not begin again: a pod that comes to a wrong node is named a moment later, too.
-      else if (subject.actAfter <= this.#parts.clock.monotonicMs()) this.#scheduleAct(subject);
+      else if (podCase.graceEndsAt <= this.#parts.clock.monotonicMs()) this.#scheduleAfterGrace(podCase);
     }
   }
 
   /** A decision about one pod depends on the others: those are checked that were not, or long ago. */
-  lookAtUnseen(): void {
+  checkUnseen(): void {
     const oldMs = this.#parts.clock.monotonicMs() - OLD_MS;
     for (const pod of this.#parts.pods.all()) {
-      if (!countsIn(pod)) continue;
-      const { epoch, lookedAt, held } = this.subjects.of(pod);
+      if (!isCandidate(pod)) continue;
+      const { epoch, checkedAt, heldBack } = this.podCases.of(pod);
       // A pod that is held back has its own time.
-      if (epoch !== this.#epoch || (held === undefined && lookedAt < oldMs)) this.#parts.queue.add(pod.uid);
+      if (epoch !== this.#epoch || (heldBack === undefined && checkedAt < oldMs)) this.#parts.queue.add(pod.uid);
     }
   }
 
   /** From now on the pod may be wrong: changes in flight have the grace period to finish, however soon the pod is checked. */
-  #scheduleAct(subject: Subject): void {
-    subject.actAfter = this.#parts.clock.monotonicMs() + this.#graceMs;
-    this.#schedule(subject, this.#graceMs);
+  #scheduleAfterGrace(podCase: PodCase): void {
+    podCase.graceEndsAt = this.#parts.clock.monotonicMs() + this.#graceMs;
+    this.#schedule(podCase, this.#graceMs);
   }
 
-  #schedule(subject: Subject, ms: number): void {
-    subject.retries = 0;
-    subject.held = undefined;
-    this.#parts.queue.addAfter(subject.uid, ms);
+  #schedule(podCase: PodCase, ms: number): void {
+    podCase.retries = 0;
+    podCase.heldBack = undefined;
+    this.#parts.queue.addAfter(podCase.uid, ms);
   }
 }

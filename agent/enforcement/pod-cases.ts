@@ -2,19 +2,19 @@ import type { NodeSurvey } from "../core/affinity/limits.ts";
 import { type AffinityVerdict, misplacedVolumes } from "../core/affinity/verdict.ts";
 import type { ReadPod } from "../sources/affinity-pod.ts";
 import type { NodePod } from "../sources/node-pods.ts";
-import type { PodLook } from "./look.ts";
+import type { PodEvidence } from "./pod-reader.ts";
 
 /** What an agent knows and has done about one pod that names a claim. */
-export class Subject {
+export class PodCase {
   readonly uid: string;
   /** `namespace/name` */
   readonly key: string;
   /** Since when this run has seen it wait, milliseconds on the boot clock. */
   waitingSince: number | undefined;
   /** Nothing is done before the end of the grace period, whatever asks for a check. Milliseconds on the boot clock. */
-  actAfter = 0;
+  graceEndsAt = 0;
   verdict: AffinityVerdict | undefined;
-  lookedAt = 0;
+  checkedAt = 0;
   /** The node labels that the verdict is about. */
   epoch: number | undefined;
   /** The outcome of the last check, for people. */
@@ -22,11 +22,11 @@ export class Subject {
   /** Checks in a row that have to be repeated. */
   retries = 0;
   /** What has been reported and counted: once for each pod. */
-  readonly told = new Set<string>();
+  readonly recorded = new Set<string>();
   /** A limit holds it back, on this check; `until` then another one is due, whatever the limit says. Milliseconds on the boot clock. */
-  held: { readonly pod: ReadPod; readonly job: PodLook["job"]; readonly until: number } | undefined;
+  heldBack: { readonly pod: ReadPod; readonly job: PodEvidence["job"]; readonly until: number } | undefined;
   /** An action whose answer was lost: its result is unknown. */
-  isUnsettled = false;
+  isOutcomeUnknown = false;
   /** Rejected by this run, and not seen reverted since. */
   isRejected = false;
   /** How often it came back from a rejection. */
@@ -45,42 +45,42 @@ export class Subject {
     return this.key.slice(this.key.indexOf("/") + 1);
   }
 
-  /** True the first time that this is called with a word. */
-  isFirst(word: string): boolean {
-    if (this.told.has(word)) return false;
-    this.told.add(word);
+  /** Records a name; true the first time. */
+  recordOnce(name: string): boolean {
+    if (this.recorded.has(name)) return false;
+    this.recorded.add(name);
     return true;
   }
 }
 
 /** The pods of the node that name a claim, as long as their objects exist. */
-export class Subjects {
-  readonly #subjects = new Map<string, Subject>();
+export class PodCases {
+  readonly #podCases = new Map<string, PodCase>();
 
-  get(uid: string): Subject | undefined {
-    return this.#subjects.get(uid);
+  get(uid: string): PodCase | undefined {
+    return this.#podCases.get(uid);
   }
 
-  of(pod: Pick<NodePod, "uid" | "key">): Subject {
-    const known = this.#subjects.get(pod.uid) ?? new Subject(pod);
-    this.#subjects.set(pod.uid, known);
+  of(pod: Pick<NodePod, "uid" | "key">): PodCase {
+    const known = this.#podCases.get(pod.uid) ?? new PodCase(pod);
+    this.#podCases.set(pod.uid, known);
     return known;
   }
 
   forget(uid: string): void {
-    this.#subjects.delete(uid);
+    this.#podCases.delete(uid);
   }
 
-  all(): Iterable<Subject> {
-    return this.#subjects.values();
+  all(): Iterable<PodCase> {
+    return this.#podCases.values();
   }
 
   /** How many of these pods are on the wrong node, and how many have no verdict by the node's present labels. */
   survey(pods: Iterable<NodePod>, epoch: number): NodeSurvey {
-    const counted = [...pods].filter(countsIn);
+    const counted = [...pods].filter(isCandidate);
     const seen = counted.flatMap(({ uid }) => {
-      const subject = this.#subjects.get(uid);
-      return subject?.verdict !== undefined && subject.epoch === epoch ? [subject.verdict] : [];
+      const podCase = this.#podCases.get(uid);
+      return podCase?.verdict !== undefined && podCase.epoch === epoch ? [podCase.verdict] : [];
     });
     return {
       pods: counted.length,
@@ -91,11 +91,11 @@ export class Subjects {
 
   /** For `/debug/verdicts`. */
   describe(nowMs: number): readonly object[] {
-    return [...this.#subjects.values()].map(({ key, uid, waitingSince, verdict, lookedAt, outcome, reverts }) => ({
+    return [...this.#podCases.values()].map(({ key, uid, waitingSince, verdict, checkedAt, outcome, reverts }) => ({
       pod: key,
       podUid: uid,
       waitingMs: waitingSince === undefined ? undefined : Math.round(nowMs - waitingSince),
-      lookedAgeMs: verdict === undefined ? undefined : Math.round(nowMs - lookedAt),
+      lookedAgeMs: verdict === undefined ? undefined : Math.round(nowMs - checkedAt),
       verdict: verdict?.kind,
       why: verdict?.why,
       volumes: verdict?.volumes.map(describeVolume),
@@ -106,7 +106,7 @@ export class Subjects {
 }
 
 /** Pods that are not over and name a claim. */
-export function countsIn({ isTerminal, claims }: NodePod): boolean {
+export function isCandidate({ isTerminal, claims }: NodePod): boolean {
   return !isTerminal && claims.length > 0;
 }
 

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import type {
-  AffinityLook,
+  AffinityFacts,
   ContainerState,
   LivePod,
   LiveRead,
-  VolumeLook,
+  VolumeFacts,
 } from "../../../../../agent/core/affinity/facts.ts";
 import type { MountedVolume, VolumeIdentity } from "../../../../../common/storage/volume-identity.ts";
 import {
@@ -23,7 +23,7 @@ import {
   pvWith,
   read,
   volumeWith,
-} from "./looks.ts";
+} from "./facts.ts";
 
 /** The first one nearly always, so that many looks are but one thing away from a rejection. */
 function mostly<T>(good: T, ...others: readonly T[]): fc.Arbitrary<T> {
@@ -70,7 +70,7 @@ const source = fc.oneof(
   },
 );
 
-function volumeLook(n: number): fc.Arbitrary<VolumeLook> {
+function volumeLook(n: number): fc.Arbitrary<VolumeFacts> {
   const ids = { name: `data-${n}`, uid: `claim-${n}` };
   const use = fc.oneof(
     { weight: 20, arbitrary: fc.constant({ isMounted: true, isMapped: false, mode: "Filesystem" }) },
@@ -213,7 +213,7 @@ const mounts = fc
   .map((changes) => ({ ...mountsWith(), ...changes }));
 
 /** Looks at a pod with up to two volumes: near a rejection, and most of them with a thing or two that speak against it. */
-export const anyLook: fc.Arbitrary<AffinityLook> = fc
+export const anyFacts: fc.Arbitrary<AffinityFacts> = fc
   .oneof(
     { weight: 4, arbitrary: fc.tuple(volumeLook(1)) },
     { weight: 3, arbitrary: fc.tuple(volumeLook(1), volumeLook(2)) },
@@ -222,7 +222,7 @@ export const anyLook: fc.Arbitrary<AffinityLook> = fc
     fc.record({
       self: fc.record({ nodeName: fc.constant("n1"), nodeUid: mostly<string | undefined>("node-1", undefined) }),
       pod: orNone(pod(volumes.map(({ volume }) => volume))),
-      volumes: mostly<readonly VolumeLook[]>(volumes, []),
+      volumes: mostly<readonly VolumeFacts[]>(volumes, []),
       node: orNone(node),
       csiNode: perhaps(orNone(mostly({ drivers: ["disk.example.com"] }, { drivers: [] }))),
       readsEndedAt: fc.constant(5_000),

@@ -1,5 +1,5 @@
 import type {
-  AffinityLook,
+  AffinityFacts,
   ContainerState,
   LiveClaim,
   LiveCsiDriver,
@@ -9,7 +9,7 @@ import type {
   LiveVolume,
   LiveVolumeSource,
   PodVolume,
-  VolumeLook,
+  VolumeFacts,
 } from "../../../../../agent/core/affinity/facts.ts";
 import type { MountedVolume, VolumeIdentity } from "../../../../../common/storage/volume-identity.ts";
 
@@ -114,15 +114,15 @@ export function nodeWith(changes: Partial<LiveNode> = {}): LiveNode {
   };
 }
 
-export function volumeLookWith(changes: Partial<VolumeLook> = {}): VolumeLook {
+export function volumeFactsWith(changes: Partial<VolumeFacts> = {}): VolumeFacts {
   return { volume: volumeWith(), claim: read(claimWith()), pv: read(pvWith()), driver: read(driverWith()), ...changes };
 }
 
-export function lookWith(changes: Partial<AffinityLook> = {}): AffinityLook {
+export function factsWith(changes: Partial<AffinityFacts> = {}): AffinityFacts {
   return {
     self: { nodeName: "n1", nodeUid: "node-1" },
     pod: read(podWith()),
-    volumes: [volumeLookWith()],
+    volumes: [volumeFactsWith()],
     node: read(nodeWith()),
     csiNode: read({ drivers: ["disk.example.com"] }),
     readsEndedAt: 5_000,
@@ -131,11 +131,11 @@ export function lookWith(changes: Partial<AffinityLook> = {}): AffinityLook {
   };
 }
 
-export function mountsWith(...mountedVolumes: readonly MountedVolume[]): NonNullable<AffinityLook["mounts"]> {
+export function mountsWith(...mountedVolumes: readonly MountedVolume[]): NonNullable<AffinityFacts["mounts"]> {
   return { beganAt: 5_001, incomplete: undefined, mountedVolumes };
 }
 
-export function heldBy(
+export function mountedBy(
   podUid: string,
   volume: string | VolumeIdentity = "pv-1",
   kind: MountedVolume["kind"] = "pod",

@@ -2,13 +2,13 @@ import type { MountInfoSource } from "../../common/mounts/mount-info-file.ts";
 import type { Clock } from "../../common/runtime/clock.ts";
 import { MooringError } from "../../common/runtime/errors.ts";
 import type {
-  AffinityLook,
+  AffinityFacts,
   LiveJob,
   LiveNode,
   LiveRead,
-  MountLook,
+  MountFacts,
   PodVolume,
-  VolumeLook,
+  VolumeFacts,
 } from "../core/affinity/facts.ts";
 import { type AffinityVerdict, affinityVerdict } from "../core/affinity/verdict.ts";
 import type { RootRule } from "../core/mounted-volumes.ts";
@@ -25,7 +25,7 @@ export interface PodName {
 }
 
 /** A pod as it was read for one decision, and what follows from that. */
-export interface PodLook {
+export interface PodEvidence {
   readonly pod: LiveRead<ReadPod>;
   readonly node: LiveRead<LiveNode>;
   /** Of a pod whose controller is a Job. */
@@ -35,7 +35,7 @@ export interface PodLook {
   readonly begunAt: number;
 }
 
-interface LookParts {
+interface PodReaderParts {
   readonly clock: Clock;
   readonly reads: AffinityReads;
   readonly mountInfo: MountInfoSource;
@@ -46,33 +46,36 @@ interface LookParts {
 }
 
 /** Reads pods of one node. */
-export interface Look {
+export interface PodReader {
   /** Everything live, and the mount table scanned after it: what a rejection needs. */
-  readonly forAct: (pod: PodName, signal: AbortSignal) => Promise<PodLook>;
+  readonly withMounts: (pod: PodName, signal: AbortSignal) => Promise<PodEvidence>;
   /** The same without the mount table, for pods that are left alone whatever it shows. */
-  readonly only: (pod: PodName, signal: AbortSignal) => Promise<PodLook>;
+  readonly withoutMounts: (pod: PodName, signal: AbortSignal) => Promise<PodEvidence>;
 }
 
-export function createLook(parts: LookParts, { node, rule }: { readonly node: string; readonly rule: RootRule }): Look {
-  const look = async (
+export function createPodReader(
+  parts: PodReaderParts,
+  { node, rule }: { readonly node: string; readonly rule: RootRule },
+): PodReader {
+  const readPod = async (
     pod: PodName,
-    mounts: () => Promise<MountLook | undefined>,
+    mounts: () => Promise<MountFacts | undefined>,
     signal: AbortSignal,
-  ): Promise<PodLook> => {
+  ): Promise<PodEvidence> => {
     const begunAt = parts.clock.uptimeMs();
-    const { job, ...facts } = await readFacts(parts.reads, { pod, node }, signal);
+    const { job, ...read } = await readFacts(parts.reads, { pod, node }, signal);
     const readsEndedAt = parts.clock.monotonicMs();
     const self = { nodeName: node, nodeUid: parts.nodeUid() };
-    const all: AffinityLook = { self, ...facts, readsEndedAt, mounts: await mounts() };
-    return { pod: facts.pod, node: facts.node, job, verdict: affinityVerdict(all), begunAt };
+    const all: AffinityFacts = { self, ...read, readsEndedAt, mounts: await mounts() };
+    return { pod: read.pod, node: read.node, job, verdict: affinityVerdict(all), begunAt };
   };
   return {
-    forAct: (pod, signal) => look(pod, () => readMounts(parts, rule), signal),
-    only: (pod, signal) => look(pod, async () => remembered(parts), signal),
+    withMounts: (pod, signal) => readPod(pod, () => readMounts(parts, rule), signal),
+    withoutMounts: (pod, signal) => readPod(pod, async () => remembered(parts), signal),
   };
 }
 
-interface Facts extends Pick<AffinityLook, "volumes" | "node" | "csiNode"> {
+interface Facts extends Pick<AffinityFacts, "volumes" | "node" | "csiNode"> {
   readonly pod: LiveRead<ReadPod>;
   readonly job: LiveRead<LiveJob> | undefined;
 }
@@ -119,7 +122,7 @@ async function readVolume(
   reads: AffinityReads,
   { namespace, volume }: { readonly namespace: string; readonly volume: PodVolume },
   signal: AbortSignal,
-): Promise<VolumeLook> {
+): Promise<VolumeFacts> {
   const nothing = { volume, claim: undefined, pv: undefined, driver: undefined };
   if (!volume.isMounted && !volume.isMapped) return nothing;
   const claim = await reads.claim(namespace, volume.claim, signal);
@@ -130,7 +133,7 @@ async function readVolume(
 }
 
 /** Undefined when the table cannot be read: then nothing is proven. */
-async function readMounts({ mountInfo, nodeState }: LookParts, rule: RootRule): Promise<MountLook | undefined> {
+async function readMounts({ mountInfo, nodeState }: PodReaderParts, rule: RootRule): Promise<MountFacts | undefined> {
   try {
     const scan = await scanConfirmed(mountInfo, nodeState(), rule);
     return { ...scan, mountedVolumes: [...scan.mountedVolumes, ...remembered({ nodeState }).mountedVolumes] };
@@ -141,7 +144,7 @@ async function readMounts({ mountInfo, nodeState }: LookParts, rule: RootRule): 
 }
 
 /** What the observer knows. It may be older than the reads beside it, so its absences prove nothing. */
-function remembered({ nodeState }: Pick<LookParts, "nodeState">): MountLook {
+function remembered({ nodeState }: Pick<PodReaderParts, "nodeState">): MountFacts {
   const { mountedVolumes, scan } = nodeState();
   return {
     beganAt: scan?.beganAt ?? 0,

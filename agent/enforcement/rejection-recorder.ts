@@ -5,10 +5,10 @@ import { REJECTION_REASON } from "../../common/storage/rejection.ts";
 import type { PodOwner } from "../core/affinity/facts.ts";
 import type { Misplacement } from "../core/affinity/rejection.ts";
 import { misplacedVolumes } from "../core/affinity/verdict.ts";
-import { ownerEvent, type PodTelling, podEvent } from "../sinks/affinity-events.ts";
+import { ownerEvent, type PodEventKind, podEvent } from "../sinks/affinity-events.ts";
 import type { RejectionOutcome } from "../sinks/pod-rejector.ts";
-import type { PodLook } from "./look.ts";
-import { describeVolume, type Subject } from "./subjects.ts";
+import { describeVolume, type PodCase } from "./pod-cases.ts";
+import type { PodEvidence } from "./pod-reader.ts";
 
 /** What is counted of rejections: outcomes of tries, of what follows, and of rejections that were not tried. */
 export type RejectionCount =
@@ -22,7 +22,7 @@ export type RejectionCount =
   | "unguarded"
   | "reported";
 
-interface TellingParts {
+interface RecorderParts {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly events: EventRecorder;
@@ -31,12 +31,12 @@ interface TellingParts {
 }
 
 /** Reports what is seen and done about pods on the wrong node: in the log, in events, in metrics. */
-export class Telling {
-  readonly #parts: TellingParts;
+export class RejectionRecorder {
+  readonly #parts: RecorderParts;
   readonly #node: string;
   readonly #rejections: Counter<"reason" | "outcome">;
 
-  constructor(parts: TellingParts, node: string) {
+  constructor(parts: RecorderParts, node: string) {
     this.#parts = parts;
     this.#node = node;
     this.#rejections = parts.metrics.counter({
@@ -47,22 +47,25 @@ export class Telling {
   }
 
   /** One line for each pod that was checked, and another one only when it says something else. */
-  looked(subject: Subject, { verdict }: PodLook): void {
-    const fields = { ...nameOf(subject), verdict: verdict.kind, why: verdict.why };
-    const isNews = subject.verdict?.kind !== verdict.kind || subject.verdict.why !== verdict.why;
+  checked(podCase: PodCase, { verdict }: PodEvidence): void {
+    const fields = { ...nameOf(podCase), verdict: verdict.kind, why: verdict.why };
+    const isNews = podCase.verdict?.kind !== verdict.kind || podCase.verdict.why !== verdict.why;
     const level = isNews ? "info" : "debug";
     this.#parts.logger[level]({ ...fields, volumes: verdict.volumes.map(describeVolume) }, "pod looked at");
   }
 
   /** An event, once for each pod and kind. */
-  event(telling: PodTelling, subject: Subject, misplacement: Misplacement): void {
-    if (!subject.isFirst(telling)) return;
-    const { namespace, name, uid } = subject;
+  event(kind: PodEventKind, podCase: PodCase, misplacement: Misplacement): void {
+    if (!podCase.recordOnce(kind)) return;
+    const { namespace, name, uid } = podCase;
     const about = { pod: { namespace, name, uid }, misplacement, nowMs: this.#parts.serverMs() };
-    this.#parts.events.emit(podEvent(telling, about));
+    this.#parts.events.emit(podEvent(kind, about));
   }
 
-  owner(owner: PodOwner, about: { readonly namespace: string; readonly why: string; readonly waitMs: number }): void {
+  ownerBackOff(
+    owner: PodOwner,
+    about: { readonly namespace: string; readonly why: string; readonly waitMs: number },
+  ): void {
     const { serverMs, events, logger } = this.#parts;
     const { namespace, why, waitMs } = about;
     logger.warn(
@@ -72,23 +75,23 @@ export class Telling {
     events.emit(ownerEvent(owner, { ...about, node: this.#node, nowMs: serverMs() }));
   }
 
-  count(outcome: RejectionCount, subject: Subject): void {
-    const isAttached = subject.verdict?.kind === "attached";
+  count(outcome: RejectionCount, podCase: PodCase): void {
+    const isAttached = podCase.verdict?.kind === "attached";
     this.#rejections.increment({ reason: isAttached ? `${REJECTION_REASON}Attached` : REJECTION_REASON, outcome });
   }
 
   /** A warning or an information about a pod. */
-  say<M extends string>(
+  log<M extends string>(
     level: "info" | "warn" | "error",
-    subject: Subject,
+    podCase: PodCase,
     line: { readonly message: M & Constant<M>; readonly why?: string },
   ): void {
     const { message, why } = line;
-    this.#parts.logger[level]<M>({ ...nameOf(subject), ...(why !== undefined && { why }) }, message);
+    this.#parts.logger[level]<M>({ ...nameOf(podCase), ...(why !== undefined && { why }) }, message);
   }
 }
 
-function nameOf({ namespace, key, uid }: Subject): {
+function nameOf({ namespace, key, uid }: PodCase): {
   readonly namespace: string;
   readonly pod: string;
   readonly podUid: string;
@@ -97,7 +100,7 @@ function nameOf({ namespace, key, uid }: Subject): {
 }
 
 /** The volumes that a rejection is about, first those that the pod waits for; undefined without a known PV. */
-export function misplacementOf({ verdict }: Pick<PodLook, "verdict">, node: string): Misplacement | undefined {
+export function misplacementOf({ verdict }: Pick<PodEvidence, "verdict">, node: string): Misplacement | undefined {
   const volumes = misplacedVolumes(verdict)
     .toSorted((one, other) => Number(other.finding === "wrong") - Number(one.finding === "wrong"))
     .flatMap(({ volume, pv, why }) =>
