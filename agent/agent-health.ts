@@ -36,19 +36,21 @@ const MISSED_HEARTBEATS = 3;
 /** The checks of `/livez` and `/readyz` of an agent. Waiting for others is no reason for a restart. */
 export function agentHealth(parts: HealthParts, facts: HealthFacts): Pick<Health, "live" | "ready"> {
   const { clock, observer, pods, sender, enforcement } = parts;
-  const lasting = (progress: () => number | undefined, longestMs: number): (() => CheckResult) =>
+  const watchdog = (progress: () => number | undefined, longestMs: number): (() => CheckResult) =>
     watchdogCheck(clock, { progress, longestMs });
   return {
     live: {
       ping: () => PASSED,
-      "mount-table-loop": lasting(facts.scans, STUCK_AFTER_MS + 2 * facts.heartbeatMs),
-      "report-loop": lasting(sender.progress, STUCK_AFTER_MS * 2),
-      "pod-watch-loop": lasting(pods.progress, WATCH_STUCK_AFTER_MS),
-      "affinity-loop": lasting(enforcement.progress, WATCH_STUCK_AFTER_MS),
+      "mount-table-loop": watchdog(facts.scans, STUCK_AFTER_MS + 2 * facts.heartbeatMs),
+      "report-loop": watchdog(sender.progress, STUCK_AFTER_MS * 2),
+      "pod-watch-loop": watchdog(pods.progress, WATCH_STUCK_AFTER_MS),
+      "affinity-loop": watchdog(enforcement.progress, WATCH_STUCK_AFTER_MS),
     },
     ready: {
       "mount-table": () =>
-        observer.isBlind() ? failed(`no complete scan of the mount table: ${observer.blindness ?? "too old"}`) : PASSED,
+        observer.isStale()
+          ? failed(`no complete scan of the mount table: ${observer.incompleteReason ?? "too old"}`)
+          : PASSED,
       "pod-watch": () => (pods.hasSynced() ? PASSED : failed("the pods of this node have not been listed yet")),
       reports: () => checkReports(parts, facts),
       journal: () => checkJournal(parts),

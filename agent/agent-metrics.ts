@@ -5,10 +5,10 @@ import type { Clock } from "../common/runtime/clock.ts";
 import type { Metrics } from "../common/runtime/metrics.ts";
 import { registerProcess } from "../common/runtime/process-metrics.ts";
 import type { ReportSender } from "./sinks/report-sender.ts";
-import type { WakeReason } from "./sources/mount-notifier.ts";
+import type { ScanTrigger } from "./sources/mount-notifier.ts";
 import type { NodePod } from "./sources/node-pods.ts";
 
-export const WAKE_REASONS = ["mounts", "asked", "timer"] as const satisfies readonly WakeReason[];
+export const SCAN_TRIGGERS = ["mounts", "asked", "timer"] as const satisfies readonly ScanTrigger[];
 
 interface Measured {
   readonly metrics: Metrics;

@@ -15,14 +15,14 @@ import { jitter, type Random } from "../common/runtime/random.ts";
 import type { NodeFacts } from "../common/storage/node-facts.ts";
 import { type NodeMessage, type ReportAnswer, reportPath } from "../common/storage/node-report.ts";
 import { agentHealth } from "./agent-health.ts";
-import { registerAgentMetrics, WAKE_REASONS } from "./agent-metrics.ts";
+import { registerAgentMetrics, SCAN_TRIGGERS } from "./agent-metrics.ts";
 import type { AgentConfig } from "./config.ts";
-import { type Beat, nextBeat } from "./core/beat.ts";
 import { describeMountedVolumes } from "./core/debug-mounted-volumes.ts";
 import { afterAnswer, NO_EXCHANGE } from "./core/exchange.ts";
+import { type HeartbeatSchedule, nextHeartbeat } from "./core/heartbeat-schedule.ts";
 import type { Anomaly, NodeState } from "./core/node-state.ts";
 import { heartbeatOf, type ReporterIdentity, reportOf, reportProblem } from "./core/report.ts";
-import { restBefore } from "./core/scan-pace.ts";
+import { pauseBefore } from "./core/scan-pace.ts";
 import { debugRoutes } from "./debug-routes.ts";
 import { createEnforcement, type Enforcement } from "./enforcement/enforcement.ts";
 import { Observer } from "./observer.ts";
@@ -71,7 +71,7 @@ export function createAgentPorts(
 }
 
 /** The transport of the reports. */
-export const createReportWay = createReportTransport;
+export const createTransport = createReportTransport;
 
 /** Prepares a node for an agent, with more permissions than the agent has. */
 export function prepareNode(journalDir: string): void {
@@ -139,7 +139,7 @@ class Agent {
       instance: node,
       outcomes: countEvents(ports.metrics),
     });
-    const onAnomaly = (anomaly: Anomaly): void => this.#tell(anomaly);
+    const onAnomaly = (anomaly: Anomaly): void => this.#emitEvent(anomaly);
     this.#observer = new Observer(
       { ...ports, pods: this.#pods, onAnomaly },
       { rule, bootId: ports.bootId, run: this.#identity.instance },
@@ -159,7 +159,7 @@ class Agent {
       name: "mooring_mount_table_scan_triggers_total",
       help: "Scans of the mount table by trigger: it changed, a request, or the timer.",
       labels: ["reason"],
-      known: WAKE_REASONS.map((reason) => ({ reason })),
+      known: SCAN_TRIGGERS.map((reason) => ({ reason })),
     });
     this.#sender = createReportSender(
       { ...ports, transport: ports.reportTransport, reports },
@@ -178,13 +178,13 @@ class Agent {
 
   tasks(): readonly ((signal: AbortSignal) => Promise<void>)[] {
     const watch = async (signal: AbortSignal): Promise<void> => {
-      await Promise.all([this.#watch(signal), this.#learnFacts(signal)]);
+      await Promise.all([this.#watch(signal), this.#readFacts(signal)]);
     };
     return [watch, this.#pods.run, this.#sender.run, this.#events.run, ...this.#enforcement.tasks];
   }
 
   /** The facts decide nothing, so they wait until the first scan, which matters more, is done. */
-  async #learnFacts(signal: AbortSignal): Promise<void> {
+  async #readFacts(signal: AbortSignal): Promise<void> {
     const { clock, logger, nodeFacts } = this.#ports;
     await clock.sleep(FACTS_AFTER_MS, signal);
     if (signal.aborted) return;
@@ -207,7 +207,7 @@ class Agent {
     registerAgentMetrics({ ...this.#ports, pods: this.#pods, sender: this.#sender });
   }
 
-  #tell(anomaly: Anomaly): void {
+  #emitEvent(anomaly: Anomaly): void {
     const { client, clock } = this.#ports;
     const nowMs = client.serverTime()?.latestMs ?? clock.wallMs();
     const event = anomalyEvent(anomaly, { node: this.#config.node, nowMs });
@@ -227,27 +227,27 @@ class Agent {
     const observer = this.#observer;
     await observer.restore();
     // The request is for a complete scan, so it stays until there is one.
-    let isAsked = true;
+    let isScanRequested = true;
     const { heartbeatMs } = this.#config;
     const rule = { heartbeatMs, spread: (waitMs: number) => jitter(random, waitMs, 0.2) };
-    let beat: Beat = { atMs: 0, waitMs: heartbeatMs };
+    let schedule: HeartbeatSchedule = { atMs: 0, waitMs: heartbeatMs };
     while (!signal.aborted) {
       this.#scans += 1;
       const decisions = await observer.scan();
-      const isComplete = decisions !== undefined && observer.blindness === undefined;
+      const isComplete = decisions !== undefined && observer.incompleteReason === undefined;
       // Apart from the changes: a node on which mounts change all the time must send heartbeats, too.
-      const isHeartbeat = clock.monotonicMs() >= beat.atMs;
+      const isHeartbeat = clock.monotonicMs() >= schedule.atMs;
       const hasNews = (decisions?.length ?? 0) > 0;
       // A node's other mounts change all the time: they are scanned, but only changes, answers and heartbeats are sent.
-      if (isHeartbeat || (isAsked && isComplete) || hasNews) this.#report();
-      const isWaiting = observer.tellable.unmountRecords.length > 0;
-      beat = nextBeat(beat, { nowMs: clock.monotonicMs(), hasNews, isWaiting }, rule);
-      const restMs = Math.max(0, beat.atMs - clock.monotonicMs());
+      if (isHeartbeat || (isScanRequested && isComplete) || hasNews) this.#report();
+      const isWaiting = observer.reportable.unmountRecords.length > 0;
+      schedule = nextHeartbeat(schedule, { nowMs: clock.monotonicMs(), hasNews, isWaiting }, rule);
+      const restMs = Math.max(0, schedule.atMs - clock.monotonicMs());
       const reason = await mountNotifier.wait(isComplete ? restMs : Math.min(restMs, RETRY_MS), signal);
       this.#scanTriggers.increment({ reason });
-      isAsked = reason === "asked" || !isComplete;
-      if (reason !== "timer") await clock.sleep(restBefore(observer.lastScans, this.#config.debounceMs), signal);
-      isAsked = mountNotifier.takeRequest() || isAsked;
+      isScanRequested = reason === "asked" || !isComplete;
+      if (reason !== "timer") await clock.sleep(pauseBefore(observer.lastScans, this.#config.debounceMs), signal);
+      isScanRequested = mountNotifier.takeRequest() || isScanRequested;
     }
     // The next run continues from here: without this scan its gap would begin up to a heartbeat earlier.
     if (this.#ports.journal.place !== undefined) await observer.scan();
@@ -255,11 +255,11 @@ class Agent {
 
   #report(): void {
     // A node that has been blind for long has to become Stale: its old state must not stay alive.
-    if (this.#observer.isBlind() || this.#isTooLarge()) return;
+    if (this.#observer.isStale() || this.#isTooLarge()) return;
     this.#sender.submit(() => {
       const report = reportOf(
         { ...this.#identity, session: this.#exchange.session, facts: this.#facts },
-        this.#observer.tellable,
+        this.#observer.reportable,
         this.#ports.clock.monotonicMs(),
       );
       return report?.generation === this.#exchange.acceptedGeneration && report !== undefined
@@ -269,7 +269,7 @@ class Agent {
   }
 
   #isTooLarge(): boolean {
-    const problem = reportProblem(this.#observer.tellable);
+    const problem = reportProblem(this.#observer.reportable);
     if (problem !== undefined && problem !== this.#problem)
       this.#ports.logger.error({ why: problem }, "state cannot be reported");
     this.#problem = problem;

@@ -18,7 +18,7 @@ export class ObservationLog {
   readonly #parts: LogParts;
   readonly #anomalies: Counter<"reason">;
   /** Leaks that have been logged. */
-  #told: ReadonlySet<string> = new Set();
+  #loggedLeaks: ReadonlySet<string> = new Set();
 
   constructor(parts: LogParts) {
     this.#parts = parts;
@@ -30,7 +30,7 @@ export class ObservationLog {
     });
   }
 
-  tell(decision: Decision): void {
+  record(decision: Decision): void {
     const { logger } = this.#parts;
     if (decision.kind === "recorded") {
       const { volume, podUid, pod, after = 0, by } = decision.unmountRecord;
@@ -48,9 +48,9 @@ export class ObservationLog {
     logger.info(fields, decision.kind === "mounted" ? "volume mounted" : "volume unmounted");
   }
 
-  tellLeaks(state: NodeState, nowMs: number): void {
+  recordLeaks(state: NodeState, nowMs: number): void {
     const leaks = leaksIn(state, nowMs);
-    for (const { kind, key, known, ageMs } of leaks.filter(({ key }) => !this.#told.has(key))) {
+    for (const { kind, key, known, ageMs } of leaks.filter(({ key }) => !this.#loggedLeaks.has(key))) {
       const { mountedVolume, mountPoint } = known;
       const fields = {
         kind,
@@ -60,6 +60,6 @@ export class ObservationLog {
       };
       this.#parts.logger.warn({ ...fields, ageMs: Math.round(ageMs), mountedVolume: key }, "mount left behind");
     }
-    this.#told = new Set(leaks.map(({ key }) => key));
+    this.#loggedLeaks = new Set(leaks.map(({ key }) => key));
   }
 }

@@ -20,7 +20,7 @@ import {
 import { extendCoverage, observe } from "./core/observe.ts";
 import { interpretStored, mergeStored } from "./core/restore.ts";
 import type { ScanCost } from "./core/scan-pace.ts";
-import { MountMeasures } from "./mount-measures.ts";
+import { MountMetrics } from "./mount-metrics.ts";
 import { ObservationLog } from "./observation-log.ts";
 import type { Journal } from "./sinks/journal.ts";
 import type { MountNotifier } from "./sources/mount-notifier.ts";
@@ -46,7 +46,7 @@ interface ObserverIdentity {
 }
 
 /** After so long without a complete scan the agent is not ready, and Stale for the aggregator. Milliseconds. */
-const BLIND_AFTER_MS = 180_000;
+const STALE_AFTER_MS = 180_000;
 
 /** After so long without an answer earlier scans cannot be dated well; later ones can. Milliseconds. */
 const LONG_UNANSWERED_MS = 120_000;
@@ -55,17 +55,17 @@ const LONG_UNANSWERED_MS = 120_000;
 export class Observer {
   readonly #parts: ObserverParts;
   readonly #rule: RootRule;
-  readonly #measures: MountMeasures;
+  readonly #metrics: MountMetrics;
   readonly #log: ObservationLog;
   #state: NodeState;
   /** The newest state that is stored, or known while there is no journal. */
-  #tellable: NodeState;
+  #reportable: NodeState;
   #isJournalLoaded = false;
   #hasHadJournal = false;
   /** There are mounted volumes that an earlier run saw and this one has not: an unchanged table says nothing about them. */
-  #hasUnseen = false;
+  #hasUnconfirmed = false;
   #journalProblem: string | undefined;
-  #blindness: string | undefined = "the mount table has not been read yet";
+  #incompleteReason: string | undefined = "the mount table has not been read yet";
   #lastScans: readonly ScanCost[] = [];
   /** The last scan that the aggregator requested. */
   #scanRequest: string | undefined;
@@ -74,8 +74,8 @@ export class Observer {
     this.#parts = parts;
     this.#rule = rule;
     this.#state = initialState(bootId, { run, clock: parts.clock.rate.source });
-    this.#tellable = this.#state;
-    this.#measures = new MountMeasures(parts, () => this.#state);
+    this.#reportable = this.#state;
+    this.#metrics = new MountMetrics(parts, () => this.#state);
     this.#log = new ObservationLog(parts);
   }
 
@@ -84,8 +84,8 @@ export class Observer {
   }
 
   /** What may be reported: nothing that a restart would silently forget. */
-  get tellable(): NodeState {
-    return this.#tellable;
+  get reportable(): NodeState {
+    return this.#reportable;
   }
 
   /** Why there is no journal now; undefined when there is one. */
@@ -94,8 +94,8 @@ export class Observer {
   }
 
   /** Why absence does not count now; undefined when it does. */
-  get blindness(): string | undefined {
-    return this.#blindness;
+  get incompleteReason(): string | undefined {
+    return this.#incompleteReason;
   }
 
   /** How long the last scans took, the latest last. */
@@ -104,16 +104,16 @@ export class Observer {
   }
 
   /** True when the state has been uncertain for so long that the node has to become Stale. */
-  isBlind(): boolean {
+  isStale(): boolean {
     const { scan, coverage } = this.#state;
-    return coverage === "none" || scan === undefined || this.#now() - scan.endedAt >= BLIND_AFTER_MS;
+    return coverage === "none" || scan === undefined || this.#now() - scan.endedAt >= STALE_AFTER_MS;
   }
 
   async restore(): Promise<void> {
     await this.#withJournal(async () => {});
   }
 
-  async #keep(): Promise<void> {
+  async #store(): Promise<void> {
     let state = this.#state;
     await this.#withJournal(async (journal) => {
       state = this.#state;
@@ -121,14 +121,14 @@ export class Observer {
       if (this.#journalProblem !== undefined) this.#parts.logger.info({}, "journal is used again");
       this.#journalProblem = undefined;
     });
-    this.#tellable = state;
+    this.#reportable = state;
   }
 
   /** After any failure the journal is loaded again before it is used: another run may have had it meanwhile. */
   async #withJournal(work: (journal: Journal) => Promise<void>): Promise<void> {
     const { journal, logger } = this.#parts;
     try {
-      if (!this.#isJournalLoaded) this.#adopt(await journal.load());
+      if (!this.#isJournalLoaded) this.#mergeJournal(await journal.load());
       this.#isJournalLoaded = true;
       await work(journal);
     } catch (error) {
@@ -141,7 +141,7 @@ export class Observer {
     }
   }
 
-  #adopt(stored: NodeState | undefined): void {
+  #mergeJournal(stored: NodeState | undefined): void {
     // A run that has had a journal before has lost it: it is not the first.
     if (!this.#hasHadJournal && this.#parts.journal.isNew?.()) this.#state = { ...this.#state, isFirstBoot: true };
     this.#hasHadJournal = true;
@@ -157,7 +157,7 @@ export class Observer {
     if (isDated) this.#parts.logger.info(fields, "journal of an earlier run found");
     else this.#parts.logger.warn(fields, "journal of an earlier run found, but its times do not count");
     this.#state = mergeStored(this.#state, past);
-    this.#hasUnseen = true;
+    this.#hasUnconfirmed = true;
     // What it adds has to be scanned and reported at once.
     this.#parts.mountNotifier.request();
   }
@@ -170,7 +170,7 @@ export class Observer {
     }
     const kept = this.#state.unmountRecords.length;
     this.#state = forget(this.#state, unmountRecordIds);
-    this.#measures.acknowledged(kept - this.#state.unmountRecords.length);
+    this.#metrics.acknowledged(kept - this.#state.unmountRecords.length);
     if (nowMs === undefined) return;
     const [at, last] = [this.#now(), this.#state.clockSamples.at(-1)];
     this.#state = dated(this.#state, { at, ms: nowMs });
@@ -191,26 +191,26 @@ export class Observer {
     let scan: MountScan | undefined;
     try {
       const unchanged = mountNotifier.unchanged();
-      if (unchanged !== undefined && !this.#hasUnseen) this.#state = extendCoverage(this.#state, unchanged);
+      if (unchanged !== undefined && !this.#hasUnconfirmed) this.#state = extendCoverage(this.#state, unchanged);
       scan = await scanConfirmed(mountInfo, this.#state, this.#rule);
       const { state, decisions } = observe(this.#state, { ...known, scan, unchanged });
       this.#state = state;
-      this.#noteBlindness(scan.incomplete);
-      if (scan.incomplete === undefined) this.#hasUnseen = false;
-      this.#measures.decided(decisions);
-      await this.#keep();
-      for (const decision of decisions) this.#log.tell(decision);
-      this.#log.tellLeaks(this.#state, this.#now());
+      this.#noteCompleteness(scan.incomplete);
+      if (scan.incomplete === undefined) this.#hasUnconfirmed = false;
+      this.#metrics.decided(decisions);
+      await this.#store();
+      for (const decision of decisions) this.#log.record(decision);
+      this.#log.recordLeaks(this.#state, this.#now());
       return decisions;
     } catch (error) {
       if (!(error instanceof MooringError)) throw error;
       this.#state = loseCoverage(this.#state);
-      this.#noteBlindness(messageOf(error));
+      this.#noteCompleteness(messageOf(error));
       return undefined;
     } finally {
       const tookMs = this.#now() - begunAt;
       this.#lastScans = [...this.#lastScans, { tookMs, workedMs: clock.processorMs() - workedBefore }].slice(-2);
-      this.#measures.scanned(tookMs, scan);
+      this.#metrics.scanned(tookMs, scan);
     }
   }
 
@@ -229,11 +229,11 @@ export class Observer {
     );
   }
 
-  #noteBlindness(why: string | undefined): void {
-    if (why === this.#blindness) return;
+  #noteCompleteness(why: string | undefined): void {
+    if (why === this.#incompleteReason) return;
     const { logger } = this.#parts;
     if (why !== undefined) logger.warn({ why }, "mount table cannot be believed, absence does not count");
     else logger.info({ mountedVolumes: shownMountedVolumes(this.#state) }, "mount table is read completely");
-    this.#blindness = why;
+    this.#incompleteReason = why;
   }
 }

@@ -2,7 +2,7 @@ import type { UnmountRecord } from "../../common/storage/node-report.ts";
 import { volumeKey } from "../../common/storage/volume-identity.ts";
 
 /** From so many unsettled unmount records on, older ones of a volume give way to its latest; about 4 MB in memory and in the journal. */
-export const MAX_KEPT_RELEASES = 10_000;
+export const MAX_KEPT_UNMOUNT_RECORDS = 10_000;
 
 /**
  * The unmount records that are kept, oldest first. When there are too many, as no aggregator has answered for long, the oldest are
@@ -12,7 +12,7 @@ export const MAX_KEPT_RELEASES = 10_000;
  */
 export function compactUnmountRecords(
   unmountRecords: readonly UnmountRecord[],
-  most: number = MAX_KEPT_RELEASES,
+  most: number = MAX_KEPT_UNMOUNT_RECORDS,
 ): readonly UnmountRecord[] {
   if (unmountRecords.length <= most) return unmountRecords;
   const inOrder = unmountRecords.toSorted((one, other) => one.by - other.by);

@@ -10,7 +10,7 @@ export type Coverage = "none" | "broken" | "unbroken";
  * Between two scans that are further apart than this, in milliseconds, an agent did not watch: it was stopped, or starved. A running
  * agent scans within a second or two of a change, or by its timer; in a longer time it would have missed what came and went.
  */
-export const LONGEST_GLANCE_MS = 5_000;
+export const LONGEST_SCAN_INTERVAL_MS = 5_000;
 
 /** The coverage after another scan. */
 export function coverageAfter(coverage: Coverage, isComplete: boolean): Coverage {
@@ -32,7 +32,7 @@ export function hasWatched(
   if (coverage !== "unbroken" || scan === undefined) return false;
   const { beganAt, unchanged = { from: 0, until: 0 } } = next;
   const watchedUntil = unchanged.from <= scan.beganAt ? Math.max(scan.endedAt, unchanged.until) : scan.endedAt;
-  return beganAt - watchedUntil <= LONGEST_GLANCE_MS;
+  return beganAt - watchedUntil <= LONGEST_SCAN_INTERVAL_MS;
 }
 
 /**

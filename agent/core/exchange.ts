@@ -7,22 +7,22 @@ export interface Exchange {
   /** The leader session in the last answer; empty before the first. */
   readonly session: string;
   /** The session of the last answer that did not ask for the whole state. */
-  readonly settledSession: string;
+  readonly syncedSession: string;
 }
 
-export const NO_EXCHANGE: Exchange = { acceptedGeneration: undefined, session: "", settledSession: "" };
+export const NO_EXCHANGE: Exchange = { acceptedGeneration: undefined, session: "", syncedSession: "" };
 
 /**
  * The exchange after an answer, and whether the agent sends its whole state at once: it does after a heartbeat, and after the first
  * message of a session. No other message leads to that, so that a confused aggregator cannot cause a loop without a pause.
  */
 export function afterAnswer(
-  { session: known, settledSession }: Exchange,
+  { session: known, syncedSession }: Exchange,
   { whole, session = known }: ReportAnswer,
   sent: NodeMessage,
 ): Exchange & { readonly isWholeDue: boolean } {
   if (whole !== true)
-    return { acceptedGeneration: sent.generation, session, settledSession: session, isWholeDue: false };
-  const isFirst = session !== sent.session && sent.session === settledSession;
-  return { acceptedGeneration: undefined, session, settledSession, isWholeDue: !isReport(sent) || isFirst };
+    return { acceptedGeneration: sent.generation, session, syncedSession: session, isWholeDue: false };
+  const isFirst = session !== sent.session && sent.session === syncedSession;
+  return { acceptedGeneration: undefined, session, syncedSession, isWholeDue: !isReport(sent) || isFirst };
 }

@@ -78,12 +78,12 @@ function shownMountedVolumes(
   for (const mountedVolume of scan.mountedVolumes)
     shown.set(
       mountedVolumeKey(mountedVolume),
-      seenMountedVolume(previous.mountedVolumes.get(mountedVolumeKey(mountedVolume)), { mountedVolume, scan, pods }),
+      shownMountedVolume(previous.mountedVolumes.get(mountedVolumeKey(mountedVolume)), { mountedVolume, scan, pods }),
     );
   return shown;
 }
 
-function seenMountedVolume(
+function shownMountedVolume(
   before: KnownMountedVolume | undefined,
   {
     mountedVolume,
@@ -119,9 +119,9 @@ function fateOf(known: KnownMountedVolume, { scan, pods }: NodeSnapshot, isWatch
   const { mountedVolume, pendingUnmount } = known;
   const pod = mountedVolume.podUid === undefined ? undefined : pods?.get(mountedVolume.podUid);
   // A reboot unmounts everything, and the API may call a pod running until its kubelet has started.
-  const doubt = (end: PendingUnmount): PendingUnmount => (isOfEarlierBoot(known) ? end : doubted(end, pod));
+  const update = (end: PendingUnmount): PendingUnmount => (isOfEarlierBoot(known) ? end : withPodState(end, pod));
   // A damaged scan may hide the very mount that is back.
-  if (scan.incomplete !== undefined) return { kind: "kept", pendingUnmount: pendingUnmount && doubt(pendingUnmount) };
+  if (scan.incomplete !== undefined) return { kind: "kept", pendingUnmount: pendingUnmount && update(pendingUnmount) };
   // Before pods have been listed, none is known to be over. A pod that is not over may mount its volume again.
   const isOver = mountedVolume.podUid === undefined || (pods !== undefined && (pod === undefined || pod.isOver));
   // A pending unmount counts from the first scan without it, unless it may have been mounted, or its containers have used it, since.
@@ -129,11 +129,11 @@ function fateOf(known: KnownMountedVolume, { scan, pods }: NodeSnapshot, isWatch
   const by = isEndKnown ? pendingUnmount.by : scan.endedAt;
   if (isOver) return { kind: "gone", by };
   const end = pendingUnmount ?? { podVersion: undefined, isAnomaly: false };
-  return { kind: "kept", pendingUnmount: doubt({ ...end, by }) };
+  return { kind: "kept", pendingUnmount: update({ ...end, by }) };
 }
 
 /** A pending unmount, and the pod now; undefined while the pod does not run, or pods have not been listed. */
-function doubted(end: PendingUnmount, pod: PodFacts | undefined): PendingUnmount {
+function withPodState(end: PendingUnmount, pod: PodFacts | undefined): PendingUnmount {
   if (pod?.isRunning !== true) return end;
   if (end.podVersion === undefined) return { ...end, podVersion: pod.resourceVersion };
   return { ...end, isAnomaly: end.isAnomaly || pod.resourceVersion !== end.podVersion };

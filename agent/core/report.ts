@@ -2,7 +2,7 @@ import type { NodeFacts } from "../../common/storage/node-facts.ts";
 import {
   MAX_REPORT_BYTES,
   MAX_REPORT_ENTRIES,
-  MAX_REPORT_RELEASES,
+  MAX_REPORT_UNMOUNT_RECORDS,
   type NodeHeartbeat,
   type NodeReport,
   REPORT_VERSION,
@@ -42,13 +42,13 @@ export function reportOf(identity: ReporterIdentity, state: NodeState, sentAt: n
     ...(podsResourceVersion === undefined ? {} : { podsResourceVersion }),
     ...(scanRequest === undefined ? {} : { scanRequest }),
     ...(clockSamples.length === 0 ? {} : { clockSamples: [...clockSamples] }),
-    mountedVolumes: [...state.mountedVolumes.values()].map((known) => toldMountedVolume(known, scan)),
+    mountedVolumes: [...state.mountedVolumes.values()].map((known) => reportedMountedVolume(known, scan)),
     unmountRecords: [],
   };
-  return { ...report, unmountRecords: newest(state.unmountRecords, roomIn(report)) };
+  return { ...report, unmountRecords: newest(state.unmountRecords, freeSpaceIn(report)) };
 }
 
-function toldMountedVolume(
+function reportedMountedVolume(
   { mountedVolume, pod, since, seenAt, pendingUnmount }: KnownMountedVolume,
   { beganAt }: ScanSpan,
 ): NodeReport["mountedVolumes"][number] {
@@ -76,14 +76,14 @@ export function heartbeatOf({ mountedVolumes: _, unmountRecords: __, ...head }: 
   return head;
 }
 
-interface Room {
+interface FreeSpace {
   readonly entries: number;
   readonly bytes: number;
 }
 
 /** The size that is left beside the mounted volumes, which have to be complete. Names and UIDs are ASCII: a character is a byte. */
-function roomIn(report: NodeReport): Room {
-  const entries = Math.min(MAX_REPORT_RELEASES, MAX_REPORT_ENTRIES - report.mountedVolumes.length);
+function freeSpaceIn(report: NodeReport): FreeSpace {
+  const entries = Math.min(MAX_REPORT_UNMOUNT_RECORDS, MAX_REPORT_ENTRIES - report.mountedVolumes.length);
   return { entries, bytes: MAX_REPORT_BYTES - JSON.stringify(report).length };
 }
 
@@ -91,12 +91,12 @@ function roomIn(report: NodeReport): Room {
  * The newest unmount records for which there is room. They accumulate while the aggregator is away, and it would refuse a report that is
  * too large for ever. The others follow when these have been settled; of one volume the newest end counts.
  */
-function newest(unmountRecords: readonly UnmountRecord[], { entries, bytes }: Room): UnmountRecord[] {
-  let room = bytes;
+function newest(unmountRecords: readonly UnmountRecord[], { entries, bytes }: FreeSpace): UnmountRecord[] {
+  let bytesLeft = bytes;
   let first = unmountRecords.length;
   for (; first > 0 && unmountRecords.length - first < entries; first -= 1) {
-    room -= JSON.stringify(unmountRecords[first - 1]).length + 1;
-    if (room < 0) break;
+    bytesLeft -= JSON.stringify(unmountRecords[first - 1]).length + 1;
+    if (bytesLeft < 0) break;
   }
   return unmountRecords.slice(first);
 }

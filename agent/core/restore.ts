@@ -95,9 +95,9 @@ export function mergeStored(state: NodeState, past: NodeState): NodeState {
 
 /** Mounted volumes of the past that this run, which has scanned already, does not know. */
 function missedMountedVolumes(state: NodeState, past: NodeState): ReadonlyMap<string, KnownMountedVolume> {
-  const toldBy = new Map(state.unmountRecords.map((unmountRecord) => [useKey(unmountRecord), unmountRecord.by]));
+  const recordedBy = new Map(state.unmountRecords.map((unmountRecord) => [useKey(unmountRecord), unmountRecord.by]));
   const missed = [...past.mountedVolumes].filter(([, { mountedVolume, seenAt }]) => {
-    return !isUse(mountedVolume) || (toldBy.get(useKey(mountedVolume)) ?? -1) < seenAt;
+    return !isUse(mountedVolume) || (recordedBy.get(useKey(mountedVolume)) ?? -1) < seenAt;
   });
   const scannedAt = state.scan?.endedAt ?? 0;
   return new Map(

@@ -1,5 +1,5 @@
 /** While mounts change all the time, scanning takes at most a tenth of a processor, as in systemd. */
-const REST_PER_WORK = 10;
+const PAUSE_PER_WORK = 10;
 
 /** What a scan took, milliseconds. */
 export interface ScanCost {
@@ -15,12 +15,12 @@ export interface ScanCost {
  * end of a use by a second. Waiting uses nothing: after it, a pause of the same length leaves the disk to others for half of the time.
  * `scans`: the last ones, the latest last.
  */
-export function restBefore(scans: readonly ScanCost[], debounceMs: number): number {
+export function pauseBefore(scans: readonly ScanCost[], debounceMs: number): number {
   const [last, other] = scans.slice(-2);
   if (last === undefined || other === undefined) return debounceMs;
-  return Math.max(debounceMs, Math.min(restAfter(last), restAfter(other)));
+  return Math.max(debounceMs, Math.min(pauseAfter(last), pauseAfter(other)));
 }
 
-function restAfter({ tookMs, workedMs }: ScanCost): number {
-  return Math.max(tookMs, REST_PER_WORK * workedMs);
+function pauseAfter({ tookMs, workedMs }: ScanCost): number {
+  return Math.max(tookMs, PAUSE_PER_WORK * workedMs);
 }

@@ -10,7 +10,7 @@ import { type Misplacement, misplacementText } from "../core/affinity/rejection.
  */
 export type PodEventKind = "rejected" | "would-reject" | "waits-attached" | "runs-misplaced";
 
-const WORDS = {
+const EVENT_TEXTS = {
   rejected: { action: "Rejected", note: (text: string) => `Pod was rejected: ${text}` },
   "would-reject": {
     action: "WouldReject",
@@ -36,8 +36,8 @@ interface About {
 }
 
 /** A warning on the pod, with the reason that its status gets when it is rejected. One event for each pod and kind. */
-export function podEvent(telling: PodEventKind, { pod, misplacement, nowMs }: About): KubeEvent {
-  const { action, note } = WORDS[telling];
+export function podEvent(kind: PodEventKind, { pod, misplacement, nowMs }: About): KubeEvent {
+  const { action, note } = EVENT_TEXTS[kind];
   const { namespace, name, uid } = pod;
   return {
     regarding: { apiVersion: "v1", kind: "Pod", namespace, name, uid },
@@ -46,7 +46,7 @@ export function podEvent(telling: PodEventKind, { pod, misplacement, nowMs }: Ab
     action,
     note: note(misplacementText(misplacement)),
     eventTime: formatMicroTime(nowMs),
-    once: `${uid.toLowerCase().slice(0, 40)}-${telling}`,
+    once: `${uid.toLowerCase().slice(0, 40)}-${kind}`,
   };
 }
 

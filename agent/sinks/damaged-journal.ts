@@ -3,7 +3,7 @@ import { MooringError } from "../../common/runtime/errors.ts";
 import { identityOf } from "./journal-file.ts";
 
 /** So many damaged files are kept aside; the next takes the place of the oldest. */
-const KEPT_ASIDE = 3;
+const MAX_DAMAGED_FILES = 3;
 
 /**
  * Moves a journal's file and its log out of the way, for people to look at; answers where to. Throws `MooringError` "journal-unusable"
@@ -12,7 +12,7 @@ const KEPT_ASIDE = 3;
 export function setAside(path: string, identity: string | undefined): string {
   if (identityOf(path) !== identity)
     throw new MooringError("journal-unusable", "its file was replaced while it was opened");
-  const places = Array.from({ length: KEPT_ASIDE }, (_, index) => `${path}.damaged-${index + 1}`);
+  const places = Array.from({ length: MAX_DAMAGED_FILES }, (_, index) => `${path}.damaged-${index + 1}`);
   const free = places.find((place) => !existsSync(place));
   const aside = free ?? places.toSorted((one, other) => changedAt(one) - changedAt(other))[0] ?? `${path}.damaged`;
   for (const suffix of ["", "-wal"]) {

@@ -66,7 +66,7 @@ export interface RejectionOrder {
   readonly mayBeSent: () => boolean;
 }
 
-/** Whoever owns the fields that a rejection writes. */
+/** Field manager of what a rejection writes. */
 const FIELD_MANAGER = "mooring-agent";
 
 /** An answer may take so long: then the pod is read again. Milliseconds. */
@@ -84,7 +84,7 @@ interface RejectorParts {
 }
 
 /** A change of a pod, and how to see that it was made. */
-interface Act {
+interface PodChange {
   readonly order: Omit<RejectionOrder, "patch">;
   readonly write: (client: KubeClient, signal: AbortSignal) => Promise<WriteOutcome>;
   readonly isDone: (state: PodState | undefined) => boolean;
@@ -94,33 +94,33 @@ export function createPodRejector(parts: RejectorParts): PodRejector {
   return {
     reject: ({ patch, ...order }, signal) => {
       const change = { target: targetOf(order.pod), patch, fieldManager: FIELD_MANAGER };
-      const write: Act["write"] = (client, limited) => patchObject(client, change, limited);
+      const write: PodChange["write"] = (client, limited) => patchObject(client, change, limited);
       return carryOut(parts, { order, write, isDone: (state) => state?.isRejected === true }, signal);
     },
     remove: (order, signal) => {
-      const write: Act["write"] = (client, limited) => deletePod(client, order.pod, limited);
+      const write: PodChange["write"] = (client, limited) => deletePod(client, order.pod, limited);
       return carryOut(parts, { order, write, isDone: (state) => state === undefined || state.isDeleting }, signal);
     },
     rejectionState: async (pod, signal) => rejectionStateOf(await readPodState(parts, pod, signal)),
   };
 }
 
-async function carryOut(parts: RejectorParts, act: Act, signal: AbortSignal): Promise<RejectionOutcome> {
-  const { pod, mayBeSent } = act.order;
+async function carryOut(parts: RejectorParts, change: PodChange, signal: AbortSignal): Promise<RejectionOutcome> {
+  const { pod, mayBeSent } = change.order;
   let why = "the answer does not show what was asked for";
   try {
-    const client = fence(parts.client, mayBeSent);
-    const written = await withDeadline({ ...parts, signal }, ANSWER_MS, (limited) => act.write(client, limited));
+    const client = guardedClient(parts.client, mayBeSent);
+    const written = await withDeadline({ ...parts, signal }, ANSWER_MS, (limited) => change.write(client, limited));
     if (written.kind === "refused") return { kind: "refused", why: written.message };
     if (written.kind !== "applied") return { kind: written.kind, why: written.message };
-    if (act.isDone(podStateIn(written.object, pod))) return { kind: "rejected" };
+    if (change.isDone(podStateIn(written.object, pod))) return { kind: "rejected" };
   } catch (error) {
     const known = knownFailure(error);
     if (known !== undefined) return known;
     why = messageOf(error);
   }
   // Done or not: the pod itself shows it, if it can be read.
-  return (await isFound(parts, act, signal)) ? { kind: "rejected" } : { kind: "unanswered", why };
+  return (await isFound(parts, change, signal)) ? { kind: "rejected" } : { kind: "unanswered", why };
 }
 
 /** What a failure proves; undefined when it says nothing about the result. */
@@ -134,7 +134,7 @@ function knownFailure(error: unknown): RejectionOutcome | undefined {
   return error.status === 429 ? { kind: "overloaded", why } : undefined;
 }
 
-async function isFound(parts: RejectorParts, { order, isDone }: Act, signal: AbortSignal): Promise<boolean> {
+async function isFound(parts: RejectorParts, { order, isDone }: PodChange, signal: AbortSignal): Promise<boolean> {
   try {
     return isDone(await readPodState(parts, order.pod, signal));
   } catch (error) {
@@ -145,7 +145,7 @@ async function isFound(parts: RejectorParts, { order, isDone }: Act, signal: Abo
 }
 
 /** A client that sends nothing once `mayBeSent` says no. */
-function fence(client: KubeClient, mayBeSent: () => boolean): KubeClient {
+function guardedClient(client: KubeClient, mayBeSent: () => boolean): KubeClient {
   const beforeSend = (): void => {
     if (!mayBeSent()) throw new Stale();
   };

@@ -33,16 +33,16 @@ const SEND_TIMEOUT_MS = 10_000;
 /** A new leader knows a node only from its agent's next report, so the wait for that is short. */
 const BACK_OFF = { firstMs: 200, maxMs: 5_000 };
 /** An aggregator asks for half a minute at most; anything else that answers in its place must not silence a node. */
-const LONGEST_ASKED_MS = 30_000;
+const MAX_RETRY_MS = 30_000;
 
 /** The report was refused. */
 class Refused extends MooringError {
   /** The wait that the aggregator asked for, milliseconds. */
-  readonly askedMs: number;
+  readonly retryMs: number;
 
-  constructor(message: string, askedMs = 0) {
+  constructor(message: string, retryMs = 0) {
     super("report-refused", message);
-    this.askedMs = Math.min(askedMs, LONGEST_ASKED_MS);
+    this.retryMs = Math.min(retryMs, MAX_RETRY_MS);
   }
 }
 
@@ -71,7 +71,7 @@ export function createReportSender(
     if (!(error instanceof MooringError)) throw error;
     failures.note(error);
     reports.increment({ outcome: error.code });
-    return backOff.next(error) + (error instanceof Refused ? error.askedMs : 0);
+    return backOff.next(error) + (error instanceof Refused ? error.retryMs : 0);
   };
 
   return {
@@ -88,7 +88,7 @@ export function createReportSender(
         triedAt = build && clock.monotonicMs();
         if (build === undefined) {
           submitted = new AbortController();
-          await rest(clock, submitted, signal);
+          await pause(clock, submitted, signal);
           continue;
         }
         try {
@@ -120,7 +120,7 @@ function createFailures(logger: Logger): { readonly note: (error: Error) => void
 }
 
 /** Until there is something to send, or the sender stops. */
-async function rest(clock: Clock, submitted: AbortController, signal: AbortSignal): Promise<void> {
+async function pause(clock: Clock, submitted: AbortController, signal: AbortSignal): Promise<void> {
   const unfollow = follow(submitted, signal);
   await clock.sleep(3_600_000, submitted.signal);
   unfollow();
@@ -131,12 +131,12 @@ async function send(
   { path, report, signal }: { readonly path: string; readonly report: NodeMessage; readonly signal: AbortSignal },
 ): Promise<ReportAnswer> {
   const headers = { "content-type": "application/json", accept: "application/json" };
-  const { status, asked, text } = await withDeadline({ clock, signal }, SEND_TIMEOUT_MS, async (limited) => {
+  const { status, retryMs, text } = await withDeadline({ clock, signal }, SEND_TIMEOUT_MS, async (limited) => {
     const response = await transport.send({ method: "PUT", path, headers, body: JSON.stringify(report) }, limited);
-    const asked = retryAfterMs(response.headers, { nowMs: clock.wallMs() });
-    return { status: response.status, asked, text: await readText(response) };
+    const retryMs = retryAfterMs(response.headers, { nowMs: clock.wallMs() });
+    return { status: response.status, retryMs, text: await readText(response) };
   });
-  if (status !== 200) throw new Refused(`the aggregator answered ${status}: ${redact(text).slice(0, 500)}`, asked);
+  if (status !== 200) throw new Refused(`the aggregator answered ${status}: ${redact(text).slice(0, 500)}`, retryMs);
   const answer = decodeReportAnswer(parse(text));
   if (!answer.ok) throw new Refused(`the aggregator's answer is not understood: ${answer.problems.join("; ")}`);
   return answer.value;

@@ -5,12 +5,12 @@ import { openLibc } from "../../common/runtime/libc.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
 
 /** Why a wait ended: a request for a scan, whatever else happened; a change of the mount table; or the time is over. */
-export type WakeReason = "mounts" | "asked" | "timer";
+export type ScanTrigger = "mounts" | "asked" | "timer";
 
 /** Says when to scan the mount table. */
 export interface MountNotifier {
   /** Waits at most `ms`; changes since the last wait count. One wait at a time. */
-  readonly wait: (ms: number, signal: AbortSignal) => Promise<WakeReason>;
+  readonly wait: (ms: number, signal: AbortSignal) => Promise<ScanTrigger>;
   /** Requests a scan: ends the present or the next wait. */
   readonly request: () => void;
   /** True when a scan has been requested since the last wait; that request ends no further wait. For the scan that begins now. */
@@ -61,20 +61,20 @@ export function createMountNotifier(path: string, { clock, logger }: MountNotifi
 }
 
 function createTimer(clock: Clock): MountNotifier {
-  let asked = new AbortController();
+  let requested = new AbortController();
   const takeRequest = (): boolean => {
-    const isAsked = asked.signal.aborted;
-    if (isAsked) asked = new AbortController();
-    return isAsked;
+    const isRequested = requested.signal.aborted;
+    if (isRequested) requested = new AbortController();
+    return isRequested;
   };
   return {
     mode: "timer",
     wait: async (ms, signal) => {
-      await clock.sleep(Math.min(ms, FALLBACK_MS), AbortSignal.any([signal, asked.signal]));
+      await clock.sleep(Math.min(ms, FALLBACK_MS), AbortSignal.any([signal, requested.signal]));
       if (takeRequest()) return "asked";
       return ms <= FALLBACK_MS ? "timer" : "mounts";
     },
-    request: () => asked.abort(),
+    request: () => requested.abort(),
     takeRequest,
     unchanged: () => undefined,
     close: () => {},
@@ -106,7 +106,7 @@ function createPoll(path: string, clock: Clock): MountNotifier {
   let changedAt = clock.monotonicMs();
   let unchanged: ReturnType<MountNotifier["unchanged"]>;
 
-  const pollOnce = async (ms: number): Promise<WakeReason> => {
+  const pollOnce = async (ms: number): Promise<ScanTrigger> => {
     const fds = pollRequest(table, event.descriptor);
     const begunAt = clock.monotonicMs();
     const ready = await calls.poll(fds, Math.max(0, Math.min(ms, LONGEST_POLL_MS)));
@@ -129,7 +129,7 @@ function createPoll(path: string, clock: Clock): MountNotifier {
       const until = clock.monotonicMs() + ms;
       signal.addEventListener("abort", event.raise, { once: true });
       try {
-        let reason: WakeReason = "timer";
+        let reason: ScanTrigger = "timer";
         while (reason === "timer" && !signal.aborted && clock.monotonicMs() < until) {
           reason = await pollOnce(Math.ceil(until - clock.monotonicMs()));
         }
@@ -145,7 +145,7 @@ function createPoll(path: string, clock: Clock): MountNotifier {
 }
 
 /** A descriptor that a poll waits for beside the table: raising it ends the poll. */
-interface WakeEvent {
+interface PollInterrupt {
   readonly descriptor: number;
   readonly raise: () => void;
   /** True when it had been raised, the first time. */
@@ -154,7 +154,7 @@ interface WakeEvent {
   readonly close: () => boolean;
 }
 
-function createEvent(calls: ReturnType<typeof systemCalls>): WakeEvent {
+function createEvent(calls: ReturnType<typeof systemCalls>): PollInterrupt {
   const descriptor: number = calls.eventFd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (descriptor < 0) throw new MooringError("mount-table-unreadable", "eventfd failed");
   const counter = Buffer.alloc(8);

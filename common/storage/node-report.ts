@@ -18,7 +18,7 @@ export const REPORT_VERSION = 1;
 export const MAX_REPORT_ENTRIES = 4_000;
 
 /** The limit of unmount records among them. An agent that has more reports the newest, and the others once these are settled. */
-export const MAX_REPORT_RELEASES = 1_000;
+export const MAX_REPORT_UNMOUNT_RECORDS = 1_000;
 
 /** A larger body is refused before it is read to its end; 2 MiB. */
 export const MAX_REPORT_BYTES = 2 * 1024 * 1024;
@@ -284,8 +284,8 @@ export function* decodeInSteps(input: unknown): Generator<undefined, Decoded<Nod
   const [mountedVolumes, unmountRecords] = [entriesIn(input, "mountedVolumes"), entriesIn(input, "unmountRecords")];
   if (mountedVolumes.length + unmountRecords.length > MAX_REPORT_ENTRIES)
     return { ok: false, problems: [`body: at most ${MAX_REPORT_ENTRIES} mounted volumes and unmount records`] };
-  if (unmountRecords.length > MAX_REPORT_RELEASES)
-    return { ok: false, problems: [`body: at most ${MAX_REPORT_RELEASES} unmount records`] };
+  if (unmountRecords.length > MAX_REPORT_UNMOUNT_RECORDS)
+    return { ok: false, problems: [`body: at most ${MAX_REPORT_UNMOUNT_RECORDS} unmount records`] };
   const rest = {
     ...(mountedVolumes.length > 0 && { mountedVolumes: [] }),
     ...(unmountRecords.length > 0 && { unmountRecords: [] }),

@@ -5,7 +5,7 @@ import { listen } from "../../common/runtime/http-server.ts";
 import { redact } from "../../common/runtime/redact.ts";
 import type { Steps } from "../../common/runtime/steps.ts";
 import { createYield } from "../../common/runtime/yield.ts";
-import { MAX_REPORT_ENTRIES, MAX_REPORT_RELEASES } from "../../common/storage/node-report.ts";
+import { MAX_REPORT_ENTRIES, MAX_REPORT_UNMOUNT_RECORDS } from "../../common/storage/node-report.ts";
 import type { Printer } from "../demo/print.ts";
 import { createFakeLogger } from "../fakes/logger.ts";
 import { FakeCluster } from "../unit/aggregator/fake-cluster.ts";
@@ -160,15 +160,15 @@ export async function benchHostile(_: unknown, printer: Printer): Promise<void> 
   const bodies = [
     endsOf(30),
     empty,
-    endsOf(MAX_REPORT_RELEASES, { round: 1 }),
-    ...[2, 3, 4].map((round) => endsOf(MAX_REPORT_RELEASES, { round, isOneClaim: false })),
+    endsOf(MAX_REPORT_UNMOUNT_RECORDS, { round: 1 }),
+    ...[2, 3, 4].map((round) => endsOf(MAX_REPORT_UNMOUNT_RECORDS, { round, isOneClaim: false })),
   ];
   const inputs: readonly (readonly [name: string, work: () => Promise<unknown>])[] = [
     ["baseline: a report of thirty ends", () => put(bodies[0] ?? "")],
     ["1.3 million empty entries", () => put(bodies[1] ?? "")],
-    [`${MAX_REPORT_RELEASES} ends of one claim`, () => put(bodies[2] ?? "")],
-    [`${MAX_REPORT_RELEASES} ends of as many volumes`, () => put(bodies[3] ?? "")],
-    [`${MAX_REPORT_RELEASES} others`, () => put(bodies[4] ?? "")],
+    [`${MAX_REPORT_UNMOUNT_RECORDS} ends of one claim`, () => put(bodies[2] ?? "")],
+    [`${MAX_REPORT_UNMOUNT_RECORDS} ends of as many volumes`, () => put(bodies[3] ?? "")],
+    [`${MAX_REPORT_UNMOUNT_RECORDS} others`, () => put(bodies[4] ?? "")],
     ["as many again", () => put(bodies[5] ?? "")],
     [`${MAX_REPORT_ENTRIES} holds of a usual node`, () => put(full("n2"), "n2")],
     [`${MAX_REPORT_ENTRIES} others in their place`, () => put(full("n2", 1), "n2")],

@@ -6,7 +6,7 @@ import { createTokenReviews } from "../../aggregator/sources/token-reviews.ts";
 import { createKubeClient } from "../../common/kube/client.ts";
 import { connect } from "../../common/kube/connection.ts";
 import { createUndiciTransport } from "../../common/kube/undici-transport.ts";
-import { MAX_REPORT_BYTES, MAX_REPORT_RELEASES } from "../../common/storage/node-report.ts";
+import { MAX_REPORT_BYTES, MAX_REPORT_UNMOUNT_RECORDS } from "../../common/storage/node-report.ts";
 import { createFakeLogger } from "../fakes/logger.ts";
 import { type Owner, openOwner } from "../rig/process/owner.ts";
 import { closeOnSignals } from "../rig/process/run-owned.ts";
@@ -122,8 +122,8 @@ describe("a report of thousands of ends of use", () => {
     const pod = await createAgentPod(cluster, "agent-that-tells-much", { node: "n3" });
     const third = await requestToken(cluster, { pod });
     // All within the last millisecond before the report is sent: an end before the claim was made is an earlier claim's.
-    const unmountRecords = Array.from({ length: MAX_REPORT_RELEASES }, (_, index) => ({
-      ...unmountRecordOf(`pod-${index}`, { after: 999, by: 1_000 + index / MAX_REPORT_RELEASES }),
+    const unmountRecords = Array.from({ length: MAX_REPORT_UNMOUNT_RECORDS }, (_, index) => ({
+      ...unmountRecordOf(`pod-${index}`, { after: 999, by: 1_000 + index / MAX_REPORT_UNMOUNT_RECORDS }),
       volume: { by: "name", name: "busy" } as const,
     }));
     const body = JSON.stringify(reportWith({ node: "n3", podUid: pod.uid, unmountRecords }));
@@ -135,7 +135,7 @@ describe("a report of thousands of ends of use", () => {
 
     expect([large.status, beside.status]).toEqual([200, 200]);
     // All but the last: that is not stored.
-    expect(JSON.parse(large.text).forget).toHaveLength(MAX_REPORT_RELEASES - 1);
+    expect(JSON.parse(large.text).forget).toHaveLength(MAX_REPORT_UNMOUNT_RECORDS - 1);
   });
 });
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { MAX_REPORT_RELEASES, type NodeReport } from "../../../common/storage/node-report.ts";
+import { MAX_REPORT_UNMOUNT_RECORDS, type NodeReport } from "../../../common/storage/node-report.ts";
 import type { ObjectRef } from "../../simulation/engine/api/objects.ts";
 import { closeHouses, type House } from "../house.ts";
 import { CLAIM, podRef, VOLUME } from "../objects.ts";
@@ -13,7 +13,7 @@ const SETTLED_AFTER_MIN = 20;
 
 /** As many ends as a report may tell, of volumes that nobody knows, with the longest texts: about 1.5 MB. */
 function ends(node: ToldNode, name: string): NodeReport["unmountRecords"] {
-  return Array.from({ length: MAX_REPORT_RELEASES }, (_, index) => {
+  return Array.from({ length: MAX_REPORT_UNMOUNT_RECORDS }, (_, index) => {
     const own = `${name}-${index}`;
     const volume = { by: "name", name: own.padEnd(250, "x") } as const;
     const user = { podUid: own.padEnd(120, "x"), pod: `${"x".repeat(250)}/${"x".repeat(250)}` };

@@ -1,4 +1,4 @@
-import type { MountNotifier, WakeReason } from "../../../agent/sources/mount-notifier.ts";
+import type { MountNotifier, ScanTrigger } from "../../../agent/sources/mount-notifier.ts";
 import type { MountInfoText } from "../../../common/mounts/core/mount-info.ts";
 import type { MountInfoSource } from "../../../common/mounts/mount-info-file.ts";
 import { MooringError } from "../../../common/runtime/errors.ts";
@@ -76,7 +76,7 @@ class Poll implements MountNotifier {
 
   readonly close = (): void => this.#stop();
 
-  readonly wait = async (ms: number, signal: AbortSignal): Promise<WakeReason> => {
+  readonly wait = async (ms: number, signal: AbortSignal): Promise<ScanTrigger> => {
     const begunAt = this.#now;
     const woken = new AbortController();
     const end = (): void => woken.abort("woken");
@@ -95,7 +95,7 @@ class Poll implements MountNotifier {
     return asked;
   };
 
-  #reason(begunAt: number): WakeReason {
+  #reason(begunAt: number): ScanTrigger {
     const isChanged = this.#polled(begunAt);
     if (this.takeRequest()) return "asked";
     return isChanged ? "mounts" : "timer";
@@ -143,7 +143,7 @@ class Timer implements MountNotifier {
     return isAsked;
   };
 
-  readonly wait = async (ms: number, signal: AbortSignal): Promise<WakeReason> => {
+  readonly wait = async (ms: number, signal: AbortSignal): Promise<ScanTrigger> => {
     await this.#life.sleep(Math.min(ms, FALLBACK_MS), AbortSignal.any([signal, this.#asked.signal]));
     if (this.takeRequest()) return "asked";
     return ms <= FALLBACK_MS ? "timer" : "mounts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { compactUnmountRecords, MAX_KEPT_RELEASES } from "../../../../agent/core/compact.ts";
+import { compactUnmountRecords, MAX_KEPT_UNMOUNT_RECORDS } from "../../../../agent/core/compact.ts";
 import { volumeKey } from "../../../../common/storage/volume-identity.ts";
 import { unmountRecordOf } from "../../../fakes/node-states.ts";
 
@@ -54,6 +54,6 @@ describe("compactReleases", () => {
   });
 
   it("has room for ten thousand", () => {
-    expect(MAX_KEPT_RELEASES).toBe(10_000);
+    expect(MAX_KEPT_UNMOUNT_RECORDS).toBe(10_000);
   });
 });

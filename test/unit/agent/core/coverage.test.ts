@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { coverageAfter, LONGEST_GLANCE_MS, withAgentGap } from "../../../../agent/core/coverage.ts";
+import { coverageAfter, LONGEST_SCAN_INTERVAL_MS, withAgentGap } from "../../../../agent/core/coverage.ts";
 import { type RootRule, scanMountedVolumes } from "../../../../agent/core/mounted-volumes.ts";
 import { initialState, loseCoverage } from "../../../../agent/core/node-state.ts";
 import { extendCoverage, observe } from "../../../../agent/core/observe.ts";
@@ -35,7 +35,7 @@ function blindAfter(looks: readonly Look[]): readonly AgentGap[] {
 }
 
 describe("the gaps of a run", () => {
-  const late = 11 + LONGEST_GLANCE_MS;
+  const late = 11 + LONGEST_SCAN_INTERVAL_MS;
   it.each<{ readonly name: string; readonly looks: readonly Look[]; readonly agentGaps: readonly AgentGap[] }>([
     { name: "are none before the first complete scan", looks: [{ at: 10, what: "damaged" }], agentGaps: [] },
     { name: "begin with all the time before it", looks: [{ at: 10 }], agentGaps: [{ to: 11 }] },

@@ -7,7 +7,7 @@ import {
   decodeNodeMessage,
   MAX_REPORT_BYTES,
   MAX_REPORT_ENTRIES,
-  MAX_REPORT_RELEASES,
+  MAX_REPORT_UNMOUNT_RECORDS,
   type UnmountRecord,
 } from "../../../../common/storage/node-report.ts";
 import { csiMountPoint, formatMountLine, tokenMountPoint } from "../../../fakes/mount-table.ts";
@@ -148,13 +148,13 @@ describe("reportOf", () => {
   });
 
   it.each([
-    { name: "more unmount records than are accepted", mountedVolumes: 1, size: 3, kept: MAX_REPORT_RELEASES },
+    { name: "more unmount records than are accepted", mountedVolumes: 1, size: 3, kept: MAX_REPORT_UNMOUNT_RECORDS },
     { name: "more entries than are accepted", mountedVolumes: MAX_REPORT_ENTRIES - 700, size: 3, kept: 700 },
     { name: "more bytes than are accepted", mountedVolumes: 3_400, size: 250, kept: 600 },
   ])(
     "keeps the newest of $name, so that a long absence of the aggregator ends in a report",
     ({ mountedVolumes, size, kept }) => {
-      const all = unmountRecords(MAX_REPORT_RELEASES + 5_000, size);
+      const all = unmountRecords(MAX_REPORT_UNMOUNT_RECORDS + 5_000, size);
       const mounts = Array.from({ length: mountedVolumes }, (_, index) =>
         csiMountPoint(`${index}`.padStart(size > 3 ? 128 : 5, "u"), `${index}`.padStart(size > 3 ? 250 : 5, "v")),
       );
@@ -172,7 +172,7 @@ describe("reportOf", () => {
   );
 
   it("keeps every unmount record where there is room", () => {
-    const all = unmountRecords(MAX_REPORT_RELEASES, 250);
+    const all = unmountRecords(MAX_REPORT_UNMOUNT_RECORDS, 250);
 
     expect(reportOf(IDENTITY, { ...stateAfter([]), unmountRecords: all }, 30_000)?.unmountRecords).toEqual(all);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { restBefore, type ScanCost } from "../../../../agent/core/scan-pace.ts";
+import { pauseBefore, type ScanCost } from "../../../../agent/core/scan-pace.ts";
 
 /** All of it was work. */
 const busy = (ms: number): ScanCost => ({ tookMs: ms, workedMs: ms });
@@ -37,6 +37,6 @@ describe("the wait between a change of the mount table and its read", () => {
       restMs: 500,
     },
   ])("$name", ({ looks, restMs }) => {
-    expect(restBefore(looks, 100)).toBe(restMs);
+    expect(pauseBefore(looks, 100)).toBe(restMs);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createMountNotifier, type WakeReason } from "../../../../agent/sources/mount-notifier.ts";
+import { createMountNotifier, type ScanTrigger } from "../../../../agent/sources/mount-notifier.ts";
 import { createFakeClock, settle } from "../../../fakes/clock.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
 
@@ -8,7 +8,7 @@ function setUp() {
   const logger = createFakeLogger();
   const mountNotifier = createMountNotifier("/no/such/mountinfo", { clock, logger });
   const stop = new AbortController();
-  const reasons: WakeReason[] = [];
+  const reasons: ScanTrigger[] = [];
   const wait = (ms: number): void => {
     void mountNotifier.wait(ms, stop.signal).then((reason) => reasons.push(reason));
   };

@@ -4,7 +4,7 @@ import {
   decodeReportAnswer,
   MAX_ANSWER_VOLUMES,
   MAX_REPORT_ENTRIES,
-  MAX_REPORT_RELEASES,
+  MAX_REPORT_UNMOUNT_RECORDS,
   reportPath,
 } from "../../../../common/storage/node-report.ts";
 import { CENTURY_MS, LATEST_MS } from "../../../../common/storage/timestamp.ts";
@@ -95,7 +95,7 @@ describe("decodeNodeMessage", () => {
     },
     {
       name: "with as many unmount records as are allowed",
-      change: { mountedVolumes: [], unmountRecords: Array.from({ length: MAX_REPORT_RELEASES }, () => RELEASE) },
+      change: { mountedVolumes: [], unmountRecords: Array.from({ length: MAX_REPORT_UNMOUNT_RECORDS }, () => RELEASE) },
     },
   ])("takes a report $name", ({ change }) => {
     expect(problemsOf(change)).toEqual([]);
@@ -298,7 +298,10 @@ describe("decodeNodeMessage", () => {
     },
     {
       name: "with more unmount records than are allowed",
-      change: { mountedVolumes: [], unmountRecords: Array.from({ length: MAX_REPORT_RELEASES + 1 }, () => RELEASE) },
+      change: {
+        mountedVolumes: [],
+        unmountRecords: Array.from({ length: MAX_REPORT_UNMOUNT_RECORDS + 1 }, () => RELEASE),
+      },
       field: "body",
     },
     { name: "with a field that it does not know, as of a newer agent", change: { extra: true }, field: "extra" },

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { type Beat, type Moment, nextBeat } from "../../../../agent/core/beat.ts";
+import { type HeartbeatSchedule, nextHeartbeat, type ScanOutcome } from "../../../../agent/core/heartbeat-schedule.ts";
 
 const RULE = { heartbeatMs: 30_000, spread: (ms: number) => ms };
-const calm: Beat = { atMs: 100_000, waitMs: 30_000 };
+const calm: HeartbeatSchedule = { atMs: 100_000, waitMs: 30_000 };
 
 describe("the next heartbeat", () => {
   it.each([
@@ -30,24 +30,26 @@ describe("the next heartbeat", () => {
       atMs: 100_000,
     },
   ])("$name", ({ moment, atMs }) => {
-    expect(nextBeat(calm, { hasNews: false, isWaiting: false, ...moment } satisfies Moment, RULE).atMs).toBe(atMs);
+    expect(nextHeartbeat(calm, { hasNews: false, isWaiting: false, ...moment } satisfies ScanOutcome, RULE).atMs).toBe(
+      atMs,
+    );
   });
 
   it("comes after waits that double, up to the usual one, as long as nobody acknowledges", () => {
-    let beat = nextBeat(calm, { nowMs: 90_000, hasNews: true, isWaiting: true }, RULE);
-    const waits = [beat.waitMs];
+    let schedule = nextHeartbeat(calm, { nowMs: 90_000, hasNews: true, isWaiting: true }, RULE);
+    const waits = [schedule.waitMs];
     for (let count = 0; count < 4; count += 1) {
-      beat = nextBeat(beat, { nowMs: beat.atMs, hasNews: false, isWaiting: true }, RULE);
-      waits.push(beat.waitMs);
+      schedule = nextHeartbeat(schedule, { nowMs: schedule.atMs, hasNews: false, isWaiting: true }, RULE);
+      waits.push(schedule.waitMs);
     }
 
     expect(waits).toEqual([5_000, 10_000, 20_000, 30_000, 30_000]);
   });
 
   it("comes after the usual wait again once that was acknowledged", () => {
-    const soon: Beat = { atMs: 95_000, waitMs: 5_000 };
+    const soon: HeartbeatSchedule = { atMs: 95_000, waitMs: 5_000 };
 
-    expect(nextBeat(soon, { nowMs: 95_000, hasNews: false, isWaiting: false }, RULE)).toEqual({
+    expect(nextHeartbeat(soon, { nowMs: 95_000, hasNews: false, isWaiting: false }, RULE)).toEqual({
       atMs: 125_000,
       waitMs: 30_000,
     });
@@ -56,6 +58,8 @@ describe("the next heartbeat", () => {
   it("is never rarer than it was set to be", () => {
     const often = { ...RULE, heartbeatMs: 500 };
 
-    expect(nextBeat({ atMs: 0, waitMs: 500 }, { nowMs: 0, hasNews: true, isWaiting: true }, often).waitMs).toBe(500);
+    expect(nextHeartbeat({ atMs: 0, waitMs: 500 }, { nowMs: 0, hasNews: true, isWaiting: true }, often).waitMs).toBe(
+      500,
+    );
   });
 });

@@ -1,11 +1,11 @@
 /** When the next heartbeat is due, on the boot clock, and the wait that led to it. Milliseconds. */
-export interface Beat {
+export interface HeartbeatSchedule {
   readonly atMs: number;
   readonly waitMs: number;
 }
 
 /** What the last scan showed, and what was sent. */
-export interface Moment {
+export interface ScanOutcome {
   readonly nowMs: number;
   /** The scan led to a report. */
   readonly hasNews: boolean;
@@ -14,7 +14,7 @@ export interface Moment {
 }
 
 /** Waits between heartbeats; `spread` varies each, so that many agents do not send in step. */
-export interface BeatRule {
+export interface HeartbeatRule {
   readonly heartbeatMs: number;
   readonly spread: (waitMs: number) => number;
 }
@@ -26,12 +26,16 @@ const SOON_MS = 5_000;
  * The heartbeat after a scan. An unmount record is sent again soon, then in waits that double until it is acknowledged: only another
  * answer shows whether it was written.
  */
-export function nextBeat(beat: Beat, { nowMs, hasNews, isWaiting }: Moment, { heartbeatMs, spread }: BeatRule): Beat {
-  const isDue = nowMs >= beat.atMs;
+export function nextHeartbeat(
+  schedule: HeartbeatSchedule,
+  { nowMs, hasNews, isWaiting }: ScanOutcome,
+  { heartbeatMs, spread }: HeartbeatRule,
+): HeartbeatSchedule {
+  const isDue = nowMs >= schedule.atMs;
   const isNew = hasNews && isWaiting;
-  if (!isDue && !isNew) return beat;
-  const calm = isWaiting ? 2 * beat.waitMs : heartbeatMs;
+  if (!isDue && !isNew) return schedule;
+  const calm = isWaiting ? 2 * schedule.waitMs : heartbeatMs;
   const waitMs = Math.min(heartbeatMs, isNew ? SOON_MS : calm);
   const atMs = nowMs + spread(waitMs);
-  return isDue || atMs < beat.atMs ? { atMs, waitMs } : beat;
+  return isDue || atMs < schedule.atMs ? { atMs, waitMs } : schedule;
 }

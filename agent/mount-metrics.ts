@@ -5,7 +5,7 @@ import type { MountScan } from "./core/mounted-volumes.ts";
 import { type Decision, type NodeState, shownMountedVolumes } from "./core/node-state.ts";
 import type { MountNotifier } from "./sources/mount-notifier.ts";
 
-interface MeasureParts {
+interface MountMetricsParts {
   readonly metrics: Metrics;
   readonly mountNotifier: Pick<MountNotifier, "mode">;
   readonly clock: Clock;
@@ -17,14 +17,14 @@ const SCAN_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25
 const OUTCOMES = ["complete", "incomplete", "failed"] as const;
 
 /** The metrics of the mount table and of its content. */
-export class MountMeasures {
+export class MountMetrics {
   readonly #seconds: Histogram;
   readonly #scans: Counter<"outcome">;
   readonly #malformed: Counter;
   readonly #seen: Counter;
   readonly #acknowledged: Counter;
 
-  constructor(parts: MeasureParts, stateOf: () => NodeState) {
+  constructor(parts: MountMetricsParts, stateOf: () => NodeState) {
     const { metrics } = parts;
     this.#seconds = metrics.histogram({
       name: "mooring_mount_table_scan_seconds",
@@ -75,7 +75,7 @@ function outcomeOf(scan: MountScan | undefined): (typeof OUTCOMES)[number] {
 }
 
 /** What is known of the node, as numbers. */
-function registerState({ metrics, mountNotifier, clock }: MeasureParts, stateOf: () => NodeState): void {
+function registerState({ metrics, mountNotifier, clock }: MountMetricsParts, stateOf: () => NodeState): void {
   const gauge = (name: `mooring_${string}`, help: string, read: (state: NodeState) => number | undefined): void =>
     metrics.gauge({ name, help }, () => read(stateOf()));
   const ageSeconds = (stamp: number): number => Math.max(0, clock.monotonicMs() - stamp) / 1000;
