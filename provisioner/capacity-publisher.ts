@@ -41,8 +41,8 @@ export class CapacityPublisher {
     const { classes, capacities } = cluster;
     if (storage.pools === undefined || node === undefined) return;
     if (!classes.hasSynced() || !capacities.hasSynced()) return;
-    const room = { classes: [...classes.all()], pools: storage.pools, findings: this.#parts.findings() };
-    const desired = desiredCapacities(node, room);
+    const input = { classes: [...classes.all()], pools: storage.pools, findings: this.#parts.findings() };
+    const desired = desiredCapacities(node, input);
     const changes = capacityChanges([...capacities.all()], desired, isExact);
     await this.#write(changes, node, signal);
   }

@@ -5,16 +5,16 @@ import { decideProvisioning, type Provision } from "./core/provisioning.ts";
 import { volumeObject } from "./core/volume-object.ts";
 import { isOwn } from "./core/volume-step.ts";
 import type { ImageState } from "./protocol.ts";
-import { keeperFailure, settle, type WorkParts } from "./work.ts";
+import { keeperFailure, requireApplied, type WorkParts } from "./work.ts";
 
 /** Waits before a claim is sent back to the scheduler again; the first time it is sent at once. Milliseconds. */
-const BOUNCE = { firstMs: 5_000, maxMs: 300_000, forgetMs: 900_000, most: 10_000 } as const;
+const RESCHEDULE = { firstMs: 5_000, maxMs: 300_000, forgetMs: 900_000, most: 10_000 } as const;
 /** Wait until the watch delivers a PersistentVolume that a live read has found. Milliseconds. */
 const COPY_MS = 1_000;
 /** A change normally reports what is not known yet; after this time a missed change is made up for. Milliseconds. */
 const UNKNOWN_MS = 10_000;
 
-interface Bounces {
+interface Reschedules {
   readonly times: number;
   readonly atMs: number;
 }
@@ -22,7 +22,7 @@ interface Bounces {
 /** Provisions volumes for claims whose selected node is this one. */
 export class ClaimProvisioning {
   readonly #parts: WorkParts;
-  readonly #bounces = new Map<string, Bounces>();
+  readonly #reschedules = new Map<string, Reschedules>();
 
   constructor(parts: WorkParts) {
     this.#parts = parts;
@@ -30,7 +30,7 @@ export class ClaimProvisioning {
 
   /** Whether this provisioner is responsible for the claim; false also if it turns out that it no longer is. */
   async work(metadata: ClaimMetadata, signal: AbortSignal): Promise<boolean> {
-    const { live, cluster, storage, node, recorder, measures, again } = this.#parts;
+    const { live, cluster, storage, node, recorder, operationMetrics, again } = this.#parts;
     const volume = volumeNameOf(metadata.uid) ?? "";
     const claim = await live.claim(metadata, signal);
     if (claim === undefined) return false;
@@ -45,7 +45,7 @@ export class ClaimProvisioning {
     if (decision.kind === "wait") again(volume, UNKNOWN_MS);
     if (decision.kind === "refuse") {
       recorder.claim(claim, "not-provisioned", decision.why);
-      measures.notProvisioned(claim.storageClass ?? "");
+      operationMetrics.notProvisioned(claim.storageClass ?? "");
     }
     if (decision.kind === "reschedule") await this.#reschedule(claim, decision.why, signal);
     if (decision.kind === "provision") await this.#provision(claim, decision.provision, signal);
@@ -53,26 +53,26 @@ export class ClaimProvisioning {
   }
 
   async #provision(claim: Claim, provision: Provision, signal: AbortSignal): Promise<void> {
-    const { clock, measures, recorder, onRoom } = this.#parts;
+    const { clock, operationMetrics, recorder, onSpaceChange } = this.#parts;
     const beganAt = clock.monotonicMs();
     try {
       if (await this.#exists(claim, provision, signal)) return;
       const image = await this.#make(claim, provision, signal);
       if (image === undefined) return;
-      onRoom();
+      onSpaceChange();
       await this.#create(claim, provision, signal);
       await this.#publish(provision, signal);
     } catch (error) {
       if (error instanceof MooringError && !signal.aborted) {
         recorder.claim(claim, "not-provisioned", messageOf(error));
-        measures.notProvisioned(claim.storageClass ?? "");
+        operationMetrics.notProvisioned(claim.storageClass ?? "");
       }
       throw error;
     }
-    this.#bounces.delete(claim.uid);
+    this.#reschedules.delete(claim.uid);
     recorder.forget(claim.uid);
     recorder.claim(claim, "provisioned", `Successfully provisioned volume ${provision.volume}`);
-    measures.provisioned(claim.storageClass ?? "", clock.monotonicMs() - beganAt);
+    operationMetrics.provisioned(claim.storageClass ?? "", clock.monotonicMs() - beganAt);
   }
 
   /** No image is created where a PersistentVolume exists: its data could be elsewhere. */
@@ -118,7 +118,7 @@ export class ClaimProvisioning {
     const object = volumeObject(provision, { claim, storageClass, nodeName });
     const outcome = await volumes.create(object, signal);
     if (outcome.kind === "conflict" && (await this.#exists(claim, provision, signal))) return;
-    settle(outcome);
+    requireApplied(outcome);
   }
 
   async #publish({ volume, pool, poolId }: Provision, signal: AbortSignal): Promise<void> {
@@ -130,34 +130,34 @@ export class ClaimProvisioning {
   }
 
   async #reschedule(claim: Claim, why: string, signal: AbortSignal): Promise<void> {
-    const { claims, capacity, recorder, measures, again } = this.#parts;
+    const { claims, capacity, recorder, operationMetrics, again } = this.#parts;
     const waitMs = this.#waitMs(claim.uid);
     if (waitMs > 0) return again(volumeNameOf(claim.uid) ?? "", waitMs);
     recorder.claim(claim, "not-provisioned", `${why}; asked the scheduler for another node`);
-    measures.notProvisioned(claim.storageClass ?? "");
+    operationMetrics.notProvisioned(claim.storageClass ?? "");
     // First, so that the scheduler does not choose this node again.
     await capacity.publish(true, signal);
-    settle(await claims.dropSelectedNode(claim, signal));
-    this.#noteBounce(claim.uid);
+    requireApplied(await claims.dropSelectedNode(claim, signal));
+    this.#noteReschedule(claim.uid);
   }
 
   #waitMs(uid: string): number {
     const { clock } = this.#parts;
-    const last = this.#bounces.get(uid);
+    const last = this.#reschedules.get(uid);
     if (last === undefined) return 0;
-    const restMs = Math.min(BOUNCE.maxMs, BOUNCE.firstMs * 2 ** (last.times - 1));
+    const restMs = Math.min(RESCHEDULE.maxMs, RESCHEDULE.firstMs * 2 ** (last.times - 1));
     return Math.max(0, last.atMs + restMs - clock.monotonicMs());
   }
 
-  #noteBounce(uid: string): void {
+  #noteReschedule(uid: string): void {
     const atMs = this.#parts.clock.monotonicMs();
-    const last = this.#bounces.get(uid);
-    const isRecent = last !== undefined && atMs - last.atMs < BOUNCE.forgetMs;
-    this.#bounces.delete(uid);
-    this.#bounces.set(uid, { times: isRecent ? last.times + 1 : 1, atMs });
-    for (const oldest of this.#bounces.keys()) {
-      if (this.#bounces.size <= BOUNCE.most) return;
-      this.#bounces.delete(oldest);
+    const last = this.#reschedules.get(uid);
+    const isRecent = last !== undefined && atMs - last.atMs < RESCHEDULE.forgetMs;
+    this.#reschedules.delete(uid);
+    this.#reschedules.set(uid, { times: isRecent ? last.times + 1 : 1, atMs });
+    for (const oldest of this.#reschedules.keys()) {
+      if (this.#reschedules.size <= RESCHEDULE.most) return;
+      this.#reschedules.delete(oldest);
     }
   }
 }

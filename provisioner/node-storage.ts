@@ -18,7 +18,7 @@ interface StorageParts {
 /** Called when the state of the pools changes. */
 export interface StorageListener {
   /** The room in pools has changed. */
-  readonly onRoom: () => void;
+  readonly onSpaceChange: () => void;
   /** These images have changed. */
   readonly onImages: (volumes: readonly string[]) => void;
   /** The state is known again, or a pool's state has changed: every volume may be affected. */
@@ -29,7 +29,7 @@ export interface StorageListener {
 const POOLS_EVERY_MS = 5_000;
 const IMAGES_EVERY_MS = 60_000;
 /** Wait after a pool could not be initialized. Milliseconds. */
-const BEGIN_AGAIN_MS = 60_000;
+const INITIALIZE_AGAIN_MS = 60_000;
 
 /** Pools and images of this node as the keeper last reported them; undefined while they are unknown. */
 export class NodeStorage {
@@ -98,7 +98,7 @@ export class NodeStorage {
     const before = this.#pools;
     this.#pools = pools;
     if (statesOf(pools) !== statesOf(before)) this.#listener.onAll();
-    else if (roomOf(pools) !== roomOf(before)) this.#listener.onRoom();
+    else if (spaceOf(pools) !== spaceOf(before)) this.#listener.onSpaceChange();
     const isDue = this.#parts.clock.monotonicMs() >= this.#imagesAt + IMAGES_EVERY_MS;
     if (this.#images === undefined || isDue) await this.#readImages(signal);
     if (this.#problem !== undefined && this.#images !== undefined) {
@@ -150,7 +150,7 @@ export class NodeStorage {
       return;
     }
     if (this.#notBegun.get(pool)?.why !== why) logger.warn({ pool, why }, "pool not begun");
-    this.#notBegun.set(pool, { why, againAt: clock.monotonicMs() + BEGIN_AGAIN_MS });
+    this.#notBegun.set(pool, { why, againAt: clock.monotonicMs() + INITIALIZE_AGAIN_MS });
   }
 
   async #beginProblem(
@@ -181,7 +181,7 @@ function statesOf(pools: readonly PoolState[] | undefined): string {
   return JSON.stringify(pools?.map(({ name, state, id }) => [name, state, id]));
 }
 
-function roomOf(pools: readonly PoolState[] | undefined): string {
+function spaceOf(pools: readonly PoolState[] | undefined): string {
   return JSON.stringify(pools?.map(({ name, totalBytes, freeBytes }) => [name, totalBytes, freeBytes]));
 }
 

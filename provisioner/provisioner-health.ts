@@ -72,9 +72,9 @@ function checkPools({ pools = [] }: NodeStorage): CheckResult {
   return pools.length === 0 ? degraded("this node has no pool") : { ok: true, detail: `${pools.length} ready` };
 }
 
-function checkVolumes({ care, orphans }: Reconciler): CheckResult {
+function checkVolumes({ volumeController, orphans }: Reconciler): CheckResult {
   const texts = [
-    ...[...care.unavailable].map(([volume, why]) => `${volume}: ${why}`),
+    ...[...volumeController.unavailable].map(([volume, why]) => `${volume}: ${why}`),
     ...[...orphans.reported].map((volume) => `${volume}: an image without a PersistentVolume`),
   ];
   if (texts.length === 0) return PASSED;

@@ -23,7 +23,7 @@ const IMAGE_STATES = ["partial", "made", "published"] as const;
 /** A node has a few pools. */
 const MOST_POOLS = 32;
 
-/** The metrics of the process, of its pools and of its volumes; counters are in `measures.ts`. */
+/** The metrics of the process, of its pools and of its volumes; counters are in `operation-metrics.ts`. */
 export function registerProvisionerMetrics(measured: Measured): void {
   const { metrics, cluster, reconciler } = measured;
   registerProcess(measured, "provisioner");
@@ -63,7 +63,7 @@ function withState(state: string) {
   return ({ labels, value }: Sample<"pool">): Sample<"pool" | "state"> => ({ labels: { ...labels, state }, value });
 }
 
-function registerVolumes({ metrics, storage, reconciler: { care, orphans } }: Measured): void {
+function registerVolumes({ metrics, storage, reconciler: { volumeController, orphans } }: Measured): void {
   metrics.series(
     {
       name: "mooring_pool_images",
@@ -85,13 +85,13 @@ function registerVolumes({ metrics, storage, reconciler: { care, orphans } }: Me
   );
   metrics.gauge(
     { name: "mooring_unavailable_volumes", help: "PersistentVolumes of this node whose data is not there." },
-    () => care.unavailable.size,
+    () => volumeController.unavailable.size,
   );
   metrics.gauge(
     {
       name: "mooring_volume_deletion_oldest_seconds",
       help: "For how long the oldest deletion of a volume of this node has waited, 0 without one: something uses the volume, or its image cannot be deleted.",
     },
-    () => care.oldestDeletionMs / 1000,
+    () => volumeController.oldestDeletionMs / 1000,
   );
 }

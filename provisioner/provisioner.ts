@@ -13,14 +13,14 @@ import type { Random } from "../common/runtime/random.ts";
 import { CapacityPublisher } from "./capacity-publisher.ts";
 import type { ProvisionerConfig } from "./config.ts";
 import type { Keeper } from "./core/keeper.ts";
+import { createEarlierRequests, EARLIER_REQUESTS_MS, type EarlierRequests } from "./earlier-requests.ts";
 import { countRequests } from "./keeper-requests.ts";
-import { createMeasures } from "./measures.ts";
 import { NodeStorage } from "./node-storage.ts";
+import { createOperationMetrics } from "./operation-metrics.ts";
 import { provisionerHealth } from "./provisioner-health.ts";
 import { registerProvisionerMetrics } from "./provisioner-metrics.ts";
 import { Reconciler } from "./reconciler.ts";
 import { createRecorder } from "./recorder.ts";
-import { createSettling, SETTLE_MS, type Settling } from "./settling.ts";
 import { createCapacityWriter } from "./sinks/capacity-writer.ts";
 import { createClaimWriter } from "./sinks/claim-writer.ts";
 import { createVolumeWriter } from "./sinks/volume-writer.ts";
@@ -40,7 +40,7 @@ export interface ProvisionerPorts {
   readonly client: KubeClient;
   readonly keeper: Keeper;
   /** How long requests of an earlier run may continue; by default the API server's limit. Milliseconds. */
-  readonly settleMs?: number;
+  readonly earlierRequestsMs?: number;
 }
 
 /** Runs the provisioner of a node until the signal is aborted. Rejects only for a bug or when it cannot listen. */
@@ -70,7 +70,7 @@ class Provisioner {
   readonly #cluster: Cluster;
   readonly #storage: NodeStorage;
   readonly #reconciler: Reconciler;
-  readonly #settling: Settling;
+  readonly #earlierRequests: EarlierRequests;
 
   constructor(config: ProvisionerConfig, given: ProvisionerPorts) {
     const ports = { ...given, keeper: countRequests(given.metrics, given.keeper) };
@@ -91,12 +91,15 @@ class Provisioner {
         liveVolumes: (signal) => live.volumesOf(node, signal),
       },
       {
-        onRoom: () => this.#reconciler.onCapacity(),
+        onSpaceChange: () => this.#reconciler.onCapacity(),
         onAll: () => this.#reconciler.onAll(),
         onImages: (volumes) => this.#reconciler.onImages(volumes),
       },
     );
-    this.#settling = createSettling(ports, { claims: this.#cluster.claims, settleMs: ports.settleMs ?? SETTLE_MS });
+    this.#earlierRequests = createEarlierRequests(ports, {
+      claims: this.#cluster.claims,
+      earlierRequestsMs: ports.earlierRequestsMs ?? EARLIER_REQUESTS_MS,
+    });
     const shared = { ...ports, node, cluster: this.#cluster, storage: this.#storage };
     const publisher = new CapacityPublisher({
       ...shared,
@@ -105,13 +108,13 @@ class Provisioner {
     });
     const recorder = createRecorder({ clock, events: this.#events, nowMs });
     this.#reconciler = new Reconciler({
-      ...{ ...shared, keeper, live, errors, nowMs, isSettled: this.#settling.isSettled },
+      ...{ ...shared, keeper, live, errors, nowMs, earlierRequestsEnded: this.#earlierRequests.haveEnded },
       capacity: config.capacity ? publisher : { publish: async () => {} },
       volumes: createVolumeWriter(client),
       claims: createClaimWriter(client),
       recorder,
       unplaced: config.capacity ? new UnplacedClaims({ ...shared, live, recorder }) : undefined,
-      measures: createMeasures(metrics),
+      operationMetrics: createOperationMetrics(metrics),
     });
     const observed = { ...ports, cluster: this.#cluster, storage: this.#storage, reconciler: this.#reconciler };
     registerProvisionerMetrics(observed);
@@ -126,7 +129,7 @@ class Provisioner {
     const followed = [nodes, classes, volumes, claims, ...(this.#capacity ? [capacities] : [])];
     return [
       ...followed.map(({ run }) => run),
-      ...[this.#storage.run, this.#reconciler.run, this.#settling.run, this.#events.run],
+      ...[this.#storage.run, this.#reconciler.run, this.#earlierRequests.run, this.#events.run],
     ];
   }
 

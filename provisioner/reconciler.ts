@@ -6,14 +6,14 @@ import type { Findings } from "../common/storage/findings.ts";
 import { claimUidOf, PROVISIONERS, volumeNameOf } from "../common/storage/local-volumes.ts";
 import { ClaimProvisioning } from "./claim-provisioning.ts";
 import type { ClaimMetadata } from "./core/objects.ts";
-import { OrphanCare } from "./orphan-care.ts";
+import { OrphanController } from "./orphan-controller.ts";
 import { UNPLACED_AFTER_MS, UnplacedClaims } from "./unplaced-claims.ts";
-import { VolumeCare } from "./volume-care.ts";
+import { VolumeController } from "./volume-controller.ts";
 import type { WorkParts } from "./work.ts";
 
-interface ReconcilerParts extends Omit<WorkParts, "again" | "onRoom" | "onFindings"> {
+interface ReconcilerParts extends Omit<WorkParts, "again" | "onSpaceChange" | "onFindings"> {
   readonly errors: InternalErrors;
-  readonly isSettled: () => boolean;
+  readonly earlierRequestsEnded: () => boolean;
   /** Undefined where no room is published. */
   readonly unplaced: UnplacedClaims | undefined;
 }
@@ -42,24 +42,24 @@ export class Reconciler {
   readonly #queue: WorkQueue;
   readonly #provisioning: ClaimProvisioning;
   readonly #unplaced: UnplacedClaims | undefined;
-  readonly care: VolumeCare;
-  readonly orphans: OrphanCare;
+  readonly volumeController: VolumeController;
+  readonly orphans: OrphanController;
 
   constructor(parts: ReconcilerParts) {
     this.#parts = parts;
     this.#unplaced = parts.unplaced;
     const working = { ...parts, errors: parts.errors.in("volumes"), retry: RETRY };
-    this.#queue = new WorkQueue(working, WORKERS, parts.measures.queue);
+    this.#queue = new WorkQueue(working, WORKERS, parts.operationMetrics.queue);
     const work: WorkParts = {
       ...parts,
       again: (volume, afterMs) =>
         afterMs === undefined ? this.#queue.add(volume) : this.#queue.addAfter(volume, afterMs),
-      onRoom: () => this.#queue.addAfter(EXACT_CAPACITY, CAPACITY_DEBOUNCE_MS),
+      onSpaceChange: () => this.#queue.addAfter(EXACT_CAPACITY, CAPACITY_DEBOUNCE_MS),
       onFindings: () => this.#queue.addAfter(CAPACITY, FINDINGS_DEBOUNCE_MS),
     };
     this.#provisioning = new ClaimProvisioning(work);
-    this.care = new VolumeCare(work);
-    this.orphans = new OrphanCare(work, parts.isSettled);
+    this.volumeController = new VolumeController(work);
+    this.orphans = new OrphanController(work, parts.earlierRequestsEnded);
   }
 
   get depth(): number {
@@ -69,7 +69,7 @@ export class Reconciler {
   /** What an administrator must decide about on this node. */
   get findings(): Findings {
     const orphans = [...this.orphans.reported].flatMap((volume) => this.#parts.storage.image(volume) ?? []);
-    return { orphans, unavailable: [...this.care.unavailable.keys()] };
+    return { orphans, unavailable: [...this.volumeController.unavailable.keys()] };
   }
 
   get progress(): number | undefined {
@@ -132,9 +132,9 @@ export class Reconciler {
     if (known !== undefined) {
       // Its PersistentVolume may have been restored.
       this.orphans.forget(name);
-      return await this.care.work(known, signal);
+      return await this.volumeController.work(known, signal);
     }
-    this.care.forget(name);
+    this.volumeController.forget(name);
     const [claim] = cluster.claims.by("uid", claimUidOf(name) ?? "");
     if (claim !== undefined && this.#isSelected(claim) && (await this.#provisioning.work(claim, signal))) return;
     await this.orphans.work(name, signal);

@@ -16,7 +16,7 @@ interface UnplacedParts {
 /** The scheduler selects a suitable node within moments. Milliseconds. */
 export const UNPLACED_AFTER_MS = 10_000;
 /** The first object changes when a node is added or removed. Milliseconds. */
-const SPEAKER_MS = 60_000;
+const REPORTER_MS = 60_000;
 
 /**
  * Reports to owners of claims without a selected node what is wrong. One provisioner does this: that of the node whose CSIStorageCapacity
@@ -26,7 +26,7 @@ const SPEAKER_MS = 60_000;
  */
 export class UnplacedClaims {
   readonly #parts: UnplacedParts;
-  #speaker: { readonly isOwn: boolean; readonly untilMs: number } | undefined;
+  #reporter: { readonly isOwn: boolean; readonly untilMs: number } | undefined;
 
   constructor(parts: UnplacedParts) {
     this.#parts = parts;
@@ -40,20 +40,20 @@ export class UnplacedClaims {
   async work(key: string, signal: AbortSignal): Promise<void> {
     const { cluster, live, recorder } = this.#parts;
     const metadata = cluster.claims.get(key);
-    if (metadata === undefined || !UnplacedClaims.isCandidate(metadata) || !(await this.#isSpeaker(signal))) return;
+    if (metadata === undefined || !UnplacedClaims.isCandidate(metadata) || !(await this.#isReporter(signal))) return;
     const claim = await live.claim(metadata, signal);
     const storageClass = cluster.classes.get(claim?.storageClass ?? "");
     if (claim === undefined || storageClass === undefined) return;
-    const why = unplacedProblem(claim, { storageClass, room: await live.room(signal) });
+    const why = unplacedProblem(claim, { storageClass, capacities: await live.capacities(signal) });
     if (why !== undefined) recorder.claim(claim, "not-provisioned", why);
   }
 
-  async #isSpeaker(signal: AbortSignal): Promise<boolean> {
+  async #isReporter(signal: AbortSignal): Promise<boolean> {
     const { clock, live, node } = this.#parts;
     const now = clock.monotonicMs();
-    if (this.#speaker !== undefined && now < this.#speaker.untilMs) return this.#speaker.isOwn;
+    if (this.#reporter !== undefined && now < this.#reporter.untilMs) return this.#reporter.isOwn;
     const isOwn = (await live.firstNode(signal)) === node;
-    this.#speaker = { isOwn, untilMs: now + SPEAKER_MS };
+    this.#reporter = { isOwn, untilMs: now + REPORTER_MS };
     return isOwn;
   }
 }

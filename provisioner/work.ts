@@ -5,8 +5,8 @@ import type { Logger } from "../common/runtime/logger.ts";
 import type { Random } from "../common/runtime/random.ts";
 import type { CapacityPublisher } from "./capacity-publisher.ts";
 import type { Keeper } from "./core/keeper.ts";
-import type { Measures } from "./measures.ts";
 import type { NodeStorage } from "./node-storage.ts";
+import type { OperationMetrics } from "./operation-metrics.ts";
 import type { Recorder } from "./recorder.ts";
 import type { ClaimWriter } from "./sinks/claim-writer.ts";
 import type { VolumeWriter } from "./sinks/volume-writer.ts";
@@ -27,13 +27,13 @@ export interface WorkParts {
   readonly claims: ClaimWriter;
   readonly capacity: Pick<CapacityPublisher, "publish">;
   readonly recorder: Recorder;
-  readonly measures: Measures;
+  readonly operationMetrics: OperationMetrics;
   /** The API server's clock. */
   readonly nowMs: () => number;
   /** Evaluates the volume again, at once or after some time. Milliseconds. */
   readonly again: (volume: string, afterMs?: number) => void;
   /** The room of this node has changed. */
-  readonly onRoom: () => void;
+  readonly onSpaceChange: () => void;
   /** What an administrator must decide about on this node has changed. */
   readonly onFindings: () => void;
 }
@@ -44,7 +44,7 @@ export function keeperFailure({ message }: { readonly message: string }): Moorin
 }
 
 /** Throws where a write was not made, so that the work decides again. A deleted object needs no write. */
-export function settle(outcome: WriteOutcome): void {
+export function requireApplied(outcome: WriteOutcome): void {
   if (outcome.kind === "conflict" || outcome.kind === "refused")
     throw new MooringError("api-rejected", outcome.message);
 }

@@ -48,7 +48,7 @@ export interface StoredCapacity extends Omit<Capacity, "nodeName" | "bytes" | "s
 }
 
 /** The input from which a node's objects are computed. */
-export interface NodeRoom {
+export interface CapacityInput {
   readonly classes: readonly StorageClass[];
   readonly pools: readonly PoolState[];
   readonly findings?: Findings;
@@ -57,7 +57,7 @@ export interface NodeRoom {
 /** The desired objects: one for each class with `WaitForFirstConsumer`. */
 export function desiredCapacities(
   node: LocalNode,
-  { classes, pools, findings = NO_FINDINGS }: NodeRoom,
+  { classes, pools, findings = NO_FINDINGS }: CapacityInput,
 ): readonly Capacity[] {
   // Without objects of this node the scheduler does not choose it.
   if (nodeProblem(node) !== undefined) return [];
@@ -69,7 +69,7 @@ export function desiredCapacities(
       name: `mooring-${hashOf(`${storageClass.name}/${node.name}`)}`,
       storageClass: storageClass.name,
       nodeName: node.name,
-      ...roomOf(storageClass, pools),
+      ...spaceOf(storageClass, pools),
       notes: notesOf(poolOf(storageClass, pools), findings),
     }));
 }
@@ -96,7 +96,7 @@ function notesOf(pool: PoolState | undefined, findings: Findings): Notes {
 const SLACK = 0.01;
 
 /** For a class with wrong parameters: then a pod is scheduled to a node, and the provisioner there reports the problem on the claim. */
-function roomOf(storageClass: StorageClass, pools: readonly PoolState[]): Pick<Capacity, "bytes" | "slackBytes"> {
+function spaceOf(storageClass: StorageClass, pools: readonly PoolState[]): Pick<Capacity, "bytes" | "slackBytes"> {
   const pool = poolOf(storageClass, pools);
   const slackBytes = (pool?.totalBytes ?? 0) * SLACK;
   if (!readParameters(storageClass).ok) return { bytes: wholeUnits(pool?.totalBytes ?? 0), slackBytes };

@@ -4,7 +4,7 @@ import { immediateProblem } from "./provisioning.ts";
 import { imageBytes, quantityOf } from "./sizes.ts";
 
 /** The largest possible volume of a class on some node. */
-export interface Room {
+export interface NodeCapacity {
   readonly storageClass: string;
   readonly hostname: string | undefined;
   readonly bytes: number | undefined;
@@ -16,13 +16,16 @@ export interface Room {
  */
 export function unplacedProblem(
   claim: Claim,
-  { storageClass, room }: { readonly storageClass: StorageClass | undefined; readonly room: readonly Room[] },
+  {
+    storageClass,
+    capacities,
+  }: { readonly storageClass: StorageClass | undefined; readonly capacities: readonly NodeCapacity[] },
 ): string | undefined {
   if (claim.volumeName !== "" || claim.isDeleting || claim.selectedNode !== undefined) return undefined;
   if (storageClass === undefined || !PROVISIONERS.includes(storageClass.provisioner)) return undefined;
   if (storageClass.bindingMode !== "WaitForFirstConsumer") return immediateProblem(storageClass.name);
   const bytes = imageBytes(claim.requestBytes ?? 0);
-  const own = room.filter((one) => one.storageClass === storageClass.name);
+  const own = capacities.filter((one) => one.storageClass === storageClass.name);
   const [largest] = own.toSorted((one, other) => (other.bytes ?? 0) - (one.bytes ?? 0));
   // Some nodes may not have published their room yet.
   if (largest === undefined || own.some((one) => one.bytes === undefined || one.bytes >= bytes)) return undefined;

@@ -24,7 +24,7 @@ export type VolumeStep =
   /**
    * Write to the claim's status that the volume has grown: the kubelet then grows the filesystem. A volume without a filesystem is done.
    */
-  | { readonly kind: "tell-claim"; readonly bytes: number; readonly isDone: boolean }
+  | { readonly kind: "report-resize"; readonly bytes: number; readonly isDone: boolean }
   | { readonly kind: "refuse-growth"; readonly why: string };
 
 /** The input of a decision about a PersistentVolume. Unknown values are undefined. */
@@ -115,11 +115,11 @@ function growthStep(
   { capacityBytes = 0, volumeMode }: Volume,
   { image, claim }: { readonly image: ImageState; readonly claim: Claim },
 ): VolumeStep {
-  const { requestBytes = 0, capacityBytes: toldBytes, resizeStatus } = claim;
+  const { requestBytes = 0, capacityBytes: claimBytes, resizeStatus } = claim;
   // While the status is set, the kubelet grows the filesystem, and then writes the claim's capacity. A finished growth does not wait for a
   // further one.
-  if (resizeStatus === undefined && toldBytes !== undefined && toldBytes < Math.min(requestBytes, capacityBytes))
-    return { kind: "tell-claim", bytes: capacityBytes, isDone: volumeMode === "Block" };
+  if (resizeStatus === undefined && claimBytes !== undefined && claimBytes < Math.min(requestBytes, capacityBytes))
+    return { kind: "report-resize", bytes: capacityBytes, isDone: volumeMode === "Block" };
   if (requestBytes <= capacityBytes) return NOTHING;
   const bytes = imageBytes(requestBytes);
   if (bytes > LARGEST_BYTES)

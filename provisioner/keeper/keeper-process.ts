@@ -51,14 +51,14 @@ export async function runKeeper(config: KeeperConfig, ports: KeeperPorts, signal
   const health = { live: { ping: () => PASSED }, ready, isDraining: () => signal.aborted };
   const routes = [...observabilityRoutes(metrics, health), ...logLevelRoutes(ports)];
   const http = await ports.listen(routes, config.metricsAddress, logger);
-  for (const pool of pools) tellPool(pool, { config, logger });
+  for (const pool of pools) logPool(pool, { config, logger });
   logger.info({ socket: config.socket, health: http.url }, "keeper started");
   await aborted(signal);
   await Promise.all([server.close(), http.close()]);
   logger.info({}, "keeper stopped");
 }
 
-function tellPool(
+function logPool(
   { name, state, why }: PoolState,
   { config, logger }: { readonly config: KeeperConfig; readonly logger: Logger },
 ): void {

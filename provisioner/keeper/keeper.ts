@@ -65,7 +65,7 @@ export function createKeeper(parts: KeeperParts, settings: KeeperSettings): Keep
       try {
         const reply = await dispatch(removal, request);
         parts.errors.clear(key);
-        tell(parts.logger, request, reply);
+        logReply(parts.logger, request, reply);
         return reply;
       } catch (error) {
         return failure(error, { key, errors: parts.errors });
@@ -154,7 +154,7 @@ function failure(error: unknown, { key, errors }: { key: string; errors: ErrorRe
 const QUIET: readonly KeeperVerb[] = ["pools", "volumes", "attach"];
 
 /** The keeper logs changes of the node; the provisioner reports refusals. */
-function tell(logger: Logger, request: KeeperRequest, reply: KeeperReply): void {
+function logReply(logger: Logger, request: KeeperRequest, reply: KeeperReply): void {
   const { verb } = request;
   const { volume, pool } = { volume: undefined, pool: undefined, ...request };
   const fields = { verb, volume, pool };

@@ -53,7 +53,7 @@ interface LoopParts {
 }
 
 type Reading = Pick<LoopParts, "kernel" | "files">;
-type Tools = LoopParts & { readonly settings: LoopSettings; readonly tell: Telling };
+type Tools = LoopParts & { readonly settings: LoopSettings; readonly warnOnce: WarnOnce };
 
 /** `<errno.h>` */
 const EBUSY = 16;
@@ -71,7 +71,7 @@ export function createLoopDevices(parts: LoopParts): LoopDevices {
   const alone = <T>(task: () => Promise<T>): Promise<T> => locks.run("loops", task);
   const settings = createLoopSettings(parts.files, parts.sys ?? "/sys");
   const { list } = settings;
-  const tools: Tools = { ...parts, settings, tell: createTelling(parts.logger) };
+  const tools: Tools = { ...parts, settings, warnOnce: createWarnOnce(parts.logger) };
   return {
     list,
     showing: (image) => alone(async () => await showing(parts, image, await list())),
@@ -136,14 +136,14 @@ async function statusOf({ kernel, files }: Reading, device: string): Promise<Buf
   return await unlessCode("ENXIO", ask());
 }
 
-type Telling = (what: "directIo" | "discard", error: unknown) => void;
+type WarnOnce = (what: "directIo" | "discard", error: unknown) => void;
 
 /** Each is logged once: it is the same for every volume of the node. */
-function createTelling(logger: Logger): Telling {
-  const told = new Set<string>();
+function createWarnOnce(logger: Logger): WarnOnce {
+  const warned = new Set<string>();
   return (what, error) => {
-    if (told.has(what)) return;
-    told.add(what);
+    if (warned.has(what)) return;
+    warned.add(what);
     const fields = { err: messageOf(error) };
     if (what === "directIo") logger.warn(fields, "kernel refuses direct I/O, images go through the page cache");
     else logger.warn(fields, "cannot forbid discards, a volume can give its blocks back");
@@ -155,7 +155,7 @@ function createTelling(logger: Logger): Telling {
  * every attachment of the image must use the same one.
  */
 async function configure(tools: Tools, image: ImageFile): Promise<string> {
-  const { settings, files, tell, dev: devices = "/dev" } = tools;
+  const { settings, files, warnOnce, dev: devices = "/dev" } = tools;
   await using file = await files.open(image.path, O_RDWR | O_NOFOLLOW);
   const { device: disk } = await file.stat();
   const blockBytes = await settings.sectorOf(deviceNumber(disk));
@@ -166,7 +166,7 @@ async function configure(tools: Tools, image: ImageFile): Promise<string> {
       await using handle = await files.open(device, O_RDWR);
       await configureBest(tools, { handle, config });
       if ((await settings.read(device, "loop/dio")) === "0")
-        tell("directIo", new Error("LOOP_CONFIGURE did without it"));
+        warnOnce("directIo", new Error("LOOP_CONFIGURE did without it"));
       return device;
     } catch (error) {
       if (!TAKEN.includes(systemCode(error) ?? "")) throw error;
@@ -180,13 +180,13 @@ interface Configuring {
   readonly config: { readonly descriptor: number; readonly fileName: string; readonly blockBytes: number };
 }
 
-async function configureBest({ actions, tell }: Tools, { handle, config }: Configuring): Promise<void> {
+async function configureBest({ actions, warnOnce }: Tools, { handle, config }: Configuring): Promise<void> {
   try {
     await actions.configureLoop(handle.fd, { ...config, directIo: true });
   } catch (error) {
     if (systemCode(error) !== "EINVAL") throw error;
     await actions.configureLoop(handle.fd, { ...config, directIo: false });
-    tell("directIo", error);
+    warnOnce("directIo", error);
   }
 }
 
@@ -209,12 +209,12 @@ async function complete(
 }
 
 /** A discard would punch a hole into the image: other files could take its blocks, although they are reserved for the image. */
-async function forbidDiscards({ actions, settings, tell }: Tools, device: string): Promise<void> {
+async function forbidDiscards({ actions, settings, warnOnce }: Tools, device: string): Promise<void> {
   const setting = "queue/discard_max_bytes";
   if ((await settings.read(device, setting)) === "0") return;
   try {
     await actions.writeSetting(settings.fileOf(device, setting), "0");
   } catch (error) {
-    tell("discard", error);
+    warnOnce("discard", error);
   }
 }

@@ -3,15 +3,15 @@ import * as v from "valibot";
 import type { MountInfoSource } from "../../common/mounts/mount-info-file.ts";
 import { MooringError, messageOf } from "../../common/runtime/errors.ts";
 import { mountedAt, wholeTable } from "./core/holders.ts";
-import { identify, type PoolIdentity, type PoolSight } from "./core/identity.ts";
+import { identify, type PoolIdentity, type PoolObservation } from "./core/identity.ts";
 import { deviceNumber } from "./core/loop-structs.ts";
 import { fileOf, type ImageName, imagesIn, POOL_FILE } from "./core/names.ts";
-import type { ImageRoom } from "./core/room.ts";
+import type { ImageSpace } from "./core/space.ts";
 import type { NodeFiles, OpenFile } from "./node-files.ts";
 import { systemCode, unlessCode } from "./system-error.ts";
 
 /** An image and the room that it takes. */
-export interface PoolImage extends ImageName, ImageRoom {}
+export interface PoolImage extends ImageName, ImageSpace {}
 
 /**
  * An open folder of a pool: all operations go to the folder that was inspected, even if another filesystem is mounted at its path
@@ -51,20 +51,20 @@ export async function openPoolFolder(
   let folder: OpenFile | undefined;
   try {
     folder = await files.open(path, constants.O_RDONLY | constants.O_DIRECTORY);
-    return await lookInto(files, folder, await mountAt(path, mountInfo));
+    return await inspect(files, folder, await mountAt(path, mountInfo));
   } catch (error) {
     await folder?.close();
-    return { identity: identify(failedSight(error)) };
+    return { identity: identify(failedObservation(error)) };
   }
 }
 
-function failedSight(error: unknown): PoolSight {
+function failedObservation(error: unknown): PoolObservation {
   const code = systemCode(error);
   if (code === undefined) throw error;
   return code === "ENOENT" || code === "ENOTDIR" ? { kind: "missing" } : { kind: "unreadable", why: messageOf(error) };
 }
 
-async function lookInto(files: NodeFiles, folder: OpenFile, mount: Mounted | undefined): Promise<PoolFolder> {
+async function inspect(files: NodeFiles, folder: OpenFile, mount: Mounted | undefined): Promise<PoolFolder> {
   const base = `/proc/self/fd/${folder.fd}`;
   const at = (name: string): string => `${base}/${name}`;
   const [{ device: number }, { type: filesystem }, names] = await Promise.all([

@@ -2,7 +2,7 @@ import type { Random } from "../../common/runtime/random.ts";
 import type { KeeperRefusal, PoolState } from "../protocol.ts";
 import { NEW_POOL_FILE, POOL_FILE } from "./core/names.ts";
 import { refuse } from "./core/refusal.ts";
-import { type Room, roomOf } from "./core/room.ts";
+import { type PoolSpace, spaceOf } from "./core/space.ts";
 import type { NodeActions } from "./node-actions.ts";
 import {
   deviceAt,
@@ -29,7 +29,7 @@ export interface Pools {
   readonly names: readonly string[];
   /** Opens the pool's folder: the caller closes it. */
   readonly open: (wanted: WantedPool) => Promise<{ readonly ok: true; readonly pool: OpenPool } | KeeperRefusal>;
-  readonly room: (pool: Pick<PoolFolder, "device" | "at" | "isOwnMount">) => Promise<Room>;
+  readonly space: (pool: Pick<PoolFolder, "device" | "at" | "isOwnMount">) => Promise<PoolSpace>;
   readonly state: (name: string) => Promise<PoolState>;
   /** Initializes an empty pool; an initialized one stays as it is. */
   readonly begin: (name: string) => Promise<PoolState>;
@@ -46,27 +46,27 @@ export interface PoolSettings {
   readonly reservePercent: number;
 }
 
-const NO_ROOM: Room = { totalBytes: 0, freeBytes: 0 };
+const NO_SPACE: PoolSpace = { totalBytes: 0, freeBytes: 0 };
 
 export function createPools(parts: PoolParts, settings: PoolSettings): Pools {
   const placeOf = (name: string): PoolPlace | undefined => settings.pools.find((place) => place.name === name);
-  const room = async (pool: Pick<PoolFolder, "device" | "at" | "isOwnMount">): Promise<Room> => {
+  const space = async (pool: Pick<PoolFolder, "device" | "at" | "isOwnMount">): Promise<PoolSpace> => {
     const { blockBytes, blocks, availableBlocks } = await parts.files.statfs(pool.at("."));
     const reservePercent = pool.isOwnMount ? 0 : settings.reservePercent;
     const images = await imagesOn(pool.device, parts, settings.pools);
-    return roomOf({ blockBytes, blocks, availableBlocks }, { reservePercent, images });
+    return spaceOf({ blockBytes, blocks, availableBlocks }, { reservePercent, images });
   };
   const state = async (name: string): Promise<PoolState> => {
     const place = placeOf(name);
-    if (place === undefined) return { name, state: "lost", ...NO_ROOM, why: "there is no such pool" };
+    if (place === undefined) return { name, state: "lost", ...NO_SPACE, why: "there is no such pool" };
     const folder = await openPoolFolder(parts, place);
-    if (!("at" in folder)) return { name, ...NO_ROOM, ...folder.identity };
+    if (!("at" in folder)) return { name, ...NO_SPACE, ...folder.identity };
     await using pool = folder;
-    return { name, ...(pool.identity.state === "lost" ? NO_ROOM : await room(pool)), ...pool.identity };
+    return { name, ...(pool.identity.state === "lost" ? NO_SPACE : await space(pool)), ...pool.identity };
   };
   return {
     names: settings.pools.map(({ name }) => name),
-    room,
+    space,
     state,
     open: (wanted) => open(parts, wanted, placeOf(wanted.pool)),
     begin: async (name) => {

@@ -1,7 +1,7 @@
 import type { ImageState, KeeperRefusal, RequestOf } from "../protocol.ts";
 import { fileOf } from "./core/names.ts";
 import { refuse } from "./core/refusal.ts";
-import { imageBytes } from "./core/room.ts";
+import { imageBytes } from "./core/space.ts";
 import type { Locks } from "./locks.ts";
 import type { LoopDevices } from "./loop-devices.ts";
 import type { NodeActions } from "./node-actions.ts";
@@ -103,7 +103,7 @@ async function reserve(
   return await locks.run(`room ${pool.device}`, async () => {
     // The rest of an earlier attempt may be incomplete.
     await actions.unlink(partial);
-    const { freeBytes } = await pools.room(pool);
+    const { freeBytes } = await pools.space(pool);
     if (freeBytes < bytes) return noSpace(pool, { freeBytes, bytes });
     try {
       await actions.createFile(partial);
@@ -132,7 +132,7 @@ async function extend(
     return undefined;
   }
   return await locks.run(`room ${pool.device}`, async () => {
-    const { freeBytes } = await pools.room(pool);
+    const { freeBytes } = await pools.space(pool);
     if (freeBytes < bytes - image.bytes) return noSpace(pool, { freeBytes, bytes: bytes - image.bytes });
     try {
       await actions.allocate(path, bytes);

@@ -18,13 +18,13 @@ const VOLUME_REASONS = {
   "not-available": { type: "Warning", reason: "VolumeUnavailable", action: "Attaching" },
 } as const;
 
-export type ClaimTelling = keyof typeof CLAIM_REASONS;
-export type VolumeTelling = keyof typeof VOLUME_REASONS;
-export const CLAIM_TELLINGS: readonly ClaimTelling[] = [
+export type ClaimEventKind = keyof typeof CLAIM_REASONS;
+export type VolumeEventKind = keyof typeof VOLUME_REASONS;
+export const CLAIM_EVENT_KINDS: readonly ClaimEventKind[] = [
   ...(["provisioning", "provisioned", "not-provisioned"] as const),
   ...(["resize-pending", "resized", "not-resized"] as const),
 ];
-export const VOLUME_TELLINGS: readonly VolumeTelling[] = ["not-deleted", "not-available"];
+export const VOLUME_EVENT_KINDS: readonly VolumeEventKind[] = ["not-deleted", "not-available"];
 
 /** A sentence, and its time by the API server's clock in milliseconds. */
 interface Note {
@@ -34,20 +34,20 @@ interface Note {
 
 export function claimEvent(
   { namespace, name, uid }: Pick<Claim, "namespace" | "name" | "uid">,
-  telling: ClaimTelling,
+  kind: ClaimEventKind,
   { note, nowMs }: Note,
 ): KubeEvent {
-  const { type, reason, action } = CLAIM_REASONS[telling];
+  const { type, reason, action } = CLAIM_REASONS[kind];
   const regarding = { apiVersion: "v1", kind: "PersistentVolumeClaim", namespace, name, uid };
   return { regarding, type, reason, action, note, eventTime: formatMicroTime(nowMs) };
 }
 
 export function volumeEvent(
   { name, uid }: Pick<Volume, "name" | "uid">,
-  telling: VolumeTelling,
+  kind: VolumeEventKind,
   { note, nowMs }: Note,
 ): KubeEvent {
-  const { type, reason, action } = VOLUME_REASONS[telling];
+  const { type, reason, action } = VOLUME_REASONS[kind];
   const regarding = { apiVersion: "v1", kind: "PersistentVolume", namespace: "", name, uid };
   return { regarding, type, reason, action, note, eventTime: formatMicroTime(nowMs) };
 }

@@ -20,7 +20,7 @@ export interface Live {
   /** All with the label of the node. */
   readonly volumesOf: (node: string, signal: AbortSignal) => Promise<readonly Volume[]>;
   /** The largest possible volume of each class on each node, as published by the provisioners. */
-  readonly room: (signal: AbortSignal) => Promise<readonly StoredCapacity[]>;
+  readonly capacities: (signal: AbortSignal) => Promise<readonly StoredCapacity[]>;
   /** The label of the node whose CSIStorageCapacity object comes first by name; undefined when there is none. */
   readonly firstNode: (signal: AbortSignal) => Promise<string | undefined>;
 }
@@ -51,12 +51,12 @@ export function createLive(client: KubeClient, namespace: string): Live {
       });
       return volumes;
     },
-    room: async (signal) => {
-      const room: StoredCapacity[] = [];
+    capacities: async (signal) => {
+      const found: StoredCapacity[] = [];
       await list(client, { collection: capacities, query: { limit: "500" }, signal }, (page) => {
-        for (const object of page) room.push(decoded(path, readCapacity, object));
+        for (const object of page) found.push(decoded(path, readCapacity, object));
       });
-      return room;
+      return found;
     },
     firstNode: async (signal) => {
       const request = {

@@ -32,7 +32,7 @@ export interface RunningProvisioner {
 /** How a provisioner is started in another way. */
 export interface StartOptions {
   readonly capacity?: boolean;
-  readonly settleMs?: number;
+  readonly earlierRequestsMs?: number;
   /** Its client is seen, or disturbed, on the way to the API server. */
   readonly wrap?: (client: KubeClient) => KubeClient;
 }
@@ -247,7 +247,7 @@ export class ProvisionerStage {
     const logger = createFakeLogger();
     const metrics = createMetrics();
     const connection = await connect({ kubeconfig: this.#plane.kubeconfig, inCluster: false }, {});
-    const { capacity = true, settleMs = 0, wrap = (client) => client } = changes;
+    const { capacity = true, earlierRequestsMs = 0, wrap = (client) => client } = changes;
     const client = wrap(createKubeClient(connection, { clock, userAgent: "mooring-provisioner" }));
     const config = {
       ...{ node, socket: "", kubeconfig: undefined, capacity, namespace: SYSTEM, logLevel: "info" as const },
@@ -255,7 +255,7 @@ export class ProvisionerStage {
       debugAddress: LISTEN,
     } as const;
     const stopping = new AbortController();
-    const ports = { clock, random: createSystemRandom(), logger, metrics, listen, client, keeper, settleMs };
+    const ports = { clock, random: createSystemRandom(), logger, metrics, listen, client, keeper, earlierRequestsMs };
     const running = runProvisioner(config, ports, stopping.signal);
     let isStopped = false;
     const stop = async (): Promise<void> => {

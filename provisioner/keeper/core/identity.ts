@@ -1,7 +1,7 @@
 import { isEmpty } from "./names.ts";
 
 /** What the keeper observed of a pool's folder. */
-export type PoolSight =
+export type PoolObservation =
   | { readonly kind: "missing" }
   | { readonly kind: "unreadable"; readonly why: string }
   | {
@@ -27,10 +27,10 @@ const EXT4 = 0xef53;
 const XFS = 0x58465342;
 
 /** Identifies a pool. Only these filesystems are known to read reserved blocks as zeros and to report when they are full. */
-export function identify(sight: PoolSight): PoolIdentity {
-  if (sight.kind === "missing") return lost("the folder is missing: is its disk mounted?");
-  if (sight.kind === "unreadable") return lost(`the folder cannot be read: ${sight.why}`);
-  const { filesystem, names, id, device, mountedDevice } = sight;
+export function identify(observation: PoolObservation): PoolIdentity {
+  if (observation.kind === "missing") return lost("the folder is missing: is its disk mounted?");
+  if (observation.kind === "unreadable") return lost(`the folder cannot be read: ${observation.why}`);
+  const { filesystem, names, id, device, mountedDevice } = observation;
   if (mountedDevice !== undefined && mountedDevice !== device)
     return lost(`the node has mounted ${mountedDevice} there, the keeper sees ${device}: restart the keeper`);
   if (filesystem !== EXT4 && filesystem !== XFS)

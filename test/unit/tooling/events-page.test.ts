@@ -5,9 +5,9 @@ import { anomalyEvent } from "../../../agent/sinks/anomaly-events.ts";
 import { type ClaimWarning, claimEvent } from "../../../aggregator/sinks/claim-events.ts";
 import type { KubeEvent } from "../../../common/kube/kube-event.ts";
 import {
-  CLAIM_TELLINGS,
+  CLAIM_EVENT_KINDS,
   claimEvent as provisionerClaimEvent,
-  VOLUME_TELLINGS,
+  VOLUME_EVENT_KINDS,
   volumeEvent,
 } from "../../../provisioner/sinks/provisioner-events.ts";
 import { claimWith, NOON } from "../aggregator/world.ts";
@@ -50,8 +50,8 @@ function everyEvent(): readonly { readonly by: string; readonly event: KubeEvent
   const byAggregator = Object.values(WARNINGS).map((warning) => claimEvent(claimWith(), warning, NOON));
   const about = { note: "it does", nowMs: NOON };
   const byProvisioner = [
-    ...CLAIM_TELLINGS.map((telling) => provisionerClaimEvent(ABOUT.pod, telling, about)),
-    ...VOLUME_TELLINGS.map((telling) => volumeEvent(ABOUT.pod, telling, about)),
+    ...CLAIM_EVENT_KINDS.map((kind) => provisionerClaimEvent(ABOUT.pod, kind, about)),
+    ...VOLUME_EVENT_KINDS.map((kind) => volumeEvent(ABOUT.pod, kind, about)),
   ];
   return [
     ...byProvisioner.map((event) => ({ by: "provisioner", event })),

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { Claim, StorageClass } from "../../../../provisioner/core/objects.ts";
-import { type Room, unplacedProblem } from "../../../../provisioner/core/unplaced.ts";
+import { type NodeCapacity, unplacedProblem } from "../../../../provisioner/core/unplaced.ts";
 import { claimWith, classWith, GiB } from "../objects.ts";
 
-const ROOM: readonly Room[] = [
+const CAPACITIES: readonly NodeCapacity[] = [
   { storageClass: "local", hostname: "h1", bytes: GiB },
   { storageClass: "local", hostname: "h2", bytes: 2 * GiB },
   { storageClass: "other", hostname: "h3", bytes: 9 * GiB },
@@ -13,7 +13,7 @@ interface Row {
   readonly name: string;
   readonly claim?: Partial<Claim>;
   readonly storageClass?: StorageClass | undefined;
-  readonly room?: readonly Room[];
+  readonly capacities?: readonly NodeCapacity[];
   readonly why?: string;
 }
 
@@ -25,11 +25,11 @@ describe("a claim for which no node is selected", () => {
       claim: { requestBytes: 3 * GiB },
       why: "no node has room for 3Gi of StorageClass local: the largest is 2Gi on h2",
     },
-    { name: "is of a class whose room nobody has told", claim: { requestBytes: 3 * GiB }, room: [] },
+    { name: "is of a class whose room nobody has told", claim: { requestBytes: 3 * GiB }, capacities: [] },
     {
       name: "may have room on a node that cannot say how much",
       claim: { requestBytes: 3 * GiB },
-      room: [...ROOM, { storageClass: "local", hostname: "h4", bytes: undefined }],
+      capacities: [...CAPACITIES, { storageClass: "local", hostname: "h4", bytes: undefined }],
     },
     {
       name: "is of a class that binds at once",
@@ -44,9 +44,9 @@ describe("a claim for which no node is selected", () => {
     { name: "has one meanwhile", claim: { requestBytes: 3 * GiB, selectedNode: "n1" } },
     { name: "is bound meanwhile", claim: { requestBytes: 3 * GiB, volumeName: "pv-1" } },
     { name: "is being deleted", claim: { requestBytes: 3 * GiB, isDeleting: true } },
-  ])("$name", ({ claim = {}, storageClass = classWith(), room = ROOM, why }) => {
+  ])("$name", ({ claim = {}, storageClass = classWith(), capacities = CAPACITIES, why }) => {
     const unplaced = claimWith({ selectedNode: undefined, ...claim });
 
-    expect(unplacedProblem(unplaced, { storageClass, room })).toBe(why);
+    expect(unplacedProblem(unplaced, { storageClass, capacities })).toBe(why);
   });
 });

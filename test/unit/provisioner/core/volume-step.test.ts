@@ -158,19 +158,19 @@ describe("a volume that is to grow", () => {
       name: "then the kubelet is asked",
       facts: { claim: larger, images: grown },
       volume: { capacityBytes: 2 * GiB },
-      expected: { kind: "tell-claim", bytes: 2 * GiB, isDone: false },
+      expected: { kind: "report-resize", bytes: 2 * GiB, isDone: false },
     },
     {
       name: "is done at once without a filesystem",
       facts: { claim: larger, images: grown },
       volume: { capacityBytes: 2 * GiB, volumeMode: "Block" },
-      expected: { kind: "tell-claim", bytes: 2 * GiB, isDone: true },
+      expected: { kind: "report-resize", bytes: 2 * GiB, isDone: true },
     },
     {
       name: "is told what it has before it gets more",
       facts: { claim: { ...larger, requestBytes: 3 * GiB }, images: grown },
       volume: { capacityBytes: 2 * GiB },
-      expected: { kind: "tell-claim", bytes: 2 * GiB, isDone: false },
+      expected: { kind: "report-resize", bytes: 2 * GiB, isDone: false },
     },
     {
       name: "is left to the kubelet while it grows the filesystem",

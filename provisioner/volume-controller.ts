@@ -1,10 +1,10 @@
 import { jitter } from "../common/runtime/random.ts";
 import { VOLUME_FINALIZER } from "../common/storage/local-volumes.ts";
 import type { Claim, Volume } from "./core/objects.ts";
-import { tryAgainMs } from "./core/patience.ts";
+import { tryAgainMs } from "./core/retry-delay.ts";
 import { isOwn, isToRemove, nextStep, placeOf, type VolumeStep } from "./core/volume-step.ts";
 import { readVolume } from "./sources/read-objects.ts";
-import { keeperFailure, settle, type WorkParts } from "./work.ts";
+import { keeperFailure, requireApplied, type WorkParts } from "./work.ts";
 
 /** Recheck interval of a claim that still exists although its volume is Released: another program wrote that status. Milliseconds. */
 const CLAIM_THERE_MS = 60_000;
@@ -12,10 +12,10 @@ const CLAIM_THERE_MS = 60_000;
 type Step<Kind extends VolumeStep["kind"]> = Extract<VolumeStep, { readonly kind: Kind }>;
 
 /** A keeper's request for a volume with a PersistentVolume. */
-type Upkeep = Step<"publish"> | Step<"attach"> | Step<"grow">;
+type ImageRequest = Step<"publish"> | Step<"attach"> | Step<"grow">;
 
 /** Keeps this node's images as their PersistentVolumes require, and deletes them with those. */
-export class VolumeCare {
+export class VolumeController {
   readonly #parts: WorkParts;
   /** PersistentVolumes whose data cannot be used here, and why. */
   readonly #unavailable = new Map<string, string>();
@@ -78,26 +78,26 @@ export class VolumeCare {
       case "remove":
         return await this.#remove(volume, signal);
       case "add-finalizer":
-        return settle(await volumes.addFinalizer(volume, signal));
+        return requireApplied(await volumes.addFinalizer(volume, signal));
       case "drop-finalizer":
-        return settle(await volumes.dropFinalizer(volume, signal));
+        return requireApplied(await volumes.dropFinalizer(volume, signal));
       case "record-capacity":
         return await this.#recordCapacity(volume, step.bytes, signal);
-      case "tell-claim":
-        return claim && (await this.#tellClaim(claim, step, signal));
+      case "report-resize":
+        return claim && (await this.#reportResize(claim, step, signal));
       case "refuse-growth":
         return claim && recorder.claim(claim, "not-resized", step.why);
       default:
-        return await this.#upkeep(step, { volume, claim }, signal);
+        return await this.#askKeeper(step, { volume, claim }, signal);
     }
   }
 
-  async #upkeep(
-    step: Upkeep,
+  async #askKeeper(
+    step: ImageRequest,
     { volume, claim }: { readonly volume: Volume; readonly claim: Claim | undefined },
     signal: AbortSignal,
   ): Promise<void> {
-    const { keeper, storage, recorder, again, onRoom } = this.#parts;
+    const { keeper, storage, recorder, again, onSpaceChange } = this.#parts;
     const place = placeOf(volume);
     if (place === undefined) return;
     const request =
@@ -110,7 +110,7 @@ export class VolumeCare {
       throw keeperFailure(reply);
     }
     storage.note(volume.name, reply.image);
-    if (step.kind === "grow") onRoom();
+    if (step.kind === "grow") onSpaceChange();
     again(volume.name);
   }
 
@@ -122,22 +122,22 @@ export class VolumeCare {
     const reply = await keeper.ask({ ...place, verb: "grow", bytes }, signal);
     if (!reply.ok) throw keeperFailure(reply);
     storage.note(volume.name, reply.image);
-    settle(await volumes.setCapacity(volume, bytes, signal));
+    requireApplied(await volumes.setCapacity(volume, bytes, signal));
   }
 
-  async #tellClaim(claim: Claim, { bytes, isDone }: Step<"tell-claim">, signal: AbortSignal): Promise<void> {
+  async #reportResize(claim: Claim, { bytes, isDone }: Step<"report-resize">, signal: AbortSignal): Promise<void> {
     const { claims, recorder, nowMs } = this.#parts;
     if (isDone) {
-      settle(await claims.finishResize(claim, bytes, signal));
+      requireApplied(await claims.finishResize(claim, bytes, signal));
       return recorder.claim(claim, "resized", "The volume has its new size");
     }
-    settle(await claims.askForResize(claim, { bytes, nowMs: nowMs() }, signal));
+    requireApplied(await claims.askForResize(claim, { bytes, nowMs: nowMs() }, signal));
     recorder.claim(claim, "resize-pending", "The volume has its new size, the kubelet is to grow its filesystem");
   }
 
   /** The image first, the PersistentVolume last: as long as that exists, the image is known. */
   async #remove(known: Volume, signal: AbortSignal): Promise<void> {
-    const { live, node, clock, measures, recorder, again, logger } = this.#parts;
+    const { live, node, clock, operationMetrics, recorder, again, logger } = this.#parts;
     // The policy may just have been changed to Retain.
     const volume = await live.volume(known.name, signal);
     if (volume?.uid !== known.uid || !isOwn(volume, node) || !isToRemove(volume)) return;
@@ -150,7 +150,7 @@ export class VolumeCare {
     if (!(await this.#removeImage(volume, { beganAt, signal }))) return;
     await this.#removeObject(volume, signal);
     this.forget(volume.name);
-    measures.deleted(volume.storageClass, clock.monotonicMs() - beganAt);
+    operationMetrics.deleted(volume.storageClass, clock.monotonicMs() - beganAt);
     logger.info({ volume: volume.name }, "volume deleted");
   }
 
@@ -159,13 +159,13 @@ export class VolumeCare {
     volume: Volume,
     { beganAt, signal }: { readonly beganAt: number; readonly signal: AbortSignal },
   ): Promise<boolean> {
-    const { clock, keeper, storage, random, measures, recorder, again, onRoom } = this.#parts;
+    const { clock, keeper, storage, random, operationMetrics, recorder, again, onSpaceChange } = this.#parts;
     const place = placeOf(volume);
     if (place === undefined) return false;
     const reply = await keeper.ask({ verb: "remove", ...place }, signal);
     if (reply.ok) {
       storage.note(volume.name, undefined);
-      onRoom();
+      onSpaceChange();
       return true;
     }
     recorder.volume(volume, "not-deleted", reply.message);
@@ -173,20 +173,20 @@ export class VolumeCare {
       again(volume.name, jitter(random, tryAgainMs(clock.monotonicMs() - beganAt), 0.2));
       return false;
     }
-    measures.notDeleted(volume.storageClass);
+    operationMetrics.notDeleted(volume.storageClass);
     throw keeperFailure(reply);
   }
 
   async #removeObject(volume: Volume, signal: AbortSignal): Promise<void> {
     const { volumes } = this.#parts;
     const deleting = volume.isDeleting ? volume : await this.#deleted(volume, signal);
-    if (deleting?.finalizers.includes(VOLUME_FINALIZER)) settle(await volumes.dropFinalizer(deleting, signal));
+    if (deleting?.finalizers.includes(VOLUME_FINALIZER)) requireApplied(await volumes.dropFinalizer(deleting, signal));
   }
 
   /** Its present state while finalizers keep it; undefined when it is gone. */
   async #deleted(volume: Volume, signal: AbortSignal): Promise<Volume | undefined> {
     const outcome = await this.#parts.volumes.remove(volume, signal);
-    settle(outcome);
+    requireApplied(outcome);
     if (outcome.kind !== "applied") return undefined;
     try {
       return readVolume(outcome.object);

@@ -3,7 +3,7 @@ import type { QueueObserver } from "../common/kube/work-queue.ts";
 import { boundedLabel, type Metrics } from "../common/runtime/metrics.ts";
 
 /** Counts with the metric names of other provisioners. `sinceMs` is on the monotonic clock. */
-export interface Measures {
+export interface OperationMetrics {
   readonly provisioned: (storageClass: string, tookMs: number) => void;
   readonly notProvisioned: (storageClass: string) => void;
   readonly deleted: (storageClass: string, tookMs: number) => void;
@@ -17,7 +17,7 @@ const MOST_CLASSES = 50;
 /** The default buckets of Prometheus' Go client, which the library uses. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-export function createMeasures(metrics: Metrics): Measures {
+export function createOperationMetrics(metrics: Metrics): OperationMetrics {
   const labelOf = boundedLabel(MOST_CLASSES);
   const ofClaim = (storageClass: string) => ({ class: labelOf(storageClass), source: "" });
   const ofVolume = (storageClass: string) => ({ class: labelOf(storageClass) });

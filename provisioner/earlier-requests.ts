@@ -13,25 +13,25 @@ const RETRY_MS = 1_000;
  * An earlier run of this provisioner may have been stopped in the middle of a request. The API server ends each request after a minute at
  * most (--request-timeout), so after this time none is in progress. Milliseconds.
  */
-export const SETTLE_MS = 65_000;
+export const EARLIER_REQUESTS_MS = 65_000;
 
 /** Shows when all requests of an earlier run have certainly ended, and the cached claims are not older than that. */
-export interface Settling {
-  readonly isSettled: () => boolean;
+export interface EarlierRequests {
+  readonly haveEnded: () => boolean;
   readonly run: (signal: AbortSignal) => Promise<void>;
 }
 
 /** The first list of `claims` may be older than an image that is found here. */
-export function createSettling(
+export function createEarlierRequests(
   { client, clock, logger }: KubeParts,
-  { claims, settleMs }: { readonly claims: Informer<Stored>; readonly settleMs: number },
-): Settling {
+  { claims, earlierRequestsMs }: { readonly claims: Informer<Stored>; readonly earlierRequestsMs: number },
+): EarlierRequests {
   let leastVersion: string | undefined;
   const isReached = (): boolean => {
     const reached = claims.resourceVersion();
     return leastVersion !== undefined && reached !== undefined && !isOlder(reached, leastVersion);
   };
-  let isSettled = false;
+  let haveEnded = false;
   /** Set once needed, because it costs a list of all claims: only an image without a volume needs it. */
   let isWanted = false;
   const ask = async (signal: AbortSignal): Promise<void> => {
@@ -46,17 +46,17 @@ export function createSettling(
     }
   };
   return {
-    isSettled: () => {
+    haveEnded: () => {
       isWanted = true;
-      return isSettled;
+      return haveEnded;
     },
     run: async (signal) => {
-      await clock.sleep(settleMs, signal);
-      while (!signal.aborted && !isSettled) {
+      await clock.sleep(earlierRequestsMs, signal);
+      while (!signal.aborted && !haveEnded) {
         if (isWanted && leastVersion === undefined) await ask(signal);
         if (leastVersion !== undefined) claims.ensureAtLeast(leastVersion);
-        isSettled = isReached();
-        if (!isSettled) await clock.sleep(RETRY_MS, signal);
+        haveEnded = isReached();
+        if (!haveEnded) await clock.sleep(RETRY_MS, signal);
       }
       // The caller runs this together with other tasks, and stops all of them when one ends: so this ends only with the signal.
       await new Promise<void>((resolve) => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { tryAgainMs } from "../../../../provisioner/core/patience.ts";
+import { tryAgainMs } from "../../../../provisioner/core/retry-delay.ts";
 
 describe("a deletion that something holds up is tried again", () => {
   it.each([

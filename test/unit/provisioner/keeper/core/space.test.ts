@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { imageBytes, roomOf } from "../../../../../provisioner/keeper/core/room.ts";
+import { imageBytes, spaceOf } from "../../../../../provisioner/keeper/core/space.ts";
 
 const GIB = 2 ** 30;
 /** A filesystem of 100 GiB with blocks of 4 KiB. */
@@ -10,7 +10,7 @@ const disk = (freeGib: number) => ({
 });
 const whole = { bytes: GIB, allocatedBytes: GIB };
 
-describe("roomOf", () => {
+describe("spaceOf", () => {
   it.each([
     { name: "without a reserve all that is available is free", freeGib: 60, reservePercent: 0, images: [], free: 60 },
     { name: "the reserve is a share of the whole filesystem", freeGib: 60, reservePercent: 20, images: [], free: 40 },
@@ -48,7 +48,10 @@ describe("roomOf", () => {
       free: 0,
     },
   ])("$name", ({ freeGib, reservePercent, images, free }) => {
-    expect(roomOf(disk(freeGib), { reservePercent, images })).toEqual({ totalBytes: 100 * GIB, freeBytes: free * GIB });
+    expect(spaceOf(disk(freeGib), { reservePercent, images })).toEqual({
+      totalBytes: 100 * GIB,
+      freeBytes: free * GIB,
+    });
   });
 });
 

@@ -1,5 +1,5 @@
 /** The answer of statfs(2) for a filesystem. */
-export interface FilesystemRoom {
+export interface FilesystemSpace {
   readonly blockBytes: number;
   readonly blocks: number;
   /** Blocks that users other than root may allocate. */
@@ -7,12 +7,12 @@ export interface FilesystemRoom {
 }
 
 /** An image's size, and how much of it has blocks on the disk. */
-export interface ImageRoom {
+export interface ImageSpace {
   readonly bytes: number;
   readonly allocatedBytes: number;
 }
 
-export interface Room {
+export interface PoolSpace {
   readonly totalBytes: number;
   readonly freeBytes: number;
 }
@@ -29,10 +29,10 @@ export function imageBytes(requested: number): number {
  * What a pool has left for further images: without the reserve, and without the unallocated parts of its images. An image starts fully
  * allocated, but its user can free blocks (a hole in a Block volume): they stay reserved for that image.
  */
-export function roomOf(
-  { blockBytes, blocks, availableBlocks }: FilesystemRoom,
-  { reservePercent, images }: { readonly reservePercent: number; readonly images: readonly ImageRoom[] },
-): Room {
+export function spaceOf(
+  { blockBytes, blocks, availableBlocks }: FilesystemSpace,
+  { reservePercent, images }: { readonly reservePercent: number; readonly images: readonly ImageSpace[] },
+): PoolSpace {
   const totalBytes = blockBytes * blocks;
   const reserve = Math.ceil((totalBytes * reservePercent) / 100);
   const owed = images.reduce((sum, image) => sum + Math.max(0, image.bytes - image.allocatedBytes), 0);
