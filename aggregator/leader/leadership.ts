@@ -88,7 +88,7 @@ export function createElectedLeadership(parts: LeadershipParts, config: Election
       handOver: () => coverage.handOver(),
       onSeen: (lease) => coverage.onHandedOver(lease),
       // In an upgrade the newest replica may ask first, while an older one has watched since before.
-      hesitatesMs: ({ annotations }) => (coverage.wouldBreak(annotations) ? HESITATION * timing.retryMs : 0),
+      takeDelayMs: ({ annotations }) => (coverage.wouldBreak(annotations) ? HESITATION * timing.retryMs : 0),
     },
   );
   const fenced = fenceWrites(client, () => elector.mayAct());

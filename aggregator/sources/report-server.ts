@@ -1,7 +1,7 @@
 import type { RouteAnswer } from "../../common/runtime/http-answer.ts";
 import type { Route, RouteRequest } from "../../common/runtime/http-server.ts";
 import type { Counter } from "../../common/runtime/metrics.ts";
-import { finishInTurns, type Steps } from "../../common/runtime/steps.ts";
+import { runInSteps, type Steps } from "../../common/runtime/steps.ts";
 import type { YieldToEventLoop } from "../../common/runtime/yield.ts";
 import {
   type Decoded,
@@ -74,7 +74,7 @@ export function reportRoute(taker: ReportTaker, reports: Counter<"outcome">, gra
       return { status: 403, body: "the report is of another pod than the token's\n" };
     }
     // The steps are long, so the clock is read after each.
-    const outcome = await finishInTurns(taker.onReport(report), taker.newYield(1));
+    const outcome = await runInSteps(taker.onReport(report), taker.newYield(1));
     if (outcome.kind === "too-much") return tooMuch(reports, outcome.why);
     return isTurnedAway(outcome) ? away(reports, outcome) : taken(reports, outcome, saidToAll(taker));
   };
@@ -109,7 +109,7 @@ export function reportRoute(taker: ReportTaker, reports: Counter<"outcome">, gra
 function createDecoder({ newYield }: ReportTaker): (text: string) => Promise<Decoded<NodeMessage>> {
   let last: Promise<unknown> = Promise.resolve();
   const decode = (text: string): Promise<Decoded<NodeMessage>> =>
-    finishInTurns(decodeInSteps(parseJson(text)), newYield());
+    runInSteps(decodeInSteps(parseJson(text)), newYield());
   return (text) => {
     const mine = last.then(() => decode(text));
     last = mine.catch(() => {});

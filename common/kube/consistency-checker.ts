@@ -32,7 +32,7 @@ const PAGE_SIZE = 500;
 const PAGE_PAUSE_MS = 20;
 /** A watch delivers everything up to a given moment within about a minute, at the latest with a bookmark. */
 const CATCH_UP_MS = 180_000;
-const LOOK_MS = 2_000;
+const RECHECK_MS = 2_000;
 const EXAMPLES = 5;
 
 /**
@@ -44,7 +44,7 @@ export function createConsistencyChecker(parts: KubeParts, checked: Checked): Co
   let current: ConsistencyCheck | undefined;
   let drifted = 0;
 
-  const heal = (drift: readonly Drift[]): void => {
+  const repair = (drift: readonly Drift[]): void => {
     drifted += drift.length;
     const examples = drift.slice(0, EXAMPLES).map(({ kind, key }) => `${kind} ${key}`);
     logger.warn({ objects: drift.length, examples }, "store has drifted from the server, listing anew");
@@ -60,8 +60,8 @@ export function createConsistencyChecker(parts: KubeParts, checked: Checked): Co
       logger.warn({ resourceVersion: before, now: listedAt }, "server has gone back in time, listing anew");
       return checked.relist();
     }
-    const drift = await lasting(parts, { check: current, checked, listedAt, signal });
-    if (drift.length > 0) return heal(drift);
+    const drift = await remainingDrift(parts, { check: current, checked, listedAt, signal });
+    if (drift.length > 0) return repair(drift);
     logger.debug({ resourceVersion: listedAt }, "store is consistent with the server");
   };
 
@@ -102,7 +102,7 @@ async function compare({ client, clock }: KubeParts, { check, checked, signal }:
 }
 
 /** What still differs when the store has reached the list's resource version, or should have. */
-async function lasting(
+async function remainingDrift(
   { clock }: KubeParts,
   { check, checked, listedAt, signal }: Checking & { readonly listedAt: string },
 ): Promise<readonly Drift[]> {
@@ -113,6 +113,6 @@ async function lasting(
     // A new list is under way, or has just ended, so there is nothing left to repair.
     if (drift.length === 0 || position === undefined || signal.aborted) return [];
     if (!isOlder(position, listedAt) || clock.monotonicMs() >= until) return drift;
-    await clock.sleep(LOOK_MS, signal);
+    await clock.sleep(RECHECK_MS, signal);
   }
 }

@@ -25,7 +25,7 @@ interface CredentialsParts {
 /** Credentials that are requested once, however many API requests need them at the same time: each request for them may start a program. */
 export function createCredentials({ open, program }: CredentialsParts): Credentials {
   let source: CredentialsSource | undefined;
-  let asking: Promise<RequestOptions> | undefined;
+  let pending: Promise<RequestOptions> | undefined;
   let given: string | undefined;
 
   const ask = async (): Promise<RequestOptions> => {
@@ -42,19 +42,19 @@ export function createCredentials({ open, program }: CredentialsParts): Credenti
     }
   };
   const read = (): Promise<RequestOptions> => {
-    if (asking !== undefined) return asking;
-    const asked = ask().finally(() => {
-      if (asking === asked) asking = undefined;
+    if (pending !== undefined) return pending;
+    const request = ask().finally(() => {
+      if (pending === request) pending = undefined;
     });
-    asking = asked;
-    return asked;
+    pending = request;
+    return request;
   };
   return {
     read,
     authorization: async () => {
-      const asked = read();
+      const request = read();
       const from = source;
-      const authorization = authorizationOf(await asked);
+      const authorization = authorizationOf(await request);
       // Credentials that were dropped meanwhile must not be used for the next request.
       if (from === source) given = authorization;
       return authorization;
@@ -64,7 +64,7 @@ export function createCredentials({ open, program }: CredentialsParts): Credenti
       if (given === undefined || authorization !== given) return;
       given = undefined;
       source = undefined;
-      asking = undefined;
+      pending = undefined;
     },
   };
 }
@@ -79,21 +79,21 @@ function checkGiven(options: RequestOptions): void {
 
 /** Retriable: the program may need a network that recovers, and a controller must not give up for that. */
 function failure(cause: unknown, program: string | undefined): MooringError {
-  const lack = program === undefined ? undefined : lackIn(cause);
-  const words = lack === undefined ? ownWords(cause) : `the answer of the program ${program} ${lack}`;
+  const missing = program === undefined ? undefined : missingPart(cause);
+  const reason = missing === undefined ? programOutput(cause) : `the answer of the program ${program} ${missing}`;
   // The error quotes the text that is not JSON, and that text may be a token.
   const isSecret = cause instanceof SyntaxError;
-  const message = `cannot get the credentials that the kubeconfig names: ${words}`;
+  const message = `cannot get the credentials that the kubeconfig names: ${reason}`;
   return new MooringError("kubeconfig-invalid", message, isSecret ? {} : { cause });
 }
 
 /** What a program wrote to standard error. */
-function ownWords(cause: unknown): string {
+function programOutput(cause: unknown): string {
   return messageOf(cause).trim() || "the program failed without a word";
 }
 
 /** What is missing in a program's answer; undefined where it gave none. */
-function lackIn(cause: unknown): string | undefined {
+function missingPart(cause: unknown): string | undefined {
   if (cause instanceof NoCredentials) return `has ${cause.message}`;
   if (cause instanceof SyntaxError) return "is no ExecCredential in JSON";
   return cause instanceof TypeError && NO_STATUS.test(cause.message)

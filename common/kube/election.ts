@@ -28,7 +28,7 @@ export function shortestMs(since: Instant, now: Instant): number {
 }
 
 /** A Lease, or its absence, and since when this process has observed it unchanged. */
-export interface Sighting {
+export interface LeaseObservation {
   readonly lease: Lease | undefined;
   readonly since: Instant;
 }
@@ -37,12 +37,16 @@ export interface Sighting {
  * Updates the observation with one more read of the Lease. A holder is alive while the Lease changes; the holder's own timestamps are not
  * trusted. `readAt` is when the answer arrived: the state that it shows existed by then.
  */
-export function sight(known: Sighting | undefined, lease: Lease | undefined, readAt: Instant): Sighting {
-  const isSame = known !== undefined && signOfLife(known.lease) === signOfLife(lease);
+export function observeLease(
+  known: LeaseObservation | undefined,
+  lease: Lease | undefined,
+  readAt: Instant,
+): LeaseObservation {
+  const isSame = known !== undefined && leaseState(known.lease) === leaseState(lease);
   return { lease, since: isSame ? known.since : readAt };
 }
 
-function signOfLife(lease: Lease | undefined): string {
+function leaseState(lease: Lease | undefined): string {
   if (lease === undefined) return "";
   const { uid, holder, renewTime, acquireTime, transitions } = lease;
   return JSON.stringify([uid, holder, renewTime, acquireTime, transitions]);
@@ -53,15 +57,15 @@ function signOfLife(lease: Lease | undefined): string {
  * once. A Lease that was deleted while it had a holder counts like one that is not renewed: its holder may not know yet.
  */
 export function msUntilFree(
-  { lease, since }: Sighting,
+  { lease, since }: LeaseObservation,
   {
     identity,
     durationMs,
-    hadHolder,
-  }: { readonly identity: string; readonly durationMs: number; readonly hadHolder: boolean },
+    hadOtherHolder,
+  }: { readonly identity: string; readonly durationMs: number; readonly hadOtherHolder: boolean },
   now: Instant,
 ): number {
-  if (lease === undefined ? !hadHolder : lease.holder === "" || lease.holder === identity) return 0;
+  if (lease === undefined ? !hadOtherHolder : lease.holder === "" || lease.holder === identity) return 0;
   const heldMs = Math.min(lease?.durationMs ?? durationMs, LONGEST_DURATION_MS);
   return Math.max(0, heldMs - shortestMs(since, now));
 }

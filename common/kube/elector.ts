@@ -4,7 +4,7 @@ import { runTogether } from "../runtime/lifecycle.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { formatMicroTime } from "../runtime/micro-time.ts";
 import { jitter, type Random } from "../runtime/random.ts";
-import { type ElectionTiming, longestMs, msUntilFree, type Sighting, sight } from "./election.ts";
+import { type ElectionTiming, type LeaseObservation, longestMs, msUntilFree, observeLease } from "./election.ts";
 import type { Lease, LeaseChange, LeaseStore } from "./lease.ts";
 import { LeaseTries } from "./lease-tries.ts";
 
@@ -23,7 +23,7 @@ export interface ElectorOptions {
    * How long this process leaves a free Lease to other candidates, depending on the annotations of its last holder. Milliseconds; default:
    * no wait.
    */
-  readonly hesitatesMs?: (lease: Lease) => number;
+  readonly takeDelayMs?: (lease: Lease) => number;
 }
 
 interface ElectorParts {
@@ -57,7 +57,7 @@ export interface ElectionView {
 }
 
 /** The Lease as this process holds it. */
-interface Tenure {
+interface HeldLease {
   lease: Lease;
   /** When the last confirmed renewal was sent. */
   since: Instant;
@@ -72,7 +72,7 @@ const RELEASE_LIMIT_MS = 2_000;
 /** Waits vary by a fifth in either direction, so that standbys do not send requests in step. */
 const JITTER = 0.2;
 /** A standby reads the Lease this often per renewal interval, so that it notices within about a second that a Lease was given back. */
-const LOOKS_PER_RENEWAL = 2;
+const READS_PER_RENEWAL = 2;
 
 /**
  * Leader election by a Lease, like client-go's leaderelection but stricter:
@@ -86,10 +86,10 @@ const LOOKS_PER_RENEWAL = 2;
 export class Elector {
   readonly #parts: ElectorParts;
   readonly #options: ElectorOptions;
-  #tenure: Tenure | undefined;
-  #seen: Sighting | undefined;
+  #held: HeldLease | undefined;
+  #seen: LeaseObservation | undefined;
   /** Another process has held the Lease since this process last held it. */
-  #hadHolder = false;
+  #hadOtherHolder = false;
   /** Since when the Lease has been free, as far as this process has observed. Monotonic. */
   #freeSinceMs: number | undefined;
   readonly #tries: LeaseTries;
@@ -105,14 +105,14 @@ export class Elector {
   mayAct(): boolean {
     if (this.isLeading) return true;
     // After a pause in which the Lease expired, the first check ends the leader session.
-    this.#tenure?.stop.abort("the lease was not renewed in time");
+    this.#held?.stop.abort("the lease was not renewed in time");
     return false;
   }
 
   /** Like `mayAct`, but for readers: it changes nothing. */
   get isLeading(): boolean {
-    const tenure = this.#tenure;
-    return tenure !== undefined && !tenure.stop.signal.aborted && this.#leftMs(tenure) > 0;
+    const held = this.#held;
+    return held !== undefined && !held.stop.signal.aborted && this.#leftMs(held) > 0;
   }
 
   view(): ElectionView {
@@ -130,20 +130,20 @@ export class Elector {
   /** Competes, and leads whenever it wins, until the signal is aborted. Rejects as soon as `lead` does. */
   async run(lead: Lead, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      const tenure = await this.#compete(signal);
-      if (tenure !== undefined) await this.#serve(tenure, lead, signal);
+      const held = await this.#compete(signal);
+      if (held !== undefined) await this.#serve(held, lead, signal);
       await this.#parts.clock.sleep(this.#restMs(), signal);
     }
   }
 
-  async #compete(signal: AbortSignal): Promise<Tenure | undefined> {
-    const tenure = await this.#tries.attempt(this.#tryMs, signal, async (limited) => {
+  async #compete(signal: AbortSignal): Promise<HeldLease | undefined> {
+    const held = await this.#tries.attempt(this.#tryMs, signal, async (limited) => {
       const lease = await this.#parts.leases.read(limited);
       this.#note(lease);
       return this.#isForOthers(lease) ? undefined : await this.#take(lease, limited);
     });
     // An answer may have come too late to be of use.
-    return tenure !== undefined && this.#leftMs(tenure) > 0 ? tenure : undefined;
+    return held !== undefined && this.#leftMs(held) > 0 ? held : undefined;
   }
 
   /** Another process holds the Lease; or it is free, but this process waits first for a candidate that can continue with less work. */
@@ -154,10 +154,10 @@ export class Elector {
     }
     const nowMs = this.#parts.clock.monotonicMs();
     this.#freeSinceMs ??= nowMs;
-    return lease !== undefined && nowMs - this.#freeSinceMs < (this.#options.hesitatesMs?.(lease) ?? 0);
+    return lease !== undefined && nowMs - this.#freeSinceMs < (this.#options.takeDelayMs?.(lease) ?? 0);
   }
 
-  async #take(lease: Lease | undefined, signal: AbortSignal): Promise<Tenure | undefined> {
+  async #take(lease: Lease | undefined, signal: AbortSignal): Promise<HeldLease | undefined> {
     const { leases, clock } = this.#parts;
     const { identity } = this.#options;
     const since = instantOf(clock);
@@ -176,80 +176,80 @@ export class Elector {
     return { lease: made.lease, since, stop: new AbortController(), inherited };
   }
 
-  async #serve(tenure: Tenure, lead: Lead, signal: AbortSignal): Promise<void> {
+  async #serve(held: HeldLease, lead: Lead, signal: AbortSignal): Promise<void> {
     const { logger } = this.#parts;
-    this.#tenure = tenure;
+    this.#held = held;
     logger.info({ identity: this.#options.identity }, "leading from now on");
-    const both = AbortSignal.any([signal, tenure.stop.signal]);
+    const both = AbortSignal.any([signal, held.stop.signal]);
     let isLost = false;
-    const keep = async (limited: AbortSignal): Promise<void> => {
-      await this.#keep(tenure, limited);
+    const renewLoop = async (limited: AbortSignal): Promise<void> => {
+      await this.#renewLoop(held, limited);
       isLost = !limited.aborted;
     };
     try {
-      await runTogether([keep, (limited) => lead(tenure.inherited, limited)], both);
+      await runTogether([renewLoop, (limited) => lead(held.inherited, limited)], both);
     } finally {
-      isLost ||= tenure.stop.signal.aborted;
-      tenure.stop.abort();
-      this.#tenure = undefined;
+      isLost ||= held.stop.signal.aborted;
+      held.stop.abort();
+      this.#held = undefined;
       if (isLost)
         logger.warn(
           { holder: this.#seen?.lease?.holder, err: this.#tries.problem },
           "no longer leading: the lease was lost",
         );
-      else await this.#release(tenure);
+      else await this.#release(held);
     }
   }
 
   /** Renews until the signal is aborted, the time is over, or another process holds the Lease. */
-  async #keep(tenure: Tenure, signal: AbortSignal): Promise<void> {
+  async #renewLoop(held: HeldLease, signal: AbortSignal): Promise<void> {
     const { clock, random } = this.#parts;
     const { retryMs } = this.#options.timing;
     for (;;) {
-      await clock.sleep(Math.min(jitter(random, retryMs, JITTER), this.#leftMs(tenure)), signal);
+      await clock.sleep(Math.min(jitter(random, retryMs, JITTER), this.#leftMs(held)), signal);
       if (signal.aborted || !this.mayAct()) return;
-      const limitMs = Math.min(this.#tryMs, this.#leftMs(tenure));
-      const isKept = await this.#tries.attempt(limitMs, signal, (limited) => this.#renew(tenure, limited));
-      if (isKept === false) return;
+      const limitMs = Math.min(this.#tryMs, this.#leftMs(held));
+      const isHeld = await this.#tries.attempt(limitMs, signal, (limited) => this.#renew(held, limited));
+      if (isHeld === false) return;
     }
   }
 
   /** False when another process holds the Lease. */
-  async #renew(tenure: Tenure, signal: AbortSignal): Promise<boolean> {
-    let { since } = tenure;
+  async #renew(held: HeldLease, signal: AbortSignal): Promise<boolean> {
+    let { since } = held;
     const change = (): LeaseChange => {
       since = instantOf(this.#parts.clock);
       return this.#change(this.#options.identity);
     };
-    const isKept = await this.#write(tenure, change, signal);
-    if (isKept) tenure.since = since;
-    return isKept;
+    const isHeld = await this.#write(held, change, signal);
+    if (isHeld) held.since = since;
+    return isHeld;
   }
 
   /** Writes as the holder, also after another client has changed the Lease; false when another process is the holder. */
-  async #write(tenure: Tenure, change: () => LeaseChange, signal: AbortSignal): Promise<boolean> {
+  async #write(held: HeldLease, change: () => LeaseChange, signal: AbortSignal): Promise<boolean> {
     const { leases } = this.#parts;
-    const made = await leases.update(tenure.lease, change(), signal);
+    const made = await leases.update(held.lease, change(), signal);
     // A conflict has one of three causes: an earlier renewal whose answer was lost or came late, an annotation by another client, or a
     // successor.
     const lease = made.kind === "written" ? made.lease : await leases.read(signal);
     this.#note(lease);
     if (made.kind !== "written") {
-      if (lease?.uid !== tenure.lease.uid || lease.holder !== this.#options.identity) return false;
-      tenure.lease = lease;
-      return await this.#write(tenure, change, signal);
+      if (lease?.uid !== held.lease.uid || lease.holder !== this.#options.identity) return false;
+      held.lease = lease;
+      return await this.#write(held, change, signal);
     }
-    tenure.lease = made.lease;
+    held.lease = made.lease;
     return true;
   }
 
   /** All acting has ended, so the successor need not wait. */
-  async #release(tenure: Tenure): Promise<void> {
+  async #release(held: HeldLease): Promise<void> {
     // The outer signal is aborted already.
     const { signal } = new AbortController();
     const change = (): LeaseChange => ({ ...this.#change(""), durationMs: 1_000 });
     const isReleased = await this.#tries.attempt(RELEASE_LIMIT_MS, signal, (limited) =>
-      this.#write(tenure, change, limited),
+      this.#write(held, change, limited),
     );
     this.#parts.logger.info({ isReleased: isReleased === true }, "no longer leading: the lease was given back");
   }
@@ -258,31 +258,31 @@ export class Elector {
     const { timing, handOver, nowMs } = this.#options;
     // Two renewals always differ.
     this.#lastTimeMs = Math.max(Math.floor(nowMs()), this.#lastTimeMs + 1);
-    const annotations = holder === "" || this.#tenure !== undefined ? handOver?.() : undefined;
+    const annotations = holder === "" || this.#held !== undefined ? handOver?.() : undefined;
     return { holder, durationMs: timing.durationMs, renewTime: formatMicroTime(this.#lastTimeMs), annotations };
   }
 
   #note(lease: Lease | undefined): void {
     const { holder } = lease ?? {};
-    if (holder !== undefined) this.#hadHolder = holder !== "" && holder !== this.#options.identity;
-    this.#seen = sight(this.#seen, lease, instantOf(this.#parts.clock));
+    if (holder !== undefined) this.#hadOtherHolder = holder !== "" && holder !== this.#options.identity;
+    this.#seen = observeLease(this.#seen, lease, instantOf(this.#parts.clock));
     if (lease !== undefined) this.#options.onSeen?.(lease);
   }
 
   #untilFreeMs(): number {
     const { identity, timing } = this.#options;
-    const rule = { identity, durationMs: timing.durationMs, hadHolder: this.#hadHolder };
+    const rule = { identity, durationMs: timing.durationMs, hadOtherHolder: this.#hadOtherHolder };
     return this.#seen === undefined ? 0 : msUntilFree(this.#seen, rule, instantOf(this.#parts.clock));
   }
 
   /** Time until the next read: at the latest when the Lease may be free. */
   #restMs(): number {
-    const waitMs = jitter(this.#parts.random, this.#options.timing.retryMs / LOOKS_PER_RENEWAL, JITTER);
+    const waitMs = jitter(this.#parts.random, this.#options.timing.retryMs / READS_PER_RENEWAL, JITTER);
     const freeMs = this.#untilFreeMs();
     return freeMs > 0 ? Math.min(waitMs, freeMs) : waitMs;
   }
 
-  #leftMs({ since }: Tenure): number {
+  #leftMs({ since }: HeldLease): number {
     return this.#options.timing.renewDeadlineMs - longestMs(since, instantOf(this.#parts.clock));
   }
 

@@ -3,7 +3,7 @@ import type { KubeEvent } from "./kube-event.ts";
 /** After this time without a repetition, the next one is a new event; client-go uses the same value. Milliseconds. */
 const SERIES_MS = 360_000;
 /** The second event starts the series; after that its count is written at most this often. */
-const TOLD_EVERY_MS = 60_000;
+const WRITE_EVERY_MS = 60_000;
 /** At most this many series are remembered; an event of any other is written as a new one. */
 const MOST_SERIES = 500;
 
@@ -12,7 +12,7 @@ interface Series {
   readonly path: string;
   readonly count: number;
   readonly lastMs: number;
-  readonly toldMs: number;
+  readonly writtenMs: number;
 }
 
 /** What to do with an event: write it, update the series that it belongs to, or only count it. */
@@ -30,14 +30,14 @@ export class EventSeries {
     const known = this.#known.get(key);
     if (known === undefined || nowMs - known.lastMs > SERIES_MS) return { kind: "write" };
     const count = known.count + 1;
-    const isTold = count === 2 || nowMs - known.toldMs >= TOLD_EVERY_MS;
-    this.#put(key, { ...known, count, lastMs: nowMs, toldMs: isTold ? nowMs : known.toldMs });
-    return isTold ? { kind: "repeat", path: known.path, count } : { kind: "count" };
+    const isWritten = count === 2 || nowMs - known.writtenMs >= WRITE_EVERY_MS;
+    this.#put(key, { ...known, count, lastMs: nowMs, writtenMs: isWritten ? nowMs : known.writtenMs });
+    return isWritten ? { kind: "repeat", path: known.path, count } : { kind: "count" };
   }
 
   /** The event was written as a new one. */
   written(event: KubeEvent, path: string, nowMs: number): void {
-    this.#put(keyOf(event), { path, count: 1, lastMs: nowMs, toldMs: nowMs });
+    this.#put(keyOf(event), { path, count: 1, lastMs: nowMs, writtenMs: nowMs });
   }
 
   /** The Event of the series no longer exists. */

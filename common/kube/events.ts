@@ -18,7 +18,7 @@ const MAX_WAITING = 100;
 const LONGEST_IDLE_MS = 3_600_000;
 
 /** The reporting controller. */
-interface Speaker {
+interface Reporter {
   readonly controller: string;
   /** The reporting instance. */
   readonly instance: string;
@@ -26,27 +26,27 @@ interface Speaker {
   readonly outcomes?: Counter<"outcome">;
 }
 
-export function createEventRecorder(parts: KubeParts, speaker: Speaker): EventRecorder {
+export function createEventRecorder(parts: KubeParts, reporter: Reporter): EventRecorder {
   const { clock, logger } = parts;
   const waiting: KubeEvent[] = [];
-  const writer = new EventWriter(parts, speaker);
-  let woken = new AbortController();
+  const writer = new EventWriter(parts, reporter);
+  let wakeUp = new AbortController();
 
   return {
     emit: (event) => {
       if (waiting.length < MAX_WAITING) waiting.push(event);
       else {
         logger.warn({ reason: event.reason }, "event dropped, too many are waiting");
-        speaker.outcomes?.increment({ outcome: "dropped" });
+        reporter.outcomes?.increment({ outcome: "dropped" });
       }
-      woken.abort("woken");
+      wakeUp.abort("woken");
     },
     run: async (signal) => {
       while (!signal.aborted) {
         const event = waiting.shift();
         if (event === undefined) {
-          woken = new AbortController();
-          await clock.sleep(LONGEST_IDLE_MS, AbortSignal.any([signal, woken.signal]));
+          wakeUp = new AbortController();
+          await clock.sleep(LONGEST_IDLE_MS, AbortSignal.any([signal, wakeUp.signal]));
           continue;
         }
         await writer.write(event, signal);
@@ -57,29 +57,29 @@ export function createEventRecorder(parts: KubeParts, speaker: Speaker): EventRe
 
 class EventWriter {
   readonly #parts: KubeParts;
-  readonly #speaker: Speaker;
+  readonly #reporter: Reporter;
   readonly #series = new EventSeries();
 
-  constructor(parts: KubeParts, speaker: Speaker) {
+  constructor(parts: KubeParts, reporter: Reporter) {
     this.#parts = parts;
-    this.#speaker = speaker;
+    this.#reporter = reporter;
   }
 
   async write(event: KubeEvent, signal: AbortSignal): Promise<void> {
     const { logger } = this.#parts;
     try {
-      const outcome = await this.#told(event, signal);
-      this.#speaker.outcomes?.increment({ outcome });
+      const outcome = await this.#deliver(event, signal);
+      this.#reporter.outcomes?.increment({ outcome });
     } catch (error) {
       if (!(error instanceof MooringError)) throw error;
       const isKnown = event.once !== undefined && isThereAlready(error);
-      this.#speaker.outcomes?.increment({ outcome: isKnown ? "known" : "failed" });
+      this.#reporter.outcomes?.increment({ outcome: isKnown ? "known" : "failed" });
       if (!isKnown && !signal.aborted)
         logger.warn({ reason: event.reason, err: messageOf(error) }, "event not written");
     }
   }
 
-  async #told(event: KubeEvent, signal: AbortSignal): Promise<(typeof EVENT_OUTCOMES)[number]> {
+  async #deliver(event: KubeEvent, signal: AbortSignal): Promise<(typeof EVENT_OUTCOMES)[number]> {
     const now = this.#parts.clock.monotonicMs();
     // An event with its own name is one object, however often it is emitted, so it is no series.
     const step = event.once === undefined ? this.#series.next(event, now) : ({ kind: "write" } as const);
@@ -110,7 +110,7 @@ class EventWriter {
   /** Returns its path. */
   async #create({ once, ...event }: KubeEvent, signal: AbortSignal): Promise<string> {
     const { client, random } = this.#parts;
-    const { controller, instance } = this.#speaker;
+    const { controller, instance } = this.#reporter;
     const { name: about } = event.regarding;
     // The namespace that the API server requires for events about cluster-scoped objects (k/k: pkg/apis/core/validation/events.go).
     const namespace = event.regarding.namespace || "default";

@@ -31,7 +31,7 @@ export class OpenWatch {
   }
 
   /** How long the server has been answering; 0 before it begins. */
-  get stoodMs(): number {
+  get openMs(): number {
     return this.#openedAt === undefined ? 0 : this.#clock.monotonicMs() - this.#openedAt;
   }
 

@@ -19,19 +19,19 @@ export async function guardPeer(
   const closed = new AbortController();
   socket.once("close", () => closed.abort());
   let bytesRead = socket.bytesRead;
-  let lookedAt = clock.monotonicMs();
-  let heardAt = lookedAt;
+  let checkedAt = clock.monotonicMs();
+  let receivedAt = checkedAt;
   while (!closed.signal.aborted) {
     await clock.sleep(pingMs, closed.signal);
     const now = clock.monotonicMs();
     // While this process itself was stopped, it neither sent pings nor read answers.
-    const hasSlept = now - lookedAt > 1.5 * pingMs;
-    lookedAt = now;
+    const hasSlept = now - checkedAt > 1.5 * pingMs;
+    checkedAt = now;
     if (hasSlept || socket.bytesRead !== bytesRead) {
       bytesRead = socket.bytesRead;
-      heardAt = now;
-    } else if (now - heardAt >= 2 * pingMs) {
-      socket.destroy(new Error(`the peer did not answer for ${Math.round(now - heardAt)} ms`));
+      receivedAt = now;
+    } else if (now - receivedAt >= 2 * pingMs) {
+      socket.destroy(new Error(`the peer did not answer for ${Math.round(now - receivedAt)} ms`));
     }
   }
 }

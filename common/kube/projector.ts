@@ -75,11 +75,11 @@ export class Projector<T extends Stored> {
   }
 
   /** Puts the first list into the empty store bit by bit: no reader uses a store that has not synced. Each later list is one change. */
-  async fill(objects: readonly (T | Unreadable)[], breathe: () => Promise<void> | undefined): Promise<void> {
+  async fill(objects: readonly (T | Unreadable)[], yieldToEventLoop: () => Promise<void> | undefined): Promise<void> {
     for (const object of objects) {
       if (object instanceof Unreadable) this.#stale.set(object.key, object);
       else this.#store.put(object);
-      const pause = breathe();
+      const pause = yieldToEventLoop();
       if (pause !== undefined) await pause;
     }
   }

@@ -57,10 +57,10 @@ const SHORT_WATCHES = 5;
 /** A watch that was open for this long and then breaks is no fault: network devices cut idle connections. */
 const STEADY_MS = 30_000;
 /** A list that streams delivers something all the time. After so many stalled ones, the server may not support such lists. */
-const LIST_SILENCE_MS = 20_000;
-const HALTED_STREAMS = 2;
+const LIST_IDLE_MS = 20_000;
+const STALLED_STREAMS = 2;
 /** A server that sends bookmarks at all sends one each minute (k8s.io/apiserver: cacher.go, bookmarkFrequency). */
-const WATCH_SILENCE_MS = 180_000;
+const WATCH_IDLE_MS = 180_000;
 /** A server's cache may lag behind another server's. A server that is behind for this many lists was restored from a backup. */
 const AHEAD_LISTS = 5;
 /** Initial page size. After a list that expires before its end, pages are twice as large. */
@@ -100,9 +100,9 @@ class Reflection<T extends { readonly key: string }> {
   #aheadLists = 0;
   #pageSize = PAGE_SIZE;
   #canStream = true;
-  #haltedStreams = 0;
+  #stalledStreams = 0;
   /** After an interruption, check first whether the server still knows the position. */
-  #isDoubtful = false;
+  #mustVerifyPosition = false;
   /** The server has dropped a position, and has delivered nothing since. */
   #isForgotten = false;
   #hasBookmarks = false;
@@ -169,9 +169,9 @@ class Reflection<T extends { readonly key: string }> {
       if (end !== "refused") return end;
     }
     // Only etcd can verify a position; listing a small collection again costs no more.
-    const from = (this.#isDoubtful && !isQuorum ? undefined : this.position) ?? (await this.#list(signal));
-    if (this.#isDoubtful) await verifyPosition(client, { collection, signal }, from);
-    this.#isDoubtful = false;
+    const from = (this.#mustVerifyPosition && !isQuorum ? undefined : this.position) ?? (await this.#list(signal));
+    if (this.#mustVerifyPosition) await verifyPosition(client, { collection, signal }, from);
+    this.#mustVerifyPosition = false;
     return await this.#watch({ resourceVersion: from }, signal, (event) => {
       this.#apply(event);
       return undefined;
@@ -180,11 +180,11 @@ class Reflection<T extends { readonly key: string }> {
 
   /** List and watch in one request. */
   async #stream(signal: AbortSignal): Promise<WatchEnd | "refused"> {
-    const gathered = new Map<string, T>();
+    const collected = new Map<string, T>();
     try {
       const end = await this.#watch("whole-collection", signal, (event) => {
-        if (this.position === undefined && isEndOfList(event)) return this.#replace(gathered, versionOf(event));
-        if (this.position === undefined) this.#gather(gathered, event);
+        if (this.position === undefined && isEndOfList(event)) return this.#replace(collected, versionOf(event));
+        if (this.position === undefined) this.#collect(collected, event);
         else this.#apply(event);
         return undefined;
       });
@@ -193,14 +193,14 @@ class Reflection<T extends { readonly key: string }> {
     } catch (error) {
       if (this.position !== undefined || signal.aborted) throw error;
       const isRefused = error instanceof ApiError && (error.status === 400 || error.status === 422);
-      this.#haltedStreams = this.open.stoodMs >= LIST_SILENCE_MS ? this.#haltedStreams + 1 : 0;
-      if (isRefused || this.#haltedStreams >= HALTED_STREAMS) this.#listByPages(messageOf(error));
+      this.#stalledStreams = this.open.openMs >= LIST_IDLE_MS ? this.#stalledStreams + 1 : 0;
+      if (isRefused || this.#stalledStreams >= STALLED_STREAMS) this.#listByPages(messageOf(error));
       if (isRefused) return "refused";
       throw error;
     }
   }
 
-  #gather(gathered: Map<string, T>, { type, object }: WatchEvent): void {
+  #collect(collected: Map<string, T>, { type, object }: WatchEvent): void {
     this.progress += 1;
     if (type === "ERROR") throw watchError(object);
     if (type === "BOOKMARK") {
@@ -209,8 +209,8 @@ class Reflection<T extends { readonly key: string }> {
     }
     const kept = this.#sink.project(object);
     if (kept === undefined) return;
-    if (type === "DELETED") gathered.delete(kept.key);
-    else gathered.set(kept.key, kept);
+    if (type === "DELETED") collected.delete(kept.key);
+    else collected.set(kept.key, kept);
   }
 
   #listByPages(why: string): void {
@@ -219,14 +219,14 @@ class Reflection<T extends { readonly key: string }> {
   }
 
   async #list(signal: AbortSignal): Promise<string> {
-    const gathered = new Map<string, T>();
+    const collected = new Map<string, T>();
     const query = this.#collection.listsFrom === "cache" ? this.#fromCache() : { limit: String(this.#pageSize) };
     const onPage = (items: readonly unknown[]): void => {
-      for (const item of items) this.#gather(gathered, { type: "ADDED", object: item });
+      for (const item of items) this.#collect(collected, { type: "ADDED", object: item });
     };
     try {
       const version = await list(this.#parts.client, { collection: this.#collection, query, signal }, onPage);
-      await this.#replace(gathered, version);
+      await this.#replace(collected, version);
       this.#pageSize = PAGE_SIZE;
       return version;
     } catch (error) {
@@ -240,25 +240,25 @@ class Reflection<T extends { readonly key: string }> {
     return { resourceVersion: this.#leastVersion, resourceVersionMatch: "NotOlderThan" };
   }
 
-  async #replace(gathered: Map<string, T>, resourceVersion: string): Promise<void> {
-    const objects = [...gathered.values()];
+  async #replace(collected: Map<string, T>, resourceVersion: string): Promise<void> {
+    const objects = [...collected.values()];
     // Emptied because this map lives as long as the watch does.
-    gathered.clear();
+    collected.clear();
     await this.#sink.replace(objects, resourceVersion);
     this.position = resourceVersion;
     this.#leastVersion = resourceVersion;
     this.open.listed();
     this.#aheadLists = 0;
-    this.#isDoubtful = false;
-    this.#haltedStreams = 0;
+    this.#mustVerifyPosition = false;
+    this.#stalledStreams = 0;
     this.#parts.logger.debug({ resourceVersion, objects: objects.length }, "listed");
     this.#sink.replaced(resourceVersion);
   }
 
   #watch(from: Watching["from"], signal: AbortSignal, onEvent: OnWatchEvent): Promise<WatchEnd> {
-    const silenceOfWatchMs = (): number => (this.#hasBookmarks ? WATCH_SILENCE_MS : Number.POSITIVE_INFINITY);
-    const longestSilenceMs = (): number => (this.position === undefined ? LIST_SILENCE_MS : silenceOfWatchMs());
-    const watching = { collection: this.#collection, from, longestSilenceMs, onOpen: () => this.open.open(), signal };
+    const watchIdleMs = (): number => (this.#hasBookmarks ? WATCH_IDLE_MS : Number.POSITIVE_INFINITY);
+    const idleTimeoutMs = (): number => (this.position === undefined ? LIST_IDLE_MS : watchIdleMs());
+    const watching = { collection: this.#collection, from, idleTimeoutMs, onOpen: () => this.open.open(), signal };
     // Events still in transit when a new list was requested are part of that list.
     return watch(this.#parts, watching, (event) => (signal.aborted ? undefined : onEvent(event)));
   }
@@ -274,17 +274,17 @@ class Reflection<T extends { readonly key: string }> {
     this.position = reached;
     this.#leastVersion = reached;
     this.#shortWatches = 0;
-    this.#works();
+    this.#noteProgress();
   }
 
-  #works(): void {
+  #noteProgress(): void {
     this.#isForgotten = false;
     this.#interruptions.end();
   }
 
   /** Returns how many milliseconds to wait before the next attempt. */
   #endedEarly(): number {
-    this.#shortWatches = this.open.stoodMs < SHORT_WATCH_MS ? this.#shortWatches + 1 : 0;
+    this.#shortWatches = this.open.openMs < SHORT_WATCH_MS ? this.#shortWatches + 1 : 0;
     if (this.#shortWatches >= SHORT_WATCHES) {
       this.position = undefined;
       this.#shortWatches = 0;
@@ -295,14 +295,14 @@ class Reflection<T extends { readonly key: string }> {
   /** Returns how many milliseconds to wait before the next attempt. */
   #interrupted(error: unknown): number {
     if (this.#interruption.signal.aborted) return 0;
-    if (this.position !== undefined && this.open.stoodMs >= STEADY_MS) this.#works();
+    if (this.position !== undefined && this.open.openMs >= STEADY_MS) this.#noteProgress();
     // A server that has dropped the position answers again, so the back-off ends. If it drops one again before it delivers anything, the
     // back-off grows as for any failure.
     if (isForgotten(error) && !this.#isForgotten) this.#interruptions.end();
     this.#isForgotten ||= isForgotten(error);
     if (isLost(error)) this.position = undefined;
     if (isAhead(error)) this.#noteAhead();
-    this.#isDoubtful = true;
+    this.#mustVerifyPosition = true;
     return this.#interruptions.waitAfter(error);
   }
 

@@ -78,8 +78,8 @@ export function narrow(known: ServerClockBounds | undefined, answer: DatedAnswer
   if (fresh.low > lead.high) return { lead: fresh, behind: undefined };
   const narrowed = known.behind && agreed(aged(known.behind, fresh.at, driftPpm), fresh);
   const behind = narrowed ?? fresh;
-  const unheardMs = fresh.at.monotonicMs - known.lead.at.monotonicMs;
-  return unheardMs < BEHIND_AFTER_MS ? { lead: known.lead, behind } : { lead: behind, behind: undefined };
+  const unobservedMs = fresh.at.monotonicMs - known.lead.at.monotonicMs;
+  return unobservedMs < BEHIND_AFTER_MS ? { lead: known.lead, behind } : { lead: behind, behind: undefined };
 }
 
 /** A time of the server's wall clock, milliseconds since the epoch. */

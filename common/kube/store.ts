@@ -15,7 +15,7 @@ export type StoreChange<T> =
   | { readonly kind: "deleted"; readonly object: T; readonly previous: T; readonly gone: string };
 
 /** At most this many deletions are remembered, so that a late event does not bring an object back. */
-const REMEMBERED_DELETIONS = 1_000;
+const MAX_DELETIONS = 1_000;
 
 /**
  * The objects of a collection by key. Each call reports its changes to the listener. A single change never moves the store backwards: an
@@ -51,7 +51,7 @@ export class Store<T extends Stored> {
     const previous = this.#objects.get(object.key);
     if (previous !== undefined && isBefore(object, previous)) return;
     if (isOlder(object.resourceVersion, this.#gone.get(object.uid) ?? "")) return;
-    if (previous !== undefined && previous.uid !== object.uid) this.#remember(previous.uid, object.resourceVersion);
+    if (previous !== undefined && previous.uid !== object.uid) this.#noteDeleted(previous.uid, object.resourceVersion);
     for (const change of this.#set(object)) this.#onChange(change);
   }
 
@@ -60,7 +60,7 @@ export class Store<T extends Stored> {
    * The late deletion of a predecessor does not affect its successor.
    */
   remove(deleted: Identity, last?: T): void {
-    this.#remember(deleted.uid, deleted.resourceVersion);
+    this.#noteDeleted(deleted.uid, deleted.resourceVersion);
     const known = this.#objects.get(deleted.key);
     if (known === undefined || (known.uid !== deleted.uid && isBefore(deleted, known))) return;
     this.#objects.delete(known.key);
@@ -82,9 +82,9 @@ export class Store<T extends Stored> {
     for (const change of changes) this.#onChange(change);
   }
 
-  #remember(uid: string, gone: string): void {
+  #noteDeleted(uid: string, gone: string): void {
     this.#gone.set(uid, gone);
-    if (this.#gone.size <= REMEMBERED_DELETIONS) return;
+    if (this.#gone.size <= MAX_DELETIONS) return;
     for (const oldest of this.#gone.keys()) return void this.#gone.delete(oldest);
   }
 

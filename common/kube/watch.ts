@@ -2,8 +2,8 @@ import * as v from "valibot";
 import { withDeadline } from "../runtime/deadline.ts";
 import { ApiError, type KubeParts } from "./client.ts";
 import { type Following, watchAccept } from "./collection.ts";
+import { withIdleTimeout } from "./idle-timeout.ts";
 import { LONGEST_RETRY_AFTER_MS } from "./retry-after.ts";
-import { withSilenceLimit } from "./silence.ts";
 import { readStatus } from "./status.ts";
 import { readWatch, type WatchEvent } from "./watch-stream.ts";
 
@@ -21,7 +21,7 @@ export interface Watching extends Following {
    */
   readonly from: { readonly resourceVersion: string } | "whole-collection";
   /** Read repeatedly while the watch runs, at least each minute, once the server has begun to answer. Milliseconds. */
-  readonly longestSilenceMs: () => number;
+  readonly idleTimeoutMs: () => number;
   /** Called when the server begins to answer. */
   readonly onOpen: () => void;
 }
@@ -40,7 +40,7 @@ const WHOLE_COLLECTION = { sendInitialEvents: "true", resourceVersionMatch: "Not
  */
 export async function watch(
   { client, clock, random }: KubeParts,
-  { collection, from, longestSilenceMs, onOpen, signal }: Watching,
+  { collection, from, idleTimeoutMs, onOpen, signal }: Watching,
   onEvent: OnWatchEvent,
 ): Promise<WatchEnd> {
   const timeoutMs = WATCH_TIMEOUT_MS * (1 + random.fraction());
@@ -53,12 +53,12 @@ export async function watch(
   };
   const begin = clock.monotonicMs();
   await withDeadline({ clock, signal }, timeoutMs + WATCH_GRACE_MS, (limited) =>
-    withSilenceLimit({ clock, signal: limited }, longestSilenceMs, async (heardSignal, heard) => {
+    withIdleTimeout({ clock, signal: limited }, idleTimeoutMs, async (limitedSignal, onActivity) => {
       const request = { method: "GET", path: collection.path, query, accept: watchAccept(collection) } as const;
-      const response = await client.open(request, heardSignal);
-      heard();
+      const response = await client.open(request, limitedSignal);
+      onActivity();
       onOpen();
-      for await (const event of readWatch(listened(response.body, heard))) {
+      for await (const event of readWatch(withActivity(response.body, onActivity))) {
         const pending = onEvent(event);
         // Most events are handled synchronously, and a promise for each would cost time.
         if (pending !== undefined) await pending;
@@ -68,9 +68,9 @@ export async function watch(
   return clock.monotonicMs() - begin < timeoutMs - EARLY_MS ? "early" : "at its time";
 }
 
-async function* listened(body: AsyncIterable<Uint8Array>, heard: () => void): AsyncGenerator<Uint8Array> {
+async function* withActivity(body: AsyncIterable<Uint8Array>, onActivity: () => void): AsyncGenerator<Uint8Array> {
   for await (const chunk of body) {
-    heard();
+    onActivity();
     yield chunk;
   }
 }

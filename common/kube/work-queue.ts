@@ -30,7 +30,7 @@ export interface QueueObserver {
   readonly retried: () => void;
 }
 
-const NOBODY: QueueObserver = { waited: () => {}, worked: () => {}, retried: () => {} };
+const NO_OBSERVER: QueueObserver = { waited: () => {}, worked: () => {}, retried: () => {} };
 
 type Work = (key: string, signal: AbortSignal) => Promise<void>;
 
@@ -78,7 +78,7 @@ export class WorkQueue {
   readonly #errors: ErrorRecorder;
   #wake = (): void => {};
 
-  constructor(parts: WorkQueueParts, concurrency = 4, observer = NOBODY) {
+  constructor(parts: WorkQueueParts, concurrency = 4, observer = NO_OBSERVER) {
     this.#parts = parts;
     this.#errors = parts.errors ?? new InternalErrors(parts.logger).in("work");
     this.#concurrency = concurrency;
@@ -196,7 +196,7 @@ export class WorkQueue {
   /** The next key whose work may begin. */
   #take(): string | undefined {
     if (this.#working.size >= this.#concurrency) return undefined;
-    const key = this.#nextUrgent() ?? this.#nextInTurn();
+    const key = this.#nextUrgent() ?? this.#nextNormal();
     if (key === undefined) return undefined;
     this.#urgent.delete(key);
     this.#unprepared.delete(key);
@@ -217,7 +217,7 @@ export class WorkQueue {
     return undefined;
   }
 
-  #nextInTurn(): string | undefined {
+  #nextNormal(): string | undefined {
     while (this.#front.length > 0 || this.#back.length > 0) {
       if (this.#front.length === 0) {
         this.#front = this.#back.reverse();

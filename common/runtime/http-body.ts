@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import type { BodyLease } from "./body-room.ts";
+import type { BodyLease } from "./body-budget.ts";
 
 /** The body is larger than the route accepts, or has more parts. */
 export class BodyTooLarge extends Error {}
@@ -18,7 +18,7 @@ export interface BodyLimits {
 /** A caller that is still sending does not see an answer: so an announced body of up to this many limits is read first, and dropped. */
 const DRAINED_LIMITS = 4;
 
-/** The whole body as text. Rejects with one of the errors above, or `NoRoom`, and never keeps more than the limit and the lease allow. */
+/** The whole body as text. Rejects with one of the errors above, or `BodyBudgetExceeded`, and never keeps more than the limit and the lease allow. */
 export async function readBody(request: IncomingMessage, limits: BodyLimits, lease: BodyLease): Promise<string> {
   const { bytes: maxBytes, parts: maxParts = Number.POSITIVE_INFINITY } = limits;
   const encoding = request.headers["content-encoding"] ?? "identity";

@@ -1,4 +1,4 @@
-import { NoRoom } from "./body-room.ts";
+import { BodyBudgetExceeded } from "./body-budget.ts";
 import { messageOf } from "./errors.ts";
 import { BodyEncoded, BodyTooLarge, CallerGone } from "./http-body.ts";
 import type { Logger } from "./logger.ts";
@@ -14,7 +14,7 @@ interface FailureAnswer {
 /** The answer when a route threw: a body that cannot be accepted is the caller's fault, anything else a bug of the server. */
 export function failure(error: unknown, logger: Logger): FailureAnswer {
   if (error instanceof BodyTooLarge) return { status: 413, body: `${error.message}\n` };
-  if (error instanceof NoRoom)
+  if (error instanceof BodyBudgetExceeded)
     return { status: 503, body: `${error.message}\n`, headers: { "retry-after": "1" }, isLast: true };
   if (error instanceof BodyEncoded) return { status: 415, body: `${error.message}\n` };
   if (error instanceof CallerGone) {

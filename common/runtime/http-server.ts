@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
-import { BodyRoom } from "./body-room.ts";
+import { BodyBudget } from "./body-budget.ts";
 import { MooringError, messageOf } from "./errors.ts";
 import { asksByAddress } from "./host-header.ts";
 import { type RouteAnswer, sendAnswer } from "./http-answer.ts";
@@ -69,7 +69,7 @@ export interface ServerLimits {
   /** For the bodies of all unanswered requests together. */
   readonly bodyBytes: number;
   /** How often the two times are checked. */
-  readonly lookEveryMs: number;
+  readonly checkEveryMs: number;
   /** For a caller that reads nothing of a long answer. */
   readonly stalledMs: number;
 }
@@ -91,7 +91,7 @@ const LIMITS: ServerLimits = {
   headBytes: 16_384,
   connections: 12_000,
   bodyBytes: 32 * 1024 * 1024,
-  lookEveryMs: 5_000,
+  checkEveryMs: 5_000,
   stalledMs: 30_000,
 };
 
@@ -116,7 +116,7 @@ export function createRouter(routes: readonly Route[], logger: Logger): (call: R
 }
 
 /** Any program on this machine may send requests, but no page in its browser. */
-const ASKED_BY_NAME: RouteAnswer = {
+const REQUESTED_BY_NAME: RouteAnswer = {
   status: 403,
   body: "here is an answer only for who asks as localhost or by an IP address, and not by another name\n",
   isLast: true,
@@ -135,12 +135,12 @@ export async function listen(routes: readonly Route[], at: ListenAt, logger: Log
   const router = createRouter(routes, logger);
   const isForAll = identity !== undefined || !isLoopback(host);
   const { bodyBytes, stalledMs } = { ...LIMITS, ...at.limits };
-  const room = new BodyRoom(bodyBytes);
+  const room = new BodyBudget(bodyBytes);
   const sending = { logger, stalledMs };
   const { server, forget } = createFor(at, (request, response) => {
     const { method = "", url: target = "/", headers } = request;
     if (!isForAll && headers.host === undefined) return void sendAnswer(response, NOT_NAMED, sending);
-    if (!isForAll && !asksByAddress(headers.host)) return void sendAnswer(response, ASKED_BY_NAME, sending);
+    if (!isForAll && !asksByAddress(headers.host)) return void sendAnswer(response, REQUESTED_BY_NAME, sending);
     const lease = room.lease();
     const body = (limits: BodyLimits): Promise<string> => readBody(request, limits, lease);
     const call = { method, target, ...callerOf(request), body };
@@ -172,12 +172,12 @@ function createFor(
   { identity, limits }: ListenAt,
   onRequest: OnRequest,
 ): { readonly server: Server; readonly forget: () => void } {
-  const { handshakeMs, headMs, requestMs, headBytes, connections, lookEveryMs } = { ...LIMITS, ...limits };
+  const { handshakeMs, headMs, requestMs, headBytes, connections, checkEveryMs } = { ...LIMITS, ...limits };
   const options: ServerOptions = {
     requestTimeout: requestMs,
     headersTimeout: headMs,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    connectionsCheckingInterval: lookEveryMs,
+    connectionsCheckingInterval: checkEveryMs,
     maxHeaderSize: headBytes,
   };
   if (identity === undefined)

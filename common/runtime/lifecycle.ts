@@ -26,7 +26,7 @@ export async function drainInTime(
 }
 
 /** Reports why a process ends by itself: a configuration problem as plain text for the person who started it, anything else in the log. */
-export function tellEnd(
+export function logEnd(
   error: unknown,
   { logger, print }: { readonly logger: () => Logger; readonly print: (text: string) => void },
 ): void {
@@ -48,7 +48,7 @@ export async function runProcess(main: (signal: AbortSignal) => Promise<void>, l
     });
   }
   const die = (error: unknown): never => {
-    tellEnd(error, { logger, print: (text) => void process.stderr.write(text) });
+    logEnd(error, { logger, print: (text) => void process.stderr.write(text) });
     // Not `exitCode`: other running code must not keep a broken process alive.
     process.exit(1);
   };

@@ -176,8 +176,8 @@ export function readSettings(
     }
   }
   const reader: SettingsReader = { get: (one) => one.parse(textOf(one)) };
-  const isTold = problems.length > 0;
-  for (const rule of rules) problems.push(...applyRule(rule, reader, isTold));
+  const hasProblems = problems.length > 0;
+  for (const rule of rules) problems.push(...applyRule(rule, reader, hasProblems));
   if (problems.length > 0) {
     throw new MooringError(
       "config-invalid",
@@ -191,11 +191,11 @@ export function readSettings(
 }
 
 /** A rule is skipped if one of its settings is invalid: that problem is listed already. */
-function applyRule(rule: SettingsRule, reader: SettingsReader, isTold: boolean): readonly string[] {
+function applyRule(rule: SettingsRule, reader: SettingsReader, hasProblems: boolean): readonly string[] {
   try {
     return rule(reader);
   } catch (error) {
-    if (!isTold) throw error;
+    if (!hasProblems) throw error;
     return [];
   }
 }

@@ -8,11 +8,11 @@ export function finish<T>(steps: Steps<T>): T {
   for (let step = steps.next(); ; step = steps.next()) if (step.done === true) return step.value;
 }
 
-/** Does the work step by step, and yields to the event loop when `breathe` returns a promise; see `createYield`. */
-export async function finishInTurns<T>(steps: Steps<T>, breathe: YieldToEventLoop): Promise<T> {
+/** Does the work step by step, and yields to the event loop when `yieldToEventLoop` returns a promise; see `createYield`. */
+export async function runInSteps<T>(steps: Steps<T>, yieldToEventLoop: YieldToEventLoop): Promise<T> {
   for (let step = steps.next(); ; step = steps.next()) {
     if (step.done === true) return step.value;
-    const pause = breathe();
+    const pause = yieldToEventLoop();
     if (pause !== undefined) await pause;
   }
 }

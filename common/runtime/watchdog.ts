@@ -16,15 +16,15 @@ export function watchdogCheck(
   clock: Pick<Clock, "monotonicMs">,
   { progress, longestMs }: { readonly progress: () => number | undefined; readonly longestMs: number },
 ): () => CheckResult {
-  let last: { readonly progress: number; readonly askedAt: number; readonly stillMs: number } | undefined;
+  let last: { readonly progress: number; readonly checkedAt: number; readonly stillMs: number } | undefined;
   return () => {
     const [now, seen] = [clock.monotonicMs(), progress()];
     if (seen === undefined) {
       last = undefined;
       return PASSED;
     }
-    const stillMs = last?.progress === seen ? last.stillMs + Math.min(now - last.askedAt, MOST_BETWEEN_MS) : 0;
-    last = { progress: seen, askedAt: now, stillMs };
+    const stillMs = last?.progress === seen ? last.stillMs + Math.min(now - last.checkedAt, MOST_BETWEEN_MS) : 0;
+    last = { progress: seen, checkedAt: now, stillMs };
     return stillMs > longestMs ? failed(`stuck for ${Math.round(stillMs / 1000)} s`) : PASSED;
   };
 }

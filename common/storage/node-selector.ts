@@ -32,7 +32,7 @@ const RENAMED: ReadonlyMap<string, string> = new Map([
  * `metadata.name` are unknown: Kubernetes reads them as empty so far.
  */
 export function matchNodeSelector(selector: NodeSelector, node: SelectableNode): SelectorAnswer {
-  const found = judge(selector, node);
+  const found = evaluate(selector, node);
   if (found.kind !== "differs") return found;
   const { unmet } = found;
   if (unmet === undefined) return { kind: "differs", why: "it has no terms, so that it admits no node" };
@@ -52,22 +52,22 @@ export function matchVolumeAffinity(affinity: NodeSelector, labels: SelectableNo
 
 /** False where a PV with this affinity provably cannot be mounted on a node with these labels. What is not understood may match. */
 export function mayBeMounted(affinity: NodeSelector, labels: SelectableNode["labels"]): boolean {
-  return judge(affinity, { name: "", labels }).kind !== "differs";
+  return evaluate(affinity, { name: "", labels }).kind !== "differs";
 }
 
 /** An answer without its sentence: most of the thousands of answers are never shown. */
-type Judgement =
+type Evaluation =
   | Exclude<SelectorAnswer, { readonly kind: "differs" }>
   /** The first term's unmet requirement; undefined without terms. */
   | { readonly kind: "differs"; readonly unmet: LabelRequirement | FieldRequirement | undefined };
 
-function judge(selector: NodeSelector, node: SelectableNode): Judgement {
+function evaluate(selector: NodeSelector, node: SelectableNode): Evaluation {
   if (selector.kind === "any") return MATCHES;
   if (selector.kind === "unreadable") return unknownAt(selector);
-  let unknown: Judgement | undefined;
-  let differs: Judgement | undefined;
+  let unknown: Evaluation | undefined;
+  let differs: Evaluation | undefined;
   for (const term of selector.terms) {
-    const found = term.kind === "unreadable" ? unknownAt(term) : judgeTerm(term, node);
+    const found = term.kind === "unreadable" ? unknownAt(term) : evaluateTerm(term, node);
     if (found.kind === "matches") return found;
     if (found.kind === "unknown") unknown ??= found;
     else differs ??= found;
@@ -75,7 +75,7 @@ function judge(selector: NodeSelector, node: SelectableNode): Judgement {
   return unknown ?? differs ?? { kind: "differs", unmet: undefined };
 }
 
-function judgeTerm({ labels, fields }: SelectorTerm, node: SelectableNode): Judgement {
+function evaluateTerm({ labels, fields }: SelectorTerm, node: SelectableNode): Evaluation {
   const unmet = labels.find((one) => truthOf(one, node.labels) === "unmet");
   if (unmet !== undefined) return { kind: "differs", unmet };
   // Without a name Kubernetes ignores the fields.
@@ -89,7 +89,7 @@ function judgeTerm({ labels, fields }: SelectorTerm, node: SelectableNode): Judg
   return MATCHES;
 }
 
-function unknownAt({ path, why }: { readonly path: string; readonly why: string }): Judgement & { kind: "unknown" } {
+function unknownAt({ path, why }: { readonly path: string; readonly why: string }): Evaluation & { kind: "unknown" } {
   return { kind: "unknown", path, why };
 }
 
@@ -99,11 +99,11 @@ function unknownAt({ path, why }: { readonly path: string; readonly why: string 
  */
 function truthOf(one: LabelRequirement, labels: SelectableNode["labels"]): Truth {
   const own = labelOf(labels, one.key);
-  const isAsked = isMet(one, own);
+  const isMetByOldKey = isMet(one, own);
   const newKey = own === undefined ? RENAMED.get(one.key) : undefined;
   const renamed = newKey === undefined ? undefined : labelOf(labels, newKey);
-  if (renamed !== undefined && isMet(withEachZone(one), renamed) !== isAsked) return "unsure";
-  return isAsked ? "met" : "unmet";
+  if (renamed !== undefined && isMet(withEachZone(one), renamed) !== isMetByOldKey) return "unsure";
+  return isMetByOldKey ? "met" : "unmet";
 }
 
 /** With the old labels `a__b` meant a volume in both zones. */

@@ -67,10 +67,10 @@ afterEach(async () => {
 
 interface Options {
   readonly slowEndMs?: number;
-  readonly hesitatesMs?: number;
+  readonly takeDelayMs?: number;
 }
 
-async function started(lease: Lease | undefined, { slowEndMs = 0, hesitatesMs = 0 }: Options = {}) {
+async function started(lease: Lease | undefined, { slowEndMs = 0, takeDelayMs = 0 }: Options = {}) {
   const [clock, logger, leases] = [createFakeClock(), createFakeLogger(), new FakeLeases(lease)];
   const story: string[] = [];
   const seen: Lease[] = [];
@@ -82,7 +82,7 @@ async function started(lease: Lease | undefined, { slowEndMs = 0, hesitatesMs = 
       nowMs: clock.wallMs,
       handOver: () => ({ said: `at ${clock.monotonicMs()}` }),
       onSeen: (one) => void seen.push(one),
-      hesitatesMs: () => hesitatesMs,
+      takeDelayMs: () => takeDelayMs,
     },
   );
   const stop = new AbortController();
@@ -148,7 +148,7 @@ describe("an elector", () => {
   });
 
   it("leaves a free Lease to others for as long as it is told to, then takes it", async () => {
-    const { clock, elector } = await started(leaseWith({ holder: "" }), { hesitatesMs: 2_500 });
+    const { clock, elector } = await started(leaseWith({ holder: "" }), { takeDelayMs: 2_500 });
     await clock.advance(2_400);
     const before = elector.mayAct();
 

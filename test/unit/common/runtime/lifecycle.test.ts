@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { MooringError } from "../../../../common/runtime/errors.ts";
-import { DRAIN_LIMIT_MS, drainInTime, runAll, runTogether, tellEnd } from "../../../../common/runtime/lifecycle.ts";
+import { DRAIN_LIMIT_MS, drainInTime, logEnd, runAll, runTogether } from "../../../../common/runtime/lifecycle.ts";
 import { createFakeClock, settle } from "../../../fakes/clock.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
 
@@ -70,7 +70,7 @@ describe("runTogether", () => {
   });
 });
 
-describe("tellEnd", () => {
+describe("logEnd", () => {
   it.each([
     { name: "a bug", error: new TypeError("x is not a function") },
     {
@@ -82,7 +82,7 @@ describe("tellEnd", () => {
     const logger = createFakeLogger();
     const printed: string[] = [];
 
-    tellEnd(error, { logger: () => logger, print: (text) => printed.push(text) });
+    logEnd(error, { logger: () => logger, print: (text) => printed.push(text) });
 
     expect(logger.lines).toEqual([{ level: "fatal", message: "stopped by an error", fields: { err: error } }]);
     expect(printed).toEqual([]);
@@ -94,7 +94,7 @@ describe("tellEnd", () => {
       throw new Error("there is no logger without a configuration");
     };
 
-    tellEnd(new MooringError("config-invalid", "--node is missing"), { logger, print: (text) => printed.push(text) });
+    logEnd(new MooringError("config-invalid", "--node is missing"), { logger, print: (text) => printed.push(text) });
 
     expect(printed).toEqual(["--node is missing\n"]);
   });

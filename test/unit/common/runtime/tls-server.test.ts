@@ -211,7 +211,7 @@ describe("a server's limits", () => {
     { name: "a head", bytes: "GET /livez HTTP/1.1\r\nhost: x\r\nx-slow: " },
     { name: "a body", bytes: "PUT /report HTTP/1.1\r\nhost: x\r\ncontent-length: 500\r\n\r\nx" },
   ])("who sends $name too slowly is cut off", async ({ bytes }) => {
-    const { port } = await start(first, { headMs: 100, requestMs: 200, lookEveryMs: 20 });
+    const { port } = await start(first, { headMs: 100, requestMs: 200, checkEveryMs: 20 });
     const socket = await open(port, first.certificate);
     const told = received(socket);
     socket.write(bytes);

@@ -1,9 +1,9 @@
 /** All request bodies together need more memory than the server has for them: the caller should retry. */
-export class NoRoom extends Error {}
+export class BodyBudgetExceeded extends Error {}
 
 /** The memory that one request's body reserves, until it is released. */
 export interface BodyLease {
-  /** Throws `NoRoom`. */
+  /** Throws `BodyBudgetExceeded`. */
   readonly take: (bytes: number) => void;
   readonly giveBack: () => void;
 }
@@ -12,7 +12,7 @@ export interface BodyLease {
  * Memory for the bodies of all requests of a server. Each of thousands of callers may send as much as a route accepts, and leave it
  * unfinished for as long as a request may last.
  */
-export class BodyRoom {
+export class BodyBudget {
   #left: number;
 
   constructor(bytes: number) {
@@ -23,7 +23,7 @@ export class BodyRoom {
     let taken = 0;
     return {
       take: (bytes) => {
-        if (bytes > this.#left) throw new NoRoom("too many bodies are under way");
+        if (bytes > this.#left) throw new BodyBudgetExceeded("too many bodies are under way");
         this.#left -= bytes;
         taken += bytes;
       },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { withSilenceLimit } from "../../../../common/kube/silence.ts";
+import { withIdleTimeout } from "../../../../common/kube/idle-timeout.ts";
 import { createFakeClock, settle } from "../../../fakes/clock.ts";
 
 /** Something is heard at once. */
@@ -8,7 +8,7 @@ function limited(limitMs: () => number, outer = new AbortController()) {
   let heard = (): void => {};
   let finish = (): void => {};
   let signal = outer.signal;
-  const done = withSilenceLimit({ clock, signal: outer.signal }, limitMs, (inner, hear) => {
+  const done = withIdleTimeout({ clock, signal: outer.signal }, limitMs, (inner, hear) => {
     signal = inner;
     heard = hear;
     hear();
@@ -19,7 +19,7 @@ function limited(limitMs: () => number, outer = new AbortController()) {
   return { clock, outer, done, heard: () => heard(), finish: () => finish(), signal: () => signal };
 }
 
-describe("withSilenceLimit", () => {
+describe("withIdleTimeout", () => {
   it("aborts when nothing is heard for the limit", async () => {
     const { clock, signal, finish, done } = limited(() => 5_000);
 
@@ -55,7 +55,7 @@ describe("withSilenceLimit", () => {
     let isAborted = false;
     const outer = new AbortController().signal;
 
-    await withSilenceLimit(
+    await withIdleTimeout(
       { clock, signal: outer },
       () => 5_000,
       async (signal) => {
