@@ -21,7 +21,7 @@ type Header = v.InferOutput<typeof listHeader>;
 export type NodeCounts = Header["nodes"];
 
 /** One of the aggregator's lists. */
-export interface AskedList<T> {
+export interface AggregatorRequest<T> {
   /** `/v1/claims` */
   readonly path: string;
   readonly kind: Header["kind"];
@@ -54,7 +54,7 @@ export interface AggregatorParts {
 }
 
 /** A user who did not ask for an aggregator must not notice that none, or another program, is at the default address. Milliseconds. */
-const FIRST_LINE_MS = { asked: 5_000, unasked: 1_000 } as const;
+const FIRST_LINE_MS = { explicit: 5_000, implicit: 1_000 } as const;
 const NEXT_LINE_MS = 10_000;
 /** An aggregator prepares few lists at once: so this is the number of attempts, and the time between them. */
 const BUSY = { tries: 5, pauseMs: 1_000 } as const;
@@ -66,20 +66,20 @@ const HEADERS = { accept: LIST_CONTENT_TYPE, "user-agent": "mooring-cli" };
  */
 export async function listByAggregator<T>(
   target: AggregatorTarget,
-  asked: AskedList<T>,
+  request: AggregatorRequest<T>,
   { identify, signal, ...parts }: AggregatorParts & { readonly signal: AbortSignal },
 ): Promise<AggregatorList<T>> {
   const stop = new AbortController();
   const unfollow = follow(stop, signal);
   let isOurs = false;
   try {
-    const { header, lines } = await open(target, asked, { ...parts, signal: stop.signal });
+    const { header, lines } = await open(target, request, { ...parts, signal: stop.signal });
     const own = await identify();
     if ("why" in own) return { kind: "unusable", why: own.why };
     const { cluster, serverTime: serverTimeMs, nodes } = header;
     if (cluster !== own.uid) return { kind: "unusable", why: mismatch(cluster) };
     isOurs = true;
-    const items = await readEntries(lines, asked.read, { ...parts, signal });
+    const items = await readEntries(lines, request.read, { ...parts, signal });
     return { kind: "list", items, cluster, serverTimeMs, nodes };
   } catch (error) {
     if (!(error instanceof MooringError) || signal.aborted) throw error;
@@ -103,7 +103,7 @@ interface OpenList {
 
 async function open(
   { url, isExplicit }: AggregatorTarget,
-  { path, query, kind }: Pick<AskedList<unknown>, "path" | "query" | "kind">,
+  { path, query, kind }: Pick<AggregatorRequest<unknown>, "path" | "query" | "kind">,
   { transport, ...reading }: Pick<AggregatorParts, "transport"> & Reading,
 ): Promise<OpenList> {
   const target = `${new URL(url).pathname.replace(/\/$/, "")}${path}?${new URLSearchParams(query)}`.replace(/\?$/, "");
@@ -115,7 +115,7 @@ async function open(
     return { lines, header: headerOf((await lines.next()).value ?? "", kind) };
   };
   for (let tried = 1; ; tried += 1) {
-    const opened = await within(isExplicit ? FIRST_LINE_MS.asked : FIRST_LINE_MS.unasked, begin, reading);
+    const opened = await within(isExplicit ? FIRST_LINE_MS.explicit : FIRST_LINE_MS.implicit, begin, reading);
     if (opened !== undefined) return opened;
     if (tried === BUSY.tries) throw failed("it is busy with other lists; come again in a minute");
     await reading.clock.sleep(BUSY.pauseMs, reading.signal);

@@ -1,6 +1,6 @@
 import * as v from "valibot";
 import { claimEntry } from "../common/storage/list-lines.ts";
-import { saidByKubernetes } from "../common/storage/upstream-unused.ts";
+import { kubernetesCondition } from "../common/storage/upstream-unused.ts";
 import { type ClaimUse, evidenceOf, type ListedClaim } from "./claim-use.ts";
 import { lastUseIn } from "./last-use.ts";
 
@@ -22,7 +22,7 @@ function useOfEntry(entry: Entry): ClaimUse {
     evidence: evidenceOf(status, claim.status),
     ...nodesOf(entry),
     lastUse: claim.status?.lastUse,
-    kubernetes: saidByKubernetes(claim.upstream),
+    kubernetes: kubernetesCondition(claim.upstream),
     disagrees,
     live,
     isPending: pending,

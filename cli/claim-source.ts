@@ -1,7 +1,7 @@
 import { readClaimEntry } from "./claim-entry.ts";
 import { listClaims, type Scope } from "./claim-list.ts";
 import { type ClaimUse, useOf } from "./claim-use.ts";
-import { askBoth, type Source, type SourceParts } from "./source.ts";
+import { readList, type Source, type SourceParts } from "./source.ts";
 
 /** The claims of a scope, and their source. */
 export interface ClaimList {
@@ -14,12 +14,12 @@ export interface ClaimList {
 /** Reads the claims of a scope, from the aggregator if there is one for this cluster. Throws what the API server's client throws. */
 export async function readClaims(scope: Scope, parts: SourceParts): Promise<ClaimList> {
   const query = scope === "all" ? {} : { namespace: scope.namespace };
-  const { items, ...told } = await askBoth<ClaimUse>(
+  const { items, ...answer } = await readList<ClaimUse>(
     {
       list: { path: "/v1/claims", kind: "ClaimList", query, read: readClaimEntry },
       listByApiServer: async (client, signal) => (await listClaims(client, scope, signal)).map(useOf),
     },
     parts,
   );
-  return { ...told, uses: items };
+  return { ...answer, uses: items };
 }

@@ -12,12 +12,12 @@ import { type Printout, print, screenOf } from "./print.ts";
 import { layOut } from "./table.ts";
 
 async function list(flags: ClaimsFlags): Promise<Printout> {
-  let attempt: Attempt = { server: undefined, asked: undefined };
+  let attempt: Attempt = { server: undefined, requested: undefined };
   try {
     const { kubeconfig, context } = flags;
     const connection = await connect({ kubeconfig, context, inCluster: false }, process.env);
     const scope: Scope = flags.allNamespaces ? "all" : { namespace: namespaceOf(flags, connection.namespace) };
-    attempt = { server: connection.server, asked: claimsIn(scope) };
+    attempt = { server: connection.server, requested: claimsIn(scope) };
     const { aggregator, output } = flags;
     const { signal } = new AbortController();
     const list = await readClaims(scope, { connection, aggregator, clock: createSystemClock(), signal });

@@ -4,7 +4,7 @@ import type { Scope } from "./claim-list.ts";
 import { printable } from "./table.ts";
 
 /** The requested collection, and its scope. */
-export interface Asked {
+export interface RequestedList {
   /** The resource's name in RBAC. */
   readonly resource: string;
   /** The rest of a sentence. */
@@ -18,10 +18,10 @@ export interface Asked {
 /** The request, and its server. */
 export interface Attempt {
   readonly server: string | undefined;
-  readonly asked: Asked | undefined;
+  readonly requested: RequestedList | undefined;
 }
 
-export function claimsIn(scope: Scope): Asked {
+export function claimsIn(scope: Scope): RequestedList {
   const resource = "persistentvolumeclaims";
   if (scope !== "all") return { resource, where: ` in namespace ${scope.namespace}`, flag: ` -n ${scope.namespace}` };
   return {
@@ -32,7 +32,7 @@ export function claimsIn(scope: Scope): Asked {
   };
 }
 
-export const VOLUMES: Asked = { resource: "persistentvolumes", where: "", flag: "" };
+export const VOLUMES: RequestedList = { resource: "persistentvolumes", where: "", flag: "" };
 
 /** An operational failure as lines for the reader: what happened, then what to do. Undefined for a bug. */
 export function explain(error: unknown, attempt: Attempt): readonly string[] | undefined {
@@ -50,14 +50,14 @@ function linesFor(error: unknown, attempt: Attempt): readonly string[] | undefin
   return [error.message];
 }
 
-function refusal({ status, message }: ApiError, { server, asked }: Attempt): readonly string[] {
+function refusal({ status, message }: ApiError, { server, requested }: Attempt): readonly string[] {
   // "GET /path answered 403: why": the reader knows what was requested.
   const why = firstLine(message.replace(/^.*? answered \d+: /, ""));
   if (status === 401) {
     return [`The API server ${server} does not accept your credentials.`, "Log in again, or choose another --context."];
   }
   if (status === 403) {
-    const { resource, where, flag, hint } = asked ?? claimsIn("all");
+    const { resource, where, flag, hint } = requested ?? claimsIn("all");
     return [
       `Forbidden: you lack the right "list ${resource}"${where}.`,
       `Ask for a role with it; "kubectl auth can-i list ${resource}${flag}" tells whether you have it.`,

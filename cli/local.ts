@@ -14,11 +14,11 @@ const clock = createSystemClock();
 const interrupted = new AbortController();
 
 async function answer(request: Request): Promise<Printout> {
-  let attempt: Attempt = { server: undefined, asked: VOLUMES };
+  let attempt: Attempt = { server: undefined, requested: VOLUMES };
   try {
     const { kubeconfig, context } = request.flags;
     const connection = await connect({ kubeconfig, context, inCluster: false }, process.env);
-    attempt = { server: connection.server, asked: VOLUMES };
+    attempt = { server: connection.server, requested: VOLUMES };
     const client = createKubeClient(connection, { clock, userAgent: "mooring-cli" });
     try {
       return await carryOut(request, client);
@@ -34,14 +34,14 @@ async function answer(request: Request): Promise<Printout> {
 
 async function carryOut(request: Request, client: KubeClient): Promise<Printout> {
   const { signal } = interrupted;
-  const asked = { client, output: request.flags.output, signal };
+  const commandContext = { client, output: request.flags.output, signal };
   if (request.kind === "forget" || request.kind === "uninstall") {
     for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => interrupted.abort());
-    if (request.kind === "forget") return await forgetNode(asked, request);
-    const tell = (line: string) => process.stderr.write(`${line}\n`);
-    return await uninstall({ ...asked, clock, tell }, request);
+    if (request.kind === "forget") return await forgetNode(commandContext, request);
+    const printLine = (line: string) => process.stderr.write(`${line}\n`);
+    return await uninstall({ ...commandContext, clock, printLine }, request);
   }
-  return request.kind === "pools" ? await listPools(asked) : await listOrphans(asked);
+  return request.kind === "pools" ? await listPools(commandContext) : await listOrphans(commandContext);
 }
 
 async function printoutFor(argv: readonly string[]): Promise<Printout> {

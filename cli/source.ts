@@ -5,8 +5,8 @@ import { createUndiciTransport } from "../common/kube/undici-transport.ts";
 import type { Clock } from "../common/runtime/clock.ts";
 import {
   type AggregatorList,
+  type AggregatorRequest,
   type AggregatorTarget,
-  type AskedList,
   listByAggregator,
   type NodeCounts,
 } from "./aggregator.ts";
@@ -36,7 +36,7 @@ export interface SourceParts {
 }
 
 /** The displayed items, and their source. */
-export interface Told<T> {
+export interface Listing<T> {
   readonly items: readonly T[];
   /** The API server's clock, at the earliest: an age is rather too short than too long. */
   readonly nowMs: number | undefined;
@@ -44,21 +44,21 @@ export interface Told<T> {
 }
 
 /** How to request a list. */
-export interface Asking<T> {
+export interface ListRequest<T> {
   /** From the aggregator. */
-  readonly list: AskedList<T>;
+  readonly list: AggregatorRequest<T>;
   /** From the API server, where there is no aggregator. */
   readonly listByApiServer: (client: KubeClient, signal: AbortSignal) => Promise<readonly T[]>;
 }
 
 /** Asks the aggregator if there is one for this cluster, otherwise the API server. Throws what the API server's client throws. */
-export async function askBoth<T>({ list, listByApiServer }: Asking<T>, parts: SourceParts): Promise<Told<T>> {
+export async function readList<T>({ list, listByApiServer }: ListRequest<T>, parts: SourceParts): Promise<Listing<T>> {
   const { connection, aggregator, clock, signal } = parts;
   const client = createKubeClient(connection, { clock, userAgent: "mooring-cli" });
   try {
-    const told = aggregator && (await askAggregator(aggregator, list, { ...parts, client }));
-    if (aggregator !== undefined && told?.kind === "list") {
-      const { items, serverTimeMs, cluster, nodes } = told;
+    const answer = aggregator && (await askAggregator(aggregator, list, { ...parts, client }));
+    if (aggregator !== undefined && answer?.kind === "list") {
+      const { items, serverTimeMs, cluster, nodes } = answer;
       return { items, nowMs: serverTimeMs, source: { kind: "aggregator", url: aggregator.url, cluster, nodes } };
     }
     const items = await listByApiServer(client, signal);
@@ -69,7 +69,7 @@ export async function askBoth<T>({ list, listByApiServer }: Asking<T>, parts: So
       source: {
         kind: "api-server",
         server: connection.server,
-        unused: aggregator && unusedOf(aggregator, told),
+        unused: aggregator && unusedOf(aggregator, answer),
       },
     };
   } finally {
@@ -80,14 +80,14 @@ export async function askBoth<T>({ list, listByApiServer }: Asking<T>, parts: So
 /** A missing aggregator is no problem for a user who did not ask for one; an answer that broke off is. */
 function unusedOf(
   { url, isExplicit }: AggregatorTarget,
-  told: AggregatorList<unknown> | undefined,
+  answer: AggregatorList<unknown> | undefined,
 ): { readonly url: string; readonly why: string } | undefined {
-  return told?.kind === "unusable" && (isExplicit || told.isOurs) ? { url, why: told.why } : undefined;
+  return answer?.kind === "unusable" && (isExplicit || answer.isOurs) ? { url, why: answer.why } : undefined;
 }
 
 async function askAggregator<T>(
   target: AggregatorTarget,
-  list: AskedList<T>,
+  list: AggregatorRequest<T>,
   { client, clock, signal }: SourceParts & { readonly client: KubeClient },
 ): Promise<AggregatorList<T>> {
   const transport = createUndiciTransport({ origin: new URL(target.url).origin, maxConnections: 1 }, { clock });

@@ -2,13 +2,13 @@ import type { KubeClient } from "../common/kube/client.ts";
 import { listClaims } from "./claim-list.ts";
 import { ifAllowed } from "./if-allowed.ts";
 import { listPages } from "./list-pages.ts";
-import { askBoth, type SourceParts, type Told } from "./source.ts";
+import { type Listing, readList, type SourceParts } from "./source.ts";
 import { readVolumeEntry } from "./volume-entry.ts";
 import { attachmentsOf, volumeOf } from "./volume-object.ts";
 import type { VolumeView } from "./volume-view.ts";
 
 /** The volumes of the cluster, and their source. */
-export interface VolumeListing extends Told<VolumeView> {
+export interface VolumeListing extends Listing<VolumeView> {
   /** The resources that the user may not read from the API server, and that would show more. */
   readonly missing: readonly string[];
 }
@@ -16,14 +16,14 @@ export interface VolumeListing extends Told<VolumeView> {
 /** Reads all volumes, from the aggregator if there is one for this cluster. Throws what the API server's client throws. */
 export async function readVolumes(parts: SourceParts): Promise<VolumeListing> {
   const missing: string[] = [];
-  const told = await askBoth<VolumeView>(
+  const answer = await readList<VolumeView>(
     {
       list: { path: "/v1/volumes", kind: "VolumeList", query: {}, read: readVolumeEntry },
       listByApiServer: (client, signal) => listVolumes(client, missing, signal),
     },
     parts,
   );
-  return { ...told, missing };
+  return { ...answer, missing };
 }
 
 async function listVolumes(client: KubeClient, missing: string[], signal: AbortSignal): Promise<readonly VolumeView[]> {

@@ -11,11 +11,11 @@ import { volumeTable } from "./volume-table.ts";
 import { filterVolumes, sortVolumes } from "./volume-view.ts";
 
 async function list(flags: VolumesFlags): Promise<Printout> {
-  let attempt: Attempt = { server: undefined, asked: VOLUMES };
+  let attempt: Attempt = { server: undefined, requested: VOLUMES };
   try {
     const { kubeconfig, context, aggregator, filter, output } = flags;
     const connection = await connect({ kubeconfig, context, inCluster: false }, process.env);
-    attempt = { server: connection.server, asked: VOLUMES };
+    attempt = { server: connection.server, requested: VOLUMES };
     const { signal } = new AbortController();
     const all = await readVolumes({ connection, aggregator, clock: createSystemClock(), signal });
     const listing = { ...all, items: sortVolumes(filterVolumes(all.items, filter)) };

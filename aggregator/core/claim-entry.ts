@@ -2,7 +2,7 @@ import type { Claim } from "../../common/storage/claim.ts";
 import type { ClaimEntry } from "../../common/storage/list-lines.ts";
 import type { PhaseSince } from "../../common/storage/phase-since.ts";
 import { formatSecondsUp } from "../../common/storage/timestamp.ts";
-import { saidByKubernetes } from "../../common/storage/upstream-unused.ts";
+import { kubernetesCondition } from "../../common/storage/upstream-unused.ts";
 import { isEligible } from "./claim-facts.ts";
 import { type PendingNode, waitsToBeUnused } from "./claim-status.ts";
 import type { Pod } from "./cluster-objects.ts";
@@ -83,7 +83,7 @@ export function claimEntryOf(observed: ClaimObservation, lookup: EntryLookup): C
       isUnwatched,
     }),
     kubernetes: kubernetesOf(upstream),
-    disagrees: known === "Mounted" && saidByKubernetes(upstream)?.unused === true,
+    disagrees: known === "Mounted" && kubernetesCondition(upstream)?.unused === true,
   };
 }
 

@@ -1,6 +1,6 @@
 import type { Clock } from "../../common/runtime/clock.ts";
 import type { Claim } from "../../common/storage/claim.ts";
-import { saidByKubernetes } from "../../common/storage/upstream-unused.ts";
+import { kubernetesCondition } from "../../common/storage/upstream-unused.ts";
 import type { DesiredClaim } from "../core/claim-write.ts";
 import type { ClaimWarnings } from "./claim-warnings.ts";
 
@@ -59,6 +59,6 @@ export class UnusedWhileMounted {
  */
 function nodesAgainst({ claim, isEligible, desired }: DesiredClaim): readonly string[] | undefined {
   const status = desired ?? claim.status;
-  const isContradicted = isEligible && saidByKubernetes(claim.upstream)?.unused === true;
+  const isContradicted = isEligible && kubernetesCondition(claim.upstream)?.unused === true;
   return isContradicted && status?.reason === "Mounted" ? (status.mountedOn?.nodes ?? []) : undefined;
 }

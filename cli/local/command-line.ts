@@ -11,8 +11,8 @@ export interface LocalFlags {
 /** The parsed command line. */
 export type LocalCommand =
   | { readonly kind: "pools" | "orphans"; readonly flags: LocalFlags }
-  | { readonly kind: "uninstall"; readonly isSure: boolean; readonly flags: LocalFlags }
-  | { readonly kind: "forget"; readonly node: string; readonly isSure: boolean; readonly flags: LocalFlags }
+  | { readonly kind: "uninstall"; readonly isConfirmed: boolean; readonly flags: LocalFlags }
+  | { readonly kind: "forget"; readonly node: string; readonly isConfirmed: boolean; readonly flags: LocalFlags }
   | { readonly kind: "help"; readonly text: string }
   | { readonly kind: "problem"; readonly text: string };
 
@@ -80,11 +80,11 @@ function createProgram(onCommand: (command: LocalCommand) => void): Command {
     .addArgument(new Argument("<node>", "name of the node").argParser(nodeOf))
     .option("--yes", "delete what is listed")
     .action((node, options) =>
-      onCommand({ kind: "forget", node, isSure: options.yes === true, flags: flagsOf(options) }),
+      onCommand({ kind: "forget", node, isConfirmed: options.yes === true, flags: flagsOf(options) }),
     );
   withFlags(program.command("uninstall"), { description: "Removes the provisioner.", help: UNINSTALL_HELP })
     .option("--yes", "delete what is listed")
-    .action((options) => onCommand({ kind: "uninstall", isSure: options.yes === true, flags: flagsOf(options) }));
+    .action((options) => onCommand({ kind: "uninstall", isConfirmed: options.yes === true, flags: flagsOf(options) }));
   return program;
 }
 

@@ -1,6 +1,6 @@
 import { patchObject } from "../../common/kube/apply.ts";
 import { ApiError, type KubeClient } from "../../common/kube/client.ts";
-import { type Deed, othersFinalizers, type Remains } from "./forget.ts";
+import { type DeletionResult, othersFinalizers, type Remains } from "./forget.ts";
 import { hasNode } from "./forget-source.ts";
 import { localVolumeOf } from "./objects.ts";
 import { FIELD_MANAGER, remove } from "./remove.ts";
@@ -16,15 +16,17 @@ interface ForgetParts {
  * Deletes what a removed node has left: each listed object, and no other object of its name. It may be interrupted at any point and started
  * again. Volumes go before the node's CSIStorageCapacity objects, which Kubernetes deletes with the Node object.
  */
-export async function forget(parts: ForgetParts, { losses, reports }: Remains): Promise<readonly Deed[]> {
-  const deeds: Deed[] = [];
-  for (const { volume } of losses) deeds.push(await step(parts, nameOfVolume(volume), () => giveUp(parts, volume)));
-  for (const report of reports) deeds.push(await step(parts, nameOfReport(report), () => removeReport(parts, report)));
-  return deeds;
+export async function forget(parts: ForgetParts, { losses, reports }: Remains): Promise<readonly DeletionResult[]> {
+  const results: DeletionResult[] = [];
+  for (const { volume } of losses)
+    results.push(await step(parts, nameOfVolume(volume), () => deleteVolume(parts, volume)));
+  for (const report of reports)
+    results.push(await step(parts, nameOfReport(report), () => removeReport(parts, report)));
+  return results;
 }
 
-type Named = Pick<Deed, "kind" | "name">;
-type Result = Omit<Deed, "kind" | "name">;
+type Named = Pick<DeletionResult, "kind" | "name">;
+type Result = Omit<DeletionResult, "kind" | "name">;
 
 function nameOfVolume({ name }: LocalVolume): Named {
   return { kind: "PersistentVolume", name };
@@ -35,11 +37,15 @@ function nameOfReport({ name }: PoolReport): Named {
 }
 
 /** Deletes one object, if the node has not come back meanwhile. Reports a failure, and continues with the other objects. */
-async function step({ client, node, signal }: ForgetParts, named: Named, deed: () => Promise<Result>): Promise<Deed> {
+async function step(
+  { client, node, signal }: ForgetParts,
+  named: Named,
+  deletion: () => Promise<Result>,
+): Promise<DeletionResult> {
   if (signal.aborted) return { ...named, outcome: "not reached" };
   try {
     if (await hasNode(client, node, signal)) return { ...named, outcome: "kept", why: `node ${node} has come back` };
-    return { ...named, ...(await deed()) };
+    return { ...named, ...(await deletion()) };
   } catch (error) {
     if (signal.aborted) return { ...named, outcome: "not reached" };
     if (!(error instanceof ApiError)) throw error;
@@ -51,7 +57,7 @@ async function step({ client, node, signal }: ForgetParts, named: Named, deed: (
  * Deletes the volume first, so that kube-controller-manager does not restore its finalizer. Then removes that finalizer and the
  * provisioner's: the provisioner that would remove them is gone with its node.
  */
-async function giveUp({ client, signal }: ForgetParts, volume: LocalVolume): Promise<Result> {
+async function deleteVolume({ client, signal }: ForgetParts, volume: LocalVolume): Promise<Result> {
   const path = `/api/v1/persistentvolumes/${encodeURIComponent(volume.name)}`;
   // With these, a volume that was bound or changed meanwhile is kept.
   const preconditions = { uid: volume.uid, resourceVersion: volume.resourceVersion };

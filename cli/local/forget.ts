@@ -39,7 +39,7 @@ export function othersFinalizers({ finalizers }: Pick<LocalVolume, "finalizers">
 }
 
 /** The outcome of a deletion. */
-export interface Deed {
+export interface DeletionResult {
   readonly kind: string;
   readonly name: string;
   readonly outcome: "deleted" | "was gone" | "kept" | "not reached";

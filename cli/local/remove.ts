@@ -9,16 +9,16 @@ interface Removed {
   /** UID and resource version of the object to delete. */
   readonly preconditions: object;
   /** Only check whether it may be deleted, and delete nothing. */
-  readonly isTrial?: boolean;
+  readonly isDryRun?: boolean;
 }
 
 /** Deletes one object. Throws for a failure that may pass by itself, and for a missing permission. */
 export async function remove(
   client: KubeClient,
-  { path, name, preconditions, isTrial = false }: Removed,
+  { path, name, preconditions, isDryRun = false }: Removed,
   signal: AbortSignal,
 ): Promise<WriteOutcome> {
-  const body = { apiVersion: "v1", kind: "DeleteOptions", preconditions, ...(isTrial ? { dryRun: ["All"] } : {}) };
+  const body = { apiVersion: "v1", kind: "DeleteOptions", preconditions, ...(isDryRun ? { dryRun: ["All"] } : {}) };
   try {
     return { kind: "applied", object: await client.request({ method: "DELETE", path, body }, signal) };
   } catch (error) {

@@ -1,5 +1,5 @@
 import { type Column, cutMiddle, layOut, type Screen, type Table } from "../table.ts";
-import type { Deed, Loss } from "./forget.ts";
+import type { DeletionResult, Loss } from "./forget.ts";
 import type { Orphans, OrphanView } from "./orphans.ts";
 import type { PoolView } from "./pools.ts";
 import { sizeText } from "./size-text.ts";
@@ -71,7 +71,7 @@ const PARTS: readonly ColumnOf<Part>[] = [
   { title: "OBJECT", shorten: cutMiddle, cell: ({ kind, name }) => `${kind}/${name}` },
 ];
 
-const DEEDS: readonly ColumnOf<Deed>[] = [
+const RESULTS: readonly ColumnOf<DeletionResult>[] = [
   { title: "OBJECT", shorten: cutMiddle, cell: ({ kind, name }) => `${kind}/${name}` },
   { title: "OUTCOME", cell: ({ outcome }) => outcome, isAlarm: ({ outcome }) => outcome === "kept" },
   { title: "WHY", shorten: cutMiddle, cell: ({ why }) => why ?? "" },
@@ -95,7 +95,8 @@ export const orphanTable = ({ items }: Orphans, screen: Screen): string => text(
 export const lossTable = (losses: readonly Loss[], screen: Screen): string => text(LOSSES, losses, screen);
 export const volumeTable = (all: readonly LocalVolume[], screen: Screen): string => text(VOLUMES, all, screen);
 export const partTable = (parts: readonly Part[], screen: Screen): string => text(PARTS, parts, screen);
-export const deedTable = (deeds: readonly Deed[], screen: Screen): string => text(DEEDS, deeds, screen);
+export const resultTable = (results: readonly DeletionResult[], screen: Screen): string =>
+  text(RESULTS, results, screen);
 
 /** A list as JSON for programs: every field is always present, `null` means unknown. */
 export function jsonList(kind: string, items: readonly object[], more: object = {}): string {

@@ -5,37 +5,37 @@ import { ifAllowed } from "../if-allowed.ts";
 import { listPages } from "../list-pages.ts";
 import { type Printout, screenOf } from "../print.ts";
 import { printable } from "../table.ts";
-import { type Asking, lacking } from "./commands.ts";
-import type { Deed } from "./forget.ts";
+import { type CommandContext, missingPermissions } from "./commands.ts";
+import type { DeletionResult } from "./forget.ts";
 import { orphansOf } from "./orphans.ts";
 import { sumOf } from "./pools.ts";
-import { deedTable, jsonList, partTable, volumeTable } from "./render.ts";
+import { jsonList, partTable, resultTable, volumeTable } from "./render.ts";
 import { sizeText } from "./size-text.ts";
 import { readLocalState } from "./source.ts";
 import type { LocalState, LocalVolume } from "./state.ts";
-import { waysOut } from "./uninstall.ts";
+import { deleteCommands } from "./uninstall.ts";
 import {
   deleteParts,
   type FoundPart,
   findParts,
   stopProvisioners,
   type UninstallPorts,
-  whatStays,
+  undeletableParts,
 } from "./uninstall-run.ts";
 
-type Output = Asking["output"];
+type Output = CommandContext["output"];
 
 const KEEPING = [
   "Where volumes are to be kept: kubectl delete -k or helm uninstall remove the provisioner all the same. Pods keep their volumes until",
   "the node is rebooted, volumes and images stay, and the provisioner serves them again once it is installed again.",
 ];
 
-/** Removes the provisioner unless it has volumes; without `isSure`, prints what it would do. */
+/** Removes the provisioner unless it has volumes; without `isConfirmed`, prints what it would do. */
 export async function uninstall(
-  { client, clock, output, signal, tell }: Asking & Pick<UninstallPorts, "clock" | "tell">,
-  { isSure }: { readonly isSure: boolean },
+  { client, clock, output, signal, printLine }: CommandContext & Pick<UninstallPorts, "clock" | "printLine">,
+  { isConfirmed }: { readonly isConfirmed: boolean },
 ): Promise<Printout> {
-  const ports = { client, clock, signal, tell };
+  const ports = { client, clock, signal, printLine };
   const state = await readLocalState(client, signal);
   if (state.volumes.length > 0) return refused(state, output);
   const found = await findParts(ports);
@@ -43,15 +43,15 @@ export async function uninstall(
     const text = output === "json" ? jsonList("UninstalledList", []) : "";
     return { text, notices: ["Nothing is left of the provisioner."], code: 0 };
   }
-  const notices = [...imageNotices(state), ...lacking(state), ...(await classNotices(client, signal))];
-  const stays = await whatStays(ports, found);
-  if (stays.length > 0) return { ...deedText(stays, output), notices: ["Nothing was deleted."], code: 1 };
-  if (!isSure) return planned(found, { notices, output });
-  const halt = await stopProvisioners(ports);
-  if (halt !== undefined) {
-    const { text, notices } = refused({ ...state, volumes: halt.volumes }, output);
-    const why = `The provisioner runs as before: ${printable(halt.why)}.`;
-    return { text, notices: [why, ...(halt.volumes.length === 0 ? [] : notices)], code: signal.aborted ? 130 : 1 };
+  const notices = [...imageNotices(state), ...missingPermissions(state), ...(await classNotices(client, signal))];
+  const stays = await undeletableParts(ports, found);
+  if (stays.length > 0) return { ...resultText(stays, output), notices: ["Nothing was deleted."], code: 1 };
+  if (!isConfirmed) return planned(found, { notices, output });
+  const failure = await stopProvisioners(ports);
+  if (failure !== undefined) {
+    const { text, notices } = refused({ ...state, volumes: failure.volumes }, output);
+    const why = `The provisioner runs as before: ${printable(failure.why)}.`;
+    return { text, notices: [why, ...(failure.volumes.length === 0 ? [] : notices)], code: signal.aborted ? 130 : 1 };
   }
   return done(await deleteParts(ports, found), { notices, output });
 }
@@ -59,7 +59,7 @@ export async function uninstall(
 function refused(state: LocalState, output: Output): Printout {
   const { volumes, nodes } = state;
   const text = output === "json" ? jsonList("LocalVolumeList", volumes) : volumeTable(volumes, screenOf(false));
-  const deletions = waysOut(volumes, nodes);
+  const deletions = deleteCommands(volumes, nodes);
   const notices = [
     `Nothing was deleted: the provisioner has ${count(volumes)}.`,
     ...(deletions.length === 0
@@ -67,7 +67,7 @@ function refused(state: LocalState, output: Output): Printout {
       : ["What deletes them and their data:"]),
     ...deletions.map((command) => `  ${command}`),
     ...KEEPING,
-    ...lacking(state),
+    ...missingPermissions(state),
   ];
   return { text, notices: notices.map(printable), code: 1 };
 }
@@ -76,12 +76,12 @@ function count(volumes: readonly LocalVolume[]): string {
   return `${volumes.length} ${volumes.length === 1 ? "volume" : "volumes"} (${sizeText(sumOf(volumes))})`;
 }
 
-interface Telling {
+interface ResultOutput {
   readonly notices: readonly string[];
   readonly output: Output;
 }
 
-function planned(found: readonly FoundPart[], { notices, output }: Telling): Printout {
+function planned(found: readonly FoundPart[], { notices, output }: ResultOutput): Printout {
   const parts = found.map(({ kind, name }) => ({ kind, name, path: "" }));
   const items = parts.map(({ kind, name }) => ({ kind, name }));
   const text = output === "json" ? jsonList("UninstallPlan", items) : partTable(parts, screenOf(false));
@@ -89,19 +89,19 @@ function planned(found: readonly FoundPart[], { notices, output }: Telling): Pri
   return { text, notices: [...notices.map(printable), plan], code: 1 };
 }
 
-function done(deeds: readonly Deed[], { notices, output }: Telling): Printout {
-  const isInterrupted = deeds.some(({ outcome }) => outcome === "not reached");
-  const isWhole = deeds.every(({ outcome }) => outcome === "deleted" || outcome === "was gone");
+function done(results: readonly DeletionResult[], { notices, output }: ResultOutput): Printout {
+  const isInterrupted = results.some(({ outcome }) => outcome === "not reached");
+  const isWhole = results.every(({ outcome }) => outcome === "deleted" || outcome === "was gone");
   const next = isWhole
     ? "Take it out of what installs it, too: provisioner.enabled of the chart, or the components of your overlay."
     : 'Not all is done: run "uninstall --yes" again.';
-  const answer = { ...deedText(deeds, output), notices: [...notices.map(printable), next] };
+  const answer = { ...resultText(results, output), notices: [...notices.map(printable), next] };
   if (isInterrupted) return { ...answer, code: 130 };
   return { ...answer, code: isWhole ? 0 : 1 };
 }
 
-function deedText(deeds: readonly Deed[], output: Output): Pick<Printout, "text"> {
-  return { text: output === "json" ? jsonList("UninstalledList", deeds) : deedTable(deeds, screenOf(false)) };
+function resultText(results: readonly DeletionResult[], output: Output): Pick<Printout, "text"> {
+  return { text: output === "json" ? jsonList("UninstalledList", results) : resultTable(results, screenOf(false)) };
 }
 
 /** What can no longer be listed once the objects are deleted in which the nodes published it. */

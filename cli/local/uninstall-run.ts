@@ -3,7 +3,7 @@ import { patchObject } from "../../common/kube/apply.ts";
 import { ApiError, type KubeClient } from "../../common/kube/client.ts";
 import type { Clock } from "../../common/runtime/clock.ts";
 import { MooringError } from "../../common/runtime/errors.ts";
-import type { Deed } from "./forget.ts";
+import type { DeletionResult } from "./forget.ts";
 import { FIELD_MANAGER, remove } from "./remove.ts";
 import { listPods, listVolumes } from "./source.ts";
 import type { LocalVolume } from "./state.ts";
@@ -14,10 +14,10 @@ export interface UninstallPorts {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Prints at once what the removal waits for. */
-  readonly tell: (line: string) => void;
+  readonly printLine: (line: string) => void;
 }
 
-type Asking = Pick<UninstallPorts, "client" | "signal">;
+type ApiAccess = Pick<UninstallPorts, "client" | "signal">;
 
 /** An existing part. */
 export interface FoundPart extends Part {
@@ -26,7 +26,7 @@ export interface FoundPart extends Part {
 }
 
 /** Why the provisioner stays. */
-export interface Halt {
+export interface StopFailure {
   readonly why: string;
   /** Volumes that were created before the last provisioner stopped. */
   readonly volumes: readonly LocalVolume[];
@@ -41,13 +41,13 @@ const object = v.object({
   metadata: v.object({ uid: v.string(), deletionTimestamp: v.nullish(v.string()) }),
 });
 
-export async function findParts({ client, signal }: Asking): Promise<readonly FoundPart[]> {
+export async function findParts({ client, signal }: ApiAccess): Promise<readonly FoundPart[]> {
   const found: FoundPart[] = [];
   for (const part of PARTS) found.push(...[(await find({ client, signal }, part)) ?? []].flat());
   return found;
 }
 
-async function find({ client, signal }: Asking, part: Part): Promise<FoundPart | undefined> {
+async function find({ client, signal }: ApiAccess, part: Part): Promise<FoundPart | undefined> {
   try {
     const { metadata } = v.parse(object, await client.request({ method: "GET", path: part.path }, signal));
     return { ...part, uid: metadata.uid, isDeleting: Boolean(metadata.deletionTimestamp) };
@@ -58,34 +58,40 @@ async function find({ client, signal }: Asking, part: Part): Promise<FoundPart |
 }
 
 /** The parts that could not be deleted, found before anything is changed: a missing permission must not leave the removal half done. */
-export async function whatStays(ports: UninstallPorts, found: readonly FoundPart[]): Promise<readonly Deed[]> {
-  const tried: Deed[] = [];
-  for (const part of found) tried.push(await drop(ports, part, { isTrial: true }));
+export async function undeletableParts(
+  ports: UninstallPorts,
+  found: readonly FoundPart[],
+): Promise<readonly DeletionResult[]> {
+  const tried: DeletionResult[] = [];
+  for (const part of found) tried.push(await drop(ports, part, { isDryRun: true }));
   return tried.filter(({ outcome }) => outcome === "kept");
 }
 
 /** Deletes each part that was found, and no other object of its name. It may be interrupted at any point and started again. */
-export async function deleteParts(ports: UninstallPorts, found: readonly FoundPart[]): Promise<readonly Deed[]> {
-  const deeds: Deed[] = [];
-  for (const part of found) deeds.push(await drop(ports, part, { isTrial: false }));
-  return deeds;
+export async function deleteParts(
+  ports: UninstallPorts,
+  found: readonly FoundPart[],
+): Promise<readonly DeletionResult[]> {
+  const results: DeletionResult[] = [];
+  for (const part of found) results.push(await drop(ports, part, { isDryRun: false }));
+  return results;
 }
 
 async function drop(
   ports: UninstallPorts,
   { kind, name, path, uid, isDeleting }: FoundPart,
-  { isTrial }: { readonly isTrial: boolean },
-): Promise<Deed> {
+  { isDryRun }: { readonly isDryRun: boolean },
+): Promise<DeletionResult> {
   const { client, signal } = ports;
   if (signal.aborted) return { kind, name, outcome: "not reached" };
   try {
     if (!isDeleting) {
-      const deleted = await remove(client, { path, name, preconditions: { uid }, isTrial }, signal);
+      const deleted = await remove(client, { path, name, preconditions: { uid }, isDryRun }, signal);
       if (deleted.kind === "gone") return { kind, name, outcome: "was gone" };
       if (deleted.kind !== "applied") return { kind, name, outcome: "kept", why: deleted.message };
     }
-    if (isTrial || kind !== NAMESPACE.kind) return { kind, name, outcome: "deleted" };
-    ports.tell("Waiting for the namespace to go, at most two minutes.");
+    if (isDryRun || kind !== NAMESPACE.kind) return { kind, name, outcome: "deleted" };
+    ports.printLine("Waiting for the namespace to go, at most two minutes.");
     if (await isNamespaceGone(ports, uid)) return { kind, name, outcome: "deleted" };
     return { kind, name, outcome: "kept", why: "it is still being deleted: its conditions say what keeps it" };
   } catch (error) {
@@ -103,13 +109,13 @@ async function isNamespaceGone(ports: UninstallPorts, uid: string): Promise<bool
  * Stops all provisioners, so that none creates another volume. If they do not stop, or one has created a volume before it stopped, starts
  * them again and returns why.
  */
-export async function stopProvisioners(ports: UninstallPorts): Promise<Halt | undefined> {
+export async function stopProvisioners(ports: UninstallPorts): Promise<StopFailure | undefined> {
   await selectNodes(ports, "true");
   let hasStopped = false;
   try {
-    const halt = await haltOf(ports);
-    hasStopped = halt === undefined;
-    return halt;
+    const failure = await stopFailure(ports);
+    hasStopped = failure === undefined;
+    return failure;
   } catch (error) {
     if (ports.signal.aborted) return { why: "it was interrupted", volumes: [] };
     throw error;
@@ -118,9 +124,9 @@ export async function stopProvisioners(ports: UninstallPorts): Promise<Halt | un
   }
 }
 
-async function haltOf(ports: UninstallPorts): Promise<Halt | undefined> {
+async function stopFailure(ports: UninstallPorts): Promise<StopFailure | undefined> {
   const { client, signal } = ports;
-  ports.tell("Waiting for the provisioner's pods to end, at most two minutes.");
+  ports.printLine("Waiting for the provisioner's pods to end, at most two minutes.");
   const haveEnded = await within(ports, async () => (await listPods(client, signal)).length === 0);
   if (signal.aborted) return { why: "it was interrupted", volumes: [] };
   if (!haveEnded) {
@@ -131,7 +137,7 @@ async function haltOf(ports: UninstallPorts): Promise<Halt | undefined> {
   return volumes.length === 0 ? undefined : { why: "volumes were made meanwhile", volumes };
 }
 
-async function selectNodes(ports: Asking, value: "true" | null): Promise<void> {
+async function selectNodes(ports: ApiAccess, value: "true" | null): Promise<void> {
   const daemonSet = await find(ports, DAEMON_SET);
   if (daemonSet === undefined) return;
   const target = { apiVersion: "apps/v1", ...daemonSet };
@@ -141,9 +147,9 @@ async function selectNodes(ports: Asking, value: "true" | null): Promise<void> {
     throw new MooringError("api-rejected", `the node selector of DaemonSet ${daemonSet.name} stays: ${done.message}`);
 }
 
-async function within({ clock, signal }: UninstallPorts, holds: () => Promise<boolean>): Promise<boolean> {
+async function within({ clock, signal }: UninstallPorts, isDone: () => Promise<boolean>): Promise<boolean> {
   const end = clock.monotonicMs() + LIMIT_MS;
-  while (!(await holds())) {
+  while (!(await isDone())) {
     if (clock.monotonicMs() >= end || signal.aborted) return false;
     await clock.sleep(PAUSE_MS, signal);
   }

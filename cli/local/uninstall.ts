@@ -38,11 +38,17 @@ export const PARTS: readonly Part[] = [
 ];
 
 /** The commands that delete volumes and their data; none for one that is being deleted already. */
-export function waysOut(volumes: readonly LocalVolume[], nodes: ReadonlySet<string> | undefined): readonly string[] {
-  return [...new Set(volumes.flatMap((volume) => wayOut(volume, nodes?.has(volume.node) === false)))];
+export function deleteCommands(
+  volumes: readonly LocalVolume[],
+  nodes: ReadonlySet<string> | undefined,
+): readonly string[] {
+  return [...new Set(volumes.flatMap((volume) => deleteCommandsOf(volume, nodes?.has(volume.node) === false)))];
 }
 
-function wayOut({ name, node, phase, policy, claim, isDeleting }: LocalVolume, isNodeGone: boolean): readonly string[] {
+function deleteCommandsOf(
+  { name, node, phase, policy, claim, isDeleting }: LocalVolume,
+  isNodeGone: boolean,
+): readonly string[] {
   if (isNodeGone) return [`npm run -s local -- forget ${node} --yes`];
   const patch = `kubectl patch pv ${name} -p '{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}'`;
   const retained = policy === "Delete" ? [] : [patch];

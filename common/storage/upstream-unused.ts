@@ -36,7 +36,7 @@ export function readUpstream(raw: unknown, managedFields: unknown): UpstreamUnus
 }
 
 /** Kubernetes' own answer: undefined where Mooring alone wrote the condition, in place of a server without it. */
-export function saidByKubernetes(upstream: UpstreamUnused | undefined): UpstreamUnused | undefined {
+export function kubernetesCondition(upstream: UpstreamUnused | undefined): UpstreamUnused | undefined {
   return upstream?.owner === "mooring" ? undefined : upstream;
 }
 

@@ -3,7 +3,7 @@ import { claimsIn, explain, VOLUMES } from "../../../cli/explain.ts";
 import { ApiError } from "../../../common/kube/client.ts";
 import { MooringError } from "../../../common/runtime/errors.ts";
 
-const shop = { server: "https://api:6443", asked: claimsIn({ namespace: "shop" }) };
+const shop = { server: "https://api:6443", requested: claimsIn({ namespace: "shop" }) };
 
 function answered(status: number, message: string): ApiError {
   return new ApiError(`GET /api/v1/x answered ${status}: ${message}`, { status, retryAfterMs: undefined });
@@ -21,17 +21,17 @@ describe("explain", () => {
   it.each([
     {
       name: "claims of one namespace",
-      asked: shop.asked,
+      requested: shop.requested,
       right: '"list persistentvolumeclaims" in namespace shop.',
     },
     {
       name: "claims of all namespaces",
-      asked: claimsIn("all"),
+      requested: claimsIn("all"),
       right: '"list persistentvolumeclaims" in all namespaces.',
     },
-    { name: "volumes", asked: VOLUMES, right: '"list persistentvolumes".' },
-  ])("names the right that is missing for $name, and repeats the server", ({ asked, right }) => {
-    const lines = explain(answered(403, 'User "bob" cannot list'), { ...shop, asked });
+    { name: "volumes", requested: VOLUMES, right: '"list persistentvolumes".' },
+  ])("names the right that is missing for $name, and repeats the server", ({ requested, right }) => {
+    const lines = explain(answered(403, 'User "bob" cannot list'), { ...shop, requested });
 
     expect(lines?.[0]).toBe(`Forbidden: you lack the right ${right}`);
     expect(lines?.at(-1)).toBe('The API server said: User "bob" cannot list');

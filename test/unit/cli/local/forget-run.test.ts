@@ -16,8 +16,8 @@ describe("forget, once Ctrl-C was pressed", () => {
     const client = createKubeClient(createFakeConnection(transport), { clock: createFakeClock() });
     const remains = { losses: [{ volume, pods: [] }], reports: [] };
 
-    const deeds = await forget({ client, node: "n1", signal: AbortSignal.abort() }, remains);
+    const results = await forget({ client, node: "n1", signal: AbortSignal.abort() }, remains);
 
-    expect(deeds).toEqual([{ kind: "PersistentVolume", name: "pvc-1", outcome: "not reached" }]);
+    expect(results).toEqual([{ kind: "PersistentVolume", name: "pvc-1", outcome: "not reached" }]);
   });
 });

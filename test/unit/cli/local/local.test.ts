@@ -5,7 +5,7 @@ import { orphansOf } from "../../../../cli/local/orphans.ts";
 import { poolsOf } from "../../../../cli/local/pools.ts";
 import { sizeText } from "../../../../cli/local/size-text.ts";
 import type { LocalState, LocalVolume, PoolReport } from "../../../../cli/local/state.ts";
-import { waysOut } from "../../../../cli/local/uninstall.ts";
+import { deleteCommands } from "../../../../cli/local/uninstall.ts";
 
 const GiB = 2 ** 30;
 
@@ -190,14 +190,14 @@ describe("what deletes a volume and its data", () => {
     { name: "that no claim has, and is deleted", changes: { phase: "Available", isDeleting: true }, commands: [] },
     { name: "of a node that is gone", changes: { node: "n2" }, commands: ["npm run -s local -- forget n2 --yes"] },
   ])("$name", ({ changes, commands }) => {
-    expect(waysOut([volume(changes)], new Set(["n1"]))).toEqual(commands);
+    expect(deleteCommands([volume(changes)], new Set(["n1"]))).toEqual(commands);
   });
 
   it("is said once for all volumes of a node that is gone, and of none where nodes may not be listed", () => {
     const both = [volume({ node: "n2" }), volume({ node: "n2", name: "pvc-2" })];
 
-    expect(waysOut(both, new Set(["n1"]))).toHaveLength(1);
-    expect(waysOut([volume({ node: "n2" })], undefined)).toEqual([pvc]);
+    expect(deleteCommands(both, new Set(["n1"]))).toHaveLength(1);
+    expect(deleteCommands([volume({ node: "n2" })], undefined)).toEqual([pvc]);
   });
 });
 
@@ -219,12 +219,12 @@ describe("the command line", () => {
   it.each([
     { argv: ["pools"], command: { kind: "pools", flags: { output: "table" } } },
     { argv: ["orphans", "-o", "json"], command: { kind: "orphans", flags: { output: "json" } } },
-    { argv: ["uninstall"], command: { kind: "uninstall", isSure: false } },
-    { argv: ["uninstall", "--yes"], command: { kind: "uninstall", isSure: true } },
-    { argv: ["forget", "n1"], command: { kind: "forget", node: "n1", isSure: false } },
+    { argv: ["uninstall"], command: { kind: "uninstall", isConfirmed: false } },
+    { argv: ["uninstall", "--yes"], command: { kind: "uninstall", isConfirmed: true } },
+    { argv: ["forget", "n1"], command: { kind: "forget", node: "n1", isConfirmed: false } },
     {
       argv: ["forget", "n1", "--yes", "--context", "west"],
-      command: { kind: "forget", node: "n1", isSure: true, flags: { context: "west" } },
+      command: { kind: "forget", node: "n1", isConfirmed: true, flags: { context: "west" } },
     },
   ])("$argv", ({ argv, command }) => {
     expect(read(...argv)).toMatchObject(command);
