@@ -65,7 +65,7 @@ async function passUntil({ advance }: Pick<FakeClock, "advance">, condition: () 
 const EARLIER = { beganAt: 1_799_000, endedAt: 1_799_001 };
 
 describe("an agent with a journal", () => {
-  it("tells nothing that is not stored", async () => {
+  it("reports only what the journal has", async () => {
     const disk = createFaultyJournal();
     disk.mountedVolume();
     const { bodies, advance } = await startAgent({ mounts: [TOKEN, HOLD], ports: () => ({ journal: disk.journal }) });
@@ -80,7 +80,7 @@ describe("an agent with a journal", () => {
     expect(disk.content.stored?.mountedVolumes.size).toBe(1);
   });
 
-  it("tells nothing that is not stored when a report is sent again meanwhile", async () => {
+  it("reports only what the journal has, also when it sends a report again meanwhile", async () => {
     const disk = createFaultyJournal();
     const { bodies, table, mountNotifier, advance } = await startAgent({
       ports: () => ({ journal: disk.journal }),
@@ -100,7 +100,7 @@ describe("an agent with a journal", () => {
     expect(told.flat()).toEqual([]);
   });
 
-  it("after a restart tells the end of what was unmounted meanwhile, and what went unobserved", async () => {
+  it("after a restart reports what was unmounted meanwhile, and its gap", async () => {
     const { journal } = createFaultyJournal(
       nodeState({
         mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { since: 1_000, seenAt: 1_000 })),
@@ -123,22 +123,22 @@ describe("an agent with a journal", () => {
   });
 
   it.each([
-    { name: "is told of a machine that never had one", isNew: () => true, stored: undefined, firstBoot: true },
-    { name: "is not told where it was lost", isNew: () => false, stored: undefined, firstBoot: undefined },
-    { name: "is not told where it ends with the process", isNew: undefined, stored: undefined, firstBoot: undefined },
+    { name: "where the machine never had a journal", isNew: () => true, stored: undefined, firstBoot: true },
+    { name: "not where the journal was lost", isNew: () => false, stored: undefined, firstBoot: undefined },
+    { name: "not where the journal ends with the process", isNew: undefined, stored: undefined, firstBoot: undefined },
     {
-      name: "is not told where another boot left one",
+      name: "not where an earlier boot left a journal",
       isNew: () => false,
       stored: nodeState({ bootId: "boot-0", isFirstBoot: true, scan: EARLIER }),
       firstBoot: undefined,
     },
     {
-      name: "is told by a later run of the same boot",
+      name: "by a later run in the same boot",
       isNew: () => false,
       stored: nodeState({ isFirstBoot: true, scan: EARLIER }),
       firstBoot: true,
     },
-  ])("that it is the first boot $name", async ({ isNew, stored, firstBoot }) => {
+  ])("reports the first boot: $name", async ({ isNew, stored, firstBoot }) => {
     const { journal } = createFaultyJournal(stored);
 
     const { bodies, advance } = await startAgent({
@@ -149,7 +149,7 @@ describe("an agent with a journal", () => {
     expect(bodies.at(-1)?.firstBoot).toBe(firstBoot);
   });
 
-  it("tells nothing of what an earlier run knew while it is blind itself", async () => {
+  it("reports nothing of an earlier run before its own first complete scan", async () => {
     const { journal } = createFaultyJournal(nodeState({ scan: EARLIER, unmountRecords: [unmountRecordOf(2)] }));
 
     const { bodies, url, advance } = await startAgent({ mounts: [], ports: () => ({ journal }) });
@@ -159,7 +159,7 @@ describe("an agent with a journal", () => {
     expect((await fetch(`${url}/readyz`)).status).toBe(503);
   });
 
-  it("goes on when it cannot be used, says so once, and is as ready as ever", async () => {
+  it("continues without a usable journal, logs that once, and stays ready", async () => {
     const disk = createFaultyJournal();
     disk.fail("the disk is full");
     const { bodies, url, logger, advance } = await startAgent({ ports: () => ({ journal: disk.journal }) });
@@ -175,7 +175,7 @@ describe("an agent with a journal", () => {
     expect(await ready.text()).toContain("[+]journal ok (degraded): without one: the disk is full");
   });
 
-  it("stores everything once it can be used again", async () => {
+  it("stores everything once the journal is usable again", async () => {
     const disk = createFaultyJournal();
     const { table, logger, mountNotifier, advance } = await startAgent({ ports: () => ({ journal: disk.journal }) });
     await advance(1_000);
@@ -192,7 +192,7 @@ describe("an agent with a journal", () => {
     expect(logger.messages()).toContain("journal is used again");
   });
 
-  it("does not take its own older state for another's when it can be used again", async () => {
+  it("does not take its own older state for another agent's once the journal is usable again", async () => {
     const disk = createFaultyJournal();
     let forget: readonly string[] = [];
     const { table, bodies, mountNotifier, advance } = await startAgent({
@@ -217,7 +217,7 @@ describe("an agent with a journal", () => {
     expect(disk.content.stored).toMatchObject({ mountedVolumes: new Map(), unmountRecords: [] });
   });
 
-  it("takes over what another agent of the node leaves, and tells it at once", async () => {
+  it("takes over what another agent of the node leaves in the journal, and reports it at once", async () => {
     const disk = createFaultyJournal();
     disk.fail("another agent holds it");
     const { bodies, clock, advance } = await startAgent({ ports: () => ({ journal: disk.journal }) });
@@ -241,7 +241,7 @@ describe("an agent with a journal", () => {
     expect(bodies.at(-1)?.agentGaps).toEqual([{ to: 900 }]);
   });
 
-  it("is the only one of two agents that uses it, and the other goes on where that one ends", async () => {
+  it("is the only one of two agents that uses the journal, and the other continues where it ends", async () => {
     await using folder = new JournalFolder();
     const portsOf =
       (run: string) =>
@@ -274,7 +274,7 @@ describe("an agent with a journal", () => {
     });
   });
 
-  it("has what the agent saw to the moment that it was stopped", async () => {
+  it("stores what the agent saw up to its stop", async () => {
     const disk = createFaultyJournal();
     const { clock, table, bodies, stop, running, advance } = await startAgent({
       mounts: [TOKEN, HOLD],
@@ -292,7 +292,7 @@ describe("an agent with a journal", () => {
     expect(bodies).toHaveLength(before);
   });
 
-  it("says that there is none when no directory is given", async () => {
+  it("shows that it has no journal when no directory is given", async () => {
     const { url, advance } = await startAgent({ ports: () => ({ journal: createMemoryJournal() }) });
     await advance(1_000);
 

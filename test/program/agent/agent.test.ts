@@ -19,7 +19,7 @@ describe("an agent", () => {
     expect(paths[0]).toBe("/mooring/v1/nodes/node-1/report");
   });
 
-  it("tells with which resource version of its pods the table was read", async () => {
+  it("reports the resource version of its pod watch at the begin of the scan", async () => {
     const { messages, advance } = await startAgent();
     await advance(200);
 
@@ -62,7 +62,7 @@ describe("an agent", () => {
     expect(namesIn(bodies.at(-1))).toEqual(["pv-1"]);
   });
 
-  it("says how many volumes the first scan has shown, not how many were known before it", async () => {
+  it("logs how many volumes the first scan shows, not how many were known before it", async () => {
     const others = ["pv-2", "pv-3"].map((pv) => HOLD.replace("pv-1", pv));
 
     const { logger } = await startAgent({ mounts: [TOKEN, HOLD, ...others] });
@@ -71,7 +71,7 @@ describe("an agent", () => {
     expect(line?.fields).toMatchObject({ mountedVolumes: 3 });
   });
 
-  it("does not count as shown what waits for the end of its pod", async () => {
+  it("does not count a pending unmount as shown", async () => {
     const { table, mountNotifier, url, advance } = await startAgent({ mounts: [TOKEN, HOLD], phase: "Pending" });
     const count = async (): Promise<string | undefined> =>
       /^mooring_mounted_volumes (.*)$/m.exec(await (await fetch(`${url}/metrics`)).text())?.[1];
@@ -84,7 +84,7 @@ describe("an agent", () => {
     expect([before, await count()]).toEqual(["1", "0"]);
   });
 
-  it("shows what it knows to somebody on this very node", async () => {
+  it("serves its debug page on this node only", async () => {
     const { logger, advance } = await startAgent({ mounts: [TOKEN, HOLD] });
     await advance(1_000);
     const url = String(logger.lines.find(({ message }) => message === "agent started")?.fields.debug);
@@ -98,7 +98,7 @@ describe("an agent", () => {
     expect(mountedVolumes[0].mountPoint).toContain("/pods/u1/volumes/");
   });
 
-  it("tells once of a mount that nobody is known to use for five minutes", async () => {
+  it("logs once a mount without a known user for five minutes", async () => {
     const { logger, url, advance } = await startAgent({ mounts: [TOKEN, HOLD.replace("/u1/", "/u9/")] });
     await advance(290_000);
     const early = [...logger.messages("warn")];
@@ -112,7 +112,7 @@ describe("an agent", () => {
     expect(metrics).toContain('mooring_leaked_mounts{kind="orphaned"} 1');
   });
 
-  it("sends a heartbeat without the state while that is known, and the whole when it is asked for", async () => {
+  it("sends heartbeats while the aggregator has the state, and a whole report on request", async () => {
     let isKnown = true;
     const { messages, advance } = await startAgent({
       mounts: [TOKEN, HOLD],
@@ -132,7 +132,7 @@ describe("an agent", () => {
     expect(messages.slice(-2).map(isReport)).toContain(true);
   });
 
-  it("answers a question that comes within the debounce of a change by the scan at its end", async () => {
+  it("answers a scan request during the debounce of a change by the scan after it", async () => {
     const { mountNotifier, messages, advance } = await startAgent();
     await advance(1_000);
     const before = messages.length;
@@ -145,7 +145,7 @@ describe("an agent", () => {
     expect(messages).toHaveLength(before + 1);
   });
 
-  it("answers a question by the next scan, though mounts that are no volumes change all the time", async () => {
+  it("answers a scan request by the next scan, although mounts that are no volumes change all the time", async () => {
     const { mountNotifier, messages, advance } = await startAgent();
     await advance(1_000);
     const before = messages.length;
@@ -159,7 +159,7 @@ describe("an agent", () => {
     expect(messages).toHaveLength(before + 1);
   });
 
-  it("reports the end of a use, until it is told to forget it", async () => {
+  it("reports an unmount record until the aggregator acknowledges it", async () => {
     let forget: readonly string[] = [];
     const { table, mountNotifier, bodies, messages, advance } = await startAgent({
       mounts: [TOKEN, HOLD],
@@ -182,7 +182,7 @@ describe("an agent", () => {
     expect(bodies.at(-1)?.unmountRecords).toEqual([]);
   });
 
-  it("tells when an answer was there that said what the API server's clock had shown", async () => {
+  it("reports a clock sample of when an answer arrived with the API server's time", async () => {
     const nowMs = 1_789_000_000_000;
     const { clock, messages, advance } = await startAgent({ answer: () => json({ forget: [], nowMs }) });
     await advance(1_000);
@@ -223,7 +223,7 @@ describe("an agent", () => {
     },
   );
 
-  it("reports at once when a pod ended, though no mount changed", async () => {
+  it("reports at once when a pod ended, although no mount changed", async () => {
     const { watch, pod, messages, advance } = await startAgent();
     await advance(1_000);
     const before = messages.length;
@@ -235,7 +235,7 @@ describe("an agent", () => {
     expect(messages.at(-1)?.podsResourceVersion).toBe("123");
   });
 
-  it("looks again, and tells, at once when what it has read is too old for the aggregator", async () => {
+  it("scans and reports at once when its last scan is too old for the aggregator", async () => {
     const asks: boolean[] = [];
     const { messages, advance } = await startAgent({
       answer: () => json({ forget: [], ...(asks.pop() === true ? { scanRequest: "session/1" } : {}) }),
@@ -252,7 +252,7 @@ describe("an agent", () => {
     expect(more).toEqual([]);
   });
 
-  it("does not report mounts that are none of its business", async () => {
+  it("does not report mounts that are no volumes", async () => {
     const { table, mountNotifier, bodies, advance } = await startAgent();
     await advance(1_000);
     const before = bodies.length;
@@ -278,7 +278,7 @@ describe("an agent", () => {
     expect(messages.length - before).toBe(2);
   });
 
-  it("sends a heartbeat where the mount table cannot be polled, and looks every two seconds", async () => {
+  it("sends heartbeats where it cannot poll the mount table, and scans every two seconds", async () => {
     const { table, messages, advance } = await startAgent({
       ports: (ports) => ({ mountNotifier: createMountNotifier("/no/such/table", ports) }),
     });
@@ -292,7 +292,7 @@ describe("an agent", () => {
     expect(table.reads() - reads).toBeLessThan(35);
   });
 
-  it("reads a damaged table again soon, so that an end is not told a heartbeat too late", async () => {
+  it("scans again soon after a damaged scan, so that it reports an unmount without waiting for the next heartbeat", async () => {
     const { table, mountNotifier, bodies, advance } = await startAgent({ mounts: [TOKEN, HOLD] });
     await advance(1_000);
 
@@ -329,7 +329,7 @@ describe("an agent", () => {
     },
   );
 
-  it("asks the API server in an hour of broken watches for nothing that this has to read in etcd", async () => {
+  it("causes no read of etcd in an hour of broken watches", async () => {
     const { watch, asked, advance } = await startAgent({ mode: "audit" });
     await advance(60_000);
     watch.fail(new MooringError("transport-failed", "reset"));
@@ -342,7 +342,7 @@ describe("an agent", () => {
     expect(asked.filter(({ isScan }) => isScan)).toEqual([]);
   });
 
-  it("answers the end of a pod with the first complete scan after it", async () => {
+  it("reports the first complete scan after the end of a pod", async () => {
     const { table, watch, pod, messages, advance } = await startAgent();
     await advance(1_000);
 
@@ -356,7 +356,7 @@ describe("an agent", () => {
     expect(messages.at(-1)?.podsResourceVersion).toBe("123");
   });
 
-  it("unmount records nothing while the table cannot be believed, and says once why", async () => {
+  it("records no unmount while scans are incomplete, and logs once why", async () => {
     const { table, mountNotifier, bodies, logger, advance } = await startAgent({ mounts: [TOKEN, HOLD] });
     await advance(1_000);
 
@@ -369,7 +369,7 @@ describe("an agent", () => {
     expect(logger.messages("warn")).toEqual(["mount table cannot be believed, absence does not count"]);
   });
 
-  it("unmount records nothing that is back in the confirming read", async () => {
+  it("records no unmount of a volume that the confirming scan shows again", async () => {
     const { table, mountNotifier, bodies, advance } = await startAgent({ mounts: [TOKEN, HOLD] });
     await advance(1_000);
 
@@ -385,7 +385,7 @@ describe("an agent", () => {
     expect(bodies.at(-1)).toMatchObject({ mountedVolumes: [{ podUid: "u1" }], unmountRecords: [] });
   });
 
-  it("falls silent when it has been blind for three minutes", async () => {
+  it("stops reporting after three minutes without a complete scan", async () => {
     const { table, bodies, advance } = await startAgent();
     await advance(1_000);
 
@@ -398,7 +398,7 @@ describe("an agent", () => {
     expect(bodies.at(-1)?.sentAt).toBeLessThan((bodies.at(-1)?.scan.endedAt ?? 0) + 180_000);
   });
 
-  it("is ready when the table is read, the pods are listed and a report was accepted", async () => {
+  it("is ready once it has scanned the mount table, listed the pods, and a report was accepted", async () => {
     const { url, table, advance } = await startAgent({ mounts: ["/", TOKEN] });
     await advance(1_000);
 
@@ -412,7 +412,7 @@ describe("an agent", () => {
     expect((await fetch(`${url}/livez`)).status).toBe(200);
   });
 
-  it("is not ready as long as no report was accepted", async () => {
+  it("is not ready before a report was accepted", async () => {
     const { url, advance } = await startAgent({ answer: () => ({ status: 503, body: "not the leader" }) });
     await advance(1_000);
 
@@ -427,7 +427,7 @@ describe("an agent", () => {
       name: "in the middle of a debounce",
       begin: async ({ mountNotifier }: Awaited<ReturnType<typeof startAgent>>) => mountNotifier.change(),
     },
-  ])("ends $name without another report", async ({ begin }) => {
+  ])("stops $name without another report", async ({ begin }) => {
     const agent = await startAgent();
     await agent.advance(1_000);
     const before = agent.bodies.length;
@@ -441,7 +441,7 @@ describe("an agent", () => {
     expect(agent.logger.messages().at(-1)).toBe("agent stopped");
   });
 
-  it("ends while a report is on its way", async () => {
+  it("stops while a report is in flight", async () => {
     const agent = await startAgent({ answer: () => "silence" });
     await agent.advance(1_000);
 
@@ -452,8 +452,12 @@ describe("an agent", () => {
   });
 
   it.each([
-    { name: "goes on where it was in the same boot", bootId: "boot-1", left: { after: 1, by: 2 } },
-    { name: "tells what another boot left as ended by the begin of this one", bootId: "boot-0", left: { by: 0 } },
+    { name: "reports its own unmount record unchanged in the same boot", bootId: "boot-1", left: { after: 1, by: 2 } },
+    {
+      name: "reports the unmount record of an earlier boot as ended by the begin of this one",
+      bootId: "boot-0",
+      left: { by: 0 },
+    },
   ])("$name when it is started again", async ({ bootId, left }) => {
     const unmountRecord = { id: "r", volume: { by: "name" as const, name: "pv-9" }, podUid: "u9", after: 1, by: 2 };
     const journal = createMemoryJournal();
@@ -466,7 +470,7 @@ describe("an agent", () => {
     expect(bodies.at(-1)?.unmountRecords).toEqual([{ ...same, ...left }]);
   });
 
-  it("tells what kind of node it is, once and with every report from then on", async () => {
+  it("logs the node's facts once, and sends them with every report from then on", async () => {
     const { messages, logger, advance } = await startAgent();
     await advance(1_000);
     const early = messages.length;
@@ -480,7 +484,7 @@ describe("an agent", () => {
     ]);
   });
 
-  it("reports and ends as ever while what kind of node it is cannot be found out", async () => {
+  it("reports and stops as usual while it cannot read the node's facts", async () => {
     const unknown = { facts: {}, bootId: undefined, bootedAt: undefined };
     const read = (signal: AbortSignal): Promise<typeof unknown> =>
       new Promise((resolve) => {

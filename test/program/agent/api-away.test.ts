@@ -61,8 +61,8 @@ describe("an agent whose API server is away for an hour", () => {
   it.each<{ readonly name: string; readonly how: Absence }>([
     { name: "refuses connections", how: "broken" },
     { name: "never answers", how: "silence" },
-    { name: "is answered for by a proxy", how: "unavailable" },
-  ])("is restarted by nobody and reports on, when it $name", async ({ how }) => {
+    { name: "is answered for by a proxy with 503", how: "unavailable" },
+  ])("stays live and reports on, when the server $name", async ({ how }) => {
     const agent = await start();
 
     agent.api.goAway(how);
@@ -78,7 +78,7 @@ describe("an agent whose API server is away for an hour", () => {
     expect(agent.logger.messages("error")).toEqual([]);
   });
 
-  it("is restarted by nobody when it was started meanwhile, and says what it waits for", async () => {
+  it("stays live when it starts meanwhile, and names what it waits for", async () => {
     const agent = await start({ away: "broken" });
 
     const answers = await probed(agent, HOUR_MS);
@@ -94,7 +94,7 @@ describe("an agent whose API server is away for an hour", () => {
 });
 
 describe("an agent whose aggregator is away for an hour", () => {
-  it("is restarted by nobody, stays ready, and says that it is degraded", async () => {
+  it("stays live and ready, and reports that it is degraded", async () => {
     let isAway = false;
     const agent = await start({ answer: () => (isAway ? "broken" : json({ forget: [] })) });
     await agent.advance(30_000);
@@ -112,8 +112,8 @@ describe("an agent whose aggregator is away for an hour", () => {
   });
 });
 
-describe("an agent that stands still", () => {
-  it("is to be restarted when a look at the mount table never comes to an end", async () => {
+describe("an agent whose scan hangs", () => {
+  it("fails its liveness check when a scan of the mount table never ends", async () => {
     const stuckRead = Promise.withResolvers<never>();
     let isStuck = false;
     const agent = await start({
@@ -136,7 +136,7 @@ describe("an agent that stands still", () => {
 });
 
 describe("an idle agent", () => {
-  it("is silent at info for hours, whatever its mounts that are no volumes do", async () => {
+  it("logs nothing at info for hours, whatever happens to mounts that are no volumes", async () => {
     const agent = await start();
     await agent.advance(60_000);
     const before = agent.logger.messages("info").length;
@@ -154,8 +154,8 @@ describe("an idle agent", () => {
   });
 });
 
-describe("an agent that is told to stop", () => {
-  it("looks once more and stops, and says meanwhile that it drains", async () => {
+describe("an agent that stops", () => {
+  it("scans once more and stops, and is not ready meanwhile as it drains", async () => {
     let finish = (): void => {};
     let isStopping = false;
     const agent = await start({

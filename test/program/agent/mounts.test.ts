@@ -30,7 +30,7 @@ function eventsIn(house: House): readonly unknown[] {
 }
 
 describe("an agent", () => {
-  it("tells at once of a mount, and of its end when the pod is gone as well", async () => {
+  it("reports a mount at once, and the unmount once the pod is gone as well", async () => {
     const { house, agent } = await mounted();
     const shown = mountedVolumesIn(agent.last);
     agent.table.unmount(mountOf("web"));
@@ -45,7 +45,7 @@ describe("an agent", () => {
     expect(agent.released).toEqual(["uid-of-web"]);
   });
 
-  it("tells of an end again and again until the aggregator lets it be forgotten, and then no more", async () => {
+  it("reports an unmount record until the aggregator acknowledges it, and then no more", async () => {
     const { house, agent } = await mounted();
     house.api.delete(podRef("web"));
     agent.table.unmount(mountOf("web"));
@@ -65,7 +65,7 @@ describe("an agent", () => {
     expect(kept?.unmountRecords).toEqual([]);
   });
 
-  it("sends a heartbeat without the state that is known, in the name of whoever knows it", async () => {
+  it("sends a heartbeat with the leader session that has the state", async () => {
     const { house, agent } = await mounted();
     agent.answer = { forget: [], session: "leader-1" };
     await house.pass(80_000);
@@ -76,7 +76,7 @@ describe("an agent", () => {
     expect(last).toMatchObject({ session: "leader-1" });
   });
 
-  it("sends the whole state at once to a leader that does not know it", async () => {
+  it("sends a whole report at once to a leader that asks for it", async () => {
     const { house, agent } = await mounted();
     await house.pass(40_000);
     agent.answer = { forget: [], whole: true };
@@ -89,7 +89,7 @@ describe("an agent", () => {
     expect(mountedVolumesIn(agent.last)).toEqual(["uid-of-web"]);
   });
 
-  it("scans and tells at once when the aggregator asks for it, and says that it has", async () => {
+  it("scans and reports at once on a scan request, and names that request", async () => {
     const { house, agent } = await mounted();
     agent.answer = { forget: [], scanRequest: "session/1" };
     const before = agent.messages.length;
@@ -101,7 +101,7 @@ describe("an agent", () => {
     expect(agent.messages.slice(before).map(({ scanRequest }) => scanRequest)).toEqual([undefined, "session/1"]);
   });
 
-  it("brings its watch as far as the aggregator asks, and says so at once", async () => {
+  it("brings its pod watch to the version that the aggregator asks for, and reports it at once", async () => {
     const { house, agent } = await mounted();
     addPod(house, "elsewhere", { node: "n2" });
     const wanted = house.api.revision();
@@ -116,7 +116,7 @@ describe("an agent", () => {
     expect(Number(agent.last?.podsResourceVersion)).toBeGreaterThanOrEqual(wanted);
   });
 
-  it("tells by an event of a volume that is unmounted under a running pod", async () => {
+  it("emits an event when a volume is unmounted under a running pod", async () => {
     const { house, agent } = await mounted();
 
     agent.table.unmount(mountOf("web"));
@@ -129,13 +129,13 @@ describe("an agent", () => {
     expect(eventsIn(house)).toContain("VolumeUnmountedWhileRunning");
   });
 
-  it("tells what kind of node it runs on", async () => {
+  it("reports the node's facts", async () => {
     const { agent } = await mounted();
 
     expect(agent.last).toMatchObject({ facts: { kernel: "6.18.4" } });
   });
 
-  it("tells no end by a scan that began before the pod's", async () => {
+  it("records no unmount by a scan that began before the pod ended", async () => {
     const { house, agent } = await mounted();
     const before = house.api.revision();
     agent.table.readMs = () => [2_000, 0];
@@ -154,7 +154,7 @@ describe("an agent with a journal", () => {
     return { ...createMemoryJournal(), place: "/var/lib/mooring" };
   }
 
-  it("looks once more before it ends, so that its next run is blind for no longer than need be", async () => {
+  it("scans once more before it stops, so that the gap of its next run begins there", async () => {
     const journal = onDisk();
     const { house, agent } = await mounted({ journal });
     await house.pass(20_000);
@@ -165,7 +165,7 @@ describe("an agent with a journal", () => {
     expect((await journal.load())?.scan?.endedAt).toBeGreaterThanOrEqual(endedAt);
   });
 
-  it("ends what an earlier run had seen by its first scan, and tells so at once", async () => {
+  it("records by its first scan the unmount of what an earlier run had seen, and reports it at once", async () => {
     const journal = onDisk();
     const { house, agent } = await mounted({ journal });
     await agent.stop();
@@ -181,7 +181,7 @@ describe("an agent with a journal", () => {
     expect(next.released).toEqual(["uid-of-web"]);
   });
 
-  it("closes it when it ends", async () => {
+  it("closes the journal when it stops", async () => {
     let isClosed = false;
     const journal = {
       ...onDisk(),
@@ -196,7 +196,7 @@ describe("an agent with a journal", () => {
     expect(isClosed).toBe(true);
   });
 
-  it("tells nothing that is not stored", async () => {
+  it("reports only what the journal has", async () => {
     const memory = onDisk();
     let isFull = false;
     const journal = {
@@ -216,8 +216,8 @@ describe("an agent with a journal", () => {
   });
 });
 
-describe("an agent that cannot read", () => {
-  it("falls silent when that lasts for three minutes, and tells at once when it can again", async () => {
+describe("an agent that cannot read the mount table", () => {
+  it("stops reporting after three minutes, and reports at once when it can read again", async () => {
     const { house, agent } = await mounted();
     agent.table.isBroken = true;
     await house.pass(200_000);

@@ -57,8 +57,8 @@ function eventsIn(house: House): readonly unknown[] {
   return house.api.list("events").map(({ reason }) => reason);
 }
 
-describe("a pod that waits on a node which its volume excludes", () => {
-  it("is failed after the grace period, and an event tells why", async () => {
+describe("a pod that waits on a node that its volume excludes", () => {
+  it("is rejected after the grace period, and an event names the reason", async () => {
     const { house } = await placed();
     addWaiting(house);
     await house.pass(4_000);
@@ -71,7 +71,7 @@ describe("a pod that waits on a node which its volume excludes", () => {
     expect(eventsIn(house)).toContain("VolumeNodeAffinity");
   });
 
-  it("is failed as soon as the policy comes into force, however long it was not", async () => {
+  it("is rejected as soon as the policy comes into force, however late", async () => {
     const { house, agent } = await placed();
     agent.isPolicyInForce = false;
     await house.pass(1_000_000);
@@ -89,7 +89,7 @@ describe("a pod that waits on a node which its volume excludes", () => {
     expect([phaseOf(house), phaseOf(house, "other")]).toEqual(["Failed", "Failed"]);
   });
 
-  it("is failed when the labels of its node change, and the aggregator is asked at once whether that is held", async () => {
+  it("is rejected when the node's labels change, after the agent asked the aggregator whether rejections are paused", async () => {
     const { house, agent } = await placed({ volumeIn: "a" });
     addWaiting(house);
     await house.pass(30_000);
@@ -105,7 +105,7 @@ describe("a pod that waits on a node which its volume excludes", () => {
     expect(phaseOf(house)).toBe("Failed");
   });
 
-  it("is failed when the aggregator names the volume, whose affinity has changed", async () => {
+  it("is rejected when the aggregator names its volume, whose affinity changed", async () => {
     const { house, agent } = await placed({ volumeIn: "a" });
     addWaiting(house);
     await house.pass(30_000);
@@ -119,7 +119,7 @@ describe("a pod that waits on a node which its volume excludes", () => {
     expect(phaseOf(house)).toBe("Failed");
   });
 
-  it("is left alone while the aggregator pauses all rejections, and failed once it does not", async () => {
+  it("is not rejected while the aggregator pauses all rejections, and is rejected afterwards", async () => {
     const { house, agent } = await placed();
     agent.answer = { forget: [], volumes: [], pauseRejections: "too many of them" };
     await house.pass(60_000);
@@ -134,7 +134,7 @@ describe("a pod that waits on a node which its volume excludes", () => {
     expect(phaseOf(house)).toBe("Failed");
   });
 
-  it("is left alone where another machine has taken the name of the node", async () => {
+  it("is not rejected where another machine has taken the node's name", async () => {
     const { house } = await placed();
     const [server] = house.api.servers;
     if (server !== undefined) server.lagMs = (resource) => (resource === "nodes" ? 600_000 : 0);
@@ -147,7 +147,7 @@ describe("a pod that waits on a node which its volume excludes", () => {
     expect(phaseOf(house)).toBe("Pending");
   });
 
-  it("is left alone where the kubelet rejects such pods itself", async () => {
+  it("is not rejected where the kubelet rejects such pods itself", async () => {
     const { house } = await placed({ argv: ["--kubelet-enforces-since", "1.36"] });
     addWaiting(house);
 
@@ -158,7 +158,7 @@ describe("a pod that waits on a node which its volume excludes", () => {
 });
 
 describe("a pod that is gone", () => {
-  it("is no longer among those that are looked at", async () => {
+  it("is no longer among the verdicts", async () => {
     const { house, agent } = await placed({ volumeIn: "a" });
     addWaiting(house);
     await house.pass(30_000);
@@ -173,7 +173,7 @@ describe("a pod that is gone", () => {
 });
 
 describe("a pod that was rejected", () => {
-  it("is rejected again when the kubelet takes that back", async () => {
+  it("is rejected again when the kubelet reverts its status", async () => {
     const { house, agent } = await placed();
     addWaiting(house);
     await house.until(() => phaseOf(house) === "Failed");
@@ -185,7 +185,7 @@ describe("a pod that was rejected", () => {
     expect(await agent.metrics.text()).toMatch(/outcome="reverted"\} 1/);
   });
 
-  it("is rejected again when that is taken back after it was seen to hold", async () => {
+  it("is rejected again when the kubelet reverts its status after the rejection was verified", async () => {
     const { house, agent } = await placed();
     addWaiting(house);
     await house.until(() => phaseOf(house) === "Failed");
@@ -200,7 +200,7 @@ describe("a pod that was rejected", () => {
     expect(await agent.metrics.text()).toMatch(/outcome="reverted"\} 1/);
   });
 
-  it("is deleted where that is asked for, and not while the aggregator pauses all rejections", async () => {
+  it("is deleted where the settings say so, and not while the aggregator pauses all rejections", async () => {
     const { house, agent } = await placed({ argv: ["--delete-rejected"] });
     addWaiting(house);
     await house.until(() => phaseOf(house) === "Failed");
@@ -216,7 +216,7 @@ describe("a pod that was rejected", () => {
     expect(phaseOf(house)).toBeUndefined();
   });
 
-  it("counts against its owner also after the agent was started anew", async () => {
+  it("counts against its owner also after a restart of the agent", async () => {
     const { house, agent } = await placed();
     for (const name of ["web-1", "web-2", "web-3"]) {
       addWaiting(house, name);

@@ -42,7 +42,7 @@ function lastReport({ messages }: HouseAgent): NodeReport {
 }
 
 describe("a node that is rebooted", () => {
-  it("has a pending unmount of a pod that is not over, and nobody knows when it was seen last", async () => {
+  it("has a pending unmount for a pod that is not over, without a last seen time", async () => {
     const { house, agent } = await mounted();
 
     const next = await (await reboot(house, agent)).start();
@@ -53,7 +53,7 @@ describe("a node that is rebooted", () => {
     });
   });
 
-  it("has the pod's mount again once that is started again, and one record when it is over", async () => {
+  it("has the pod's mount again once the pod starts again, and one unmount record when it is over", async () => {
     const { house, agent } = await mounted();
     const next = await (await reboot(house, agent)).start();
     next.table.mount(mountOf("web"));
@@ -73,7 +73,7 @@ describe("a node that is rebooted", () => {
     expect(lastReport(next).unmountRecords[0]?.by).toBeGreaterThanOrEqual(before);
   });
 
-  it("dates by its first scan what a pod had unmounted before that, which had been started again", async () => {
+  it("dates by its first scan the unmount of a pod that had started again before it", async () => {
     const { house, agent } = await mounted();
     const { start } = await reboot(house, agent, 0);
     agent.table.mount(mountOf("web"));
@@ -91,7 +91,7 @@ describe("a node that is rebooted", () => {
     expect(unmountRecords[0]?.after).toBeUndefined();
   });
 
-  it("has one record of a pod, however often it is rebooted before that is over", async () => {
+  it("has one unmount record of a pod, however often it reboots before the pod is over", async () => {
     const { house, agent } = await mounted();
     let last = agent;
     for (let boot = 0; boot < 5; boot += 1) last = await (await reboot(house, last)).start();
@@ -104,7 +104,7 @@ describe("a node that is rebooted", () => {
     expect(lastReport(last)).toMatchObject({ mountedVolumes: [], unmountRecords: [{ podUid: "uid-of-web" }] });
   });
 
-  it("keeps the record of a pod that was over before, by its ID, as ended by the boot", async () => {
+  it("keeps the unmount record of a pod that was over before, by its ID, as ended by the boot", async () => {
     const { house, agent } = await mounted();
     house.api.delete(podRef("web"));
     agent.table.unmount(mountOf("web"));

@@ -30,7 +30,7 @@ describe("an aggregator whose API server is away for an hour", () => {
     { name: "refuses connections", how: "broken" },
     { name: "never answers", how: "silence" },
     { name: "is answered for by a proxy", how: "unavailable" },
-  ])("is restarted by nobody, and leads again afterwards, when it $name", async ({ how }) => {
+  ])("stays live, and leads again afterwards, when the server $name", async ({ how }) => {
     const house = new House();
     const leader = await startLeader(house);
     const before = await leader.readiness();
@@ -49,7 +49,7 @@ describe("an aggregator whose API server is away for an hour", () => {
     expect(leader.logger.messages("error")).toEqual([]);
   });
 
-  it("is restarted by nobody when it was started meanwhile", async () => {
+  it("stays live when it starts meanwhile", async () => {
     const house = new House();
     house.sendApiAway("broken");
     const replica = startReplica(house);
@@ -66,8 +66,8 @@ describe("an aggregator whose API server is away for an hour", () => {
   });
 });
 
-describe("an aggregator that is told to stop", () => {
-  it("gives its Lease back within its grace period, and says meanwhile that it drains", async () => {
+describe("an aggregator that stops", () => {
+  it("releases its Lease within its grace period, and is not ready meanwhile as it drains", async () => {
     const house = new House();
     const leader = await startLeader(house);
     house.befall(({ site }) => (site === "patch leases" ? { requestMs: 1_000 } : {}));
@@ -83,7 +83,7 @@ describe("an aggregator that is told to stop", () => {
     expect(tookMs).toBeLessThan(30_000);
   });
 
-  it("is gone within its grace period though the API server does not answer", async () => {
+  it("stops within its grace period although the API server does not answer", async () => {
     const house = new House();
     const leader = await startLeader(house);
     house.sendApiAway("silence");

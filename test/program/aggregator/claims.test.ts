@@ -10,7 +10,7 @@ afterEach(closeHouses);
 const HOST_PATH = { hostPath: { path: "/srv/data" } };
 
 describe("a claim whose use is reported", () => {
-  it("turns unused when its node reports the unmount, long after the pod is gone, and with the time of that", async () => {
+  it("becomes unused when its node reports the unmount, long after the pod is gone, and with the time of the unmount", async () => {
     const { house, leader, n1 } = await mountedClaim();
     house.api.delete(podRef("web"));
     await house.pass(20_000);
@@ -30,7 +30,7 @@ describe("a claim whose use is reported", () => {
     expect(status?.sinceMs).toBeLessThan(unmountedMs + 3_000);
   });
 
-  it("is written once for each transition, and not again at rest", async () => {
+  it("gets one write for each transition, and none at rest", async () => {
     const { house, leader, n1, n2 } = await mountedClaim();
     const writes = recordWrites(house);
     house.api.delete(podRef("web"));
@@ -46,7 +46,7 @@ describe("a claim whose use is reported", () => {
     expect(writes.map(({ resource }) => resource)).toEqual(["persistentvolumeclaims"]);
   });
 
-  it("is told the later time again when the store goes back to one from before its use", async () => {
+  it("gets the later time again when the API server's store is restored from before its use", async () => {
     const { house, leader, n1 } = await mountedClaim();
     house.api.delete(podRef("web"));
     n1.unmount("web");
@@ -66,7 +66,7 @@ describe("a claim whose use is reported", () => {
     expect(statusIn(house)?.sinceMs).toBe(told);
   });
 
-  it("waits for its node to read after the pod ended, and says how far its watch has to come", async () => {
+  it("waits for its node to scan after the pod ended, and the answer names the version that the agent's watch has to reach", async () => {
     const { house, leader, n1 } = await mountedClaim();
     const seen = String(house.api.revision());
     house.api.delete(podRef("web"));
@@ -79,7 +79,7 @@ describe("a claim whose use is reported", () => {
     expect(answer).toMatchObject({ reach: gone });
   });
 
-  it("lets its node forget the unmount record once it is stored, and says so once", async () => {
+  it("has its node's unmount record acknowledged once its status is stored", async () => {
     const { house, leader, n1 } = await mountedClaim();
     house.api.delete(podRef("web"));
     const id = n1.unmount("web");
@@ -109,7 +109,7 @@ describe("a claim whose use is reported", () => {
     expect(statusIn(house)).toMatchObject({ unused: true, reason: "NodeGone" });
   });
 
-  it("says of its node, which nothing else keeps it in use on, that it is silent", async () => {
+  it("names its node as Stale, which is the only reason why it stays in use", async () => {
     const { house, leader, n2 } = await mountedClaim();
     house.api.delete(podRef("web"));
     await house.pass(60_000);
@@ -121,7 +121,7 @@ describe("a claim whose use is reported", () => {
     expect(statusIn(house)?.message).toMatch(/no report of the mounts on n1, so/);
   });
 
-  it("is no longer in use when a pod comes to light that has mounted something else of that name", async () => {
+  it("is no longer in use once a pod appears that has mounted another volume of that name", async () => {
     const house = houseWithNodes();
     addClaim(house);
     const leader = await startLeader(house);
@@ -138,8 +138,8 @@ describe("a claim whose use is reported", () => {
   });
 });
 
-describe("a claim of which no mount is seen", () => {
-  it("is unused since its pod was seen to end", async () => {
+describe("a claim without an observed mount", () => {
+  it("is unused since the observed end of its pod", async () => {
     const house = houseWithNodes();
     addClaim(house, { source: HOST_PATH });
     addPod(house, "web");
@@ -156,7 +156,7 @@ describe("a claim of which no mount is seen", () => {
     expect(statusIn(house)).toMatchObject({ unused: true, reason: "NoPodUsing", lastUse: { pod: "shop/web" } });
   });
 
-  it("may be in use by a pod that came and finished while nobody led, until its node has reported", async () => {
+  it("may be in use by a pod that came and finished without a leader, until its node has reported", async () => {
     const house = houseWithNodes();
     addClaim(house);
     const first = await startLeader(house);
@@ -180,7 +180,7 @@ describe("a claim of which no mount is seen", () => {
   });
 });
 
-describe("a claim that was there before", () => {
+describe("a claim that exists before the aggregator starts", () => {
   it("has its first status as soon as the last node has reported", async () => {
     const house = houseWithNodes();
     addClaim(house);
@@ -196,7 +196,7 @@ describe("a claim that was there before", () => {
     expect(statusIn(house)).toMatchObject({ unused: true, reason: "NeverObservedInUse" });
   });
 
-  it("waits for a node that never reports for as long as that may take, and no longer", async () => {
+  it("waits for a node that never reports for `--node-stale-after`, and no longer", async () => {
     const house = houseWithNodes();
     addClaim(house, { source: HOST_PATH });
     addPod(house, "web");
@@ -223,7 +223,7 @@ describe("a claim that was there before", () => {
     expect(statusIn(house)).toMatchObject({ unused: true, reason: "NoPodUsing" });
   });
 
-  it("is looked at though nothing happens to it and no node has to be waited for", async () => {
+  it("gets a status although nothing happens to it and no node is pending", async () => {
     const house = new House();
     addClaim(house);
 

@@ -9,8 +9,8 @@ afterEach(closeHouses);
 /** What was mounted on a node that is gone is remembered for a day; that it is gone is known after five minutes. */
 const FORGOTTEN_MS = 87_000_000;
 
-describe("a node that was deleted while nobody led", () => {
-  it("is given up after five minutes, though nobody tells of it", async () => {
+describe("a node that was deleted without a leader", () => {
+  it("is Gone after five minutes, although no watch shows its deletion", async () => {
     const { house, leader, n2 } = await mountedClaim();
     await leader.stop();
     house.api.delete(podRef("web"));
@@ -28,8 +28,8 @@ describe("a node that was deleted while nobody led", () => {
   });
 });
 
-describe("a node that was gone for so long that it is forgotten", () => {
-  it("still has its end counted, where it is the latest that a claim has", async () => {
+describe("a node that was Gone for so long that it is forgotten", () => {
+  it("still counts as the latest end of a claim's use", async () => {
     const { house, leader, n1, n2 } = await mountedClaim(["--leader-elect-lease-duration", "300s"]);
     addPod(house, "other", { node: "n2" });
     n2.mount("other");
@@ -49,7 +49,7 @@ describe("a node that was gone for so long that it is forgotten", () => {
     expect(statusIn(house)).toMatchObject({ unused: true, reason: "NodeGone", lastUse: { node: n1.name } });
   });
 
-  it("has it counted also where no claim's status names the node, as it could not be written", async () => {
+  it("still counts also where no claim's status names the node, as that write was refused", async () => {
     const house = houseWithNodes();
     const [n1, n2] = [new ToldNode(house, "n1"), new ToldNode(house, "n2")];
     addClaim(house);

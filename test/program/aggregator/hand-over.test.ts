@@ -9,10 +9,14 @@ afterEach(closeHouses);
 
 const LEASE = { resource: "leases", namespace: "mooring", name: "mooring-aggregator" } as const;
 
-describe("the word that a leader leaves on the way out", () => {
+describe("the hand-over that a leader writes when it stops", () => {
   it.each([
-    { name: "does not reach the end of a pod that it saw when it decided no more", claim: "data", reaches: false },
-    { name: "reaches what changes no claim, or the chain would break for nothing", claim: undefined, reaches: true },
+    { name: "does not include the end of a pod that it saw after its last decision", claim: "data", reaches: false },
+    {
+      name: "includes changes that affect no claim, so that the chain of watches is not broken",
+      claim: undefined,
+      reaches: true,
+    },
   ])("$name", async ({ claim, reaches }) => {
     const house = new House();
     const leader = await startLeader(house);
@@ -47,7 +51,7 @@ describe("a claim whose status the API server refuses while a pod uses it, and w
       isMounted: false,
       hasStandby: false,
     },
-  ])("is unused since the pod ended at the earliest: $name", async ({ claim, isMounted, hasStandby }) => {
+  ])("is not unused before the pod ended: $name", async ({ claim, isMounted, hasStandby }) => {
     const house = houseWithNodes();
     addClaim(house, claim);
     const leader = await startLeader(house);

@@ -31,8 +31,8 @@ function labelOf(house: House, { process }: Replica): unknown {
   return house.api.get(podRef(process.name, "mooring"))?.metadata.labels?.["mooring.dev/role"];
 }
 
-describe("the replica that leads", () => {
-  it("is found by the label of its pod, until it gives the lead away", async () => {
+describe("the leader", () => {
+  it("has the leader label on its pod, until it stops leading", async () => {
     const { house } = houseWithNode();
     const leader = await startLeader(house);
     await house.pass(1_000);
@@ -44,7 +44,7 @@ describe("the replica that leads", () => {
     expect(labelOf(house, leader)).toBeUndefined();
   });
 
-  it("leaves word of all that it has watched and dealt with, its own last change of a pod included", async () => {
+  it("hands over the version up to which it has decided, its own last change of a pod included", async () => {
     const { house, n1 } = houseWithNode();
     addClaim(house);
     const leader = await startLeader(house);
@@ -57,7 +57,7 @@ describe("the replica that leads", () => {
     expect(Number(handedOver(house)?.reached)).toBeGreaterThanOrEqual(dropped);
   });
 
-  it("leaves a claim to its successor whose status could not be stored", async () => {
+  it("hands over a claim whose status could not be stored", async () => {
     const { house, n1 } = houseWithNode();
     addClaim(house, { source: HOST_PATH });
     const leader = await startLeader(house);
@@ -74,7 +74,7 @@ describe("the replica that leads", () => {
     expect(left).toEqual([expect.objectContaining({ uid: "uid-of-data" })]);
   });
 
-  it("shows no lists, and takes no report, once another one leads", async () => {
+  it("serves no lists and takes no report once another replica leads", async () => {
     const { house, n1 } = houseWithNode();
     const leader = await startLeader(house);
     await leader.send(n1.report());
@@ -89,7 +89,7 @@ describe("the replica that leads", () => {
     expect(await leader.put(n1.report())).toMatchObject(away);
   });
 
-  it("writes nothing any more when it stood still while another one took the lead", async () => {
+  it("writes nothing after a pause in which another replica took the lead", async () => {
     const { house, n1 } = houseWithNode();
     addClaim(house, { source: HOST_PATH });
     const first = await startLeader(house);
@@ -113,8 +113,8 @@ describe("the replica that leads", () => {
   });
 });
 
-describe("a claim that nothing shows in use", () => {
-  it("does not newly count as unused by a scan from before its leader led", async () => {
+describe("a claim without any sign of use", () => {
+  it("does not become unused by a scan from before the leader session", async () => {
     const { house, n1 } = houseWithNode();
     addClaim(house);
     const leader = await startLeader(house);
@@ -128,7 +128,7 @@ describe("a claim that nothing shows in use", () => {
     expect([early, statusIn(house)?.reason]).toEqual([undefined, "NeverObservedInUse"]);
   });
 
-  it("nor by one from before its leader listed pods anew", async () => {
+  it("does not become unused by a scan from before the leader listed pods anew", async () => {
     const { house, n1 } = houseWithNode();
     const leader = await startLeader(house);
     const { scanRequest } = await leader.sendOnce(n1.report());
@@ -147,7 +147,7 @@ describe("a claim that nothing shows in use", () => {
     expect([early, statusIn(house)?.reason]).toEqual([undefined, "NeverObservedInUse"]);
   });
 
-  it("waits no longer than a node may take to report", async () => {
+  it("waits for a pending node until that is Stale, and no longer", async () => {
     const { house } = houseWithNode();
     addClaim(house);
     await startLeader(house);
@@ -160,8 +160,8 @@ describe("a claim that nothing shows in use", () => {
   });
 });
 
-describe("a replica that stands by", () => {
-  it("knows of the end of a pod that its predecessor saw and did not store", async () => {
+describe("a standby", () => {
+  it("knows the end of a pod that its predecessor saw and did not store", async () => {
     const { house, n1 } = houseWithNode();
     addClaim(house, { source: HOST_PATH });
     addPod(house, "web");
@@ -182,7 +182,7 @@ describe("a replica that stands by", () => {
     expect(statusIn(house)?.sinceMs).toBeLessThan(endedMs + 3_000);
   });
 
-  it("takes up nothing again that its predecessor has dealt with", async () => {
+  it("does not repeat what its predecessor has decided", async () => {
     const { house, n1 } = houseWithNode();
     addClaim(house);
     addPod(house, "web");
@@ -207,7 +207,7 @@ describe("a replica that stands by", () => {
     expect(writes.filter(({ resource }) => resource === "persistentvolumeclaims")).toEqual([]);
   });
 
-  it("knows that its predecessor watched while an agent did not", async () => {
+  it("knows that its predecessor watched pods during an agent's gap", async () => {
     const { house, n1 } = houseWithNode();
     addClaim(house);
     const first = await startLeader(house);
@@ -230,7 +230,7 @@ describe("a replica that stands by", () => {
     expect(statusIn(house)).toEqual(before);
   });
 
-  it("dates no claim earlier than its predecessor had found and could not store", async () => {
+  it("dates no claim earlier than its predecessor had decided and could not store", async () => {
     const { house, n1 } = houseWithNode();
     addClaim(house, { source: HOST_PATH });
     const first = await startLeader(house);
@@ -255,7 +255,7 @@ describe("a replica that stands by", () => {
   });
 });
 
-describe("an unobserved time pods", () => {
+describe("a gap of the pod watch", () => {
   /** A claim that is unused, and a leader that comes twenty seconds after the last one went. */
   async function afterGap({ isAgentAway = false } = {}) {
     const { house, n1 } = houseWithNode();
@@ -274,7 +274,7 @@ describe("an unobserved time pods", () => {
     return { house, n1, before, stale, second };
   }
 
-  it("costs a claim nothing whose node was watched by its agent", async () => {
+  it("does not change a claim whose node had no agent gap", async () => {
     const { house, n1, before, second } = await afterGap();
 
     await second.send(n1.report());
@@ -285,7 +285,7 @@ describe("an unobserved time pods", () => {
     expect(statusIn(house)).toEqual(before);
   });
 
-  it("counts as use where its node was not watched by its agent either", async () => {
+  it("counts as use where the node had an agent gap, too", async () => {
     const { house, n1, before, second } = await afterGap({ isAgentAway: true });
 
     await second.send(n1.report());
@@ -294,7 +294,7 @@ describe("an unobserved time pods", () => {
     expect(statusIn(house)?.sinceMs).toBeGreaterThan((before?.sinceMs ?? 0) + 20_000);
   });
 
-  it("makes each node read its mount table anew that has not since", async () => {
+  it("requests a scan from each node that has not scanned since", async () => {
     const { house, n1, stale, second } = await afterGap();
 
     const first = await second.sendOnce({ ...stale, sentAt: n1.stamp });
@@ -308,7 +308,7 @@ describe("an unobserved time pods", () => {
 });
 
 describe("the version of the API server", () => {
-  it("decides whether a condition of Kubernetes' own stays that an earlier leader wrote, also where it is known late", async () => {
+  it("decides whether Kubernetes' own condition that an earlier leader wrote stays, also where the version is known late", async () => {
     const { house, n1 } = houseWithNode();
     addClaim(house);
     const first = await startLeader(house, { argv: ["--upstream-condition", "always"] });

@@ -24,7 +24,7 @@ async function misplaced(argv: readonly string[] = []) {
 }
 
 describe("a node", () => {
-  it("falls silent without reports, and is taken for one that reports as soon as it does", async () => {
+  it("becomes Stale without reports, and Reporting with the next one", async () => {
     const { house, leader, n1 } = await misplaced();
     await house.pass(100_000);
     const before = await leader.metric("mooring_nodes", 'state="Stale"');
@@ -36,7 +36,7 @@ describe("a node", () => {
     expect(await leader.metric("mooring_nodes", 'state="Reporting"')).toBe(1);
   });
 
-  it("is known as soon as it joins", async () => {
+  it("is counted as soon as it joins", async () => {
     const { house, leader } = await misplaced();
     const before = await leader.metric("mooring_nodes", 'state="Reporting"');
 
@@ -47,7 +47,7 @@ describe("a node", () => {
     expect(await leader.metric("mooring_nodes", 'state="Reporting"')).toBe(2);
   });
 
-  it("has no agent any more when its agent's pod has been away for ten minutes and its kubelet lives", async () => {
+  it("becomes NoAgent when its agent's pod has been away for ten minutes and its kubelet is alive", async () => {
     const { house, leader } = await misplaced();
     await house.pass(600_000);
     house.api.delete(podRef("agent-n1", "mooring-agents"));
@@ -61,7 +61,7 @@ describe("a node", () => {
     expect(await leader.metric("mooring_nodes", 'state="NoAgent"')).toBe(1);
   });
 
-  it("is shown in the lists with what is staged there and not used", async () => {
+  it("is listed with the volumes that are staged there and unused", async () => {
     const { leader, n1 } = await misplaced();
     n1.stage();
     await leader.send(n1.report());
@@ -99,7 +99,7 @@ describe("pods on a node that their volume excludes", () => {
     expect(answer.pauseRejections).toMatch(/1/);
   });
 
-  it("are rejected by no agent when there are too many of them", async () => {
+  it("are not rejected by any agent when there are too many of them", async () => {
     const { house, leader, n1 } = await misplaced(["--pause-rejections-at", "1"]);
     const before = await leader.send(n1.report());
     addPod(house, "web", { phase: "Pending" });
@@ -144,8 +144,8 @@ describe("pods on a node that their volume excludes", () => {
   });
 });
 
-describe("a replica that does not lead", () => {
-  it("takes no report, and says why", async () => {
+describe("a standby", () => {
+  it("refuses a report with the reason", async () => {
     const { house, n1 } = await misplaced();
     const other = startReplica(house, { name: "aggregator-1" });
     await house.pass(5_000);

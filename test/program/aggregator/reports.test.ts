@@ -27,7 +27,7 @@ function touch(house: House, ref: ObjectRef): void {
 }
 
 describe("a report", () => {
-  it("that tells more than a node may have counts for nothing, and is taken once what was told before is settled", async () => {
+  it("with more unmount records than a node may have is refused, and taken once the earlier ones are acknowledged", async () => {
     const { house, leader, n1 } = await mountedClaim();
     house.api.delete(podRef("web"));
     await leader.send(n1.report({ unmountRecords: ends(n1, "one"), generation: 10 }));
@@ -54,7 +54,7 @@ describe("a report", () => {
     expect(statusIn(house)).toMatchObject({ unused: true, reason: "Unmounted" });
   });
 
-  it("is answered by nobody who has lost the lead while it was taken", async () => {
+  it("is not answered by a replica that lost the lead meanwhile", async () => {
     const house = houseWithNodes();
     const leader = await startLeader(house);
     const n1 = new ToldNode(house, "n1");

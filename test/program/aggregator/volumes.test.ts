@@ -41,7 +41,7 @@ function eventsIn(house: House): readonly unknown[] {
 }
 
 describe("a volume whose claim is gone", () => {
-  it("says on which nodes it is still mounted, as soon as it is Released", async () => {
+  it("names the nodes that still have it mounted, as soon as it is Released", async () => {
     const { house } = await mountedVolume();
     house.api.delete(podRef("web"));
     house.api.delete(CLAIM);
@@ -53,7 +53,7 @@ describe("a volume whose claim is gone", () => {
     expect(marksOf(house)).toMatchObject({ "mounted-on": { nodes: ["n1"] } });
   });
 
-  it("is no longer called mounted when its node reports the unmount", async () => {
+  it("loses the annotation mounted-on when its node reports the unmount", async () => {
     const { house, leader, n1 } = await mountedVolume();
     house.api.delete(podRef("web"));
     house.api.delete(CLAIM);
@@ -68,7 +68,7 @@ describe("a volume whose claim is gone", () => {
     expect(marksOf(house)).not.toHaveProperty("mounted-on");
   });
 
-  it("is no longer called mounted when its node is gone", async () => {
+  it("loses the annotation mounted-on when its node is Gone", async () => {
     const { house, leader, n2 } = await mountedVolume();
     house.api.delete(podRef("web"));
     house.api.delete(CLAIM);
@@ -84,7 +84,7 @@ describe("a volume whose claim is gone", () => {
     expect(marksOf(house)).not.toHaveProperty("mounted-on");
   });
 
-  it("keeps the last use of the claim, told by its node", async () => {
+  it("keeps the last use of the claim, as its node reported it", async () => {
     const { house, leader, n1 } = await mountedVolume();
     house.api.delete(podRef("web"));
     n1.unmount("web");
@@ -97,7 +97,7 @@ describe("a volume whose claim is gone", () => {
     expect(marksOf(house)).toMatchObject({ "last-use": { pod: "shop/web", node: "n1" } });
   });
 
-  it("has the last use already while its claim is being deleted", async () => {
+  it("has the last use while its claim is still being deleted", async () => {
     const { house, leader, n1 } = await mountedVolume();
     house.api.delete(podRef("web"));
     n1.unmount("web");
@@ -111,7 +111,7 @@ describe("a volume whose claim is gone", () => {
     expect(marksOf(house)).toMatchObject({ "last-use": { pod: "shop/web", node: "n1" } });
   });
 
-  it("was removed while it was mounted, which an event and a counter tell", async () => {
+  it("is removed while it is mounted, and an event and a counter report that", async () => {
     const { house, leader, n1, n2 } = await mountedVolume();
     house.api.delete(podRef("web"));
 
@@ -127,8 +127,8 @@ describe("a volume whose claim is gone", () => {
   });
 });
 
-describe("a volume that an earlier leader called mounted", () => {
-  it("has the last use as soon as the last node has reported to the next one", async () => {
+describe("a volume that an earlier leader annotated as mounted", () => {
+  it("has the last use as soon as the last node has reported to the next leader", async () => {
     const { house, n1, n2, leader } = await mountedVolume();
     house.api.delete(podRef("web"));
     house.api.delete(CLAIM);
@@ -151,7 +151,7 @@ describe("a volume that an earlier leader called mounted", () => {
 });
 
 describe("a claim that waits for its volume", () => {
-  it("is measured when it is bound", async () => {
+  it("is measured once it is bound", async () => {
     const house = new House();
     house.create("storageclasses", { metadata: { name: "fast" }, volumeBindingMode: "Immediate" });
     const leader = await startLeader(house);

@@ -21,8 +21,8 @@ function entryIn({ body }: { readonly body: string }): unknown {
   return JSON.parse(body.split("\n")[1] ?? "");
 }
 
-describe("a claim that comes while pods are not watched", () => {
-  it("is said to be unused once they are listed anew and its nodes have reported since, and not before", async () => {
+describe("a claim that is created during an interruption of the pod watch", () => {
+  it("becomes unused once pods are listed anew and its nodes have reported since, and not before", async () => {
     const { house, leader, nodes } = await atRest();
     // The server has forgotten what happened since the watch broke off, so they have to be listed; and that fails.
     for (const server of house.api.servers) server.cut();
@@ -53,7 +53,7 @@ describe("a claim that comes while pods are not watched", () => {
     expect(statusIn(house)).toMatchObject({ unused: true, reason: "NeverObservedInUse" });
   });
 
-  it("is said to be unused soon after the watch goes on, where nothing was missed", async () => {
+  it("becomes unused soon after the watch resumes, where nothing was missed", async () => {
     const { house, leader } = await atRest();
     for (const server of house.api.servers) server.cut();
     house.refuse((site) => site === "watch pods");
