@@ -59,7 +59,7 @@ describe("the agent's configuration", () => {
     expect(config).toMatchObject({ node: "from-flag", heartbeatMs: 5_000, podUid: "uid-2" });
   });
 
-  it("takes all that there is to say about node affinity", () => {
+  it("reads all settings of node affinity", () => {
     const flags = "--affinity=enforce --affinity-grace=2s --reject-attached --reject-bare-pods --reject-last-tries";
 
     const { affinity } = run([
@@ -90,7 +90,7 @@ describe("the agent's configuration", () => {
     expect(Object.isFrozen(run(NEEDED))).toBe(true);
   });
 
-  it("tells all problems at once", () => {
+  it("reports all problems at once", () => {
     const text = problems([
       ...NEEDED,
       "--heartbeat=1h",
@@ -113,7 +113,7 @@ describe("the agent's configuration", () => {
     ]);
   });
 
-  it("tells a bad value together with what is missing and what does not fit together", () => {
+  it("reports a bad value together with missing and contradicting settings", () => {
     const text = problems([
       "--heartbeat=1h",
       "--debug-bind-address=0.0.0.0:1",
@@ -131,7 +131,7 @@ describe("the agent's configuration", () => {
     }
   });
 
-  it("names everything that is missing", () => {
+  it("names every missing setting", () => {
     expect(
       problems([])
         .split("\n")
@@ -184,11 +184,11 @@ describe("the agent's configuration", () => {
     },
   );
 
-  it("knows no way to send reports unencrypted", () => {
+  it("has no setting for unencrypted reports", () => {
     expect(problems([...NEEDED, "--allow-insecure-reports"])).toContain("unknown flag");
   });
 
-  it("does not repeat a password in its refusal", () => {
+  it("does not repeat a password in its error", () => {
     expect(problems([...NEEDED, "--aggregator-url", "https://user:secret@mooring.example"])).not.toContain("secret");
   });
 
@@ -210,7 +210,7 @@ describe("the agent's configuration", () => {
     expect(problems([...argv, "--kubelet-root", "/var/../lib"])).toContain("must be an absolute path");
   });
 
-  it("asks for little in a dry run", () => {
+  it("needs few settings in a dry run", () => {
     const command = readAgentCommand({
       argv: ["--dry-run", "--output=json", "--mountinfo", "/proc/self/mountinfo"],
       env: {},
@@ -227,7 +227,7 @@ describe("the agent's configuration", () => {
     });
   });
 
-  it("needs nothing but the directory to prepare a node", () => {
+  it("needs only the directory to prepare a node", () => {
     const argv = ["--prepare-journal", "--journal-dir", "/var/lib/mooring/"];
 
     expect(readAgentCommand({ argv, env: {} })).toEqual({ kind: "prepare-journal", directory: "/var/lib/mooring" });
@@ -236,7 +236,7 @@ describe("the agent's configuration", () => {
     );
   });
 
-  it("helps, whatever else is wrong", () => {
+  it("prints the help, whatever else is wrong", () => {
     const command = readAgentCommand({ argv: ["--colour", "--help"], env: {} });
 
     expect(command).toMatchObject({ kind: "help", text: expect.stringContaining("--kubelet-root") });

@@ -21,7 +21,7 @@ describe("the clock samples of an agent", () => {
     );
   });
 
-  it("date what has just happened by the last answers, and what is old by one from a while before", () => {
+  it("keep the last answers for recent stamps, and fewer for old ones", () => {
     const count = 2_000;
     const now = (count - 1) * HEARTBEAT_MS;
 
@@ -37,7 +37,7 @@ describe("the clock samples of an agent", () => {
     }
   });
 
-  it("of a clock that went back are those from before where it stands now", () => {
+  it("of a clock that went back are those before its present time", () => {
     expect(withClockSample(marksAt(1, 5, 9), { at: 5, ms: 7 })).toEqual([...marksAt(1), { at: 5, ms: 7 }]);
   });
 
@@ -45,7 +45,7 @@ describe("the clock samples of an agent", () => {
     expect(sharedClockSamples(marksAt(2, 6), marksAt(1, 6, 9))).toEqual(marksAt(1, 2, 6, 9));
   });
 
-  it("are never too many, follow each other, and are some that were told, the last of them included", () => {
+  it("are never too many, are in order, and include the last answer", () => {
     fc.assert(
       fc.property(fc.array(fc.nat(1_000_000), { minLength: 1, maxLength: 40 }), (stamps) => {
         const clockSamples = marksAt(...stamps).reduce(withClockSample, []);

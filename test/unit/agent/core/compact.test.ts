@@ -14,27 +14,27 @@ function unmountRecordsOf(text: string) {
   });
 }
 
-describe("compactReleases", () => {
+describe("compactUnmountRecords", () => {
   it.each([
-    { name: "keeps all while there is room", unmountRecords: "a1 a2 b3", most: 3, kept: "a1 a2 b3" },
-    { name: "keeps their order while there is just room", unmountRecords: "b3 a1", most: 2, kept: "b3 a1" },
+    { name: "keeps all below the limit", unmountRecords: "a1 a2 b3", most: 3, kept: "a1 a2 b3" },
+    { name: "keeps their order at the limit", unmountRecords: "b3 a1", most: 2, kept: "b3 a1" },
     {
-      name: "drops the oldest that a later one of its volume stands for",
+      name: "drops the oldest record that has a later one of its volume",
       unmountRecords: "a1 a2 b3",
       most: 2,
       kept: "a2 b3",
     },
     { name: "drops no more than it must", unmountRecords: "a1 a2 a3 b4 b5", most: 4, kept: "a2 a3 b4 b5" },
     { name: "never drops the latest of a volume", unmountRecords: "a1 b2 c3", most: 1, kept: "a1 b2 c3" },
-    { name: "goes by the time of the end, not by the order", unmountRecords: "a9 a1 b3", most: 2, kept: "b3 a9" },
-    { name: "tells volumes of two namespaces apart", unmountRecords: "a1 A2 a3", most: 2, kept: "A2 a3" },
-    { name: "keeps what may be another's", unmountRecords: "a1 A2", most: 1, kept: "a1 A2" },
-    { name: "keeps that of a pod whose name was not known", unmountRecords: "?a1 a2 a3", most: 2, kept: "?a1 a3" },
+    { name: "compares the time of the unmount, not the order", unmountRecords: "a9 a1 b3", most: 2, kept: "b3 a9" },
+    { name: "separates volumes of two namespaces", unmountRecords: "a1 A2 a3", most: 2, kept: "A2 a3" },
+    { name: "keeps a record that may be of another volume", unmountRecords: "a1 A2", most: 1, kept: "a1 A2" },
+    { name: "keeps the record of a pod whose name is unknown", unmountRecords: "?a1 a2 a3", most: 2, kept: "?a1 a3" },
   ])("$name", ({ unmountRecords, most, kept }) => {
     expect(compactUnmountRecords(unmountRecordsOf(unmountRecords), most).map(({ id }) => id)).toEqual(kept.split(" "));
   });
 
-  it("keeps the latest end of every volume, and as many as it may", () => {
+  it("keeps the latest record of every volume, and as many as the limit allows", () => {
     const unmountRecord = fc.tuple(fc.nat(5), fc.nat(100)).map(([n, at]) => unmountRecordOf(n, 30 + at));
     fc.assert(
       fc.property(fc.uniqueArray(unmountRecord, { selector: ({ id }) => id }), fc.nat(20), (unmountRecords, most) => {
@@ -53,7 +53,7 @@ describe("compactReleases", () => {
     );
   });
 
-  it("has room for ten thousand", () => {
+  it("has a limit of ten thousand", () => {
     expect(MAX_KEPT_UNMOUNT_RECORDS).toBe(10_000);
   });
 });

@@ -40,11 +40,11 @@ describe("the gaps of a run", () => {
     { name: "are none before the first complete scan", looks: [{ at: 10, what: "damaged" }], agentGaps: [] },
     { name: "begin with all the time before it", looks: [{ at: 10 }], agentGaps: [{ to: 11 }] },
     {
-      name: "have no other when damaged scans came before it",
+      name: "have no other after damaged scans",
       looks: [{ at: 10, what: "damaged" }, { at: 15, what: "failed" }, { at: 20 }],
       agentGaps: [{ to: 21 }],
     },
-    { name: "have no other while all reads are complete", looks: [{ at: 10 }, { at: 20 }], agentGaps: [{ to: 11 }] },
+    { name: "have no other while all scans are complete", looks: [{ at: 10 }, { at: 20 }], agentGaps: [{ to: 11 }] },
     {
       name: "have one between two complete scans around a damaged one",
       looks: [{ at: 10 }, { at: 20, what: "damaged" }, { at: 30 }, { at: 40 }],
@@ -56,17 +56,17 @@ describe("the gaps of a run", () => {
       agentGaps: [{ to: 11 }, { from: 11, to: 31 }],
     },
     {
-      name: "have one that begins with the last scan: what was mounted while that was made it need not have shown",
+      name: "have one that begins with the last scan, which need not have shown a mount that was made during it",
       looks: [{ at: 10 }, { at: 1_000, tookMs: 900 }, { at: 9_000 }],
       agentGaps: [{ to: 11 }, { from: 1_000, to: 9_001 }],
     },
     {
-      name: "have none that is still open",
+      name: "do not include an open gap",
       looks: [{ at: 10 }, { at: 20, what: "failed" }, { at: 30, what: "damaged" }],
       agentGaps: [{ to: 11 }],
     },
     {
-      name: "have none for reads that are just close enough",
+      name: "have none between scans that are just close enough",
       looks: [{ at: 10 }, { at: late }],
       agentGaps: [{ to: 11 }],
     },
@@ -76,7 +76,7 @@ describe("the gaps of a run", () => {
       agentGaps: [{ to: 11 }, { from: 11, to: late + 2 }],
     },
     {
-      name: "have one when the agent stood still for so long that a pod can have come and gone",
+      name: "have one when the agent was paused for so long that a pod can have come and gone",
       looks: [{ at: 10 }, { at: 12_000 }],
       agentGaps: [{ to: 11 }, { from: 11, to: 12_001 }],
     },
@@ -96,7 +96,7 @@ describe("the gaps of a run", () => {
       agentGaps: [{ to: 11 }, { from: 11, to: late + 5_001 }],
     },
     {
-      name: "have one for a long time after the last look for changes",
+      name: "have one for a long time after the last poll for changes",
       looks: [{ at: 10 }, { at: late + 6_001, quiet: { from: 5, until: 6_000 } }],
       agentGaps: [{ to: 11 }, { from: 11, to: late + 6_002 }],
     },
@@ -105,36 +105,36 @@ describe("the gaps of a run", () => {
   });
 });
 
-describe("sightAfter", () => {
+describe("coverageAfter", () => {
   it.each([
-    { name: "a complete scan is the begin of all sight", coverage: "none", isComplete: true, after: "unbroken" },
-    { name: "a complete scan mends it", coverage: "broken", isComplete: true, after: "unbroken" },
+    { name: "the first complete scan starts it", coverage: "none", isComplete: true, after: "unbroken" },
+    { name: "a complete scan restores it", coverage: "broken", isComplete: true, after: "unbroken" },
     { name: "a damaged scan breaks it", coverage: "unbroken", isComplete: false, after: "broken" },
-    { name: "what is broken stays so until a complete scan", coverage: "broken", isComplete: false, after: "broken" },
+    { name: "stays broken until a complete scan", coverage: "broken", isComplete: false, after: "broken" },
     // Else a restarted agent would report what its journal says as if it had seen it.
-    { name: "a damaged scan is no begin", coverage: "none", isComplete: false, after: "none" },
+    { name: "a damaged scan does not start it", coverage: "none", isComplete: false, after: "none" },
   ] as const)("$name", ({ coverage, isComplete, after }) => {
     expect(coverageAfter(coverage, isComplete)).toBe(after);
   });
 });
 
-describe("withBlindSpan", () => {
+describe("withAgentGap", () => {
   const many = Array.from({ length: 16 }, (_, at) => ({ from: 10 * at + 1, to: 10 * at + 5 }));
 
   it.each<{ readonly name: string; readonly spans: readonly AgentGap[]; readonly all: readonly AgentGap[] }>([
-    { name: "adds one behind the others", spans: [{ to: 5 }], all: [{ to: 5 }, { from: 200, to: 210 }] },
+    { name: "adds a gap after the others", spans: [{ to: 5 }], all: [{ to: 5 }, { from: 200, to: 210 }] },
     {
-      name: "makes the two oldest one when they are too many",
+      name: "merges the two oldest gaps when there are too many",
       spans: many,
       all: [{ from: 1, to: 15 }, ...many.slice(2), { from: 200, to: 210 }],
     },
     {
-      name: "keeps to what is not known of the oldest",
+      name: "keeps the unknown begin of the oldest gap",
       spans: [{ to: 5 }, ...many.slice(1)],
       all: [{ to: 15 }, ...many.slice(2), { from: 200, to: 210 }],
     },
     {
-      name: "keeps as many apart as a report takes",
+      name: "keeps as many gaps as a report may have",
       spans: many.slice(1),
       all: [...many.slice(1), { from: 200, to: 210 }],
     },
@@ -142,7 +142,7 @@ describe("withBlindSpan", () => {
     expect(withAgentGap(spans, { from: 200, to: 210 })).toEqual(all);
   });
 
-  it("adds one of which nobody knows when it began", () => {
+  it("adds a gap with an unknown begin", () => {
     expect(withAgentGap([], { to: 5 })).toStrictEqual([{ to: 5 }]);
   });
 });

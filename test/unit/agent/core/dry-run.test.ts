@@ -21,7 +21,7 @@ describe("processOf", () => {
 });
 
 describe("remarksOn", () => {
-  it("has nothing to say where all is as on a node", () => {
+  it("is empty on an ordinary node", () => {
     expect(remarksOn(findingsOf([csiMountPoint("u1", "pv-1")]))).toEqual([]);
   });
 
@@ -53,7 +53,7 @@ describe("remarksOn", () => {
     },
     { name: "damage", change: { survey: surveyTable("cut") }, remark: "Lines that could not be read: 1." },
     {
-      name: "a kubelet's root that is not there",
+      name: "a missing kubelet root",
       change: { root: { isGiven: false, exists: false } },
       remark: "/var/lib/kubelet does not exist on this machine.",
     },
@@ -72,7 +72,7 @@ describe("remarksOn", () => {
       change: { node: { ...node, facts: { kernel: "5.4.0" } } },
       remark: "Linux 5.4.0 may leave out lines",
     },
-  ])("tells of $name", ({ change, remark }) => {
+  ])("mentions $name", ({ change, remark }) => {
     expect(remarksOn(findingsOf([], change))).toEqual([expect.stringContaining(remark)]);
   });
 

@@ -24,9 +24,9 @@ const first = { whole: true, session: "s1" } as const;
 
 describe("afterAnswer", () => {
   it.each([
-    { name: "a message that was taken is followed by nothing", rows: [["report", { session: "s1" }]], due: [false] },
+    { name: "an accepted message is followed by nothing", rows: [["report", { session: "s1" }]], due: [false] },
     {
-      name: "the first message to a leader is followed by the whole state, which names the session",
+      name: "the first message to a leader is followed by the whole report, which names the session",
       rows: [
         ["report", first],
         ["report", { session: "s1" }],
@@ -34,7 +34,7 @@ describe("afterAnswer", () => {
       due: [true, false],
     },
     {
-      name: "so is the first one to the next leader, with news or without",
+      name: "so is the first message to the next leader, with changes or without",
       rows: [
         ["report", first],
         ["report", { session: "s1" }],
@@ -45,7 +45,7 @@ describe("afterAnswer", () => {
       due: [true, false, true, false, true],
     },
     {
-      name: "a session that changes with each answer makes no loop",
+      name: "a session that changes with each answer causes no loop",
       rows: [
         ["report", first],
         ["report", { whole: true, session: "s2" }],
@@ -54,7 +54,7 @@ describe("afterAnswer", () => {
       due: [true, false, false],
     },
     {
-      name: "a state that is asked for again and again makes no loop",
+      name: "repeated requests for the whole state cause no loop",
       rows: [
         ["report", { session: "s1" }],
         ["report", { whole: true, session: "s1" }],
@@ -63,7 +63,7 @@ describe("afterAnswer", () => {
       due: [false, false, false],
     },
     {
-      name: "an aggregator without sessions asks by heartbeats only",
+      name: "an aggregator without sessions gets the whole report after a heartbeat only",
       rows: [
         ["report", { whole: true }],
         ["heartbeat", { whole: true }],
@@ -77,7 +77,7 @@ describe("afterAnswer", () => {
     },
   );
 
-  it("knows the generation that was taken, and forgets it when the whole is asked for", () => {
+  it("keeps the accepted generation, and forgets it when the aggregator asks for the whole", () => {
     const taken = afterAnswer(NO_EXCHANGE, { forget: [], session: "s1" }, sentWith("report", ""));
     const asked = afterAnswer(taken, { forget: [], whole: true }, sentWith("heartbeat", "s1"));
 

@@ -6,11 +6,11 @@ const calm: HeartbeatSchedule = { atMs: 100_000, waitMs: 30_000 };
 
 describe("the next heartbeat", () => {
   it.each([
-    { name: "stays when nothing has happened", moment: { nowMs: 90_000 }, atMs: 100_000 },
-    { name: "stays when something was mounted", moment: { nowMs: 90_000, hasNews: true }, atMs: 100_000 },
-    { name: "comes after the whole wait when it was due", moment: { nowMs: 100_000 }, atMs: 130_000 },
+    { name: "stays when nothing has changed", moment: { nowMs: 90_000 }, atMs: 100_000 },
+    { name: "stays when a volume was mounted", moment: { nowMs: 90_000, hasNews: true }, atMs: 100_000 },
+    { name: "comes after the whole interval when it was due", moment: { nowMs: 100_000 }, atMs: 130_000 },
     {
-      name: "comes soon after the end of a use was told",
+      name: "comes soon after an unmount record was reported",
       moment: { nowMs: 90_000, hasNews: true, isWaiting: true },
       atMs: 95_000,
     },
@@ -20,12 +20,12 @@ describe("the next heartbeat", () => {
       atMs: 100_000,
     },
     {
-      name: "comes soon after an end that is told with a heartbeat",
+      name: "comes soon after an unmount record that a heartbeat reported",
       moment: { nowMs: 100_000, hasNews: true, isWaiting: true },
       atMs: 105_000,
     },
     {
-      name: "is not brought forward by an end that has waited for long",
+      name: "is not brought forward by an old unmount record",
       moment: { nowMs: 90_000, isWaiting: true },
       atMs: 100_000,
     },
@@ -35,7 +35,7 @@ describe("the next heartbeat", () => {
     );
   });
 
-  it("comes after waits that double, up to the usual one, as long as nobody acknowledges", () => {
+  it("comes after waits that double, up to the usual one, until the unmount record is acknowledged", () => {
     let schedule = nextHeartbeat(calm, { nowMs: 90_000, hasNews: true, isWaiting: true }, RULE);
     const waits = [schedule.waitMs];
     for (let count = 0; count < 4; count += 1) {
@@ -46,7 +46,7 @@ describe("the next heartbeat", () => {
     expect(waits).toEqual([5_000, 10_000, 20_000, 30_000, 30_000]);
   });
 
-  it("comes after the usual wait again once that was acknowledged", () => {
+  it("comes after the usual wait once the unmount record is acknowledged", () => {
     const soon: HeartbeatSchedule = { atMs: 95_000, waitMs: 5_000 };
 
     expect(nextHeartbeat(soon, { nowMs: 95_000, hasNews: false, isWaiting: false }, RULE)).toEqual({
@@ -55,7 +55,7 @@ describe("the next heartbeat", () => {
     });
   });
 
-  it("is never rarer than it was set to be", () => {
+  it("is never rarer than the setting", () => {
     const often = { ...RULE, heartbeatMs: 500 };
 
     expect(nextHeartbeat({ atMs: 0, waitMs: 500 }, { nowMs: 0, hasNews: true, isWaiting: true }, often).waitMs).toBe(

@@ -11,14 +11,14 @@ const stored = nodeState({
 });
 
 describe("changesSince: the first time", () => {
-  it("stores everything there is", () => {
+  it("stores everything", () => {
     expect(changesSince(undefined, stored)).toEqual({
       ...{ mountedVolumes: stored.mountedVolumes, unmountRecords: stored.unmountRecords },
       ...{ droppedMountedVolumes: [], droppedUnmountRecords: [], isLasting: true },
     });
   });
 
-  it("stores a state that knows nothing yet, too, and waits for the disk: that there was one tells an old machine from a new one", () => {
+  it("stores an empty state, too, and waits for the disk: its existence distinguishes an old machine from a new one", () => {
     expect(changesSince(undefined, nodeState())).toMatchObject({ isLasting: true });
   });
 });
@@ -28,14 +28,14 @@ describe("changesSince: nothing is worth a write", () => {
     { name: "when nothing has changed", change: {} },
     { name: "for what only this run knows", change: { coverage: "broken", podsResourceVersion: "9", generation: 8 } },
     {
-      name: "for a later look at the same mounted volumes",
+      name: "for a later scan of the same mounted volumes",
       change: {
         mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { seenAt: 900 }), knownMountedVolume(2)),
         scan: { beganAt: 900, endedAt: 901 },
       },
     },
     {
-      name: "for a last scan that is a stamp's time away, less a millisecond",
+      name: "for a last scan that is a millisecond less than the stamp interval away",
       change: { scan: { beganAt: 20, endedAt: 21 + STAMP_EVERY_MS - 1 } },
     },
   ])("$name", ({ change }) => {
@@ -54,11 +54,11 @@ describe("changesSince: a mounted volume", () => {
     { name: "of another device", mountedVolume: { device: "8:2" } },
     { name: "that began anew", mountedVolume: { since: 12 } },
     { name: "that a complete scan has shown now", before: { proven: false }, mountedVolume: {} },
-    { name: "that nobody is known to use", mountedVolume: { leakedSince: 20 } },
+    { name: "that has no known user", mountedVolume: { leakedSince: 20 } },
     { name: "that is a pending unmount", mountedVolume: { pendingUnmount } },
     { name: "that is back", before: { pendingUnmount }, mountedVolume: {} },
     {
-      name: "that ended later than was thought",
+      name: "that ended later than stored",
       before: { pendingUnmount },
       mountedVolume: { pendingUnmount: { ...pendingUnmount, by: 20 } },
     },
@@ -86,7 +86,7 @@ describe("changesSince: a mounted volume", () => {
     });
   });
 
-  it("that is new is on the disk before it is told", () => {
+  it("that is new is on the disk before it is reported", () => {
     const changes = changesSince(stored, {
       ...stored,
       mountedVolumes: mountedVolumesOf(knownMountedVolume(1), knownMountedVolume(2), knownMountedVolume(3)),
@@ -99,7 +99,7 @@ describe("changesSince: a mounted volume", () => {
     });
   });
 
-  it("that is new is on the disk before it is told, though another one only changed", () => {
+  it("that is new is on the disk before it is reported, although another one only changed", () => {
     const mountedVolumes = mountedVolumesOf(
       knownMountedVolume(1, { leakedSince: 20 }),
       knownMountedVolume(2),
@@ -129,7 +129,7 @@ describe("changesSince: one thing comes as another goes", () => {
 
   it.each<{ readonly name: string; readonly state: Partial<NodeState>; readonly changes: object }>([
     {
-      name: "a mounted volume and another hold",
+      name: "a mounted volume and another mounted volume",
       state: { mountedVolumes: mountedVolumesOf(known2, known3) },
       changes: { mountedVolumes: mountedVolumesOf(known3), droppedMountedVolumes: ["pod/u1/name/pv-1"] },
     },
@@ -139,7 +139,7 @@ describe("changesSince: one thing comes as another goes", () => {
       changes: { mountedVolumes: mountedVolumesOf(known3), droppedUnmountRecords: [first.id] },
     },
     {
-      name: "a mounted volume that is a pending unmount and an unmount record that is told",
+      name: "a pending unmount and its unmount record",
       state: {
         mountedVolumes: mountedVolumesOf({ ...known1, pendingUnmount }, known2),
         unmountRecords: [...stored.unmountRecords, unmountRecordOf(3)],
@@ -172,21 +172,21 @@ describe("changesSince: an unmount record", () => {
       unmountRecords: [{ ...first, after: 21 }, unmountRecordOf(2)],
       told: [{ ...first, after: 21 }],
     },
-  ])("$name is on the disk before it is told", ({ unmountRecords, told }) => {
+  ])("$name is on the disk before it is reported", ({ unmountRecords, told }) => {
     expect(changesSince(stored, { ...stored, unmountRecords })).toEqual({
       mountedVolumes: new Map(),
       ...{ unmountRecords: told, droppedMountedVolumes: [], droppedUnmountRecords: [], isLasting: true },
     });
   });
 
-  it("that is settled is dropped, which need not wait for the disk", () => {
+  it("that is acknowledged is dropped, which need not wait for the disk", () => {
     expect(changesSince(stored, { ...stored, unmountRecords: [unmountRecordOf(2)] })).toEqual({
       mountedVolumes: new Map(),
       ...{ unmountRecords: [], droppedMountedVolumes: [], droppedUnmountRecords: [first.id], isLasting: false },
     });
   });
 
-  it("takes the place of one that is settled, and of a mounted volume", () => {
+  it("takes the place of an acknowledged one, and of a mounted volume", () => {
     const changes = changesSince(stored, {
       ...stored,
       mountedVolumes: mountedVolumesOf(knownMountedVolume(2)),
@@ -201,17 +201,17 @@ describe("changesSince: an unmount record", () => {
   });
 });
 
-describe("changesSince: what stands behind all of it is stored", () => {
+describe("changesSince: the basis of a report is stored", () => {
   const agentGaps = [{ to: 11 }, { from: 14, to: 15 }];
 
   it.each<{ readonly name: string; readonly before?: Partial<NodeState>; readonly change: Partial<NodeState> }>([
     { name: "when the node has booted", change: { bootId: "boot-2" } },
     { name: "when the stamps are of another clock", change: { clock: "monotonic" } },
-    { name: "when another run knows it", change: { run: "run-2" } },
+    { name: "when another run writes it", change: { run: "run-2" } },
     { name: "when there is another gap", change: { agentGaps } },
     { name: "when the last gap is another", before: { agentGaps }, change: { agentGaps: [{ to: 11 }, { to: 16 }] } },
     { name: "when many gaps became fewer", before: { agentGaps }, change: { agentGaps: [{ to: 15 }] } },
-    { name: "once a stamp's time has passed", change: { scan: { beganAt: 20, endedAt: 21 + STAMP_EVERY_MS } } },
+    { name: "once the stamp interval has passed", change: { scan: { beganAt: 20, endedAt: 21 + STAMP_EVERY_MS } } },
     {
       name: "when the first complete scan comes late",
       before: { scan: undefined },

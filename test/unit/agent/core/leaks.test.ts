@@ -54,11 +54,11 @@ function unusedIn(state: NodeState): readonly string[] {
   return leaksIn(state, 11 + LEAK_AFTER_MS).map(({ known }) => volumeKey(known.mountedVolume.volume));
 }
 
-describe("what is staged", () => {
+describe("a staged volume", () => {
   const ofA = `handle/csi.example.com/${HASH.a}`;
   it.each<{ readonly name: string; readonly table: readonly MountLine[]; readonly unused: readonly string[] }>([
     {
-      name: "is used by a pod's bind of it",
+      name: "is used by a pod's bind mount of it",
       table: [staged("a", { device: "8:16" }), used("a", { device: "8:16" })],
       unused: [],
     },
@@ -68,7 +68,7 @@ describe("what is staged", () => {
       unused: [ofA],
     },
     {
-      name: "is used by a pod's bind of a folder in it",
+      name: "is used by a pod's bind mount of a folder in it",
       table: [staged("a", { device: "8:16", root: "/" }), used("a", { device: "8:16", root: "/data/web" })],
       unused: [],
     },
@@ -92,7 +92,7 @@ describe("what is staged", () => {
       unused: [ofA],
     },
     {
-      name: "is used by a bind of its folder after that was removed",
+      name: "is used by a bind mount of its folder after that was removed",
       table: [
         staged("a", { device: "8:1", root: "/disk/a//deleted" }),
         used("a", { device: "8:1", root: "/disk/a//deleted" }),
@@ -140,12 +140,12 @@ describe("what is staged", () => {
 
   it.each<{ readonly name: string; readonly shows: readonly MountLine[]; readonly unused: readonly string[] }>([
     {
-      name: "counts as used by a mount of its disk of which a journal does not tell the folder",
+      name: "counts as used by a mount of its disk whose folder the journal does not have",
       shows: [staged("a", { device: "8:1", root: "/disk/a" })],
       unused: [],
     },
     {
-      name: "counts as used while a journal does not tell its own folder",
+      name: "counts as used while the journal does not have its own folder",
       shows: [used("b", { device: "8:1", root: "/disk/b" })],
       unused: [],
     },

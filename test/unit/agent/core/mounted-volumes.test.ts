@@ -20,8 +20,8 @@ function read(text: string, rule: RootRule = OWN) {
   return scanMountedVolumes({ text, beganAt: 10, endedAt: 11 }, rule);
 }
 
-describe("readHolds", () => {
-  it("shows the mounted volumes below the root that the own pod's token proves", () => {
+describe("scanMountedVolumes", () => {
+  it("finds the mounted volumes below the root that shows the own pod's token", () => {
     const result = read(textOf("/", tokenMountPoint("agent-1"), HOLD, "/home"));
 
     expect(result).toMatchObject({ beganAt: 10, endedAt: 11, incomplete: undefined, kubeletRoot: "/var/lib/kubelet" });
@@ -30,7 +30,7 @@ describe("readHolds", () => {
     ]);
   });
 
-  it("follows the kubelet to another root", () => {
+  it("finds another kubelet root", () => {
     const result = read(
       textOf(tokenMountPoint("agent-1", "/data/kubelet"), csiMountPoint("u1", "pv-1", "/data/kubelet"), HOLD),
     );
@@ -60,17 +60,17 @@ describe("readHolds", () => {
     expect(read(text).incomplete).toBe(why);
   });
 
-  it("shows what there is even where it proves no absence", () => {
+  it("shows mounted volumes also where it proves no absence", () => {
     expect(read(textOf(HOLD)).mountedVolumes).toHaveLength(1);
   });
 
-  it("is not blinded by an odd line elsewhere", () => {
+  it("stays complete with an odd line elsewhere", () => {
     const text = `${textOf(tokenMountPoint("agent-1"), HOLD)}77 1 0:9 /odd one /mnt/x rw - odd none rw\n`;
 
     expect(read(text)).toMatchObject({ incomplete: undefined, mountedVolumes: [{ kind: "pod" }] });
   });
 
-  it("does not take another root than the one that is set for proof, or a typing error would end every use", () => {
+  it("is incomplete when the token is not below the configured root, so that a typing error ends no use", () => {
     const text = textOf(tokenMountPoint("agent-1", "/data/kubelet"), csiMountPoint("u1", "pv-1", "/data/kubelet"));
 
     const result = read(text, { ...OWN, override: "/var/lib/kubelet" });
@@ -78,7 +78,7 @@ describe("readHolds", () => {
     expect(result.incomplete).toBe("own pod's token mount is below /data/kubelet, not below /var/lib/kubelet");
   });
 
-  it("chooses by the setting when the token shows below several roots", () => {
+  it("uses the configured root when the token shows below several", () => {
     const text = textOf(
       tokenMountPoint("agent-1"),
       tokenMountPoint("agent-1", "/mnt/copy"),
@@ -101,7 +101,7 @@ describe("readHolds", () => {
     { name: "a newline", root: "/k\n1" },
     { name: "dots, as in the target of a link", root: "/..2026_01/kubelet" },
     { name: "the path of a volume of another kubelet", root: csiMountPoint("u9", "pv-9") },
-  ])("follows the kubelet to a root with $name", ({ root }) => {
+  ])("finds a kubelet root with $name", ({ root }) => {
     const text = textOf("/", tokenMountPoint("agent-1", root), csiMountPoint("u1", "pv-1", root));
 
     expect(read(text)).toMatchObject({
@@ -111,7 +111,7 @@ describe("readHolds", () => {
     });
   });
 
-  it("follows the kubelet to the root directory", () => {
+  it("finds a kubelet root that is the root directory", () => {
     const text = textOf("/", tokenMountPoint("agent-1", ""), csiMountPoint("u1", "pv-1", ""));
 
     expect(read(text)).toMatchObject({ incomplete: undefined, kubeletRoot: "/", mountedVolumes: [{ kind: "pod" }] });
@@ -146,7 +146,7 @@ describe("readHolds", () => {
     expect(new Set(result.mountedVolumes.map(mountedVolumeKey)).size).toBe(1);
   });
 
-  it("never proves an absence outside of a pod", () => {
+  it("never proves an absence outside a pod", () => {
     const result = read(textOf(HOLD), { by: "path", path: "/var/lib/kubelet" });
 
     expect(result.incomplete).toContain("outside a pod");
@@ -154,17 +154,17 @@ describe("readHolds", () => {
   });
 });
 
-describe("mergeReads", () => {
+describe("mergeScans", () => {
   const empty = textOf(tokenMountPoint("agent-1"));
   const full = textOf(tokenMountPoint("agent-1"), HOLD);
   const torn = full.slice(0, -1);
 
   it.each([
-    { name: "what only the first shows is there", texts: [full, empty], mountedVolumes: 1, isComplete: true },
-    { name: "what only the second shows is there", texts: [empty, full], mountedVolumes: 1, isComplete: true },
-    { name: "what neither shows is absent", texts: [empty, empty], mountedVolumes: 0, isComplete: true },
-    { name: "a first that is damaged proves no absence", texts: [torn, empty], mountedVolumes: 0, isComplete: false },
-    { name: "a second that is damaged proves no absence", texts: [empty, torn], mountedVolumes: 0, isComplete: false },
+    { name: "contains what only the first shows", texts: [full, empty], mountedVolumes: 1, isComplete: true },
+    { name: "contains what only the second shows", texts: [empty, full], mountedVolumes: 1, isComplete: true },
+    { name: "lacks what neither shows", texts: [empty, empty], mountedVolumes: 0, isComplete: true },
+    { name: "is incomplete when the first is damaged", texts: [torn, empty], mountedVolumes: 0, isComplete: false },
+    { name: "is incomplete when the second is damaged", texts: [empty, torn], mountedVolumes: 0, isComplete: false },
   ])("of two scans $name", ({ texts: [first = "", second = ""], mountedVolumes, isComplete }) => {
     const merged = mergeScans(
       scanMountedVolumes({ text: first, beganAt: 10, endedAt: 11 }, OWN),
@@ -177,7 +177,7 @@ describe("mergeReads", () => {
   });
 });
 
-describe("isSameRead", () => {
+describe("isSameScan", () => {
   const token = tokenMountPoint("agent-1");
   const other = csiMountPoint("u2", "pv-1");
 
@@ -188,7 +188,7 @@ describe("isSameRead", () => {
     { name: "a mounted volume that is stacked", texts: [textOf(token, HOLD), textOf(token, HOLD, HOLD)], isSame: true },
     { name: "a mounted volume more", texts: [textOf(token), textOf(token, HOLD)], isSame: false },
     { name: "a mounted volume less", texts: [textOf(token, HOLD), textOf(token)], isSame: false },
-    { name: "another hold", texts: [textOf(token, HOLD), textOf(token, other)], isSame: false },
+    { name: "another mounted volume", texts: [textOf(token, HOLD), textOf(token, other)], isSame: false },
     { name: "damage in one", texts: [textOf(token, HOLD), `${textOf(token, HOLD)}36 3`], isSame: false },
     { name: "the token in one", texts: [textOf(HOLD), textOf(token, HOLD)], isSame: false },
     { name: "the token in none", texts: [textOf(HOLD), textOf(HOLD)], isSame: true },
@@ -197,9 +197,9 @@ describe("isSameRead", () => {
   });
 });
 
-describe("holdKey", () => {
+describe("mountedVolumeKey", () => {
   it.each([
-    { name: "mounts stacked on one place", one: HOLD, other: HOLD, isSame: true },
+    { name: "mounts stacked on one path", one: HOLD, other: HOLD, isSame: true },
     {
       name: "two subPaths of one volume in a pod",
       one: "/var/lib/kubelet/pods/u1/volume-subpaths/pv-1/a/0",

@@ -43,7 +43,7 @@ function only({ mountedVolumes }: NodeState): KnownMountedVolume | undefined {
 
 const holding = nodeState({ mountedVolumes: mountedVolumesOf(knownMountedVolume(1)) });
 
-describe("the last moment at which a mounted volume was surely there", () => {
+describe("the last moment at which a volume was surely mounted", () => {
   it.each([
     {
       name: "is the begin of a complete scan that shows it",
@@ -76,15 +76,15 @@ describe("the last moment at which a mounted volume was surely there", () => {
   });
 });
 
-describe("a mount that went while its pod ran", () => {
+describe("a mount that disappeared while its pod ran", () => {
   const gone = stateAfter(holding, readAt(30));
   const over = podsWith("8", "over");
 
-  it("ended when it went, where the pod was over by its next word", () => {
+  it("ended when it disappeared, where the next change of the pod shows it over", () => {
     expect(stateAfter(gone, readAt(40), over).unmountRecords).toMatchObject([{ by: 31 }]);
   });
 
-  it("ended with its pod, where that ran on for a while", () => {
+  it("ended with its pod, where the pod ran on", () => {
     const anomalous = stateAfter(gone, readAt(40), podsWith("8"));
 
     expect(stateAfter(anomalous, readAt(50), podsWith("9", "over")).unmountRecords).toMatchObject([{ by: 51 }]);
@@ -96,12 +96,12 @@ describe("a mount that went while its pod ran", () => {
     expect(hasAbsence(holding, readAt(40, { incomplete: "damaged" }))).toBe(false);
   });
 
-  it("was not there any longer because nothing changed since", () => {
+  it("is not extended by a time without changes", () => {
     expect(only(extendCoverage(gone, { from: 10, until: 90 }))?.seenAt).toBe(20);
   });
 });
 
-describe("a mount that went before its pod had started", () => {
+describe("a mount that disappeared before its pod had started", () => {
   const GONE: ReadonlyMap<string, PodFacts> = new Map();
   const waiting = podsWith("7", "pending");
   const empty = nodeState();
@@ -113,15 +113,15 @@ describe("a mount that went before its pod had started", () => {
     expect(watched.mountedVolumes.size).toBe(1);
   });
 
-  it("ended by the first scan that lacked it, where the agent has watched ever since", () => {
+  it("ended by the first scan without it, where the agent had no gap since", () => {
     expect(stateAfter(watched, readAt(108_000), GONE).unmountRecords).toMatchObject([{ after: 93_000, by: 97_001 }]);
   });
 
-  it("ended by the first scan after an unobserved time, for it may have been there again", () => {
+  it("ended by the first scan after a gap, in which it may have been mounted again", () => {
     expect(stateAfter(watched, readAt(125_000), GONE).unmountRecords).toMatchObject([{ by: 125_001 }]);
   });
 
-  it("ended by the first scan after that also where its pod was over later", () => {
+  it("ended by the first scan after the gap, also where its pod was over later", () => {
     const waited = stateAfter(watched, readAt(125_000), waiting);
 
     expect(stateAfter(waited, readAt(128_000), GONE).unmountRecords).toMatchObject([{ by: 125_001 }]);
@@ -132,12 +132,12 @@ describe("a time without changes", () => {
   it.each([
     { name: "that began before a mounted volume was seen shows that it was there until then", from: 19, seenAt: 90 },
     { name: "that began when a mounted volume was seen does so, too", from: 20, seenAt: 90 },
-    { name: "that began later says nothing of it", from: 21, seenAt: 20 },
+    { name: "that began later does not change its bound", from: 21, seenAt: 20 },
   ])("$name", ({ from, seenAt }) => {
     expect(only(extendCoverage(holding, { from, until: 90 }))?.seenAt).toBe(seenAt);
   });
 
-  it("never takes back what was seen later", () => {
+  it("never moves a bound backwards", () => {
     expect(only(extendCoverage(holding, { from: 10, until: 15 }))?.seenAt).toBe(20);
   });
 });
@@ -158,11 +158,11 @@ describe("a mount that a complete scan lacks before the pods are listed", () => 
   });
 });
 
-describe("releaseOf", () => {
+describe("unmountRecordOf", () => {
   const volume = { by: "name", name: "pv-1" } as const;
   const use = { kind: "pod", volume, podUid: "u1" } as const;
 
-  it("has no word of what is not known: a report carries nothing for it", () => {
+  it("leaves out what is not known", () => {
     expect(unmountRecordOf("boot-1", { use, pod: undefined, after: undefined, by: 1.5 })).toStrictEqual({
       ...{ id: "boot-1/1500/u1/name/pv-1", volume, podUid: "u1", by: 1.5 },
     });

@@ -60,7 +60,7 @@ function unmountRecordsIn(state: NodeState): readonly string[] {
 describe("observe: unmount records", () => {
   it.each([
     {
-      name: "a mounted volume that a complete scan no longer shows is released between the two scans",
+      name: "a mounted volume that a complete scan no longer shows was unmounted between the two scans",
       reads: ["a", ""],
       unmountRecords: ["pv-a of u1 in 10-21"],
     },
@@ -69,10 +69,10 @@ describe("observe: unmount records", () => {
       reads: ["a", "a", "a", ""],
       unmountRecords: ["pv-a of u1 in 30-41"],
     },
-    { name: "a mounted volume that is still there is not released", reads: ["a", "a"], unmountRecords: [] },
-    { name: "a damaged scan unmount records nothing", reads: ["a", "!"], unmountRecords: [] },
+    { name: "a mounted volume that is still there has no unmount record", reads: ["a", "a"], unmountRecords: [] },
+    { name: "a damaged scan records no unmount", reads: ["a", "!"], unmountRecords: [] },
     {
-      name: "a damaged read in between only widens the interval",
+      name: "a damaged scan in between only widens the interval",
       reads: ["a", "!", ""],
       unmountRecords: ["pv-a of u1 in 10-31"],
     },
@@ -92,12 +92,12 @@ describe("observe: unmount records", () => {
       unmountRecords: ["pv-a of u1 in 20-41"],
     },
     {
-      name: "an end that falls into damaged scans is told by the next complete one",
+      name: "the next complete scan records an unmount that damaged scans missed",
       reads: ["a", "!", "!", "!", ""],
       unmountRecords: ["pv-a of u1 in 10-51"],
     },
     {
-      name: "mounts stacked on one place are one use until the last is gone",
+      name: "mounts stacked on one path are one use until the last is gone",
       reads: ["aa", "a", ""],
       unmountRecords: ["pv-a of u1 in 20-31"],
     },
@@ -111,7 +111,11 @@ describe("observe: unmount records", () => {
       reads: ["aA", "a", ""],
       unmountRecords: ["pv-a of u1 in 20-31"],
     },
-    { name: "both gone at once are one unmount record", reads: ["aA", ""], unmountRecords: ["pv-a of u1 in 10-21"] },
+    {
+      name: "a volume and its subPath that go at once are one unmount record",
+      reads: ["aA", ""],
+      unmountRecords: ["pv-a of u1 in 10-21"],
+    },
     {
       name: "of two mounted volumes the one seen last begins the interval",
       reads: ["a", "aA!", ""],
@@ -130,18 +134,18 @@ describe("observe: unmount records", () => {
       unmountRecords: ["pv-a of u1 in 10-21", "pv-b of u2 in 10-21"],
     },
     {
-      name: "used again and released again is two unmount records",
+      name: "a volume that is mounted and unmounted twice has two unmount records",
       reads: ["a", "", "a", ""],
       unmountRecords: ["pv-a of u1 in 10-21", "pv-a of u1 in 30-41"],
     },
-    { name: "what was never there is not released", reads: ["", ""], unmountRecords: [] },
+    { name: "a volume that was never mounted has no unmount record", reads: ["", ""], unmountRecords: [] },
   ])("$name", ({ reads, unmountRecords }) => {
     const { state } = replay(reads);
 
     expect(unmountRecordsIn(state)).toEqual(unmountRecords);
   });
 
-  it("gives each unmount record an ID of its own that another look does not change", () => {
+  it("gives each unmount record an ID of its own, which later scans keep", () => {
     const { state } = replay(["a", "", "a", "", ""]);
 
     const ids = state.unmountRecords.map(({ id }) => id);
@@ -185,13 +189,13 @@ describe("observe: mounted volumes", () => {
     expect(names.toSorted()).toEqual(mountedVolumes);
   });
 
-  it("knows by when a mounted volume was there, over damaged scans too", () => {
+  it("knows since when a volume is mounted, also across damaged scans", () => {
     const { state } = replay(["", "a!", "a", "a"]);
 
     expect([...state.mountedVolumes.values()]).toMatchObject([{ since: 21, seenAt: 40, proven: true }]);
   });
 
-  it("begins anew when a volume is mounted again", () => {
+  it("starts with a new time when a volume is mounted again", () => {
     const { state } = replay(["a", "", "a"]);
 
     expect([...state.mountedVolumes.values()]).toMatchObject([{ since: 31 }]);
@@ -211,7 +215,7 @@ describe("observe: mounted volumes", () => {
   });
 });
 
-describe("observe: what stands behind a report", () => {
+describe("observe: the basis of a report", () => {
   it.each([
     {
       name: "nothing before the first complete scan",
@@ -339,7 +343,7 @@ function nameOf({ podUid, volume }: Pick<MountedVolume, "podUid" | "volume">): s
   return `${podUid}/${volume.by === "name" ? volume.name : volume.by}`;
 }
 
-describe("observe, whatever happens", () => {
+describe("observe, for any sequence of scans", () => {
   const toggle = fc.record({ kind: fc.constant("toggle" as const), letter: fc.constantFrom("a", "A", "*", "b", "c") });
   const look = fc.record({
     kind: fc.constant("look" as const),
@@ -352,7 +356,7 @@ describe("observe, whatever happens", () => {
     return world;
   });
 
-  it("puts a true end of that use into the interval of each unmount record, each once", () => {
+  it("gives each unmount record an interval that contains exactly one true unmount", () => {
     fc.assert(
       fc.property(worlds, ({ state, ends }) => {
         for (const unmountRecord of state.unmountRecords) {
@@ -366,7 +370,7 @@ describe("observe, whatever happens", () => {
     );
   });
 
-  it("loses no use that it was shown: it is held or released", () => {
+  it("loses no use that a scan showed: it is still mounted or has an unmount record", () => {
     fc.assert(
       fc.property(worlds, ({ state, shown }) => {
         const known = [...state.mountedVolumes.values()].map(({ mountedVolume }) => mountedVolume);
@@ -390,7 +394,7 @@ describe("observe, whatever happens", () => {
     );
   });
 
-  it("never unmount records a use while a mounted volume of it is known", () => {
+  it("records no unmount of a use while a mounted volume of it is known", () => {
     fc.assert(
       fc.property(fc.array(fc.stringMatching(/^[aA*bc!]{0,4}$/), { maxLength: 12 }), (reads) => {
         for (let upTo = 1; upTo <= reads.length; upTo += 1) {

@@ -54,17 +54,17 @@ function replay(looks: readonly Look[]): { readonly state: NodeState; readonly d
 const mounted: Look = { shows: ["mount"], pod: "running 1" };
 const unmounted: Look = { shows: [], pod: "running 1" };
 
-describe("what is reported of a mounted volume", () => {
+describe("the report of a mounted volume", () => {
   it.each<{ readonly name: string; readonly look: Look; readonly isNews: boolean }>([
-    { name: "is news when reads no longer show it although its pod runs", look: unmounted, isNews: true },
-    { name: "is no news as long as it is shown", look: mounted, isNews: false },
+    { name: "changes when scans no longer show the volume although its pod runs", look: unmounted, isNews: true },
+    { name: "does not change as long as scans show the volume", look: mounted, isNews: false },
   ])("$name", ({ look, isNews }) => {
     const before = replay([mounted, mounted]).state.generation;
 
     expect(replay([mounted, mounted, look]).state.generation > before).toBe(isNews);
   });
 
-  it("is news when it is shown again, and none as long as nothing changes", () => {
+  it("changes when a scan shows the volume again, and not as long as nothing changes", () => {
     const generations = [
       [mounted, unmounted],
       [mounted, unmounted, unmounted],
@@ -83,23 +83,23 @@ describe("a mounted volume that ends while its pod runs", () => {
     readonly unmountRecords: readonly string[];
     readonly anomalies: readonly string[];
   }>([
-    { name: "is kept as held", looks: [mounted, unmounted], held: true, unmountRecords: [], anomalies: [] },
+    { name: "is a pending unmount", looks: [mounted, unmounted], held: true, unmountRecords: [], anomalies: [] },
     {
-      name: "is released with the time of that scan when the pod turns out to be over",
+      name: "is recorded with the time of that scan when the pod turns out to be over",
       looks: [mounted, unmounted, { shows: [], pod: "over 2" }],
       held: false,
       unmountRecords: ["10-21"],
       anomalies: [],
     },
     {
-      name: "is released with the time of that scan when the pod is gone",
+      name: "is recorded with the time of that scan when the pod is gone",
       looks: [mounted, unmounted, unmounted, { shows: [], pod: "gone" }],
       held: false,
       unmountRecords: ["10-21"],
       anomalies: [],
     },
     {
-      name: "is held until a complete scan when the look that finds the pod over is damaged: that may hide the mount",
+      name: "stays pending until a complete scan when the scan after the pod's end is damaged: that may hide the mount",
       looks: [mounted, unmounted, { shows: ["damage"], pod: "gone" }],
       held: true,
       unmountRecords: [],
@@ -132,7 +132,7 @@ describe("a mounted volume that ends while its pod runs", () => {
       anomalies: ["unmounted-while-running"],
     },
     {
-      name: "is an anomaly when a fresh event says that the pod runs on, once",
+      name: "is an anomaly, once, when a watch event shows that the pod runs on",
       looks: [mounted, unmounted, { shows: [], pod: "running 2" }, { shows: [], pod: "running 3" }],
       held: true,
       unmountRecords: [],
@@ -152,35 +152,35 @@ describe("a mounted volume that ends while its pod runs", () => {
       anomalies: ["unmounted-while-running"],
     },
     {
-      name: "is not doubted by a damaged scan",
+      name: "is not changed by a damaged scan",
       looks: [mounted, { shows: ["damage"], pod: "running 1" }, mounted],
       held: true,
       unmountRecords: [],
       anomalies: [],
     },
     {
-      name: "is released at once when the pod is over",
+      name: "is recorded at once when the pod is over",
       looks: [mounted, { shows: [], pod: "over 2" }],
       held: false,
       unmountRecords: ["10-21"],
       anomalies: [],
     },
     {
-      name: "is held while the pod is asked to end, and released with the time of the scan that lacked it once it is gone",
+      name: "stays pending while the pod terminates, and is recorded with the time of the first scan without it once the pod is gone",
       looks: [mounted, { shows: [], pod: "terminating 2" }, { shows: [], pod: "gone" }],
       held: false,
       unmountRecords: ["10-21"],
       anomalies: [],
     },
     {
-      name: "is held while the pod is only asked to end",
+      name: "stays pending while the pod terminates",
       looks: [mounted, { shows: [], pod: "terminating 2" }, { shows: [], pod: "terminating 3" }],
       held: true,
       unmountRecords: [],
       anomalies: [],
     },
     {
-      name: "is no end when a pod that has not started has its volume mounted again",
+      name: "is cancelled when a pod that has not started has its volume mounted again",
       looks: [
         { shows: ["mount"], pod: "pending 1" },
         { shows: [], pod: "pending 1" },
@@ -192,7 +192,7 @@ describe("a mounted volume that ends while its pod runs", () => {
       anomalies: [],
     },
     {
-      name: "is one end however often a pod that never starts has its volume mounted and unmounted",
+      name: "is one unmount record however often a pod that never starts has its volume mounted and unmounted",
       looks: [
         { shows: ["mount"], pod: "pending 1" },
         { shows: [], pod: "pending 1" },
@@ -205,21 +205,21 @@ describe("a mounted volume that ends while its pod runs", () => {
       anomalies: [],
     },
     {
-      name: "after an anomaly counts as used while the pod is asked to end: its containers may still run",
+      name: "after an anomaly counts as used while the pod terminates: its containers may still run",
       looks: [mounted, unmounted, { shows: [], pod: "running 2" }, { shows: [], pod: "terminating 3" }],
       held: true,
       unmountRecords: [],
       anomalies: ["unmounted-while-running"],
     },
     {
-      name: "and that was followed by a damaged scan is released with the time of the next complete one",
+      name: "before a damaged scan is recorded with the time of the next complete one",
       looks: [mounted, unmounted, { shows: ["damage"], pod: "gone" }, { shows: [], pod: "gone" }],
       held: false,
       unmountRecords: ["10-41"],
       anomalies: [],
     },
     {
-      name: "is released with the time of the scan after the blindness, also when the pod ends later",
+      name: "is recorded with the time of the first scan after the gap, also when the pod ends later",
       looks: [mounted, unmounted, { shows: ["damage"], pod: "running 1" }, unmounted, { shows: [], pod: "gone" }],
       held: false,
       unmountRecords: ["10-41"],
@@ -233,14 +233,14 @@ describe("a mounted volume that ends while its pod runs", () => {
       anomalies: [],
     },
     {
-      name: "is released with the time of its read when the list, which came later, lacks the pod",
+      name: "is recorded with the time of its scan when the later list lacks the pod",
       looks: [mounted, { shows: [], pod: "unknown" }, { shows: [], pod: "unknown" }, { shows: [], pod: "gone" }],
       held: false,
       unmountRecords: ["10-21"],
       anomalies: [],
     },
     {
-      name: "is kept when the list, which came later, shows the pod running: its last event may still come",
+      name: "is kept when the later list shows the pod running: its last event may still come",
       looks: [mounted, { shows: [], pod: "unknown" }, unmounted, { shows: [], pod: "over 2" }],
       held: false,
       unmountRecords: ["10-21"],
@@ -262,9 +262,9 @@ describe("a mounted volume that ends while its pod runs", () => {
   });
 });
 
-describe("a mount left behind", () => {
+describe("a leaked mount", () => {
   it.each<{ readonly name: string; readonly looks: readonly Look[]; readonly leaks: readonly string[] }>([
-    { name: "is one whose pod is not known any more", looks: [{ shows: ["mount"], pod: "gone" }], leaks: ["orphaned"] },
+    { name: "is one whose pod is gone", looks: [{ shows: ["mount"], pod: "gone" }], leaks: ["orphaned"] },
     { name: "is not one whose pod is over but known", looks: [{ shows: ["mount"], pod: "over" }], leaks: [] },
     {
       name: "is not one while the pods have not been listed",
@@ -292,7 +292,7 @@ describe("a mount left behind", () => {
     expect(leaksIn(state, 20 + LEAK_AFTER_MS).map(({ kind }) => kind)).toEqual(leaks);
   });
 
-  it("is not told before five minutes", () => {
+  it("is not logged before five minutes", () => {
     const { state } = replay([{ shows: ["mount"], pod: "gone" }]);
 
     expect(leaksIn(state, 10 + LEAK_AFTER_MS)).toEqual([]);
@@ -300,11 +300,11 @@ describe("a mount left behind", () => {
   });
 });
 
-describe("a span without changes", () => {
+describe("a time without changes", () => {
   it.each([
-    { name: "narrows the interval of what was seen in it", span: { from: 5, until: 18 }, after: 18 },
-    { name: "tells nothing of what was seen before it", span: { from: 11, until: 18 }, after: 10 },
-    { name: "tells nothing when it ended before the scan", span: { from: 5, until: 9 }, after: 10 },
+    { name: "narrows the interval of a volume that a scan in it showed", span: { from: 5, until: 18 }, after: 18 },
+    { name: "does not change a volume that was last seen before it", span: { from: 11, until: 18 }, after: 10 },
+    { name: "changes nothing when it ended before the scan", span: { from: 5, until: 9 }, after: 10 },
   ])("$name", ({ span, after }) => {
     const { state } = replay([{ shows: ["mount"], pod: "gone" }]);
 
@@ -367,7 +367,7 @@ function phaseAfter(action: string, phase: Model["pod"]["phase"]): Model["pod"][
   return action === "pod-ends" && phase !== "gone" ? "over" : phase;
 }
 
-describe("any interleaving of mounts, pod events and looks", () => {
+describe("any interleaving of mounts, pod events and scans", () => {
   it("gives unmount records that contain a true unmount, and none is lost once the pod is over", () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40, size: "max" }), (steps) => {
@@ -387,7 +387,7 @@ describe("any interleaving of mounts, pod events and looks", () => {
     );
   });
 
-  it("tells the same when a look is repeated", () => {
+  it("gives the same result when a scan is repeated", () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40, size: "max" }), (steps) => {
         const model = new Model();

@@ -42,11 +42,15 @@ function unmountRecords(count: number, size: number): readonly UnmountRecord[] {
 describe("reportProblem", () => {
   it.each([
     {
-      name: "as many mounted volumes as a report takes are no problem",
+      name: "is none for as many mounted volumes as a report may have",
       mountedVolumes: MAX_REPORT_ENTRIES,
       isProblem: false,
     },
-    { name: "one more is", mountedVolumes: MAX_REPORT_ENTRIES + 1, isProblem: true },
+    {
+      name: "names the number of mounted volumes when there is one more",
+      mountedVolumes: MAX_REPORT_ENTRIES + 1,
+      isProblem: true,
+    },
   ])("$name", ({ mountedVolumes, isProblem }) => {
     const state = stateAfter(Array.from({ length: mountedVolumes }, (_, index) => csiMountPoint("u1", `pv-${index}`)));
 
@@ -57,7 +61,7 @@ describe("reportProblem", () => {
 });
 
 describe("reportOf", () => {
-  it("says all that a state holds", () => {
+  it("contains the whole state", () => {
     const state = stateAfter([
       csiMountPoint("u1", "pv-1"),
       "/var/lib/kubelet/plugins/kubernetes.io/csi/pv/pv-1/globalmount",
@@ -81,7 +85,7 @@ describe("reportOf", () => {
     });
   });
 
-  it("says what stamps can be dated from, and when a mounted volume was last seen that is no longer shown", () => {
+  it("contains the clock samples, and when a pending unmount was last seen", () => {
     const mounted = stateAfter([csiMountPoint("u1", "pv-1")]);
     const [[key, known] = ["", undefined]] = mounted.mountedVolumes;
     const end = { by: 15, podVersion: "1", isAnomaly: false };
@@ -96,7 +100,7 @@ describe("reportOf", () => {
     expect(decodeNodeMessage(report)).toMatchObject({ ok: true });
   });
 
-  it("tells when a mounted volume was seen that was taken over from another agent, and that its own scan has not shown", () => {
+  it("contains when a mounted volume from another agent was seen that its own scan has not shown", () => {
     const mounted = stateAfter([csiMountPoint("u1", "pv-1")]);
     const mountedVolumes = new Map([...mounted.mountedVolumes].map(([key, known]) => [key, { ...known, seenAt: 9 }]));
 
@@ -107,15 +111,15 @@ describe("reportOf", () => {
     ]);
   });
 
-  it("has nothing to say before the first complete scan", () => {
+  it("is undefined before the first complete scan", () => {
     expect(reportOf(IDENTITY, initialState("boot-1"), 20)).toBeUndefined();
   });
 
-  it("has nothing to say of what an earlier run knew, before its own first complete scan", () => {
+  it("is undefined before this run's first complete scan, whatever an earlier run knew", () => {
     expect(reportOf(IDENTITY, { ...stateAfter([]), coverage: "none" }, 20)).toBeUndefined();
   });
 
-  it("leaves out the resource version that is not known", () => {
+  it("leaves out an unknown resource version", () => {
     expect(reportOf(IDENTITY, { ...stateAfter([]), podsResourceVersion: undefined }, 20)).not.toHaveProperty(
       "podsResourceVersion",
     );
@@ -141,7 +145,7 @@ describe("reportOf", () => {
       name: "a driver that cannot be",
       mountPoints: [`/var/lib/kubelet/plugins/kubernetes.io/csi/${"d".repeat(255)}/${"a".repeat(64)}/globalmount`],
     },
-  ])("is accepted with $name in the mount table, or one odd mount would silence the node", ({ mountPoints }) => {
+  ])("is accepted with $name in the mount table: one odd mount must not stop the node's reports", ({ mountPoints }) => {
     const report = reportOf(IDENTITY, stateAfter(mountPoints), 20);
 
     expect(decodeNodeMessage(JSON.parse(JSON.stringify(report)))).toMatchObject({ ok: true });
@@ -171,7 +175,7 @@ describe("reportOf", () => {
     },
   );
 
-  it("keeps every unmount record where there is room", () => {
+  it("contains every unmount record where they fit", () => {
     const all = unmountRecords(MAX_REPORT_UNMOUNT_RECORDS, 250);
 
     expect(reportOf(IDENTITY, { ...stateAfter([]), unmountRecords: all }, 30_000)?.unmountRecords).toEqual(all);

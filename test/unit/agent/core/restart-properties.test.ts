@@ -181,8 +181,8 @@ function played(actions: readonly string[]): World {
   return world;
 }
 
-describe("an agent that is killed, rebooted, blinded and given old journals", () => {
-  it("tells no end that is earlier than the truth, and none that begins after it", () => {
+describe("an agent with kills, reboots, damaged scans and old journals", () => {
+  it("reports no unmount earlier than the truth, and no interval that begins after it", () => {
     fc.assert(
       fc.property(fc.array(action, { maxLength: 60, size: "max" }), (actions) => {
         for (const { after, by, unmount } of played(actions).told.values()) {
@@ -195,7 +195,7 @@ describe("an agent that is killed, rebooted, blinded and given old journals", ()
     );
   });
 
-  it("loses no end: it is told, or falls into a span in which the agent says that it did not watch", () => {
+  it("loses no unmount: it is reported, or falls into a reported gap", () => {
     fc.assert(
       fc.property(fc.array(action, { maxLength: 60, size: "max" }), (actions) => {
         const world = played(actions);
@@ -208,7 +208,7 @@ describe("an agent that is killed, rebooted, blinded and given old journals", ()
     );
   });
 
-  it("tells its gaps in order, and of no time that it has not seen the end of", () => {
+  it("reports its gaps in order, and none that is still open", () => {
     fc.assert(
       fc.property(fc.array(action, { maxLength: 60, size: "max" }), (actions) => {
         const { state } = played(actions);

@@ -47,7 +47,7 @@ describe("after a restart in the same boot", () => {
     readonly unmountRecords: readonly string[];
   }>([
     {
-      name: "a mounted volume that is gone ended between the last scan that showed it and the first of this run",
+      name: "a mount that is gone ended between the last scan that showed it and the first scan of this run",
       stored: { mountedVolumes: mountedVolumesOf(knownMountedVolume(1)) },
       unmountRecords: ["u1 20-101"],
     },
@@ -68,7 +68,7 @@ describe("after a restart in the same boot", () => {
       unmountRecords: ["u1 12-101"],
     },
     {
-      name: "a mounted volume that is still there goes on",
+      name: "a volume that is still mounted continues its use",
       stored: { mountedVolumes: mountedVolumesOf(knownMountedVolume(1)) },
       now: { shows: [1] },
       unmountRecords: [],
@@ -95,12 +95,12 @@ describe("after a restart in the same boot", () => {
       unmountRecords: ["u1 20-101"],
     },
     {
-      name: "unmount records that nobody has settled are still to be told, as they were",
+      name: "unacknowledged unmount records are kept as they were",
       stored: { unmountRecords: [unmountRecordOf(2)] },
       unmountRecords: ["u2 20-30"],
     },
     {
-      name: "the end of a staging mount is nobody's end of use",
+      name: "the end of a staging mount is no unmount record",
       stored: { mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { kind: "staging" })) },
       unmountRecords: [],
     },
@@ -108,7 +108,7 @@ describe("after a restart in the same boot", () => {
     expect(intervals(afterRead(nodeState(stored), now))).toEqual(unmountRecords);
   });
 
-  it("a pending unmount that was told by nobody ends with the pod, also across the restart", () => {
+  it("a pending unmount ends with the pod, also across the restart", () => {
     const stored = nodeState({
       mountedVolumes: mountedVolumesOf(
         knownMountedVolume(1, { pendingUnmount: { by: 21, podVersion: "7", isAnomaly: false } }),
@@ -122,26 +122,26 @@ describe("after a restart in the same boot", () => {
     expect(intervals(second)).toEqual(["u1 20-101"]);
   });
 
-  it("knows by when a mounted volume was there that went on", () => {
+  it("knows since when a volume is mounted that stayed mounted", () => {
     const state = afterRead(nodeState({ mountedVolumes: mountedVolumesOf(knownMountedVolume(1)) }), { shows: [1] });
 
     expect([...state.mountedVolumes.values()]).toMatchObject([{ since: 11, seenAt: 100, pod: "team/web-1" }]);
   });
 
-  it("knows whether the machine was there before this boot as well as the run before did", () => {
+  it("keeps whether this is the machine's first boot", () => {
     const ofBoot = (bootId: string): boolean => afterRead(nodeState({ bootId, isFirstBoot: true })).isFirstBoot;
 
     expect([ofBoot("boot-1"), ofBoot("boot-0")]).toEqual([true, false]);
   });
 
-  it("was blind from the last complete scan to the first of this run", () => {
+  it("has a gap from the last complete scan to the first of this run", () => {
     expect(afterRead(nodeState({ scan: { beganAt: 70, endedAt: 71 } })).agentGaps).toEqual([
       { to: 11 },
       { from: 70, to: 101 },
     ]);
   });
 
-  it("was blind since nobody knows when, where no scan is known", () => {
+  it("has a gap with an unknown begin where no scan is known", () => {
     expect(afterRead(initialState("boot-1", { run: "run-1", clock: CLOCK })).agentGaps).toEqual([{ to: 101 }]);
   });
 });
@@ -159,11 +159,11 @@ describe("in another boot", () => {
     unmountRecords: [unmountRecordOf(4, 4_000)],
   });
 
-  it("what had ended had done so by the begin of this one, and each use that its first scan lacks by that", () => {
+  it("unmount records ended by the begin of this boot, and uses that its first scan lacks ended by that scan", () => {
     expect(intervals(afterRead(stored))).toEqual(["u4 ?-0", "u1 ?-101", "u3 ?-101"]);
   });
 
-  it("a use goes on as long as its pod is not over, which may mount its volume again, and says no word of an anomaly", () => {
+  it("a use goes on while its pod is not over, which may mount its volume again, and is no anomaly", () => {
     const rebooted = afterRead(stored, { pods: RUNNING });
     const before = look(rebooted, 200, { shows: [], pods: RUNNING });
     const stillRuns = new Map([["u1", { name: "team/web-1", resourceVersion: "8", isRunning: true, isOver: false }]]);
@@ -177,7 +177,7 @@ describe("in another boot", () => {
     expect(intervals(look(again, 400, { shows: [], pods: new Map() }))).toContain("u1 300-401");
   });
 
-  it("an unmount record keeps its ID, or a lost answer would make two of one", () => {
+  it("an unmount record keeps its ID, so that a lost answer does not make two of it", () => {
     const [unmountRecord] = afterRead(stored).unmountRecords;
 
     expect(unmountRecord?.id).toBe(unmountRecordOf(4, 4_000).id);
@@ -213,11 +213,11 @@ describe("a journal that is ahead of the clock", () => {
     { name: "an unmount record", stored: { unmountRecords: [unmountRecordOf(2, 1_001)] } },
     { name: "a gap", stored: { agentGaps: [{ to: 1_001 }] } },
     { name: "a clock sample", stored: { clockSamples: [{ at: 1_001, ms: 5 }] } },
-  ])("is one in which any stamp is: $name", ({ stored }) => {
+  ])("has any stamp ahead of the clock: $name", ({ stored }) => {
     expect(interpretStored(nodeState(stored), NOW).kind).toBe("later-clock");
   });
 
-  it("is like one of another clock of the same boot, which the earlier agent could read and this one cannot", () => {
+  it("counts like one of another clock of the same boot, which only the earlier agent could read", () => {
     const { kind, past } = interpretStored(nodeState({ unmountRecords: [unmountRecordOf(2)] }), {
       ...NOW,
       clock: "monotonic",
@@ -228,11 +228,11 @@ describe("a journal that is ahead of the clock", () => {
     expect(past).toMatchObject({ scan: undefined, clock: "monotonic" });
   });
 
-  it("is none whose latest stamp is now", () => {
+  it("is not one whose latest stamp is now", () => {
     expect(interpretStored(nodeState({ scan: { beganAt: 999, endedAt: 1_000 } }), NOW).kind).toBe("same-boot");
   });
 
-  it("loses no use: each ended by now, or by the scan that does not show it, and none knows since when", () => {
+  it("loses no use: each ended by now or by the first scan without it, with an unknown begin", () => {
     const stored = nodeState({
       scan: { beganAt: 5_000, endedAt: 5_001 },
       mountedVolumes: mountedVolumesOf(
@@ -250,28 +250,28 @@ describe("a journal that is ahead of the clock", () => {
   });
 });
 
-describe("a mount that is gone in the same boot although its pod runs, as an agent finds it on another clock", () => {
+describe("a mount that is gone in the same boot although its pod runs, where the journal is of another clock", () => {
   const anomaly = { by: 21, podVersion: "7", isAnomaly: true };
   const scan = { beganAt: 5_000, endedAt: 5_001 };
 
   it.each<{ readonly name: string; readonly stored: NodeState }>([
     {
-      name: "the journal is ahead of it, and says that it had gone before",
+      name: "the journal is ahead of the clock and has a pending unmount",
       stored: nodeState({ scan, mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { pendingUnmount: anomaly })) }),
     },
     {
-      name: "the journal is ahead of it, and shows it still",
+      name: "the journal is ahead of the clock and shows the mount",
       stored: nodeState({ scan, mountedVolumes: mountedVolumesOf(knownMountedVolume(1)) }),
     },
     {
-      name: "the earlier agent had a better one, and knew that it had gone",
+      name: "the earlier agent had a better clock and a pending unmount",
       stored: nodeState({
         clock: "monotonic",
         mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { pendingUnmount: anomaly })),
       }),
     },
     {
-      name: "the earlier agent had a better one, and had seen it last",
+      name: "the earlier agent had a better clock and saw the mount",
       stored: nodeState({ clock: "monotonic", mountedVolumes: mountedVolumesOf(knownMountedVolume(1)) }),
     },
   ])("may be used by its containers until the pod is over: $name", ({ stored }) => {
@@ -286,7 +286,7 @@ describe("a mount that is gone in the same boot although its pod runs, as an age
   });
 });
 
-describe("what another agent leaves behind while this one watches", () => {
+describe("the journal of another agent that ends while this one watches", () => {
   /** This run has read the table at 10 and at 50; the other one's last scan ended at 41. */
   const own = nodeState({ run: "run-2", scan: { beganAt: 50, endedAt: 51 }, agentGaps: [{ to: 11 }] });
   const past = nodeState({ scan: { beganAt: 40, endedAt: 41 }, agentGaps: [{ to: 5 }] });
@@ -299,24 +299,24 @@ describe("what another agent leaves behind while this one watches", () => {
     readonly unmountRecords: readonly string[];
   }>([
     {
-      name: "a mounted volume that this one never saw ended by its next scan",
+      name: "a mounted volume that this agent never saw ended by its next scan",
       left: [knownMountedVolume(1, { seenAt: 40 })],
       unmountRecords: ["u1 40-101"],
     },
     {
-      name: "a mounted volume whose end this one has seen is not told twice",
+      name: "a mounted volume whose unmount this agent has recorded gets no second record",
       left: [knownMountedVolume(1, { seenAt: 40 })],
       released: 45,
       unmountRecords: ["u1 35-45"],
     },
     {
-      name: "a use that was seen after the end of an earlier one is another use",
+      name: "a use that began after an earlier unmount record is another use",
       left: [knownMountedVolume(1, { seenAt: 40 })],
       released: 35,
       unmountRecords: ["u1 25-35", "u1 40-101"],
     },
     {
-      name: "a pending unmount counts from a read of this run, which lacked it",
+      name: "a pending unmount counts from a scan of this run without it",
       left: [knownMountedVolume(1, { pendingUnmount })],
       unmountRecords: ["u1 20-51"],
     },
@@ -331,7 +331,7 @@ describe("what another agent leaves behind while this one watches", () => {
     expect(intervals(next)).toEqual(unmountRecords);
   });
 
-  it("what both know is as this one knows it", () => {
+  it("what both agents know keeps this agent's state", () => {
     const state = mergeStored(
       { ...own, mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { since: 11, seenAt: 50 })) },
       { ...past, mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { since: 3, seenAt: 40 })) },
@@ -346,39 +346,39 @@ describe("what another agent leaves behind while this one watches", () => {
     readonly own: readonly AgentGap[];
     readonly agentGaps: readonly AgentGap[];
   }>([
-    { name: "nobody was blind where either watched", past: {}, own: [{ to: 11 }], agentGaps: [{ to: 5 }] },
+    { name: "there is no gap where either agent watched", past: {}, own: [{ to: 11 }], agentGaps: [{ to: 5 }] },
     {
-      name: "both were blind between the end of one and the begin of the other",
+      name: "there is a gap between the end of one agent and the begin of the other",
       past: { scan: { beganAt: 7, endedAt: 8 } },
       own: [{ to: 11 }],
       agentGaps: [{ to: 5 }, { from: 7, to: 11 }],
     },
     {
-      name: "what the other one was blind in before this one began stays",
+      name: "the other agent's gaps before this one began stay",
       past: { agentGaps: [{ to: 5 }, { from: 6, to: 9 }] },
       own: [{ to: 11 }],
       agentGaps: [{ to: 5 }, { from: 6, to: 9 }],
     },
     {
-      name: "its blindness ends where this one's sight begins",
+      name: "the other agent's gap ends where this one's coverage begins",
       past: { agentGaps: [{ to: 5 }, { from: 6, to: 30 }] },
       own: [{ to: 11 }],
       agentGaps: [{ to: 5 }, { from: 6, to: 11 }],
     },
     {
-      name: "its blindness while this one watched is none",
+      name: "the other agent's gap while this one watched does not count",
       past: { agentGaps: [{ to: 5 }, { from: 20, to: 30 }] },
       own: [{ to: 11 }],
       agentGaps: [{ to: 5 }],
     },
     {
-      name: "the own blindness stays",
+      name: "this agent's own gaps stay",
       past: {},
       own: [{ to: 11 }, { from: 20, to: 30 }],
       agentGaps: [{ to: 5 }, { from: 20, to: 30 }],
     },
     {
-      name: "one that never read anything adds nothing",
+      name: "an agent that never scanned adds nothing",
       past: { scan: undefined, agentGaps: [] },
       own: [{ to: 11 }],
       agentGaps: [{ to: 11 }],
@@ -387,7 +387,7 @@ describe("what another agent leaves behind while this one watches", () => {
     expect(mergeStored({ ...own, agentGaps }, { ...past, ...left }).agentGaps).toEqual(expected);
   });
 
-  it("its clock samples date stamps, too", () => {
+  it("its clock samples count, too", () => {
     const clockSamples = [{ at: 30, ms: 1_030 }];
     const left = [{ at: 20, ms: 1_020 }];
 
@@ -397,7 +397,7 @@ describe("what another agent leaves behind while this one watches", () => {
     ]);
   });
 
-  it("its unmount records are told, too, and none twice", () => {
+  it("its unmount records are reported, too, and none twice", () => {
     const state = mergeStored(
       { ...own, unmountRecords: [unmountRecordOf(1)] },
       { ...past, unmountRecords: [unmountRecordOf(1), unmountRecordOf(2)] },
@@ -409,7 +409,7 @@ describe("what another agent leaves behind while this one watches", () => {
 });
 
 describe("interpretStored", () => {
-  it("dates no hold of another agent by a scan that did not show it", () => {
+  it("dates no mounted volume of another agent by a scan that did not show it", () => {
     const own = look(initialState("boot-1", { run: "run-2", clock: CLOCK }), 100, { shows: [], pods: new Map() });
     const both = mergeStored(
       own,
@@ -429,7 +429,7 @@ describe("interpretStored", () => {
     expect(interpretStored(stored, { ...NOW, ...now }).past.clockSamples).toEqual(clockSamples);
   });
 
-  it("says nothing more of a pending unmount than what is stored: the last complete scan lacked it", () => {
+  it("keeps a pending unmount as stored: the last complete scan lacked it", () => {
     const pendingUnmount = { by: 31, podVersion: "7", isAnomaly: false };
     const stored = nodeState({
       mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { pendingUnmount })),
@@ -441,24 +441,24 @@ describe("interpretStored", () => {
     expect([...past.mountedVolumes.values()]).toEqual([knownMountedVolume(1, { pendingUnmount })]);
   });
 
-  it("goes on in another boot as the run that left it, on the clock that there is now", () => {
+  it("keeps in another boot the run that wrote it, with the present clock", () => {
     const { past } = interpretStored(nodeState(), { bootId: "boot-2", clock: "monotonic", nowMs: 5 });
 
     expect(past).toMatchObject({ bootId: "boot-2", clock: "monotonic", run: "run-1" });
   });
 });
 
-describe("adopt", () => {
+describe("mergeStored", () => {
   it.each([
     { name: "than the past", own: 3, past: 8, generation: 9 },
     { name: "than its own", own: 8, past: 3, generation: 9 },
-  ])("makes a state of a higher generation $name: an aggregator that knows either asks for the whole", (row) => {
+  ])("gives a generation higher $name, so that an aggregator that has either state asks for the whole", (row) => {
     const { own, past, generation } = row;
 
     expect(mergeStored(nodeState({ generation: own }), nodeState({ generation: past })).generation).toBe(generation);
   });
 
-  it("drops a use of the past whose end this run has read, and keeps one that was seen after it", () => {
+  it("drops a stored use whose unmount this run has recorded, and keeps one that was seen after it", () => {
     const own = nodeState({ unmountRecords: [unmountRecordOf(1, 30)] });
 
     const mountedVolumes = (seenAt: number) =>

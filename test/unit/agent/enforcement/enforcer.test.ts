@@ -18,8 +18,8 @@ function countAsks(clock: FakeClock): () => number {
   return () => asks;
 }
 
-describe("a pod that waits for a volume which its node must not have", () => {
-  it("is rejected after the grace period, like a kubelet does it, with an event", async () => {
+describe("a pod that waits for a volume that excludes its node", () => {
+  it("is rejected after the grace period as a kubelet does it, with an event", async () => {
     const { cluster, advance, phase, told } = await startScene();
 
     cluster.put(podAt("web"), pod("web"));
@@ -39,7 +39,7 @@ describe("a pod that waits for a volume which its node must not have", () => {
     expect(told()).toEqual([expect.stringMatching(/^Rejected: Pod was rejected: the node affinity/)]);
   });
 
-  it("is rejected once, and seen to stay so", async () => {
+  it("is rejected once, and the rejection is verified", async () => {
     const { cluster, advance, counted, logger } = await startScene();
 
     cluster.put(podAt("web"), pod("web"));
@@ -51,15 +51,15 @@ describe("a pod that waits for a volume which its node must not have", () => {
   });
 
   it.each([
-    { name: "is let be as long as the agent knows its mount from this boot", since: 11, seenAt: 20, phase: "Pending" },
+    { name: "is not rejected while the agent knows its mount from this boot", since: 11, seenAt: 20, phase: "Pending" },
     {
-      name: "is let be as long as the agent knows its mount from this boot, by a clock that counts no more",
+      name: "is not rejected while the agent knows its mount from this boot, by an earlier clock",
       since: 11,
       seenAt: 0,
       phase: "Pending",
     },
     {
-      name: "is rejected though it had a mount in an earlier boot, which the node has no more",
+      name: "is rejected although it had a mount in an earlier boot",
       since: 0,
       seenAt: 0,
       phase: "Failed",
@@ -74,7 +74,7 @@ describe("a pod that waits for a volume which its node must not have", () => {
     expect(phase("web")).toBe(expected);
   });
 
-  it("is rejected although a bug shows in the look at another pod, which is named and looked at again", async () => {
+  it("is rejected although a bug fails the check of another pod, which is named and checked again", async () => {
     const { cluster, advance, phase, enforcement, expectBug, logger } = await startScene();
     expectBug();
     cluster.put(podAt("bad"), pod("bad"));
@@ -98,13 +98,13 @@ describe("a pod that waits for a volume which its node must not have", () => {
     expect(enforcement.internalErrors()).toEqual({ ok: true });
   });
 
-  it("that was there when the agent began is rejected as well", async () => {
+  it("that exists when the agent starts is rejected as well", async () => {
     const { phase } = await startScene({}, (cluster) => cluster.put(podAt("web"), pod("web")));
 
     expect(phase("web")).toBe("Failed");
   });
 
-  it("is told of in audit, once, with an event that a restart does not repeat, and let alone", async () => {
+  it("gets one event in audit mode, which a restart does not repeat, and is not rejected", async () => {
     const { cluster, advance, phase, told, counted } = await startScene({ mode: "audit" });
 
     cluster.put(podAt("web"), pod("web"));
@@ -118,7 +118,7 @@ describe("a pod that waits for a volume which its node must not have", () => {
     expect(await counted()).toEqual({ "would-reject": 1 });
   });
 
-  it("is not looked at when that is switched off", async () => {
+  it("is not checked when the mode is off", async () => {
     const { cluster, advance, looks, enforcement } = await startScene({ mode: "off" });
 
     cluster.put(podAt("web"), pod("web"));
@@ -129,7 +129,7 @@ describe("a pod that waits for a volume which its node must not have", () => {
     expect(enforcement.check()).toEqual({ ok: true, detail: "off" });
   });
 
-  it("is decided on by what is read then: a volume that was corrected meanwhile keeps it", async () => {
+  it("is decided by live reads: it stays when its volume was corrected meanwhile", async () => {
     const { cluster, advance, phase, looks } = await startScene();
 
     cluster.put(podAt("web"), pod("web"));
@@ -141,7 +141,7 @@ describe("a pod that waits for a volume which its node must not have", () => {
     expect(looks()).toEqual(["allow"]);
   });
 
-  it("costs no read when it has started within the grace period", async () => {
+  it("causes no read when it has started within the grace period", async () => {
     const { cluster, advance, looks } = await startScene();
 
     cluster.put(podAt("web"), pod("web"));
@@ -155,7 +155,7 @@ describe("a pod that waits for a volume which its node must not have", () => {
     expect(cluster.asked()).toEqual([]);
   });
 
-  it("is let alone while its volume is mounted, and rejected when that is over", async () => {
+  it("is not rejected while its volume is mounted, and is rejected afterwards", async () => {
     const { cluster, table, advance, phase } = await startScene();
     const mountPoint = "/var/lib/kubelet/pods/u-web/volumes/kubernetes.io~nfs/pv-1";
     table.mount(mountPoint);
@@ -170,7 +170,7 @@ describe("a pod that waits for a volume which its node must not have", () => {
     expect(phase("web")).toBe("Failed");
   });
 
-  it("is let alone while the mount table cannot be read completely, and rejected when it can", async () => {
+  it("is not rejected while scans are incomplete, and is rejected afterwards", async () => {
     const { cluster, table, advance, phase, looks } = await startScene();
     const token = "/var/lib/kubelet/pods/agent-1/volumes/kubernetes.io~projected/kube-api-access-x7k2p";
     table.unmount(token);
@@ -186,7 +186,7 @@ describe("a pod that waits for a volume which its node must not have", () => {
     expect(phase("web")).toBe("Failed");
   });
 
-  it("is let alone while something cannot be read, and tried again less and less often", async () => {
+  it("is not rejected while a read fails, and is checked again with back-off", async () => {
     const { cluster, advance, phase, enforcement } = await startScene();
     cluster.intercept = ({ path }) => (path.startsWith(PV) ? { status: 403, body: "no" } : undefined);
 
@@ -205,7 +205,7 @@ describe("a pod that waits for a volume which its node must not have", () => {
   });
 });
 
-describe("what leads to a look", () => {
+describe("a check", () => {
   it.each([{ name: "another label of the node", change: { path: NODE, object: node("b") } }])(
     "at a waiting pod is $name",
     async ({ change }) => {
@@ -223,7 +223,7 @@ describe("what leads to a look", () => {
     },
   );
 
-  it("is a label that comes back: what held every rejection is looked at within seconds", async () => {
+  it("follows within seconds for all pods when the node's labels return", async () => {
     const { cluster, advance, enforcement, phase } = await startScene();
     cluster.put(PV, volume("a"));
     for (const name of ["a", "b", "c", "d"]) cluster.put(podAt(name), pod(name, { status: RUNNING }));
@@ -242,7 +242,7 @@ describe("what leads to a look", () => {
     expect(phase("web")).toBe("Pending");
   });
 
-  it("is a volume that is not named any more: what made the node count as wrong is over", async () => {
+  it("follows when the aggregator no longer names a volume", async () => {
     const { cluster, advance, enforcement } = await startScene();
     for (const name of ["a", "b", "c"]) cluster.put(podAt(name), pod(name, { status: RUNNING }));
     await advance(1_000);
@@ -258,7 +258,7 @@ describe("what leads to a look", () => {
     expect(enforcement.check().ok).toBe(true);
   });
 
-  it("is a volume that was named before the pods of the node had been listed", async () => {
+  it("follows for a volume that was named before the node's pods were listed", async () => {
     const { enforcement, cluster, advance, told } = await startScene({}, (begun) => {
       begun.put(podAt("web"), pod("web", { status: RUNNING }));
       begun.intercept = ({ path }) => (path.startsWith("/api/v1/pods?") ? { status: 503 } : undefined);
@@ -274,7 +274,7 @@ describe("what leads to a look", () => {
     expect(told()).toEqual([expect.stringMatching(/^Running: /)]);
   });
 
-  it("is a rejection that waits for what was seen of other pods long ago", async () => {
+  it("of other pods follows when a rejection depends on old verdicts", async () => {
     const { cluster, advance, phase } = await startScene();
     for (const name of ["a", "b", "c"]) cluster.put(podAt(name), pod(name, { status: RUNNING }));
     cluster.put("/api/v1/persistentvolumes/pv-2", volume("b", "pv-2"));
@@ -294,7 +294,7 @@ describe("what leads to a look", () => {
     expect(phase("web")).toBe("Failed");
   });
 
-  it("is a label that changes after a pod that was held back has started: it is looked at, and not asked for again and again", async () => {
+  it("follows once when a label changes after a held-back pod has started", async () => {
     const { cluster, clock, advance, enforcement } = await startScene();
     enforcement.onAnswer({ forget: [], volumes: [], pauseRejections: "many nodes reject" });
     for (const name of ["a", "b"]) cluster.put(podAt(name), pod(name));
@@ -312,7 +312,7 @@ describe("what leads to a look", () => {
     expect(asks()).toBeLessThan(1_000);
   });
 
-  it("is not what a kubelet writes into its Node every few minutes", async () => {
+  it("does not follow the kubelet's regular updates of its Node", async () => {
     const { cluster, advance, looks } = await startScene();
     cluster.put(PV, volume("a"));
     cluster.put(podAt("web"), pod("web"));
@@ -328,7 +328,7 @@ describe("what leads to a look", () => {
     expect(cluster.asked()).toHaveLength(reads);
   });
 
-  it("is a volume that the aggregator names, once for each of its states", async () => {
+  it("follows for each state of a volume that the aggregator names", async () => {
     const { cluster, advance, phase, enforcement } = await startScene();
     cluster.put(PV, volume("a"));
     cluster.put(podAt("web"), pod("web"));
@@ -347,7 +347,7 @@ describe("what leads to a look", () => {
     expect(cluster.asked().slice(reads)).not.toContain(`GET ${PV}`);
   });
 
-  it("is no longer wait for a pod whose grace period runs already when the aggregator names its volume", async () => {
+  it("does not restart a pod's grace period when the aggregator names its volume", async () => {
     const { cluster, advance, phase, enforcement } = await startScene();
     cluster.put(podAt("web"), pod("web"));
     await advance(4_000);
@@ -358,7 +358,7 @@ describe("what leads to a look", () => {
     expect(phase("web")).toBe("Failed");
   });
 
-  it("is no volume that is named but not used here", async () => {
+  it("does not follow for a named volume that no pod of the node uses", async () => {
     const { cluster, advance, looks, enforcement } = await startScene();
     cluster.put("/api/v1/persistentvolumes/pv-2", volume("b", "pv-2"));
     cluster.put(podAt("web"), pod("web", { status: RUNNING }));
@@ -375,7 +375,7 @@ describe("what leads to a look", () => {
     expect(looks()).toEqual([]);
   });
 
-  it("at a running pod leads to one event, and to nothing else", async () => {
+  it("of a running pod leads to one event, and to nothing else", async () => {
     const { cluster, advance, phase, told, enforcement } = await startScene();
     cluster.put(podAt("web"), pod("web", { status: RUNNING }));
     await advance(60_000);
@@ -389,7 +389,7 @@ describe("what leads to a look", () => {
     expect(told()).toEqual([expect.stringMatching(/^Running: Pod goes on, but could not start here again: /)]);
   });
 
-  it("at a running pod is no label of the node where the aggregator names volumes, and one in half an hour elsewhere", async () => {
+  it("of a running pod does not follow a label change where the aggregator names volumes, and follows within half an hour elsewhere", async () => {
     const change = { ...node("a"), metadata: { ...node("a").metadata, labels: { zone: "a", other: "x" } } };
     const [named, alone] = [await startScene(), await startScene()];
     for (const { cluster, enforcement } of [named, alone]) {
@@ -407,7 +407,7 @@ describe("what leads to a look", () => {
     expect(alone.looks()).toEqual(["allow"]);
   });
 
-  it("has a report sent at once when the node's labels change: its answer may hold what all nodes would do at once", async () => {
+  it("comes after a report when the node's labels change: its answer may pause rejections", async () => {
     const { cluster, advance, reportsAsked } = await startScene();
     const atFirst = reportsAsked();
 
@@ -420,7 +420,7 @@ describe("what leads to a look", () => {
     expect([meanwhile - atFirst, reportsAsked() - meanwhile]).toEqual([0, 1]);
   });
 
-  it("is told with its verdict and its reasons, once as long as they stay", async () => {
+  it("is logged with its verdict and reasons, once while they stay the same", async () => {
     const { cluster, advance, logger, enforcement } = await startScene({ mode: "audit" });
     cluster.put(podAt("web"), pod("web"));
     await advance(6_000);
@@ -449,12 +449,12 @@ describe("what leads to a look", () => {
 describe("a kubelet that rejects such pods itself", () => {
   it.each([
     {
-      name: "leaves nothing to do from its version on",
+      name: "leaves such pods to the kubelet from that version on",
       since: [1, 36, 3] as const,
       phase: "Pending",
       says: /rejects such pods itself/,
     },
-    { name: "is waited for in vain before it", since: [1, 37, 0] as const, phase: "Failed", says: /^enforce/ },
+    { name: "does not before that version", since: [1, 37, 0] as const, phase: "Failed", says: /^enforce/ },
   ])("$name", async ({ since, phase: expected, says }) => {
     const { cluster, advance, phase, enforcement } = await startScene({ enforcesSince: since });
 
@@ -467,7 +467,7 @@ describe("a kubelet that rejects such pods itself", () => {
 });
 
 describe("the health check", () => {
-  it("says that changed volumes are not seen as long as no aggregator names any", async () => {
+  it("reports that changes of volumes are not seen while no aggregator names any", async () => {
     const { enforcement, advance } = await startScene();
     const before = enforcement.check();
     enforcement.onAnswer({ forget: [], volumes: [] });
@@ -483,7 +483,7 @@ describe("the health check", () => {
     expect(enforcement.check()).toMatchObject(blind);
   });
 
-  it("fails as long as the own Node has not been listed, and then nothing is rejected", async () => {
+  it("fails before the own Node was listed, and nothing is rejected", async () => {
     const { enforcement, cluster, advance, phase } = await startScene({}, (begun) => {
       begun.intercept = ({ path }) => (path.startsWith("/api/v1/nodes?") ? { status: 403 } : undefined);
     });

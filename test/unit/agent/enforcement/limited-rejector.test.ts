@@ -24,7 +24,7 @@ function changesIn(cluster: FakeCluster): readonly string[] {
 }
 
 describe("a rejection", () => {
-  it("that meets a pod which has changed is decided again, by what is so then", async () => {
+  it("that conflicts with a changed pod is decided again, by new reads", async () => {
     const { cluster, advance, phase, counted } = await startScene();
     meet(cluster, [refusal(409, "Conflict")], () => cluster.put(PV, volume("a")));
 
@@ -36,7 +36,7 @@ describe("a rejection", () => {
     expect(await counted()).toEqual({ conflict: 1 });
   });
 
-  it("that meets a pod which has changed is done within a second when it is still right", async () => {
+  it("that conflicts with a changed pod is made within a second when it still applies", async () => {
     const { cluster, advance, phase, counted } = await startScene();
     meet(cluster, [refusal(409, "Conflict")]);
 
@@ -47,7 +47,7 @@ describe("a rejection", () => {
     expect(await counted()).toEqual({ conflict: 1, rejected: 1 });
   });
 
-  it("does not touch a pod that was made anew under its name", async () => {
+  it("does not touch a pod that was re-created under its name", async () => {
     const { cluster, advance, phase } = await startScene();
     cluster.put(podAt("web"), pod("web"));
     await advance(4_000);
@@ -63,7 +63,7 @@ describe("a rejection", () => {
     expect(phase("web")).toBe("Failed");
   });
 
-  it("whose answer was lost is not made twice, and told all the same", async () => {
+  it("whose answer was lost is not repeated, and is reported all the same", async () => {
     const { cluster, advance, told, counted } = await startScene();
     let isLost = false;
     cluster.intercept = ({ method }, serve) => {
@@ -81,7 +81,7 @@ describe("a rejection", () => {
     expect(await counted()).toEqual({ rejected: 1, held: 1 });
   });
 
-  it("whose answer was lost, while nothing can be read either, is found out later and not made twice", async () => {
+  it("whose answer was lost, and whose pod cannot be read, is verified later and not repeated", async () => {
     const { cluster, advance, phase, counted, told } = await startScene();
     let isAway = false;
     cluster.intercept = ({ method }, serve) => {
@@ -106,7 +106,7 @@ describe("a rejection", () => {
     expect(told()).toEqual([expect.stringMatching(/^Rejected: Pod was rejected: /)]);
   });
 
-  it("that got no answer and was not done is made when that is known", async () => {
+  it("that got no answer and was not made is repeated once that is known", async () => {
     const { cluster, advance, phase, counted } = await startScene();
     meet(cluster, ["broken", refusal(500, "InternalError")]);
 
@@ -117,7 +117,7 @@ describe("a rejection", () => {
     expect(await counted()).toMatchObject({ unanswered: 2, rejected: 1 });
   });
 
-  it("that got no answer again and again counts once against the pod's owner", async () => {
+  it("that got no answer repeatedly counts once against the pod's owner", async () => {
     const { cluster, advance, phase } = await startScene();
     meet(cluster, ["broken", "broken", "broken"]);
 
@@ -129,19 +129,19 @@ describe("a rejection", () => {
 
   it.each<{ readonly name: string; readonly answer: FakeAnswer; readonly outcome: string; readonly isNamed: boolean }>([
     {
-      name: "the agent may not make",
+      name: "is forbidden",
       answer: refusal(403, "Forbidden", { message: 'User "agent" cannot patch resource "pods/status"' }),
       outcome: "forbidden",
       isNamed: true,
     },
-    { name: "a policy refuses", answer: refusal(403, "Forbidden"), outcome: "refused", isNamed: false },
+    { name: "a policy denies", answer: refusal(403, "Forbidden"), outcome: "refused", isNamed: false },
     {
-      name: "an overloaded server turns away",
+      name: "an overloaded server refuses",
       answer: refusal(429, "TooManyRequests"),
       outcome: "overloaded",
       isNamed: false,
     },
-  ])("that $name is tried again less and less often", async ({ answer, outcome, isNamed }) => {
+  ])("that $name is tried again with back-off", async ({ answer, outcome, isNamed }) => {
     const { cluster, advance, phase, counted, enforcement } = await startScene();
     meet(
       cluster,
@@ -162,7 +162,7 @@ describe("a rejection", () => {
     expect(enforcement.check().ok).toBe(true);
   });
 
-  it("is not sent when what was read for it has become too old, as when the machine slept", async () => {
+  it("is not sent when its reads are too old, as after a sleep of the machine", async () => {
     const { cluster, clock, advance, phase, counted } = await startScene();
     let isAsleep = true;
     cluster.intercept = ({ path }) => {
@@ -181,12 +181,12 @@ describe("a rejection", () => {
   });
 });
 
-describe("a rejection that the kubelet does not keep", () => {
+describe("a rejection that the kubelet reverts", () => {
   function revert(cluster: FakeCluster): void {
     cluster.put(podAt("web"), pod("web"));
   }
 
-  it("is said and counted, tried again, and given up after the third time", async () => {
+  it("is logged, counted and repeated, and given up after the third time", async () => {
     const { cluster, advance, phase, counted, logger, enforcement } = await startScene();
     cluster.put(podAt("web"), pod("web"));
 
@@ -202,7 +202,7 @@ describe("a rejection that the kubelet does not keep", () => {
     expect(JSON.stringify(enforcement.describe())).toContain("it came back from 3 rejections");
   });
 
-  it("is seen although the watch tells nothing of it", async () => {
+  it("is noticed although the watch does not show it", async () => {
     const { cluster, advance, counted } = await startScene();
     cluster.put(podAt("web"), pod("web"));
     await advance(5_500);
@@ -215,27 +215,30 @@ describe("a rejection that the kubelet does not keep", () => {
   });
 
   it.each([
-    { name: "just after it", afterMs: 800 },
-    { name: "when it was seen to hold already", afterMs: 60_000 },
-  ])("is no such thing when the kubelet takes it back for a moment, $name, and then over", async ({ afterMs }) => {
-    const { cluster, advance, counted, logger, phase } = await startScene();
-    cluster.put(podAt("web"), pod("web"));
-    await advance(5_100);
-    const { metadata, status } = cluster.get(podAt("web")) ?? expect.fail("there is no pod");
+    { name: "just after the rejection", afterMs: 800 },
+    { name: "after the rejection was verified", afterMs: 60_000 },
+  ])(
+    "does not count as reverted when the kubelet reverts it for a moment, $name, and then keeps it",
+    async ({ afterMs }) => {
+      const { cluster, advance, counted, logger, phase } = await startScene();
+      cluster.put(podAt("web"), pod("web"));
+      await advance(5_100);
+      const { metadata, status } = cluster.get(podAt("web")) ?? expect.fail("there is no pod");
 
-    await advance(afterMs);
-    cluster.put(podAt("web"), { ...pod("web"), metadata });
-    await advance(1_100);
-    cluster.put(podAt("web"), { ...pod("web"), metadata, status: status ?? {} });
-    await advance(120_000);
+      await advance(afterMs);
+      cluster.put(podAt("web"), { ...pod("web"), metadata });
+      await advance(1_100);
+      cluster.put(podAt("web"), { ...pod("web"), metadata, status: status ?? {} });
+      await advance(120_000);
 
-    expect(phase("web")).toBe("Failed");
-    expect(await counted()).toEqual({ rejected: 1, held: 1 });
-    expect(logger.messages("warn")).not.toContain("pod came back from its rejection");
-    expect(cluster.asked().filter((line) => line.startsWith("PATCH"))).toHaveLength(1);
-  });
+      expect(phase("web")).toBe("Failed");
+      expect(await counted()).toEqual({ rejected: 1, held: 1 });
+      expect(logger.messages("warn")).not.toContain("pod came back from its rejection");
+      expect(cluster.asked().filter((line) => line.startsWith("PATCH"))).toHaveLength(1);
+    },
+  );
 
-  it("is not made again as long as that may be for a moment, whatever else happens", async () => {
+  it("is not repeated while the revert may be momentary, whatever else happens", async () => {
     const { cluster, advance } = await startScene({ graceMs: 500 });
     cluster.put(podAt("web"), pod("web"));
     await advance(600);
@@ -250,7 +253,7 @@ describe("a rejection that the kubelet does not keep", () => {
     expect(changesIn(cluster)).toHaveLength(2);
   });
 
-  it("is no such thing while only the reason is missing for a moment", async () => {
+  it("does not count as reverted while only the reason is missing for a moment", async () => {
     const { cluster, advance, counted, logger } = await startScene();
     cluster.put(podAt("web"), pod("web"));
     await advance(5_500);
@@ -269,7 +272,7 @@ describe("a rejection that the kubelet does not keep", () => {
     expect(logger.messages()).toContain("pod stays rejected");
   });
 
-  it("is not known of a pod that was deleted soon after its rejection, nor that it stays rejected", async () => {
+  it("is not counted for a pod that was deleted soon after its rejection, and neither is a kept one", async () => {
     const { cluster, advance, counted, logger } = await startScene();
     cluster.put(podAt("web"), pod("web"));
     await advance(5_500);
@@ -282,7 +285,7 @@ describe("a rejection that the kubelet does not keep", () => {
     expect(logger.messages()).not.toContain("pod stays rejected");
   });
 
-  it("becomes a deletion where that is asked for, and nowhere else", async () => {
+  it("leads to a deletion where the settings say so, and nowhere else", async () => {
     const { cluster, advance } = await startScene({ deleteReverted: true });
     cluster.put(podAt("web"), pod("web"));
     await advance(10_000);
@@ -294,7 +297,7 @@ describe("a rejection that the kubelet does not keep", () => {
     expect(changesIn(cluster)).toEqual([`PATCH ${podAt("web")}/status`, `DELETE ${podAt("web")}`]);
   });
 
-  it("does not become a deletion of a pod that is right by then", async () => {
+  it("does not lead to a deletion of a pod that is right by then", async () => {
     const { cluster, advance, phase } = await startScene({ deleteReverted: true });
     cluster.put(podAt("web"), pod("web"));
     await advance(10_000);
@@ -322,7 +325,7 @@ describe("a pod whose volume is attached or staged", () => {
     return scene;
   }
 
-  it("is told of after a whole mount wait, once, and let alone", async () => {
+  it("is reported once after a whole mount wait, and not rejected", async () => {
     const { advance, told, phase, counted } = await startAttached();
 
     await advance(122_000);
@@ -338,7 +341,7 @@ describe("a pod whose volume is attached or staged", () => {
     expect(await counted()).toEqual({ reported: 1 });
   });
 
-  it("is rejected after that where it is asked for", async () => {
+  it("is rejected after that where the settings say so", async () => {
     const { advance, phase } = await startAttached({ rejectAttached: true });
 
     await advance(122_000);
@@ -349,7 +352,7 @@ describe("a pod whose volume is attached or staged", () => {
     expect(phase("web")).toBe("Failed");
   });
 
-  it("is rejected like any other once the volume is gone from there", async () => {
+  it("is rejected like any other once the volume is detached", async () => {
     const { cluster, advance, phase } = await startAttached();
     await advance(130_000);
 
@@ -362,9 +365,9 @@ describe("a pod whose volume is attached or staged", () => {
 
 describe("the limits", () => {
   it.each([
-    { name: "nobody owns", owner: { kind: "", name: "" }, flag: { rejectBarePods: true } },
-    { name: "is the last try of a Job", owner: { kind: "Job", name: "night" }, flag: { rejectLastTries: true } },
-  ])("leave a pod that $name, unless it is asked for", async ({ owner, flag }) => {
+    { name: "no controller owns", owner: { kind: "", name: "" }, flag: { rejectBarePods: true } },
+    { name: "is the last retry of a Job", owner: { kind: "Job", name: "night" }, flag: { rejectLastTries: true } },
+  ])("protect a pod that $name, unless the settings say otherwise", async ({ owner, flag }) => {
     const kept = await startScene();
     kept.cluster.put(podAt("web"), pod("web", { owner }));
     await kept.advance(60_000);
@@ -378,7 +381,7 @@ describe("the limits", () => {
     expect(lost.phase("web")).toBe("Failed");
   });
 
-  it("tell the owner once that its replacements keep coming here", async () => {
+  it("emit one event on an owner whose replacements keep coming to the node", async () => {
     const { cluster, advance, told, phase } = await startScene();
     const owner = { kind: "ReplicaSet", name: "web" };
 
@@ -394,7 +397,7 @@ describe("the limits", () => {
     ]);
   });
 
-  it("know after a restart what was rejected before", async () => {
+  it("count rejections of before a restart", async () => {
     const first = await startScene();
     const owner = { kind: "ReplicaSet", name: "web" };
     const names = ["web-1", "web-2", "web-3"];
@@ -417,7 +420,7 @@ describe("the limits", () => {
     expect(phase("other")).toBe("Failed");
   });
 
-  it("hold everything while the aggregator says so, without a read, and let go at once when it does not", async () => {
+  it("pause all rejections while the aggregator says so, without a read, and resume at once", async () => {
     const { cluster, advance, phase, enforcement } = await startScene();
     enforcement.onAnswer({ forget: [], pauseRejections: "20 pods a minute" });
     cluster.put(podAt("web"), pod("web"));
@@ -435,7 +438,7 @@ describe("the limits", () => {
     expect(phase("web")).toBe("Failed");
   });
 
-  it("stop on a node that is wrong for most of its pods, which is not ready then, and go on when it is right", async () => {
+  it("stop on a node that is wrong for most of its pods, which makes the agent not ready, and resume when it is right", async () => {
     const { cluster, advance, phase, enforcement, counted } = await startScene();
     const names = ["a", "b", "c", "d"];
     for (const name of names) cluster.put(podAt(name), pod(name));
@@ -462,7 +465,7 @@ describe("the limits", () => {
     for (const name of ["a", "b", "c", "d"]) cluster.put(podAt(name), pod(name, { status: RUNNING, claim: "data-2" }));
   }
 
-  it("do not have a pod rejected within its grace period because it is looked at for another one", async () => {
+  it("do not let a pod be rejected within its grace period because another pod needs its check", async () => {
     const { cluster, advance, phase } = await startScene({}, withRunningPods);
     cluster.put(podAt("web"), pod("web"));
     await advance(4_500);
@@ -476,7 +479,7 @@ describe("the limits", () => {
     expect(phase("young")).toBe("Failed");
   });
 
-  it("have the other pods of the node looked at first, at once, and tell of those that run", async () => {
+  it("have the other pods of the node checked first, at once, with an event for running ones", async () => {
     const { cluster, advance, phase, looks } = await startScene({}, withRunningPods);
     cluster.put(podAt("web"), pod("web"));
 

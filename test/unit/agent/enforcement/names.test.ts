@@ -4,7 +4,7 @@ import { NamedByAggregator } from "../../../../agent/enforcement/names.ts";
 const one = { name: "pv-1", resourceVersion: "7" };
 const two = { name: "pv-2", resourceVersion: "8" };
 
-describe("what the aggregator names", () => {
+describe("the volumes that the aggregator names", () => {
   it.each([
     { name: "a volume that was not named before", before: [one], after: [one, two], news: ["pv-2"] },
     {
@@ -15,9 +15,9 @@ describe("what the aggregator names", () => {
     },
     { name: "one that is not named any more", before: [one, two], after: [two], news: ["pv-1"] },
     { name: "nothing that stays", before: [one, two], after: [two, one], news: [] },
-    { name: "nothing where it does not say", before: [one], after: undefined, news: [] },
-    { name: "all where it did not say before", before: undefined, after: [one], news: ["pv-1"] },
-  ])("is news of $name", ({ before, after, news }) => {
+    { name: "nothing where the answer has no list", before: [one], after: undefined, news: [] },
+    { name: "all where the earlier answer had no list", before: undefined, after: [one], news: ["pv-1"] },
+  ])("include $name", ({ before, after, news }) => {
     const named = new NamedByAggregator(90_000);
     named.take({ volumes: before }, 0);
 
@@ -26,9 +26,9 @@ describe("what the aggregator names", () => {
 
   it.each([
     { name: "as long as answers name some", volumes: [], atMs: 90_000, isNaming: true },
-    { name: "no longer when it falls silent", volumes: [], atMs: 90_001, isNaming: false },
-    { name: "never where it does not say", volumes: undefined, atMs: 1, isNaming: false },
-  ])("is up to date $name", ({ volumes, atMs, isNaming }) => {
+    { name: "no longer when answers stop", volumes: [], atMs: 90_001, isNaming: false },
+    { name: "never where answers have no list", volumes: undefined, atMs: 1, isNaming: false },
+  ])("are current $name", ({ volumes, atMs, isNaming }) => {
     const named = new NamedByAggregator(90_000);
     const before = named.isNaming(0);
 

@@ -17,11 +17,11 @@ function questions(scene: Awaited<ReturnType<typeof startScene>>): readonly stri
   );
 }
 
-describe("an agent that is told to reject", () => {
+describe("an agent in enforce mode", () => {
   it.each<{ readonly name: string; readonly answer: FakeAnswer; readonly why: string }>([
-    { name: "the API server lets through what the policy forbids", answer: ALLOWED, why: "the policy is not in force" },
+    { name: "the API server allows what the policy forbids", answer: ALLOWED, why: "the policy is not in force" },
     {
-      name: "the API server knows no policies and takes the word for none",
+      name: "the API server knows no ValidatingAdmissionPolicy",
       answer: json({ kind: "Pod" }, 200),
       why: `lets through what the policy ${POLICY} forbids`,
     },
@@ -32,11 +32,15 @@ describe("an agent that is told to reject", () => {
       why: "is not known to be in force",
     },
     { name: "its token is not for its node", answer: denial(POLICY, TOKEN_RULE), why: "is not for its own node" },
-    { name: "a webhook knows no dry run", answer: refusal(400, "BadRequest"), why: "is not known to be in force" },
-    { name: "its own pod is not there", answer: refusal(404, "NotFound"), why: "is not known to be in force" },
+    {
+      name: "a webhook does not support dry runs",
+      answer: refusal(400, "BadRequest"),
+      why: "is not known to be in force",
+    },
+    { name: "its own pod does not exist", answer: refusal(404, "NotFound"), why: "is not known to be in force" },
     { name: "no answer comes", answer: "broken", why: "is not known to be in force" },
     { name: "the API server fails", answer: refusal(500, "InternalError"), why: "is not known to be in force" },
-  ])("rejects nobody while $name, and says so", async ({ answer, why }) => {
+  ])("rejects no pod while $name, and logs that", async ({ answer, why }) => {
     const scene = await startScene({}, (cluster) => {
       cluster.policy = () => answer;
     });
@@ -54,7 +58,7 @@ describe("an agent that is told to reject", () => {
     expect(told).toMatchObject([{ level: "warn", fields: { why: expect.stringContaining(why) } }]);
   });
 
-  it("may not even ask, rejects nobody and names the right that it lacks", async () => {
+  it("rejects no pod while it may not probe the policy, and names the missing permission", async () => {
     const { cluster, advance, phase, counted, enforcement } = await startScene({}, (fake) => {
       fake.policy = () => NOT_ALLOWED;
     });
@@ -67,7 +71,7 @@ describe("an agent that is told to reject", () => {
     expect(enforcement.check()).toMatchObject({ ok: false, why: expect.stringContaining("pods/status (patch)") });
   });
 
-  it("does not know its own pod, and rejects nobody", async () => {
+  it("rejects no pod while it does not know its own pod", async () => {
     const scene = await startScene({}, (fake) => fake.remove(OWN_POD));
 
     scene.cluster.put(podAt("web"), pod("web"));
@@ -95,7 +99,7 @@ describe("an agent that is told to reject", () => {
     expect(enforcement.check()).not.toHaveProperty("isDegraded");
   });
 
-  it("asks anew right before a rejection, so that a policy which was taken away meanwhile stops it", async () => {
+  it("probes again right before a rejection, so that a removed policy stops it", async () => {
     const { cluster, advance, phase } = await startScene();
     await advance(60_000);
 
@@ -106,7 +110,7 @@ describe("an agent that is told to reject", () => {
     expect(phase("web")).toBe("Pending");
   });
 
-  it("asks in a dry run, about its own pod, by its UID, and hardly ever at rest", async () => {
+  it("probes by a dry run about its own pod, by UID, and rarely at rest", async () => {
     const scene = await startScene();
     const first = scene.cluster.transport.requests.find(({ path }) => path.includes("dryRun=All"));
 
@@ -121,7 +125,7 @@ describe("an agent that is told to reject", () => {
   });
 });
 
-it("an agent that only tells of pods asks for no policy", async () => {
+it("an agent in audit mode does not probe the policy", async () => {
   const scene = await startScene({ mode: "audit" });
 
   scene.cluster.put(podAt("web"), pod("web"));

@@ -28,7 +28,7 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
 
 const RUNS = { seed: 5381, numRuns: Number(process.env.MOORING_PROPERTY_RUNS ?? 40) };
 
-it("whatever happens, no pod is rejected that is right at that moment, and none twice", async () => {
+it("for any sequence of events, no pod is rejected that is right at that moment, and none twice", async () => {
   let rejections = 0;
   const told = async (happenings: readonly Happening[]): Promise<void> => {
     const story = new Story(await startScene());

@@ -35,7 +35,7 @@ function refuse(cluster: FakeCluster, ...codes: readonly number[]): void {
 }
 
 describe("a rejected pod", () => {
-  it("is deleted where that is asked for, once its rejection stands", async () => {
+  it("is deleted where the settings say so, once its rejection holds", async () => {
     const { cluster, advance, phase, counted } = await startScene(DELETING);
     cluster.put(podAt("web"), pod("web"));
 
@@ -49,8 +49,8 @@ describe("a rejected pod", () => {
   });
 
   it.each([
-    { name: "where that is not asked for", config: {} },
-    { name: "by an agent that only tells what it would do", config: { ...DELETING, mode: "audit" } as const },
+    { name: "where the settings do not say so", config: {} },
+    { name: "in audit mode", config: { ...DELETING, mode: "audit" } as const },
   ])("stays $name", async ({ config }) => {
     const { cluster, advance } = await startScene(config);
 
@@ -62,12 +62,12 @@ describe("a rejected pod", () => {
 
   it.each<{ name: string; object: ApiObject }>([
     { name: "that no controller replaces", object: rejected("web", { owner: { kind: "", name: "" } }) },
-    { name: "that somebody else has rejected", object: pod("web", { status: REJECTED }) },
+    { name: "that another component has rejected", object: pod("web", { status: REJECTED }) },
     {
-      name: "that failed of something else",
+      name: "that failed for another reason",
       object: rejected("web", { status: { phase: "Failed", reason: "Evicted" } }),
     },
-    { name: "that bears the annotation and waits", object: rejected("web", { status: { phase: "Pending" } }) },
+    { name: "that has the annotation and is Pending", object: rejected("web", { status: { phase: "Pending" } }) },
   ])("stays $name", async ({ object }) => {
     const { cluster, advance } = await startScene({ ...DELETING, rejectBarePods: true, graceMs: 600_000 });
 
@@ -85,7 +85,7 @@ describe("a rejected pod", () => {
     expect(cluster.get(podAt("web"))).toBeUndefined();
   });
 
-  it("whose rejection was taken back for a moment is deleted when it has stood for as long again", async () => {
+  it("whose rejection was reverted for a moment is deleted once it has held for the whole time again", async () => {
     const { cluster, advance } = await startScene({ ...DELETING, graceMs: 600_000 });
     cluster.put(podAt("web"), rejected("web"));
     await advance(10_000);
@@ -101,7 +101,7 @@ describe("a rejected pod", () => {
     expect(cluster.get(podAt("web"))).toBeUndefined();
   });
 
-  it("is another one than the pod that was made anew under its name", async () => {
+  it("is not confused with a pod that was re-created under its name", async () => {
     const { cluster, advance } = await startScene({ ...DELETING, graceMs: 600_000 });
     cluster.put(podAt("web"), rejected("web"));
     await advance(10_000);
@@ -114,7 +114,7 @@ describe("a rejected pod", () => {
     expect(deletionsIn(cluster)).toEqual([]);
   });
 
-  it("that has changed since is deleted as the watch shows it then", async () => {
+  it("that has changed is deleted in the state that the watch shows", async () => {
     const { cluster, advance, counted } = await startScene(DELETING);
     refuse(cluster, 409);
 
@@ -125,7 +125,7 @@ describe("a rejected pod", () => {
     expect(await counted()).toEqual({ conflict: 1, deleted: 1 });
   });
 
-  it("stays as long as the aggregator pauses all rejections: it counts what is there", async () => {
+  it("stays while the aggregator pauses all rejections, which counts existing pods", async () => {
     const { cluster, advance, enforcement } = await startScene(DELETING);
     enforcement.onAnswer({ forget: [], pauseRejections: "20 pods a minute" });
     cluster.put(podAt("web"), rejected("web"));
@@ -139,7 +139,7 @@ describe("a rejected pod", () => {
     expect(cluster.get(podAt("web"))).toBeUndefined();
   });
 
-  it("without the right to delete it is told of once, makes the agent not ready, and is deleted when the right is there", async () => {
+  it("without the permission to delete it is logged once, makes the agent not ready, and is deleted once the permission is granted", async () => {
     const { cluster, advance, enforcement, logger } = await startScene(DELETING);
     refuse(cluster, 403, 403);
     cluster.put(podAt("web"), rejected("web"));

@@ -30,7 +30,7 @@ describe("the event on a pod", () => {
     expect(event.note).toContain("volume pv-1 of claim orders excludes node node-1: zone is not b");
   });
 
-  it("is one for each pod and telling, by a name that the API server takes", () => {
+  it("is one for each pod and kind, with a valid name", () => {
     const once = (["rejected", "would-reject", "waits-attached", "runs-misplaced"] as const).map(
       (telling) => podEvent(telling, ABOUT).once ?? "",
     );
@@ -41,7 +41,7 @@ describe("the event on a pod", () => {
 });
 
 describe("the event on an owner", () => {
-  it("says why the next of its pods waits, and how long", () => {
+  it("gives the reason and the time that its next pod waits", () => {
     const owner = { apiVersion: "apps/v1", kind: "ReplicaSet", name: "web", uid: "r1" };
     const event = ownerEvent(owner, {
       namespace: "team",

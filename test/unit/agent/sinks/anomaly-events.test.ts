@@ -23,11 +23,11 @@ describe("anomalyEvent", () => {
     expect(event?.note).toMatch(/pv-1 was unmounted while the pod runs.*node-1/);
   });
 
-  it("says so when the volume was mounted again", () => {
+  it("mentions that the volume was mounted again", () => {
     expect(anomalyEvent({ ...ANOMALY, why: "remounted-while-running" }, AT)?.note).toMatch(/mounted again/);
   });
 
-  it("is none while the pod's name is not known", () => {
+  it("is undefined while the pod's name is unknown", () => {
     expect(anomalyEvent({ ...ANOMALY, pod: undefined }, AT)).toBeUndefined();
   });
 });

@@ -90,13 +90,13 @@ function places(folder: JournalFolder, step = STEP): readonly { readonly name: s
 }
 
 describe("a damaged journal", () => {
-  it("was whole before: what was stored last is found, also by an agent whose forerunner was killed", async () => {
+  it("returns the last stored state before the damage, also after the earlier agent was killed", async () => {
     expect(readdirSync(killed.path).toSorted()).toEqual([JOURNAL_FILE, `${JOURNAL_FILE}-wal`]);
     expect(await foundAfter(ended, JOURNAL_FILE, (bytes) => bytes)).toBe("state 3");
     expect(await foundAfter(killed, JOURNAL_FILE, (bytes) => bytes)).toBe("state 3");
   });
 
-  it("gives a state that was stored, or nothing, wherever a file of it ends too early", async () => {
+  it("returns a stored state, or none, wherever one of its files is truncated", async () => {
     for (const folder of [ended, killed]) {
       for (const { name, at } of places(folder, SECTOR)) {
         const end = at - (at % SECTOR);
@@ -127,7 +127,7 @@ describe("a damaged journal", () => {
     600_000,
   );
 
-  it("gives a state that was stored, or nothing, wherever a digit of its head is another one", async () => {
+  it("returns a stored state, or none, wherever a byte of its header changes", async () => {
     const bytes = readFileSync(join(ended.path, JOURNAL_FILE));
     const head = bytes.indexOf('{"node":');
     const text = bytes.toString("latin1", head, bytes.indexOf('"digest"', head));
@@ -143,7 +143,7 @@ describe("a damaged journal", () => {
     expect(digits.length).toBeGreaterThan(8);
   });
 
-  it("gives a state that was stored, or nothing, wherever 512 bytes were never written", async () => {
+  it("returns a stored state, or none, wherever 512 bytes were never written", async () => {
     for (const folder of [ended, killed]) {
       for (const { name, at } of places(folder, SECTOR)) {
         const from = at - (at % SECTOR);

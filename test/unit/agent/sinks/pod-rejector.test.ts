@@ -51,7 +51,7 @@ function start({ change = REJECTED, look = PENDING }: Script) {
 }
 
 describe("rejecting a pod", () => {
-  it("is one patch of its status with the UID and the resource version that were decided on", async () => {
+  it("is one patch of its status with the UID and resource version of the decision", async () => {
     const { reject, request, methods } = start({});
 
     const outcome = await reject();
@@ -70,31 +70,31 @@ describe("rejecting a pod", () => {
 
   it.each<{ readonly name: string; readonly change: FakeAnswer; readonly kind: string }>([
     { name: "has changed since", change: CONFLICT, kind: "conflict" },
-    { name: "is not there any more", change: NOT_FOUND, kind: "gone" },
+    { name: "does not exist any more", change: NOT_FOUND, kind: "gone" },
     {
-      name: "was made anew under its name",
+      name: "was re-created under its name",
       change: refusal(422, "Invalid", { details: { name: "web", causes: [{ field: "metadata.uid" }] } }),
       kind: "gone",
     },
-    { name: "is kept by an admission policy", change: refusal(403, "Forbidden"), kind: "refused" },
+    { name: "is protected by an admission policy", change: refusal(403, "Forbidden"), kind: "refused" },
     { name: "would become invalid", change: refusal(422, "Invalid"), kind: "refused" },
     {
-      name: "is not the agent's to change",
+      name: "the agent may not change",
       change: refusal(403, "Forbidden", { message: 'User "agent" cannot patch resource "pods/status"' }),
       kind: "forbidden",
     },
     { name: "is behind a proxy that refuses", change: { status: 403, body: "no" }, kind: "forbidden" },
     {
-      name: "is asked about with a token that does not count",
+      name: "is patched with an invalid token",
       change: refusal(401, "Unauthorized"),
       kind: "forbidden",
     },
     {
-      name: "meets an API server that has too much to do",
+      name: "meets an overloaded API server",
       change: refusal(429, "TooManyRequests"),
       kind: "overloaded",
     },
-  ])("says of a pod that $name that it is $kind, and asks nothing more", async ({ change, kind }) => {
+  ])("answers $kind for a pod that $name, without another request", async ({ change, kind }) => {
     const { reject, methods } = start({ change });
 
     expect(await reject()).toMatchObject({ kind });
@@ -109,7 +109,7 @@ describe("rejecting a pod", () => {
     { name: "a proxy answers with something else", change: json({}) },
     { name: "the answer shows the pod as it was", change: PENDING },
     { name: "nothing is served there", change: { status: 404, body: "404 page not found" } },
-  ])("looks at the pod when $name: done it is done, and not done it is not known", async ({ change }) => {
+  ])("reads the pod when $name: a visible rejection is done, anything else is unknown", async ({ change }) => {
     const done = start({ change, look: REJECTED });
     const open = start({ change, look: PENDING });
     const dark = start({ change, look: "broken" });
@@ -120,7 +120,7 @@ describe("rejecting a pod", () => {
     for (const { methods } of [done, open, dark]) expect(methods()).toEqual(["PATCH", "GET"]);
   });
 
-  it("waits ten seconds for an answer, and then looks", async () => {
+  it("waits ten seconds for an answer, and then reads the pod", async () => {
     const { reject, methods, clock } = start({ change: "silence", look: REJECTED });
 
     const outcome = reject();
@@ -132,7 +132,7 @@ describe("rejecting a pod", () => {
     expect(await outcome).toEqual({ kind: "rejected" });
   });
 
-  it("does not take another pod's rejection, or one by somebody else, for its own", async () => {
+  it("does not take a rejection of another pod, or by another component, for its own", async () => {
     const other = start({ change: "broken", look: pod(PATCH.status, { ...PATCH.metadata, uid: "u2" }) });
     const foreign = start({ change: "broken", look: pod(PATCH.status) });
 
@@ -140,14 +140,14 @@ describe("rejecting a pod", () => {
     expect(await foreign.reject()).toMatchObject({ kind: "unanswered" });
   });
 
-  it("sends nothing when what was decided on is too old at the moment of sending", async () => {
+  it("sends nothing when its reads are too old at the moment of sending", async () => {
     const { reject, methods } = start({});
 
     expect(await reject(() => false)).toMatchObject({ kind: "stale" });
     expect(methods()).toEqual([]);
   });
 
-  it("lets a bug be one", async () => {
+  it("does not hide a bug", async () => {
     const { reject } = start({});
 
     await expect(
@@ -159,7 +159,7 @@ describe("rejecting a pod", () => {
 });
 
 describe("removing a pod", () => {
-  it("deletes the pod that was decided on, in no other state, with its own grace", async () => {
+  it("deletes the pod in the state of the decision only, with its own grace period", async () => {
     const { remove, request } = start({
       change: pod({ phase: "Pending" }, { deletionTimestamp: "2026-11-21T10:00:30Z" }),
     });
@@ -175,23 +175,23 @@ describe("removing a pod", () => {
 
   it.each<{ readonly name: string; readonly change: FakeAnswer; readonly look?: FakeAnswer; readonly kind: string }>([
     { name: "a deletion that is answered with a status is done", change: json({ kind: "Status" }), kind: "rejected" },
-    { name: "a pod that has changed is let alone", change: CONFLICT, kind: "conflict" },
+    { name: "a pod that has changed is not deleted", change: CONFLICT, kind: "conflict" },
     { name: "a pod that is gone is gone", change: NOT_FOUND, kind: "gone" },
-    { name: "a missing right is said", change: { status: 403, body: "no" }, kind: "forbidden" },
+    { name: "a missing permission is reported", change: { status: 403, body: "no" }, kind: "forbidden" },
     { name: "a lost answer whose pod is gone is done", change: "broken", look: NOT_FOUND, kind: "rejected" },
     {
-      name: "a lost answer whose pod is ending is done",
+      name: "a lost answer whose pod is terminating is done",
       change: "broken",
       look: pod({}, { deletionTimestamp: "2026-11-21T10:00:30Z" }),
       kind: "rejected",
     },
-    { name: "a lost answer whose pod is as it was is not known", change: "broken", look: PENDING, kind: "unanswered" },
+    { name: "a lost answer whose pod is unchanged is unknown", change: "broken", look: PENDING, kind: "unanswered" },
     { name: "an answer that is no pod proves nothing", change: "broken", look: json({}), kind: "unanswered" },
   ])("$name", async ({ change, look = PENDING, kind }) => {
     expect(await start({ change, look }).remove()).toMatchObject({ kind });
   });
 
-  it("sends nothing when what was decided on is too old", async () => {
+  it("sends nothing when its reads are too old", async () => {
     const { remove, methods } = start({});
 
     expect(await remove(() => false)).toMatchObject({ kind: "stale" });
@@ -199,10 +199,14 @@ describe("removing a pod", () => {
   });
 });
 
-describe("the aftermath of a rejection", () => {
+describe("the state of a rejected pod", () => {
   it.each<{ readonly name: string; readonly look: FakeAnswer; readonly rejectionState: string }>([
     { name: "held", look: REJECTED, rejectionState: "held" },
-    { name: "held whoever wrote the annotation again", look: pod(PATCH.status), rejectionState: "held" },
+    {
+      name: "held, also when another client wrote the annotation again",
+      look: pod(PATCH.status),
+      rejectionState: "held",
+    },
     { name: "without its reason for a moment", look: pod({ phase: "Failed" }), rejectionState: "without-reason" },
     { name: "reverted", look: PENDING, rejectionState: "reverted" },
     { name: "reverted to a pod that runs", look: pod({ phase: "Running" }), rejectionState: "reverted" },
@@ -220,7 +224,7 @@ describe("the aftermath of a rejection", () => {
     { name: "the API server is away", look: "broken" },
     { name: "a proxy says 404", look: { status: 404, body: "404 page not found" } },
     { name: "the answer is no pod", look: json({}) },
-  ])("is not known while $name", async ({ look }) => {
+  ])("is unknown while $name", async ({ look }) => {
     await expect(start({ look }).rejectionState()).rejects.toThrow(MooringError);
   });
 });
@@ -229,7 +233,7 @@ describe("a pod without a UID", () => {
   it.each([
     { name: "is not rejected", pod: { ...POD, uid: "" }, act: "reject" },
     { name: "is not deleted", pod: { ...POD, uid: "" }, act: "remove" },
-    { name: "is not deleted in whatever state it is", pod: { ...POD, resourceVersion: "" }, act: "remove" },
+    { name: "is not deleted in any state", pod: { ...POD, resourceVersion: "" }, act: "remove" },
   ] as const)("$name: that would be no precondition, and is a bug before anything is sent", async ({ pod, act }) => {
     const transport = createFakeTransport(() => REJECTED);
     const clock = createFakeClock();

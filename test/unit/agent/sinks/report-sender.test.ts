@@ -94,7 +94,7 @@ describe("a report sender", () => {
     expect(sent()).toEqual([2]);
   });
 
-  it("sends what was submitted while another was on its way", async () => {
+  it("sends what was submitted while another report was in flight", async () => {
     const { sender, sent, clock } = startSender("silence", ACCEPTED);
 
     sender.submit(() => report(1));
@@ -105,7 +105,7 @@ describe("a report sender", () => {
     expect(sent()).toEqual([1, 2]);
   });
 
-  it("makes the report anew for each try, so that its age is right", async () => {
+  it("builds the report anew for each attempt, so that its ages are right", async () => {
     const { sender, transport, clock } = startSender("broken", ACCEPTED);
 
     sender.submit(() => ({ ...report(1), sentAt: clock.monotonicMs() }));
@@ -119,7 +119,7 @@ describe("a report sender", () => {
     { name: "the connection breaks", answer: "broken", outcome: "transport-failed" },
     { name: "the aggregator is not ready", answer: { status: 503, body: "not the leader" }, outcome: "report-refused" },
     { name: "the aggregator refuses it", answer: { status: 400, body: "version: 2" }, outcome: "report-refused" },
-    { name: "it is sent elsewhere", answer: { status: 302, body: "" }, outcome: "report-refused" },
+    { name: "the answer is a redirect", answer: { status: 302, body: "" }, outcome: "report-refused" },
     { name: "the answer is no JSON", answer: { status: 200, body: "<html>" }, outcome: "report-refused" },
     { name: "the answer is another JSON", answer: json({ items: [] }), outcome: "report-refused" },
     { name: "the answer is empty", answer: { status: 200, body: "" }, outcome: "report-refused" },
@@ -134,7 +134,7 @@ describe("a report sender", () => {
     expect(logger.messages()).toEqual(["report not delivered", "reports are accepted again"]);
   });
 
-  it("gives an answer ten seconds", async () => {
+  it("times out after ten seconds without an answer", async () => {
     const { sender, sent, clock } = startSender("silence", ACCEPTED);
 
     sender.submit(() => report(1));
@@ -145,7 +145,7 @@ describe("a report sender", () => {
     expect(sent()).toEqual([1, 1]);
   });
 
-  it("gives the end of an answer ten seconds, too", async () => {
+  it("times out after ten seconds without the end of an answer", async () => {
     async function* endless(): AsyncGenerator<Uint8Array> {
       yield Buffer.from('{"forget":');
       await new Promise(() => {});
@@ -174,10 +174,10 @@ describe("a report sender", () => {
   });
 
   it.each([
-    { name: "as long as it is asked to", asked: "3", waitMs: 3_200 },
-    { name: "no longer than half a minute, whatever it is asked", asked: "3600", waitMs: 30_200 },
-    { name: "as it does by itself when what is asked is not understood", asked: "soon", waitMs: 200 },
-  ])("leaves the aggregator alone $name", async ({ asked, waitMs }) => {
+    { name: "as long as Retry-After says", asked: "3", waitMs: 3_200 },
+    { name: "no longer than half a minute, whatever Retry-After says", asked: "3600", waitMs: 30_200 },
+    { name: "by its own back-off when Retry-After is invalid", asked: "soon", waitMs: 200 },
+  ])("waits after a refusal $name", async ({ asked, waitMs }) => {
     const { sender, sent, clock } = startSender({ status: 503, headers: { "retry-after": asked } }, ACCEPTED);
 
     sender.submit(() => report(1));
@@ -188,7 +188,7 @@ describe("a report sender", () => {
     expect([before, sent()]).toEqual([[1], [1, 1]]);
   });
 
-  it("begins with short waits again after a success", async () => {
+  it("starts with short waits again after a success", async () => {
     const { sender, sent, clock } = startSender("broken", "broken", ACCEPTED, "broken", ACCEPTED);
 
     sender.submit(() => report(1));
@@ -210,7 +210,7 @@ describe("a report sender", () => {
     expect(sent()).toEqual([1, 2]);
   });
 
-  it("logs failures of a row at widening intervals", async () => {
+  it("logs repeated failures at widening intervals", async () => {
     const { sender, logger, clock } = startSender("broken");
 
     sender.submit(() => report(1));

@@ -70,15 +70,15 @@ async function setUp(files: Readonly<Record<string, string>>, good: readonly str
   };
 }
 
-describe("the way of the reports", () => {
-  it("shows the token", async () => {
+describe("the transport of the reports", () => {
+  it("sends the token", async () => {
     const { send, seen } = await setUp({ token: "one\n", "ca.crt": first.certificate }, ["Bearer one"]);
 
     expect(await send()).toEqual({ status: 200, text: "said" });
     expect(seen).toEqual(["Bearer one"]);
   });
 
-  it("sends the same report again when the token has been replaced by then", async () => {
+  it("sends the same report again when the token was rotated meanwhile", async () => {
     const { send, volume, seen } = await setUp({ token: "one", "ca.crt": first.certificate }, ["Bearer two"]);
     const early = await send();
 
@@ -89,7 +89,7 @@ describe("the way of the reports", () => {
     expect(seen.at(-1)).toBe("Bearer two");
   });
 
-  it("follows the authorities", async () => {
+  it("follows the CA file", async () => {
     const { send, volume, certify } = await setUp({ token: "one", "ca.crt": first.certificate }, ["Bearer one"]);
     await send();
     volume.write({ token: "one", "ca.crt": `${first.certificate}\n${second.certificate}` });
@@ -98,7 +98,7 @@ describe("the way of the reports", () => {
     expect(await send()).toMatchObject({ status: 200 });
   });
 
-  it("shows its token to nobody whom the file does not name", async () => {
+  it("sends its token to no server whose CA is not in the file", async () => {
     const { send, seen } = await setUp({ token: "one", "ca.crt": second.certificate }, ["Bearer one"]);
 
     await expect(send()).rejects.toMatchObject({ code: "transport-failed" });
@@ -106,13 +106,13 @@ describe("the way of the reports", () => {
   });
 
   it.each([
-    { name: "a file of authorities that is not there yet", files: { token: "one" }, why: "cannot read ca.crt" },
+    { name: "a CA file that does not exist yet", files: { token: "one" }, why: "cannot read ca.crt" },
     {
-      name: "an empty one, which is not to mean the system's",
+      name: "an empty CA file, which must not mean the system's CAs",
       files: { token: "one", "ca.crt": "" },
       why: "not known yet",
     },
-    { name: "a token that is not there yet", files: { "ca.crt": "x" }, why: "cannot read token" },
+    { name: "a token that does not exist yet", files: { "ca.crt": "x" }, why: "cannot read token" },
   ])("sends nothing with $name", async ({ files, why }) => {
     const { send, seen } = await setUp(files, []);
 

@@ -28,13 +28,13 @@ function SUSPENDED() {
 }
 
 describe("a journal in a directory", () => {
-  it("has nothing at first", async () => {
+  it("is empty at first", async () => {
     await using folder = new JournalFolder();
 
     expect(await folder.journal().load()).toBeUndefined();
   });
 
-  it("is new to the first agent of the machine, and to no other one", async () => {
+  it("is new to the first agent of the machine only", async () => {
     await using folder = new JournalFolder();
     const [first, second] = [folder.journal(), folder.journal()];
     await first.load();
@@ -45,7 +45,7 @@ describe("a journal in a directory", () => {
     expect([first.isNew?.(), second.isNew?.()]).toEqual([true, false]);
   });
 
-  it("gives an agent that starts later all that the one before had stored", async () => {
+  it("gives a later agent everything that the earlier one stored", async () => {
     await using folder = new JournalFolder();
     const first = folder.journal();
     await first.load();
@@ -57,7 +57,7 @@ describe("a journal in a directory", () => {
     expect(found && essence(found)).toEqual(essence(FULL));
   });
 
-  it("forgets what is gone", async () => {
+  it("deletes what is gone", async () => {
     await using folder = new JournalFolder();
     const first = folder.journal();
     await first.load();
@@ -70,7 +70,7 @@ describe("a journal in a directory", () => {
     expect(found).toMatchObject({ mountedVolumes: new Map(), unmountRecords: [{ by: 40 }] });
   });
 
-  it("has the last scan of an agent that ended in order, although that was worth no write", async () => {
+  it("has the last scan of an agent that stopped cleanly, although that alone causes no write", async () => {
     await using folder = new JournalFolder();
     const first = folder.journal();
     await first.load();
@@ -82,7 +82,7 @@ describe("a journal in a directory", () => {
     expect((await folder.journal().load())?.scan).toEqual(scan);
   });
 
-  it("gives back, after any sequence of states, the last that was worth a write, whenever the agent is killed", async () => {
+  it("returns, after any sequence of states, the last state that caused a write, whenever the agent is killed", async () => {
     const states = fc.array(anyNodeState, { minLength: 1, maxLength: 4 });
     await fc.assert(
       fc.asyncProperty(states, async (sequence) => {
@@ -112,7 +112,7 @@ describe("what a journal writes", () => {
   it.each([
     { name: "nothing for a scan that shows the same", change: { scan: { beganAt: 50, endedAt: 51 } }, writes: 0 },
     {
-      name: "nothing when only the mounted volumes' last sight moves",
+      name: "nothing when only the last seen times move",
       change: {
         mountedVolumes: mountedVolumesOf(
           ...[...FULL.mountedVolumes.values()].map((known) => ({ ...known, seenAt: 99 })),
@@ -126,7 +126,7 @@ describe("what a journal writes", () => {
       writes: 1,
     },
     { name: "a gap", change: { agentGaps: [{ to: 11 }, { from: 12, to: 21 }] }, writes: 1 },
-    { name: "an unmount record that is settled", change: { unmountRecords: [] }, writes: 1 },
+    { name: "an unmount record that is acknowledged", change: { unmountRecords: [] }, writes: 1 },
   ])("is $name", async ({ change, writes }) => {
     await using folder = new JournalFolder();
     const { journal, metrics } = folder.agent();
@@ -157,7 +157,7 @@ function bytesIn(text: string): number {
 }
 
 describe("two agents on one node", () => {
-  it("have one journal: the second is told so until the first has ended", async () => {
+  it("share one journal: the second gets an error until the first has ended", async () => {
     await using folder = new JournalFolder();
     const [first, second] = [folder.journal(), folder.journal()];
     await first.load();
@@ -198,7 +198,7 @@ describe("a journal that cannot be used", () => {
       why: "left alone",
       arrange: ({ file }) => inDatabase(file, "CREATE TABLE x (y)"),
     },
-  ])("says so $name, and leaves what is there as it is", async ({ why, arrange }) => {
+  ])("fails $name, and leaves the files as they are", async ({ why, arrange }) => {
     await using folder = new JournalFolder();
     arrange(folder);
     const before = contentOf(folder.file);
@@ -229,7 +229,7 @@ describe("a journal that cannot be used", () => {
         mkdirSync(path);
       },
     },
-  ])("is begun anew when $name", async ({ arrange }) => {
+  ])("is created anew when $name", async ({ arrange }) => {
     await using folder = new JournalFolder();
     const first = folder.journal();
     await first.load();
@@ -246,7 +246,7 @@ describe("a journal that cannot be used", () => {
     expect(found && essence(found)).toEqual(essence(FULL));
   });
 
-  it("is another one's when its file was replaced: what that one wrote stays", async () => {
+  it("belongs to another agent when its file was replaced: that content stays", async () => {
     await using folder = new JournalFolder();
     const [first, second] = [folder.journal(), folder.journal()];
     await first.load();
@@ -271,7 +271,7 @@ describe("a journal that cannot be used", () => {
   it.each([
     { name: "is no database", damage: () => Buffer.from("something else".repeat(1_000)), why: "not a database" },
     { name: "lacks a page", damage: (bytes: Buffer) => bytes.subarray(0, 4_096), why: "" },
-  ])("is set aside when its file $name, and begun anew", async ({ damage, why }) => {
+  ])("is set aside when its file $name, and created anew", async ({ damage, why }) => {
     await using folder = new JournalFolder();
     const first = folder.journal();
     await first.load();
@@ -293,7 +293,7 @@ describe("a journal that cannot be used", () => {
     expect(existsSync(`${folder.file}.damaged-1`)).toBe(true);
   });
 
-  it("is set aside when it is another node's, as in a copy of a machine", async () => {
+  it("is set aside when it is of another node, as in a copied machine", async () => {
     await using folder = new JournalFolder();
     const first = folder.journal("node-2");
     await first.load();
@@ -304,7 +304,7 @@ describe("a journal that cannot be used", () => {
     expect(folder.logger.lines).toMatchObject([{ fields: { why: "it is the journal of node node-2" } }]);
   });
 
-  it("leaves no more than three damaged files behind", async () => {
+  it("keeps at most three damaged files", async () => {
     await using folder = new JournalFolder();
     for (let times = 0; times < 5; times += 1) {
       writeFileSync(folder.file, `damage ${times}`.repeat(1_000));
@@ -317,7 +317,7 @@ describe("a journal that cannot be used", () => {
   });
 });
 
-describe("a disk that does not do as it is told", () => {
+describe("a disk that is slow or fails", () => {
   /** A disk that confirms a write when the test says so, or how it fails. */
   function createSlowDisk() {
     let settle: { readonly confirm: () => void; readonly fail: (error: Error) => void } | undefined;
@@ -332,7 +332,7 @@ describe("a disk that does not do as it is told", () => {
     };
   }
 
-  it("is waited for: what it has not confirmed is not stored", async () => {
+  it("is waited for: a write that it has not confirmed is not stored", async () => {
     await using folder = new JournalFolder();
     const disk = createSlowDisk();
     const { journal } = folder.agent("node-1", disk.bringToDisk);
@@ -350,7 +350,7 @@ describe("a disk that does not do as it is told", () => {
     await storing;
   });
 
-  it("is given up after five seconds, and asked again when it has answered", async () => {
+  it("is given up after five seconds, and used again once it has answered", async () => {
     await using folder = new JournalFolder();
     const disk = createSlowDisk();
     const { journal, metrics } = folder.agent("node-1", disk.bringToDisk);
@@ -371,7 +371,7 @@ describe("a disk that does not do as it is told", () => {
     expect(await metrics.text()).toContain("mooring_journal_usable 1");
   });
 
-  it("says why when it fails", async () => {
+  it("reports its error", async () => {
     await using folder = new JournalFolder();
     const disk = createSlowDisk();
     const { journal, metrics } = folder.agent("node-1", disk.bringToDisk);
@@ -385,7 +385,7 @@ describe("a disk that does not do as it is told", () => {
     expect(await metrics.text()).toContain('mooring_journal_writes_total{outcome="failed"} 1');
   });
 
-  it("is waited for by the first write of all: a machine that is known is asked for what it did before", async () => {
+  it("is waited for by the very first write: it makes the machine known", async () => {
     await using folder = new JournalFolder();
     const disk = createSlowDisk();
     const { journal } = folder.agent("node-1", disk.bringToDisk);
@@ -398,7 +398,7 @@ describe("a disk that does not do as it is told", () => {
     await expect(storing).resolves.toBeUndefined();
   });
 
-  it("is not waited for where a loss of power changes nothing", async () => {
+  it("is not waited for where a power failure loses nothing", async () => {
     await using folder = new JournalFolder();
     const first = folder.journal();
     await first.load();

@@ -10,12 +10,12 @@ import {
 
 const META = { name: "x", uid: "u", resourceVersion: "7" };
 
-describe("a volume as it is read", () => {
+describe("the read of a volume", () => {
   function source(spec: object) {
     return readVolume({ metadata: META, spec }).source;
   }
 
-  it("keeps name, UID, mode, and to whom it is bound", () => {
+  it("keeps name, UID, mode and claimRef", () => {
     const spec = { nfs: {}, volumeMode: "Block", claimRef: { namespace: "team", name: "data", uid: "c1" } };
 
     expect(readVolume({ metadata: META, spec })).toMatchObject({
@@ -27,7 +27,7 @@ describe("a volume as it is read", () => {
     });
   });
 
-  it("is a file system's where it does not say, and bound to nobody", () => {
+  it("has the mode Filesystem by default, and no claimRef", () => {
     const volume = readVolume({ metadata: META, spec: { nfs: {} } });
 
     expect(volume).toMatchObject({ mode: "Filesystem", nodeAffinity: undefined });
@@ -55,7 +55,7 @@ describe("a volume as it is read", () => {
     { name: "a source beside others that are null", spec: { csi: null, local: { path: "/a" } }, plugin: "local" },
     { name: "no source", spec: {}, plugin: "" },
     { name: "two sources", spec: { local: {}, nfs: {} }, plugin: "" },
-    { name: "a source that is not known here", spec: { futureDisk: {} }, plugin: "" },
+    { name: "an unknown source", spec: { futureDisk: {} }, plugin: "" },
   ])("with $name is of the plugin '$plugin'", ({ spec, plugin }) => {
     expect(source(spec)).toEqual({ kind: "in-tree", plugin });
   });
@@ -70,7 +70,7 @@ describe("a volume as it is read", () => {
   });
 });
 
-describe("a node as it is read", () => {
+describe("the read of a node", () => {
   function labelsOf(labels: unknown) {
     return readNode({ metadata: { ...META, labels } }).labels;
   }
@@ -100,7 +100,7 @@ describe("a node as it is read", () => {
     expect(Object.entries(labels)).toEqual([[key, "yes"]]);
   });
 
-  it("keeps a label that is called __proto__ as one, and as nothing else", () => {
+  it("keeps a label named __proto__ as a label", () => {
     const labels = labelsOf(JSON.parse('{"__proto__":"yes","zone":"a"}')) ?? {};
 
     expect(Object.keys(labels).toSorted()).toEqual(["__proto__", "zone"]);
@@ -121,7 +121,7 @@ describe("a node as it is read", () => {
   );
 });
 
-describe("other objects as they are read", () => {
+describe("the read of other objects", () => {
   it("a claim has its volume, phase and controller", () => {
     const metadata = {
       ...META,

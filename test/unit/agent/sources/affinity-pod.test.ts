@@ -17,7 +17,7 @@ function pod({ metadata = {}, spec = {}, status = {} }: { metadata?: object; spe
   return readPod({ metadata: { ...META, ...metadata }, spec: { containers: [], ...spec }, status });
 }
 
-describe("a pod as it is read", () => {
+describe("the read of a pod", () => {
   it("has what a decision needs", () => {
     const read = pod({
       metadata: { creationTimestamp: "2026-11-21T10:00:00Z" },
@@ -48,7 +48,7 @@ describe("a pod as it is read", () => {
       boundAtMs: undefined,
     },
     {
-      name: "when it was made, where that no scheduler found a node for it is all that is known",
+      name: "at its creation, where its condition shows only that no node was found",
       condition: { status: "False", lastTransitionTime: "2026-11-21T10:05:00Z" },
       boundAtMs: 1_795_255_200_000,
     },
@@ -61,7 +61,7 @@ describe("a pod as it is read", () => {
     expect(read.boundAtMs).toBe(boundAtMs);
   });
 
-  it("that nobody has touched yet is bound nowhere and has no status", () => {
+  it("that was just created is not bound and has no status", () => {
     const read = readPod({ metadata: META, spec: { containers: [] } });
 
     expect(read).toMatchObject({
@@ -136,7 +136,7 @@ describe("a pod as it is read", () => {
       state: "terminated",
       hasRun: false,
     },
-    { name: "started again", status: { ...CREATING, restartCount: 1 }, state: "waiting", hasRun: true },
+    { name: "restarted", status: { ...CREATING, restartCount: 1 }, state: "waiting", hasRun: true },
     {
       name: "that ended before",
       status: { ...CREATING, lastState: { terminated: {} } },

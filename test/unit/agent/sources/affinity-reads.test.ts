@@ -50,7 +50,7 @@ describe("a live read", () => {
       ask: (reads) => reads.job("team", "night", never),
       path: "/apis/batch/v1/namespaces/team/jobs/night",
     },
-  ])("of $what asks for that object, and for no state of a cache", async ({ ask, path }) => {
+  ])("of $what requests that object, without a resource version", async ({ ask, path }) => {
     const { reads, requests } = start(() => ({ status: 500 }));
 
     await ask(reads);
@@ -72,21 +72,21 @@ describe("a live read", () => {
     expect(await reads.node("node-1", never)).toMatchObject({ kind: "value", value: { uid: "n1" } });
   });
 
-  it("says that an object is missing when the API server says so by name", async () => {
+  it("reports an object as missing when the API server says so by name", async () => {
     const { reads } = start(() => notFound("node-1"));
 
     expect(await reads.node("node-1", never)).toEqual({ kind: "missing" });
   });
 
   it.each<{ readonly name: string; readonly answer: FakeAnswer; readonly why: RegExp }>([
-    { name: "a proxy that says 404", answer: { status: 404, body: "404 page not found" }, why: /answered 404/ },
+    { name: "a proxy that answers 404", answer: { status: 404, body: "404 page not found" }, why: /answered 404/ },
     { name: "a 404 about something else", answer: notFound("node-2"), why: /answered 404/ },
     { name: "an API server that fails", answer: { status: 503 }, why: /answered 503/ },
     { name: "a broken connection", answer: "broken", why: /did not answer/ },
     { name: "a page", answer: { status: 200, body: "<html>" }, why: /did not answer/ },
     { name: "an object of another shape", answer: json({ metadata: {} }), why: /not understood/ },
     { name: "a missing right", answer: { status: 403, body: "no" }, why: /may not read it \(403\)/ },
-    { name: "a token that does not count", answer: { status: 401 }, why: /may not read it \(401\)/ },
+    { name: "an invalid token", answer: { status: 401 }, why: /may not read it \(401\)/ },
   ])("does not take $name for an answer", async ({ answer, why }) => {
     const { reads } = start(() => answer);
 
@@ -102,7 +102,7 @@ describe("a live read", () => {
     expect(await read).toMatchObject({ kind: "failed" });
   });
 
-  it("tells which kinds the agent may not read, until it may", async () => {
+  it("lists the kinds that the agent may not read, until it may", async () => {
     let answer: FakeAnswer = { status: 403, body: "no" };
     const { reads } = start(() => answer);
 
@@ -119,7 +119,7 @@ describe("a live read", () => {
     expect(reads.forbidden()).toEqual([]);
   });
 
-  it("is counted by what came of it", async () => {
+  it("is counted by its outcome", async () => {
     const { reads, metrics } = start(() => notFound("pv-1"));
 
     await reads.volume("pv-1", never);

@@ -16,7 +16,7 @@ function setUp() {
 }
 
 describe("a mount notifier that cannot poll", () => {
-  it("says so once and goes by the clock", () => {
+  it("logs that once and uses a timer", () => {
     const { logger, mountNotifier } = setUp();
 
     expect(mountNotifier.mode).toBe("timer");
@@ -26,8 +26,8 @@ describe("a mount notifier that cannot poll", () => {
   it.each([
     { name: "looks for changes every two seconds of a long wait", ms: 30_000, passes: [2_000], reason: "mounts" },
     { name: "ends a short wait by the timer", ms: 1_500, passes: [1_500], reason: "timer" },
-    { name: "ends a wait of nothing at once", ms: 0, passes: [0], reason: "timer" },
-    { name: "does not look earlier", ms: 30_000, passes: [1_999], reason: undefined },
+    { name: "ends a wait of zero at once", ms: 0, passes: [0], reason: "timer" },
+    { name: "does not scan earlier", ms: 30_000, passes: [1_999], reason: undefined },
   ] as const)("$name", async ({ ms, passes, reason }) => {
     const { clock, reasons, wait } = setUp();
 
@@ -37,7 +37,7 @@ describe("a mount notifier that cannot poll", () => {
     expect(reasons[0]).toBe(reason);
   });
 
-  it("ends the present wait when it is asked", async () => {
+  it("ends the present wait on a scan request", async () => {
     const { mountNotifier, reasons, wait } = setUp();
 
     wait(30_000);
@@ -47,7 +47,7 @@ describe("a mount notifier that cannot poll", () => {
     expect(reasons).toEqual(["asked"]);
   });
 
-  it("ends the next wait when it is asked between two, however often, and only that one", async () => {
+  it("ends the next wait after requests between two waits, and only that one", async () => {
     const { mountNotifier, reasons, wait } = setUp();
 
     mountNotifier.request();
@@ -60,7 +60,7 @@ describe("a mount notifier that cannot poll", () => {
     expect(reasons).toEqual(["asked"]);
   });
 
-  it("gives a question away without a wait, once", async () => {
+  it("hands out a request without a wait, once", async () => {
     const { clock, mountNotifier, reasons, wait } = setUp();
 
     mountNotifier.request();
@@ -71,7 +71,7 @@ describe("a mount notifier that cannot poll", () => {
     expect(reasons).toEqual(["timer"]);
   });
 
-  it("ends when it is stopped, before or during a wait", async () => {
+  it("ends a wait when it is stopped, before or during it", async () => {
     const { stop, reasons, wait } = setUp();
 
     wait(30_000);

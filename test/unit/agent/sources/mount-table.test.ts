@@ -36,7 +36,7 @@ describe("the mount table's file", () => {
   it.each([
     { name: "does not exist", path: "nothing" },
     { name: "is a folder", path: "." },
-  ])("is unreadable, not broken, when it $name", async ({ path }) => {
+  ])("is a MooringError, not a bug, when it $name", async ({ path }) => {
     const source = createMountInfoFile(join(folder, path), { clock: createFakeClock() });
 
     await expect(source.read()).rejects.toMatchObject({ code: "mount-table-unreadable", retriable: true });
@@ -47,12 +47,12 @@ describe("the mount table's file on an old kernel", () => {
   it.each([
     { kernelRelease: "4.18.0-553.el8.x86_64", needs: true },
     { kernelRelease: "6.1.0", needs: false },
-  ])("wants two scans that agree on $kernelRelease: $needs", ({ kernelRelease, needs }) => {
+  ])("needs two scans that agree on $kernelRelease: $needs", ({ kernelRelease, needs }) => {
     expect(createMountInfoFile("/x", { clock: createFakeClock(), kernelRelease }).needsAgreement).toBe(needs);
   });
 });
 
-describe("readConfirmed", () => {
+describe("scanConfirmed", () => {
   /** A state that knows the mounted volume, and a table that begins as given. */
   async function setUp(mounts: readonly string[]) {
     const clock = createFakeClock();
@@ -77,7 +77,7 @@ describe("readConfirmed", () => {
       .filter((line) => !line.includes("pv-1"))
       .join("\n");
 
-  it("reads once when nothing is missing", async () => {
+  it("scans once when nothing is missing", async () => {
     const { state, table } = await setUp([TOKEN, HOLD]);
 
     const scan = await scanConfirmed(table, state, RULE);
@@ -86,7 +86,7 @@ describe("readConfirmed", () => {
     expect(scan.mountedVolumes).toHaveLength(1);
   });
 
-  it("reads again when something is missing, and dates the absence by the end of the second scan", async () => {
+  it("scans again when something is missing, and dates the absence by the end of the second scan", async () => {
     const { clock, state, table } = await setUp([TOKEN]);
     const beganAt = clock.monotonicMs();
 
@@ -95,7 +95,7 @@ describe("readConfirmed", () => {
     expect(scan).toMatchObject({ beganAt, endedAt: beganAt + 2, mountedVolumes: [], incomplete: undefined });
   });
 
-  it("believes the second scan when it shows what the first lacked", async () => {
+  it("uses the second scan when it shows what the first lacked", async () => {
     const { state, table } = await setUp([TOKEN, HOLD]);
     table.disturb(without);
 
@@ -104,7 +104,7 @@ describe("readConfirmed", () => {
     expect(scan.mountedVolumes).toHaveLength(1);
   });
 
-  it("does not read again after a damaged scan, which proves no absence", async () => {
+  it("does not scan again after a damaged scan, which proves no absence", async () => {
     const { state, table } = await setUp([TOKEN]);
     table.disturb((text) => text.slice(0, -1));
 
@@ -114,7 +114,7 @@ describe("readConfirmed", () => {
     expect(scan.incomplete).toBe("1 damaged lines");
   });
 
-  it("proves no absence when the confirming read is damaged", async () => {
+  it("proves no absence when the confirming scan is damaged", async () => {
     const { state, table } = await setUp([TOKEN]);
     table.disturb(
       (text) => text,
@@ -126,7 +126,7 @@ describe("readConfirmed", () => {
     expect(scan.incomplete).toBe("1 damaged lines");
   });
 
-  it("fails when the confirming read fails", async () => {
+  it("fails when the confirming scan fails", async () => {
     const { state, table } = await setUp([TOKEN]);
     table.disturb(
       (text) => text,
@@ -137,7 +137,7 @@ describe("readConfirmed", () => {
   });
 });
 
-describe("readConfirmed on a kernel whose reads may lack entries", () => {
+describe("scanConfirmed on a kernel whose reads may lack entries", () => {
   const OTHER = csiMountPoint("u2", "pv-2");
   /** A table that shows one of these at each scan, the last of them again and again. */
   function tableOf(reads: readonly (readonly string[] | "torn" | "unreadable")[]) {
@@ -175,7 +175,7 @@ describe("readConfirmed on a kernel whose reads may lack entries", () => {
     },
     { name: "a scan that repeats an entry agrees", reads: [[...ALL, HOLD], ALL], count: 2, mountedVolumes: ["pv-1"] },
     {
-      name: "a change elsewhere disturbs nothing",
+      name: "a change elsewhere changes nothing",
       reads: [
         [...ALL, "/a"],
         [...ALL, "/b"],
@@ -184,26 +184,26 @@ describe("readConfirmed on a kernel whose reads may lack entries", () => {
       mountedVolumes: ["pv-1"],
     },
     {
-      name: "what only an early read shows is there",
+      name: "a volume that only an early scan shows is mounted",
       reads: [[...ALL, OTHER], ALL],
       count: 3,
       mountedVolumes: ["pv-1", "pv-2"],
     },
     {
-      name: "what comes while it is read is there",
+      name: "a volume that appears during the scans is mounted",
       reads: [ALL, [...ALL, OTHER]],
       count: 3,
       mountedVolumes: ["pv-1", "pv-2"],
     },
     {
-      name: "a torn read is followed by two that agree",
+      name: "a torn scan is followed by two that agree",
       reads: ["torn" as const, ALL],
       count: 3,
       mountedVolumes: ["pv-1"],
     },
     { name: "an absence takes two scans that agree, twice", reads: [[TOKEN]], count: 4, mountedVolumes: [] },
     {
-      name: "an entry that the first two lack is there",
+      name: "an entry that the first two scans lack is mounted",
       reads: [[TOKEN], [TOKEN], ALL],
       count: 4,
       mountedVolumes: ["pv-1"],
@@ -220,7 +220,7 @@ describe("readConfirmed on a kernel whose reads may lack entries", () => {
     ).toEqual(mountedVolumes);
   });
 
-  it("gives up after ten reads of which no two agree: what it saw is there, and nothing is absent", async () => {
+  it("gives up after ten scans of which no two agree: what they showed is mounted, and nothing is absent", async () => {
     const flicker = Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? [TOKEN] : [TOKEN, OTHER]));
     const { beganAt, table, source } = tableOf(flicker);
 
@@ -232,7 +232,7 @@ describe("readConfirmed on a kernel whose reads may lack entries", () => {
     expect(observe(known, { scan, podsResourceVersion: undefined, pods: new Map() }).state.mountedVolumes.size).toBe(2);
   });
 
-  it("proves no absence when the confirming reads do not agree", async () => {
+  it("proves no absence when the confirming scans do not agree", async () => {
     const flicker = Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? [TOKEN, OTHER] : [TOKEN]));
     const { table, source } = tableOf([[TOKEN], [TOKEN], ...flicker]);
 
@@ -242,7 +242,7 @@ describe("readConfirmed on a kernel whose reads may lack entries", () => {
     expect(observe(known, { scan, podsResourceVersion: undefined, pods: new Map() }).state.unmountRecords).toEqual([]);
   });
 
-  it("takes a table that stays damaged as it is", async () => {
+  it("accepts a table that stays damaged", async () => {
     const { table, source } = tableOf(["torn"]);
 
     const scan = await scanConfirmed(source, known, RULE);
@@ -251,7 +251,7 @@ describe("readConfirmed on a kernel whose reads may lack entries", () => {
     expect(scan.incomplete).toBe("1 damaged lines");
   });
 
-  it("fails when one of the reads fails", async () => {
+  it("fails when one of the scans fails", async () => {
     const { source } = tableOf([ALL, "unreadable"]);
 
     await expect(scanConfirmed(source, known, RULE)).rejects.toMatchObject({ code: "mount-table-unreadable" });

@@ -58,7 +58,7 @@ describe("the facts about a node", () => {
     expect([bootId, bootedAt]).toEqual(["2580be93-546d-4fa5-bbe7-10ad19d8fba4", "2026-09-10T00:26:40Z"]);
   });
 
-  it("are missing where nothing can be read, and that is no failure", async () => {
+  it("are missing without a failure where nothing can be read", async () => {
     const nothing = Object.fromEntries(Object.keys(FILES).map((name) => [name, undefined]));
     const source = createNodeFacts(kernel(nothing), { clock: createFakeClock(), osInfo: debian });
 
@@ -83,13 +83,13 @@ describe("the facts about a node", () => {
       change: { ownMountInfo: CONTAINER },
       fact: { mountNamespace: "other" },
     },
-  ])("tell of $name", async ({ change, fact }) => {
+  ])("include $name", async ({ change, fact }) => {
     const source = createNodeFacts(kernel(change), { clock: createFakeClock(), osInfo: debian });
 
     expect((await source.read(never)).facts).toMatchObject(fact);
   });
 
-  it("do not call a container's distribution the node's, and do not even ask for it", async () => {
+  it("do not take a container's distribution for the node's", async () => {
     let asked = 0;
     const osInfo = async (): Promise<string> => {
       asked += 1;

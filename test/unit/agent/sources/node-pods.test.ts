@@ -53,7 +53,7 @@ describe("the pods of a node", () => {
     ]);
   });
 
-  it("ask for a look after each list, as a pod may have ended, unobserved", async () => {
+  it("request a scan after each list, as a pod may have ended, unobserved", async () => {
     const { begun } = await follow([pod(1)]);
 
     expect(begun).toBe(1);
@@ -69,16 +69,16 @@ describe("the pods of a node", () => {
       ends: 1,
     },
     {
-      name: "a pod that came and was over at once",
+      name: "a pod that was over when it was first seen",
       event: {
         type: "ADDED",
         object: { metadata: { ...pod(101).metadata, name: "job", uid: "u3" }, status: { phase: "Succeeded" } },
       },
       ends: 1,
     },
-    { name: "a pod that goes on", event: { type: "MODIFIED", object: pod(101) }, ends: 0 },
+    { name: "a pod that keeps running", event: { type: "MODIFIED", object: pod(101) }, ends: 0 },
     {
-      name: "a pod that runs and is asked to end",
+      name: "a pod that terminates",
       event: {
         type: "MODIFIED",
         object: { ...pod(101), metadata: { ...pod(101).metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } },
@@ -86,11 +86,11 @@ describe("the pods of a node", () => {
       ends: 0,
     },
     {
-      name: "a pod that ran and whose status is not known any more",
+      name: "a pod that ran and whose status is unknown",
       event: { type: "MODIFIED", object: { metadata: pod(101).metadata } },
       ends: 0,
     },
-  ])("tell of $name: $ends", async ({ event, ends }) => {
+  ])("report the end of $name: $ends", async ({ event, ends }) => {
     const { watch, ends: seen } = await follow([pod(1)]);
 
     watch.writeLine(event);
@@ -99,7 +99,7 @@ describe("the pods of a node", () => {
     expect(seen()).toBe(ends);
   });
 
-  it("tell of an end once, however often the finished pod changes", async () => {
+  it("report an end once, however often the finished pod changes", async () => {
     const { watch, ends } = await follow([pod(1)]);
 
     watch.writeLine({ type: "MODIFIED", object: pod(101, "Succeeded") });
@@ -133,7 +133,7 @@ describe("a pod of a node", () => {
       metadata: { deletionTimestamp: "2026-11-21T10:00:00Z" },
       isWaiting: false,
     },
-  ])("that $name waits for a volume, perhaps: $isWaiting", async ({ change, spec, metadata, isWaiting }) => {
+  ])("that $name may be waiting for a volume: $isWaiting", async ({ change, spec, metadata, isWaiting }) => {
     const object = pod(1);
     const found = await only({ metadata: { ...object.metadata, ...metadata }, spec, status: change });
 
@@ -166,7 +166,7 @@ describe("a pod of a node", () => {
     expect((await only({ metadata, status }))?.rejection).toEqual(isKnown ? known : undefined);
   });
 
-  it("is told of when it comes and when it changes", async () => {
+  it("is reported when it is added and when it changes", async () => {
     const { changes, watch } = await follow([pod(1)]);
 
     watch.writeLine({ type: "MODIFIED", object: pod(101) });

@@ -53,7 +53,7 @@ async function follow() {
 }
 
 describe("the own Node", () => {
-  it("is asked for by its name, and told of when it is first seen", async () => {
+  it("is watched by its name, and reported when it is first seen", async () => {
     const { transport, begun, nodes } = await follow();
 
     expect(transport.requests[0]?.path).toBe("/api/v1/nodes?fieldSelector=metadata.name%3Dnode-1&resourceVersion=0");
@@ -69,7 +69,7 @@ describe("the own Node", () => {
     { name: "another kubelet", change: { kubeletVersion: "v1.37.0" }, changes: 1 },
     { name: "another Node of its name", change: { uid: "n2" }, changes: 2 },
     { name: "a status that its kubelet wrote", change: { attached: ["kubernetes.io/csi/d^h"] }, changes: 0 },
-  ])("that has $name is told of $changes times", async ({ change, changes: expected }) => {
+  ])("with $name is reported $changes times", async ({ change, changes: expected }) => {
     const { send, changes } = await follow();
 
     send({ type: "MODIFIED", object: node(101, change) });
@@ -78,7 +78,7 @@ describe("the own Node", () => {
     expect(changes()).toBe(expected);
   });
 
-  it("that is gone is told of", async () => {
+  it("is reported when it is gone", async () => {
     const { send, changes, nodes } = await follow();
 
     send({ type: "DELETED", object: node(101) });

@@ -4,27 +4,31 @@ import { inTree, type Row, verdictOn } from "./volume-scenes.ts";
 
 describe("a claim", () => {
   it.each<Row>([
-    { name: "that was not read tells nothing", read: { claim: undefined }, finding: "unknown" },
-    { name: "that could not be read tells nothing", read: { claim: FAILED }, finding: "unknown" },
-    { name: "that is missing is waited for", read: { claim: MISSING }, finding: "unknown" },
+    { name: "that was not read is unknown", read: { claim: undefined }, finding: "unknown" },
+    { name: "that could not be read is unknown", read: { claim: FAILED }, finding: "unknown" },
+    { name: "that is missing is unknown", read: { claim: MISSING }, finding: "unknown" },
     {
-      name: "that waits for a volume is waited for",
+      name: "that is Pending is unknown",
       claim: { phase: "Pending", volume: undefined },
       finding: "unknown",
     },
-    { name: "that names a volume but is not bound yet is waited for", claim: { phase: "Pending" }, finding: "unknown" },
-    { name: "that has lost its volume has none", claim: { phase: "Lost" }, finding: "unknown" },
-    { name: "without a phase is not known", claim: { phase: "" }, finding: "unknown" },
-    { name: "that is bound to nothing is not known", claim: { volume: undefined }, finding: "unknown" },
-    { name: "that is being deleted is refused by the kubelet first", claim: { isDeleting: true }, finding: "unknown" },
+    { name: "that names a volume but is not bound yet is unknown", claim: { phase: "Pending" }, finding: "unknown" },
+    { name: "that is Lost is unknown", claim: { phase: "Lost" }, finding: "unknown" },
+    { name: "without a phase is unknown", claim: { phase: "" }, finding: "unknown" },
+    { name: "that is Bound without a volume is unknown", claim: { volume: undefined }, finding: "unknown" },
     {
-      name: "of another name was read by mistake",
+      name: "that is being deleted is unknown: the kubelet refuses it first",
+      claim: { isDeleting: true },
+      finding: "unknown",
+    },
+    {
+      name: "of another name is unknown",
       claim: { name: "data-1" },
       pv: { claimRef: { namespace: "shop", name: "data-1", uid: "claim-1" } },
       finding: "unknown",
     },
     {
-      name: "of another namespace was read by mistake",
+      name: "of another namespace is unknown",
       claim: { namespace: "bank" },
       pv: { claimRef: { namespace: "bank", name: "data-0", uid: "claim-1" } },
       finding: "unknown",
@@ -36,17 +40,17 @@ describe("a claim", () => {
       finding: "wrong",
     },
     {
-      name: "of a generic ephemeral volume that nobody owns does not",
+      name: "of a generic ephemeral volume without an owner does not count",
       volume: { isEphemeral: true },
       finding: "unknown",
     },
     {
-      name: "of a generic ephemeral volume of an earlier pod of that name does not",
+      name: "of a generic ephemeral volume of an earlier pod of that name does not count",
       volume: { isEphemeral: true },
       claim: { controllerUid: "pod-0" },
       finding: "unknown",
     },
-    { name: "that somebody else owns may be named by anybody", claim: { controllerUid: "set-1" }, finding: "wrong" },
+    { name: "that another object owns may be named by any pod", claim: { controllerUid: "set-1" }, finding: "wrong" },
   ])("$name", (row) => {
     expect(verdictOn(row).finding).toBe(row.finding);
   });
@@ -56,24 +60,24 @@ describe("a PV", () => {
   const ref = { namespace: "shop", name: "data-0", uid: "claim-1" };
 
   it.each<Row>([
-    { name: "that was not read tells nothing", read: { pv: undefined }, finding: "unknown" },
-    { name: "that could not be read tells nothing", read: { pv: FAILED }, finding: "unknown" },
-    { name: "that is missing tells nothing", read: { pv: MISSING }, finding: "unknown" },
-    { name: "of another name was read by mistake", pv: { name: "pv-2" }, finding: "unknown" },
-    { name: "that is bound to nothing is not the claim's", pv: { claimRef: undefined }, finding: "unknown" },
+    { name: "that was not read is unknown", read: { pv: undefined }, finding: "unknown" },
+    { name: "that could not be read is unknown", read: { pv: FAILED }, finding: "unknown" },
+    { name: "that is missing is unknown", read: { pv: MISSING }, finding: "unknown" },
+    { name: "of another name is unknown", pv: { name: "pv-2" }, finding: "unknown" },
+    { name: "that is not bound is unknown", pv: { claimRef: undefined }, finding: "unknown" },
     {
-      name: "of an earlier claim of that name is not its",
+      name: "of an earlier claim of that name is unknown",
       pv: { claimRef: { ...ref, uid: "claim-0" } },
       finding: "unknown",
     },
     {
-      name: "that is promised to the name alone is not its",
+      name: "that is reserved for the name alone is unknown",
       pv: { claimRef: { ...ref, uid: undefined } },
       finding: "unknown",
     },
-    { name: "of a claim of another name is not its", pv: { claimRef: { ...ref, name: "data-1" } }, finding: "unknown" },
+    { name: "of a claim of another name is unknown", pv: { claimRef: { ...ref, name: "data-1" } }, finding: "unknown" },
     {
-      name: "of a claim of another namespace is not its",
+      name: "of a claim of another namespace is unknown",
       pv: { claimRef: { ...ref, namespace: "bank" } },
       finding: "unknown",
     },
@@ -83,8 +87,8 @@ describe("a PV", () => {
     { name: "on iSCSI counts", pv: inTree("iscsi"), finding: "wrong" },
     { name: "on Fibre Channel counts", pv: inTree("fc"), finding: "wrong" },
     { name: "that is migrated to CSI has its keys translated", pv: inTree("awsElasticBlockStore"), finding: "unknown" },
-    { name: "of a plugin that calls its devices as it likes is unknown", pv: inTree("flexVolume"), finding: "unknown" },
-    { name: "of a source that nobody knows is unknown", pv: inTree(""), finding: "unknown" },
+    { name: "of a plugin with its own device names is unknown", pv: inTree("flexVolume"), finding: "unknown" },
+    { name: "of an unknown source is unknown", pv: inTree(""), finding: "unknown" },
     {
       name: "that is migrated to CSI may look right and be wrong",
       pv: { ...inTree("gcePersistentDisk"), nodeAffinity: inZone("a") },

@@ -30,7 +30,7 @@ describe("a kubelet that enforces since 1.38.1", () => {
     { kubelet: "v1.38.1-alpha.1", enforces: true },
     { kubelet: "", enforces: undefined },
     { kubelet: "unknown", enforces: undefined },
-  ])("of the version '$kubelet' does it itself: $enforces", ({ kubelet, enforces }) => {
+  ])("with the version '$kubelet' rejects pods itself: $enforces", ({ kubelet, enforces }) => {
     expect(enforcesItself(kubelet, [1, 38, 1])).toBe(enforces);
   });
 });

@@ -120,10 +120,10 @@ function mostIn(made: readonly Made[], windowMs: number): number {
   return Math.max(0, ...counts);
 }
 
-describe("limits, whatever happens", () => {
+describe("limits, for any sequence of events", () => {
   const events = fc.array(event, { maxLength: 100, size: "max" });
 
-  it("never let more than ten pods a minute be rejected on a node", () => {
+  it("never allow more than ten rejections a minute on a node", () => {
     fc.assert(
       fc.property(events, (all) => {
         expect(mostIn(playAll(all, false), NODE_WINDOW_MS)).toBeLessThanOrEqual(NODE_REJECTIONS);
@@ -132,7 +132,7 @@ describe("limits, whatever happens", () => {
     );
   });
 
-  it("never let more than ten either when the agent crashes again and again and every trace is deleted", () => {
+  it("never allow more than ten when the agent crashes repeatedly and every rejected pod is deleted", () => {
     fc.assert(
       fc.property(fc.integer({ min: SECOND, max: MINUTE }), fc.integer({ min: 1, max: 40 }), (everyMs, pods) => {
         const world = new World();
@@ -149,7 +149,7 @@ describe("limits, whatever happens", () => {
     );
   });
 
-  it("never let more than twenty whatever the agent did before it crashed", () => {
+  it("never allow more than twenty, whatever the agent did before it crashed", () => {
     fc.assert(
       fc.property(events, (all) => {
         expect(mostIn(playAll(all, true), NODE_WINDOW_MS)).toBeLessThanOrEqual(2 * NODE_REJECTIONS);
@@ -161,7 +161,7 @@ describe("limits, whatever happens", () => {
   it.each([
     { name: "in one run", canRestart: false, owners: ["0", "1", "2", "3", "4", "5"] },
     { name: "over restarts, of an owner that leaves its failed pods", canRestart: true, owners: ["0", "3", "6"] },
-  ])("never let an owner's pod be rejected before the wait is over: $name", ({ canRestart, owners }) => {
+  ])("never allow a rejection of an owner's pod before its back-off is over: $name", ({ canRestart, owners }) => {
     fc.assert(
       fc.property(events, (all) => {
         const made = playAll(all, canRestart);
@@ -172,7 +172,7 @@ describe("limits, whatever happens", () => {
     );
   });
 
-  it("decide alike in whatever order, and however often, rejected pods are seen", () => {
+  it("decide the same in whatever order, and however often, rejected pods are seen", () => {
     const pod = fc.record({
       podUid: fc.constantFrom("a", "b", "c", "d", "e", "f"),
       ownerUid: fc.constantFrom("0", "3", undefined),

@@ -28,16 +28,16 @@ describe("the limit on an owner", () => {
     { name: "three are free", times: [0, 1, 2], last: "go" },
     { name: "the fourth waits a minute from the third", times: [0, 1, 2, 3], last: "owner until 62 s" },
     { name: "the fourth comes after that minute", times: [0, 1, 2, 62], last: "go" },
-    { name: "the fifth waits two", times: [0, 1, 2, 62, 63], last: "owner until 182 s" },
-    { name: "the sixth waits four", times: [0, 1, 2, 62, 182, 183], last: "owner until 422 s" },
+    { name: "the fifth waits two minutes", times: [0, 1, 2, 62, 63], last: "owner until 182 s" },
+    { name: "the sixth waits four minutes", times: [0, 1, 2, 62, 182, 183], last: "owner until 422 s" },
     {
       name: "no wait is longer than half an hour",
       times: [0, 1, 2, 62, 182, 422, 902, 1_862, 3_662, 5_462, 5_463],
       last: "owner until 7262 s",
     },
-    { name: "three in more than ten minutes are none too many", times: [0, 300, 600, 900, 1_200], last: "go" },
-    { name: "it begins anew after ten minutes of peace beyond the wait", times: [0, 1, 2, 663, 664, 665], last: "go" },
-    { name: "it does not begin anew a moment before", times: [0, 1, 2, 661, 662], last: "owner until 781 s" },
+    { name: "three in more than ten minutes cause no back-off", times: [0, 300, 600, 900, 1_200], last: "go" },
+    { name: "it resets after ten quiet minutes beyond the wait", times: [0, 1, 2, 663, 664, 665], last: "go" },
+    { name: "it does not reset a moment before", times: [0, 1, 2, 661, 662], last: "owner until 781 s" },
     { name: "one that is ten minutes old is not one of the three", times: [0, 300, 600, 601], last: "go" },
   ])("$name", ({ times, last }) => {
     const { decisions } = play(OLD, tries(times));
@@ -45,7 +45,7 @@ describe("the limit on an owner", () => {
     expect(decisions.map(inShort).at(-1)).toBe(last);
   });
 
-  it("lets another owner's pods alone", () => {
+  it("does not affect another owner's pods", () => {
     const { limits } = play(OLD, tries([0, 1, 2]));
 
     expect(checkLimits(limits, request("other", owner("other")), scene(3 * SECOND)).decision).toMatchObject({
@@ -53,7 +53,7 @@ describe("the limit on an owner", () => {
     });
   });
 
-  it("has one event tell of it, and another one when it comes to that again after peace", () => {
+  it("asks for one event on the owner, and for another one after a quiet time", () => {
     const { decisions } = play(OLD, tries([0, 1, 2, 3, 4, 62, 63, 1_000, 1_001, 1_002, 1_003]));
 
     expect(decisions.flatMap((one, index) => (one.kind === "wait" && one.isOwnerEventDue ? [index] : []))).toEqual([
@@ -61,7 +61,7 @@ describe("the limit on an owner", () => {
     ]);
   });
 
-  it("tells how far it has come with each rejection, for the annotation", () => {
+  it("gives the back-off level of each rejection, for the annotation", () => {
     const { decisions } = play(OLD, tries([0, 1, 2, 62, 182]));
 
     expect(decisions).toMatchObject([0, 0, 1, 2, 3].map((level) => ({ kind: "go", level })));
@@ -76,7 +76,7 @@ describe("the limit on an owner", () => {
     expect(decisions.map(inShort)).toEqual(["go", "go", "go", "owner until 62 s"]);
   });
 
-  it("says who is limited, and why", () => {
+  it("names the owner and the reason", () => {
     const { decisions } = play(OLD, tries([0, 1, 2, 3]));
 
     expect(decisions.at(-1)).toMatchObject({
@@ -85,7 +85,7 @@ describe("the limit on an owner", () => {
     });
   });
 
-  it("of two rejections of one pod takes back the later one only", () => {
+  it("withdraws only the later of two rejections of one pod", () => {
     const { limits } = play(OLD, [...tries([0, 1]), { atMs: 100 * SECOND, podUid: "p0", of: owner("rs") }]);
 
     const { decisions } = play(withdraw(limits, "p0"), tries([600, 601]));
@@ -99,11 +99,11 @@ describe("the limit on an owner", () => {
 
   it.each([
     {
-      name: "what a pod tells of",
+      name: "a rejection that a pod shows",
       done: (limits: Limits) => withSeenRejection(limits, { podUid: "p1", ownerUid: "rs", ageMs: 0, level: 0 }, SECOND),
     },
-    { name: "what is known to have been done", done: (limits: Limits) => confirm(limits, "p1") },
-  ])("counts $name, however often a later attempt on that pod is taken back", ({ done }) => {
+    { name: "a confirmed rejection", done: (limits: Limits) => confirm(limits, "p1") },
+  ])("counts $name, however often a later attempt on that pod is withdrawn", ({ done }) => {
     const rejected = done(play(OLD, tries([0, 1])).limits);
     const tried = checkLimits(rejected, request("p1"), scene(2 * SECOND)).limits;
 
@@ -116,7 +116,7 @@ describe("the limit on an owner", () => {
     expect(decisions.map(inShort)).toEqual(["go", "owner until 63 s"]);
   });
 
-  it("does not count what came to nothing", () => {
+  it("does not count a withdrawn rejection", () => {
     const { limits } = play(OLD, tries([0, 1, 2]));
 
     expect(checkLimits(withdraw(limits, "p2"), request("p3"), scene(3 * SECOND)).decision).toMatchObject({
@@ -131,13 +131,13 @@ describe("the limit after a restart of the agent", () => {
 
   it.each([
     {
-      name: "three that are still there are remembered",
+      name: "three rejected pods that still exist count",
       pods: [seen("a", 30), seen("b", 20), seen("c", 10)],
       last: "owner until 50 s",
     },
-    { name: "the newest one tells how far it had come", pods: [seen("c", 100, 4)], last: "owner until 380 s" },
-    { name: "one that does not say when counts from now on", pods: [seen("c", 0, 1)], last: "owner until 60 s" },
-    { name: "one from the future, too", pods: [seen("c", -100, 1)], last: "owner until 60 s" },
+    { name: "the newest one gives the back-off level", pods: [seen("c", 100, 4)], last: "owner until 380 s" },
+    { name: "one without a time counts from now on", pods: [seen("c", 0, 1)], last: "owner until 60 s" },
+    { name: "one from the future counts from now on, too", pods: [seen("c", -100, 1)], last: "owner until 60 s" },
     {
       name: "of two times for one pod the later one counts",
       pods: [seen("c", 30, 1), seen("c", 10, 1), seen("c", 20, 1)],
@@ -148,15 +148,15 @@ describe("the limit after a restart of the agent", () => {
       pods: [seen("c", 10, 1), seen("c", 10, 3), seen("c", 10, 2)],
       last: "owner until 230 s",
     },
-    { name: "a level that is none counts as none", pods: [seen("c", 100, Number.NaN)], last: "go" },
-    { name: "old ones are over", pods: [seen("a", 3_000), seen("b", 2_990), seen("c", 2_980)], last: "go" },
+    { name: "an invalid level counts as none", pods: [seen("c", 100, Number.NaN)], last: "go" },
+    { name: "old ones do not count", pods: [seen("a", 3_000), seen("b", 2_990), seen("c", 2_980)], last: "go" },
   ])("$name", ({ pods, last }) => {
     const limits = pods.reduce((known, pod) => withSeenRejection(known, pod, 0), OLD);
 
     expect(inShort(checkLimits(limits, request("new"), scene(0)).decision)).toBe(last);
   });
 
-  it("counts a pod once that this run rejected and sees as rejected", () => {
+  it("counts once a pod that this run rejected and sees as rejected", () => {
     const { limits } = play(OLD, tries([0, 1]));
     const both = withSeenRejection(withSeenRejection(limits, seen("p0", 1), SECOND), seen("p1", 0), SECOND);
 
@@ -168,13 +168,13 @@ describe("the limit after a restart of the agent", () => {
     { kind: "DaemonSet", second: "owner until 91 s" },
     { kind: "SomethingElse", second: "owner until 91 s" },
     { kind: "ReplicaSet", second: "go" },
-  ])("takes two for granted of an owner that may delete what failed: $kind", ({ kind, second }) => {
+  ])("assumes two rejections of an owner that deletes failed pods: $kind", ({ kind, second }) => {
     const { decisions } = play(newLimits(0), tries([31, 50], owner("of", kind)));
 
     expect(decisions.map(inShort)).toEqual(["go", second]);
   });
 
-  it("takes two for granted of every owner where agents delete what they have rejected", () => {
+  it("assumes two rejections of every owner where agents delete rejected pods", () => {
     const ask = { podUid: "p1", owner: owner("of"), job: undefined };
     const at = { ...scene(50 * SECOND), settings: { ...CAREFUL, deleteRejected: true } };
     const { limits } = play(newLimits(0), tries([31], owner("of")));
@@ -182,7 +182,7 @@ describe("the limit after a restart of the agent", () => {
     expect(inShort(checkLimits(limits, ask, at).decision)).toBe("owner until 91 s");
   });
 
-  it("takes nothing for granted when it has run for ten minutes", () => {
+  it("assumes nothing after ten minutes", () => {
     const { decisions } = play(
       newLimits(1_000 * SECOND),
       tries([1_600, 1_601, 1_602, 1_603], owner("of", "StatefulSet")),
@@ -191,7 +191,7 @@ describe("the limit after a restart of the agent", () => {
     expect(decisions.map(inShort)).toEqual(["go", "go", "go", "owner until 1662 s"]);
   });
 
-  it("remembers ten of the last minute, of whomever", () => {
+  it("counts ten of the last minute, of any owner", () => {
     const others = Array.from({ length: 10 }, (_, index) => ({
       podUid: `o${index}`,
       ownerUid: `o${index}`,
@@ -203,7 +203,7 @@ describe("the limit after a restart of the agent", () => {
     expect(inShort(checkLimits(limits, request("new"), scene(8 * SECOND)).decision)).toBe("node-rate until 51 s");
   });
 
-  it("begins no slower for what was rejected before it began", () => {
+  it("does not start more slowly because of earlier rejections", () => {
     const limits = withSeenRejection(
       newLimits(0),
       { podUid: "old", ownerUid: "other", ageMs: 30 * SECOND, level: 0 },
@@ -213,7 +213,7 @@ describe("the limit after a restart of the agent", () => {
     expect(checkLimits(limits, request("new"), scene(6 * SECOND)).decision).toMatchObject({ kind: "go" });
   });
 
-  it("begins with one in six seconds", () => {
+  it("starts with one in six seconds", () => {
     const owners = Array.from({ length: 4 }, (_, index) => owner(`o${index}`));
     const { decisions } = play(
       newLimits(0),
@@ -229,7 +229,7 @@ describe("the limit after a restart of the agent", () => {
 });
 
 describe("the limit on a node", () => {
-  it("lets ten a minute be rejected", () => {
+  it("allows ten rejections a minute", () => {
     const all = Array.from({ length: 12 }, (_, index) => ({
       atMs: index * SECOND,
       podUid: `p${index}`,
@@ -251,13 +251,17 @@ describe("the limit on a node", () => {
     { name: "all of three", survey: { pods: 3, wrong: 3, unseen: 0 }, is: "node-wrong until 5 s" },
     { name: "three of six, which is a half", survey: { pods: 6, wrong: 3, unseen: 0 }, is: "go" },
     { name: "both of two", survey: { pods: 2, wrong: 2, unseen: 0 }, is: "go" },
-    { name: "what may yet turn out to be most", survey: { pods: 5, wrong: 1, unseen: 2 }, is: "node-wrong until 5 s" },
-    { name: "what cannot be most any more", survey: { pods: 5, wrong: 1, unseen: 1 }, is: "go" },
+    {
+      name: "as many as may turn out to be most",
+      survey: { pods: 5, wrong: 1, unseen: 2 },
+      is: "node-wrong until 5 s",
+    },
+    { name: "as many as cannot be most any more", survey: { pods: 5, wrong: 1, unseen: 1 }, is: "go" },
   ])("stops when most of its pods would be wrong: $name", ({ survey, is }) => {
     expect(inShort(checkLimits(OLD, request("p"), scene(0, survey)).decision)).toBe(is);
   });
 
-  it("says that others have to be looked at, or that there were too many", () => {
+  it("names the other pods to check first, or the rate limit", () => {
     const unseen = checkLimits(OLD, request("p"), scene(0, { pods: 5, wrong: 1, unseen: 2 })).decision;
     const ten = Array.from({ length: 11 }, (_, index) => ({ atMs: 0, podUid: `p${index}`, of: owner(`o${index}`) }));
 
@@ -274,14 +278,14 @@ describe("the limit on a node", () => {
     });
   });
 
-  it("says why the node is not ready", () => {
+  it("gives the reason why the node is not ready", () => {
     expect(wrongNode({ pods: 5, wrong: 3, unseen: 0 })).toContain("3 of the node's 5 pods");
     expect(wrongNode({ pods: 5, wrong: 1, unseen: 4 })).toBeUndefined();
   });
 });
 
 describe("the limit on the fleet", () => {
-  it("holds everything as long as the aggregator says so", () => {
+  it("pauses all rejections while the aggregator says so", () => {
     const held = withFleetPause(OLD, "50 rejections in 10 minutes");
 
     const decision = checkLimits(held, request("p"), scene(0)).decision;

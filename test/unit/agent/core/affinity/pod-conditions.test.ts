@@ -7,7 +7,11 @@ describe("a pod that is Pending on its node", () => {
   it.each<{ name: string; pod: Partial<LivePod>; kind: string }>([
     { name: "waits for its volumes", pod: {}, kind: "waits" },
     { name: "waits before the kubelet has written anything", pod: { containers: [] }, kind: "waits" },
-    { name: "waits where its sandbox is not told of", pod: { readyToStartContainers: undefined }, kind: "waits" },
+    {
+      name: "waits where the condition of its sandbox is missing",
+      pod: { readyToStartContainers: undefined },
+      kind: "waits",
+    },
     { name: "with an IP does not wait", pod: { podIps: ["10.0.0.7"] }, kind: "not-waiting" },
     { name: "with a sandbox does not wait", pod: { readyToStartContainers: "True" }, kind: "not-waiting" },
     {
@@ -26,11 +30,11 @@ describe("a pod that is Pending on its node", () => {
       kind: "not-waiting",
     },
     { name: "on the node's network without an IP waits", pod: { isHostNetwork: true }, kind: "waits" },
-    { name: "of another node is no concern", pod: { nodeName: "n2" }, kind: "not-waiting" },
-    { name: "that is not bound is no concern", pod: { nodeName: undefined }, kind: "not-waiting" },
+    { name: "of another node does not wait", pod: { nodeName: "n2" }, kind: "not-waiting" },
+    { name: "that is not bound does not wait", pod: { nodeName: undefined }, kind: "not-waiting" },
     { name: "that is deleted does not wait", pod: { isDeleting: true }, kind: "not-waiting" },
     { name: "with a gate does not wait", pod: { isGated: true }, kind: "not-waiting" },
-    { name: "that is static may not be judged", pod: { isStatic: true }, kind: "unknown" },
+    { name: "that is static is unknown", pod: { isStatic: true }, kind: "unknown" },
   ])("$name", ({ pod, kind }) => {
     expect(volumeWait(podWith(pod), "n1").kind).toBe(kind);
   });
@@ -42,7 +46,7 @@ describe("a pod that is Pending on its node", () => {
     { phase: "Unknown", kind: "unknown" },
     { phase: "", kind: "unknown" },
     { phase: "pending", kind: "unknown" },
-  ])("and one that is $phase are two things", ({ phase, kind }) => {
+  ])("that becomes $phase changes its answer", ({ phase, kind }) => {
     expect(volumeWait(podWith({ phase }), "n1").kind).toBe(kind);
   });
 });
@@ -57,21 +61,21 @@ describe("a container", () => {
       changes: { waitingReason: "PodInitializing" },
       kind: "waits",
     },
-    { name: "that runs has", ...begun({ state: "running", waitingReason: undefined }) },
-    { name: "that is over has", ...begun({ state: "terminated", waitingReason: undefined }) },
+    { name: "that runs has begun", ...begun({ state: "running", waitingReason: undefined }) },
+    { name: "that is terminated has begun", ...begun({ state: "terminated", waitingReason: undefined }) },
     {
-      name: "without its image has: a hostPath volume shows no mount",
+      name: "without its image has begun: a hostPath volume shows no mount",
       ...begun({ waitingReason: "ImagePullBackOff" }),
     },
-    { name: "whose image is being fetched in vain has", ...begun({ waitingReason: "ErrImagePull" }) },
-    { name: "that lacks its configuration has", ...begun({ waitingReason: "CreateContainerConfigError" }) },
-    { name: "that crashes has", ...begun({ waitingReason: "CrashLoopBackOff" }) },
-    { name: "that waits for what nobody has heard of has", ...begun({ waitingReason: "Pondering" }) },
-    { name: "that ran before has", ...begun({ hasRun: true }) },
-    { name: "that waits for nothing said is not known", changes: { waitingReason: undefined }, kind: "unknown" },
-    { name: "that waits for an empty reason is not known", changes: { waitingReason: "" }, kind: "unknown" },
-    { name: "without a state is not known", changes: { state: "none", waitingReason: undefined }, kind: "unknown" },
-    { name: "with several states is not known", changes: { state: "several" }, kind: "unknown" },
+    { name: "in ImagePullBackOff has begun", ...begun({ waitingReason: "ErrImagePull" }) },
+    { name: "that lacks its configuration has begun", ...begun({ waitingReason: "CreateContainerConfigError" }) },
+    { name: "in CrashLoopBackOff has begun", ...begun({ waitingReason: "CrashLoopBackOff" }) },
+    { name: "with an unknown waiting reason has begun", ...begun({ waitingReason: "Pondering" }) },
+    { name: "that ran before has begun", ...begun({ hasRun: true }) },
+    { name: "that waits without a reason is unknown", changes: { waitingReason: undefined }, kind: "unknown" },
+    { name: "that waits with an empty reason is unknown", changes: { waitingReason: "" }, kind: "unknown" },
+    { name: "without a state is unknown", changes: { state: "none", waitingReason: undefined }, kind: "unknown" },
+    { name: "with several states is unknown", changes: { state: "several" }, kind: "unknown" },
   ])("$name", ({ changes, kind }) => {
     for (const of of ["init", "main", "ephemeral"] as const) {
       const containers = [containerWith({ name: "first" }), containerWith({ kind: of, ...changes })];
@@ -80,7 +84,7 @@ describe("a container", () => {
     }
   });
 
-  it("that has begun counts whatever is not known of another", () => {
+  it("that has begun counts, whatever is unknown of another", () => {
     const containers = [containerWith({ state: "none" }), containerWith({ kind: "init", state: "running" })];
 
     expect(volumeWait(podWith({ containers }), "n1").kind).toBe("not-waiting");
@@ -90,7 +94,7 @@ describe("a container", () => {
 describe("the Node object", () => {
   const SELF = { nodeName: "n1", nodeUid: "node-1" };
 
-  it("can be judged by when it is this one, and older than the pod's binding", () => {
+  it("is usable when it is this node's, and older than the pod's binding", () => {
     expect(nodeProblem(read(nodeWith()), podWith(), SELF)).toBeUndefined();
   });
 
@@ -98,7 +102,7 @@ describe("the Node object", () => {
     { name: "it is missing", node: MISSING },
     { name: "it could not be read", node: FAILED },
     { name: "it is another node's", node: read(nodeWith({ name: "n2" })) },
-    { name: "it was made again", node: read(nodeWith({ uid: "node-2" })) },
+    { name: "it was re-created", node: read(nodeWith({ uid: "node-2" })) },
     { name: "the agent does not know its own", node: read(nodeWith()), self: { nodeName: "n1", nodeUid: undefined } },
     { name: "it is being deleted", node: read(nodeWith({ isDeleting: true })) },
     { name: "it is younger than the binding", node: read(nodeWith({ createdAtMs: CREATED_MS + 1_000 })) },
@@ -108,13 +112,13 @@ describe("the Node object", () => {
     { name: "it has lost its labels", node: read(nodeWith({ labels: {} })) },
     { name: "its labels are null", node: read(nodeWith({ labels: null })) },
     { name: "it has none", node: read(nodeWith({ labels: undefined })) },
-  ])("cannot be judged by when $name", ({ node, self = SELF, pod = {} }) => {
+  ])("is not usable when $name", ({ node, self = SELF, pod = {} }) => {
     expect(nodeProblem(node, podWith(pod), self)).toBeTypeOf("string");
   });
 });
 
 describe("the mount table", () => {
-  it("proves what is not in it when all of it was read after everything else", () => {
+  it("proves an absence when it was read completely after everything else", () => {
     expect(mountsProblem(factsWith())).toBeUndefined();
     expect(mountsProblem(factsWith({ mounts: { ...mountsWith(), beganAt: 5_000 } }))).toBeUndefined();
   });
@@ -122,9 +126,9 @@ describe("the mount table", () => {
   it.each([
     { name: "it was not read", mounts: undefined },
     { name: "it was read before the objects", mounts: { ...mountsWith(), beganAt: 4_999 } },
-    { name: "it was read nobody knows when", mounts: { ...mountsWith(), beganAt: Number.NaN } },
+    { name: "it was read at an unknown time", mounts: { ...mountsWith(), beganAt: Number.NaN } },
     { name: "a line of it was damaged", mounts: { ...mountsWith(), incomplete: "1 damaged lines" } },
-  ])("does not when $name", ({ mounts }) => {
+  ])("proves no absence when $name", ({ mounts }) => {
     expect(mountsProblem(factsWith({ mounts }))).toBeTypeOf("string");
   });
 });

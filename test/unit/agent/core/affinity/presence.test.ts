@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { ATTACHED, driverWith, inZone, mountedBy, read, staged } from "./facts.ts";
 import { inTree, type Row, verdictOn } from "./volume-scenes.ts";
 
-describe("what is on the node", () => {
+describe("a volume that excludes the node", () => {
   const handle = (driver: string, handleHash: string) => ({ by: "handle", driver, handleHash }) as const;
   const device = (plugin: string) => ({ by: "device", plugin, path: "50060e801049cfd1-lun-0" }) as const;
   const own = handle("disk.example.com", "0a1b");
@@ -10,7 +10,7 @@ describe("what is on the node", () => {
   it.each<Row>([
     { name: "a mount of the pod is a mounted volume", mountedVolumes: [mountedBy("pod-1")], finding: "wrong-held" },
     {
-      name: "a bind of a piece of it is a mounted volume",
+      name: "a bind mount of a part of it is a mounted volume",
       mountedVolumes: [mountedBy("pod-1", "pv-1", "subpath")],
       finding: "wrong-held",
     },
@@ -20,43 +20,43 @@ describe("what is on the node", () => {
       finding: "wrong-held",
     },
     {
-      name: "a mount of another volume of the pod is none of it",
+      name: "a mount of another volume of the pod does not count",
       mountedVolumes: [mountedBy("pod-1", "pv-2")],
       finding: "wrong",
     },
-    { name: "a mount of another pod does not help this one", mountedVolumes: [mountedBy("pod-2")], finding: "wrong" },
-    { name: "a staging mount by handle is one of it", mountedVolumes: [staged(own)], finding: "wrong-attached" },
-    { name: "a staging mount by name is one of it", mountedVolumes: [staged("pv-1")], finding: "wrong-attached" },
+    { name: "a mount of another pod does not count", mountedVolumes: [mountedBy("pod-2")], finding: "wrong" },
+    { name: "a staging mount by handle counts", mountedVolumes: [staged(own)], finding: "wrong-attached" },
+    { name: "a staging mount by name counts", mountedVolumes: [staged("pv-1")], finding: "wrong-attached" },
     {
-      name: "a staging mount of another handle is none",
+      name: "a staging mount of another handle does not count",
       mountedVolumes: [staged(handle("disk.example.com", "ffff"))],
       finding: "wrong",
     },
     {
-      name: "a staging mount of another driver is none",
+      name: "a staging mount of another driver does not count",
       mountedVolumes: [staged(handle("x.example.com", "0a1b"))],
       finding: "wrong",
     },
-    { name: "a staging mount of another name is none", mountedVolumes: [staged("pv-2")], finding: "wrong" },
+    { name: "a staging mount of another name does not count", mountedVolumes: [staged("pv-2")], finding: "wrong" },
     {
-      name: "a mounted volume says more than a staging mount",
+      name: "a mounted volume takes precedence over a staging mount",
       mountedVolumes: [staged(own), mountedBy("pod-1")],
       finding: "wrong-held",
     },
-    { name: "an attachment is told", node: { volumesAttached: ["x", ATTACHED] }, finding: "wrong-attached" },
+    { name: "an attachment counts", node: { volumesAttached: ["x", ATTACHED] }, finding: "wrong-attached" },
     {
-      name: "an attachment is told, whatever the driver says of attaching",
+      name: "an attachment counts, whatever the driver says about attaching",
       node: { volumesAttached: [ATTACHED] },
       read: { driver: read(driverWith({ isAttachRequired: false })) },
       finding: "wrong-attached",
     },
     {
-      name: "an attachment of another handle is none of it",
+      name: "an attachment of another handle does not count",
       node: { volumesAttached: [`${ATTACHED}0`] },
       finding: "wrong",
     },
     {
-      name: "an attachment of another driver is none of it",
+      name: "an attachment of another driver does not count",
       node: { volumesAttached: ["kubernetes.io/csi/x.example.com^vol-1"] },
       finding: "wrong",
     },
@@ -73,18 +73,18 @@ describe("what is on the node", () => {
       finding: "unknown",
     },
     {
-      name: "an iSCSI device of another pod is not",
+      name: "an iSCSI device of another pod does not count",
       pv: inTree("iscsi"),
       mountedVolumes: [mountedBy("pod-2", device("iscsi"), "block")],
       finding: "wrong",
     },
     {
-      name: "a device of another plugin is not",
+      name: "a device of another plugin does not count",
       pv: inTree("iscsi"),
       mountedVolumes: [staged(device("fc"))],
       finding: "wrong",
     },
-    { name: "a device is no CSI volume", mountedVolumes: [staged(device("iscsi"))], finding: "wrong" },
+    { name: "a device does not count for a CSI volume", mountedVolumes: [staged(device("iscsi"))], finding: "wrong" },
     {
       name: "an attached iSCSI volume may be it",
       pv: inTree("iscsi"),
@@ -92,19 +92,19 @@ describe("what is on the node", () => {
       finding: "unknown",
     },
     {
-      name: "an attached volume of another plugin is not",
+      name: "an attached volume of another plugin does not count",
       pv: inTree("fc"),
       node: { volumesAttached: ["kubernetes.io/iscsi/p:i:0"] },
       finding: "wrong",
     },
     {
-      name: "a staged local disk is it by its name",
+      name: "a staged local disk counts by its name",
       pv: inTree("local"),
       mountedVolumes: [staged("pv-1")],
       finding: "wrong-attached",
     },
     {
-      name: "mounts do not make a right volume wrong",
+      name: "mounts do not change the verdict on a right volume",
       pv: { nodeAffinity: inZone("a") },
       mountedVolumes: [mountedBy("pod-1")],
       finding: "right",

@@ -30,7 +30,7 @@ describe("the patch that rejects a pod", () => {
     });
   });
 
-  it("tells volume, claim, PV, node, why, when, and how far its owner's back-off has come", () => {
+  it("contains volume, claim, PV, node, reason, time and the back-off level of the owner", () => {
     const { note } = patchOf(volume());
 
     expect(note).toEqual({
@@ -44,7 +44,7 @@ describe("the patch that rejects a pod", () => {
     });
   });
 
-  it("is what a later run knows the rejection by", () => {
+  it("is recognized by a later run", () => {
     const { status, metadata } = patchOf(volume());
 
     expect(rejectionMark({ ...status, annotations: metadata.annotations })).toEqual({
@@ -74,7 +74,7 @@ describe("the patch that rejects a pod", () => {
     expect(note).toMatchObject({ pv: "pv-1", level: 2 });
   });
 
-  it("stays within that with the longest names that there are", () => {
+  it("keeps them within 1,024 characters with the longest names", () => {
     const name = "n".repeat(253);
     const { annotation } = patchOf(volume({ volume: "v".repeat(63), claim: name, pv: name }), volume());
 

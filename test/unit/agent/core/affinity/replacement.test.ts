@@ -21,7 +21,7 @@ describe("lossOf", () => {
       job: job({ backoffLimit: 6, failed: 5 }),
       limit: undefined,
     },
-    { name: "nobody makes a bare pod again", of: undefined, job: undefined, limit: "bare-pod" },
+    { name: "no controller replaces a bare pod", of: undefined, job: undefined, limit: "bare-pod" },
     { name: "a Job without retries fails", of: JOB, job: job({ backoffLimit: 0 }), limit: "last-try" },
     {
       name: "a Job whose retries are spent fails",
@@ -41,7 +41,7 @@ describe("lossOf", () => {
       job: job({ backoffLimit: 100, backoffLimitPerIndex: 2, failed: 2 }),
       limit: "last-try",
     },
-    { name: "a Job that says nothing may fail", of: JOB, job: job({}), limit: "last-try" },
+    { name: "a Job without a backoffLimit may fail", of: JOB, job: job({}), limit: "last-try" },
     { name: "a Job that was not read may fail", of: JOB, job: undefined, limit: "last-try" },
     { name: "a Job that is gone makes nothing", of: JOB, job: { kind: "missing" } as const, limit: "last-try" },
     {
@@ -61,11 +61,11 @@ describe("lossOf", () => {
     { of: JOB, job: { kind: "failed", why: "403" } as const, why: "the Job of the pod could not be read: 403" },
     { of: JOB, job: job({}), why: "the Job does not say how many retries it has" },
     { of: JOB, job: job({ backoffLimit: 0 }), why: "the Job has no retry left: it would fail with the pod" },
-  ])("says why: $why", ({ of, job: read, why }) => {
+  ])("gives the reason: $why", ({ of, job: read, why }) => {
     expect(lossOf({ owner: of, job: read }, CAREFUL)?.why).toBe(why);
   });
 
-  it("lets be rejected what was asked for", () => {
+  it("allows what the settings allow", () => {
     const asked = { rejectBarePods: true, rejectLastTries: true };
 
     expect(lossOf({ owner: undefined, job: undefined }, asked)).toBeUndefined();

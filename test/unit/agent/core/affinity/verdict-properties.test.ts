@@ -98,7 +98,7 @@ describe("a verdict", () => {
     );
   });
 
-  it("does not become reject by anything more that is not known, or mounted", () => {
+  it("does not become reject when more is unknown or mounted", () => {
     fc.assert(
       fc.property(anyFacts, fc.subarray(Object.values(changes)), (facts, some) => {
         const before = affinityVerdict(facts).kind;
@@ -109,7 +109,7 @@ describe("a verdict", () => {
     );
   });
 
-  it("tells every volume of the pod, in plain words", () => {
+  it("names every volume of the pod, in plain words", () => {
     fc.assert(
       fc.property(anyFacts, (facts) => {
         const { why, volumes } = affinityVerdict(facts);

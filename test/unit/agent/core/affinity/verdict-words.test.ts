@@ -18,7 +18,7 @@ import { type Change, inTree, verdictOn } from "./volume-scenes.ts";
 
 /** What operators read. Each sentence is behind the pod's name, or the volume's. */
 
-describe("of a pod that is let alone", () => {
+describe("the reason of a pod that is not rejected", () => {
   it.each<{ pod: Partial<LivePod>; why: string }>([
     { pod: { nodeName: "n2" }, why: "it is not bound to this node" },
     { pod: { phase: "Running" }, why: "it runs" },
@@ -39,12 +39,12 @@ describe("of a pod that is let alone", () => {
     },
     { pod: { readyToStartContainers: "Unknown" }, why: "it is not known whether its sandbox is ready" },
     { pod: { containers: [containerWith({ state: "none" })] }, why: "the state of container app is not known" },
-  ])("it is said that $why", ({ pod, why }) => {
+  ])("is: $why", ({ pod, why }) => {
     expect(volumeWait(podWith(pod), "n1")).toMatchObject({ why });
   });
 });
 
-describe("of a Node object that nothing is judged by", () => {
+describe("the reason of an unusable Node object", () => {
   const self = { nodeName: "n1", nodeUid: "node-1" };
 
   it.each<{ node: LiveRead<LiveNode>; nodeUid?: undefined; why: string }>([
@@ -59,12 +59,12 @@ describe("of a Node object that nothing is judged by", () => {
       why: "the Node object is not known to be older than the pod's binding",
     },
     { node: read(nodeWith({ labels: {} })), why: "the Node object has no labels" },
-  ])("it is said that $why", ({ node, why, ...known }) => {
+  ])("is: $why", ({ node, why, ...known }) => {
     expect(nodeProblem(node, podWith(), { ...self, ...known })).toBe(why);
   });
 });
 
-describe("of a volume that nothing is known of", () => {
+describe("the reason of an unknown volume", () => {
   const device = { by: "device", plugin: "iscsi", path: "lun-0" } as const;
   const wrong = 'it asks for zone In (b), the node has "a"; but ';
 
@@ -96,18 +96,18 @@ describe("of a volume that nothing is known of", () => {
       change: { pv: inTree("fc"), node: { volumesAttached: ["kubernetes.io/fc/50060e801049cfd1:0"] } },
       why: `${wrong}an attached fc volume may be it`,
     },
-  ])("it is said that $why", ({ change, why }) => {
+  ])("is: $why", ({ change, why }) => {
     expect(verdictOn(change)).toMatchObject({ finding: "unknown", why });
   });
 
   it.each([
     { csiNode: MISSING, why: "the CSINode object is missing" },
     { csiNode: read({ drivers: [] }), why: "driver disk.example.com is not registered on the node" },
-  ])("it is said that $why", ({ csiNode, why }) => {
+  ])("is: $why", ({ csiNode, why }) => {
     expect(volumeVerdict(volumeWith(), podWith(), factsWith({ csiNode })).why).toBe(wrong + why);
   });
 
-  it("it is said that it is staged", () => {
+  it("is that it is staged", () => {
     expect(verdictOn({ mountedVolumes: [staged("pv-1")] }).why).toBe(`${wrong}it is staged on the node`);
   });
 });

@@ -42,7 +42,7 @@ const here = { nodeAffinity: inZone("a") };
 
 describe("a pod", () => {
   it.each<{ name: string; facts: AffinityFacts; kind: string }>([
-    { name: "with a wrong volume is rejected", facts: factsWith(), kind: "reject" },
+    { name: "with a volume that excludes the node is rejected", facts: factsWith(), kind: "reject" },
     { name: "with a wrong and a right one is rejected", facts: bothVolumes([wrong, second(here)]), kind: "reject" },
     {
       name: "that has mounted the right one already is rejected for the wrong one",
@@ -56,21 +56,21 @@ describe("a pod", () => {
       kind: "reject",
     },
     {
-      name: "with a wrong one and one that is not known is let alone",
+      name: "with a wrong volume and an unknown one is not rejected",
       facts: bothVolumes([wrong, second({}, { pv: FAILED })]),
       kind: "unknown",
     },
     {
-      name: "with a wrong one and one that nobody uses is rejected, whatever is not known of that",
+      name: "with a wrong volume and an unused one is rejected, whatever is unknown of the unused one",
       facts: bothVolumes([
         wrong,
         second({}, { volume: volumeWith({ name: "logs", claim: "logs-0", isMounted: false }), claim: FAILED }),
       ]),
       kind: "reject",
     },
-    { name: "with a right volume is let alone", facts: bothVolumes([right]), kind: "allow" },
+    { name: "with a right volume is not rejected", facts: bothVolumes([right]), kind: "allow" },
     {
-      name: "without a claim is let alone",
+      name: "without a claim is not rejected",
       facts: factsWith({ pod: read(podWith({ volumes: [] })), volumes: [] }),
       kind: "allow",
     },
@@ -80,23 +80,23 @@ describe("a pod", () => {
       kind: "allow",
     },
     {
-      name: "whose wrong volume is attached is told of",
+      name: "whose wrong volume is attached is reported",
       facts: factsWith({ node: read(nodeWith({ volumesAttached: [ATTACHED] })) }),
       kind: "attached",
     },
     {
-      name: "whose wrong volume is staged is told of",
+      name: "whose wrong volume is staged is reported",
       facts: factsWith({ mounts: mountsWith(staged("pv-1")) }),
       kind: "attached",
     },
     {
-      name: "that has its wrong volume mounted is let alone",
+      name: "that has its wrong volume mounted is not rejected",
       facts: factsWith({ mounts: mountsWith(mountedBy("pod-1")) }),
       kind: "allow",
     },
-    { name: "that is gone is let alone", facts: factsWith({ pod: MISSING }), kind: "allow" },
-    { name: "that could not be read is not known", facts: factsWith({ pod: FAILED }), kind: "unknown" },
-    { name: "with a volume that was not looked at is not known", facts: factsWith({ volumes: [] }), kind: "unknown" },
+    { name: "that is gone is not rejected", facts: factsWith({ pod: MISSING }), kind: "allow" },
+    { name: "that could not be read is unknown", facts: factsWith({ pod: FAILED }), kind: "unknown" },
+    { name: "with a volume that was not read is unknown", facts: factsWith({ volumes: [] }), kind: "unknown" },
     {
       name: "with nothing but right volumes may be static",
       facts: bothVolumes([right], { pod: read(podWith({ isStatic: true })) }),
@@ -108,28 +108,28 @@ describe("a pod", () => {
       kind: "allow",
     },
     {
-      name: "is not known as long as the mount table has not been read",
+      name: "is unknown before the mount table was read",
       facts: factsWith({ mounts: undefined }),
       kind: "unknown",
     },
     {
-      name: "is not known when a line of the mount table was damaged",
+      name: "is unknown when a line of the mount table was damaged",
       facts: factsWith({ mounts: { ...mountsWith(), incomplete: "1 damaged lines" } }),
       kind: "unknown",
     },
     {
-      name: "with a mounted volume in a damaged mount table is let alone just as much",
+      name: "with a mounted volume in a damaged mount table is not rejected either",
       facts: factsWith({ mounts: { ...mountsWith(mountedBy("pod-1")), incomplete: "1 damaged lines" } }),
       kind: "unknown",
     },
-    { name: "is not known when the Node is not", facts: factsWith({ node: FAILED }), kind: "unknown" },
+    { name: "is unknown when another Node was read", facts: factsWith({ node: FAILED }), kind: "unknown" },
     {
-      name: "is not known when the Node was made again",
+      name: "is unknown when the Node was re-created",
       facts: factsWith({ node: read(nodeWith({ uid: "node-2" })) }),
       kind: "unknown",
     },
     {
-      name: "is not known when the Node has lost its labels",
+      name: "is unknown when the Node has lost its labels",
       facts: factsWith({ node: read(nodeWith({ labels: {} })) }),
       kind: "unknown",
     },
@@ -147,15 +147,15 @@ describe("a pod", () => {
     },
     { name: "of another node", pod: { nodeName: "n2" }, kind: "allow" },
     { name: "that is static", pod: { isStatic: true }, kind: "unknown" },
-    { name: "of a phase that nobody knows", pod: { phase: "Dreaming" }, kind: "unknown" },
-  ])("$name is let alone, though its volume is wrong", ({ pod, kind }) => {
+    { name: "of an unknown phase", pod: { phase: "Dreaming" }, kind: "unknown" },
+  ])("$name is not rejected, although its volume is wrong", ({ pod, kind }) => {
     const verdict = affinityVerdict(factsWith({ pod: read(podWith(pod)) }));
 
     expect(verdict.kind).toBe(kind);
     expect(misplacedVolumes(verdict).map(({ pv }) => pv)).toEqual(["pv-1"]);
   });
 
-  it("has no misplaced volume but those that exclude its node", () => {
+  it("has exactly those volumes misplaced that exclude its node", () => {
     const looks = [volumeFactsWith({ pv: FAILED }), second(here), second({}, { driver: FAILED })];
 
     const misplaced = looks.map((one) => misplacedVolumes(affinityVerdict(bothVolumes([one]))));
@@ -164,19 +164,19 @@ describe("a pod", () => {
   });
 });
 
-describe("what is told of a pod", () => {
+describe("the reason in a pod's verdict", () => {
   it.each([
     {
-      name: "is each thing that is not known",
+      name: "is each unknown",
       facts: factsWith({ node: MISSING, mounts: undefined }),
       why: "the Node object is missing; the mount table has not been read; volume data: the labels of the node are not known",
     },
     {
-      name: "is why it is let alone",
+      name: "is why it is not rejected",
       facts: factsWith({ pod: read(podWith({ podIps: ["10.0.0.7"] })) }),
       why: "it has an IP, so its volumes are mounted",
     },
-    { name: "is why it is not read", facts: factsWith({ pod: FAILED }), why: "it could not be read: timed out" },
+    { name: "is why it could not be read", facts: factsWith({ pod: FAILED }), why: "it could not be read: timed out" },
   ])("$name", ({ facts, why }) => {
     expect(affinityVerdict(facts).why).toBe(why);
   });

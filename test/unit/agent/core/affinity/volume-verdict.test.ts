@@ -21,16 +21,16 @@ describe("a volume", () => {
     { name: "of another zone is wrong", finding: "wrong" },
     { name: "of this zone is right", pv: { nodeAffinity: inZone("a") }, finding: "right" },
     { name: "without an affinity is right", pv: { nodeAffinity: undefined }, finding: "right" },
-    { name: "with an affinity that asks for nothing is right", pv: { nodeAffinity: {} }, finding: "right" },
+    { name: "with an empty affinity is right", pv: { nodeAffinity: {} }, finding: "right" },
     {
-      name: "with an affinity that nobody understands is unknown",
+      name: "with an affinity that cannot be parsed is unknown",
       pv: {
         nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions: [{ key: "zone", operator: "Near" }] }] } },
       },
       finding: "unknown",
     },
     {
-      name: "that goes by the name of another node is right: the kubelet does not look at it",
+      name: "whose matchFields name another node is right: the kubelet ignores them",
       pv: {
         nodeAffinity: {
           required: {
@@ -40,9 +40,9 @@ describe("a volume", () => {
       },
       finding: "right",
     },
-    { name: "that no container uses is never touched", volume: { isMounted: false }, finding: "unused" },
+    { name: "that no container uses is unused", volume: { isMounted: false }, finding: "unused" },
     {
-      name: "that no container uses is never touched, whatever could not be read",
+      name: "that no container uses is unused, whatever could not be read",
       volume: { isMounted: false },
       read: { claim: FAILED, pv: undefined },
       finding: "unused",
@@ -60,8 +60,8 @@ describe("a volume", () => {
       finding: "unknown",
     },
     { name: "that is mounted and mapped is unknown", volume: { isMapped: true }, finding: "unknown" },
-    { name: "of a mode that nobody knows is unknown", pv: { mode: "Object" }, finding: "unknown" },
-    { name: "that was not looked at is unknown", read: { volume: volumeWith({ name: "other" }) }, finding: "unknown" },
+    { name: "of an unknown mode is unknown", pv: { mode: "Object" }, finding: "unknown" },
+    { name: "that was not read is unknown", read: { volume: volumeWith({ name: "other" }) }, finding: "unknown" },
   ])("$name", (row) => {
     expect(verdictOn(row).finding).toBe(row.finding);
   });
@@ -75,13 +75,13 @@ describe("a CSI driver", () => {
     { name: "lacks the driver", csiNode: read({ drivers: ["other.example.com"] }) },
   ];
 
-  it.each(csiNodes)("is not known when the CSINode $name", ({ csiNode }) => {
+  it.each(csiNodes)("is unknown when the CSINode $name", ({ csiNode }) => {
     const { finding, isExcluded } = volumeVerdict(volumeWith(), podWith(), factsWith({ csiNode }));
 
     expect({ finding, isExcluded }).toEqual({ finding: "unknown", isExcluded: true });
   });
 
-  it.each(csiNodes)("of a local volume does not matter, though the CSINode $name", ({ csiNode }) => {
+  it.each(csiNodes)("of a local volume does not matter, although the CSINode $name", ({ csiNode }) => {
     const volumes = [volumeFactsWith({ pv: read(pvWith(inTree("local"))), driver: undefined })];
 
     expect(volumeVerdict(volumeWith(), podWith(), factsWith({ csiNode, volumes })).finding).toBe("wrong");
@@ -95,10 +95,10 @@ describe("a CSI driver", () => {
       finding: "wrong",
     },
     { name: "without an object attaches", read: { driver: MISSING }, finding: "wrong" },
-    { name: "whose object was not read is not known", read: { driver: undefined }, finding: "unknown" },
-    { name: "whose object could not be read is not known", read: { driver: FAILED }, finding: "unknown" },
+    { name: "whose object was not read is unknown", read: { driver: undefined }, finding: "unknown" },
+    { name: "whose object could not be read is unknown", read: { driver: FAILED }, finding: "unknown" },
     {
-      name: "of another name was read by mistake",
+      name: "of another name is unknown",
       read: { driver: read(driverWith({ name: "x" })) },
       finding: "unknown",
     },
@@ -113,7 +113,7 @@ describe("a CSI driver", () => {
   });
 });
 
-describe("what is told of a volume", () => {
+describe("the reason in a volume's verdict", () => {
   it.each<{
     readonly name: string;
     readonly change: Change;
@@ -122,56 +122,56 @@ describe("what is told of a volume", () => {
     readonly why: string;
   }>([
     {
-      name: "that is wrong is what its affinity asks for",
+      name: "of a wrong volume is what its affinity requires",
       change: {},
       pv: "pv-1",
       isExcluded: true,
       why: 'it asks for zone In (b), the node has "a"',
     },
     {
-      name: "that is attached is that, too",
+      name: "of an attached volume includes the attachment",
       change: { node: { volumesAttached: [ATTACHED] } },
       pv: "pv-1",
       isExcluded: true,
       why: 'it asks for zone In (b), the node has "a"; but it is attached to the node',
     },
     {
-      name: "that is mounted is that, too",
+      name: "of a mounted volume includes the mount",
       change: { mountedVolumes: [mountedBy("pod-1")] },
       pv: "pv-1",
       isExcluded: true,
       why: 'it asks for zone In (b), the node has "a"; but the pod has it mounted',
     },
     {
-      name: "that is right is short",
+      name: "of a right volume is short",
       change: { pv: { nodeAffinity: inZone("a") } },
       pv: "pv-1",
       isExcluded: false,
       why: "its PV's node affinity admits the node",
     },
     {
-      name: "whose PV is not understood is where",
+      name: "of a PV that cannot be parsed names the field",
       change: { pv: { nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions: [{ key: "a b" }] }] } } } },
       pv: "pv-1",
       isExcluded: false,
       why: "its PV's node affinity is not understood: required.nodeSelectorTerms[0].matchExpressions[0].key is no qualified name",
     },
     {
-      name: "whose claim is not bound names it",
+      name: "of an unbound claim names the claim",
       change: { claim: { phase: "Lost" } },
       pv: undefined,
       isExcluded: false,
       why: "claim data-0 is not bound",
     },
     {
-      name: "whose PV could not be read says why",
+      name: "of a PV that could not be read gives the error",
       change: { read: { pv: FAILED } },
       pv: undefined,
       isExcluded: false,
       why: "PV pv-1 could not be read: timed out",
     },
     {
-      name: "of which something else is not known says both",
+      name: "of a volume with a further unknown gives both",
       change: { read: { driver: FAILED } },
       pv: "pv-1",
       isExcluded: true,
