@@ -53,7 +53,7 @@ describe("a server-side apply", () => {
     });
   });
 
-  it("takes any state of the object when no resource version is given, and takes no field by force unless told", async () => {
+  it("applies to any state without a resource version, and forces no field unless told to", async () => {
     const { client, transport } = setUp(json({}));
     const { resourceVersion: _, ...anyState } = target;
 
@@ -102,7 +102,7 @@ const otherUid = {
 const owned = { reason: "Conflict", details: { causes: [{ reason: "FieldManagerConflict", field: ".status" }] } };
 const absent = 'on claims "data": uid mismatch: the provided object specified uid u, and no existing object was found';
 
-describe("what became of a write", () => {
+describe("the outcome of a write", () => {
   it.each([
     { name: "another state: a conflict", answer: refusal(409, { reason: "Conflict" }), kind: "conflict" },
     { name: "a 409 of a proxy: a conflict", answer: { status: 409, body: "<html>" }, kind: "conflict" },

@@ -16,7 +16,7 @@ describe("a back-off", () => {
     expect(waits.map(() => backOff.next(new Error("no")))).toEqual(waits);
   });
 
-  it("begins anew after a success", () => {
+  it("starts again after a success", () => {
     const backOff = createBackOff(createFixedRandom(1), LIMITS);
     backOff.next(new Error("no"));
     backOff.next(new Error("no"));
@@ -26,7 +26,7 @@ describe("a back-off", () => {
     expect(backOff.next(new Error("no"))).toBe(100);
   });
 
-  it("never waits less than the server asks for", () => {
+  it("never waits less than Retry-After", () => {
     const backOff = createBackOff(createFixedRandom(0), LIMITS);
 
     expect(backOff.next(new ApiError("slow down", { status: 429, retryAfterMs: 5_000 }))).toBe(5_050);

@@ -21,7 +21,7 @@ function setUp(server: FakeServer, connection: { readonly basePath?: string; rea
 }
 
 describe("an API client", () => {
-  it("asks below the server's path, with the token, and escapes the query", async () => {
+  it("sends requests below the server's path, with the token and an escaped query", async () => {
     const { client, transport } = setUp(() => json({}), { basePath: "/k8s/c-1", token: "Bearer abc" });
 
     await client.request({ ...GET, query: { fieldSelector: "spec.nodeName=a&b" } }, never);
@@ -36,8 +36,12 @@ describe("an API client", () => {
   });
 
   it.each([
-    { name: "JSON unless told", contentType: undefined, expected: "application/json" },
-    { name: "what it is told", contentType: "application/apply-patch+yaml", expected: "application/apply-patch+yaml" },
+    { name: "JSON by default", contentType: undefined, expected: "application/json" },
+    {
+      name: "the given content type",
+      contentType: "application/apply-patch+yaml",
+      expected: "application/apply-patch+yaml",
+    },
   ])("sends a body as $name", async ({ contentType, expected }) => {
     const { client, transport } = setUp(() => json({}));
 
@@ -63,8 +67,8 @@ describe("an API client", () => {
     },
     { name: "what a proxy wrote, cut", body: `<html>${"x".repeat(1_000)}`, message: `<html>${"x".repeat(194)}` },
     { name: "JSON without a message as it is", body: '{"a":1}', message: '{"a":1}' },
-    { name: "nothing when there is nothing", body: "", message: "" },
-  ])("tells of a refusal $name", async ({ body, message }) => {
+    { name: "no content type without a body", body: "", message: "" },
+  ])("reports a refusal $name", async ({ body, message }) => {
     const { client } = setUp(() => ({ status: 403, body }));
 
     const error = await client.request(GET, never).catch((reason: unknown) => reason);
@@ -85,13 +89,13 @@ describe("an API client", () => {
     { status: 429, retriable: true },
     { status: 500, retriable: true },
     { status: 503, retriable: true },
-  ])("says of $status whether it may get better: $retriable", async ({ status, retriable }) => {
+  ])("classifies $status as retriable: $retriable", async ({ status, retriable }) => {
     const { client } = setUp(() => ({ status }));
 
     await expect(client.open(GET, never)).rejects.toMatchObject({ status, retriable });
   });
 
-  it("says of an object that is not there that it will not get better", async () => {
+  it("classifies 404 for an object as not retriable", async () => {
     const body = { kind: "Status", code: 404, reason: "NotFound", message: "no", details: { name: "a", kind: "pods" } };
     const { client } = setUp(() => json(body, 404));
 
@@ -100,7 +104,7 @@ describe("an API client", () => {
     expect(error).toMatchObject({ reason: "NotFound", details: { name: "a" }, retriable: false });
   });
 
-  it("reads how long to wait from the status object when no header says it", async () => {
+  it("reads the wait from the Status object when there is no Retry-After header", async () => {
     const { client } = setUp(() => json({ kind: "Status", message: "no", details: { retryAfterSeconds: 3 } }, 504));
 
     await expect(client.request(GET, never)).rejects.toMatchObject({ retryAfterMs: 3_000 });
@@ -127,7 +131,7 @@ describe("an API client", () => {
     });
   });
 
-  it("gives an answer a minute", async () => {
+  it("times out after a minute without an answer", async () => {
     const { client, clock } = setUp(inTurn("silence"));
 
     const asked = client.request(GET, never).catch((reason: unknown) => reason);
@@ -143,7 +147,7 @@ describe("an API client", () => {
   it.each([
     { name: "a success", status: 200, bytes: 64 * 1_048_576 + 1, message: "the answer is larger than 67108864 bytes" },
     { name: "a refusal", status: 500, bytes: 1_048_576 + 1, message: "GET /api/v1/pods answered 500: " },
-  ])("does not hold $name of any size", async ({ status, bytes, message }) => {
+  ])("does not buffer $name of any size", async ({ status, bytes, message }) => {
     const chunk = Buffer.alloc(1_048_576, "x");
     let wasReadToItsEnd = false;
     async function* body(): AsyncGenerator<Uint8Array> {
@@ -157,7 +161,7 @@ describe("an API client", () => {
     expect(wasReadToItsEnd).toBe(false);
   });
 
-  it("gives the head of an answer a minute, and its body no limit", async () => {
+  it("limits the head of a streamed answer to a minute, and its body not at all", async () => {
     const stream = createFakeByteStream();
     const { client, clock } = setUp((_, index) => (index === 0 ? "silence" : { body: stream }));
 
@@ -172,7 +176,7 @@ describe("an API client", () => {
     expect(await readText(answer)).toBe("late");
   });
 
-  it("says who asks, and in which form it wants the answer", async () => {
+  it("sends User-Agent and Accept headers", async () => {
     const clock = createFakeClock();
     const transport = createFakeTransport(() => json({}));
     const client = createKubeClient(createFakeConnection(transport), { clock, userAgent: "example/1.0" });
@@ -223,7 +227,7 @@ describe("the API server's clock", () => {
   const DATE = "Sat, 21 Nov 2026 10:00:00 GMT";
   const DATE_MS = parseHttpDate(DATE) ?? 0;
 
-  it("is not known before the first answer, nor by one without a date", async () => {
+  it("is unknown before the first answer, and after one without a Date header", async () => {
     const { client } = setUp(() => json({}));
 
     expect(client.serverTime()).toBeUndefined();
@@ -235,7 +239,7 @@ describe("the API server's clock", () => {
   it.each([
     { name: "a success", status: 200 },
     { name: "a refusal", status: 403 },
-  ])("is known by the date of $name, the second that it was cut to included", async ({ status }) => {
+  ])("is known by the Date header of $name, including the second that it was cut to", async ({ status }) => {
     const { client, clock } = setUp(() => {
       clock.pass(40);
       return { status, headers: { date: DATE }, body: "{}" };
@@ -273,7 +277,7 @@ describe("the API server's clock", () => {
     },
   );
 
-  it("goes on between answers", async () => {
+  it("advances between answers", async () => {
     const { client, clock } = setUp(() => ({ headers: { date: DATE }, body: "{}" }));
     await client.request(GET, never);
 

@@ -13,7 +13,7 @@ async function followed(script: Pick<Script, "lists" | "checks">) {
 }
 
 describe("the consistency check of an informer", () => {
-  it("asks for identities alone, page by page without haste", async () => {
+  it("lists metadata only, page by page with pauses", async () => {
     const { clock, times, count } = await followed({
       lists: [listOf(10, thing("a", 3), thing("b", 4))],
       checks: [page(10, "p2", thing("a", 3)), page(10, "", thing("b", 4))],
@@ -42,7 +42,7 @@ describe("the consistency check of an informer", () => {
       drift: 1,
       said: ["replaced a"],
     },
-  ])("counts, says and heals it when the store $name", async ({ checks, drift, said }) => {
+  ])("counts, logs and repairs it when the store $name", async ({ checks, drift, said }) => {
     const { clock, informer, logger, count } = await followed({
       lists: [listOf(10, thing("a", 3)), listOf(20)],
       checks,
@@ -101,7 +101,7 @@ describe("the consistency check of an informer", () => {
     expect([early, informer.drift()]).toEqual([0, 1]);
   });
 
-  it("has nothing to heal when a new list comes before the watch gets there", async () => {
+  it("repairs nothing when a new list comes before the watch has caught up", async () => {
     const { clock, informer, last, count } = await followed({
       lists: [listOf(10, thing("a", 3)), "silence", listOf(20, thing("a", 14))],
       checks: [listOf(15, thing("a", 14))],
@@ -116,7 +116,7 @@ describe("the consistency check of an informer", () => {
     expect([between, informer.drift(), count("list")]).toEqual([0, 0, 3]);
   });
 
-  it("lists anew when the server has gone back in time", async () => {
+  it("lists again when the server has gone back in time", async () => {
     const { clock, informer, logger, changes } = await followed({
       lists: [listOf(10, thing("a", 9)), listOf(5, thing("a", 3))],
       checks: [listOf(5, thing("a", 3))],
@@ -144,7 +144,7 @@ describe("the consistency check of an informer", () => {
     expect([informer.drift(), count("list")]).toEqual([1, 2]);
   });
 
-  it("knows the newest state also of what is not understood", async () => {
+  it("knows the newest state also of objects that cannot be decoded", async () => {
     const { clock, informer, last } = await followed({
       lists: [listOf(10, thing("a", 3))],
       checks: [listOf(12, thing("a", 11), thing("b", 12))],

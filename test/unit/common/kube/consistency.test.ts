@@ -12,17 +12,17 @@ function identityOf(text: string): Identity {
 
 describe("a consistency check", () => {
   it.each([
-    { name: "finds nothing where nothing differs", store: "a1@5 b1@6", listed: "a1@5 b1@6", drift: [] },
+    { name: "finds no drift where nothing differs", store: "a1@5 b1@6", listed: "a1@5 b1@6", drift: [] },
     { name: "finds what is missing", store: "a1@5", listed: "a1@5 b1@6", drift: ["missing b"] },
     { name: "finds what is outdated", store: "a1@5", listed: "a1@6", drift: ["outdated a"] },
     { name: "compares versions as numbers", store: "a1@9", listed: "a1@10", drift: ["outdated a"] },
     { name: "finds what was replaced", store: "a1@5", listed: "a2@6", drift: ["replaced a"] },
     { name: "finds what is left over", store: "a1@5 b1@6", listed: "a1@5", drift: ["leftover b"] },
-    { name: "takes no offence at what is newer than the list", store: "a1@12", listed: "a1@5", drift: [] },
-    { name: "takes no offence at what was created after the list", store: "a1@5 b1@11", listed: "a1@5", drift: [] },
-    { name: "takes no offence at what was re-created after the list", store: "a2@12", listed: "a1@5", drift: [] },
+    { name: "accepts an object that is newer than the list", store: "a1@12", listed: "a1@5", drift: [] },
+    { name: "accepts an object that was created after the list", store: "a1@5 b1@11", listed: "a1@5", drift: [] },
+    { name: "accepts an object that was re-created after the list", store: "a2@12", listed: "a1@5", drift: [] },
     {
-      name: "takes no offence at what the store brings before it has come as far as the list",
+      name: "accepts differences before the store has reached the list's version",
       store: "a1@5 c1@4",
       listed: "a2@8 b1@9",
       after: (store: Store<Identity>) => {
@@ -33,14 +33,14 @@ describe("a consistency check", () => {
       drift: [],
     },
     {
-      name: "takes no offence at what is deleted while the list comes in",
+      name: "accepts an object that is deleted while the list arrives",
       store: "a1@5 b1@6",
       listed: "a1@5 b1@6",
       before: (store: Store<Identity>) => store.remove(identityOf("b1@11")),
       drift: [],
     },
     {
-      name: "takes no offence at what is created and deleted again while the list comes in",
+      name: "accepts an object that is created and deleted while the list arrives",
       store: "a1@5",
       listed: "a1@5 b1@6",
       before: (store: Store<Identity>) => {
@@ -49,7 +49,7 @@ describe("a consistency check", () => {
       },
       drift: [],
     },
-    { name: "cannot tell of versions that are no numbers which is newer", store: "a1@x", listed: "a1@y", drift: [] },
+    { name: "finds no drift between resource versions that are no numbers", store: "a1@x", listed: "a1@y", drift: [] },
   ])("$name", ({ store: stored, listed, before = () => {}, after = () => {}, drift }) => {
     const { store, check } = checked(stored);
 
@@ -171,7 +171,7 @@ function play({ happenings, begin, listed, steps }: Scene, isComplete: boolean) 
 }
 
 describe("a consistency check of a store that follows a watch", () => {
-  it("raises no alarm where the watch loses nothing, whenever the list is and whatever comes in between", () => {
+  it("finds no drift where the watch loses nothing, for any interleaving with the list", () => {
     fc.assert(
       fc.property(scene, (one) => {
         const { drift, store, truth } = play(one, true);
@@ -183,7 +183,7 @@ describe("a consistency check of a store that follows a watch", () => {
     );
   });
 
-  it("finds exactly what the watch has lost, when nothing happens after the list", () => {
+  it("finds exactly what the watch has lost when nothing changes after the list", () => {
     fc.assert(
       fc.property(scene, (one) => {
         const { drift, store, truth } = play({ ...one, listed: one.happenings.length }, false);

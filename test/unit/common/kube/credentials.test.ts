@@ -34,7 +34,7 @@ function answering(text: string) {
 
 const [OLD, NEW] = ["Bearer old", "Bearer new"];
 
-describe("a program that gives credentials", () => {
+describe("an exec credential plugin", () => {
   it("is asked once for requests that want them at the same time, and again for the next", async () => {
     const { asked, credentials } = askedByHand();
 
@@ -62,7 +62,7 @@ describe("a program that gives credentials", () => {
     expect([await Promise.all(again), asked.length]).toEqual([[NEW, NEW, NEW], 2]);
   });
 
-  it("is asked anew where what it is just giving is what was refused", async () => {
+  it("runs again where it has just returned the refused credentials", async () => {
     const { asked, credentials } = askedByHand();
     const before = credentials.authorization();
     asked[0]?.resolve("old");
@@ -109,7 +109,7 @@ describe("a program that gives credentials", () => {
     },
     { name: "no JSON", text: "secret-token", lack: "is no ExecCredential in JSON" },
     { name: "nothing", text: "", lack: "is no ExecCredential in JSON" },
-  ])("that gives $name is named with what is missing, each time", async ({ text, lack }) => {
+  ])("that returns $name is named in each error, with what is missing", async ({ text, lack }) => {
     const credentials = answering(text);
     const message = `cannot get the credentials that the kubeconfig names: the answer of the program printf ${lack}`;
 
@@ -118,7 +118,7 @@ describe("a program that gives credentials", () => {
     }
   });
 
-  it("does not have what it gave told in an error", async () => {
+  it("never has its output in an error", async () => {
     const failure = await answering("secret-token")
       .read()
       .catch((error: unknown) => error);

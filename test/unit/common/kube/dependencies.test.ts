@@ -8,7 +8,7 @@ describe("the JavaScript client of Kubernetes", () => {
       .map((name) => `${folder}/${name}`),
   );
 
-  it("is loaded only where a kubeconfig is read: it takes 60 MB", () => {
+  it("is loaded only where a kubeconfig is read, as it takes 60 MB", () => {
     const loading = sources.filter((path) =>
       /^import (?!type )[^;]*"@kubernetes\/client-node"|import\("@kubernetes\/client-node"\)/m.test(
         readFileSync(path, "utf8"),

@@ -91,7 +91,7 @@ describe("electors of one Lease", () => {
   }, 600_000);
 
   it.each([
-    { name: "nearly all the time when nothing happens", incidents: [], least: 0.99 },
+    { name: "nearly all the time without faults", incidents: [], least: 0.99 },
     {
       name: "again after 15 s when a leader is killed",
       incidents: [{ atMs: 30_000, process: 0, kind: "killed", forMs: 40_000 }],

@@ -106,11 +106,11 @@ async function started(lease: Lease | undefined, { slowEndMs = 0, takeDelayMs = 
 
 describe("an elector", () => {
   it.each([
-    { name: "that nobody has made yet", lease: undefined, transitions: 0 },
+    { name: "that does not exist yet", lease: undefined, transitions: 0 },
     { name: "that was given back", lease: leaseWith({ holder: "" }), transitions: 4 },
     { name: "that it took itself before an answer was lost", lease: leaseWith({ holder: "me" }), transitions: 3 },
     {
-      name: "that changed hands as often as its number can tell",
+      name: "whose number of transitions is at its maximum",
       lease: leaseWith({ holder: "", transitions: 2_147_483_647 }),
       transitions: 2_147_483_647,
     },
@@ -135,7 +135,7 @@ describe("an elector", () => {
     expect(elector.view()).toMatchObject({ holder: "other", isLeading: false });
   });
 
-  it("takes the Lease of a holder that it has not seen renew for 15 s, and not a moment before", async () => {
+  it("takes the Lease of a holder that has not renewed for 15 s, and not a moment before", async () => {
     const { clock, elector, leases, story } = await started(OTHERS);
 
     await clock.advance(14_999);
@@ -147,7 +147,7 @@ describe("an elector", () => {
     expect(story).toEqual(["leads at 15000 after {}"]);
   });
 
-  it("leaves a free Lease to others for as long as it is told to, then takes it", async () => {
+  it("leaves a free Lease to others for the configured delay, then takes it", async () => {
     const { clock, elector } = await started(leaseWith({ holder: "" }), { takeDelayMs: 2_500 });
     await clock.advance(2_400);
     const before = elector.mayAct();
@@ -157,7 +157,7 @@ describe("an elector", () => {
     expect([before, elector.mayAct()]).toEqual([false, true]);
   });
 
-  it("takes a Lease that its holder gives back within little more than a second", async () => {
+  it("takes a released Lease within little more than a second", async () => {
     const { clock, leases, elector } = await started(OTHERS);
     await clock.advance(4_100);
     leases.put({ holder: "", durationMs: 1_000 });
@@ -167,7 +167,7 @@ describe("an elector", () => {
     expect(elector.mayAct()).toBe(true);
   });
 
-  it("waits for as long as the holder said, not as it would itself", async () => {
+  it("waits for the holder's lease duration, not its own", async () => {
     const { clock, elector } = await started({ ...OTHERS, durationMs: 40_000 });
 
     await clock.advance(39_999);
@@ -177,7 +177,7 @@ describe("an elector", () => {
     expect([before, elector.mayAct()]).toEqual([false, true]);
   });
 
-  it("waits for five minutes at most, which no holder may ask to exceed: not for 68 years that somebody wrote", async () => {
+  it("waits for five minutes at most, whatever duration a forged Lease has", async () => {
     const { clock, story } = await started(leaseWith({ holder: "somebody-else", durationMs: 2_147_483_647_000 }));
 
     await clock.advance(299_000);
@@ -188,7 +188,7 @@ describe("an elector", () => {
     expect(story).toHaveLength(1);
   });
 
-  it("does not count the time in which its own machine slept: it has watched nobody then", async () => {
+  it("does not count the time in which its own machine slept, as it observed no holder then", async () => {
     const { clock, elector } = await started(OTHERS);
 
     clock.suspend(3_600_000);
@@ -265,7 +265,7 @@ describe("an elector", () => {
     expect([before, elector.mayAct()]).toEqual([true, false]);
   });
 
-  it("ends nothing because somebody looks: only who is about to act ends what may not go on", async () => {
+  it("does not end leadership on a read of its state, only on a check before an action", async () => {
     const { clock, elector, story } = await started(undefined);
     clock.pass(10_001);
 
@@ -296,7 +296,7 @@ describe("an elector", () => {
   });
 
   it.each([
-    { name: "somebody else has the Lease", change: (leases: FakeLeases) => leases.put({ holder: "other" }) },
+    { name: "another process has the Lease", change: (leases: FakeLeases) => leases.put({ holder: "other" }) },
     {
       name: "the Lease is gone",
       change: (leases: FakeLeases) => {
@@ -315,7 +315,7 @@ describe("an elector", () => {
 
   it.each([
     {
-      name: "somebody annotates the Lease",
+      name: "another client annotates the Lease",
       trouble: (leases: FakeLeases) => leases.put({ annotations: { by: "hand" } }),
     },
     {
@@ -324,7 +324,7 @@ describe("an elector", () => {
         leases.isDeaf = true;
       },
     },
-  ])("goes on leading when $name", async ({ trouble }) => {
+  ])("keeps leading when $name", async ({ trouble }) => {
     const { clock, leases, elector, story } = await started(undefined);
 
     trouble(leases);
@@ -336,7 +336,7 @@ describe("an elector", () => {
     expect(story).toHaveLength(1);
   });
 
-  it("gives the Lease back only when all acting has ended", async () => {
+  it("releases the Lease only when all actions have ended", async () => {
     const { clock, leases, elector, stop, running } = await started(undefined, { slowEndMs: 1_000 });
 
     stop.abort();
@@ -352,16 +352,20 @@ describe("an elector", () => {
 
   it.each([
     {
-      name: "gives the Lease back that a renewal of its own has just changed",
+      name: "releases a Lease that its own renewal has just changed",
       meanwhile: { renewTime: "2026-01-01T00:00:00.000000Z" },
       left: "",
     },
     {
-      name: "gives the Lease back that somebody has just annotated",
+      name: "releases a Lease that another client has just annotated",
       meanwhile: { annotations: { by: "hand" } },
       left: "",
     },
-    { name: "gives nothing back that somebody else has just taken", meanwhile: { holder: "other" }, left: "other" },
+    {
+      name: "does not release a Lease that another process has just taken",
+      meanwhile: { holder: "other" },
+      left: "other",
+    },
   ])("$name", async ({ meanwhile, left }) => {
     const { clock, leases, stop, running, logger } = await started(undefined);
 
@@ -385,7 +389,7 @@ describe("an elector", () => {
     expect(logger.lines.at(-1)).toMatchObject({ fields: { isReleased: false } });
   });
 
-  it("takes no Lease whose answer came too late to be worth anything", async () => {
+  it("does not lead when the answer to its write came too late", async () => {
     const { clock, leases, elector, story } = await started(OTHERS);
     const update = leases.update;
     Object.assign(leases, {
@@ -401,7 +405,7 @@ describe("an elector", () => {
     expect(story).toEqual([]);
   });
 
-  it("says who leads, since when, and how long ago that was last seen", async () => {
+  it("shows the holder, since when, and the age of its last renewal", async () => {
     const { clock, elector, seen } = await started(OTHERS);
 
     await clock.advance(7_000);
@@ -417,7 +421,7 @@ describe("an elector", () => {
     expect(seen.at(-1)?.holder).toBe("other");
   });
 
-  it("rejects with the bug of what it leads with, and gives the Lease back", async () => {
+  it("rejects with a bug of the leader's task, and releases the Lease", async () => {
     const [clock, leases] = [createFakeClock(), new FakeLeases(undefined)];
     const elector = new Elector(
       { clock, logger: createFakeLogger(), leases, random: createFixedRandom(0.5) },

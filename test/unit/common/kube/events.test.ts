@@ -44,7 +44,7 @@ function start(answers: readonly (number | "AlreadyExists")[] = []) {
 }
 
 describe("an event recorder", () => {
-  it("writes an event into the namespace of its object, and says who speaks", async () => {
+  it("writes an event into the namespace of its object, with the reporting controller", async () => {
     const { recorder, sent, end } = start();
 
     recorder.emit(EVENT);
@@ -58,7 +58,7 @@ describe("an event recorder", () => {
     ]);
   });
 
-  it("gives an event a name that begins with its object's and fits", async () => {
+  it("gives an event a valid name that begins with its object's name", async () => {
     const { recorder, sent, end } = start();
 
     recorder.emit({ ...EVENT, regarding: { ...EVENT.regarding, name: "w".repeat(253) } });
@@ -68,7 +68,7 @@ describe("an event recorder", () => {
     expect(JSON.stringify(body)).toMatch(/"name":"w{192}\.[^"]{1,16}"/);
   });
 
-  it("gives an event that is to be one the same name each time, and leaves the word out of what it writes", async () => {
+  it("gives an event that is emitted once the same name each time, without writing the key", async () => {
     const { recorder, sent, end } = start();
 
     recorder.emit({ ...EVENT, once: "u1-seen" });
@@ -82,7 +82,7 @@ describe("an event recorder", () => {
     expect(sent.map(({ body }) => JSON.stringify(body)).join()).not.toContain('"once"');
   });
 
-  it("says nothing of one that an earlier process has written", async () => {
+  it("logs nothing for an event that an earlier process has written", async () => {
     const { recorder, logger, end } = start(["AlreadyExists"]);
 
     recorder.emit({ ...EVENT, once: "u1-seen" });
@@ -94,7 +94,7 @@ describe("an event recorder", () => {
   it.each([
     { name: "that names no object", answers: [409] },
     { name: "of another kind", answers: [403] },
-  ])("says so when one is refused by an answer $name", async ({ answers }) => {
+  ])("logs an event that is refused by an answer $name", async ({ answers }) => {
     const { recorder, logger, end } = start(answers);
 
     recorder.emit({ ...EVENT, once: "u1-seen" });
@@ -134,7 +134,7 @@ describe("an event recorder", () => {
     expect(sent).toMatchObject([{ body: { note: kept } }]);
   });
 
-  it("goes on with the next event when one is refused, and says so", async () => {
+  it("continues with the next event when one is refused, and logs that", async () => {
     const { recorder, sent, logger, end } = start([403]);
 
     recorder.emit(EVENT);
@@ -155,7 +155,7 @@ describe("an event recorder", () => {
     expect(logger.messages("warn")).toContain("event dropped, too many are waiting");
   });
 
-  it("makes a series of events that are alike, and tells how many there were at most once a minute", async () => {
+  it("combines equal events into a series, and writes their count at most once a minute", async () => {
     const { recorder, sent, clock, end } = start();
 
     for (let second = 0; second <= 150; second += 10) {
@@ -176,7 +176,7 @@ describe("an event recorder", () => {
   it.each([
     { name: "of another object", change: { regarding: { ...EVENT.regarding, uid: "u2" } } },
     { name: "for another reason", change: { reason: "SomethingElse" } },
-    { name: "that say something else", change: { note: "another sentence" } },
+    { name: "with another note", change: { note: "another sentence" } },
   ])("makes no series of events $name", async ({ change }) => {
     const { recorder, sent, end } = start();
 

@@ -69,7 +69,7 @@ describe("the example in docs/api-access.md", () => {
     ]);
   });
 
-  it("says what the server will never take", async () => {
+  it("reports what the server will never accept", async () => {
     const { logger } = await run(() => json({ kind: "Status", reason: "Invalid", message: "not so" }, 422));
 
     expect(logger.messages("error")).toEqual(["entries not written"]);

@@ -20,7 +20,7 @@ function limited(limitMs: () => number, outer = new AbortController()) {
 }
 
 describe("withIdleTimeout", () => {
-  it("aborts when nothing is heard for the limit", async () => {
+  it("aborts after the limit without activity", async () => {
     const { clock, signal, finish, done } = limited(() => 5_000);
 
     await clock.advance(4_999);
@@ -36,7 +36,7 @@ describe("withIdleTimeout", () => {
     await done;
   });
 
-  it("counts from what was heard last", async () => {
+  it("counts from the last activity", async () => {
     const { clock, signal, heard, finish, done } = limited(() => 5_000);
 
     await clock.advance(4_000);
@@ -50,7 +50,7 @@ describe("withIdleTimeout", () => {
     await done;
   });
 
-  it("does not count the time until something is heard at all", async () => {
+  it("does not count the time before the first activity", async () => {
     const clock = createFakeClock();
     let isAborted = false;
     const outer = new AbortController().signal;

@@ -37,9 +37,9 @@ function storeWith(...answers: readonly FakeAnswer[]) {
 
 describe("a Lease of the API server", () => {
   it.each([
-    { name: "as it stands there", answer: json(object), expected: lease },
+    { name: "as it is stored", answer: json(object), expected: lease },
     {
-      name: "that nobody ever held",
+      name: "that was never held",
       answer: json({ metadata: { uid: "lease-1", resourceVersion: "7" }, spec: null }),
       expected: {
         ...lease,
@@ -51,7 +51,7 @@ describe("a Lease of the API server", () => {
         transitions: 0,
       },
     },
-    { name: "that is not there as nothing", answer: refusal(404, "NotFound"), expected: undefined },
+    { name: "that does not exist as undefined", answer: refusal(404, "NotFound"), expected: undefined },
   ])("is read $name", async ({ answer, expected }) => {
     const { store, transport } = storeWith(answer);
 
@@ -69,7 +69,7 @@ describe("a Lease of the API server", () => {
     await expect(store.read(never)).rejects.toMatchObject({ name: "MooringError" });
   });
 
-  it("is made with whole seconds", async () => {
+  it("is created with whole seconds", async () => {
     const { store, transport, bodies } = storeWith(json(object, 201));
 
     const made = await store.create({ ...change, durationMs: 1_500, acquireTime: TIME, transitions: 0 }, never);
@@ -109,8 +109,8 @@ describe("a Lease of the API server", () => {
   });
 
   it.each([
-    { name: "was made by somebody else", answer: refusal(409, "AlreadyExists"), write: "create" },
-    { name: "was changed by somebody else", answer: refusal(409, "Conflict"), write: "update" },
+    { name: "was created by another process", answer: refusal(409, "AlreadyExists"), write: "create" },
+    { name: "was changed by another client", answer: refusal(409, "Conflict"), write: "update" },
     { name: "is gone", answer: refusal(404, "NotFound"), write: "update" },
   ] as const)("that $name is a conflict", async ({ answer, write }) => {
     const { store } = storeWith(answer);

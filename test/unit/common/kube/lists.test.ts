@@ -7,7 +7,7 @@ import { bookmark, END_OF_LIST, follow, listOf, page, status, TOO_LARGE, thing }
 const END = { [END_OF_LIST]: "true" };
 
 describe("a list as a stream", () => {
-  it("is one request with the watch, and is told when it is whole", async () => {
+  it("is one request with the watch, and is delivered once it is complete", async () => {
     const { last, changes, asked, times, informer, replaced } = await follow({ lists: [], streams: ["open"] });
 
     last().writeLine({ type: "ADDED", object: thing("a", 3) });
@@ -27,7 +27,7 @@ describe("a list as a stream", () => {
     );
   });
 
-  it("lets others get a turn when it is the first and long, and is whole before anything follows", async () => {
+  it("yields to the event loop when it is long, and is complete before any change follows", async () => {
     const scene = await follow({ lists: [], streams: ["open"], onChange: () => scene.clock.pass(1) });
     const { last, changes, clock, informer } = scene;
     const things = Array.from({ length: 40 }, (_, index) => thing(`thing-${index}`, index + 1));
@@ -53,7 +53,7 @@ describe("a list as a stream", () => {
     expect([informer.hasSynced(), informer.size(), informer.resourceVersion()]).toEqual([true, 0, "10"]);
   });
 
-  it("takes what changes while it comes in", async () => {
+  it("includes changes that arrive with it", async () => {
     const { last, changes } = await follow({ lists: [], streams: ["open"] });
 
     for (const [type, object] of [
@@ -73,7 +73,7 @@ describe("a list as a stream", () => {
     expect(changes).toEqual(["added uid-a@5", "added other@7"]);
   });
 
-  it("goes on as a watch from where it was when it breaks after the list", async () => {
+  it("continues as a watch from its position when it breaks after the list", async () => {
     const { last, clock, asked } = await follow({ lists: [], streams: ["open"] });
 
     last().writeLine(bookmark(10, END));
@@ -87,8 +87,8 @@ describe("a list as a stream", () => {
   it.each([
     { name: "breaks", end: "fail" },
     { name: "ends", end: "end" },
-    { name: "is told to have failed", end: "error" },
-  ])("begins anew, after a pause, when it $name before it is whole, and leaves what was there", async ({ end }) => {
+    { name: "ends with an error", end: "error" },
+  ])("starts again after a pause when it $name before it is complete, and keeps the store", async ({ end }) => {
     const { last, clock, changes, asked, informer, times } = await follow({ lists: [], streams: ["open"] });
     last().writeLine({ type: "ADDED", object: thing("a", 3) });
     last().writeLine(bookmark(10, END));
@@ -131,7 +131,7 @@ describe("a list as a stream", () => {
     expect(logger.messages("info")[0]).toBe("the server does not stream lists, listing by pages");
   });
 
-  it("is asked for again, after a pause, from a server that is too busy", async () => {
+  it("is requested again after a pause from an overloaded server", async () => {
     const { clock, asked, times } = await follow({ lists: [], streams: [status(429, "busy", { "retry-after": "3" })] });
 
     await clock.advance(3_200);
@@ -162,7 +162,7 @@ describe("a list as a stream", () => {
     expect(informer.size()).toBe(1);
   });
 
-  it("comes to a halt also before it has said anything", async () => {
+  it("times out also before its first line", async () => {
     const { clock, asked } = await follow({ lists: [], streams: ["open"] });
 
     await clock.advance(19_999 + 200);
@@ -172,7 +172,7 @@ describe("a list as a stream", () => {
     expect([early, asked().length]).toEqual([1, 2]);
   });
 
-  it("takes its time as long as it says something", async () => {
+  it("has no time limit while lines arrive", async () => {
     const { last, clock, asked } = await follow({ lists: [], streams: ["open"] });
 
     for (let second = 0; second < 200; second += 10) {
@@ -184,7 +184,7 @@ describe("a list as a stream", () => {
     expect(asked()).toEqual(["stream"]);
   });
 
-  it("replaces an object that is not understood by nothing, if it has none of that UID", async () => {
+  it("does not store an object that cannot be decoded, unless it has one of that UID", async () => {
     const { last, informer } = await follow({ lists: [], streams: ["open"] });
 
     last().writeLine({ type: "ADDED", object: thing("a", 3, { text: "garbage" }) });
@@ -197,7 +197,7 @@ describe("a list as a stream", () => {
 });
 
 describe("a list by pages", () => {
-  it("is told when it is whole, at the version of its first page", async () => {
+  it("is delivered once it is complete, at the version of its first page", async () => {
     const { changes, informer, times, replaced } = await follow({
       lists: [page(10, "p2", thing("a", 3)), page(10, "p3", thing("b", 4)), page(11, "", thing("c", 5))],
     });
@@ -211,7 +211,7 @@ describe("a list by pages", () => {
     ]);
   });
 
-  it("begins anew with larger pages, after a pause, when the server forgets it in the middle", async () => {
+  it("starts again with larger pages after a pause when it expires in the middle", async () => {
     const { changes, clock, times, informer } = await follow({
       lists: [
         ...[page(10, "p2", thing("a", 3)), status(410), status(410)],
@@ -238,7 +238,7 @@ describe("a list by pages", () => {
     ]);
   });
 
-  it("is not told in part when it fails in the middle", async () => {
+  it("is not delivered in part when it fails in the middle", async () => {
     const { changes, clock, asked } = await follow({ lists: [page(10, "p2", thing("a", 3)), "broken", listOf(20)] });
 
     await clock.advance(200);
@@ -247,7 +247,7 @@ describe("a list by pages", () => {
     expect(asked()).toEqual(["list", "list", "list", "watch 20"]);
   });
 
-  it("is not projected again where it shows what is there already", async () => {
+  it("is not projected again where it shows the stored state", async () => {
     const { informer, clock, projected } = await follow({
       lists: [listOf(10, thing("a", 3), thing("b", 4)), listOf(50, thing("a", 3), thing("b", 40))],
     });
@@ -277,7 +277,7 @@ describe("a list by pages", () => {
     ]);
   });
 
-  it("lists again, from what is there, when the server says that it was asked for too new a version", async () => {
+  it("lists again when the server answers that the resource version is too large", async () => {
     const { clock, asked } = await follow({ lists: [json(TOO_LARGE, 504), listOf(5)] });
 
     await clock.advance(1_000 + 200 + 2_000);
@@ -286,7 +286,7 @@ describe("a list by pages", () => {
   });
 });
 
-describe("what is not understood", () => {
+describe("an object that cannot be decoded", () => {
   const garbage = { text: "garbage" };
 
   it.each([
@@ -359,7 +359,7 @@ describe("what is not understood", () => {
     expect(informer.unreadable()).toBe(0);
   });
 
-  it("is said once for an object, not for each of its states", async () => {
+  it("is logged once for an object, not for each of its states", async () => {
     const { last, logger, informer } = await follow({ lists: [listOf(10, thing("a", 3), thing("b", 4))] });
 
     for (const version of [11, 12, 13]) last().writeLine({ type: "MODIFIED", object: thing("a", version, garbage) });

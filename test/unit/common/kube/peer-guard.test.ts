@@ -66,8 +66,8 @@ async function connected(): Promise<Scene> {
   return { proxy, transport, pings };
 }
 
-describe("a transport whose peer falls silent without a word", () => {
-  it("fails what waits for it, and connects anew", async () => {
+describe("a transport whose peer stops answering", () => {
+  it("fails pending requests, and opens a new connection", async () => {
     const { proxy, transport } = await connected();
     const watch = await transport.send(WATCH, never);
     const read = readText(watch).catch((error: unknown) => error);
@@ -81,7 +81,7 @@ describe("a transport whose peer falls silent without a word", () => {
     expect(proxy.connections()).toBe(2);
   });
 
-  it("gives up a request on the dead connection at its own deadline, if that is sooner", async () => {
+  it("ends a request on the dead connection at its own deadline, if that is sooner", async () => {
     const { proxy, transport } = await connected();
     const watch = await transport.send(WATCH, never);
     const stop = new AbortController();
@@ -94,7 +94,7 @@ describe("a transport whose peer falls silent without a word", () => {
     watch.cancel();
   });
 
-  it("leaves a watch alone on which nothing happens while the peer answers", async () => {
+  it("keeps a quiet watch while the peer answers pings", async () => {
     const { transport, pings, proxy } = await connected();
     const watch = await transport.send(WATCH, never);
     const chunks = watch.body[Symbol.asyncIterator]();
@@ -112,8 +112,8 @@ describe("a transport whose peer falls silent without a word", () => {
   });
 });
 
-describe("a watch over HTTP/1.1, which knows no pings", () => {
-  it("goes on over a new connection when the bookmarks no longer come over the old one", async () => {
+describe("a watch over HTTP/1.1, which has no pings", () => {
+  it("continues over a new connection when bookmarks no longer arrive over the old one", async () => {
     const clock = createFakeClock();
     const answer: RequestListener = ({ url = "" }, response) => {
       // No connection but the watch's is there to freeze.
@@ -177,7 +177,7 @@ describe("the guard of a peer", () => {
 
   it.each([
     { name: "after two pings without an answer", heardAt: [], endsAt: 30_000 },
-    { name: "counted from the look that saw the last answer", heardAt: [20_000], endsAt: 60_000 },
+    { name: "counted from the check that saw the last answer", heardAt: [20_000], endsAt: 60_000 },
     { name: "and never while something comes now and then", heardAt: [20_000, 40_000, 70_000], endsAt: 105_000 },
   ])("ends a connection $name", async ({ heardAt, endsAt }) => {
     const { clock, socket, ends } = guarded();

@@ -28,7 +28,7 @@ describe("an informer", () => {
     { random: 0, seconds: "300" },
     { random: 0.5, seconds: "450" },
     { random: 1, seconds: "600" },
-  ])("asks for a watch of 5 to 10 minutes, so that not all end together: $seconds s", async ({ random, seconds }) => {
+  ])("requests a watch of 5 to 10 minutes, so that not all end together: $seconds s", async ({ random, seconds }) => {
     const { times } = await follow({ lists: [listOf(10)], random });
 
     expect(times.at(-1)?.query.get("timeoutSeconds")).toBe(seconds);
@@ -41,7 +41,7 @@ describe("an informer", () => {
     expect(informer.resourceVersion()).toBeUndefined();
   });
 
-  it("takes an empty list, whose items are null", async () => {
+  it("accepts an empty list whose items are null", async () => {
     const { informer } = await follow({ lists: [json({ metadata: { resourceVersion: "10" }, items: null })] });
 
     expect(informer.hasSynced()).toBe(true);
@@ -78,7 +78,7 @@ describe("an informer", () => {
     expect(informer.resourceVersion()).toBe("11");
   });
 
-  it("goes on where it was when the server ends the watch", async () => {
+  it("resumes at its position when the server ends the watch", async () => {
     const { last, times, asked, clock } = await follow({ lists: [listOf(10)] });
 
     last().writeLine({ type: "ADDED", object: thing("a", 11) });
@@ -90,7 +90,7 @@ describe("an informer", () => {
     expect(times.at(-1)?.at).toBe(60_200);
   });
 
-  it("goes on at once, and asks nothing else, when the server ends the watch at its time", async () => {
+  it("resumes at once, without another request, when the server ends the watch at its timeout", async () => {
     const { last, asked, clock, logger } = await follow({ lists: [listOf(10)] });
 
     await clock.advance(599_000);
@@ -101,7 +101,7 @@ describe("an informer", () => {
     expect(logger.messages("warn")).toEqual([]);
   });
 
-  it("lists again when the server has forgotten the resource version, and tells what changed meanwhile", async () => {
+  it("lists again when the resource version has expired, and delivers what changed meanwhile", async () => {
     const { changes, last, clock, informer, times } = await follow({
       lists: [listOf(10, thing("a", 3), thing("b", 4)), listOf(50, thing("b", 40), thing("c", 41))],
     });
@@ -131,7 +131,7 @@ describe("an informer", () => {
     expect(informer.resourceVersion()).toBe(lists === 2 ? "50" : "10");
   });
 
-  it("does not fall back behind the list that it was asked for by what was still on its way", async () => {
+  it("does not apply events in transit that are older than the requested list", async () => {
     const { informer, last, changes, clock } = await follow({ lists: [listOf(10), listOf(50)] });
 
     informer.ensureAtLeast("40");
@@ -142,7 +142,7 @@ describe("an informer", () => {
     expect(changes).toEqual([]);
   });
 
-  it("does not take what came in one piece with what made it ask for a list", async () => {
+  it("does not apply events of the chunk that made it list again", async () => {
     const { last, changes, clock } = await follow({
       lists: [listOf(10), listOf(50)],
       onChange: ({ object }, informer) => informer.ensureAtLeast(object.key === "a" ? "40" : "0"),
@@ -166,7 +166,7 @@ describe("an informer", () => {
     expect(times.at(-1)?.at).toBe(2_200);
   });
 
-  it("does not go on waiting for long when a server that is back has forgotten the version, but for one that never knows any", async () => {
+  it("does not keep backing off when a recovered server has dropped the version, but does for a server that never knows any", async () => {
     const { times, clock } = await follow({
       lists: [10, 50, 60, 70].map((version) => listOf(version)),
       watches: [
@@ -186,7 +186,7 @@ describe("an informer", () => {
     expect(waits).toEqual([2_200, 2_400, 2_800]);
   });
 
-  it("takes each list from the server's cache where it is told to, a later one not older than what was seen", async () => {
+  it("lists from the server's cache where configured, later lists not older than what it has seen", async () => {
     const { asked, clock, times } = await follow({
       lists: [listOf(10), listOf(50)],
       watches: [status(410), "open"],
@@ -199,7 +199,7 @@ describe("an informer", () => {
     expect(times[2]?.query.toString()).toBe("fieldSelector=a%3Db&resourceVersion=10&resourceVersionMatch=NotOlderThan");
   });
 
-  it("lists from the cache as new a state as it is told to reach", async () => {
+  it("lists from the cache a state not older than requested", async () => {
     const { asked, clock, informer } = await follow({ lists: [listOf(10), listOf(50)], listsFrom: "cache" });
 
     informer.ensureAtLeast("40");
@@ -208,7 +208,7 @@ describe("an informer", () => {
     expect(asked()).toEqual(["list 0", "watch 10", "list 40", "watch 50"]);
   });
 
-  it("lists from the cache after an interruption, where others ask whether the server knows the position", async () => {
+  it("lists from the cache after an interruption, instead of verifying its position", async () => {
     const { asked, clock } = await follow({
       lists: [listOf(10), listOf(10)],
       watches: [status(500), "open"],
@@ -220,7 +220,7 @@ describe("an informer", () => {
     expect(asked()).toEqual(["list 0", "watch 10", "list 10", "watch 10"]);
   });
 
-  it("takes what a cache has once that has been behind for five lists: the server was restored from a backup", async () => {
+  it("accepts an older list once the cache has been behind for five lists: the server was restored from a backup", async () => {
     const { asked, clock, logger, informer } = await follow({
       lists: [listOf(50), ...Array.from({ length: 5 }, () => json(TOO_LARGE, 504)), listOf(5)],
       watches: [status(410), "open"],
@@ -242,7 +242,7 @@ describe("an informer", () => {
     expect(asked().filter((one) => /check|verify/.test(one))).toEqual([]);
   });
 
-  it("asks from the cache for nothing older after what a watch brought", async () => {
+  it("lists from the cache nothing older than what a watch delivered", async () => {
     const { asked, clock, last } = await follow({
       lists: [listOf(10), listOf(50)],
       watches: ["open", "open"],
@@ -256,7 +256,7 @@ describe("an informer", () => {
     expect(asked().filter((one) => one.startsWith("list"))).toEqual(["list 0", "list 30"]);
   });
 
-  it("tells a re-creation that a list shows as a deletion and an addition", async () => {
+  it("delivers a re-creation that a list shows as a deletion and an addition", async () => {
     const { changes, clock } = await follow({
       lists: [listOf(10, thing("a", 3)), listOf(50, thing("a", 40, { uid: "other" }))],
       watches: [status(410), "open"],
@@ -298,7 +298,7 @@ describe("an informer", () => {
       name: "ends with an error that is no status",
       cut: (stream: FakeByteStream) => stream.writeLine({ type: "ERROR", object: "etcd" }),
     },
-  ])("goes on from the last event when the watch $name", async ({ cut }) => {
+  ])("resumes after the last event when the watch $name", async ({ cut }) => {
     const { last, times, clock, informer } = await follow({ lists: [listOf(10)] });
 
     last().writeLine({ type: "ADDED", object: thing("a", 11) });
@@ -311,7 +311,7 @@ describe("an informer", () => {
     expect(informer.size()).toBe(1);
   });
 
-  it("is current from its list on, not while its watch is interrupted, and again a second after that goes on", async () => {
+  it("is current after its list, not while its watch is interrupted, and again a second after it resumes", async () => {
     const { last, clock, informer } = await follow({ lists: [listOf(10)], watches: ["open", "broken", "open"] });
     const listed = informer.isCurrent();
     await clock.advance(60_000);
@@ -354,7 +354,7 @@ describe("an informer", () => {
     expect(informer.hasSynced()).toBe(true);
   });
 
-  it("waits as long as the server asks", async () => {
+  it("waits as long as Retry-After says", async () => {
     const { times, clock } = await follow({ lists: [status(429, "slow down", { "retry-after": "5" }), listOf(10)] });
 
     await clock.advance(5_199);
@@ -364,7 +364,7 @@ describe("an informer", () => {
     expect(times[1]?.at).toBe(5_200);
   });
 
-  it("does not wait for ever when a confused server asks for it", async () => {
+  it("does not wait for ever, whatever Retry-After says", async () => {
     const { times, clock } = await follow({
       lists: [status(429, "slow down", { "retry-after": "99999999" }), listOf(10)],
     });
@@ -391,7 +391,7 @@ describe("an informer", () => {
     ]);
   });
 
-  it("does not hold cuts against a server whose watches stood for long before", async () => {
+  it("does not back off for a cut of a watch that was open for long", async () => {
     const { times, clock, last } = await follow({ lists: [listOf(10)] });
 
     // A load balancer that cuts each idle connection after 50 s.
@@ -439,7 +439,7 @@ describe("an informer", () => {
     ]);
   });
 
-  it("gives up a watch that the server should have ended long ago", async () => {
+  it("ends a watch that the server should have ended long ago", async () => {
     const { times, clock } = await follow({ lists: [listOf(10)] });
 
     await clock.advance(614_999);
@@ -449,7 +449,7 @@ describe("an informer", () => {
     expect(times.at(-1)).toMatchObject({ what: "watch", at: 615_200 });
   });
 
-  it("gives up a list that does not come within a minute", async () => {
+  it("times out a list after a minute", async () => {
     const { times, clock } = await follow({ lists: ["silence", listOf(10)] });
 
     await clock.advance(60_200);
@@ -473,7 +473,7 @@ describe("an informer", () => {
     expect([logger.messages("warn").length, asked().length]).toEqual(before);
   });
 
-  it("tells of a list when the version of that is known", async () => {
+  it("delivers a list when its version is known", async () => {
     const stop = new AbortController();
     const clock = createFakeClock();
     const transport = createFakeTransport(({ path }) =>
@@ -497,7 +497,7 @@ describe("an informer", () => {
     expect(known).toEqual([["10", "10"]]);
   });
 
-  it("ends when it is stopped by what it tells of the list", async () => {
+  it("ends when the receiver of the list stops it", async () => {
     const stop = new AbortController();
     const clock = createFakeClock();
     const transport = createFakeTransport(({ path }) =>
@@ -519,7 +519,7 @@ describe("an informer", () => {
     await running;
   });
 
-  it("runs once at a time, and goes on where it was when it is run again", async () => {
+  it("runs once at a time, and resumes at its position when it runs again", async () => {
     const { informer, stop, ended, asked } = await follow({ lists: [listOf(10)] });
 
     const twice = await informer.run(stop.signal).catch((error: unknown) => error);
@@ -535,7 +535,7 @@ describe("an informer", () => {
     expect(asked()).toEqual(["list", "watch 10", "watch 10"]);
   });
 
-  it("costs a watch each ten minutes while nothing happens", async () => {
+  it("makes one watch request each ten minutes while nothing changes", async () => {
     const { last, clock, times, logger } = await follow({ lists: [listOf(10)] });
 
     for (let minute = 1; minute <= 60; minute += 1) {
@@ -550,7 +550,7 @@ describe("an informer", () => {
     expect(logger.messages("warn")).toEqual([]);
   });
 
-  it("ends with a bug of whom it tells", async () => {
+  it("ends with a bug of its receiver", async () => {
     const { ended } = await follow({
       lists: [listOf(10, thing("a", 3))],
       onChange: () => {
@@ -561,7 +561,7 @@ describe("an informer", () => {
     expect(await ended).toMatchObject({ message: "a bug" });
   });
 
-  it("counts why its watch began anew, and gives a sign at each try", async () => {
+  it("counts why its watch restarted, and shows progress at each attempt", async () => {
     const { informer, last, clock } = await follow({ lists: [listOf(10), listOf(20)] });
     const before = informer.progress();
 
@@ -596,7 +596,7 @@ describe("an informer", () => {
   it.each([
     { name: "as an answer to its question", verifications: [json(TOO_LARGE, 504)] },
     {
-      name: "in the words of an older server",
+      name: "as an older server says it",
       verifications: [status(504, "Too large resource version: 9, current: 5")],
     },
     { name: "because it has forgotten it", verifications: [status(410)] },
@@ -626,7 +626,7 @@ describe("an informer", () => {
     expect(asked()).toEqual(["list", "watch 10", "list", "watch 5"]);
   });
 
-  it("goes on where it was when the server cannot tell whether it knows that", async () => {
+  it("resumes at its position when the server cannot verify it", async () => {
     const { last, asked, clock } = await follow({ lists: [listOf(10)], verifications: [status(400)] });
 
     last().fail(new MooringError("transport-failed", "reset"));
@@ -635,7 +635,7 @@ describe("an informer", () => {
     expect(asked()).toEqual(["list", "watch 10", "verify 10", "watch 10"]);
   });
 
-  it("lists again when watch after watch ends at once without a word", async () => {
+  it("lists again when several watches in a row end at once without an event", async () => {
     const { asked, clock } = await follow({ lists: [listOf(10)], watches: [{}, {}, {}, {}, {}, "open"] });
 
     await clock.advance(6_200);
@@ -647,7 +647,7 @@ describe("an informer", () => {
   it.each([
     { name: "when bookmarks no longer come", before: [bookmark(11)], watches: 2 },
     { name: "but not where none ever came", before: [{ type: "ADDED", object: thing("a", 11) }], watches: 1 },
-  ])("ends a watch that is silent for three minutes $name", async ({ before, watches }) => {
+  ])("ends a watch without a line for three minutes $name", async ({ before, watches }) => {
     const { last, times, clock } = await follow({ lists: [listOf(10)] });
 
     await clock.advance(50_000);
@@ -657,7 +657,7 @@ describe("an informer", () => {
     expect(times.filter(({ what }) => what === "watch")).toHaveLength(watches);
   });
 
-  it("waits as long as the watch asks", async () => {
+  it("waits as long as the watch's error says", async () => {
     const { last, times, clock } = await follow({ lists: [listOf(10)] });
 
     last().writeLine({ type: "ERROR", object: { code: 429, message: "busy", details: { retryAfterSeconds: 7 } } });
@@ -690,7 +690,7 @@ describe("an informer", () => {
       version: "14",
     },
     {
-      name: "an event that was overtaken, which is told",
+      name: "an outdated event, which is delivered",
       events: [
         { type: "ADDED", object: thing("c", 14) },
         { type: "ADDED", object: thing("b", 13) },

@@ -34,7 +34,7 @@ async function repeated(
   return { times, warnings, outcomes, end: await ended };
 }
 
-describe("what is done again and again", () => {
+describe("a repeated task", () => {
   it("is done at once, and then at its pace until it is stopped", async () => {
     const { times, warnings, end } = await repeated([], 121_000);
 
@@ -43,7 +43,7 @@ describe("what is done again and again", () => {
     expect(end).toBe("ended");
   });
 
-  it("comes again soon after a failure, later after each more, and after a success begins anew", async () => {
+  it("runs again soon after a failure, later after each further one, and at its interval after a success", async () => {
     const { times } = await repeated([AWAY, AWAY, AWAY, undefined, AWAY], 66_000);
 
     expect(times).toEqual([0, 750, 2_250, 3_750, 63_750, 64_500]);
@@ -56,7 +56,7 @@ describe("what is done again and again", () => {
     expect(end).toBe("ended");
   });
 
-  it("is told of once for each reason, and again after a success", async () => {
+  it("logs each reason once, and again after a success", async () => {
     const unreadable = new v.ValiError(v.safeParse(v.string(), 1).issues ?? expect.fail());
     const { warnings, outcomes } = await repeated([AWAY, AWAY, unreadable, undefined, AWAY], 66_000);
 

@@ -24,7 +24,7 @@ describe("retryAfterMs", () => {
     { name: "a number without end", headers: { "retry-after": "9".repeat(400) }, expected: 300_000 },
     { name: "zero", headers: { "retry-after": "0" }, expected: undefined },
     { name: "a negative number", headers: { "retry-after": "-5" }, expected: undefined },
-    { name: "a word", headers: { "retry-after": "soon" }, expected: undefined },
+    { name: "a text", headers: { "retry-after": "soon" }, expected: undefined },
     { name: "nothing", headers: {}, expected: undefined },
     { name: "the seconds of the status object", headers: {}, seconds: 3, expected: 3_000 },
     { name: "the header rather than the status object", headers: { "retry-after": "1" }, seconds: 3, expected: 1_000 },
@@ -34,7 +34,7 @@ describe("retryAfterMs", () => {
       seconds: 3,
       expected: 3_000,
     },
-  ])("takes $name", ({ headers, seconds, expected }) => {
+  ])("reads $name", ({ headers, seconds, expected }) => {
     expect(retryAfterMs(headers, { seconds, nowMs })).toBe(expected);
   });
 });

@@ -74,7 +74,7 @@ describe("a rotating file", () => {
     expect(await token.read()).toBe("two");
   });
 
-  it("is read from the disk at once when somebody insists", async () => {
+  it("is read from the disk at once on request", async () => {
     const { volume, token } = setUp(createFakeWatch().watch);
     await token.read();
 
@@ -83,7 +83,7 @@ describe("a rotating file", () => {
     expect([await token.read(), await token.readAnew(), await token.read()]).toEqual(["one", "two", "two"]);
   });
 
-  it("keeps what it said when it cannot be read any more, and says so once until it can be read again", async () => {
+  it("keeps its last content when it becomes unreadable, and logs that once until it is readable again", async () => {
     const { scratch, volume, logger, token } = setUp(createFakeWatch().watch);
     await token.read();
     rmSync(join(scratch, "serviceaccount"), { recursive: true });
@@ -122,7 +122,7 @@ describe("a rotating file", () => {
         return { close: async () => {} };
       }) satisfies FolderWatch,
     },
-  ])("is read every minute when $name, which is said once", async ({ watch }) => {
+  ])("is read every minute when $name, which is logged once", async ({ watch }) => {
     const { volume, clock, logger, token, rotating } = setUp(watch);
     rotating.follow();
     await eventually(() => logger.lines.length > 0);
@@ -141,7 +141,7 @@ describe("a rotating file", () => {
     ]);
   });
 
-  it("is watched once, however often that is asked for, and no longer when it is closed", async () => {
+  it("is watched once, however often that is requested, and no longer when it is closed", async () => {
     const { seen, watch } = createFakeWatch();
     const { rotating } = setUp(watch);
     rotating.follow();
@@ -154,7 +154,7 @@ describe("a rotating file", () => {
 });
 
 describe("the watch of a projected volume", () => {
-  it("notices each time that the kubelet replaces the files, though the clock stands still", async () => {
+  it("notices each time that the kubelet replaces the files, although the clock stands still", async () => {
     const { volume, token, ca, logger, rotating } = setUp();
     rotating.follow();
     const texts = [await token.read()];

@@ -50,7 +50,7 @@ function setUp(server: FakeServer = () => json({})) {
   return { world, events, logger, transport, endRetirement: () => endRetirement() };
 }
 
-describe("a transport that follows its certificate authority", () => {
+describe("a transport that follows its CA file", () => {
   it("opens once for one authority", async () => {
     const { events, transport } = setUp();
 
@@ -60,7 +60,7 @@ describe("a transport that follows its certificate authority", () => {
     expect(events).toEqual(["open ca-1", "send ca-1", "send ca-1"]);
   });
 
-  it("goes over to the new authority when the file has changed, and says so", async () => {
+  it("uses the new CA when the file has changed, and logs that", async () => {
     const { world, events, logger, transport } = setUp();
     await transport.send(GET, never);
 
@@ -89,16 +89,19 @@ describe("a transport that follows its certificate authority", () => {
     { code: "UNABLE_TO_VERIFY_LEAF_SIGNATURE" },
     { code: "UNABLE_TO_GET_ISSUER_CERT_LOCALLY" },
     { code: "CERT_SIGNATURE_FAILURE" },
-  ])("asks the disk when the server's certificate is refused with $code, and tries once more", async ({ code }) => {
-    const { world, events, transport } = setUp();
-    await transport.send(GET, never);
+  ])(
+    "reads the CA file again when the server's certificate is refused with $code, and tries once more",
+    async ({ code }) => {
+      const { world, events, transport } = setUp();
+      await transport.send(GET, never);
 
-    Object.assign(world, { onDisk: "ca-2", serving: "ca-2", refusal: code });
-    const answer = await transport.send(GET, never);
+      Object.assign(world, { onDisk: "ca-2", serving: "ca-2", refusal: code });
+      const answer = await transport.send(GET, never);
 
-    expect(answer.status).toBe(200);
-    expect(events).toEqual(["open ca-1", "send ca-1", "open ca-2", "retire ca-1", "send ca-2"]);
-  });
+      expect(answer.status).toBe(200);
+      expect(events).toEqual(["open ca-1", "send ca-1", "open ca-2", "retire ca-1", "send ca-2"]);
+    },
+  );
 
   it.each([
     {
@@ -135,7 +138,7 @@ describe("a transport that follows its certificate authority", () => {
     expect(events.slice(-2)).toEqual(["close ca-1", "close ca-2"]);
   });
 
-  it("forgets one that has nothing under way any more", async () => {
+  it("closes an old transport that has no request in flight", async () => {
     const { world, events, transport, endRetirement } = setUp();
     await transport.send(GET, never);
     Object.assign(world, { believed: "ca-2", serving: "ca-2" });

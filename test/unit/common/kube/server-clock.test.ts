@@ -70,7 +70,7 @@ describe("the bounds of the server's clock", () => {
     expect(now.latestMs - now.widthMs).toBeLessThanOrEqual(OFFSET_MS);
   });
 
-  it("are narrow again with the first answer after a sleep, and contradict nothing", () => {
+  it("are narrow again with the first answer after a sleep, without a contradiction", () => {
     const bounds = known([answerAt(0, OFFSET_MS), answerAt(20, OFFSET_MS + 3_600_000, 3_600_000)]);
 
     const now = serverTime(bounds, moment(30, 3_600_000), 200);
@@ -89,7 +89,7 @@ describe("the bounds of the server's clock", () => {
       leadMs: 3_000,
     },
     {
-      name: "of three the one that is furthest ahead counts, whoever answers",
+      name: "of three servers the clock that is furthest ahead counts, whichever answers",
       leads: [0, 2_000, 4_000, 0, 2_000, 0, 2_000],
       leadMs: 4_000,
     },
@@ -104,7 +104,7 @@ describe("the bounds of the server's clock", () => {
       leadMs: 0,
     },
     {
-      name: "a clock that is behind waits anew each time that the one ahead has answered",
+      name: "a clock that is behind waits again each time the one ahead has answered",
       leads: [3_000, ...Array.from({ length: 400 }, () => 0), 3_000, ...Array.from({ length: 400 }, () => 0)],
       leadMs: 3_000,
     },
@@ -201,7 +201,7 @@ const rates = fc.record({
 const { MOORING_PROPERTY_RUNS: hunt } = process.env;
 const RUNS = hunt === undefined ? { numRuns: 200, seed: 5_541 } : { numRuns: Number(hunt) };
 
-describe("whatever clocks do within their bounds", () => {
+describe("for any clocks within their bounds", () => {
   it("the truth lies between the bounds, also of a machine that sleeps", () => {
     fc.assert(
       fc.property(rates, fc.array(step, { minLength: 1, maxLength: 30 }), (world, steps) => {
@@ -233,7 +233,7 @@ describe("whatever clocks do within their bounds", () => {
     );
   });
 
-  it("the latest is later than the truth by no more than the width that is told, and that by no more than was waited for", () => {
+  it("the latest bound is later than the truth by at most the reported width, which is at most the time of the request", () => {
     const awake = step.map((one) => ({ ...one, sleepMs: 0, outcome: "answer" as const }));
     fc.assert(
       fc.property(rates, fc.array(awake, { minLength: 1, maxLength: 30 }), (world, steps) => {

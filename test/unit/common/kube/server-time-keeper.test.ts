@@ -86,7 +86,7 @@ describe("keepServerTimeNarrow", () => {
     );
   });
 
-  it("asks nothing while they are narrow, and again once they are not", async () => {
+  it("sends no request while the bounds are narrow, and one once they are not", async () => {
     const scene = sceneOf(NEAR);
     keep(scene);
     await scene.clock.advance(8_000);
@@ -101,7 +101,7 @@ describe("keepServerTimeNarrow", () => {
     expect(scene.widthMs()).toBeLessThanOrEqual(110);
   });
 
-  it("is done anew when another server answers", async () => {
+  it("starts again when another server answers", async () => {
     const server = { ...NEAR };
     const scene = sceneOf(server);
     keep(scene);

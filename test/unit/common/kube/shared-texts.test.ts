@@ -52,7 +52,7 @@ describe("shared texts", () => {
     expect(shared / apart).toBeLessThan(0.8);
   });
 
-  it("are kept for nobody once nobody has them", () => {
+  it("are released once nothing uses them", () => {
     const texts = new SharedTexts();
 
     const left = costOf(() => {

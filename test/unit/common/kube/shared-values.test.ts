@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { SharedValues } from "../../../../common/kube/shared-values.ts";
 
 describe("shared values", () => {
-  it("equal values are one, also where one says what is undefined and the other leaves it out", () => {
+  it("equal values are one, also where one has undefined and the other leaves it out", () => {
     const shared = new SharedValues<{ readonly phase: string; readonly size?: string | undefined }>();
 
     const [first, second] = [shared.of({ phase: "Bound", size: undefined }), shared.of({ phase: "Bound" })];
@@ -17,7 +17,7 @@ describe("shared values", () => {
     expect([shared.of(["n1", "n2"]), shared.of([])]).toEqual([["n1", "n2"], []]);
   });
 
-  it("keeps nothing of a large one, whose text would be kept with it", () => {
+  it("does not keep large values", () => {
     const shared = new SharedValues<{ readonly message: string }>();
     const message = "x".repeat(2_000);
 

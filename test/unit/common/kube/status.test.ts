@@ -31,13 +31,13 @@ describe("readStatus", () => {
     { name: "a text", value: "no" },
     { name: "nothing", value: null },
     { name: "another kind", value: { kind: "Pod", message: "hello" } },
-    { name: "an object without a word of a status", value: { a: 1 } },
+    { name: "an object without a status field", value: { a: 1 } },
     { name: "a code that is none", value: { code: "404", message: "no" } },
-  ])("takes $name for no status", ({ value }) => {
+  ])("does not accept $name as a Status", ({ value }) => {
     expect(readStatus(value)).toBeUndefined();
   });
 
-  it("takes a status without details, as older servers write it", () => {
+  it("accepts a Status without details, as older servers write it", () => {
     expect(readStatus({ code: 410, message: "too old", details: null })).toMatchObject({
       code: 410,
       reason: "",

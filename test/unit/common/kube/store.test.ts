@@ -48,7 +48,7 @@ describe("a store", () => {
       changes: ["deleted a1@5 from 5 gone 9"],
     },
     {
-      name: "the deletion of what it does not have as nothing",
+      name: "the deletion of an unknown object as no change",
       act: (store: Store<Stored>) => store.remove(objectOf("z1@9")),
       changes: [],
     },
@@ -62,24 +62,24 @@ describe("a store", () => {
       act: (store: Store<Stored>) => store.replace([objectOf("a2@8")], "9"),
       changes: ["deleted a1@5 from 5 gone 8", "added a2@8"],
     },
-    { name: "an older state as nothing", act: (store: Store<Stored>) => store.put(objectOf("a1@4")), changes: [] },
+    { name: "an older state as no change", act: (store: Store<Stored>) => store.put(objectOf("a1@4")), changes: [] },
     {
-      name: "the same state again as nothing",
+      name: "the same state again as no change",
       act: (store: Store<Stored>) => store.put(objectOf("a1@5")),
       changes: [],
     },
     {
-      name: "a state of a predecessor as nothing",
+      name: "a state of an earlier object of that name as no change",
       act: (store: Store<Stored>) => store.put(objectOf("a0@4")),
       changes: [],
     },
     {
-      name: "the late deletion of a predecessor as nothing",
+      name: "the late deletion of an earlier object of that name as no change",
       act: (store: Store<Stored>) => store.remove(objectOf("a0@4")),
       changes: [],
     },
     {
-      name: "a state that comes after the deletion as nothing",
+      name: "a state that arrives after the deletion as no change",
       act: (store: Store<Stored>) => {
         store.remove(objectOf("a1@9"));
         store.put(objectOf("a1@8"));
@@ -87,7 +87,7 @@ describe("a store", () => {
       changes: ["deleted a1@5 from 5 gone 9"],
     },
     {
-      name: "a state that comes after its successor is gone as nothing",
+      name: "a state that arrives after its successor is gone as no change",
       act: (store: Store<Stored>) => {
         store.put(objectOf("a2@9"));
         store.remove(objectOf("a2@10"));
@@ -118,7 +118,7 @@ describe("a store", () => {
       changes: ["deleted a1@5 from 5 gone 9", "added a1@4", "updated a1@6 from 4"],
     },
     {
-      name: "a list with the same states as nothing",
+      name: "a list with the same states as no change",
       act: (store: Store<Stored>) => store.replace([objectOf("a1@5")], "9"),
       changes: [],
     },
@@ -127,7 +127,7 @@ describe("a store", () => {
       act: (store: Store<Stored>) => store.replace([], "9"),
       changes: ["deleted a1@5 from 5 gone 9"],
     },
-  ])("tells of $name", ({ act, changes: expected }) => {
+  ])("delivers $name", ({ act, changes: expected }) => {
     const { store, changes } = storeWith("a1@5");
 
     act(store);
@@ -135,7 +135,7 @@ describe("a store", () => {
     expect(changes).toEqual(expected);
   });
 
-  it("is as a list says before it tells the first change of it", () => {
+  it("has the whole list before it delivers the first change of it", () => {
     const seen: number[] = [];
     const store: Store<Stored> = new Store(() => seen.push(store.size));
 

@@ -3,12 +3,12 @@ import { describe, expect, it } from "vitest";
 import { TimerHeap } from "../../../../common/kube/timer-heap.ts";
 
 describe("due times", () => {
-  it("gives nothing when nothing waits", () => {
+  it("returns nothing when no key waits", () => {
     expect(new TimerHeap().take(1_000)).toEqual([]);
     expect(new TimerHeap().next()).toBeUndefined();
   });
 
-  it("gives a key once, at the earliest of its times", () => {
+  it("returns a key once, at the earliest of its times", () => {
     const due = new TimerHeap();
 
     due.add("a", 30);
@@ -20,7 +20,7 @@ describe("due times", () => {
     expect(due.take(100)).toEqual([]);
   });
 
-  it("takes a key that was given again", () => {
+  it("accepts a key again that it has returned", () => {
     const due = new TimerHeap();
     due.add("a", 10);
     due.take(10);
@@ -31,7 +31,7 @@ describe("due times", () => {
     expect(due.take(15)).toEqual(["a"]);
   });
 
-  it("gives every key in the order of the times, whatever the order they came in", () => {
+  it("returns all keys in the order of their times, whatever the order they were added in", () => {
     const entry = fc.record({ key: fc.stringMatching(/^[a-f]{1,2}$/), at: fc.nat(100) });
     fc.assert(
       fc.property(fc.array(entry), fc.nat(100), (entries, now) => {

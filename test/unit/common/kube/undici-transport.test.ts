@@ -54,7 +54,7 @@ describe("the transport", () => {
     expect(await readText(answer)).toBe("PUT /x?a=b application/json größe");
   });
 
-  it("takes the same connection again, and another one when the server has ended it: it may lead to another server", async () => {
+  it("reuses a connection, and opens another one when the server has closed it: that may lead to another server", async () => {
     const ports: (number | undefined)[] = [];
     const listener: RequestListener = async (request, response) => {
       ports.push(request.socket.remotePort);
@@ -97,7 +97,7 @@ describe("the transport", () => {
   });
 
   it.each([
-    { name: "nobody listens", listener: undefined },
+    { name: "nothing listens", listener: undefined },
     {
       name: "the server hangs up before it answers",
       listener: ((request) => request.socket.destroy()) satisfies RequestListener,
@@ -200,7 +200,7 @@ describe("the transport", () => {
         cancel();
       },
     },
-  ])("gives up an answer $name, and the connection with it", async ({ act }) => {
+  ])("ends an answer $name, and closes its connection", async ({ act }) => {
     const { transport, open } = await serve(endless);
     const stop = new AbortController();
     const answer = await transport.send(GET, stop.signal);
@@ -217,7 +217,7 @@ describe("the transport", () => {
     expect(count).toBe(0);
   });
 
-  it("gives up an answer whose reader stops in the middle", async () => {
+  it("ends an answer whose reader stops in the middle", async () => {
     const { transport, open } = await serve(endless);
     const answer = await transport.send(GET, never);
 
@@ -246,7 +246,7 @@ describe("the transport", () => {
     expect(await read).toMatchObject({ code: "transport-failed" });
   });
 
-  it("takes nothing new when it is retired, and ends when its last answer does", async () => {
+  it("accepts no request when it is retired, and closes after its last answer", async () => {
     const answers: ServerResponse[] = [];
     const { transport } = await serve((_, response) => {
       answers.push(response.writeHead(200));

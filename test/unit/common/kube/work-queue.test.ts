@@ -58,7 +58,7 @@ function createGate() {
 }
 
 describe("an observed work queue", () => {
-  it("tells how long a key waited and how long its work took, failures included", async () => {
+  it("reports how long a key waited and how long its work took, failures included", async () => {
     const clock = createFakeClock();
     const [waits, works]: [number[], number[]] = [[], []];
     let retries = 0;
@@ -98,7 +98,7 @@ describe("an observed work queue", () => {
 });
 
 describe("a work queue", () => {
-  it("takes many keys at once as it takes each: one that waits already keeps its place, one that is worked on comes again", async () => {
+  it("adds many keys at once like single ones: a waiting key keeps its place, a running one comes again", async () => {
     const { queue, start } = setUp(1);
     const done: string[] = [];
     const ends: (() => void)[] = [];
@@ -119,7 +119,7 @@ describe("a work queue", () => {
     expect(done).toEqual(["b", "c", "a", "b"]);
   });
 
-  it("lets others get a turn of the event loop when many keys need no answer from outside", async () => {
+  it("yields to the event loop when the work of many keys waits for nothing", async () => {
     const { clock, queue, start } = setUp(1);
     const done: string[] = [];
     for (const key of ["a", "b", "c", "d", "e"]) queue.add(key);
@@ -222,7 +222,7 @@ describe("a work queue", () => {
     expect(gate.begun).toEqual(["a", "b", "c", "a"]);
   });
 
-  it("prepares nothing as long as workers come free", async () => {
+  it("prepares no key while workers become free", async () => {
     const prepared: string[] = [];
     const { clock, queue, start } = setUp(2, (key) => void prepared.push(key));
     queue.addAll(["a", "b", "c", "d", "e"]);
@@ -233,7 +233,7 @@ describe("a work queue", () => {
     expect([prepared, queue.isIdle]).toEqual([[], true]);
   });
 
-  it("lets others get a turn of the event loop when there is much to prepare", async () => {
+  it("yields to the event loop when there is much to prepare", async () => {
     const prepared: string[] = [];
     const scene = setUp(1, (key) => {
       scene.clock.pass(3);
@@ -258,7 +258,7 @@ describe("a work queue", () => {
     expect(Math.max(...turns.map(({ length }) => length))).toBe(2);
   });
 
-  it("takes a bug in a preparation for one in the work on that key", async () => {
+  it("treats a bug in a preparation as one in the work on that key", async () => {
     const bug = new TypeError("cannot read");
     const prepared: string[] = [];
     const { clock, logger, queue, start } = setUp(1, (key) => {
@@ -280,7 +280,7 @@ describe("a work queue", () => {
     ]);
   });
 
-  it("tells when what wanted work at a moment was worked on since, although it is never idle", async () => {
+  it("reports when all keys of a moment have been worked on, although it is never idle", async () => {
     const { queue, start } = setUp(1);
     const gate = createGate();
     const seen: boolean[] = [];
@@ -358,7 +358,7 @@ describe("a work queue", () => {
     expect(gate.begun).toEqual(["a", "a"]);
   });
 
-  it("lets no busy key hold up the others", async () => {
+  it("does not let a busy key delay the others", async () => {
     const { queue, start } = setUp(2);
     const gate = createGate();
 
@@ -421,7 +421,7 @@ describe("a work queue", () => {
     expect(done).toEqual(["a", "b", "c", "d"]);
   });
 
-  it("waits longer after each failure of a key, and starts anew after a success", async () => {
+  it("waits longer after each failure of a key, and starts again after a success", async () => {
     const { clock, queue, start } = setUp();
     const begin = clock.monotonicMs();
     const times: number[] = [];
@@ -458,7 +458,7 @@ describe("a work queue", () => {
     ).toEqual([60_000, 60_000]);
   });
 
-  it("waits as long as the server asked for", async () => {
+  it("waits as long as Retry-After says", async () => {
     const { clock, queue, start } = setUp();
     const begin = clock.monotonicMs();
     const times: number[] = [];
@@ -492,7 +492,7 @@ describe("a work queue", () => {
     expect(tries).toBe(3);
   });
 
-  it("lets a failing key not disturb the others", async () => {
+  it("does not let a failing key disturb the others", async () => {
     const { clock, queue, start, logger } = setUp(1);
     const done: string[] = [];
     start(async (key) => {
@@ -507,7 +507,7 @@ describe("a work queue", () => {
     expect(logger.lines).toMatchObject([{ level: "warn", fields: { key: "bad" } }]);
   });
 
-  it("records a bug in the work on one key with its stack once, tries that key again with back-off, and goes on with the others", async () => {
+  it("records a bug in the work on one key with its stack once, tries that key again with back-off, and continues with the others", async () => {
     const { clock, queue, start, logger } = setUp();
     const [tries, done]: [number[], string[]] = [[], []];
     const bug = new TypeError("a bug");

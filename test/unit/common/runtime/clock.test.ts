@@ -4,7 +4,7 @@ import { createSystemClock, uptimeOf } from "../../../../common/runtime/clock.ts
 import { createFakeClock, settle } from "../../../fakes/clock.ts";
 
 describe("the clock of this machine", () => {
-  it("never goes back and says how far it may drift", () => {
+  it("never goes back, and has a drift bound", () => {
     const clock = createSystemClock();
     const readings = Array.from({ length: 100 }, () => clock.monotonicMs());
 
@@ -12,7 +12,7 @@ describe("the clock of this machine", () => {
     expect([200, 100_000]).toContain(clock.rate.driftPpm);
   });
 
-  it("counts the time since boot by a clock that goes on in a machine's sleep", async () => {
+  it("counts the uptime by a clock that continues while the machine sleeps", async () => {
     const clock = createSystemClock();
     const begin = clock.uptimeMs();
 
@@ -52,7 +52,7 @@ describe("the clock of this machine", () => {
     expect(await createSystemClock().sleep(ms)).toBeUndefined();
   });
 
-  it("wakes after no time when others have had their turn, unless it is told to before", async () => {
+  it("ends a sleep of zero after one turn of the event loop, or at an abort", async () => {
     const clock = createSystemClock();
     const stop = new AbortController();
     const order: string[] = [];
@@ -67,7 +67,7 @@ describe("the clock of this machine", () => {
     expect(order).toEqual(["woken", "others", "slept"]);
   });
 
-  it("leaves nothing behind at a signal that outlives the sleep", async () => {
+  it("leaves no listener on a signal that outlives the sleep", async () => {
     const { signal } = new AbortController();
 
     await createSystemClock().sleep(1, signal);
@@ -93,7 +93,7 @@ describe("the clock of this machine", () => {
 });
 
 describe("uptimeOf", () => {
-  it("is what the clock that nobody slews shows, and the time asleep", () => {
+  it("is the raw monotonic clock plus the time asleep", () => {
     const clocks = { raw: () => 1_000, monotonic: () => 1_080, boottime: () => 3_601_080 };
 
     expect(uptimeOf(clocks)).toBe(3_601_000);
@@ -103,7 +103,7 @@ describe("uptimeOf", () => {
     { pause: "before the first reading", at: 0 },
     { pause: "between the first and the second", at: 1 },
     { pause: "between the second and the third", at: 2 },
-  ])("is between when it was asked for and when it is told, with a pause $pause", ({ at }) => {
+  ])("is between request and answer, with a pause $pause", ({ at }) => {
     const asleep = 5_000;
     let [now, readings] = [1_000, 0];
     const read = (more: number) => (): number => {
@@ -125,7 +125,7 @@ describe("uptimeOf", () => {
 });
 
 describe("the fake clock", () => {
-  it("wakes sleepers in the order of their times, and lets each do what it does next first", async () => {
+  it("wakes sleepers in the order of their times, and lets each finish its next step first", async () => {
     const clock = createFakeClock();
     const events: string[] = [];
     const begin = clock.monotonicMs();
@@ -158,7 +158,7 @@ describe("the fake clock", () => {
     expect(clock.sleeps()).toEqual([]);
   });
 
-  it("lets a suspended machine's monotonic clock stand still", () => {
+  it("stops the monotonic clock of a suspended machine", () => {
     const clock = createFakeClock();
     const [monotonic, uptime] = [clock.monotonicMs(), clock.uptimeMs()];
 

@@ -11,7 +11,7 @@ function untilAborted(signal: AbortSignal): Promise<never> {
 }
 
 describe("withDeadline", () => {
-  it("answers what the task answers, aborts nothing afterwards and leaves no timer", async () => {
+  it("returns the task's result, aborts nothing afterwards and leaves no timer", async () => {
     const clock = createFakeClock();
     let given: AbortSignal | undefined;
 
@@ -26,7 +26,7 @@ describe("withDeadline", () => {
     expect(clock.sleeps()).toEqual([]);
   });
 
-  it("aborts a task that takes too long", async () => {
+  it("aborts a task at the deadline", async () => {
     const clock = createFakeClock();
 
     const asked = withDeadline({ clock, signal: new AbortController().signal }, 1_000, untilAborted).catch(
@@ -66,14 +66,14 @@ describe("withDeadline", () => {
   });
 });
 
-describe("what a task leaves behind", () => {
+describe("the remains of a task", () => {
   /** A signal, and how many listen to it. */
   function counted(): { readonly stop: AbortController; readonly listeners: () => number } {
     const stop = new AbortController();
     return { stop, listeners: () => getEventListeners(stop.signal, "abort").length };
   }
 
-  it("is nothing on the outer signal once it has ended, which may live as long as the process", async () => {
+  it("is no listener on the outer signal, which may live as long as the process", async () => {
     const { stop, listeners } = counted();
     const during: number[] = [];
 
@@ -87,7 +87,7 @@ describe("what a task leaves behind", () => {
 
   it.each([
     {
-      name: "is given up with the outer signal where it goes on after the task",
+      name: "is aborted with the outer signal where it continues after the task",
       run: withDeadlineToBegin,
       aborted: true,
     },
@@ -117,7 +117,7 @@ describe("orAborted", () => {
     expect(result).toBe(expected);
   });
 
-  it("gives up when the signal is aborted, before or during the wait", async () => {
+  it("rejects when the signal is aborted, before or during the wait", async () => {
     const stop = new AbortController();
     const during = orAborted(new Promise(() => {}), stop.signal).catch((error: unknown) => error);
 

@@ -15,20 +15,20 @@ describe("renderHealth", () => {
       body: "[+]ping ok\nreadyz check passed\n",
     },
     {
-      name: "all is well, and there is more to say to those who ask",
+      name: "all checks pass, with details in the verbose form",
       checks: { leader: () => ({ ok: true, detail: "a leads" }) as const },
       verbose: true,
       status: 200,
       body: "[+]leader ok: a leads\nreadyz check passed\n",
     },
     {
-      name: "all is well, and there is more to say to those who do not ask",
+      name: "all checks pass, without details in the short form",
       checks: { leader: () => ({ ok: true, detail: "a leads" }) as const },
       verbose: false,
       status: 200,
       body: "ok",
     },
-    { name: "nothing is checked", checks: {}, verbose: false, status: 200, body: "ok" },
+    { name: "there are no checks", checks: {}, verbose: false, status: 200, body: "ok" },
     {
       name: "a check fails",
       checks: BAD,

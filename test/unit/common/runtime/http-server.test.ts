@@ -79,7 +79,7 @@ describe("an HTTP server", () => {
     expect(answer.headers.get("cache-control")).toBe("no-store");
   });
 
-  it("says what its answers are", async () => {
+  it("sends the content type of its answers", async () => {
     const { url } = await start();
 
     expect((await fetch(`${url}/livez`)).headers.get("content-type")).toBe("text/plain; charset=utf-8");
@@ -90,7 +90,7 @@ describe("an HTTP server", () => {
     { name: "a plain name", node: "node-1", params: "node-1" },
     { name: "an escaped name", node: "b%C3%BCro", params: "büro" },
     { name: "an escaped slash", node: "a%2Fb", params: "a/b" },
-  ])("takes a body and $name", async ({ node, params }) => {
+  ])("reads a body and $name", async ({ node, params }) => {
     const { url } = await start();
 
     const answer = await fetch(`${url}/v1/nodes/${node}/report`, { method: "PUT", body: "größe" });
@@ -98,7 +98,7 @@ describe("an HTTP server", () => {
     expect(await answer.text()).toBe(`${params}: größe`);
   });
 
-  it("tells callers that it does not keep idle connections for long: there are thousands of them", async () => {
+  it("sends a short keep-alive timeout, as there are thousands of callers", async () => {
     const { url } = await start();
 
     const answer = await send(url, "GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n", "ok");
@@ -126,7 +126,7 @@ describe("an HTTP server", () => {
     expect(answer).toMatch(/^HTTP\/1.1 503 .*\r\n\r\nask another one$/s);
   });
 
-  it("logs a bug of a route, without telling the caller", async () => {
+  it("logs a bug of a route, without details for the caller", async () => {
     const { url, logger } = await start();
 
     await fetch(`${url}/broken`);
@@ -177,7 +177,7 @@ describe("an HTTP server", () => {
     expect(logger.messages("warn")).toEqual([]);
   });
 
-  it("takes the largest body that is allowed, and refuses one byte more", async () => {
+  it("accepts the largest allowed body, and refuses one byte more", async () => {
     const { url } = await start();
     const put = async (size: number): Promise<number> =>
       (await fetch(`${url}/v1/nodes/n/report`, { method: "PUT", body: "x".repeat(size) })).status;
@@ -186,7 +186,7 @@ describe("an HTTP server", () => {
     expect(await put(1_001)).toBe(413);
   });
 
-  it("goes on over one connection after a refusal that read the body", async () => {
+  it("keeps the connection after a refusal that read the body", async () => {
     const { url } = await start();
     const get = "GET /nothing HTTP/1.1\r\nhost: localhost\r\ncontent-length: 3\r\n\r\nabc";
 
@@ -195,7 +195,7 @@ describe("an HTTP server", () => {
     expect(text.match(/HTTP\/1.1 404 /g)).toHaveLength(2);
   });
 
-  it("refuses a body of more parts than a route takes, however short it is, and takes the next one", async () => {
+  it("refuses a body of more parts than the route allows, however short, and accepts the next one", async () => {
     const route: Route = {
       method: "PUT",
       path: "/parts",
@@ -211,7 +211,7 @@ describe("an HTTP server", () => {
     ]);
   });
 
-  it("asks to come again who sends more than there is room for beside what others have not finished", async () => {
+  it("answers 503 with Retry-After when unfinished bodies leave too little space", async () => {
     const route: Route = {
       method: "PUT",
       path: "/slow",
@@ -256,7 +256,7 @@ describe("an HTTP server", () => {
     expect(logger.messages("debug")).toEqual(["began", "caller went away"]);
   });
 
-  it("closes while it answers, and the late answer harms nobody", async () => {
+  it("closes while it answers, and the late answer does no harm", async () => {
     let finish = (): void => {};
     let isAsked = false;
     const { url, server, logger } = await start([
@@ -290,12 +290,12 @@ describe("an HTTP server", () => {
     { name: "its address without a port", host: "127.0.0.1", status: 200 },
     { name: "its address in IPv6", host: "[::1]:9809", status: 200 },
     { name: "localhost", host: "LocalHost:9809", status: 200 },
-    { name: "an address that somebody forwards", host: "192.0.2.7:9809", status: 200 },
+    { name: "a forwarded address", host: "192.0.2.7:9809", status: 200 },
     { name: "a name", host: "rebound.example:9809", status: 403 },
     { name: "a name that only looks like an address", host: "127.0.0.1.rebound.example", status: 403 },
     { name: "a name behind a user", host: "rebound.example@127.0.0.1", status: 403 },
     { name: "no name", host: "", status: 403 },
-  ])("on a loopback address answers $status to who asks for it by $name", async ({ host, status }) => {
+  ])("on a loopback address answers $status for the host $name", async ({ host, status }) => {
     const { url } = await start();
 
     const text = await send(url, `GET /livez HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`);
@@ -311,7 +311,7 @@ describe("an HTTP server", () => {
       says: /^HTTP\/1.1 400 .*needs a Host header/is,
     },
     { name: "a client that must send one", head: "GET /livez HTTP/1.1", says: /^HTTP\/1.1 400 /i },
-  ])("on a loopback address asks $name for a Host header", async ({ head, says }) => {
+  ])("on a loopback address requires a Host header of $name", async ({ head, says }) => {
     const { url } = await start();
 
     const text = await send(url, `${head}\r\nconnection: close\r\n\r\n`);
@@ -330,7 +330,7 @@ describe("an HTTP server", () => {
     expect(text).toMatch(/^HTTP\/1.1 403 .*connection: close.*as localhost or by an IP address/is);
   });
 
-  it("on every address answers whatever name it is asked for by", async () => {
+  it("on all addresses answers for any host", async () => {
     const server = await listen(ROUTES, { host: "", port: 0 }, createFakeLogger());
     servers.push(server);
 
@@ -359,7 +359,7 @@ describe("an HTTP server", () => {
     expect(answers.map(({ status }) => status)).toEqual([200, 200]);
   });
 
-  it("says where it cannot listen", async () => {
+  it("names the address that it cannot listen on", async () => {
     const { url } = await start();
     const port = Number(new URL(url).port);
 
@@ -392,7 +392,7 @@ function endless(more: () => Promise<void> = async () => {}) {
   return { seen, route };
 }
 
-describe("an answer that is made while it is sent", () => {
+describe("a streamed answer", () => {
   it("arrives whole, and the connection can be used again", async () => {
     const rest = async function* () {
       yield "two ";
@@ -408,7 +408,7 @@ describe("an answer that is made while it is sent", () => {
     expect(text).toContain("Transfer-Encoding: chunked");
   });
 
-  it("is made no faster than it is taken", async () => {
+  it("is produced no faster than the caller reads", async () => {
     const { seen, route } = endless();
     const { url } = await start([route]);
     const socket = connect(Number(new URL(url).port), "127.0.0.1");
@@ -440,7 +440,7 @@ describe("an answer that is made while it is sent", () => {
     expect(logger.lines).toEqual([]);
   });
 
-  it("is given up when its caller takes nothing for too long", async () => {
+  it("ends when its caller reads nothing for too long", async () => {
     const { seen, route } = endless();
     const { url, logger } = await start([route], { stalledMs: 100 });
     const socket = connect(Number(new URL(url).port), "127.0.0.1");
@@ -457,7 +457,7 @@ describe("an answer that is made while it is sent", () => {
   it.each([
     { name: "that it may not finish", error: new AnswerCut("leads no more"), level: "debug" },
     { name: "of a bug", error: new TypeError("a bug"), level: "error" },
-  ])("ends its connection without an end because $name, and says so", async ({ error, level }) => {
+  ])("closes its connection without an end because $name, and logs that", async ({ error, level }) => {
     let made = 0;
     const { route } = endless(async () => {
       made += 1;

@@ -59,7 +59,7 @@ describe("internal errors", () => {
     expect(errors.check()).toEqual({ ok: true });
   });
 
-  it("give what was attempted, or nothing where it throws", () => {
+  it("return the result of an attempt, or undefined where it throws", () => {
     const { errors } = setUp();
     const reports = errors.in("reports");
 
@@ -74,7 +74,7 @@ describe("internal errors", () => {
     expect(errors.check()).toEqual({ ok: true });
   });
 
-  it("give what was attempted in steps, or nothing where one of them throws", () => {
+  it("return the result of an attempt in steps, or undefined where a step throws", () => {
     const { errors } = setUp();
     const reports = errors.in("reports");
     function* failing(): Steps<string> {

@@ -74,11 +74,11 @@ describe("logEnd", () => {
   it.each([
     { name: "a bug", error: new TypeError("x is not a function") },
     {
-      name: "an operational failure that nobody caught",
+      name: "an uncaught operational failure",
       error: new MooringError("listen-failed", "port 9808 is taken"),
     },
     { name: "what is no error", error: "a text" },
-  ])("tells of $name in one fatal line with a constant message, and nowhere else", ({ error }) => {
+  ])("logs $name in one fatal line with a constant message, and nowhere else", ({ error }) => {
     const logger = createFakeLogger();
     const printed: string[] = [];
 
@@ -102,8 +102,8 @@ describe("logEnd", () => {
 
 describe("drainInTime", () => {
   it.each([
-    { name: "ends before it is told to stop", workMs: 1_000, stopMs: undefined, late: 0 },
-    { name: "ends in time after it was told to stop", workMs: 40_000, stopMs: 20_000, late: 0 },
+    { name: "ends before its signal", workMs: 1_000, stopMs: undefined, late: 0 },
+    { name: "ends in time after its signal", workMs: 40_000, stopMs: 20_000, late: 0 },
     { name: "does not end in time", workMs: 60_000, stopMs: 20_000, late: 1 },
   ])("of what $name", async ({ workMs, stopMs, late }) => {
     const clock = createFakeClock();

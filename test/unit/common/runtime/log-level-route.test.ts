@@ -14,7 +14,7 @@ async function start() {
 const PATH = "/debug/log-level";
 
 describe("/debug/log-level", () => {
-  it("tells the level", async () => {
+  it("returns the level", async () => {
     const { server } = await start();
 
     expect(await server.get(PATH)).toMatchObject({ status: 200, body: "info\n" });
@@ -32,7 +32,7 @@ describe("/debug/log-level", () => {
     ]);
   });
 
-  it("refuses a word that is no level, and leaves it as it is", async () => {
+  it("refuses an unknown level, and keeps the present one", async () => {
     const { server, logger } = await start();
 
     expect(await server.put(PATH, "loud")).toMatchObject({ status: 400 });

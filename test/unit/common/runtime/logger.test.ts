@@ -52,7 +52,7 @@ describe("a logger", () => {
     expect(logger.level()).toBe("error");
   });
 
-  it("tells an error by its type, message, causes and stack, and by nothing else that hangs on it", () => {
+  it("logs an error's type, message, causes and stack, and none of its other fields", () => {
     const { logger, parsed, lines } = start();
     const cause = Object.assign(new Error("connection reset"), { headers: { authorization: "plain-token" } });
 
@@ -67,7 +67,7 @@ describe("a logger", () => {
     expect(lines.join("")).not.toContain("plain-token");
   });
 
-  it("cuts out of a line what looks like a secret, wherever it stands", () => {
+  it("removes what looks like a secret, anywhere in a line", () => {
     const { logger, lines } = start();
 
     logger.warn({ err: "the gateway answered 403: Bearer abc.def.ghi was not taken" }, "report not delivered");
@@ -81,7 +81,7 @@ describe("a logger", () => {
     { name: "a text in an object in a list", field: [{ why: "x".repeat(100_000) }], told: /"x{4096}…"/ },
     { name: "an error", field: new Error("x".repeat(100_000)), told: /"message":"x{4096}…"/ },
     { name: "a list", field: Array.from({ length: 10_000 }, () => "entry"), told: /\["entry",.*"entry"\]/ },
-  ])("cuts $name that is too long, so that nobody else can make a line longer", ({ field, told }) => {
+  ])("cuts $name that is too long, so that outside input cannot make a line longer", ({ field, told }) => {
     const { logger, lines } = start();
 
     logger.warn({ why: field }, "stale report dropped");
@@ -90,7 +90,7 @@ describe("a logger", () => {
     expect(lines[0]?.length).toBeLessThan(10_000);
   });
 
-  it("cuts out a secret before it cuts the text in the middle of it", () => {
+  it("removes a secret before it cuts the text in the middle of it", () => {
     const { logger, lines } = start();
 
     logger.warn({ err: `${"x".repeat(4_080)} token=${"s3cret".repeat(2_000)}` }, "report not delivered");
@@ -98,7 +98,7 @@ describe("a logger", () => {
     expect(lines[0]).not.toContain("s3cret");
   });
 
-  it("takes constant messages only, which the compiler sees to: what varies belongs into the fields", () => {
+  it("accepts only constant messages, which the compiler checks: what varies belongs into the fields", () => {
     const { logger, parsed } = start("debug");
     const node = String(parsed().length);
 

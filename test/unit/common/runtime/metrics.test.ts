@@ -22,7 +22,7 @@ describe("metrics", () => {
     expect(await metrics.text()).toContain('mooring_read_seconds_bucket{le="0.1"} 0');
   });
 
-  it("read a gauge when somebody asks, and say nothing while there is no value", async () => {
+  it("read a gauge at each scrape, and omit it while it has no value", async () => {
     const metrics = createMetrics();
     let value: number | undefined;
     metrics.gauge({ name: "mooring_skew_seconds", help: "Skew." }, () => value);
@@ -74,7 +74,7 @@ describe("metrics", () => {
     },
   );
 
-  it("escape what stands in labels", async () => {
+  it("escape label values", async () => {
     const metrics = createMetrics();
     const driver = 'a"b\\c\nd';
     metrics.series({ name: "mooring_age_seconds", help: "Age.", type: "gauge", labels: ["driver"] }, () => [

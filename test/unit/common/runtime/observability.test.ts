@@ -33,7 +33,7 @@ describe("health of a process", () => {
     ]);
   });
 
-  it("is degraded and ready when a check says so, with what is missing", async () => {
+  it("is degraded and ready when a check reports that, with what is missing", async () => {
     const { now, server } = await start();
     now.cluster = degraded("half of it");
 

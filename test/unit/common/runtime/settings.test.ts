@@ -172,13 +172,13 @@ describe("settings", () => {
     expect(problems(argv)).toEqual(expected);
   });
 
-  it("refuse what the environment says wrongly, and name the variable", () => {
+  it("refuse a bad value in the environment, and name the variable", () => {
     expect(problems([], { MOORING_WAIT: "soon" })).toEqual([
       '--wait (or MOORING_WAIT) is "soon", must be a duration like 250ms, 30s or 5m',
     ]);
   });
 
-  it("tell all problems in one error that will not get better", () => {
+  it("report all problems in one error that is not retriable", () => {
     expect(() => readSettings(ALL, { argv: ["--other", "--wait=x"], env: {} })).toThrow(
       expect.objectContaining({
         code: "config-invalid",
@@ -188,7 +188,7 @@ describe("settings", () => {
     );
   });
 
-  it("tell what breaks a rule together with what is bad in itself", () => {
+  it("report broken rules together with bad values", () => {
     const rules = [() => ["the whole is wrong"]];
 
     expect(() => readSettings([WAIT], { argv: [], env: {} }, rules)).toThrow("the whole is wrong");

@@ -143,7 +143,7 @@ describe("a server with a certificate", () => {
     expect(await ask(port, first.certificate)).toMatchObject({ status: 200 });
   });
 
-  it("shows a new certificate to new connections, and ends none that stands", async () => {
+  it("serves a new certificate to new connections, and keeps the existing ones", async () => {
     const { port, identity } = await start(first);
     const agentState = await open(port, first.certificate);
     identity.set(await second.server(["127.0.0.1"]));
@@ -186,7 +186,7 @@ describe("a server's limits", () => {
     },
   );
 
-  it("a body that says it is not compressed is taken", async () => {
+  it("accepts a body with the content encoding identity", async () => {
     const { port } = await start(first);
     const headers = { "content-encoding": "identity" };
 
@@ -231,7 +231,7 @@ describe("a server's limits", () => {
     expect(await ended).toBe(true);
   });
 
-  it("whoever comes when there are too many connections is not let in, and those that stand go on", async () => {
+  it("refuses connections above the limit, and keeps the existing ones", async () => {
     const { port } = await start(first, { connections: 2 });
     const sockets = [await open(port, first.certificate), await open(port, first.certificate)];
 

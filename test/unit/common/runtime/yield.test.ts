@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { createYield } from "../../../../common/runtime/yield.ts";
 import { createFakeClock, settle } from "../../../fakes/clock.ts";
 
-describe("a breather", () => {
-  it("lets work go on that takes next to no time", () => {
+describe("createYield", () => {
+  it("does not yield during work that takes next to no time", () => {
     const breathe = createYield(createFakeClock());
 
     const pauses = Array.from({ length: 1_000 }, breathe);
@@ -11,7 +11,7 @@ describe("a breather", () => {
     expect(pauses.filter((pause) => pause !== undefined)).toEqual([]);
   });
 
-  it("asks for a turn of the event loop after each few milliseconds of work", async () => {
+  it("yields to the event loop after a few milliseconds of work", async () => {
     const clock = createFakeClock();
     const breathe = createYield(clock);
     const waited: number[] = [];

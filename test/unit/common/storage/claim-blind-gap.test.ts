@@ -36,7 +36,7 @@ function annotationOf(status: ClaimStatus): string {
   return writeClaimStatus(UID, status).annotations[LAST_USE] ?? "";
 }
 
-describe("an unobserved time", () => {
+describe("a stored gap", () => {
   it.each([
     { name: "stands beside the last use", status: statusWith({ lastUse: USE, blindGap: GAP }) },
     {
@@ -61,7 +61,7 @@ describe("an unobserved time", () => {
     { name: "that ends before it begins", text: annotationOf(statusWith({ blindGap: { fromMs: T + 1, toMs: T } })) },
     { name: "without a time", text: `{"claimUID":"${UID}","blindGap":{"from":"yesterday","to":"now"}}` },
     { name: "that is no JSON", text: '"blindGap"{' },
-  ])("$name says nothing", ({ text }) => {
+  ])("$name is ignored", ({ text }) => {
     const { condition } = writeClaimStatus(UID, statusWith({}));
 
     const read = readClaimStatus({ uid: UID, condition, annotations: { [LAST_USE]: text } });
@@ -71,7 +71,7 @@ describe("an unobserved time", () => {
     expect(strays).toContainEqual({ annotation: LAST_USE, fault: "unwanted", managers: [] });
   });
 
-  it("says nothing of a claim that is in use", () => {
+  it("is ignored for a claim that is in use", () => {
     const inUse = statusWith({ unused: false, reason: "Referenced", lastUse: USE });
     const annotations = { [LAST_USE]: annotationOf(statusWith({ lastUse: USE, blindGap: GAP })) };
 
@@ -80,7 +80,7 @@ describe("an unobserved time", () => {
     expect(read).toEqual(inUse);
   });
 
-  it("is no stray where it stands alone", () => {
+  it("is no stray annotation without a last use", () => {
     const status = statusWith({ reason: "NeverObservedInUse", blindGap: GAP });
     const { annotations } = writeClaimStatus(UID, status);
 

@@ -101,7 +101,7 @@ describe("writeClaimStatus", () => {
     expect(annotations[UNUSED_SINCE]).toBe("2026-11-21T10:00:01Z");
   });
 
-  it("says of an end between two milliseconds no less than what is known of it", () => {
+  it("rounds an end between two milliseconds up", () => {
     const lastUse = STATUS.lastUse && { ...STATUS.lastUse, releasedAtMs: STATUS.sinceMs + 10.25, uncertaintyMs: 1.5 };
     const { annotations } = writeClaimStatus(UID, { ...STATUS, lastUse });
 
@@ -112,7 +112,7 @@ describe("writeClaimStatus", () => {
     expect(uncertaintyMs).toBe(3);
   });
 
-  it("says null where the uncertainty is not known", () => {
+  it("writes null for an unknown uncertainty", () => {
     const { annotations } = writeClaimStatus(UID, {
       ...STATUS,
       lastUse: STATUS.lastUse && { ...STATUS.lastUse, uncertaintyMs: undefined },
@@ -166,7 +166,7 @@ describe("readClaimStatus", () => {
     { name: "a condition without a time", condition: { ...CONDITION, lastTransitionTime: undefined } },
     { name: "a condition whose time is null", condition: { ...CONDITION, lastTransitionTime: null } },
     { name: "a condition whose time is none", condition: { ...CONDITION, lastTransitionTime: "soon" } },
-  ])("knows nothing of a claim with $name, whatever its annotations say", ({ condition }) => {
+  ])("reads no status of a claim with $name, whatever its annotations are", ({ condition }) => {
     const { annotations } = writeClaimStatus(UID, STATUS);
 
     expect(readClaimStatus({ uid: UID, condition, annotations })).toBeUndefined();
@@ -221,7 +221,7 @@ describe("readClaimStatus", () => {
       name: `has a ${field} that is longer than any`,
       text: JSON.stringify({ ...JSON.parse(good), [field]: "x".repeat(1_025) }),
     })),
-  ])("knows no last use where the annotation $name", ({ text }) => {
+  ])("reads no last use where the annotation $name", ({ text }) => {
     const annotations = text === undefined ? {} : { [LAST_USE]: text };
 
     expect(readClaimStatus({ uid: UID, condition: CONDITION, annotations })).toMatchObject({
@@ -230,7 +230,7 @@ describe("readClaimStatus", () => {
     });
   });
 
-  it("knows the last use where the annotation is good", () => {
+  it("reads the last use where the annotation is valid", () => {
     expect(
       readClaimStatus({ uid: UID, condition: CONDITION, annotations: { [LAST_USE]: good } })?.lastUse,
     ).toMatchObject({ releaseId: "r" });
@@ -240,7 +240,7 @@ describe("readClaimStatus", () => {
     { name: "the reason is not Mounted", reason: "Unmounted", nodes: 1, uid: UID },
     { name: "it is another claim's", reason: "Mounted", nodes: 1, uid: "other" },
     { name: "it names more nodes than may be", reason: "Mounted", nodes: MAX_NODES + 1, uid: UID },
-  ])("knows no nodes from an annotation when $name", ({ reason, nodes, uid }) => {
+  ])("reads no nodes from an annotation when $name", ({ reason, nodes, uid }) => {
     const text = JSON.stringify({ claimUID: uid, nodes: Array.from({ length: nodes }, (_, index) => `node-${index}`) });
 
     const status = readClaimStatus({
@@ -286,7 +286,7 @@ describe("straysBeside", () => {
       strays: [{ annotation: UNUSED_SINCE, fault: "wrong" }],
     },
     {
-      name: "a time that somebody removed",
+      name: "a removed time",
       status: { ...STATUS, lastUse: undefined },
       annotations: {},
       strays: [{ annotation: UNUSED_SINCE, fault: "wrong" }],

@@ -50,7 +50,7 @@ describe("projectClaim", () => {
     });
   });
 
-  it("takes a claim that has just been made", () => {
+  it("projects a claim that was just created", () => {
     expect(projectClaim({ metadata: META })).toMatchObject({
       phase: "",
       volume: undefined,
@@ -87,7 +87,7 @@ describe("projectClaim", () => {
       expected: { volume: undefined },
     },
     {
-      name: "a claim that asks for no class",
+      name: "a claim without a StorageClass",
       object: { metadata: META, spec: { storageClassName: "" }, status: { capacity: null } },
       expected: { storageClass: undefined, capacity: undefined },
     },
@@ -162,7 +162,7 @@ describe("projectClaim", () => {
     { name: "another claim's UID", value: "00000000 lost", override: undefined },
     { name: "nothing", value: "", override: undefined },
     { name: "a very long reason", value: `1b4e28ba ${"x".repeat(2_000)}`, override: "x".repeat(255) },
-  ])("takes an override of a claim that is being deleted where it names $name", ({ value, override }) => {
+  ])("reads an override of a claim that is being deleted where it names $name", ({ value, override }) => {
     const metadata = {
       ...META,
       uid: "1b4e28ba-2fa1-11d2-883f-0016d3cca427",
@@ -176,7 +176,7 @@ describe("projectClaim", () => {
     expect(deletion).toEqual({ askedAtMs: 9_000, ...(override !== undefined && { override }) });
   });
 
-  it("takes no override of a claim that is not being deleted", () => {
+  it("reads no override of a claim that is not being deleted", () => {
     const annotations = { "mooring.dev/force-release": "c1 lost" };
 
     expect(projectClaim({ metadata: { ...META, annotations } }).deletion).toBeUndefined();

@@ -8,7 +8,7 @@ describe("findings", () => {
     expect(findingsText(NO_FINDINGS)).toBeUndefined();
   });
 
-  it("come back as they were told", () => {
+  it("are read as they were written", () => {
     const findings = { orphans: [image(1), image(2)], unavailable: ["pvc-a"] };
 
     expect(readFindings(findingsText(findings))).toEqual({ ...findings, more: 0 });
@@ -23,7 +23,7 @@ describe("findings", () => {
     expect(one).toBe(other);
   });
 
-  it("are bounded, and say how many are left out", () => {
+  it("are bounded, with the number of those left out", () => {
     const orphans = Array.from({ length: 500 }, (_, n) => image(n));
     const unavailable = Array.from({ length: 30 }, (_, n) => `pvc-${n}`);
 

@@ -28,12 +28,12 @@ describe("ownersOf", () => {
   it.each([
     { name: "there are none", managedFields: undefined },
     { name: "they are no list", managedFields: {} },
-    { name: "an entry is nothing", managedFields: [null] },
+    { name: "an entry is null", managedFields: [null] },
     { name: "an entry has no fields", managedFields: [entry({ fieldsV1: undefined })] },
     { name: "an entry has fields of another shape", managedFields: [entry({ fieldsV1: { "f:status": "all" } })] },
     { name: "an entry has no manager", managedFields: [entry({ manager: undefined })] },
     { name: "a field is inherited", managedFields: [entry({ fieldsV1: Object.create(ITEM) })] },
-  ])("knows nobody when $name", ({ managedFields }) => {
+  ])("finds no owner when $name", ({ managedFields }) => {
     expect(ownersOf(managedFields, PATH)).toEqual([]);
   });
 });

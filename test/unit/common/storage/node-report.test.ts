@@ -46,14 +46,14 @@ function problemsOf(change: object): readonly string[] {
 }
 
 describe("decodeNodeMessage", () => {
-  it("takes a whole report as it is", () => {
+  it("accepts a whole report", () => {
     expect(decodeNodeMessage(REPORT)).toEqual({ ok: true, value: REPORT });
   });
 
   it.each([
     { name: "without a resource version", change: { podsResourceVersion: undefined } },
     { name: "that names a session", change: { session: "s".repeat(64) } },
-    { name: "that knows of no session yet", change: { session: "" } },
+    { name: "without a leader session", change: { session: "" } },
     { name: "of an empty node", change: { mountedVolumes: [], unmountRecords: [] } },
     { name: "of a scan that took no time", change: { scan: { beganAt: 21, endedAt: 21 } } },
     { name: "sent at the end of its read", change: { sentAt: 21 } },
@@ -97,7 +97,7 @@ describe("decodeNodeMessage", () => {
       name: "with as many unmount records as are allowed",
       change: { mountedVolumes: [], unmountRecords: Array.from({ length: MAX_REPORT_UNMOUNT_RECORDS }, () => RELEASE) },
     },
-  ])("takes a report $name", ({ change }) => {
+  ])("accepts a report $name", ({ change }) => {
     expect(problemsOf(change)).toEqual([]);
   });
 
@@ -150,11 +150,11 @@ describe("decodeNodeMessage", () => {
     { name: "with an endless time", change: { sentAt: Number.POSITIVE_INFINITY }, field: "sentAt" },
     { name: "with a time before the boot", change: { observedSince: -1 }, field: "observedSince" },
     {
-      name: "that does not say when it was blind, as of an older agent",
+      name: "without gaps, as from an older agent",
       change: { agentGaps: undefined },
       field: "agentGaps",
     },
-    { name: "that claims never to have been blind", change: { agentGaps: [] }, field: "agentGaps" },
+    { name: "with an empty list of gaps", change: { agentGaps: [] }, field: "agentGaps" },
     {
       name: "with more spans than are allowed",
       change: { observedSince: 16, agentGaps: Array.from({ length: 17 }, (_, at) => ({ from: at, to: at })) },
@@ -173,7 +173,7 @@ describe("decodeNodeMessage", () => {
       field: "agentGaps",
     },
     {
-      name: "with a later span whose begin is not known",
+      name: "with an unknown begin of a later gap",
       change: { agentGaps: [{ to: 0 }, { to: 11 }] },
       field: "agentGaps",
     },
@@ -182,11 +182,11 @@ describe("decodeNodeMessage", () => {
       change: { agentGaps: [{ to: 11, why: "x" }] },
       field: "agentGaps.0.why",
     },
-    { name: "that has watched for longer than it says it was blind", change: { observedSince: 3 }, field: "body" },
-    { name: "that was blind after its read", change: { observedSince: 22, agentGaps: [{ to: 22 }] }, field: "body" },
+    { name: "whose observedSince is not the end of its last gap", change: { observedSince: 3 }, field: "body" },
+    { name: "with a gap after its scan", change: { observedSince: 22, agentGaps: [{ to: 22 }] }, field: "body" },
     { name: "sent after a century of its boot", change: { sentAt: CENTURY_MS }, field: "sentAt" },
     {
-      name: "of a scan that ended when no date could tell",
+      name: "of a scan with an end that is no date",
       change: { scan: { beganAt: 20, endedAt: 1e17 } },
       field: "scan.endedAt",
     },
@@ -252,7 +252,7 @@ describe("decodeNodeMessage", () => {
       field: "mountedVolumes.0.volume.path",
     },
     {
-      name: "with a volume that is named in no known way",
+      name: "with an unknown kind of volume name",
       change: { mountedVolumes: [{ ...HOLD, volume: { by: "path", path: "/x" } }] },
       field: "mountedVolumes.0.volume.by",
     },
@@ -323,7 +323,7 @@ describe("decodeNodeMessage", () => {
 
   it.each([
     { name: "as many entries as are allowed, at the first fault", entries: MAX_REPORT_ENTRIES, looked: 1 },
-    { name: "more, before it looks at any", entries: MAX_REPORT_ENTRIES + 1, looked: 0 },
+    { name: "too many of them, before it decodes any", entries: MAX_REPORT_ENTRIES + 1, looked: 0 },
   ])("refuses $name", ({ entries, looked }) => {
     let count = 0;
     const faulty = {
@@ -383,23 +383,23 @@ describe("the path of a node's reports", () => {
 });
 
 describe("decodeReportAnswer", () => {
-  it("leaves out what a newer aggregator says and nobody here understands", () => {
+  it("ignores unknown fields of a newer aggregator", () => {
     expect(decodeReportAnswer({ forget: [], later: true })).toEqual({ ok: true, value: { forget: [] } });
   });
 
   it.each([
     { name: "an answer", input: { forget: ["r1"] } },
-    { name: "an answer that tells the time", input: { forget: [], nowMs: 1_789_000_000_000.5 } },
+    { name: "an answer with the time", input: { forget: [], nowMs: 1_789_000_000_000.5 } },
     { name: "an answer that names no volume", input: { forget: [], volumes: [] } },
     {
       name: "an answer that names volumes",
       input: { forget: [], volumes: [{ name: "pv-a", resourceVersion: "12" }] },
     },
     { name: "an answer that pauses rejections", input: { forget: [], pauseRejections: "50 pods were rejected" } },
-    { name: "an answer that wants a later look", input: { forget: [], reach: "123" } },
-    { name: "an answer that wants a look at once", input: { forget: [], scanRequest: "session/1" } },
+    { name: "an answer that requests a later scan", input: { forget: [], reach: "123" } },
+    { name: "an answer that requests a scan at once", input: { forget: [], scanRequest: "session/1" } },
     { name: "an answer that names the leader's session", input: { forget: [], session: "s".repeat(64) } },
-  ])("takes $name", ({ input }) => {
+  ])("accepts $name", ({ input }) => {
     expect(decodeReportAnswer(input)).toEqual({ ok: true, value: input });
   });
 

@@ -44,7 +44,7 @@ describe("a node selector", () => {
     );
   });
 
-  it("is never told to differ for a part that cannot be read, and always with a short reason", () => {
+  it("never differs because of a part that cannot be read, and always has a short reason", () => {
     fc.assert(
       fc.property(fc.anything(), labels, (input, pairs) => {
         const answer = matchVolumeAffinity(parseVolumeAffinity({ required: input }), objectOf(pairs));

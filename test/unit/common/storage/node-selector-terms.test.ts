@@ -100,7 +100,7 @@ describe("the terms of a selector", () => {
       answer: "matches",
     },
     {
-      name: "the first of several parts that cannot be read is told",
+      name: "the first of several parts that cannot be read is reported",
       of: selector(ofFields(asks("metadata.name", "In", ["n1", "n2"])), ofLabels(broken)),
       answer: "unknown: nodeSelectorTerms[0].matchFields[0].values",
     },
@@ -200,7 +200,7 @@ describe("an old name for a zone", () => {
       answer: unsure,
     },
     {
-      name: "of a zone says nothing of the region",
+      name: "of a zone does not affect the region",
       labels: { "topology.kubernetes.io/region": "a" },
       of: asks(OLD, "In", ["a"]),
       answer: "differs",

@@ -28,7 +28,11 @@ describe("a requirement on a label", () => {
     { name: "Gt does not hold for as many", of: asks("disks", "Gt", ["4"]), answer: "differs" },
     { name: "Gt compares numbers, not texts", of: asks("disks", "Gt", ["12"]), answer: "differs" },
     { name: "Gt reads zeros in front", of: asks("disks", "Gt", ["0003"]), answer: "matches" },
-    { name: "Gt tells apart what a double cannot", of: asks("huge", "Gt", ["9007199254740992"]), answer: "matches" },
+    {
+      name: "Gt distinguishes numbers that a double cannot",
+      of: asks("huge", "Gt", ["9007199254740992"]),
+      answer: "matches",
+    },
     { name: "Lt holds for less", of: asks("disks", "Lt", ["5"]), answer: "matches" },
     { name: "Lt does not hold for as many", of: asks("disks", "Lt", ["4"]), answer: "differs" },
     { name: "Lt holds below the largest bound", of: asks("disks", "Lt", ["9223372036854775807"]), answer: "matches" },
@@ -129,7 +133,7 @@ describe("a requirement on a field", () => {
     { name: "has one value, not two", of: asks("metadata.name", "In", ["n1", "n2"]), answer: `${path}.values` },
     { name: "has one value, not none", of: asks("metadata.name", "NotIn", []), answer: `${path}.values` },
     { name: "has no other operators", of: asks("metadata.name", "Exists"), answer: `${path}.operator` },
-    { name: "of a later time is not known", of: asks("spec.rack", "In", ["r1"]), answer: `${path}.key` },
+    { name: "of a future version is unknown", of: asks("spec.rack", "In", ["r1"]), answer: `${path}.key` },
   ])("$name", ({ of, answer }) => {
     expect(answerOf(selector(ofFields(of)))).toBe(answer);
   });

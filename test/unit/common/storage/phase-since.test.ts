@@ -6,7 +6,7 @@ const NOON = 1_789_000_000_000;
 const DAY_MS = 86_400_000;
 const CREATED = NOON - 10 * DAY_MS;
 
-describe("a time that the API server tells", () => {
+describe("a time from the API server", () => {
   it.each([
     { name: "is an answer", toldMs: NOON - DAY_MS, expected: false },
     { name: "is an answer while it is five seconds ahead: clocks differ", toldMs: NOON + 5_000, expected: false },
@@ -25,12 +25,12 @@ describe("phaseSince", () => {
     readonly since: PhaseSince | undefined;
   }>([
     {
-      name: "is what the API server tells",
+      name: "is the API server's time",
       times: { toldMs: NOON, createdAtMs: CREATED, firstSeenMs: undefined },
       since: { ms: NOON, from: "api" },
     },
     {
-      name: "is the creation where the API server tells an earlier time",
+      name: "is the creation where the API server's time is earlier",
       times: { toldMs: CREATED - 1_000, createdAtMs: CREATED, firstSeenMs: undefined },
       since: { ms: CREATED, from: "created" },
     },
@@ -40,17 +40,17 @@ describe("phaseSince", () => {
       since: { ms: CREATED, from: "api" },
     },
     {
-      name: "is the first sight where that had to be taken, whatever the API server tells",
+      name: "is the first observation where that was used before, whatever the API server's time is",
       times: { toldMs: NOON - DAY_MS, createdAtMs: CREATED, firstSeenMs: NOON },
       since: { ms: NOON, from: "first-seen" },
     },
     {
-      name: "by first sight is never earlier than the creation",
+      name: "by first observation is never earlier than the creation",
       times: { toldMs: undefined, createdAtMs: NOON + 1_000, firstSeenMs: NOON },
       since: { ms: NOON + 1_000, from: "first-seen" },
     },
     {
-      name: "is not known where nothing is",
+      name: "is unknown where nothing is known",
       times: { toldMs: undefined, createdAtMs: CREATED, firstSeenMs: undefined },
       since: undefined,
     },

@@ -24,7 +24,7 @@ describe("rejectionMark", () => {
     { name: "a level without measure", text: JSON.stringify({ at: AT, level: 1e9 }), mark: { atMs: AT_MS, level: 0 } },
     { name: "a list", text: "[]", mark: { atMs: undefined, level: 0 } },
     { name: "no JSON", text: "{", mark: { atMs: undefined, level: 0 } },
-  ])("reads of a rejected pod what its annotation says: $name", ({ text, mark }) => {
+  ])("reads the annotation of a rejected pod: $name", ({ text, mark }) => {
     expect(rejectionMark(pod(text))).toEqual(mark);
   });
 
@@ -34,7 +34,7 @@ describe("rejectionMark", () => {
     { name: "one with another reason", of: pod("{}", { reason: "Evicted" }) },
     { name: "one without a reason", of: pod("{}", { reason: undefined }) },
     { name: "one without annotations", of: { ...pod("{}"), annotations: null } },
-  ])("knows of a pod that no agent rejected it: $name", ({ of }) => {
+  ])("reads no rejection of a pod that no agent rejected: $name", ({ of }) => {
     expect(rejectionMark(of)).toBeUndefined();
   });
 });

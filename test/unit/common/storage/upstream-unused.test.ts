@@ -32,7 +32,7 @@ describe("Kubernetes' own condition", () => {
 
   it.each([
     { name: "only Mooring's apply owns it", managedFields: [ours], owner: "mooring" },
-    { name: "it stands there without an owner", managedFields: undefined, owner: "other" },
+    { name: "it exists without an owner", managedFields: undefined, owner: "other" },
     {
       name: "another manager owns it",
       managedFields: [{ ...ours, manager: "kube-controller-manager", operation: "Update" }],
@@ -64,7 +64,7 @@ describe("Kubernetes' own condition", () => {
     expect(readUpstream(condition, managedFields)).toEqual({ unused: true, sinceMs: 1_795_255_200_000, owner });
   });
 
-  it("is nothing where there is none", () => {
+  it("is undefined where there is none", () => {
     expect(readUpstream(undefined, [ours])).toBeUndefined();
   });
 });

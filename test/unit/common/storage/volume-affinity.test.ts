@@ -56,7 +56,7 @@ describe("the affinity of a PV", () => {
       answer: "differs",
     },
     {
-      name: "fields of a later time restrict nothing either",
+      name: "fields of a future version restrict nothing either",
       of: requires(ofFields(asks("spec.rack", "In", ["r"]))),
       answer: "matches",
     },
@@ -66,7 +66,7 @@ describe("the affinity of a PV", () => {
       answer: "unknown: required.nodeSelectorTerms[0].matchFields[0].values",
     },
     {
-      name: "what cannot be read is told with its path",
+      name: "a part that cannot be read is reported with its path",
       of: requires(ofLabels(unmet), ofLabels(met, asks("zone", "Near", ["a"]))),
       answer: "unknown: required.nodeSelectorTerms[1].matchExpressions[1].operator",
     },
@@ -74,7 +74,7 @@ describe("the affinity of a PV", () => {
     { name: "a text cannot be read", of: "zone=a", answer: "unknown: " },
     { name: "a list cannot be read", of: [], answer: "unknown: " },
     {
-      name: "a preference of a later time changes nothing",
+      name: "a preference of a future version changes nothing",
       of: { ...requires(ofLabels(unmet)), preferred: [] },
       answer: "differs",
     },
@@ -83,7 +83,7 @@ describe("the affinity of a PV", () => {
     expect(mayBeMounted(parseVolumeAffinity(of), LABELS)).toBe(answer !== "differs");
   });
 
-  it("admits no node without labels where it asks for one", () => {
+  it("admits no node without labels where it requires one", () => {
     expect(volumeAnswer(requires(ofLabels(met)), null)).toBe("differs");
   });
 });
@@ -122,7 +122,7 @@ describe("why a part cannot be read", () => {
     });
   });
 
-  it("is told with the begin of the name of a member that nobody knows", () => {
+  it("names the begin of an unknown member's name", () => {
     const answer = matchVolumeAffinity(parseVolumeAffinity({ required: { ["x".repeat(5_000)]: 1 } }), LABELS);
 
     expect(answer).toMatchObject({ path: `required.${"x".repeat(99)}` });
@@ -133,29 +133,29 @@ describe("why a node is not selected", () => {
   const many = ["v1", "v2", "v3", "v4"];
 
   it.each([
-    { name: "tells the label", of: [ofLabels(unmet)], why: 'it asks for zone In (b), the node has "a"' },
+    { name: "names the label", of: [ofLabels(unmet)], why: 'it asks for zone In (b), the node has "a"' },
     {
-      name: "tells that it is not there",
+      name: "names the missing label",
       of: [ofLabels(asks("rack", "Exists"))],
       why: "it asks for rack Exists, the node has no such label",
     },
     {
-      name: "tells the bound",
+      name: "names the bound",
       of: [ofLabels(asks("disks", "Gt", ["007"]))],
       why: 'it asks for disks Gt 7, the node has "4"',
     },
     {
-      name: "tells the first values",
+      name: "names the first values",
       of: [ofLabels(asks("zone", "In", many))],
       why: 'it asks for zone In (v1, v2, v3, …), the node has "a"',
     },
     {
-      name: "tells three values",
+      name: "names three values",
       of: [ofLabels(asks("zone", "In", ["v1", "v2", "v3"]))],
       why: 'it asks for zone In (v1, v2, v3), the node has "a"',
     },
     {
-      name: "tells a key of eighty characters",
+      name: "names a key of eighty characters",
       of: [ofLabels(asks(`${"k".repeat(70)}/${"n".repeat(9)}`, "Exists"))],
       why: `it asks for ${"k".repeat(70)}/${"n".repeat(9)} Exists, the node has no such label`,
     },
@@ -164,20 +164,20 @@ describe("why a node is not selected", () => {
       of: [ofLabels(asks(`${"k".repeat(70)}/${"n".repeat(10)}`, "Exists"))],
       why: `it asks for ${"k".repeat(70)}/${"n".repeat(9)}… Exists, the node has no such label`,
     },
-    { name: "tells the name", of: [ofFields(otherName)], why: "it asks for metadata.name In (n2)" },
+    { name: "names the node", of: [ofFields(otherName)], why: "it asks for metadata.name In (n2)" },
     {
-      name: "tells how many terms there are",
+      name: "names the number of terms",
       of: [ofLabels(unmet), ofLabels(unmet)],
       why: 'none of its 2 terms is met; of the first, it asks for zone In (b), the node has "a"',
     },
-    { name: "tells of no terms", of: [], why: "it has no terms, so that it admits no node" },
+    { name: "mentions that there are no terms", of: [], why: "it has no terms, so that it admits no node" },
   ])("$name", ({ of, why }) => {
     const answer = matchNodeSelector(parseNodeSelector(selector(...of)), NODE);
 
     expect(answer).toEqual({ kind: "differs", why });
   });
 
-  it("is never longer than an event can be, whatever is asked for", () => {
+  it("is never longer than an event can be, whatever the affinity requires", () => {
     const key = `${"a".repeat(253)}/${"b".repeat(63)}`;
     const values = Array.from({ length: 100 }, (_, n) => `${"v".repeat(60)}${n}`);
     const answer = matchNodeSelector(

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { lastUseText } from "../../../../common/storage/claim-status.ts";
 import { readCopiedUse, readVolumeMark, volumeMarkText } from "../../../../common/storage/volume-annotations.ts";
 
-describe("the mark of a volume", () => {
+describe("the annotation mounted-on of a volume", () => {
   it.each([
     { name: "nodes", nodes: ["n1", "n2"], read: { nodes: ["n1", "n2"], more: false } },
     { name: "no node", nodes: [], read: { nodes: [], more: false } },

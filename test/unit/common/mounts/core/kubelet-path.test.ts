@@ -23,7 +23,7 @@ function shownBy(path: string, root = ROOT): string | undefined {
   );
 }
 
-describe("holdAt, below pods", () => {
+describe("mountedVolumeAt, below pods", () => {
   it.each([
     { name: "a CSI file system", path: "pods/u1/volumes/kubernetes.io~csi/pv-1/mount", shows: "pod name/pv-1 u1" },
     { name: "a CSI inline volume", path: "pods/u1/volumes/kubernetes.io~csi/certs/mount", shows: "pod name/certs u1" },
@@ -54,7 +54,7 @@ describe("holdAt, below pods", () => {
       path: `pods/u1/volumes/kubernetes.io~nfs/${"a".repeat(253)}`,
       shows: `pod name/${"a".repeat(253)} u1`,
     },
-  ])("knows $name", ({ path, shows }) => {
+  ])("recognizes $name", ({ path, shows }) => {
     expect(shownBy(`${ROOT}/${path}`)).toBe(shows);
   });
 
@@ -105,7 +105,7 @@ describe("NEVER_A_CLAIM", () => {
   });
 });
 
-describe("holdAt, below plugins", () => {
+describe("mountedVolumeAt, below plugins", () => {
   it.each([
     { name: "CSI staging", path: `${CSI}/ebs.io/${HASH}/globalmount`, shows: `staging handle/ebs.io/${HASH}` },
     { name: "CSI staging before 1.24", path: `${CSI}/pv/pv-1/globalmount`, shows: "staging name/pv-1" },
@@ -185,7 +185,7 @@ describe("holdAt, below plugins", () => {
       path: `${IN_TREE}/fc/${"5006-".repeat(60)}lun-7`,
       shows: `staging device/fc/${`${"5006-".repeat(60)}lun-7`.slice(-253)}`,
     },
-  ])("knows $name", ({ path, shows }) => {
+  ])("recognizes $name", ({ path, shows }) => {
     expect(shownBy(`${ROOT}/${path}`)).toBe(shows);
   });
 
@@ -216,7 +216,7 @@ describe("holdAt, below plugins", () => {
   });
 });
 
-describe("holdAt, below any root", () => {
+describe("mountedVolumeAt, below any root", () => {
   const place = "pods/u1/volumes/kubernetes.io~nfs/pv-1";
 
   it.each([
@@ -225,7 +225,7 @@ describe("holdAt, below any root", () => {
     { name: "a root that is called pods", root: "/pods", path: `/pods/${place}` },
     { name: "a root with dots and a backslash", root: "/..data/k\\0", path: `/..data/k\\0/${place}` },
     { name: "a root within another kubelet's", root: `/k/${place}`, path: `/k/${place}/${place}` },
-  ])("knows a mounted volume below $name", ({ root, path }) => {
+  ])("recognizes a mounted volume below $name", ({ root, path }) => {
     expect(shownBy(path, root)).toBe("pod name/pv-1 u1");
   });
 
@@ -237,7 +237,7 @@ describe("holdAt, below any root", () => {
     expect(shownBy(path)).toBeUndefined();
   });
 
-  it("finds nothing, whatever the path, that a report could not carry", () => {
+  it("finds only, for any path, what a report can contain", () => {
     const words = [
       "pods",
       "plugins",

@@ -47,7 +47,7 @@ function changed(text: string, { at, removed, added }: Change): string {
   return text.slice(0, begin) + added + text.slice(begin + removed);
 }
 
-describe("parseMountInfo, whatever it is given", () => {
+describe("parseMountInfo, for any input", () => {
   it("reads back what the kernel writes", () => {
     fc.assert(
       fc.property(entries, (lines) => {
@@ -81,7 +81,7 @@ describe("parseMountInfo, whatever it is given", () => {
     );
   });
 
-  it("never throws and finds nothing outside of the folder", () => {
+  it("never throws and finds nothing outside the folder", () => {
     fc.assert(
       fc.property(bytes(0, 300), bytes(0, 8), (text, folder) => {
         const table = parseMountInfo(text, `/${folder}`);
@@ -92,7 +92,7 @@ describe("parseMountInfo, whatever it is given", () => {
     );
   });
 
-  it("never throws on a real table that was changed, and tells of each line that it cannot read", () => {
+  it("never throws on a changed real table, and counts each line that it cannot read", () => {
     fc.assert(
       fc.property(fc.constantFrom(...tables), fc.array(change, { minLength: 1, maxLength: 6 }), (table, changes) => {
         const text = changes.reduce(changed, table);
@@ -109,7 +109,7 @@ describe("parseMountInfo, whatever it is given", () => {
     );
   });
 
-  it("lets no change of one line hide a mounted volume of another", () => {
+  it("never hides a mounted volume because another line changed", () => {
     fc.assert(
       fc.property(fc.constantFrom(...tables), fc.nat(), change, (table, which, { at, removed, added }) => {
         const lines = table.split("\n").slice(0, -1);
@@ -146,7 +146,7 @@ describe("parseMountInfo, whatever it is given", () => {
     );
   });
 
-  it("never throws on the way to holds", () => {
+  it("never throws in the parse of mounted volumes", () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...tables),

@@ -45,7 +45,7 @@ describe("parseMountInfo", () => {
     { name: "no optional field", optional: [] },
     { name: "one optional field", optional: ["shared:7"] },
     { name: "several optional fields", optional: ["shared:7", "master:3", "propagate_from:2", "unbindable"] },
-  ])("takes a line with $name", ({ optional }) => {
+  ])("parses a line with $name", ({ optional }) => {
     const table = parseMountInfo(formatMountLine({ mountPoint: HOLD, optional, fsType: "xfs" }), ROOT);
 
     expect(table).toMatchObject({ damagedLines: 0, entries: [{ mountPoint: HOLD, fsType: "xfs" }] });
@@ -61,7 +61,7 @@ describe("parseMountInfo", () => {
     { name: "a root with UTF-8 whose byte looks like white space", line: { root: latin1("/voilà/ici") } },
     { name: "a root with a vertical tab", line: { root: "/a\vb" } },
     { name: "an empty root", line: { root: "" } },
-  ])("takes a line with $name", ({ line }) => {
+  ])("parses a line with $name", ({ line }) => {
     const table = parseMountInfo(formatMountLine({ mountPoint: HOLD, ...line }), ROOT);
 
     expect(table).toMatchObject({ damagedLines: 0, entries: [{ mountPoint: HOLD, fsType: "ext4" }] });
@@ -183,7 +183,7 @@ describe("parseMountInfo", () => {
     { name: "with a mount point that is no path", line: "36 35 8:1 / anywhere rw - odd none rw\n" },
     { name: "with words for numbers", line: "x y z / /home rw - odd none rw\n" },
     { name: "cut in a place that is called like the folder with more", line: `36 35 8:1 / ${ROOT}-old/po\n` },
-  ])("is not blinded by an odd line elsewhere $name", ({ line }) => {
+  ])("stays undamaged by an odd line elsewhere $name", ({ line }) => {
     const table = parseMountInfo(`${line}${good}`, ROOT);
 
     expect(table.damagedLines).toBe(0);
@@ -228,7 +228,7 @@ describe("findKubeletRoots", () => {
     { name: "the token in the root field", text: formatMountLine({ mountPoint: "/x", root: token("/k") }) },
     { name: "the token in the source field", text: formatMountLine({ mountPoint: "/x", source: token("/k") }) },
     { name: "a line without numbers", text: `x ${token("/k")} rw - tmpfs tmpfs rw\n` },
-  ])("learns nothing from $name", ({ text }) => {
+  ])("finds no root in $name", ({ text }) => {
     expect(findKubeletRoots(text, "agent-1")).toEqual([]);
   });
 
@@ -271,7 +271,7 @@ describe("needsAgreement", () => {
     { release: "unknown", needs: true },
     { release: "-5.10", needs: true },
     { release: "5.x", needs: true },
-  ])("says of kernel '$release': $needs", ({ release, needs }) => {
+  ])("is $needs for kernel '$release'", ({ release, needs }) => {
     expect(needsAgreement(release)).toBe(needs);
   });
 });
