@@ -116,7 +116,7 @@ async function untilNamed(node: string, volumes: readonly string[]): Promise<voi
   await waitUntil(owner, { what: `${node} named [${volumes}]`, limitMs: 10_000, everyMs: 50, check });
 }
 
-describe("what agents are told, on a real API server", () => {
+describe("the answers to agents, on a real API server", () => {
   it("names a volume whose affinity is edited under a pod for as long as it does not admit the pod's node", async () => {
     await cluster.api.create("/api/v1/nodes", { metadata: { name: "one", labels: { [ZONE]: "a" } } });
     await cluster.createClaims(["edited"]);

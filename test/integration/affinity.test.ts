@@ -42,8 +42,8 @@ function beforeFirst(agent: RunningAgent, act: () => Promise<void>): void {
 
 const isRejected = ({ status }: { readonly status: { readonly phase: string } }): boolean => status.phase === "Failed";
 
-describe("an agent with nothing but the rights of the base", () => {
-  it("tells once of a pod on the wrong node, over restarts, and leaves it", async () => {
+describe("an agent with only the permissions of the base", () => {
+  it("reports a pod on the wrong node once, also across restarts, and does not reject it", async () => {
     const { pod } = await placeWrongly();
 
     for (let run = 0; run < 2; run += 1) {
@@ -68,7 +68,7 @@ describe("an agent with nothing but the rights of the base", () => {
     expect((await stage.pod(pod)).status.phase).toBe("Pending");
   });
 
-  it("that is told to reject is forbidden to, says so, and does it once it may", async () => {
+  it("in enforce mode is forbidden to reject, reports that, and rejects once it has the permission", async () => {
     const { pod } = await placeWrongly();
     const agent = await stage.startAgent(ENFORCE);
 
@@ -138,7 +138,7 @@ describe("an agent that rejects pods", () => {
     expect(agent.changes()).toBe(1);
   });
 
-  it("decides anew on a pod that has changed, and rejects it as it is then", async () => {
+  it("decides again about a pod that has changed, and rejects it in its new state", async () => {
     agent = await stage.startAgent(ENFORCE);
     const { pod } = await placeWrongly();
     beforeFirst(agent, () => stage.setStatus(pod, { message: "trying again" }));
@@ -149,7 +149,7 @@ describe("an agent that rejects pods", () => {
     expect(await agent.counted("conflict")).toBe(1);
   });
 
-  it("does not touch a pod that was made anew under the same name", async () => {
+  it("does not touch a pod that was re-created under the same name", async () => {
     agent = await stage.startAgent(ENFORCE);
     const { pod, claim } = await placeWrongly();
     const { uid } = (await stage.pod(pod)).metadata;
@@ -173,7 +173,7 @@ describe("an agent that rejects pods", () => {
     expect(other.metadata.annotations).toEqual({});
   });
 
-  it("finds out what became of a rejection whose answer was lost, and does not make it twice", async () => {
+  it("verifies a rejection whose answer was lost, and does not repeat it", async () => {
     agent = await stage.startAgent(ENFORCE);
     const { pod } = await placeWrongly();
     beforeFirst(agent, async () => agent.proxy.arm({ kind: "lost-answer", atMs: 0, pick: 0, lengthMs: 0 }));
@@ -200,7 +200,7 @@ describe("an agent that rejects pods", () => {
     await stage.until("that it is counted", async () => expect(await agent.counted("rejected")).toBe(1));
   });
 
-  it("says and counts that a kubelet does not keep a rejection, and makes it again", async () => {
+  it("logs and counts that a kubelet reverts a rejection, and repeats it", async () => {
     agent = await stage.startAgent(ENFORCE);
     const { pod } = await placeWrongly();
     await stage.podThat(pod, "rejected", isRejected);
@@ -212,7 +212,7 @@ describe("an agent that rejects pods", () => {
     await stage.until("that this is counted", async () => expect(await agent.counted("rejected")).toBe(2));
   });
 
-  it("deletes such a pod where it is told to and has the right, and not the one without the other", async () => {
+  it("deletes such a pod where both the settings and its permissions allow it", async () => {
     agent = await stage.startAgent([...ENFORCE, "--delete-reverted"]);
     const { pod } = await placeWrongly();
     await stage.podThat(pod, "rejected", isRejected);
@@ -228,7 +228,7 @@ describe("an agent that rejects pods", () => {
     await expect(stage.pod(pod)).rejects.toThrow("404");
   });
 
-  it("deletes a rejected pod where it is told to, and tells that it has not the right before", async () => {
+  it("deletes a rejected pod where the settings say so, and reports the missing permission before", async () => {
     agent = await stage.startAgent([...ENFORCE, "--delete-rejected"]);
     const { pod } = await placeWrongly();
     await stage.podThat(pod, "rejected", isRejected);
@@ -243,7 +243,7 @@ describe("an agent that rejects pods", () => {
     await expect(stage.pod(pod)).rejects.toThrow("404");
   });
 
-  it("tells once of a pod that runs and whose volume was moved away, and leaves it", async () => {
+  it("reports a running pod whose volume was moved away once, and does not reject it", async () => {
     count += 1;
     const [pod, claim] = [`web-${count}`, `data-${count}`];
     await stage.createClaim(claim, "b");

@@ -131,7 +131,7 @@ describe("the mount notifier", () => {
     }
   });
 
-  it("tells of a change between two waits in the next, once", async () => {
+  it("ends the next wait after a change between two waits, once", async () => {
     const namespace = await openMountNamespace();
     const mountNotifier = pollOf(namespace);
     await namespace.mount(TOKEN);
@@ -141,7 +141,7 @@ describe("the mount notifier", () => {
     expect(await mountNotifier.wait(30, never)).toBe("timer");
   });
 
-  it("tells of a question rather than of a change that came together with it, and of each once", async () => {
+  it("ends a wait for a scan request before a change that came together with it, and for each once", async () => {
     const namespace = await openMountNamespace();
     const mountNotifier = pollOf(namespace);
     await namespace.mount(CSI);
@@ -334,7 +334,7 @@ describe("an agent process", () => {
     expect(await agent.ended).toBe(0);
   });
 
-  it("that is killed tells after its restart what was unmounted meanwhile, and what went unobserved", async () => {
+  it("that is killed reports after its restart what was unmounted meanwhile, and its gap", async () => {
     const namespace = await openMountNamespace();
     await namespace.mount(TOKEN);
     await namespace.mount(CSI);
@@ -368,7 +368,7 @@ describe("an agent process", () => {
     expect(after?.agentGaps[1]?.from).toBeLessThanOrEqual(unmountedBy);
   });
 
-  it("ends within two seconds of SIGTERM, though it polls and nobody answers it", async () => {
+  it("stops within two seconds of SIGTERM, although it polls and gets no answers", async () => {
     const namespace = await openMountNamespace();
     await namespace.mount(TOKEN);
     const agent = startAgent(namespace, { aggregatorUrl: "http://127.0.0.1:1" });
@@ -380,7 +380,7 @@ describe("an agent process", () => {
     expect(agent.output()).toContain('"msg":"agent stopped"');
   });
 
-  it("says all that is wrong with its flags and ends with 1", async () => {
+  it("prints all problems of its flags and exits with 1", async () => {
     const agent = start(fileOf("agent"), ["--heartbeat=soon", "--kubelet-root=here"]);
 
     expect(await agent.ended).toBe(1);
@@ -400,12 +400,12 @@ describe("an agent process", () => {
 describe("a program that polls", () => {
   it.each([
     {
-      name: "an exception that nobody catches",
+      name: "an uncaught exception",
       ending: "throw",
       line: /"level":"fatal".*thrown where nobody catches it/,
     },
     {
-      name: "a rejection that nobody handles",
+      name: "an unhandled rejection",
       ending: "reject",
       line: /"level":"fatal".*rejected where nobody catches it/,
     },
@@ -502,7 +502,7 @@ describe("a dry run", () => {
     });
   });
 
-  it("suggests the kubelet's root when it was told another one", async () => {
+  it("suggests the kubelet's root when another one is configured", async () => {
     const namespace = await openMountNamespace();
     await namespace.mount(CSI);
 
@@ -512,7 +512,7 @@ describe("a dry run", () => {
     expect(run.output()).toContain(`use --kubelet-root '${namespace.kubeletRoot}'\n`);
   });
 
-  it("says that it cannot read the mount table, and ends with 1", async () => {
+  it("reports that it cannot read the mount table, and exits with 1", async () => {
     const run = start(fileOf("agent"), ["--dry-run", "--mountinfo", "/no/such/table"]);
 
     expect(await run.ended).toBe(1);

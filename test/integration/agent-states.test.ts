@@ -167,7 +167,7 @@ describe("nodes without an agent on a real API server", () => {
 });
 
 describe("a volume that is attached by the API", () => {
-  it("holds back the first word on its claim until its node has reported or it is detached", async () => {
+  it("delays the first status of its claim until its node has reported or it is detached", async () => {
     const bootId = await createNode("holder");
     await cluster.createClaims(["attached", "detached", "free"]);
     for (const name of ["attached", "detached"]) {
@@ -198,7 +198,7 @@ describe("a node that is gone", () => {
     return { kind: "pod", volume, podUid: `pod-of-${claim}`, pod: `shop/${claim}-0`, since } as const;
   };
 
-  it("its mounts are assumed to have ended, until it tells how they really did", async () => {
+  it("has its mounts assumed to have ended, until it reports their real ends", async () => {
     const bootId = await createNode("lost");
     await cluster.createClaims(["on-lost"]);
     await start();
@@ -232,7 +232,7 @@ describe("a node that is gone", () => {
     expect(back.status?.sinceMs).toBeGreaterThanOrEqual(gone.status?.sinceMs ?? 0);
   });
 
-  it("out of service and not ready, it is so at once, and a restart keeps what is told of its last use", async () => {
+  it("is Gone at once when it is out of service and not Ready, and a restart keeps its claims' last use", async () => {
     const bootId = await createNode("off");
     await cluster.createClaims(["on-off"]);
     await start();

@@ -121,11 +121,11 @@ describe("the alerts", () => {
     expect(otherwise.filter((said) => said.includes(`alertname=\\"${alert}\\"`))).toEqual([]);
   });
 
-  it("go as told in all scenes", () => {
+  it("fire as expected in all scenes", () => {
     expect(otherwise).toEqual([]);
   });
 
-  it("are not always what the scene says, or promtool would tell", async () => {
+  it("fail with wrong expectations, so that promtool would notice", async () => {
     const turned = ALERT_SCENES.slice(0, 4).map(({ fires, ...scene }) =>
       fires === undefined ? { ...scene, fires: {} } : scene,
     );

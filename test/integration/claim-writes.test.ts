@@ -93,7 +93,7 @@ describe("the status of a claim on a real API server", () => {
     { name: "a status that does not fit to the reason", forged: { status: "True", reason: "Mounted" } },
     { name: "no time", forged: { status: "True", reason: "Unmounted", lastTransitionTime: null } },
     { name: "a time before the claim was made", forged: { status: "True", reason: "Unmounted" } },
-  ])("replaces a forged condition with $name, by whomever it is owned", async ({ name, forged }) => {
+  ])("replaces a forged condition with $name, whichever manager owns it", async ({ name, forged }) => {
     const claim = `forged-${name.replaceAll(/[^a-z]/g, "")}`;
     const longAgo = { type: "mooring.dev/Unused", lastTransitionTime: "2020-01-01T00:00:00Z", message: "forged" };
     await cluster.createClaims([claim]);
@@ -139,7 +139,7 @@ describe("annotations of a claim on a real API server", () => {
     await cluster.claimThat("restored", "known", ({ status }) => status?.reason === "NeverObservedInUse");
   });
 
-  it("that another manager owns go all the same, and who puts them back is told of once", async () => {
+  it("that another manager owns are removed all the same, and a manager that restores them is reported once", async () => {
     await cluster.createClaims(["gitops"]);
     const { metric, logger } = await aggregator();
     await cluster.claimThat("gitops", "known", isUnused);
@@ -157,7 +157,7 @@ describe("annotations of a claim on a real API server", () => {
     expect(logger.messages("warn")).toEqual(["claim needs attention"]);
   });
 
-  it("that say another time than the condition are corrected, and owned by Mooring again", async () => {
+  it("with another time than the condition are corrected, and owned by Mooring again", async () => {
     await cluster.createClaims(["corrected"]);
     await cluster.createPod("corrected-0", "corrected");
     await aggregator();
@@ -175,7 +175,7 @@ describe("annotations of a claim on a real API server", () => {
     await until("its end", async () => expect((await rawClaim("corrected")).annotations).toEqual({}));
   });
 
-  it("that another manager owns with our own value end with what they say", async () => {
+  it("that another manager owns with Mooring's own value keep that value", async () => {
     await cluster.createClaims(["copied"]);
     await cluster.createPod("copied-0", "copied");
     await aggregator();
@@ -191,7 +191,7 @@ describe("annotations of a claim on a real API server", () => {
   });
 });
 
-describe("a status that the API server does not take", () => {
+describe("a status that the API server refuses", () => {
   const POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
 
   async function refuse(): Promise<void> {
@@ -216,7 +216,7 @@ describe("a status that the API server does not take", () => {
     });
   }
 
-  it("is told once to the claim's owner, holds up nobody, and is written as soon as the claim lets it", async () => {
+  it("is reported once by an event, does not delay other claims, and is written as soon as the claim allows it", async () => {
     await cluster.createClaims(["frozen", "free"]);
     await cluster.api.patch(`${CLAIMS}/frozen`, { metadata: { labels: { refused: "yes" } } });
     await refuse();
@@ -241,7 +241,7 @@ describe("an account without the permission to write claim status", () => {
   const ROLE = "/apis/rbac.authorization.k8s.io/v1/clusterroles/mooring-aggregator";
   const role = looseObject({ rules: array(looseObject({ resources: array(string()) })) });
 
-  it("is said by readiness, without a word on each claim, until the role is there", async () => {
+  it("is reported by readiness, without an event on each claim, until the role exists", async () => {
     const names = Array.from({ length: 60 }, (_, index) => `rightless-${index}`);
     await cluster.createClaims(names);
     const { rules } = parse(role, await cluster.api.get(ROLE));

@@ -169,7 +169,7 @@ describe("claims as JSON", () => {
 });
 
 describe("claims of a namespace", () => {
-  it("say what is missing where Mooring does not run", async () => {
+  it("show what is missing where Mooring does not run", async () => {
     const { code, stdout, stderr } = await asAdministrator("-n", PLAIN);
 
     expect(code).toBe(0);
@@ -177,7 +177,7 @@ describe("claims of a namespace", () => {
     expect(stderr).toBe("No claim has Mooring's condition: is the aggregator running?\n");
   });
 
-  it("are those of the context's namespace unless told", async () => {
+  it("are those of the context's namespace by default", async () => {
     const token = await cluster.createAccount(PLAIN, "reader", true);
 
     const { stdout } = await claims("--kubeconfig", writeKubeconfig({ token, namespace: PLAIN }));
@@ -192,7 +192,7 @@ describe("claims of a namespace", () => {
   });
 });
 
-describe("a program that the kubeconfig names for its credentials", () => {
+describe("an exec credential plugin", () => {
   it("gives the token that the claims are read with", async () => {
     const token = await cluster.createAccount(PLAIN, "plugged", true);
     const path = writeKubeconfig({ exec: writePlugin([{ token }]), namespace: PLAIN });
@@ -220,7 +220,7 @@ describe("a program that the kubeconfig names for its credentials", () => {
     expect(answer).toMatchObject({ items: [{ metadata: { name: "idle" } }] });
   });
 
-  it("is told of the cluster where it wants to know, as kubectl tells it", async () => {
+  it("gets the cluster information where it requests it, as from kubectl", async () => {
     const token = await cluster.createAccount(PLAIN, "told", true);
     const { command, args } = writePlugin([{ token }]);
     const told = `*'"cluster":{"server":"https://127.0.0.1:'*'"certificate-authority-data":"'*`;
@@ -235,13 +235,13 @@ describe("a program that the kubeconfig names for its credentials", () => {
 
   it.each([
     {
-      name: "that fails is told of in its own words",
+      name: "that fails is reported with its own output",
       exec: { command: "sh", args: ["-c", "echo log in first >&2; exit 1"] },
       message: "cannot get the credentials that the kubeconfig names: log in first",
       retriable: true,
     },
     {
-      name: "that fails without a word is told of, too",
+      name: "that fails without output is reported, too",
       exec: { command: "false" },
       message: "cannot get the credentials that the kubeconfig names: the program failed without a word",
       retriable: true,
@@ -287,7 +287,7 @@ describe("a failure", () => {
       said: "Cannot reach the API server https://127.0.0.1:1: connection refused\n",
     },
     {
-      name: "of a missing kubeconfig says where it was looked for",
+      name: "of a missing kubeconfig names the paths that were tried",
       args: () => [],
       said: "there is no kubeconfig: KUBECONFIG is not set and ~/.kube/config does not exist\n",
     },
@@ -302,7 +302,7 @@ describe("a failure", () => {
       said: 'the kubeconfig has no context "elsewhere"; its contexts: mooring\n',
     },
     {
-      name: "of a kubeconfig with a proxy says that it cannot use it, instead of going another way",
+      name: "of a kubeconfig with a proxy reports that proxies are not supported, instead of a direct connection",
       args: () => [
         "--kubeconfig",
         writeKubeconfig({ edit: (text) => text.replace('"server":', '"proxy-url": "http://127.0.0.1:1", "server":') }),
@@ -310,14 +310,14 @@ describe("a failure", () => {
       said: 'the kubeconfig\'s cluster "mooring" has a proxy-url, which is not supported\n',
     },
     {
-      name: "of a kubeconfig that impersonates says that it cannot, instead of acting with all rights",
+      name: "of a kubeconfig that impersonates reports that this is not supported, instead of acting with all permissions",
       args: () => [
         "--kubeconfig",
         writeKubeconfig({ edit: (text) => text.replace('"token":', '"as": "somebody", "token":') }),
       ],
       said: 'the kubeconfig\'s user "mooring" impersonates another one (as), which is not supported\n',
     },
-    { name: "of an unknown flag says where the flags are", args: () => ["--al"], said: "Run with --help" },
+    { name: "of an unknown flag refers to the help", args: () => ["--al"], said: "Run with --help" },
   ])("$name", async ({ args, said }) => {
     const { code, stdout, stderr } = await claims(...args());
 

@@ -31,7 +31,7 @@ it("the demo refuses a flag that it does not know", async () => {
   expect(demo.stderr()).toContain("--kepp");
 });
 
-it("the demo on real nodes says what is missing on a machine that cannot run them", async () => {
+it("the demo on real nodes names what is missing on a machine that cannot run them", async () => {
   // As root the programs are what is missing, for others root itself.
   using demo = spawnDemo(["--node"], { PATH: "/nowhere" });
 

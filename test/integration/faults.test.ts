@@ -62,7 +62,7 @@ describe(`informers, queue and writes through storms of faults (seeds ${seeds.jo
     process.off("unhandledRejection", note);
   });
 
-  it("end with every store true, every object's end told, no pause too short and nothing left open", () => {
+  it("end with correct stores, every deletion delivered, no back-off too short and nothing left open", () => {
     expect(reports.flatMap(({ problems }) => problems)).toEqual([]);
   });
 
@@ -76,7 +76,7 @@ describe(`informers, queue and writes through storms of faults (seeds ${seeds.jo
     expect(Math.min(...reports.map(({ compared }) => compared))).toBeGreaterThan(10);
   });
 
-  it("heard from the API server itself that it had forgotten where they were", () => {
+  it("got 410 Gone from the API server itself", () => {
     expect(Math.min(...reports.map(({ expirations }) => expirations))).toBeGreaterThan(0);
   });
 
@@ -89,7 +89,7 @@ describe(`informers, queue and writes through storms of faults (seeds ${seeds.jo
     expect(Math.min(lowerHalf, upperHalf)).toBeGreaterThan(0.1 * (lowerHalf + upperHalf));
   });
 
-  it("left no rejection to nobody", () => {
+  it("left no unhandled rejection", () => {
     expect(rejections).toEqual([]);
   });
 });

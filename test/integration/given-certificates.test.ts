@@ -101,8 +101,8 @@ async function may(verb: string, resource: string, namespace: string): Promise<b
   return answers.includes(true);
 }
 
-describe("certificates of somebody else, given as docs/reports.md has it over an installation that issued its own", () => {
-  it("are what agents see, who trust what they are told to", async () => {
+describe("external certificates, installed as in docs/reports.md over an installation that issued its own", () => {
+  it("are served to agents, which trust the configured CA", async () => {
     expect(await report(await trusted())).toMatchObject({ status: 200 });
     expect(aggregator.logger.lines.filter(({ level }) => level === "warn" || level === "error")).toEqual([]);
   });

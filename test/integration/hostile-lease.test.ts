@@ -43,7 +43,7 @@ function coverage(fields: object): object {
   return annotated(JSON.stringify({ version: 1, since: past, reached: "1", reachedAt: past, ...fields }));
 }
 
-describe("an aggregator whose election Lease somebody else has written to and given back", () => {
+describe("an aggregator whose Lease another client has changed and released", () => {
   const most = 2 ** 31 - 1;
   it.each([
     {

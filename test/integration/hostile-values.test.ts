@@ -122,7 +122,7 @@ async function eachOf<T>(rows: readonly T[], work: (row: T) => Promise<unknown>)
 const volumeOf = (name: string) => ({ by: "name", name: `pv-${name}` }) as const;
 
 describe("an aggregator process", () => {
-  it("lives, meets no bug and writes other claims, whatever stands in the objects of claims whose use ends", async () => {
+  it("keeps running without an internal error and writes other claims, whatever the objects of claims contain", async () => {
     await cluster.createClaims(VICTIMS.map(({ name }) => name));
     const withPods = VICTIMS.filter(({ changes }) => changes.some(hasPod));
     await eachOf(withPods, ({ name }) => surround(name));

@@ -227,7 +227,7 @@ describe.each([
     expect(isOlder("0", informer.resourceVersion() ?? "")).toBe(true);
   });
 
-  it("tells what happened, and what was re-created, while the API server was away", async () => {
+  it("delivers what changed and what was re-created while the API server was away", async () => {
     await site.create(group, ["a", "b", "c"]);
     const followed = await site.follow(group, "quorum");
     const apiServer = site.plane.part("kube-apiserver");
@@ -269,7 +269,7 @@ describe("an informer of a server whose etcd is restored from a backup", () => {
     await etcd.start();
   }
 
-  it("goes back with it: a watch from what is now the future would stay silent for ever", async () => {
+  it("goes back with it, as a watch from a future version would never deliver anything", async () => {
     const [stored, backup] = ["etcd", "backup"].map((name) => join(site.owner.folder, "control-plane", name));
     await site.create("g", ["kept", "changed", "deleted"]);
     await withoutEtcd(() => cpSync(stored ?? "", backup ?? "", { recursive: true }));

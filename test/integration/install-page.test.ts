@@ -40,11 +40,11 @@ function programs(): Readonly<Record<string, string>> {
   return { kubectl: program(cluster.kubectl), helm: program(tools.helm) };
 }
 
-describe("docs/install.md, word by word on an empty cluster", () => {
+describe("docs/install.md, command by command on an empty cluster", () => {
   it.each([
     { way: "kubectl", install: () => page.block("### With kubectl"), remove: () => "kubectl delete -k manifests/mine" },
     { way: "Helm", install: () => page.block("### With Helm"), remove: () => "helm uninstall mooring" },
-  ])("$way installs all, and what it says of removing leaves nothing", async ({ install, remove }) => {
+  ])("$way installs everything, and its commands for removal leave nothing", async ({ install, remove }) => {
     await reader.follow(install());
     const installed = await tracesIn(cluster);
 

@@ -109,7 +109,7 @@ describe("a journal on a real disk", () => {
     expect([`found ${stored}`, `found ${stored + 1}`]).toContain(found);
   });
 
-  it("keeps what it has when the disk is full, and goes on when there is room", async () => {
+  it("keeps its content when the disk is full, and continues when there is space", async () => {
     const { folder, remount, enter } = await openDisk();
     expect(await said(start(["once", folder, "1"], enter))).toEqual(["found nothing", "stored 1"]);
     await remount("size=300k");

@@ -8,7 +8,7 @@ import { expect, it, onTestFinished } from "vitest";
 
 const MAIN = fileURLToPath(new URL("../../provisioner/keeper/main.ts", import.meta.url));
 
-it("a keeper without root ends at once, says what it lacks and who can give it, and makes nothing", async () => {
+it("a keeper without root exits at once, names the missing permissions, and creates nothing", async () => {
   const folder = mkdtempSync(join(tmpdir(), "mooring-keeper-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const flags = [

@@ -12,7 +12,7 @@ afterEach(() => stage.stopAll());
 afterAll(() => stage.close());
 
 describe("a leader that is killed", () => {
-  it("is replaced within 20 s, and what happened meanwhile counts by its own time", async () => {
+  it("is replaced within 20 s, and what happened meanwhile gets its own time", async () => {
     const [leader, standby] = await stage.pair("kill");
     await stage.cluster.createClaims(["kill"]);
     await stage.cluster.claimThat("kill", "known", isUnused);
@@ -39,7 +39,7 @@ describe("a leader that is killed", () => {
   });
 });
 
-describe("a leader that is stopped in the middle of a write and goes on when another one leads", () => {
+describe("a leader that is paused in the middle of a write and resumes when another replica leads", () => {
   const REFUSED =
     /^apiserver_request_total\{code="409",.*resource="persistentvolumeclaims",.*subresource="status",.*\} (\d+)$/gm;
 
@@ -48,7 +48,7 @@ describe("a leader that is stopped in the middle of a write and goes on when ano
     return [...text.matchAll(REFUSED)].reduce((sum, [, count]) => sum + Number(count), 0);
   }
 
-  it("writes nothing that counts: what it had sent is refused by the API server, and it sends no more", async () => {
+  it("writes nothing: the API server refuses what it had sent, and it sends no more", async () => {
     const proxy = await startHoldingProxy(new URL(stage.cluster.plane.url));
     stage.owner.defer(() => proxy.close());
     const [leader, standby] = await stage.pair("paused", { through: proxy.port });

@@ -31,7 +31,7 @@ describe("two replicas of the aggregator", () => {
     expect(await leader.metric(WRITTEN)).toBeGreaterThan(0);
   });
 
-  it("a standby is as ready as the leader, and both say who leads and since when", async () => {
+  it("a standby is as ready as the leader, and both show who leads and since when", async () => {
     const [leader, standby] = await stage.pair("health");
     await stage.until("the label", 5_000, async () => expect(await stage.replicas.labelled()).toEqual([leader.pod]));
 
@@ -68,7 +68,7 @@ describe("two replicas of the aggregator", () => {
     });
   });
 
-  it("a clean stop leaves word of the pods' last change, also that of the stop itself, to a successor who begins later", async () => {
+  it("a clean stop hands over the pods' last change, that of the stop itself included, to a successor that starts later", async () => {
     const leader = await stage.leader("alone");
     await stage.until("the label", 5_000, async () => expect(await stage.replicas.labelled()).toEqual([leader.pod]));
 

@@ -87,7 +87,7 @@ describe.each(["agent", "aggregator"] as const)("a real %s without an API server
     expect([before, meanwhile, after]).toEqual([200, "no answer", 200]);
   });
 
-  it("says what it waits for, stops in good order when it is told to, and well within its grace period", async () => {
+  it("names what it waits for, and stops cleanly on SIGTERM, well within its grace period", async () => {
     const ready = await (await fetch(`${program.url}/readyz?verbose`)).text();
     const spentMs = startStopwatch(owner);
 

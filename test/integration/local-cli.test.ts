@@ -128,7 +128,7 @@ describe("pools", () => {
     });
   });
 
-  it("says that a disk is missing, and why, and that it is back", async () => {
+  it("show that a disk is missing, and why, and that it is back", async () => {
     one.setState("default", "lost", "its disk is not mounted");
 
     const lost = await untilPrinted(["pools"], (ended) => ended.stdout.includes("missing"));
@@ -138,7 +138,7 @@ describe("pools", () => {
     expect(lost.stderr).toContain('Pool "default" of one: its disk is not mounted');
   });
 
-  it("comes of objects that nobody writes while nothing changes", async () => {
+  it("show objects that are not written while nothing changes", async () => {
     const before = await versions();
 
     // Two turns of the loop that asks the keeper for its pools.
@@ -149,7 +149,7 @@ describe("pools", () => {
     expect(await versions()).toEqual(before);
   });
 
-  it("says which right is missing, and shows what is known without it", async () => {
+  it("name a missing permission, and show what is known without it", async () => {
     await stage.api.create("/api/v1/namespaces/default/serviceaccounts", { metadata: { name: "reader" } });
     const roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
     const rules = [{ apiGroups: [""], resources: ["persistentvolumes"], verbs: ["list"] }];
@@ -175,7 +175,7 @@ describe("pools", () => {
     expect(stderr).toContain('You lack the right "list csistoragecapacities"');
   });
 
-  it("tells of a full disk, and ends with an error", async () => {
+  it("reports a full disk, and exits with an error", async () => {
     const command = [process.execPath, fileOf("local"), plane.kubeconfig];
     const ended = await new Promise<Ended>((resolve) => {
       execFile("sh", ["-c", `exec "$0" "$1" pools --kubeconfig "$2" >/dev/full`, ...command], (error, stdout, stderr) =>
@@ -229,7 +229,7 @@ describe("forget", () => {
     expect(await namesOnTwo()).toHaveLength(2);
   });
 
-  it("is asked for by what the lists say of the node", async () => {
+  it("is suggested by the lists for the node", async () => {
     const [pools, orphans] = [await local("pools"), await local("orphans")];
 
     expect(rowsOf(pools.stdout).map(([node, , state]) => [node, state])).toContainEqual(["two", "node gone"]);
@@ -255,7 +255,7 @@ describe("forget", () => {
     expect(await namesOnTwo()).toHaveLength(2);
   });
 
-  it("deletes them, goes on where it was ended, leaves to others what they hold, and names the claims", async () => {
+  it("deletes them, continues after an interruption, keeps what other finalizers hold, and names the claims", async () => {
     // As an earlier run left it that was ended between its two writes.
     await stage.api.remove(`${VOLUMES}/${onTwo.data}`);
     const { metadata } = (await stage.volume(onTwo.logs)) ?? expect.fail("it is gone");

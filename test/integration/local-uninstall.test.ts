@@ -185,7 +185,7 @@ describe("uninstall, while there are volumes", () => {
     });
   });
 
-  it("deletes nothing, and names each with its node, size and claim, and what deletes it", async () => {
+  it("deletes nothing, and names each with its node, size and claim, and the commands that delete it", async () => {
     const before = [await daemonSet(), await provisionerTraces()];
 
     const ended = await uninstall("--yes");
@@ -201,7 +201,7 @@ describe("uninstall, while there are volumes", () => {
     expect([await daemonSet(), await provisionerTraces()]).toEqual(before);
   });
 
-  it("says the same to programs", async () => {
+  it("prints the same as JSON", async () => {
     const { code, stdout } = await uninstall("-o", "json");
 
     const { items } = v.parse(v.object({ items: v.array(v.object({ name: v.string() })) }), JSON.parse(stdout));
@@ -275,8 +275,8 @@ describe("uninstall, interrupted while the provisioners end", () => {
   });
 });
 
-describe("uninstall, by somebody who may not delete all of it", () => {
-  it("says what would stay, before anything is changed", async () => {
+describe("uninstall, by a user who may not delete all of it", () => {
+  it("names what would stay, before anything is changed", async () => {
     const RBAC = "/apis/rbac.authorization.k8s.io/v1";
     await stage.api.create("/api/v1/namespaces/default/serviceaccounts", { metadata: { name: "operator" } });
     const all = { apiGroups: ["*"], resources: ["*"] };
@@ -346,7 +346,7 @@ describe("uninstall, without a volume", () => {
 describe("uninstall, where Helm installed the provisioner", () => {
   const helm = (...args: readonly string[]) => tool("helm", ...args, "--kubeconfig", plane.kubeconfig);
 
-  it("removes it as well, and Helm goes on with what is left", async () => {
+  it("removes it as well, and Helm continues with what is left", async () => {
     await stage.api.patch("/api/v1/nodes/one", { metadata: { labels: { "kubernetes.io/os": null } } });
     await kubectl("delete", "-k", base, "--wait=false");
     await agentsGone();

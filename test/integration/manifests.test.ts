@@ -235,7 +235,7 @@ describe("the accounts", () => {
       allowed: true,
     },
     {
-      name: "an aggregator takes nobody else's Lease",
+      name: "an aggregator cannot take another Lease",
       who: aggregator,
       ask: { verb: "patch", namespace: "mooring", ...lease, name: "other" },
       allowed: false,

@@ -69,7 +69,7 @@ describe("a node with ten thousand mounts", () => {
       mkdir -p pods/u$pod && mount --rbind template pods/u$pod || exit 1; done`);
   }
 
-  it("is read whole, and so is what one pod's end takes away", async () => {
+  it("is scanned completely, also when one pod's end unmounts a part", async () => {
     const namespace = await openMountNamespace();
     const watcher = createWatcher(namespace);
     const begunAt = clock.monotonicMs();
@@ -139,7 +139,7 @@ describe("a storm of mounts", () => {
     }
   }
 
-  it("ends with exactly the mounted volumes that are left, and never unmount records what was not touched", async () => {
+  it("ends with exactly the remaining mounted volumes, and never records an unmount of an untouched one", async () => {
     const namespace = await openMountNamespace();
     const { run, kubeletRoot, mount, mountInfo } = namespace;
     const watcher = createWatcher(namespace);

@@ -115,13 +115,13 @@ function aggregatorUrl(): string {
 }
 
 describe("since when a volume is in its phase", () => {
-  it("is the API server's word", async () => {
+  it("is the API server's time", async () => {
     await createVolume("told");
 
     await listed("/v1/volumes", "told", { phase: "Available", phaseSinceFrom: "api" });
   });
 
-  it("is the first sight where a user wrote 2099, also after null, which does not clear it", async () => {
+  it("is the first observation where a user wrote 2099, also after null, which does not clear it", async () => {
     await createVolume("forged");
     const before = await listed("/v1/volumes", "forged", { phase: "Available", phaseSinceFrom: "api" });
 
@@ -151,7 +151,7 @@ describe("since when a volume is in its phase", () => {
     expect(cells.get("told")?.[2]).toMatch(/^\d+/);
   });
 
-  it("is not known to the API server alone where that says 2099", async () => {
+  it("is unknown from the API server alone where that has 2099", async () => {
     const { cells } = await volumesCli(cluster.plane.kubeconfig, "--aggregator", "none");
 
     expect([cells.get("forged")?.[2], cells.get("told")?.[2]]).toEqual(["-", expect.stringMatching(/^\d+/)]);
@@ -268,7 +268,7 @@ describe("a claim", () => {
 });
 
 describe("an aggregator that may not read storage classes", () => {
-  it("leads and tells all the rest, but no binding mode", async () => {
+  it("leads and reports everything but the binding mode", async () => {
     const role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/mooring-aggregator";
     const { rules } = parse(
       object({ rules: array(looseObject({ resources: array(string()) })) }),
@@ -291,7 +291,7 @@ describe("an aggregator that may not read storage classes", () => {
 });
 
 describe("the list of volumes", () => {
-  it("of a user who may list volumes alone says what is missing", async () => {
+  it("of a user who may list only volumes names what is missing", async () => {
     const accounts = "/api/v1/namespaces/shop/serviceaccounts";
     await cluster.api.create(accounts, { metadata: { name: "reader" } });
     const rbac = "/apis/rbac.authorization.k8s.io/v1";
@@ -315,7 +315,7 @@ describe("the list of volumes", () => {
     );
   });
 
-  it("of a user who may not list volumes names the right", async () => {
+  it("of a user who may not list volumes names the permission", async () => {
     const kubeconfig = await cluster.plane.kubeconfigFor({ serviceAccount: { namespace: "shop", name: "default" } });
 
     const { code, stderr } = await volumesCli(kubeconfig, "--aggregator", "none");

@@ -196,7 +196,7 @@ describe("the namespace of the agents", () => {
     expect(elsewhere).toMatchObject({ status: 201 });
   });
 
-  it("lets nobody put a container into an agent", async () => {
+  it("allows no ephemeral container in an agent", async () => {
     const pods = "/api/v1/namespaces/mooring-agents/pods";
     const body = { apiVersion: "v1", kind: "Pod", metadata: { name: "agent" }, spec: agent };
     expect(await plane.api({ method: "POST", path: pods, body })).toMatchObject({ status: 201 });

@@ -106,7 +106,7 @@ function summaryOf({ status, text }: { readonly status: number; readonly text: s
   return `${status} ${text.includes("mooring-protection") ? "the policy" : text.slice(0, 160)}`;
 }
 
-it("a kube-controller-manager that is away, and comes back, lets go what was unmounted meanwhile, and nothing else", async () => {
+it("a kube-controller-manager that comes back releases what was unmounted meanwhile, and nothing else", async () => {
   const { stage, claims, leftMounted, remove, gone, held } = scene;
   const manager = stage.plane.part("kube-controller-manager");
   await claims(["ended", "goes-on"]);

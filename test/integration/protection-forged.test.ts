@@ -70,7 +70,7 @@ describe("with the aggregator's token a thief", () => {
     thief = await scene.stage.plane.apiAs({ namespace: "mooring", name: "mooring-aggregator" });
   });
 
-  it("keeps a deleted claim that nobody uses, until the override", async () => {
+  it("can keep a deleted claim that no pod uses, until the override", async () => {
     const { claims, remove, held, gone, read, kubectl } = scene;
     await claims(["blocked"]);
     await withoutAggregator(async () => {
@@ -129,7 +129,7 @@ describe("a forged condition", () => {
     expect([await write(who, `for-${role}`, USED), await write(who, `for-${role}`, UNUSED)]).toEqual([403, 403]);
   });
 
-  it("of who may write the status of claims is corrected by the aggregator before the claim is deleted", async () => {
+  it("of a user who may write the status of claims is corrected by the aggregator before the claim is deleted", async () => {
     const { stage, claims, leftMounted, remove, gone, kubectl, released } = scene;
     await kubectl("create", "clusterrole", "status-writer", "--verb=patch", "--resource=persistentvolumeclaims/status");
     const writer = await accountWith("status-writer");
@@ -155,28 +155,31 @@ describe("an aggregator whose wall clock is wrong", () => {
   it.each([
     { name: "ten years behind", shiftMs: -10 * YEAR_MS },
     { name: "ten years ahead", shiftMs: 10 * YEAR_MS },
-  ])("by $name holds what is mounted, lets it go at the unmount, and dates that rightly", async ({ name, shiftMs }) => {
-    const { stage, claims, leftMounted, remove, held, read } = scene;
-    const { aggregator, api, kubelets } = stage;
-    const claim = name.replaceAll(" ", "-");
-    const file = join(owner.folder, `${claim}.mjs`);
-    await writeFile(file, `const now = Date.now; Date.now = () => now() + ${shiftMs};`);
-    await aggregator.child.restart({ env: { NODE_OPTIONS: `--import=${pathToFileURL(file)}` } });
-    await aggregator.ready();
-    await claims([claim]);
-    await api.patch(pathOf(claim), { metadata: { finalizers: [KUBERNETES, OURS] } });
-    const pod = await leftMounted(claim);
+  ])(
+    "by $name keeps a mounted claim, releases it at the unmount, and dates that correctly",
+    async ({ name, shiftMs }) => {
+      const { stage, claims, leftMounted, remove, held, read } = scene;
+      const { aggregator, api, kubelets } = stage;
+      const claim = name.replaceAll(" ", "-");
+      const file = join(owner.folder, `${claim}.mjs`);
+      await writeFile(file, `const now = Date.now; Date.now = () => now() + ${shiftMs};`);
+      await aggregator.child.restart({ env: { NODE_OPTIONS: `--import=${pathToFileURL(file)}` } });
+      await aggregator.ready();
+      await claims([claim]);
+      await api.patch(pathOf(claim), { metadata: { finalizers: [KUBERNETES, OURS] } });
+      const pod = await leftMounted(claim);
 
-    await remove(claim);
-    const { volume } = await held(claim);
-    const moment = await kubelets[0].unmount(pod);
-    const check = async (): Promise<void> => expect((await read(claim))?.metadata.finalizers).toEqual([OURS]);
-    await waitUntil(owner, { what: `${claim} let go`, limitMs: 60_000, check });
-    const { claim: last } = await claimThat(stage, { claim, what: "there", holds: () => true });
-    await api.patch(pathOf(claim), { metadata: { finalizers: [] } });
+      await remove(claim);
+      const { volume } = await held(claim);
+      const moment = await kubelets[0].unmount(pod);
+      const check = async (): Promise<void> => expect((await read(claim))?.metadata.finalizers).toEqual([OURS]);
+      await waitUntil(owner, { what: `${claim} let go`, limitMs: 60_000, check });
+      const { claim: last } = await claimThat(stage, { claim, what: "there", holds: () => true });
+      await api.patch(pathOf(claim), { metadata: { finalizers: [] } });
 
-    expect(volume).toBe("Bound");
-    expect(last.status?.sinceMs).toBeGreaterThanOrEqual(moment.notBeforeMs);
-    expect(last.status?.sinceMs).toBeLessThan(owner.clock.wallMs() + 2_000);
-  });
+      expect(volume).toBe("Bound");
+      expect(last.status?.sinceMs).toBeGreaterThanOrEqual(moment.notBeforeMs);
+      expect(last.status?.sinceMs).toBeLessThan(owner.clock.wallMs() + 2_000);
+    },
+  );
 });

@@ -122,7 +122,7 @@ describe("with protection", () => {
     expect([phase, status?.reason]).toEqual(["Bound", "Mounted"]);
   });
 
-  it("a mount that is noticed only after the deletion was asked for keeps the claim", async () => {
+  it("a mount that is noticed only after the deletion was requested keeps the claim", async () => {
     const { kubelets, api } = stage;
     const pod = await kubelets[0].createPod({
       namespace: NAMESPACE,

@@ -77,8 +77,8 @@ describe("a volume that is staged", () => {
   });
 });
 
-describe("a node whose agent is silent", () => {
-  it("holds the claim that it showed, and the claim says that nothing is heard", async () => {
+describe("a Stale node", () => {
+  it("keeps the claim that it showed, and the claim's status names the node as Stale", async () => {
     const { stage, claims, leftMounted, remove, held, gone } = scene;
     await claims(["stale"]);
     const pod = await leftMounted("stale");
@@ -116,7 +116,7 @@ describe("a node whose agent is silent", () => {
   });
 });
 
-describe("a node that is given up lets its claims go, and they say so:", () => {
+describe("a node that is Gone releases its claims, whose status names it:", () => {
   it("out of service and not ready", async () => {
     const { stage, claims, leftMounted, remove, held } = scene;
     const { api } = stage;

@@ -84,7 +84,7 @@ async function gone(claim: string): Promise<void> {
 }
 
 describe("a deleted claim that a node has mounted", () => {
-  it("says who keeps it, on which node and how to let it go, once, and counts until the unmount", async () => {
+  it("gets one event with the reason, the node and the override, and is counted until the unmount", async () => {
     const { stderr, unmount } = await deletedWhileMounted("kept");
     const { uid } = await readClaim(stage.api, "kept");
     const early = await told("kept", "DeletionHeld");
@@ -108,7 +108,7 @@ describe("a deleted claim that a node has mounted", () => {
     expect(await told("kept", "RemovedWhileMounted")).toEqual([]);
   });
 
-  it("that its override lets go says so, and that it is gone while it is mounted", async () => {
+  it("that its override releases gets an event about that, and about its removal while mounted", async () => {
     const { unmount } = await deletedWhileMounted("forced");
     const { uid } = await readClaim(stage.api, "forced");
 

@@ -103,7 +103,7 @@ interface Backup {
   readonly conditions: readonly object[];
 }
 
-describe("a claim that is made again from a backup of one that was mounted", () => {
+describe("a claim that is restored from a backup of a mounted one", () => {
   /** As a backup has it: with conditions, annotations and finalizers, and the override that let the old one go. */
   async function restored(claim: string): Promise<Backup> {
     const { stage, claims, leftMounted, remove, read, gone, kubectl } = scene;
@@ -122,7 +122,7 @@ describe("a claim that is made again from a backup of one that was mounted", () 
     return { annotations: metadata.annotations, conditions: backup.status.conditions };
   }
 
-  it("is not held: what its annotations say was said of another", async () => {
+  it("is not protected: its annotations are about another claim", async () => {
     const { annotations } = await restored("restored");
 
     await scene.remove("restored");

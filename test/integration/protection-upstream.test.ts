@@ -76,7 +76,7 @@ describe("goes with its last pod: a claim", () => {
   });
 });
 
-describe("is not held: a mounted claim", () => {
+describe("is not protected: a mounted claim", () => {
   it("that is Lost, whose PersistentVolume was deleted by hand", async () => {
     const { stage, claims, leftMounted, remove, gone } = scene;
     await claims(["lost"]);
@@ -92,7 +92,7 @@ describe("is not held: a mounted claim", () => {
     await stage.kubelets[0].unmount(pod);
   });
 
-  it("of which nobody has ever said anything", async () => {
+  it("without a status", async () => {
     const { stage, claims, remove, gone } = scene;
     await stage.aggregator.child.stop();
     await claims(["unsaid"]);

@@ -103,7 +103,7 @@ async function replicasOf(set: string): Promise<number> {
   return replicas;
 }
 
-describe("a StatefulSet's mounted claim is held, whose pod was deleted by force:", () => {
+describe("a StatefulSet's mounted claim whose pod was force-deleted is protected:", () => {
   it("whenScaled: Delete, and a new pod waits until the claim has gone and the set is touched", async () => {
     const { stage, held, read } = scene;
     const { api, kubelets } = stage;

@@ -111,7 +111,7 @@ async function takeFinalizerAway(name: string, subresource = ""): Promise<{ stat
 describe("audit", () => {
   beforeAll(() => install("protection-audit", { warns: "is in use: pod shop/a on node-1", keeps: false }));
 
-  it("warns who deletes a mounted claim, and lets it go", async () => {
+  it("warns the user who deletes a mounted claim, and lets it be removed", async () => {
     await claimWith("audited", MOUNTED);
 
     const { stderr } = await kubectl("delete", "pvc", "audited");
@@ -142,7 +142,7 @@ describe("enforce", () => {
   it.each([
     { name: "unused", conditions: [UNUSED] },
     { name: "unknown", conditions: [] },
-  ])("lets a claim go that is $name, without a word", async ({ name, conditions }) => {
+  ])("lets a claim that is $name be removed, without a warning", async ({ name, conditions }) => {
     await claimWith(name, ...conditions);
 
     const { stderr } = await kubectl("delete", "pvc", name);
@@ -184,7 +184,7 @@ describe("enforce", () => {
     expect(status).toBe(403);
   });
 
-  it("lets a claim go whose override is set by who may, and by nobody else", async () => {
+  it("lets a claim be removed whose override an allowed user sets, and no other user", async () => {
     const uid = await claimWith("forced", MOUNTED);
     await kubectl("create", "serviceaccount", CLIENT.name);
     await kubectl("create", "rolebinding", "editor", "--clusterrole=edit", `--serviceaccount=shop:${CLIENT.name}`);

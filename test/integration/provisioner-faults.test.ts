@@ -132,7 +132,7 @@ describe("two pools", () => {
 });
 
 describe("an API server that is away", () => {
-  it("changes nothing meanwhile, and what was asked before is done when it is back", async () => {
+  it("changes nothing meanwhile, and carries out earlier requests when it is back", async () => {
     const volume = await bound("away");
     const server = plane.part("kube-apiserver");
     keeper.use(volume);

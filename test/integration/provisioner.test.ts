@@ -117,7 +117,7 @@ describe("a claim that cannot be provisioned", () => {
 });
 
 describe("a claim for which no node is selected", () => {
-  it("since none has room stays Pending, and an event says so", async () => {
+  it("because none has space stays Pending, and an event reports that", async () => {
     await stage.createClaim("huge", { storage: "11Gi" });
     await stage.createPod("huge");
 
@@ -141,7 +141,7 @@ describe("a claim for which no node is selected", () => {
   });
 });
 
-describe("a node that is full when it is asked", () => {
+describe("a node that is full when it is selected", () => {
   it("gives the claim back, and another node gets it", async () => {
     const filler = { volume: `pvc-${crypto.randomUUID()}`, pool: "default", state: "published" } as const;
     let full: FakeKeeper | undefined;
@@ -219,7 +219,7 @@ describe("a volume that is deleted", () => {
     return Number(/^mooring_volume_deletion_oldest_seconds (\S+)$/m.exec(text)?.[1]);
   }
 
-  it("stays while something uses it, which an event says once", async () => {
+  it("stays while it is in use, which one event reports", async () => {
     const volume = await made("used");
     two.use(volume, "mounted by process 4711");
     await stage.removePod("used");
@@ -292,7 +292,7 @@ describe("a volume that is deleted", () => {
   });
 });
 
-describe("what others own", () => {
+describe("objects of other owners", () => {
   it("is left alone: a claim of another provisioner, and a volume that others made", async () => {
     await stage.createClass("other", { provisioner: "other.example.com" });
     await stage.createClaim("foreign", { storageClassName: "other" });
@@ -340,7 +340,7 @@ describe("what others own", () => {
 });
 
 describe("a node whose host name is not its name", () => {
-  it("publishes no room, and gives a claim back with a word why", async () => {
+  it("publishes no capacity, and sends a claim back to the scheduler with the reason", async () => {
     const three = createFakeKeeper([{ totalBytes: 100 * GiB }]);
     await stage.createNode("three", "rack-3");
     await stage.createClass("slash-three", { provisioner: "mooring.dev/local" });
@@ -395,7 +395,7 @@ describe("a claim that is deleted while its volume is made", () => {
 });
 
 describe("a volume that exists already under the name", () => {
-  it("of somebody else is left alone, which an event says, and no image stays", async () => {
+  it("of another provisioner is not changed, which an event reports, and no image stays", async () => {
     const claim = await stage.createClaim("taken");
     const volume = `pvc-${claim.metadata.uid}`;
     await stage.api.create(VOLUMES, {
@@ -417,7 +417,7 @@ describe("a volume that exists already under the name", () => {
 });
 
 describe("a provisioner that was killed", () => {
-  it("between image and volume goes on where it was", async () => {
+  it("between image and volume continues there", async () => {
     await provisionerOne.stop();
     const claim = await stage.createClaim("crash");
     const volume = `pvc-${claim.metadata.uid}`;
@@ -445,7 +445,7 @@ describe("a provisioner that was killed", () => {
     await discard("crash");
   });
 
-  it("deletes what an earlier run left of claims that are gone, and keeps what had a volume", async () => {
+  it("deletes images of an earlier run whose claims are gone, and keeps those that had a volume", async () => {
     const [left, had] = [`pvc-${crypto.randomUUID()}`, `pvc-${crypto.randomUUID()}`];
     await provisionerOne.stop();
     one.put({ volume: left, pool: "default", bytes: GiB, state: "partial" });

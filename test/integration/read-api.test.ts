@@ -213,7 +213,7 @@ describe("the lists", () => {
     }
   });
 
-  it("refuse what they do not understand, naming what they do", async () => {
+  it("refuse unknown parameters, naming the known ones", async () => {
     const answer = await fetch(`${stage.aggregator.url}/v1/claims?status=used&limit=9999`);
 
     expect(answer.status).toBe(400);
@@ -224,7 +224,7 @@ describe("the lists", () => {
     ]);
   });
 
-  it("are refused to who asks by another name than the machine's", async () => {
+  it("are refused for a foreign Host header", async () => {
     const { port } = new URL(stage.aggregator.url);
 
     const status = await new Promise((resolve, reject) => {
@@ -249,7 +249,7 @@ describe("the list of claims on the command line", () => {
     expect(items.map(({ name }) => name).toSorted()).toEqual([...CLAIMS].sort());
   });
 
-  it("names in full who holds what, and who told", async () => {
+  it("names nodes and claims in full, and its source", async () => {
     const wide = ["-n", NAMESPACE, "-o", "wide"];
     const { stdout, stderr } = await claims(wide, { variables: { MOORING_AGGREGATOR: stage.aggregator.url } });
 
@@ -257,7 +257,7 @@ describe("the list of claims on the command line", () => {
     expect(stderr).toContain(`Read from the aggregator ${stage.aggregator.url} of cluster ${cluster}, to which 2 of 2`);
   });
 
-  it("is the aggregator's, too, when nobody names one and a port is forwarded to it as the page says", async () => {
+  it("is the aggregator's, too, when its port is forwarded as in the page and no address is given", async () => {
     await forward(9809);
 
     const { code, stdout } = await claims(["-n", NAMESPACE, "-o", "json"]);
@@ -279,7 +279,7 @@ describe("the list of claims on the command line", () => {
     ]);
   });
 
-  it("is the API server's for who may not see which cluster it is", async () => {
+  it("is the API server's for a user who may not read the cluster's identity", async () => {
     const { code, stdout, stderr } = await claims(["-n", NAMESPACE, "--aggregator", stage.aggregator.url], {
       kubeconfig: await lister(),
     });
@@ -310,7 +310,7 @@ describe("the list of claims on the command line", () => {
       why: "its answer is not",
     },
     { name: "it hangs", url: () => serverThat(() => {}), why: "no answer within 5 s" },
-  ])("is the API server's when $name, and says so to who asked", async ({ url, why }) => {
+  ])("is the API server's when $name, and mentions that to a user who named an aggregator", async ({ url, why }) => {
     const { code, stdout, stderr } = await claims(["-n", NAMESPACE, "-o", "wide", "--aggregator", await url()]);
 
     expect(code).toBe(0);
@@ -319,7 +319,7 @@ describe("the list of claims on the command line", () => {
     expect(stderr).toContain(`was not used: ${why}`);
   });
 
-  it("is the API server's when the cluster's own aggregator breaks off, and says so to everybody", async () => {
+  it("is the API server's when the cluster's own aggregator breaks off, and always mentions that", async () => {
     const whole = await (await fetch(`${stage.aggregator.url}/v1/claims?namespace=${NAMESPACE}`)).text();
     const cut = whole.slice(0, whole.lastIndexOf("\n", whole.length - 2) + 1);
     const url = await serverThat((answer) => void answer(200, cut));
@@ -334,9 +334,9 @@ describe("the list of claims on the command line", () => {
   });
 
   it.each([
-    { name: "nobody asked for one", args: [] },
-    { name: "nobody wants one", args: ["--aggregator", "none"] },
-  ])("says nothing of aggregators when $name", async ({ args }) => {
+    { name: "no address is given", args: [] },
+    { name: "aggregators are switched off", args: ["--aggregator", "none"] },
+  ])("does not mention aggregators when $name", async ({ args }) => {
     const { code, stdout, stderr } = await claims(["-n", NAMESPACE, "-o", "json", ...args]);
 
     expect([code, parse(Printed, JSON.parse(stdout)).source.kind]).toEqual([0, "api-server"]);

@@ -125,7 +125,7 @@ function conform(path: string): Promise<Printed> {
 }
 
 describe("the API server's own dry run", () => {
-  it.each(ROWS)("takes $name without a word of warning", async ({ manifests }) => {
+  it.each(ROWS)("accepts $name without a warning", async ({ manifests }) => {
     const rendered = await manifests();
 
     const { stdout, stderr } = await tryOut(rendered);
@@ -134,7 +134,7 @@ describe("the API server's own dry run", () => {
     expect(stdout.trimEnd().split("\n")).toHaveLength(byName(rendered).size);
   });
 
-  it("refuses a field that nobody knows, so that the rows above mean something", async () => {
+  it("refuses an unknown field, so that the rows above prove something", async () => {
     const rendered = (await kustomize(`${MANIFESTS}/base`)).replace("priorityClassName:", "priorityClas:");
 
     await expect(tryOut(rendered)).rejects.toThrow(/priorityClas/);
@@ -150,7 +150,7 @@ describe("kubeconform, with the server's own schemas made strict", () => {
     expect(stdout).toMatch(new RegExp(`Valid: ${byName(rendered).size}, Invalid: 0, Errors: 0, Skipped: 0`));
   });
 
-  it("finds a field that nobody knows", async () => {
+  it("finds an unknown field", async () => {
     const rendered = (await kustomize(`${MANIFESTS}/base`)).replace("priorityClassName:", "priorityClas:");
 
     await expect(conform(await file(rendered))).rejects.toMatchObject({

@@ -226,7 +226,7 @@ describe("a report is refused", () => {
     },
     { name: "with a forged signature", status: 401, sending: () => ({ token: forged(token), body: report() }) },
     {
-      name: "with a token that says it needs no signature",
+      name: "with an unsigned token",
       status: 401,
       sending: () => {
         const head = Buffer.from(JSON.stringify({ alg: "none" })).toString("base64url");
@@ -334,7 +334,7 @@ describe("a report is refused", () => {
     expect(answer.status).toBe(401);
   });
 
-  it("that comes too slowly", async () => {
+  it("that arrives too slowly", async () => {
     expect((await slow).status).toBe(408);
   });
 

@@ -112,7 +112,7 @@ function askOnAndOn(client: KubeClient): {
 }
 
 describe("a client inside a cluster", () => {
-  it("goes on without one failed request while authority and token are replaced, and loses no watch", async () => {
+  it("has no failed request while CA and token are rotated, and loses no watch", async () => {
     const { second, server, volume, logger, client } = await setUp();
     const watch = await client.open({ ...GET, query: { watch: "true" } }, never);
     const chunks = watch.body[Symbol.asyncIterator]();
@@ -144,7 +144,7 @@ describe("a client inside a cluster", () => {
     expect(logger.messages()).toEqual(["certificate authority changed, connecting anew"]);
   });
 
-  it("trusts the new authority with the first request after the file has it, though the server was quicker", async () => {
+  it("trusts the new CA with the first request after the file has it, although the server rotated first", async () => {
     const { second, server, volume, client } = await setUp();
     await client.request(GET, never);
     await server.certify(second);

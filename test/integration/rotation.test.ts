@@ -165,7 +165,7 @@ function failures(): readonly unknown[] {
 }
 
 describe("certificates that are renewed while agents report", () => {
-  it("cost not one report, whoever signs them", async () => {
+  it("cost not one report, whichever CA signs them", async () => {
     const issuer = { ...parts, nowMs: () => owner.clock.wallMs() + aheadMs, onStored: () => {} };
     const config = { ...PLACES, names: NAMES, times: TIMES, lookEveryMs: 200 };
     inBackground((signal) => keepCertificates(issuer, config, signal));

@@ -178,7 +178,7 @@ async function look({ url, debug }: Running): Promise<void> {
     shown.push(await (await fetch(`${debug}${page}`)).text());
 }
 
-describe("what a real agent and a real aggregator write at the most talkative level", () => {
+describe("the logs of a real agent and a real aggregator at the most verbose level", () => {
   let aggregator: Running;
   let agent: Running;
   let lost: Running;
@@ -231,11 +231,11 @@ describe("what a real agent and a real aggregator write at the most talkative le
     { name: "a volume with secret options", program: () => agent, message: "volume mounted" },
     { name: "a pod whose volume has them, too", program: () => agent, message: "pod looked at" },
     { name: "an API server that repeats the token", program: () => lost, message: "watch interrupted" },
-  ])("tells of $name", ({ program, message }) => {
+  ])("contain $name", ({ program, message }) => {
     expect(program().lines.join("\n")).toContain(`"msg":"${message}"`);
   });
 
-  it("says that something was cut out", () => {
+  it("show that something was redacted", () => {
     expect(written.join("\n")).toContain("[redacted]");
   });
 

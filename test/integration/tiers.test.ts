@@ -93,7 +93,7 @@ describe("all tiers", () => {
     expect(code).toBe(0);
   });
 
-  it("name what this machine lacks for one of them, which is then not begun", async () => {
+  it("name what this machine lacks for one of them, which does not start", async () => {
     const project = runTiers({ probe: `console.log('["root: nodes are made of mounts"]')` });
 
     const { code, lines } = await endOf(project);
@@ -127,7 +127,7 @@ describe("all tiers", () => {
   });
 });
 
-describe("a run that is told to end", () => {
+describe("a run that is interrupted", () => {
   it.each([
     { name: "SIGTERM", code: 143, tell: ({ signal }: Started) => signal("SIGTERM") },
     {
@@ -151,7 +151,7 @@ describe("a run that is told to end", () => {
     expect(code).toBe(1);
   });
 
-  it("is not good for the tiers that it did not begin, though those before passed", async () => {
+  it("fails for the tiers that it did not begin, although earlier ones passed", async () => {
     const passes = `import { report, stay } from "./runner.mjs"; stay(() => report("unit", "program", "integration"));`;
     const project = runTiers({ test: passes });
     await project.tiers.said(/it runs/);
@@ -187,7 +187,7 @@ describe("the probe of the e2e tier", () => {
   it.each([
     { name: "with the programs of this machine", flags: ["--map-root-user"] },
     { name: "without most of them", flags: ["--map-root-user", "env", "PATH=/nowhere"] },
-  ])("names what the kernel does not let this root do $name", async ({ flags }) => {
+  ])("names what the kernel forbids this root user $name", async ({ flags }) => {
     const missing = await missingAs(...flags);
 
     expect(missing).toContainEqual(
@@ -199,7 +199,7 @@ describe("the probe of the e2e tier", () => {
 });
 
 describe("a tier that this machine cannot run", () => {
-  it("says what is missing, and nothing else", async () => {
+  it("names what is missing, and nothing else", async () => {
     const vitest = fileURLToPath(new URL("../../node_modules/vitest/vitest.mjs", import.meta.url));
     // Who has no privileges on this machine is nobody there, and cannot run nodes, whatever is installed.
     const asNobody = ["--user", process.execPath, vitest, "run", "--project=e2e", "--reporter=default"];

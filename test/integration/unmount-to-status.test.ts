@@ -87,7 +87,7 @@ describe("from an unmount to the claim's status", () => {
     expect(log).toContain('"noticedBy":"poll"');
   });
 
-  it("tells of each node how fresh its report is and what kind of node it is", async () => {
+  it("lists for each node the age of its report and its facts", async () => {
     const fresh = {
       state: "Reporting",
       lastReportAgeMs: expect.any(Number),
@@ -131,7 +131,7 @@ describe("from an unmount to the claim's status", () => {
     });
   });
 
-  it("starts anew with a claim that was re-created under its name", async () => {
+  it("starts with no history for a claim that was re-created under its name", async () => {
     const pod = await runPod("reborn", "reborn-0");
     await stage.kubelets[0].forceDelete(pod);
     await stage.kubelets[0].unmount(pod);
@@ -167,7 +167,7 @@ describe("from an unmount to the claim's status", () => {
     expect(claim.status?.lastUse).toBeUndefined();
   });
 
-  it("lets a claim stay mounted while the node's agent is away, whatever Kubernetes says", async () => {
+  it("keeps a claim mounted while the node's agent is away, whatever Kubernetes' condition says", async () => {
     const pod = await runPod("agent-away", "agent-away-0");
     await stage.agents[0].child.kill();
     await stage.kubelets[0].forceDelete(pod);
@@ -181,7 +181,7 @@ describe("from an unmount to the claim's status", () => {
     await claimThat(stage, { claim: "agent-away", what: "unmounted", holds: isUnmounted });
   });
 
-  it("tells of a claim that is mounted although Kubernetes calls it unused: in its message, and once by an event", async () => {
+  it("reports a claim that is mounted although Kubernetes calls it unused, in its message and by one event", async () => {
     const { api, kubelets, aggregator } = stage;
     const pod = await runPod("leaked", "leaked-0");
     await kubelets[0].forceDelete(pod);
@@ -213,7 +213,7 @@ describe("from an unmount to the claim's status", () => {
     expect([disagreements, await metric(aggregator, "mooring_claims_unused_while_mounted")]).toEqual([1, 0]);
   });
 
-  it("repairs a condition that somebody changed, never to an earlier time", async () => {
+  it("repairs a condition that another client changed, never to an earlier time", async () => {
     const pod = await runPod("edited", "edited-0");
     await stage.kubelets[0].forceDelete(pod);
     await stage.kubelets[0].unmount(pod);
@@ -277,7 +277,7 @@ describe("from an unmount to the claim's status", () => {
 });
 
 describe("a volume that is unmounted while its pod runs", () => {
-  it("counts as used until the pod ends, and the pod's owner is told", async () => {
+  it("counts as used until the pod ends, and an event reports it", async () => {
     const { api, kubelets } = stage;
     const pod = await runPod("anomaly", "anomaly-0");
     const path = `/api/v1/namespaces/${NAMESPACE}/pods/anomaly-0`;
@@ -300,7 +300,7 @@ describe("a volume that is unmounted while its pod runs", () => {
   });
 });
 
-describe("the aggregator's door", () => {
+describe("the aggregator's health endpoint", () => {
   it.each([
     { name: "a body that is no JSON", path: "/v1/nodes/node-a/report", body: "{", status: 400, text: "invalid" },
     { name: "a report of nothing", path: "/v1/nodes/node-a/report", body: "{}", status: 400, text: "version" },
@@ -319,7 +319,7 @@ describe("the aggregator's door", () => {
     expect(await answer.text()).toContain(text);
   });
 
-  it("says by name which checks pass", async () => {
+  it("names the checks that pass", async () => {
     const answer = await fetch(`${stage.aggregator.url}/readyz?verbose`);
 
     expect(await answer.text()).toMatch(

@@ -79,12 +79,12 @@ describe("beside kube-controller-manager with the gate on", () => {
   });
 });
 
-describe("where nobody else writes Kubernetes' own condition", () => {
+describe("where no controller writes Kubernetes' own condition", () => {
   beforeAll(async () => {
     await cluster.plane.part("kube-controller-manager").stop();
   });
 
-  it("writes it in the same apply, in upstream's words, with our status and time", async () => {
+  it("writes it in the same apply, with upstream's texts and Mooring's status and time", async () => {
     await cluster.createClaims(["alone"]);
     const { metric } = await aggregator("--upstream-condition=always");
     await cluster.claimThat("alone", "known", isUnused);
@@ -104,7 +104,7 @@ describe("where nobody else writes Kubernetes' own condition", () => {
     expect(await metric(WRITTEN)).toBe(before + 2);
   });
 
-  it("goes on beside a controller that writes another condition", async () => {
+  it("continues beside a controller that writes another condition", async () => {
     await cluster.createClaims(["resized"]);
     await aggregator("--upstream-condition=always");
     await cluster.claimThat("resized", "known", ({ upstream }) => upstream?.owner === "mooring");

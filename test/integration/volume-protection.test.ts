@@ -185,7 +185,7 @@ describe("enforce", () => {
     expect((await patch("shared", FREED)).status).toBe(200);
   });
 
-  it("frees it for who may override, and kube-controller-manager binds it", async () => {
+  it("releases it for a user who may override, and kube-controller-manager binds it", async () => {
     const { plane, api } = stage;
     const pod = await lose("forced");
     const { uid } = await volume("forced");
@@ -231,7 +231,7 @@ describe("enforce", () => {
     await stage.kubelets[0].unmount(pod);
   });
 
-  it("leaves the last use of an unused claim on its volume, which nobody keeps", async () => {
+  it("leaves the last use of an unused claim on its volume, which is not protected", async () => {
     const { kubelets, api } = stage;
     const claim = "unused";
     const pod = await kubelets[0].runPod({ namespace: NAMESPACE, name: "user", claim, volume: volumeOf(claim) });

@@ -7,7 +7,7 @@ import { startBareCluster } from "./bare-cluster.ts";
 
 const CLAIMS = 300;
 
-it("an API server that takes few writes at once gets what it takes, and every claim its status", async () => {
+it("an API server that accepts few writes at once gets no more, and every claim its status", async () => {
   await using owner = await openOwner();
   using _ = closeOnSignals(owner);
   // Administrators are not limited: the claims are made at full speed.
