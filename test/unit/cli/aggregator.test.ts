@@ -148,7 +148,7 @@ describe("listByAggregator", () => {
       why: "its list broke off after 2 entries (its end is missing); run the command again",
     },
     {
-      name: "that has fewer entries than its end says",
+      name: "that has fewer entries than its end counts",
       answer: { body: linesOf(HEADER, { name: "a" }, END) },
       why: "its list broke off after 1 entry (a line is no entry of this version); run the command again",
     },
@@ -166,7 +166,7 @@ describe("listByAggregator", () => {
       },
       why: "its list broke off after 1 entry (the connection broke); run the command again",
     },
-  ])("says so of the cluster's own list $name", async ({ answer, why }) => {
+  ])("reports an unusable list of the cluster's own aggregator $name", async ({ answer, why }) => {
     expect(await ask([answer]).list).toEqual({ kind: "unusable", why, isOurs: true });
   });
 
@@ -187,7 +187,7 @@ describe("listByAggregator", () => {
     expect(await found).toMatchObject({ kind: "unusable", why: "it is busy with other lists; come again in a minute" });
   });
 
-  it("does not use one when nobody can tell which cluster it must belong to", async () => {
+  it("does not use an aggregator when the cluster's identity is unknown", async () => {
     expect(await ask([list()], { own: { why: "you may not" } }).list).toEqual({ kind: "unusable", why: "you may not" });
   });
 
@@ -200,8 +200,8 @@ describe("listByAggregator", () => {
   });
 
   it.each([
-    { name: "a second when nobody asked for it", isExplicit: false, ms: 1_000 },
-    { name: "longer when somebody did", isExplicit: true, ms: 5_000 },
+    { name: "a second at the default address", isExplicit: false, ms: 1_000 },
+    { name: "longer at an address that the user named", isExplicit: true, ms: 5_000 },
   ])("waits for one that hangs $name", async ({ isExplicit, ms }) => {
     const { list, clock } = ask(["silence"], { isExplicit });
     let isOver = false;

@@ -34,7 +34,7 @@ describe("readClaimEntry", () => {
     { name: "referenced", claim: { status: statusOf("Referenced", 2), upstream: { unused: false, sinceMs: NOW_MS } } },
     { name: "unused", claim: { status: statusOf("Unmounted", 2, { lastUse: lastUseOf() }), upstream: unusedFor(2) } },
     {
-      name: "unused since nobody knows of whom",
+      name: "unused without a known last use",
       claim: {
         status: statusOf("NodeGone", 2, {
           lastUse: lastUseOf({ node: undefined, pod: undefined, podUid: undefined, uncertaintyMs: undefined }),
@@ -48,7 +48,7 @@ describe("readClaimEntry", () => {
     { name: "not watched", claim: {} },
     { name: "pending", claim: { phase: "Pending", volume: undefined, upstream: { unused: true, sinceMs: undefined } } },
     { name: "lost and on its way out", claim: { phase: "Lost", isDeleting: true, status: statusOf("NoPodUsing", 1) } },
-  ])("understands of a claim that is $name the same as the API server would tell", ({ claim: change }) => {
+  ])("reads the same of a claim that is $name as from the API server", ({ claim: change }) => {
     const claim = claimOf({ name: "a", ...change });
 
     const use = useIn({ claim });
@@ -72,7 +72,7 @@ describe("readClaimEntry", () => {
     });
   });
 
-  it("counts the nodes that there is no room for", () => {
+  it("counts the omitted nodes", () => {
     const held = Array.from({ length: 40 }, (_, index) => ({ node: `n${index}`, pods: [] }));
 
     expect(useIn({ use: { held, staged: [] } })).toMatchObject({ nodes: { length: 32 }, omittedNodes: 8 });

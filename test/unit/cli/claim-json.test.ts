@@ -47,7 +47,7 @@ describe("jsonOf", () => {
     });
   });
 
-  it("says what went unobserved", () => {
+  it("contains the gap", () => {
     const blindGap = { fromMs: NOW_MS - 60_000, toMs: NOW_MS - 30_000 };
     const status = { ...statusOf("NoPodUsing", 0), sinceMs: NOW_MS - 30_000, blindGap };
 
@@ -88,7 +88,7 @@ describe("jsonOf", () => {
     });
   });
 
-  it("says null where a use or a condition has left something out", () => {
+  it("has null where a use or a condition has no value", () => {
     const lastUse = lastUseOf({ node: undefined, pod: undefined, podUid: undefined, uncertaintyMs: undefined });
     const upstream = { unused: false, sinceMs: undefined };
 
@@ -108,7 +108,7 @@ describe("jsonOf", () => {
     });
   });
 
-  it("has what the aggregator knows, and who it is", () => {
+  it("contains the aggregator's facts and its address", () => {
     const live = {
       ...liveOf({}),
       pendingNodes: { items: [{ node: "n1", state: "Stale", why: "pod-ended" }], omitted: 3 },

@@ -42,14 +42,14 @@ describe("listClaims", () => {
     expect(names).toEqual([]);
   });
 
-  it("starts anew when its version has expired in the middle, and keeps nothing of the first try", async () => {
+  it("starts again when its version has expired in the middle, and drops the first pages", async () => {
     const { names, paths } = await list("all", page(["a"], "t"), expired, page(["b"], "u"), page(["c"]));
 
     expect(names).toEqual(["b", "c"]);
     expect(paths).toEqual([base, `${base}&continue=t`, base, `${base}&continue=u`]);
   });
 
-  it("gives up when that happens twice", async () => {
+  it("fails when that happens twice", async () => {
     const listing = list("all", page(["a"], "t"), expired, page(["a"], "t"), expired);
 
     await expect(listing).rejects.toThrow("too old");

@@ -14,7 +14,7 @@ function cell(claim: Partial<Claim>, title: string, view: TableView = narrow): s
 }
 
 describe("tableOf", () => {
-  it("has the columns that a terminal has room for", () => {
+  it("has the columns that fit into the terminal", () => {
     const { columns } = tableOf([], narrow);
 
     expect(columns.map(({ title }) => title)).toEqual([
@@ -51,11 +51,11 @@ describe("tableOf", () => {
       claim: { status: statusOf("Unmounted", 1), phase: "Lost" },
       status: "Unused (lost)",
     },
-  ])("says of $name: $status", ({ claim, status }) => {
+  ])("shows for $name: $status", ({ claim, status }) => {
     expect(cell(claim, "STATUS")).toBe(status);
   });
 
-  it("says of a claim that is being deleted that nothing but protection keeps it", () => {
+  it("shows that only protection keeps a claim that is being deleted", () => {
     const claim = claimOf({ name: "data", status: statusOf("Mounted", 1), isDeleting: true });
 
     const { rows } = tableOf([{ ...useOf(claim), isDeletionHeld: true }], narrow);
@@ -116,11 +116,11 @@ describe("tableOf", () => {
       pod: "",
     },
     { name: "nothing of a claim without a use", lastUse: undefined, pod: "" },
-  ])("tells as last pod $name", ({ lastUse, pod }) => {
+  ])("shows as last pod $name", ({ lastUse, pod }) => {
     expect(cell({ status: statusOf("Unmounted", 1, { lastUse }) }, "LAST POD")).toBe(pod);
   });
 
-  it("tells no last pod of a mounted claim: it would pass for the present one", () => {
+  it("shows no last pod of a mounted claim, which could be taken for the present one", () => {
     expect(cell({ status: statusOf("Mounted", 1, { lastUse: lastUseOf() }) }, "LAST POD")).toBe("");
   });
 
@@ -139,11 +139,11 @@ describe("tableOf", () => {
     { name: "in use", upstream: { unused: false, sinceMs: NOW_MS }, text: "In use 0s" },
     { name: "unused without a time", upstream: { unused: true, sinceMs: undefined }, text: "Unused" },
     { name: "nothing", upstream: undefined, text: "" },
-  ])("repeats what Kubernetes says: $name", ({ upstream, text }) => {
+  ])("shows Kubernetes' own condition: $name", ({ upstream, text }) => {
     expect(cell({ upstream }, "KUBERNETES")).toBe(text);
   });
 
-  it("marks a claim that is mounted although Kubernetes says unused", () => {
+  it("marks a claim that is mounted although Kubernetes' condition says unused", () => {
     const claim = claimOf({ name: "orders", status: statusOf("Mounted", 9), upstream: unusedFor(3) });
 
     const { rows } = tableOf([useOf(claim)], narrow);
@@ -155,7 +155,7 @@ describe("tableOf", () => {
   });
 });
 
-describe("a table of what the aggregator knows", () => {
+describe("a table from the aggregator", () => {
   const [narrowLive, wideLive] = [narrow, wide].map((view) => ({ ...view, hasLive: true }));
   const stale = { node: "node-a.example", state: "Stale", why: "pod-ended" };
   const behind = { node: "node-b", state: "ScanDue", why: "attached" };
@@ -177,12 +177,12 @@ describe("a table of what the aggregator knows", () => {
       whole: "node-a.example (stale)",
     },
     {
-      name: "the first of several nodes, and all where there is room",
+      name: "the first of several nodes, and all of them in a wide table",
       items: [behind, unreported, stale],
       short: "node-b (scan due) +2",
       whole: "node-b (scan due), node-c (not reported yet), node-a.example (stale)",
     },
-  ])("tells whom a claim waits for: $name", ({ items, short, whole }) => {
+  ])("shows the pending nodes of a claim: $name", ({ items, short, whole }) => {
     const use = { isPending: true, live: liveOf({ pendingNodes: { items, omitted: 0 } }) };
 
     expect(liveCell(use, "PENDING NODES", narrowLive)).toBe(short);
@@ -192,7 +192,7 @@ describe("a table of what the aggregator knows", () => {
   it.each([
     { name: "loses its state first", text: "node-a (stale)", room: 12, short: "node-a" },
     { name: "then its domain", text: "node-a.some.where (stale) +2", room: 12, short: "node-a +2" },
-    { name: "is whole where there is room", text: "node-a (stale)", room: 15, short: "node-a (stale)" },
+    { name: "is complete where it fits", text: "node-a (stale)", room: 15, short: "node-a (stale)" },
   ])("a node that is waited for $name", ({ text, room, short }) => {
     const waits = { ...useOf(claimOf({ name: "a" })), isPending: true };
     const { columns } = tableOf([waits], narrow);
@@ -210,7 +210,7 @@ describe("a table of what the aggregator knows", () => {
   it.each([
     { name: "for the watch of pods alone", items: [], short: "pods not watched" },
     { name: "for a node as well", items: [stale], short: "node-a.example (stale)" },
-  ])("tells that a claim waits $name", ({ items, short }) => {
+  ])("shows that a claim waits $name", ({ items, short }) => {
     const use = { isPending: true, live: liveOf({ pendingNodes: { items, omitted: 0 }, podsUnwatched: true }) };
 
     expect(liveCell(use, "PENDING NODES", narrowLive)).toBe(short);
@@ -223,7 +223,7 @@ describe("a table of what the aggregator knows", () => {
     expect(liveCell(use, "PENDING NODES", narrowLive)).toBeUndefined();
   });
 
-  it("tells nothing of waiting for a claim that does not, beside one that does", () => {
+  it("shows no waiting for a claim that does not wait, beside one that does", () => {
     const waits = {
       ...useOf(claimOf({ name: "a" })),
       isPending: true,
@@ -236,7 +236,7 @@ describe("a table of what the aggregator knows", () => {
     expect(rows.map((row) => row.at(-1)?.text)).toEqual(["node-a.example (stale)", ""]);
   });
 
-  it("names in a wide table who holds the claim, who refers to it and where it is staged", () => {
+  it("names in a wide table the nodes and pods of a claim, its references and where it is staged", () => {
     const live = liveOf({
       mountedOn: {
         items: [

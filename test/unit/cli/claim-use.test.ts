@@ -4,7 +4,7 @@ import { claimOf, HOUR_MS, lastUseOf, NOW_MS, statusOf, unusedFor } from "./clai
 
 describe("useOf", () => {
   it.each([
-    { name: "a hold", claim: { status: statusOf("Mounted", 1) }, status: "Mounted", evidence: "mount-table" },
+    { name: "a mounted volume", claim: { status: statusOf("Mounted", 1) }, status: "Mounted", evidence: "mount-table" },
     {
       name: "a pod's name",
       claim: { status: statusOf("Referenced", 1) },
@@ -71,7 +71,7 @@ describe("useOf", () => {
       disagrees: false,
     },
     {
-      name: "mounted, and Kubernetes says nothing: it does not",
+      name: "mounted without Kubernetes' own condition does not disagree",
       reason: "Mounted",
       upstream: undefined,
       disagrees: false,
@@ -88,7 +88,7 @@ describe("useOf", () => {
   });
 });
 
-describe("what Kubernetes says", () => {
+describe("Kubernetes' own condition", () => {
   it.each([
     { name: "is its condition", owner: "other", isSaid: true },
     { name: "is its condition, also where Mooring had made it", owner: "shared", isSaid: true },

@@ -62,11 +62,11 @@ describe("explain", () => {
       said: ": no such host name",
     },
     {
-      name: "a certificate in the words of the TLS library",
+      name: "a certificate error of the TLS library",
       error: unreachable(coded("CERT_HAS_EXPIRED", "certificate has expired")),
       said: ": certificate has expired",
     },
-    { name: "a code without words", error: unreachable(coded("EWEIRD")), said: ": EWEIRD" },
+    { name: "a code without a message", error: unreachable(coded("EWEIRD")), said: ": EWEIRD" },
     { name: "a cause without anything", error: unreachable(new Error("")), said: ": unknown reason" },
     {
       name: "an answer that is no JSON",
@@ -81,7 +81,7 @@ describe("explain", () => {
     expect(first?.endsWith(said)).toBe(true);
   });
 
-  it("has no words for a bug", () => {
+  it("is undefined for a bug", () => {
     expect(explain(new TypeError("x is undefined"), shop)).toBeUndefined();
   });
 });

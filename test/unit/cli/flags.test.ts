@@ -18,7 +18,7 @@ describe("readClaimsCommand", () => {
     { name: "an empty namespace is none", argv: ["-n", ""], flags: {} },
     { name: "-A is all namespaces", argv: ["-A"], flags: { allNamespaces: true } },
     { name: "-o json", argv: ["-o", "json"], flags: { output: "json" } },
-    { name: "-owide in one word", argv: ["-owide"], flags: { output: "wide" } },
+    { name: "-owide without a space", argv: ["-owide"], flags: { output: "wide" } },
     {
       name: "--context and --kubeconfig",
       argv: ["--context", "c", "--kubeconfig", "/k"],
@@ -44,14 +44,14 @@ describe("readClaimsCommand", () => {
   it.each([
     { name: "the flag", argv: ["--aggregator", "none"], env: { MOORING_AGGREGATOR: "http://a:1" } },
     { name: "the environment", argv: [], env: { MOORING_AGGREGATOR: "none" } },
-  ])("asks no aggregator when $name says none", ({ argv, env }) => {
+  ])("uses no aggregator when $name says none", ({ argv, env }) => {
     expect(readClaimsCommand({ argv, env })).toMatchObject({ kind: "list", flags: { aggregator: undefined } });
   });
 
   it.each([
     { name: "an empty flag", argv: ["--aggregator", ""], env: {} },
     { name: "an empty variable", argv: [], env: { MOORING_AGGREGATOR: "" } },
-  ])("looks for an aggregator where it would be with $name, as scripts pass what is not set", ({ argv, env }) => {
+  ])("uses the default address with $name, as scripts pass unset variables", ({ argv, env }) => {
     expect(readClaimsCommand({ argv, env })).toEqual({ kind: "list", flags: defaults });
   });
 
@@ -83,7 +83,7 @@ describe("readClaimsCommand", () => {
       said: "Allowed choices are table, wide, json.",
     },
     { name: "a namespace that would change the request's path", argv: ["-n", "../pods"], said: "'../pods' is invalid" },
-    { name: "a word that is no flag", argv: ["orders"], said: "too many arguments" },
+    { name: "an argument that is no flag", argv: ["orders"], said: "too many arguments" },
   ])("names $name and where the flags are", ({ argv, said }) => {
     const command = readClaimsCommand({ argv, env: {} });
 

@@ -34,7 +34,7 @@ describe("noticesFor", () => {
     },
     { name: "both", claims: [claimOf({ name: "a" })], said: [noMooring, noKubernetes] },
     {
-      name: "nothing where no claim is bound, for then nobody would say anything",
+      name: "nothing where no claim is bound, as none has a status then",
       claims: [claimOf({ name: "a", phase: "Pending" }), claimOf({ name: "b", isDeleting: true })],
       said: [],
     },
@@ -50,11 +50,11 @@ describe("noticesFor", () => {
         "7 claims are mounted although Kubernetes says unused; do not delete: shop/c1, shop/c2, shop/c3, shop/c4, shop/c5 and 2 more",
       ],
     },
-  ])("says $name", ({ claims, said }) => {
+  ])("mention $name", ({ claims, said }) => {
     expect(noticesFor({ ...list, uses: claims.map(useOf) }, { scope: "all", isWide: false })).toEqual(said);
   });
 
-  it("says where there are no claims", () => {
+  it("mention where there are no claims", () => {
     const [one, all] = [{ namespace: "shop" }, "all"] as const;
 
     expect(noticesFor(list, { scope: one, isWide: false })).toEqual(["No claims in namespace shop."]);
@@ -64,11 +64,11 @@ describe("noticesFor", () => {
   it.each([
     { name: "the API server", list: {}, said: ["Read from the API server https://api:6443."] },
     {
-      name: "the aggregator, and how many nodes it hears of",
+      name: "the aggregator, and how many nodes report to it",
       list: { source: aggregator({ stale: 0, unreported: 0 }) },
       said: ["Read from the aggregator http://127.0.0.1:9809 of cluster c1, to which 9 of 9 nodes report."],
     },
-  ])("says in a wide list who has told: $name", ({ list: change, said }) => {
+  ])("name in a wide list the source: $name", ({ list: change, said }) => {
     const wide = { ...list, uses: [useOf(known)], ...change };
 
     expect(noticesFor(wide, { scope: "all", isWide: true })).toEqual(said);
@@ -94,7 +94,7 @@ describe("noticesFor", () => {
         "These are the claims' stored conditions; they are only as fresh as their last write.",
       ],
     },
-  ])("says $name", ({ source, said }) => {
+  ])("mention $name", ({ source, said }) => {
     expect(noticesFor({ ...list, uses: [useOf(known)], source }, { scope: "all", isWide: false })).toEqual(said);
   });
 
@@ -108,7 +108,7 @@ describe("noticesFor", () => {
     );
   });
 
-  it("lets nobody steer the terminal by what an aggregator answers", () => {
+  it("pass no control characters of an aggregator's answer to the terminal", () => {
     const source = { ...api, unused: { url: "http://a", why: "it answered 500: \u001b[2J" } };
 
     expect(noticesFor({ ...list, source }, { scope: "all", isWide: false }).join()).not.toContain("\u001b");

@@ -19,7 +19,7 @@ describe("layOut", () => {
 
   it.each([
     { name: "stays whole in a pipe", width: undefined, node: "node-0123456789-abcdef" },
-    { name: "stays whole where there is room", width: 38, node: "node-0123456789-abcdef" },
+    { name: "stays complete where it fits", width: 38, node: "node-0123456789-abcdef" },
     { name: "loses its middle where it does not fit", width: 37, node: "node-01234…789-abcdef" },
     { name: "keeps twelve characters however narrow the terminal is", width: 10, node: "node-…abcdef" },
   ])("a long name $name", ({ width, node }) => {

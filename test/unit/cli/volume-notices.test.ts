@@ -11,7 +11,7 @@ const view = { isWide: false, isFiltered: false };
 
 describe("volumeNotices", () => {
   it.each([
-    { name: "nothing where all is said", change: {}, said: [] },
+    { name: "nothing where the list is complete", change: {}, said: [] },
     { name: "that there is none", change: { items: [] }, said: ["No volumes."] },
     {
       name: "what may not be read",
@@ -48,11 +48,11 @@ describe("volumeNotices", () => {
       change: { items: [volumeOfHours(1, { phase: "Bound", mountedOn: { items: ["n1"], omitted: 0 } })] },
       said: [],
     },
-  ])("tell $name", ({ change, said }) => {
+  ])("mention $name", ({ change, said }) => {
     expect(volumeNotices({ ...listing, ...change }, view)).toEqual(said);
   });
 
-  it("tell that none fits the filter, and in a wide table who told", () => {
+  it("mention that no volume matches the filter, and in a wide table the source", () => {
     expect(volumeNotices({ ...listing, items: [] }, { isWide: true, isFiltered: true })).toEqual([
       "No volume is as you asked for.",
       "Read from the API server https://api:6443.",

@@ -20,7 +20,7 @@ function lastUseText(claimUid: string): string {
 }
 
 describe("volumeOf", () => {
-  it("has what the API server tells", () => {
+  it("has the fields of the API object", () => {
     const spec = {
       ...{ claimRef: CLAIM_REF, storageClassName: "fast", capacity: { storage: "10Gi" } },
       ...{ persistentVolumeReclaimPolicy: "Retain", csi: { driver: "csi.example" } },
@@ -57,7 +57,7 @@ describe("volumeOf", () => {
     expect(volume).toMatchObject({ mountedOn: { items: ["node-a"], omitted: 0 }, lastUse: { pod: "shop/web-0" } });
   });
 
-  it("is mounted where its mark says once the claim is gone, if the mark is its own", () => {
+  it("is mounted where its annotation says once the claim is gone, if the annotation is its own", () => {
     const markOf = (uid: string) => ({ "mooring.dev/mounted-on": volumeMarkText(uid, ["node-a", "node-b"]) });
     const [own, copied] = ["uid-1", "uid-2"].map((uid) =>
       shown({ metadata: { ...METADATA, annotations: markOf(uid) }, spec: { claimRef: CLAIM_REF } }),

@@ -14,7 +14,7 @@ function cellsOf(volume: VolumeView, change: Partial<VolumeTableView> = {}): Rea
 }
 
 describe("a table of volumes", () => {
-  it("says since when a volume is released, and when it was last used by whom", () => {
+  it("shows since when a volume is Released, and its last use", () => {
     const lastUse = lastUseOf({ pod: "shop/reports-1", releasedAtMs: NOW_MS - 213 * DAY_HOURS * HOUR_MS });
 
     expect(cellsOf(volumeOfHours(40 * DAY_HOURS, { lastUse }))).toEqual({
@@ -23,7 +23,7 @@ describe("a table of volumes", () => {
     });
   });
 
-  it("marks an age by first sight: it is at least that", () => {
+  it("marks an age from the first observation as a lower bound", () => {
     const since = { ms: NOW_MS - 12 * DAY_HOURS * HOUR_MS, from: "first-seen" } as const;
 
     expect(cellsOf(volumeOfHours(0, { since })).SINCE).toBe(">12d");

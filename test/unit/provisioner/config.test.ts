@@ -28,7 +28,7 @@ describe("readProvisionerCommand", () => {
       problem: "--debug-bind-address of every address is no loopback",
     },
     { argv: ["--node", "n1", "--pools", "a"], problem: "unknown flag --pools" },
-  ])("says what is wrong with $argv", ({ argv, problem }) => {
+  ])("reports what is wrong with $argv", ({ argv, problem }) => {
     expect(() => read(...argv)).toThrow(problem);
   });
 

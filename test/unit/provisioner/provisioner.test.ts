@@ -23,7 +23,7 @@ describe("a provisioner at rest", () => {
 });
 
 describe("a provisioner whose keeper is away", () => {
-  it("is not ready and says why, is not restarted for it, and goes on by itself", async () => {
+  it("is not ready, with the reason, stays live, and recovers by itself", async () => {
     const { clock, keeper, page, logger } = await startProvisioner();
     await clock.advance(10_000);
     keeper.intercept(async () => AWAY);
@@ -40,7 +40,7 @@ describe("a provisioner whose keeper is away", () => {
 });
 
 describe("pools and images of a node", () => {
-  it("that are lost or without a volume are told, and no reason to stop a rollout", async () => {
+  it("that are lost or without a volume are reported, and do not stop a rollout", async () => {
     const { clock, keeper, page } = await startProvisioner();
     await clock.advance(10_000);
     keeper.setState("default", "lost", "its disk is not mounted");

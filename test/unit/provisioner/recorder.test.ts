@@ -12,7 +12,7 @@ function recording() {
 }
 
 describe("the recorder", () => {
-  it("tells the same once, however often it comes", () => {
+  it("emits an equal event once, however often it occurs", () => {
     const { recorder, notes } = recording();
 
     for (let time = 0; time < 5; time += 1) recorder.volume(volumeWith(), "not-deleted", "in use");
@@ -20,7 +20,7 @@ describe("the recorder", () => {
     expect(notes()).toEqual(["in use"]);
   });
 
-  it("tells what changes its words each time at most once a minute", () => {
+  it("emits an event whose text always changes at most once a minute", () => {
     const { clock, recorder, notes } = recording();
 
     for (let second = 0; second < 120; second += 1) {
@@ -31,7 +31,7 @@ describe("the recorder", () => {
     expect(notes()).toEqual(["in use since 0 s", "in use since 60 s"]);
   });
 
-  it("tells a new transition, and one of another kind or object, at once", () => {
+  it("emits a new transition, and one of another kind or object, at once", () => {
     const { recorder, notes } = recording();
 
     recorder.claim(claimWith(), "not-provisioned", "full");

@@ -97,7 +97,7 @@ describe("docs/events.md", () => {
 });
 
 describe("every event", () => {
-  it.each(everyEvent().map(({ event }) => event))("$reason has words in CamelCase and a note that fits", (event) => {
+  it.each(everyEvent().map(({ event }) => event))("$reason is in CamelCase, with a note that fits", (event) => {
     expect(event.reason).toMatch(/^([A-Z][a-z]+)+$/);
     expect(event.action).toMatch(/^([A-Z][a-z]+)+$/);
     // The limits of k8s.io/kubernetes/pkg/apis/core/validation (events.go).

@@ -67,7 +67,7 @@ async function leaveLock(npmPid?: number): Promise<void> {
   if (npmPid !== undefined) symlinkSync(String(npmPid), join(folder, `.installing/npm-of-${gone.pid}-killed`));
 }
 
-describe("handing over", () => {
+describe("the launcher", () => {
   it.each([
     { name: "success is handed over", script: "process.exit(0)", code: 0 },
     { name: "the exit code of a failure is handed over", script: "process.exit(7)", code: 7 },
@@ -113,7 +113,7 @@ describe("handing over", () => {
     );
   });
 
-  it("a Node.js that is too old is told so instead of a syntax error", async () => {
+  it("a Node.js that is too old gets a clear message instead of a syntax error", async () => {
     const pretend = 'Object.defineProperty(process, "versions", { value: { ...process.versions, node: "16.20.2" } })';
 
     const { code, output } = await launch(["--version"], {
@@ -201,7 +201,7 @@ describe("installation", () => {
     expect(npmCalls()).toHaveLength(2);
   });
 
-  it("a failed installation says what to do, starts nothing and is tried again", async () => {
+  it("a failed installation prints what to do, starts nothing and is tried again", async () => {
     const failing = `${recordCall}process.exit(1)`;
     const first = await launch(["-e", "console.log('started')"], { npm: failing }).ended;
 
@@ -245,7 +245,7 @@ describe("installation", () => {
     expect(npmCalls()).toHaveLength(1);
   });
 
-  it("a lock whose starter was killed while its npm goes on is respected until npm is gone", async () => {
+  it("a lock whose starter was killed while its npm runs on is respected until npm has ended", async () => {
     const npm = startNode(["-e", staying], { cwd: folder, env: process.env });
     running.push(npm);
     await leaveLock(npm.pid);

@@ -49,7 +49,7 @@ beforeAll(() => {
 
 describe("regular expressions", () => {
   it.each([
-    { name: "tries each begin anew", source: "[\\w-]*token=", flags: "" },
+    { name: "tries each start position again", source: "[\\w-]*token=", flags: "" },
     { name: "can divide a text in many ways", source: "^(a+)+$", flags: "" },
   ])("one that $name is found", async ({ source, flags }) => {
     expect(await growthOf({ source, flags })).toContain("vulnerable");

@@ -57,9 +57,9 @@ describe("isAllowed", () => {
     { name: "a licence that is not on the list", expression: "GPL-3.0-only", allowed: false },
     { name: "two together, of which one is not", expression: "MIT AND GPL-3.0-only", allowed: false },
     { name: "no licence", expression: "", allowed: false },
-    { name: "a word that is none", expression: "SEE LICENSE IN LICENSE.md", allowed: false },
+    { name: "a text that is no address", expression: "SEE LICENSE IN LICENSE.md", allowed: false },
     { name: "an exception that is not known", expression: "MIT WITH Some-exception", allowed: false },
-  ])("says $allowed to $name", ({ expression, allowed }) => {
+  ])("answers $allowed for $name", ({ expression, allowed }) => {
     expect(isAllowed(expression, SHIPPED_LICENCES)).toBe(allowed);
   });
 });

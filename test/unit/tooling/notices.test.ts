@@ -58,7 +58,7 @@ describe("noticeOf", () => {
     expect(noticeOf(root, ["node_modules/thing"])).toContain("thing 1.2.3\n\nLicence: ISC\n");
   });
 
-  it("refuses a package that says nothing of its licence", () => {
+  it("refuses a package without a licence", () => {
     const root = scratch();
     packageIn(root, { manifest: { name: "thing", version: "1.2.3" } });
 

@@ -10,7 +10,7 @@ describe("missingOf", () => {
       answer: "runc config-files\n",
       missing: ["runc"],
     },
-    { name: "a package that dpkg never heard of is missing", answer: "", missing: ["runc"] },
+    { name: "a package that is unknown to dpkg is missing", answer: "", missing: ["runc"] },
     { name: "a package of a longer name is another one", answer: "runc-doc installed\n", missing: ["runc"] },
   ])("$name", ({ answer, missing }) => {
     expect(missingOf(["runc"], answer)).toEqual(missing);

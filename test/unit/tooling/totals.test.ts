@@ -138,7 +138,7 @@ const bad: readonly Row[] = [
     { name: "a runner that left no report", report: undefined },
     { name: "a runner that was killed while it wrote its report", report: reportOf(unit, integration).slice(0, -9) },
     { name: "a report of another format", report: JSON.stringify({ tests: 3 }) },
-    { name: "a report with a status that nobody knows", report: reportOf(unit).replace('"passed"', '"retried"') },
+    { name: "a report with an unknown status", report: reportOf(unit).replace('"passed"', '"retried"') },
   ].map(({ name, report }) => ({
     name,
     report,

@@ -11,7 +11,7 @@ const volume = {
 };
 
 describe("forget, once Ctrl-C was pressed", () => {
-  it("asks for nothing any more, and says what was not reached", async () => {
+  it("sends no request any more, and lists what was not reached", async () => {
     const transport = { send: () => expect.fail("it was asked"), close: async () => {} };
     const client = createKubeClient(createFakeConnection(transport), { clock: createFakeClock() });
     const remains = { losses: [{ volume, pods: [] }], reports: [] };

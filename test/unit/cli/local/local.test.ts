@@ -43,7 +43,7 @@ const FOUND = { orphans: [orphan], unavailable: ["pvc-1"], more: 0 };
 
 describe("the state of a pool", () => {
   it.each([
-    { name: "its provisioner says ready", changes: {}, health: "usable" },
+    { name: "its provisioner reports ready", changes: {}, health: "usable" },
     { name: "it is lost", changes: { reports: [report({ state: "lost" })] }, health: "missing" },
     { name: "it was not begun", changes: { reports: [report({ state: "empty" })] }, health: "empty" },
     { name: "volumes name another identity", changes: { reports: [report({ poolId: "id-2" })] }, health: "swapped" },
@@ -55,7 +55,7 @@ describe("the state of a pool", () => {
     },
     { name: "its node is gone", changes: { nodes: new Set<string>() }, health: "node gone" },
     { name: "volumes alone name it", changes: { reports: [] }, health: "unknown" },
-    { name: "a state is told that is none", changes: { reports: [report({ state: "odd" })] }, health: "unknown" },
+    { name: "an unknown state is published", changes: { reports: [report({ state: "odd" })] }, health: "unknown" },
     {
       name: "nodes and pods may not be listed",
       changes: { nodes: undefined, pods: undefined },
@@ -66,7 +66,7 @@ describe("the state of a pool", () => {
   });
 });
 
-describe("a pool's room", () => {
+describe("the free space of a pool", () => {
   it("is counted over its volumes and over images that have none, by the largest and by what is left", () => {
     const volumes = [volume(), volume({ name: "pvc-2", bytes: 2 * GiB }), volume({ node: "n2" })];
     const reports = [
@@ -82,12 +82,12 @@ describe("a pool's room", () => {
     });
   });
 
-  it("is not told for a class whose pool the node does not have", () => {
+  it("is not shown for a class whose pool the node does not have", () => {
     expect(poolsOf(state({ volumes: [], reports: [report({ pool: undefined })] }))).toEqual([]);
   });
 });
 
-describe("what does not belong together", () => {
+describe("orphans", () => {
   it.each([
     { name: "nothing", changes: {}, expected: [] },
     {
@@ -113,7 +113,7 @@ describe("what does not belong together", () => {
       expected: [],
     },
     {
-      name: "a volume of a node that is gone, and nothing that its provisioner told last",
+      name: "a volume of a node that is gone, without the last publication of its provisioner",
       changes: { nodes: new Set<string>(), reports: [report({ findings: FOUND })] },
       expected: [["node gone", "pvc-1", "team/data"]],
     },
@@ -132,14 +132,18 @@ describe("what does not belong together", () => {
     },
     { name: "another disk is there", changes: { poolId: "id-2" }, why: 'pool "default" was swapped' },
     { name: "the image is missing", changes: {}, why: 'pool "default" does not have its image' },
-    { name: "nothing is told of the pool", changes: { pool: "fast" }, why: 'nothing is known of pool "default" there' },
-  ])("says why: $name", ({ changes, why }) => {
+    {
+      name: "nothing is published about the pool",
+      changes: { pool: "fast" },
+      why: 'nothing is known of pool "default" there',
+    },
+  ])("gives the reason: $name", ({ changes, why }) => {
     const { items } = orphansOf(state({ reports: [report({ ...changes, findings: { ...FOUND, orphans: [] } })] }));
 
     expect(items.map((one) => one.why)).toEqual([why]);
   });
 
-  it("counts what is not named, and names nodes that nobody speaks for", () => {
+  it("counts omitted orphans, and names nodes without a provisioner", () => {
     const { more, unheard } = orphansOf(state({ reports: [report({ findings: { ...FOUND, more: 7 } })], pods: [] }));
 
     expect({ more, unheard }).toEqual({ more: 7, unheard: ["n1"] });
@@ -165,7 +169,7 @@ describe("a node", () => {
     expect(whyNot({ node: "n1", hasNode: false, pods })).toBeUndefined();
   });
 
-  it("gives up Kubernetes' and the provisioner's hold on a volume, and nobody else's", () => {
+  it("removes the finalizers of Kubernetes and the provisioner, and no others", () => {
     const finalizers = [
       "kubernetes.io/pv-protection",
       "external-provisioner.volume.kubernetes.io/finalizer",
@@ -176,7 +180,7 @@ describe("a node", () => {
   });
 });
 
-describe("what deletes a volume and its data", () => {
+describe("the commands that delete a volume and its data", () => {
   const retain = 'kubectl patch pv pvc-1 -p \'{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}\'';
   const pvc = "kubectl -n team delete pvc data";
 
@@ -193,7 +197,7 @@ describe("what deletes a volume and its data", () => {
     expect(deleteCommands([volume(changes)], new Set(["n1"]))).toEqual(commands);
   });
 
-  it("is said once for all volumes of a node that is gone, and of none where nodes may not be listed", () => {
+  it("is shown once for all volumes of a node that is gone, and never where nodes may not be listed", () => {
     const both = [volume({ node: "n2" }), volume({ node: "n2", name: "pvc-2" })];
 
     expect(deleteCommands(both, new Set(["n1"]))).toHaveLength(1);

@@ -22,7 +22,7 @@ function deletionsOf(...types: readonly string[]): readonly object[] {
 
 describe("removalFrom", () => {
   it.each([
-    { name: "a claim that nobody wrote to", object: claim({}) },
+    { name: "a claim without traces", object: claim({}) },
     {
       name: "a claim with other people's annotations and conditions",
       object: claim({ annotations: { "a.b/c": "d" } }, { type: "Resizing" }),
@@ -36,7 +36,7 @@ describe("removalFrom", () => {
       name: "Kubernetes' condition when its own controller wrote it",
       object: claim({ managedFields: [ownedBy("kube-controller-manager", "Update")] }, THEIRS),
     },
-    { name: "Kubernetes' condition of which nobody knows whose it is", object: claim({}, THEIRS) },
+    { name: "Kubernetes' condition with an unknown owner", object: claim({}, THEIRS) },
     {
       name: "Kubernetes' condition once a controller wrote it over ours",
       object: claim(
@@ -68,7 +68,7 @@ describe("removalFrom", () => {
       annotations: { "mooring.dev/last-use": null },
     },
     {
-      name: "all of it, whoever owns it by now",
+      name: "all of it, whichever manager owns it by now",
       object: claim(
         {
           annotations: { ...LAST_USE, "mooring.dev/unused-since": "", "mooring.dev/mounted-on": "{}", "a.b/c": "d" },

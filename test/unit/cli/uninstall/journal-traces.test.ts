@@ -27,7 +27,7 @@ describe("removing a node's journal", () => {
     expect(existsSync(directory)).toBe(false);
   });
 
-  it("leaves what somebody else put there, names it, and leaves the directory with it", () => {
+  it("keeps and names foreign files, and keeps the directory with them", () => {
     const directory = directoryWith(JOURNAL_FILE, "notes.txt");
 
     expect(removeJournal(directory)).toEqual(["notes.txt"]);

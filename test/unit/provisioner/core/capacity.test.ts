@@ -17,7 +17,7 @@ interface Row {
   readonly bytes: readonly number[];
 }
 
-describe("the room of a node", () => {
+describe("the published capacity of a node", () => {
   it.each<Row>([
     { name: "is what its pool has, in whole MiB", classes: [{}], pools: [{ freeBytes: GiB + 5 }], bytes: [GiB] },
     { name: "is nothing in a pool that is lost", classes: [{}], pools: [{ state: "lost" }], bytes: [0] },
@@ -29,29 +29,39 @@ describe("the room of a node", () => {
     },
     { name: "is nothing without the pool", classes: [{ parameters: { pool: "fast" } }], pools: [{}], bytes: [0] },
     {
-      name: "is told for each class",
+      name: "is published for each class",
       classes: [{}, { name: "other", parameters: { pool: "fast" } }],
       pools: [{}, { name: "fast", freeBytes: MiB }],
       bytes: [4 * GiB, MiB],
     },
-    { name: "is not told for a class of another", classes: [{ provisioner: "x" }], pools: [{}], bytes: [] },
     {
-      name: "is not told for a node with another host name",
+      name: "is not published for a class of another provisioner",
+      classes: [{ provisioner: "x" }],
+      pools: [{}],
+      bytes: [],
+    },
+    {
+      name: "is not published for a node with another host name",
       node: { hostname: "h" },
       classes: [{}],
       pools: [{}],
       bytes: [],
     },
     {
-      name: "is not told for a node without one",
+      name: "is not published for a node without a host name",
       node: { hostname: undefined },
       classes: [{}],
       pools: [{}],
       bytes: [],
     },
-    { name: "is not told for Immediate", classes: [{ bindingMode: "Immediate" }], pools: [{}], bytes: [] },
     {
-      name: "is all of the pool for a class with wrong parameters, whose claims are to be told so",
+      name: "is not published for a class with the binding mode Immediate",
+      classes: [{ bindingMode: "Immediate" }],
+      pools: [{}],
+      bytes: [],
+    },
+    {
+      name: "is the whole pool for a class with wrong parameters, so that its claims get an event",
       classes: [{ parameters: { type: "ssd" } }],
       pools: [{ freeBytes: 0 }],
       bytes: [10 * GiB],
@@ -74,7 +84,7 @@ describe("the room of a node", () => {
   });
 });
 
-describe("what people are told of a pool, by annotation", () => {
+describe("the annotations about a pool", () => {
   const notesOf = (pool: Partial<PoolState>, parameters = {}) =>
     desiredCapacities(nodeWith(), { classes: [classWith({ parameters })], pools: [poolWith(pool)] })[0]?.notes;
 
@@ -127,7 +137,7 @@ describe("capacityChanges", () => {
     { name: "writes a large difference", stands: [stored()], desired: [want(2 * GiB)], expected: [0, 1, 0] },
     { name: "lets a small one wait", stands: [stored()], desired: [want(GiB - MiB)], expected: [0, 0, 0] },
     {
-      name: "writes a small one when told",
+      name: "writes a small difference on request",
       stands: [stored()],
       desired: [want(GiB - MiB)],
       isExact: true,
@@ -152,19 +162,19 @@ describe("capacityChanges", () => {
       expected: [0, 1, 0],
     },
     {
-      name: "writes what is told of the pool when it is another",
+      name: "writes annotations that have changed",
       stands: [stored({ notes: { ...NOTES, "local.mooring.dev/pool-state": "lost" } })],
       desired: [want(GiB)],
       expected: [0, 1, 0],
     },
     {
-      name: "takes away what is to be told no more",
+      name: "removes annotations that no longer apply",
       stands: [stored({ notes: { ...NOTES, "local.mooring.dev/findings": "{}" } })],
       desired: [want(GiB)],
       expected: [0, 1, 0],
     },
     {
-      name: "does not write for the words of a problem alone, which may change all the time",
+      name: "does not write for the text of a problem alone, which may change all the time",
       stands: [stored({ notes: { ...NOTES, "local.mooring.dev/pool-problem": "no answer for 3 s" } })],
       desired: [want(GiB)],
       expected: [0, 0, 0],

@@ -6,7 +6,7 @@ import { quantityOf, wholeUnits } from "../../../../provisioner/core/sizes.ts";
 import { GiB, MiB, UID, VOLUME } from "../objects.ts";
 
 describe("a short name", () => {
-  it("is hashed as FNV-1a says", () => {
+  it("is hashed by FNV-1a", () => {
     expect([hashOf(""), hashOf("a"), hashOf("foobar")]).toEqual([
       "cbf29ce484222325",
       "af63dc4c8601ec8c",

@@ -26,7 +26,7 @@ describe("planPools", () => {
     expect([plan.begin, plan.pools[0]?.state]).toEqual([begin, after]);
   });
 
-  it("says which volume names a pool that is empty, and that it has no room", () => {
+  it("names the volume of an empty pool, which has no free space", () => {
     const { pools } = planPools([poolWith({ state: "empty" })], [volumeWith()]);
 
     expect(pools).toEqual([

@@ -30,7 +30,7 @@ describe("a claim", () => {
     });
   });
 
-  it("goes on in the pool where its image is, whatever pool the class names by now", () => {
+  it("continues in the pool of its image, whatever pool the class names by now", () => {
     const facts = {
       storageClass: classWith({ parameters: { pool: "two" } }),
       pools: [poolWith(), poolWith({ name: "two", id: "id-of-two" })],

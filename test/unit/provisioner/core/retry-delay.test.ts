@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { tryAgainMs } from "../../../../provisioner/core/retry-delay.ts";
 
-describe("a deletion that something holds up is tried again", () => {
+describe("a delayed deletion is tried again", () => {
   it.each([
     { waited: "nothing", waitedMs: 0, afterMs: 1_000 },
     { waited: "a minute", waitedMs: 60_000, afterMs: 1_000 },

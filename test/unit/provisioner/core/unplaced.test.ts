@@ -21,13 +21,13 @@ describe("a claim for which no node is selected", () => {
   it.each<Row>([
     { name: "only waits for its first pod", claim: { requestBytes: 2 * GiB } },
     {
-      name: "is larger than the room of every node",
+      name: "is larger than the capacity of every node",
       claim: { requestBytes: 3 * GiB },
       why: "no node has room for 3Gi of StorageClass local: the largest is 2Gi on h2",
     },
-    { name: "is of a class whose room nobody has told", claim: { requestBytes: 3 * GiB }, capacities: [] },
+    { name: "is of a class without published capacity", claim: { requestBytes: 3 * GiB }, capacities: [] },
     {
-      name: "may have room on a node that cannot say how much",
+      name: "may fit on a node with unknown capacity",
       claim: { requestBytes: 3 * GiB },
       capacities: [...CAPACITIES, { storageClass: "local", hostname: "h4", bytes: undefined }],
     },

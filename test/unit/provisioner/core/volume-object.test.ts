@@ -6,7 +6,7 @@ const provision = { volume: VOLUME, pool: "fast", poolId: POOL_ID, bytes: 5 * Gi
 const nodeName = "n1";
 
 describe("volumeObject", () => {
-  it("says all that the scheduler, the kubelet and a later deletion need", () => {
+  it("contains all that the scheduler, the kubelet and a later deletion need", () => {
     const storageClass = classWith({ mountOptions: ["noatime"], provisioner: "mooring.dev/local" });
 
     expect(volumeObject(provision, { claim: claimWith(), storageClass, nodeName })).toEqual({
@@ -53,7 +53,7 @@ describe("volumeObject", () => {
     expect(spec.local).not.toHaveProperty("fsType");
   });
 
-  it("holds a volume that is to be retained by no finalizer", () => {
+  it("has no finalizer on a volume that is to be retained", () => {
     const storageClass = classWith({ reclaimPolicy: "Retain" });
 
     const { metadata, spec } = volumeObject(provision, { claim: claimWith(), storageClass, nodeName });

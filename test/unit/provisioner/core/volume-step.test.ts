@@ -14,7 +14,7 @@ function step(volume: Partial<Volume>, facts: Partial<VolumeFacts> = {}): Volume
 describe("a volume that is not of this provisioner and node", () => {
   it.each<{ name: string; volume: Partial<Volume> }>([
     { name: "of another provisioner", volume: { provisionedBy: "csi.example.com" } },
-    { name: "that nobody provisioned", volume: { provisionedBy: undefined } },
+    { name: "that no provisioner created", volume: { provisionedBy: undefined } },
     { name: "of another node", volume: { node: "n2" } },
     { name: "without the label", volume: { node: undefined } },
     { name: "of another name", volume: { name: "pv-1", path: "/run/mooring/volumes/pv-1" } },
@@ -33,7 +33,7 @@ it("a volume that is deleted without our finalizer and is still bound is attache
   expect(step(volume, { images: [imageWith({ device: undefined })] })).toEqual({ kind: "attach" });
 });
 
-it("a bound volume of which the pool has a part alone is lost, and is not made anew", () => {
+it("a bound volume with a partial image is lost, and is not created again", () => {
   expect(step({}, { images: [imageWith({ state: "partial" })] }).kind).toBe("lost");
 });
 
@@ -49,7 +49,7 @@ describe("a volume that its claim has left", () => {
     },
     { name: "Available stays", volume: { phase: "Available", claim: undefined }, kind: "nothing" },
     {
-      name: "removed already is left to whoever else holds it",
+      name: "whose own finalizer is removed is left to other finalizers",
       volume: { phase: "Released", isDeleting: true, finalizers: NO_FINALIZER },
       kind: "nothing",
     },
@@ -64,19 +64,23 @@ describe("a volume that its claim has left", () => {
       kind: "nothing",
     },
     {
-      name: "whose policy became Retain is let go",
+      name: "whose policy became Retain loses its finalizer",
       volume: { phase: "Released", policy: "Retain" },
       kind: "drop-finalizer",
     },
     {
-      name: "deleted and retained is let go",
+      name: "deleted and retained loses its finalizer",
       volume: { phase: "Released", policy: "Retain", isDeleting: true },
       kind: "drop-finalizer",
     },
-    { name: "bound and retained is let go", volume: { policy: "Retain" }, kind: "drop-finalizer" },
-    { name: "whose policy became Delete is held", volume: { finalizers: NO_FINALIZER }, kind: "add-finalizer" },
+    { name: "bound and retained loses its finalizer", volume: { policy: "Retain" }, kind: "drop-finalizer" },
     {
-      name: "that does not say where its data is stays",
+      name: "whose policy became Delete gets its finalizer",
+      volume: { finalizers: NO_FINALIZER },
+      kind: "add-finalizer",
+    },
+    {
+      name: "without annotations about its data stays",
       volume: { phase: "Released", poolId: undefined },
       kind: "leave",
     },
@@ -167,7 +171,7 @@ describe("a volume that is to grow", () => {
       expected: { kind: "report-resize", bytes: 2 * GiB, isDone: true },
     },
     {
-      name: "is told what it has before it gets more",
+      name: "has its last growth reported before it grows further",
       facts: { claim: { ...larger, requestBytes: 3 * GiB }, images: grown },
       volume: { capacityBytes: 2 * GiB },
       expected: { kind: "report-resize", bytes: 2 * GiB, isDone: false },

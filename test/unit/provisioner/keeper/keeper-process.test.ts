@@ -10,7 +10,7 @@ async function page(url: string, init?: RequestInit): Promise<{ readonly status:
 }
 
 describe("a keeper's process", () => {
-  it("is ready, and says which pool is lost as soon as it was asked for its pools", async () => {
+  it("is ready, and names a lost pool after the first request for its pools", async () => {
     const { url, pool, client } = await startKeeper();
     const before = await page(`${url}/readyz?verbose`);
     rmSync(pool, { recursive: true });
@@ -22,7 +22,7 @@ describe("a keeper's process", () => {
     expect(after).toEqual({ status: 200, text: expect.stringContaining("default: ") });
   });
 
-  it("logs more or less while it runs, as it is told", async () => {
+  it("changes its log level while it runs", async () => {
     const { url, logger, lines } = await startKeeper();
 
     const answer = await page(`${url}/debug/log-level`, { method: "PUT", body: "debug" });

@@ -51,7 +51,7 @@ describe("Locks", () => {
     expect([...lengths, locks.length("a")]).toEqual([2, 0, 1, 0]);
   });
 
-  it("goes on after a task that failed, and hands its failure to its caller", async () => {
+  it("continues after a failed task, whose caller gets the failure", async () => {
     const locks = new Locks();
 
     const failed = locks.run("a", () => Promise.reject(new Error("no")));

@@ -79,7 +79,7 @@ describe("attaching an image", () => {
   it.each([
     { name: "another program took", absent: -1, refusals: [EBUSY, EBUSY], tried: [true, true, true], number: 2 },
     { name: "was removed", absent: 0, refusals: [], tried: [true], number: 1 },
-  ])("goes on to the next device where one $name", async ({ absent, refusals, tried, number }) => {
+  ])("tries the next device where one $name", async ({ absent, refusals, tried, number }) => {
     const files = createKernelFiles({ absent });
 
     const result = await attach(files, refusals);
@@ -87,7 +87,7 @@ describe("attaching an image", () => {
     expect([result.device, result.tried]).toEqual([join(files.root, `dev/loop${number}`), tried]);
   });
 
-  it("does without direct I/O where the kernel refuses it, and says so once", async () => {
+  it("attaches without direct I/O where the kernel refuses it, and logs that once", async () => {
     const { device, tried, logger, again } = await attach(createKernelFiles(), [EINVAL, 0, EINVAL, 0]);
 
     await again();
@@ -96,13 +96,13 @@ describe("attaching an image", () => {
     expect(logger.messages("warn")).toEqual(["kernel refuses direct I/O, images go through the page cache"]);
   });
 
-  it("says so as well where the kernel takes the flag and does without", async () => {
+  it("logs that as well where the kernel accepts the flag and ignores it", async () => {
     const { logger } = await attach(createKernelFiles({ dio: "0" }), []);
 
     expect(logger.messages("warn")).toEqual(["kernel refuses direct I/O, images go through the page cache"]);
   });
 
-  it("attaches although discards cannot be forbidden, and says so", async () => {
+  it("attaches although discards cannot be forbidden, and logs that", async () => {
     const files = createKernelFiles();
     const setting = join(files.root, "sys/block/loop0/queue/discard_max_bytes");
     rmSync(setting);

@@ -133,7 +133,7 @@ describe("the keeper's server", () => {
     expect(await all).toEqual([POOLS]);
   });
 
-  it("goes on with others while one request takes long", async () => {
+  it("serves other requests while one takes long", async () => {
     const slow = Promise.withResolvers<KeeperReply>();
     const { socket } = await start({
       answer: ({ verb }) => (verb === "pools" ? Promise.resolve(POOLS) : slow.promise),
@@ -182,13 +182,13 @@ describe("the keeper's server", () => {
     expect(await next()).toEqual(POOLS);
   });
 
-  it("lets nobody but root and its group connect", async () => {
+  it("accepts connections only from root and its group", async () => {
     const { socket } = await start();
 
     expect(statSync(socket).mode & 0o777).toBe(0o660);
   });
 
-  it("sends the reply to a request that it took before it was told to stop, and then leaves no socket", async () => {
+  it("replies to a request that it accepted before its stop, and then removes the socket", async () => {
     const slow = Promise.withResolvers<KeeperReply>();
     const begun = Promise.withResolvers<void>();
     const { socket, server } = await start({

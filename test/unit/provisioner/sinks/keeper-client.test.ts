@@ -69,7 +69,7 @@ describe("the keeper's client", () => {
       pieces: ['{"ok":tr', 'ue,"removed"', ":false}", "\n"],
       removed: false,
     },
-    { name: "what stands behind the line feed is not read", pieces: [`${REMOVED}{"ok"`], removed: true },
+    { name: "text after the line feed is not read", pieces: [`${REMOVED}{"ok"`], removed: true },
   ])("$name", async ({ pieces, removed }) => {
     const { client } = await startKeeper(answering(...pieces));
 
@@ -124,7 +124,7 @@ describe("the keeper's client", () => {
     });
   });
 
-  it("gives a silent keeper up at its deadline, and not before", async () => {
+  it("times out a keeper without a reply at its deadline, and not before", async () => {
     let connected = (): void => {};
     const isConnected = new Promise<void>((resolve) => {
       connected = resolve;
@@ -145,7 +145,7 @@ describe("the keeper's client", () => {
     expect(await answer).toMatchObject({ code: "keeper-away", message: expect.stringContaining("5000 ms") });
   });
 
-  it("gives up when its signal is aborted, also before it began", async () => {
+  it("ends when its signal is aborted, also before it began", async () => {
     const { client } = await startKeeper(() => {});
     const stop = new AbortController();
 

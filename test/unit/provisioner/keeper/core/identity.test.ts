@@ -56,7 +56,7 @@ describe("identify", () => {
       observation: folder({ device: "8:1", mountedDevice: "8:17", names: [], id: undefined }),
       why: "restart the keeper",
     },
-  ])("$name is lost, and says why", ({ observation, why }) => {
+  ])("$name is lost, with the reason", ({ observation, why }) => {
     expect(identify(observation)).toEqual({ state: "lost", why: expect.stringContaining(why) });
   });
 });

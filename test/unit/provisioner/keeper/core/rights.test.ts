@@ -7,7 +7,7 @@ const PRIVILEGED: Rights = {
   loopControl: undefined,
 };
 
-describe("what a keeper lacks", () => {
+describe("the missing permissions of a keeper", () => {
   it("is nothing in a privileged container", () => {
     expect(whatIsMissing(PRIVILEGED)).toEqual([]);
   });
@@ -35,7 +35,7 @@ describe("what a keeper lacks", () => {
       says: ["CAP_SYS_ADMIN", "/dev/loop-control"],
     },
     {
-      name: "every capability where the kernel tells none",
+      name: "every capability where the kernel shows none",
       change: { capabilities: capabilitiesIn("Name:\tnode\n") },
       says: ["CAP_SYS_ADMIN"],
     },
