@@ -68,7 +68,7 @@ afterAll(async () => {
 describe("agents as the manifests have them (--affinity=audit)", () => {
   let pod: Misplaced;
 
-  it("tell once of a pod on a wrong node, also after they were killed, and leave it", async () => {
+  it("report a pod on a wrong node once, also after they were killed, and do not reject it", async () => {
     pod = await misplaceLocal(stage, "told", FIRST);
     await untilTold(stage, pod.uid, { action: "WouldReject" });
 
@@ -80,7 +80,7 @@ describe("agents as the manifests have them (--affinity=audit)", () => {
     expect(touchFaults(stage.pods.states(pod.uid))).toEqual([]);
   });
 
-  it("reject it once they are told to (--affinity=enforce)", async () => {
+  it("reject it with --affinity=enforce", async () => {
     await setAgents(stage, "MOORING_AFFINITY=enforce", "MOORING_HEARTBEAT=5s");
 
     await trial.expectRejected(pod, { isTimed: false });
@@ -89,8 +89,8 @@ describe("agents as the manifests have them (--affinity=audit)", () => {
   });
 });
 
-describe("a pod that is let alone", { concurrent: true }, () => {
-  it("runs, and its volume was moved: one event tells of it", async () => {
+describe("a pod that is not rejected", { concurrent: true }, () => {
+  it("runs, and its volume was moved: one event reports it", async () => {
     const { uid } = await trial.letAlone(moveFromRunning(stage, "moved", FIRST));
 
     await untilTold(stage, uid, { action: "Running" });
@@ -118,7 +118,7 @@ describe("a pod that is let alone", { concurrent: true }, () => {
 
   it.each([
     { name: "has no controller that would replace it", app: "bare", place: placeBare },
-    { name: "has a volume that was attached before anybody looked", app: "attached", place: placeAttached },
+    { name: "has a volume that was attached before the first check", app: "attached", place: placeAttached },
   ])("$name", async ({ app, place }) => {
     const { uid } = await trial.letAlone(place(stage, app, FIRST));
 
@@ -177,7 +177,7 @@ describe("a pod on a wrong node", { concurrent: true }, () => {
     await untilUnmounted(stage, right);
   });
 
-  it("comes again and again: the third is the last for a minute, and an event tells its owner", async () => {
+  it("is replaced repeatedly: the third rejection is the last for a minute, and an event on its owner reports that", async () => {
     const { uid, pods } = await sendAgainAndAgain(stage, "insistent", FIRST);
 
     await untilTold(stage, uid, { action: "BackingOff" });
@@ -189,7 +189,7 @@ describe("a pod on a wrong node", { concurrent: true }, () => {
 });
 
 describe("a rejection", () => {
-  it("needs no kubelet, and holds when it comes back", async () => {
+  it("needs no kubelet, and holds when the kubelet comes back", async () => {
     const { kubelet } = stage.node("node-2");
     await kubelet.stop();
     const pod = await misplaceLocal(stage, "without-kubelet", SECOND);
@@ -202,7 +202,7 @@ describe("a rejection", () => {
     expect(trial.faultsOf(pod)).toEqual([]);
   });
 
-  it("holds for a minute and over a restart of the kubelet, which then runs what was corrected", async () => {
+  it("holds for a minute and across a restart of the kubelet, which then runs the corrected pod", async () => {
     await stage.node("node-1").kubelet.restart();
     await untilRunning(stage, { app: "corrected", on: "node-1" });
     await trial.pause(KUBELET_ROUND_MS);
@@ -245,7 +245,7 @@ describe("a rejection", () => {
 });
 
 describe("in the end", () => {
-  it("every rejection holds, none was of a pod whose volume was mounted, and nobody else was rejected", () => {
+  it("every rejection holds, no pod with a mounted volume was rejected, and no other pod", () => {
     trial.expectHeld();
     trial.expectNobodyElse(["insistent"]);
   });
@@ -255,7 +255,7 @@ describe("in the end", () => {
     await trial.expectCounted("node-1");
   });
 
-  it("a pod whose volume is attached was told of after a mount wait of the kubelet, once", async () => {
+  it("a pod whose volume is attached was reported once, after a mount wait of the kubelet", async () => {
     const [pod = expect.fail("there is none")] = stage.pods.ofApp("attached");
 
     await untilTold(stage, pod.uid, { action: "Waiting", limitMs: 90_000 });

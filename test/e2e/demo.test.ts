@@ -30,7 +30,7 @@ async function runFolder(demo: SpawnedDemo): Promise<string> {
 }
 
 describe("npm run demo -- --node", () => {
-  it("holds from its first step to its last, those of --provisioner too, and leaves nothing behind", async () => {
+  it("runs from its first step to its last, those of --provisioner included, and leaves nothing behind", async () => {
     const before = await firewallOfClusters();
     using demo = spawnDemo(["--node", "--provisioner"]);
     const folder = await runFolder(demo);

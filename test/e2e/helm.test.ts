@@ -114,7 +114,7 @@ describe("helm install, as docs/install.md has it", () => {
     expect(received).not.toMatch(/^mooring_reports_received_total\{outcome="(?:unauthenticated|forbidden)"\} [1-9]/m);
   });
 
-  it("refuses a report without a token, and whoever speaks no TLS 1.3", async () => {
+  it("refuses a report without a token, and a client without TLS 1.3", async () => {
     expect(await reportFromAgent("{}")).toBe("401");
     expect(await reportFromAgent('{ maxVersion: "TLSv1.2" }')).toBe("EPROTO");
   });
@@ -131,7 +131,7 @@ describe("helm install, as docs/install.md has it", () => {
     );
   });
 
-  it("tells when a claim was mounted and unmounted", async () => {
+  it("shows when a claim was mounted and unmounted", async () => {
     await makeVolume("orders", 1);
     await apply(cluster, podOf("orders", { node: "node-2" }));
     await eventually("the mount", async () => expect(await reasonOf("orders")).toBe("Mounted"));

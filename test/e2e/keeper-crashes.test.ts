@@ -179,7 +179,7 @@ describe("a keeper that is started again", () => {
     expect(await node.ask({ verb: "remove", ...about(volume) })).toEqual(REMOVED);
   });
 
-  it("attaches after a reboot each volume to its own content, though its former device shows another one's", async () => {
+  it("attaches each volume to its own image after a reboot, although its former device has another one", async () => {
     const [first, second] = [newVolume(), newVolume()];
     for (const volume of [first, second]) {
       await node.ask(made(volume));
@@ -203,7 +203,7 @@ describe("a keeper that is started again", () => {
     for (const volume of [first, second]) expect(await node.ask({ verb: "remove", ...about(volume) })).toEqual(REMOVED);
   });
 
-  it("takes the link of an image away that is not there any more, and makes none anew", async () => {
+  it("removes the link of an image that is gone, and creates none again", async () => {
     const volume = newVolume();
     await node.ask(made(volume));
     await node.ask(published(volume));
@@ -267,7 +267,7 @@ describe("the keeper as a process", () => {
       args: ["--mount", "sh", "-c", 'mount -t tmpfs tmpfs /dev && exec "$0" "$@"'],
       says: "/dev/loop-control cannot be opened (ENOENT)",
     },
-  ])("ends at once without $name, and says who can give it", async ({ name, command, args, says }) => {
+  ])("exits at once without $name, and names who can grant it", async ({ name, command, args, says }) => {
     const flags = [
       "--pool",
       `fast=${node.pool.path}`,
@@ -310,7 +310,7 @@ describe("the keeper as a process", () => {
   });
 });
 
-describe("what holds the keeper's socket", () => {
+describe("the keeper's socket", () => {
   const volume = newVolume();
   const request = (change: object): string =>
     `${JSON.stringify({ verb: "make", volume, pool: "fast", poolId: node.pool.id, bytes: MIB, ...change })}\n`;
@@ -339,7 +339,7 @@ describe("what holds the keeper's socket", () => {
     expect(JSON.parse(await send(request({ pool: "constructor" })))).toMatchObject({ ok: false, code: "pool-lost" });
   });
 
-  it("keeps nobody from being answered by half lines, silence and a thousand connections", async () => {
+  it("answers despite partial lines, idle clients and a thousand connections", async () => {
     const sockets = Array.from({ length: 1_000 }, (_, at) => {
       const socket = connect(node.socket);
       socket.on("error", () => {});

@@ -86,7 +86,7 @@ describe.each(["ext4", "xfs"] as const)("a pool on %s", (filesystem) => {
     expect(await remove(node, volume)).toEqual(REMOVED);
   });
 
-  it("takes all of a volume's room at once, which a new filesystem on it does not give back", async () => {
+  it("allocates all of a volume's space at once, which a new filesystem on it does not free", async () => {
     const before = await poolState(node);
     const { volume } = await made(node, 64);
     const taken = await poolState(node);
@@ -99,7 +99,7 @@ describe.each(["ext4", "xfs"] as const)("a pool on %s", (filesystem) => {
     expect(await remove(node, volume)).toEqual(REMOVED);
   });
 
-  it("counts the room of a hole, which a volume's user made by force, as the volume's own", async () => {
+  it("counts the space of a hole that a volume's user made as the volume's own", async () => {
     const { volume } = await made(node, 64);
     const before = await poolState(node);
 
@@ -125,7 +125,7 @@ describe.each(["ext4", "xfs"] as const)("a pool on %s", (filesystem) => {
     expect(await remove(node, second.volume)).toEqual(REMOVED);
   });
 
-  it("refuses what has no room, says how much there is, and leaves nothing behind", async () => {
+  it("refuses a volume without space for it, reports how much there is, and leaves nothing behind", async () => {
     const { freeBytes } = await poolState(node);
     const volume = newVolume();
 
@@ -139,7 +139,7 @@ describe.each(["ext4", "xfs"] as const)("a pool on %s", (filesystem) => {
     expect([node.files(), loopsOf(volume), node.linkOf(volume)]).toEqual([["pool.json"], [], undefined]);
   });
 
-  it("refuses to grow beyond the room, and leaves the volume as it was", async () => {
+  it("refuses to grow beyond the free space, and leaves the volume unchanged", async () => {
     const { volume, device } = await made(node, 16);
     const { freeBytes } = await poolState(node);
 
@@ -151,7 +151,7 @@ describe.each(["ext4", "xfs"] as const)("a pool on %s", (filesystem) => {
     expect(await remove(node, volume)).toEqual(REMOVED);
   });
 
-  it("gives ten of twenty at once a place where there is room for ten", async () => {
+  it("creates ten of twenty concurrent volumes where there is space for ten", async () => {
     const { freeBytes } = await poolState(node);
     const bytes = Math.floor(freeBytes / 10.5 / MIB) * MIB;
     const volumes = Array.from({ length: 20 }, newVolume);
@@ -245,7 +245,7 @@ describe("a volume in use", () => {
     expect([loopsOf(volume), node.files()]).toEqual([[], ["pool.json"]]);
   });
 
-  it("stays attached after a refused removal when it is attached again, whoever closes its device", async () => {
+  it("stays attached after a refused removal when it is attached again, whichever process closes its device", async () => {
     const { volume, device } = await made(node, 16);
     await node.shell(`exec 9< ${device}`);
     await remove(node, volume);
@@ -285,7 +285,7 @@ describe("a volume in use", () => {
     expect([node.files(), loopsOf(volume), node.linkOf(volume)]).toEqual([["pool.json"], [], undefined]);
   });
 
-  it("gives the room back also when its file was deleted by hand", async () => {
+  it("frees the space also when its file was deleted by hand", async () => {
     const { freeBytes } = await poolState(node);
     const { volume } = await made(node, 64);
     await node.shell(`rm '${node.pool.path}/${volume}.img'`);
@@ -428,7 +428,7 @@ describe("a pool", () => {
     expect(await node.ask({ verb: "remove", ...place })).toEqual(REMOVED);
   });
 
-  it("with files that are no images under their names refuses these, and goes on with others", async () => {
+  it("refuses images whose names are no regular files, and continues with others", async () => {
     const node = await startKeeperNode(owner, { filesystem: "ext4" });
     const [folder, link, pipe] = [newVolume(), newVolume(), newVolume()];
     await node.shell(

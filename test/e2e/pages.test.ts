@@ -62,7 +62,7 @@ async function readTroubleshooting(page: string): Promise<Seen> {
   return await reader.look([forward.replace("&", "> /dev/null &"), functions, open, commands].join("\n"));
 }
 
-describe("docs/troubleshooting, word by word on a cluster in trouble", () => {
+describe("docs/troubleshooting, command by command on a cluster in trouble", () => {
   it.each([
     {
       page: "README.md",

@@ -187,7 +187,7 @@ describe("with protection", () => {
       await scaleSet(stage, "set", 0);
     });
 
-    it("claims that are deleted with their pods go with them as they do without it, and nothing is told of them", async () => {
+    it("claims that are deleted with their pods are removed as without protection, and no event reports them", async () => {
       const uses = await Promise.all(
         ORDINARY.map((name) => runHolder(stage, { name: `kept-${name}`, node: "node-1" })),
       );
@@ -204,17 +204,21 @@ describe("with protection", () => {
     });
 
     describe("one after the other", () => {
-      it("a claim on a node whose kubelet hangs stays until it goes on, and an event says so", IN_TURN, async () => {
-        const hung = { name: "hung", node: "node-2" } as const;
+      it(
+        "a claim on a node whose kubelet hangs stays until the kubelet continues, and an event reports that",
+        IN_TURN,
+        async () => {
+          const hung = { name: "hung", node: "node-2" } as const;
 
-        const { use, ending } = await whileKubeletHangs(stage, hung, (held) =>
-          expect(toldOf(held)).toContain("DeletionHeld"),
-        );
+          const { use, ending } = await whileKubeletHangs(stage, hung, (held) =>
+            expect(toldOf(held)).toContain("DeletionHeld"),
+          );
 
-        expectKept(ending);
-        const held = stage.events.on(use.claim.uid).filter(({ reason }) => reason === "DeletionHeld");
-        expect(held).toMatchObject([{ times: 1, note: expect.stringMatching(/node node-2 by pod .*hung/) }]);
-      });
+          expectKept(ending);
+          const held = stage.events.on(use.claim.uid).filter(({ reason }) => reason === "DeletionHeld");
+          expect(held).toMatchObject([{ times: 1, note: expect.stringMatching(/node node-2 by pod .*hung/) }]);
+        },
+      );
 
       it(
         "a claim whose pod ends while the node has no agent stays until the next one has looked",

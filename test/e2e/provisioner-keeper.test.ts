@@ -50,7 +50,7 @@ async function release(name: string): Promise<void> {
 }
 
 describe("a volume on a real disk", () => {
-  it("is a loop device of the size that the claim asked for, where the kubelet looks for it", async () => {
+  it("is a loop device of the requested size at the path that the kubelet uses", async () => {
     const volume = await publish("size");
 
     const [device = "", ...more] = loopsOf(volume);

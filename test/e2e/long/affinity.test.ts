@@ -91,7 +91,7 @@ describe("Mooring that is rolled out and enforces affinity (--reject-attached --
 });
 
 describe("the aggregator", () => {
-  it("holds the rejections of all nodes when they are too many (--pause-rejections-at=1), until it is told otherwise", async () => {
+  it("pauses the rejections of all nodes when there are too many (--pause-rejections-at=1), until the setting changes", async () => {
     await setHold("1");
     for (const node of NODES) await untilReadiness(stage, node, { isReady: true, words: "holds all rejections" });
     const held = await misplaceLocal(stage, "held", PLACES);
@@ -105,7 +105,7 @@ describe("the aggregator", () => {
 });
 
 describe("agents that stand aside (--kubelet-enforces-since=1.36)", () => {
-  it("leave to the kubelet what it is said to do", async () => {
+  it("leave rejections to a kubelet that enforces affinity itself", async () => {
     await setAgents(stage, "MOORING_KUBELET_ENFORCES_SINCE=1.36");
     for (const node of NODES) await untilReadiness(stage, node, { isReady: true, words: "stands aside" });
 
@@ -135,7 +135,7 @@ describe("what replaces a pod whose volume was attached", () => {
     WAIT_MS + 60_000,
   );
 
-  it("runs once agents delete what was rejected (--delete-rejected), which leaves a pod that nobody replaces", async () => {
+  it("runs once agents delete rejected pods (--delete-rejected), which keeps a bare pod", async () => {
     const pod = attachedPod();
     await rollOut(stage.owner, stage.cluster, { components: ["affinity-delete"] });
     await setAgents(stage, "MOORING_DELETE_REJECTED=true");

@@ -150,7 +150,7 @@ describe("an installation that issues its own certificates", () => {
   });
 });
 
-describe("certificates of somebody else, given as docs/reports.md has it", () => {
+describe("external certificates, installed as in docs/reports.md", () => {
   it("are served and trusted after one apply, and nothing that is seen meanwhile is lost", {
     timeout: TRIAL_MS,
   }, async () => {

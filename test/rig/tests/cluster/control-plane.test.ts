@@ -107,7 +107,7 @@ describe("a control plane of a test's own", () => {
     await expect(listing).rejects.toThrow('User "ann" cannot list resource "secrets"');
   });
 
-  it("tells that a service account does not exist", async () => {
+  it("reports that a service account does not exist", async () => {
     const asking = plane.kubeconfigFor({ serviceAccount: { namespace: "default", name: "nobody" } });
 
     await expect(asking).rejects.toThrow(
@@ -115,7 +115,7 @@ describe("a control plane of a test's own", () => {
     );
   });
 
-  it("tells that a part was not asked for", () => {
+  it("reports that a part was not requested", () => {
     expect(() => plane.part("kube-scheduler")).toThrow("kube-scheduler was not asked for");
   });
 

@@ -22,7 +22,7 @@ function isMet({ kind }: RecordLine): boolean {
   return kind === "fault-met";
 }
 
-describe("what the driver says of itself", () => {
+describe("the driver's own description", () => {
   it("is its name, its node and that volumes are to be staged", async () => {
     const { namespace, owner, node } = await openCsiScene();
     const socket = csiSocket({ kubeletRoot: namespace.kubeletRoot, driver: DRIVER });
@@ -52,7 +52,7 @@ describe("what the driver says of itself", () => {
     expect(await node.call("NodeGetCapabilities")).toMatchObject({ code: "OK", answer: { capabilities: [] } });
   });
 
-  it("registers with the kubelet's plugin watcher and notes its word", async () => {
+  it("registers with the kubelet's plugin watcher and records the answer", async () => {
     const { registration, driver, namespace } = await openCsiScene();
     const endpoint = csiSocket({ kubeletRoot: namespace.kubeletRoot, driver: DRIVER });
 
@@ -116,7 +116,7 @@ describe("a filesystem volume", () => {
     expect(scene.mounted()).toEqual([]);
   });
 
-  it("is there again, with what was written, when it is staged anew", async () => {
+  it("has its content again when it is staged again", async () => {
     const scene = await openCsiScene();
     const kubelet = kubeletOf(scene);
     await kubelet.stage();
@@ -207,7 +207,7 @@ describe("a filesystem volume", () => {
     expect(summaryOf(scene)).toEqual([`mount vol-1 ${TARGET}`, `umount vol-1 ${TARGET}`]);
   });
 
-  it("is called as it likes: a handle may hold any character", async () => {
+  it("may have any characters in its handle", async () => {
     const scene = await openCsiScene();
     const handle = "../../etc/passwd\nü%";
     const kubelet = kubeletOf(scene, handle);
@@ -244,7 +244,7 @@ describe("a filesystem volume", () => {
     expect(ends.map((line) => "code" in line && line.code)).toEqual(Array(4).fill("INVALID_ARGUMENT"));
   });
 
-  it("records what umount said when it failed, and unmounts at the next try", async () => {
+  it("records the error of a failed umount, and unmounts at the next attempt", async () => {
     const scene = await openCsiScene();
     const kubelet = kubeletOf(scene);
     await kubelet.stage();
@@ -266,7 +266,7 @@ describe("a filesystem volume", () => {
   });
 });
 
-describe("a driver that is told to misbehave", () => {
+describe("a driver with faults", () => {
   const unpublish = { call: "NodeUnpublishVolume", volume: "vol-1" } as const;
 
   it("hangs until it is released, for the volume that was named and no other", async () => {
@@ -358,7 +358,7 @@ describe("a driver that is told to misbehave", () => {
         again: "OK",
       },
       {
-        name: "says that it has unmounted and has not",
+        name: "reports an unmount that it did not make",
         order: { effect: { kind: "pretend" } },
         code: "OK",
         mounted: [STAGING, TARGET],
@@ -401,7 +401,7 @@ describe("a driver that is told to misbehave", () => {
 });
 
 describe("a driver that is killed", () => {
-  it("goes on after it is started again, with its mounts, its faults and the whole record", async () => {
+  it("continues after a restart with its mounts, its faults and the whole record", async () => {
     const scene = await openCsiScene();
     const kubelet = kubeletOf(scene);
     await kubelet.stage();

@@ -174,7 +174,7 @@ describe.each(["h2", "http/1.1"] as const)("a fault proxy over %s", (protocol: P
     return { behind, proxy, client, ask, watch, hit };
   }
 
-  it("passes everything on, and says who it is itself", async () => {
+  it("forwards everything, and identifies itself", async () => {
     const { ask, watch, proxy, behind } = await setUp();
 
     const list = await ask("/things");
@@ -269,7 +269,7 @@ describe.each(["h2", "http/1.1"] as const)("a fault proxy over %s", (protocol: P
     expect(() => JSON.parse(answer.text)).toThrow(SyntaxError);
   });
 
-  it("begins a list and does not go on", async () => {
+  it("stalls in the middle of a list", async () => {
     const { proxy, client, ask, hit } = await setUp();
     proxy.arm(fault("list-stall"));
 
@@ -376,7 +376,7 @@ describe.each(["h2", "http/1.1"] as const)("a fault proxy over %s", (protocol: P
     expect(JSON.parse(answer.text)).toMatchObject({ type: "ERROR", object: { kind: "Status", code } });
   });
 
-  it("resets one watch; others go on", async () => {
+  it("resets one watch and keeps the others", async () => {
     const { proxy, watch } = await setUp();
     const [one, other] = [await watch(), await watch()];
 
@@ -389,7 +389,7 @@ describe.each(["h2", "http/1.1"] as const)("a fault proxy over %s", (protocol: P
     expect(other.answer).toMatchObject({ text: event("a"), end: "clean" });
   });
 
-  it("resets a connection, and the server behind it hears that its client is gone", async () => {
+  it("resets a connection, and the server behind it sees its client gone", async () => {
     const { proxy, watch } = await setUp();
     const { answer, server } = await watch();
 
@@ -400,7 +400,7 @@ describe.each(["h2", "http/1.1"] as const)("a fault proxy over %s", (protocol: P
     expect(proxy.connections()).toEqual({ ever: 1, now: 0 });
   });
 
-  it("lets the peer of a connection vanish: the client hears nothing, the server that it is gone", async () => {
+  it("drops the peer of a connection: the client sees nothing, the server a closed connection", async () => {
     const { proxy, client, watch } = await setUp();
     const { answer, server } = await watch();
 
@@ -416,7 +416,7 @@ describe.each(["h2", "http/1.1"] as const)("a fault proxy over %s", (protocol: P
     expect(proxy.requests()).toHaveLength(1);
   });
 
-  it("lets a watch fall silent whose connection lives", async () => {
+  it("stalls a watch on a live connection", async () => {
     const { proxy, watch, hit } = await setUp();
     const [one, other] = [await watch(), await watch()];
 
@@ -465,7 +465,7 @@ describe.each(["h2", "http/1.1"] as const)("a fault proxy over %s", (protocol: P
     expect([...proxy.hits()]).toEqual([["outage-of-writes", 1]]);
   });
 
-  it("lets who has a watch ask again, and refuses him, when a refusal keeps to its time", async () => {
+  it("makes a watching client connect again, and refuses it, for the time of a refusal", async () => {
     const { proxy, ask, watch } = await setUp({ isTimed: true });
     const { answer } = await watch();
     proxy.arm(fault("answer-500", { lengthMs: 60_000 }));
@@ -478,7 +478,7 @@ describe.each(["h2", "http/1.1"] as const)("a fault proxy over %s", (protocol: P
     expect(proxy.tally()).toEqual({ scheduled: 1, hit: 1, unconnected: 0 });
   });
 
-  it("lets who has a watch list anew when a fault of lists keeps to its time, and hits a list that streams, too", async () => {
+  it("makes a watching client list again for the time of a fault of lists, streaming lists included", async () => {
     const { proxy, watch } = await setUp({ isTimed: true });
     const { answer } = await watch();
     proxy.arm(fault("truncated-list", { pick: 0.25, lengthMs: 60_000 }));
@@ -493,7 +493,7 @@ describe.each(["h2", "http/1.1"] as const)("a fault proxy over %s", (protocol: P
     expect(proxy.tally()).toEqual({ scheduled: 1, hit: 1, unconnected: 0 });
   });
 
-  it("lets a list that streams fall silent when a fault of lists keeps to its time", async () => {
+  it("stalls a streaming list for the time of a fault of lists", async () => {
     const { proxy, watch, hit } = await setUp({ isTimed: true });
     proxy.arm(fault("list-stall", { pick: 0.1, lengthMs: 60_000 }));
     const { answer, server } = await watch(STREAM);
@@ -505,7 +505,7 @@ describe.each(["h2", "http/1.1"] as const)("a fault proxy over %s", (protocol: P
     expect(answer).toMatchObject({ text: event("a"), end: undefined });
   });
 
-  it("does nothing to who comes when a fault that keeps to its time is over", async () => {
+  it("does not affect clients after the time of a fault", async () => {
     const { proxy, ask } = await setUp({ isTimed: true });
     proxy.arm(fault("answer-500", { lengthMs: 20 }));
     await until("its end", () => proxy.waiting().length === 0);
@@ -560,7 +560,7 @@ describe.each(["h2", "http/1.1"] as const)("a fault proxy over %s", (protocol: P
 });
 
 describe("GOAWAY", () => {
-  it("lets what is open go on, and takes nothing new over this connection", async () => {
+  it("keeps open requests, and accepts no new ones on this connection", async () => {
     const authority = await createAuthority("behind");
     const behind = await serveBehind(authority);
     const proxy = await startFaultProxy({ protocol: "h2", target: behind.identity, clock: waiter.clock });

@@ -109,7 +109,7 @@ describe("a control plane that is lent to one after the other", () => {
     expect(await plane.api({ path: `${path}/guests` })).toMatchObject({ status: 404 });
   });
 
-  it("gives nobody a right that a borrower before gave", async () => {
+  it("does not keep permissions that an earlier borrower granted", async () => {
     expect(await annSeesNodes(createClusterApi(plane.api))).toMatchObject({ status: { allowed: false } });
   });
 
@@ -125,7 +125,7 @@ describe("a control plane that is lent to one after the other", () => {
     expect(() => plane.part("kube-controller-manager")).toThrow("was not asked for");
   });
 
-  it("is not lent to a second one at the same time, who gets one of its own", async () => {
+  it("is not lent to a second borrower at the same time, which gets one of its own", async () => {
     const second = await openOwner();
     onTestFinished(() => second.close());
 

@@ -82,7 +82,7 @@ describe("a program that owns what it starts", () => {
       code: 1,
       said: "nobody catches it\n    at ",
     },
-    { name: "exits as told by process.exit", ending: "exit", code: 7, said: "" },
+    { name: "exits by process.exit", ending: "exit", code: 7, said: "" },
   ])("$name and leaves nothing", async ({ ending, code, said }) => {
     const parent = scratch();
     const program = start(ending, parent);

@@ -67,7 +67,7 @@ describe("loop devices that a killed run left behind", () => {
   });
 });
 
-describe("a driver that is told to misbehave", () => {
+describe("a driver with faults", () => {
   it("leaves the staging mount of a block volume behind", async () => {
     const scene = await openCsiScene();
     const kubelet = kubeletOf(scene, "disk-1", BLOCK);

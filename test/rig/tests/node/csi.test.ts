@@ -136,7 +136,7 @@ describe("the CSI driver under a real kubelet", () => {
     await kubectl(cluster, "wait", "--for=delete", `pv/${volume}`, "--timeout=60s");
   });
 
-  it("is registered anew after it was killed, and gives back what it had mounted before", async () => {
+  it("registers again after it was killed, and unmounts what it had mounted before", async () => {
     const volume = await createVolume(PLAIN, "killed", {});
     await runPod("killed", podWith("killed", volume));
 

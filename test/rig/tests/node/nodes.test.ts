@@ -72,7 +72,7 @@ describe("a cluster of two real nodes", () => {
     );
   });
 
-  it("runs pods with volumes, which find each other by name across nodes and can be looked into", async () => {
+  it("runs pods with volumes that reach each other by name across nodes and can be inspected", async () => {
     await node("node-1").run("mkdir", "-p", "/mnt/pages");
     await apply(
       cluster,
@@ -184,7 +184,7 @@ describe("a cluster of two real nodes", () => {
     ).toBe("0");
   });
 
-  it("boots a node that lost its power anew, with its disk and its pods", async () => {
+  it("boots a node again after a power failure, with its disk and its pods", async () => {
     const before = node("node-2").bootId();
     await node("node-2").run("sh", "-c", "echo kept > /var/kept");
     const begin = clock.monotonicMs();
@@ -203,7 +203,7 @@ describe("a cluster of two real nodes", () => {
     await running("holder");
   });
 
-  it("does not have the machine believe in another way to a pod that is gone", async () => {
+  it("leaves no route to a pod that is gone on the machine", async () => {
     const address = await kubectl(cluster, "get", "pod", "steady", "--output=jsonpath={.status.podIP}");
     const gone = address.replace(/\d+$/, "250");
 

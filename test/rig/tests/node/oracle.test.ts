@@ -39,7 +39,7 @@ async function openScene(): Promise<Scene> {
 }
 
 describe("the mount oracle", () => {
-  it("tells each mount and unmount with its place, also of what was there before it watched", async () => {
+  it("records each mount and unmount with its path, also of earlier mounts", async () => {
     const { namespace, oracle, at, story } = await openScene();
 
     await namespace.mount(LOCAL);
@@ -88,7 +88,7 @@ describe("the mount oracle", () => {
     }
   });
 
-  it("sees an unmount and a mount at the same place in one breath, where two looks at the table would see no change", async () => {
+  it("sees an immediate unmount and mount at one path, where two reads of the table would show no change", async () => {
     const { namespace, oracle, at, story } = await openScene();
     await namespace.mount(LOCAL);
     await oracle.until("the mount", () => story().includes(`attached ${LOCAL}`));
@@ -126,7 +126,7 @@ describe("the mount oracle", () => {
     expect(story().slice(1)).toEqual([`attached ${LOCAL}`, `detached ${LOCAL}`, "attached there"]);
   });
 
-  it("sees nothing of other namespaces, and tells when its own ends, which it does not hold up", async () => {
+  it("sees nothing of other namespaces, and reports the end of its own, which it does not delay", async () => {
     const { namespace, oracle, story, at } = await openScene();
     const other = await openMountNamespace();
     await other.mount(LOCAL);

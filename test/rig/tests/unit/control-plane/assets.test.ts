@@ -88,7 +88,7 @@ describe("whyPassedOver", () => {
     expect(await whyPassedOver(folder, ["etcd"])).toBe("etcd is 3.4.30 and not 3.6.x");
   });
 
-  it("says that a program which does not run is of unknown version", async () => {
+  it("reports an unknown version for a program that does not run", async () => {
     const folder = assets({ etcd: "" });
     writeFileSync(join(folder, "etcd"), "#!/no/such/interpreter\n");
 

@@ -46,7 +46,7 @@ describe("findBinaries", () => {
     expect(said).toEqual([]);
   });
 
-  it("passes KUBEBUILDER_ASSETS over for the cache, and says why, when it lacks a program", async () => {
+  it("uses the cache instead of KUBEBUILDER_ASSETS, with the reason, when that lacks a program", async () => {
     const { owner, said } = await scratchOwner();
     const { env, assets, cache } = bare();
     putProgram(assets, "kubectl", "echo Client Version: v1.36.1");
@@ -71,7 +71,7 @@ describe("findBinaries", () => {
     expect(readdirSync(cache)).toEqual(["bin"]);
   });
 
-  it("builds what a download did not yield, and says so", async () => {
+  it("builds what could not be downloaded, and reports that", async () => {
     const { owner, said } = await scratchOwner();
     const { env, programs } = bare();
     putGo(programs);
@@ -92,7 +92,7 @@ describe("findBinaries", () => {
   it.each([
     { name: "there is no Go", go: undefined, reason: "  - go build: there is no program go in the path" },
     { name: "Go is too old", go: "go1.25.1", reason: "is go1.25.1, 1.26 or newer is needed" },
-  ])("tells all that was tried when $name", async ({ go, reason }) => {
+  ])("lists all attempts when $name", async ({ go, reason }) => {
     const { owner } = await scratchOwner();
     const { env, cache, programs } = bare();
     if (go !== undefined) putGo(programs, go);

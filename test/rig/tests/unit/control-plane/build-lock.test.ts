@@ -32,7 +32,7 @@ describe("withLock", () => {
     expect(existsSync(lock.path)).toBe(false);
   });
 
-  it("makes the second wait for the first, and say for whom and why", async () => {
+  it("makes the second wait for the first, and print for what", async () => {
     const folder = scratchFolder();
     const first = await scratchOwner();
     const second = await scratchOwner(createInstantClock());

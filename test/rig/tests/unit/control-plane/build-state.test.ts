@@ -15,7 +15,7 @@ describe("afterLine", () => {
     { name: "a compiled package of Go itself has no host", line: "runtime", change: { compiled: 1 } },
     { name: "the title of an error is no package", line: "# k8s.io/api/core/v1", change: {} },
     { name: "an error is no package", line: "main.go:1:2: undefined: x", change: {} },
-    { name: "an empty line tells nothing", line: "", change: {} },
+    { name: "an empty line does not count", line: "", change: {} },
   ])("$name", ({ line, change }) => {
     expect(afterLine(BUILD_BEGIN, line)).toEqual({ ...BUILD_BEGIN, ...change });
   });
@@ -49,7 +49,7 @@ describe("describeBuild", () => {
 });
 
 describe("diskNeeded", () => {
-  it("is the whole until Go has said what is stale", () => {
+  it("is the whole until Go has listed what is stale", () => {
     expect(diskNeeded(BUILD_BEGIN, 4e9)).toBe(4e9);
   });
 

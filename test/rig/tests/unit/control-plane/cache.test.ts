@@ -14,7 +14,7 @@ import { scratchFolder } from "../process/scratch.ts";
 const inputs = { version: "1.36.3", ldflags: "-s", platform: "linux-amd64", sources: ["module a", "sum"] };
 
 describe("cacheKey", () => {
-  it("says what it is for", () => {
+  it("explains its purpose", () => {
     expect(cacheKey("kubernetes", inputs)).toMatch(/^kubernetes-1\.36\.3-linux-amd64-[0-9a-f]{12}$/);
   });
 

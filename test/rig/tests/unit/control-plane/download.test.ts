@@ -125,7 +125,7 @@ describe("downloadPrograms", () => {
     expect(readFileSync(join(folder, wanted), "utf8")).toBe(`${wanted} itself`);
   });
 
-  it("tells how far it is", async () => {
+  it("reports its progress", async () => {
     const site = await serve(program("kubectl", "content"));
     const told: unknown[] = [];
     const onBytes = (...step: readonly unknown[]): void => void told.push(step);
@@ -182,7 +182,7 @@ describe("downloadPrograms", () => {
     expect(readdirSync(folder)).toEqual(["kubectl"]);
   });
 
-  it("gives up a site that does not answer", async () => {
+  it("skips a site that does not answer", async () => {
     const port = await freePort(createSystemRandom(), "127.0.0.1");
 
     const downloading = downloadPrograms(downloads(`http://127.0.0.1:${port}`), ["kubectl"], target());

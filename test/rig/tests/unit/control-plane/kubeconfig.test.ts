@@ -14,7 +14,7 @@ describe("kubeconfig", () => {
     });
   });
 
-  it("holds a token as it is", () => {
+  it("contains a token unchanged", () => {
     const config: unknown = JSON.parse(kubeconfig(cluster, { token: "abc" }));
 
     expect(config).toMatchObject({ users: [{ user: { token: "abc" } }] });

@@ -26,7 +26,7 @@ describe("freePort", () => {
     expect(port).toBeLessThan(30_000);
   });
 
-  it("tells when this machine has no such address", async () => {
+  it("reports when this machine has no such address", async () => {
     const asking = freePort(random, "192.0.2.1");
 
     await expect(asking).rejects.toThrow(
@@ -37,9 +37,9 @@ describe("freePort", () => {
 
 describe("isPortTaken", () => {
   it.each([
-    { name: "etcd says so", log: '"msg":"listen tcp 127.0.0.1:23790: bind: address already in use"', taken: true },
+    { name: "etcd reports it", log: '"msg":"listen tcp 127.0.0.1:23790: bind: address already in use"', taken: true },
     {
-      name: "the API server says so",
+      name: "the API server reports it",
       log: "failed to listen on 127.0.0.1:6443: listen tcp: bind: address already in use",
       taken: true,
     },

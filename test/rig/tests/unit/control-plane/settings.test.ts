@@ -23,7 +23,7 @@ describe("readSettings", () => {
     expect(readSettings({ KUBEBUILDER_ASSETS: "" }).assets).toBeUndefined();
   });
 
-  it("downloads from the official sites unless told", () => {
+  it("downloads from the official sites by default", () => {
     const { downloads } = readSettings({ MOORING_ETCD_DOWNLOADS: "http://mirror/etcd", MOORING_COREDNS_DOWNLOADS: "" });
 
     expect(downloads).toEqual({

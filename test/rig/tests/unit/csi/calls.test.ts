@@ -52,7 +52,7 @@ describe("answering a call", () => {
       work: () => Promise.reject(new Error("umount: busy")),
       expected: { code: "INTERNAL", message: "umount: busy" },
     },
-  ])("tells $name, and records begin and end", async ({ work, expected }) => {
+  ])("answers $name, and records begin and end", async ({ work, expected }) => {
     const scene = createScene(work);
 
     const outcome = await scene.ask();

@@ -31,7 +31,7 @@ describe("faultsFor", () => {
 });
 
 describe("a list of faults", () => {
-  it("makes a fault happen before the work unless it says otherwise", () => {
+  it("makes a fault happen before the work by default", () => {
     const read = v.parse(faultList, [{ id: "a", call: "Probe", effect: { kind: "hang", forMs: 5 } }]);
 
     expect(read).toEqual([{ id: "a", call: "Probe", when: "before", effect: { kind: "hang", forMs: 5 } }]);

@@ -11,8 +11,8 @@ describe("isAbandonedLoop", () => {
       isAbandoned: true,
     },
     { name: "the same, opened through a node's mount", file: `/${image} (deleted)`, isAbandoned: true },
-    { name: "the image of a run that goes on", file: `/tmp/mooring-aB3xY9/${image}`, isAbandoned: false },
-    { name: "somebody's deleted file", file: "/var/lib/disk/image (deleted)", isAbandoned: false },
+    { name: "the image of a run that continues", file: `/tmp/mooring-aB3xY9/${image}`, isAbandoned: false },
+    { name: "a deleted file of another program", file: "/var/lib/disk/image (deleted)", isAbandoned: false },
   ])("$name: $isAbandoned", ({ file, isAbandoned }) => {
     expect(isAbandonedLoop({ file })).toBe(isAbandoned);
   });

@@ -53,12 +53,12 @@ describe("operationsIn", () => {
       expected: [[0, undefined, undefined]],
     },
     {
-      name: "keeps what umount said when it failed",
+      name: "keeps the error of a failed umount",
       events: [began("r-2"), ended("r-2", "busy")],
       expected: [[0, 1000, "busy"]],
     },
     {
-      name: "tells two that overlap apart, in the order in which they began",
+      name: "separates two that overlap, in the order in which they began",
       events: [began("r-2"), began("r-3"), ended("r-3"), ended("r-2", "busy")],
       expected: [
         [0, 3000, "busy"],
@@ -82,7 +82,7 @@ describe("destructionIn", () => {
     { name: "its begin and its end", events: [began("r-2"), begin, end], expected: [1000, 2000] },
     { name: "no end when the driver was killed meanwhile", events: [begin], expected: [0, undefined] },
     { name: "the first begin when it took two tries", events: [begin, begin, end], expected: [0, 2000] },
-  ])("tells $name", ({ events, expected }) => {
+  ])("lists $name", ({ events, expected }) => {
     const found = destructionIn(parseRecord(textOf(...events)), "vol-1");
 
     expect(found && [found.began.wallMs, found.ended?.wallMs]).toEqual(expected);

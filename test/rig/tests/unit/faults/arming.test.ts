@@ -67,7 +67,7 @@ describe("a fault that keeps to its time", () => {
     expect(armory.waiting).toEqual(["answer-500"]);
   });
 
-  it("is missed by somebody who is connected only when nothing came of it", async () => {
+  it("is missed only by a connected client that saw no effect", async () => {
     const { arming, clock } = setUp(TIMED, 1);
     arming.arm(fault("truncated-watch"));
 
@@ -113,14 +113,14 @@ describe("a fault that keeps to its time", () => {
 
 describe("an outage that keeps to its time", () => {
   it.each([
-    { name: "nobody is there", open: 0, asks: false, tally: { scheduled: 1, hit: 0, unconnected: 1 } },
+    { name: "no client is connected", open: 0, asks: false, tally: { scheduled: 1, hit: 0, unconnected: 1 } },
     {
-      name: "somebody has a watch, which it breaks",
+      name: "a client has a watch, which the fault breaks",
       open: 1,
       asks: false,
       tally: { scheduled: 1, hit: 1, unconnected: 0 },
     },
-    { name: "somebody asks, several times", open: 0, asks: true, tally: { scheduled: 1, hit: 1, unconnected: 0 } },
+    { name: "a client sends several requests", open: 0, asks: true, tally: { scheduled: 1, hit: 1, unconnected: 0 } },
   ])("lasts its length when $name", async ({ open, asks, tally }) => {
     const { arming, clock, outages, ask } = setUp(TIMED, open);
     arming.arm(fault("outage"));
@@ -136,7 +136,7 @@ describe("an outage that keeps to its time", () => {
 });
 
 describe("an outage of writes that keeps to its time", () => {
-  it("breaks no watch: who has one does not notice it", async () => {
+  it("breaks no watch, so that its client does not notice it", async () => {
     const { arming, clock } = setUp(TIMED, 1);
     arming.arm(fault("outage-of-writes"));
 

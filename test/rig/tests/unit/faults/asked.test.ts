@@ -35,7 +35,7 @@ describe("what a request asks for", () => {
     expect(readAsked({ method: "GET", target: `${PODS}?${query}`, accept }).verb).toBe(verb);
   });
 
-  it("is of a collection that its selectors tell apart, and nothing else", () => {
+  it("is of a collection that its selectors identify, and nothing else", () => {
     const target = `${PODS}?watch=true&labelSelector=a%3Db&resourceVersion=7&fieldSelector=c%3Dd`;
 
     const asked = readAsked({ method: "GET", target });

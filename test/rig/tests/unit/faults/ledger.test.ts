@@ -34,7 +34,12 @@ describe("what was delivered", () => {
   });
 
   it.each([
-    { name: "an object that was never told of", told: "+a1@1", fresh: "a1@1 b1@2", problem: "b 1@2 was not delivered" },
+    {
+      name: "an object that was never delivered",
+      told: "+a1@1",
+      fresh: "a1@1 b1@2",
+      problem: "b 1@2 was not delivered",
+    },
     { name: "an old state", told: "+a1@1", fresh: "a1@3", problem: "a 1@3 was delivered as a 1@1" },
     { name: "what is gone", told: "+a1@1", fresh: "", problem: "a 1@1 is gone, and was not delivered as gone" },
     {

@@ -135,7 +135,7 @@ describe("the pace after failures", () => {
       problem: "asked again 150 ms after failure 2 in a row, with 200 ms due",
     },
     {
-      name: "the row begins anew without an answer",
+      name: "the row starts again without an answer",
       requests: [
         [0, 500],
         [200, 500],
@@ -149,9 +149,9 @@ describe("the pace after failures", () => {
   });
 
   it.each([
-    { name: "begins anew when the server is back and has forgotten the position", fourth: 100, last: 100 },
+    { name: "starts again when the server is back and has dropped the position", fourth: 100, last: 100 },
     {
-      name: "goes on when it forgets again",
+      name: "continues when it drops the position again",
       fourth: 200,
       last: 110,
       problem: "after failure 2 in a row, with 200 ms due",
@@ -165,7 +165,7 @@ describe("the pace after failures", () => {
     expect(found).toEqual(problem === undefined ? [] : [expect.stringContaining(problem)]);
   });
 
-  it("begins the row anew also when its client verified a position, and heard that it is forgotten", () => {
+  it("starts the row again also when its client verified a position that is dropped", () => {
     const failed = [0, 100, 300].map((at) => ({ at, status: 503 }));
     const check = { at: 700, status: 410, isWhole: true, verb: "check" } as const;
 
@@ -188,7 +188,7 @@ describe("the pace after failures", () => {
     expect(problems(broken, { at: 60_050, status: 200 })).toHaveLength(1);
   });
 
-  it("does not judge the pause after a request that its client gave up: the proxy hears of that late", () => {
+  it("does not judge the pause after a request that its client cancelled, which the proxy sees late", () => {
     const silent = { at: 0, until: 60_000, status: undefined, isGivenUp: true };
 
     expect(problems(silent, { at: 60_001, status: 503 }, { at: 60_150, status: 200 })).toEqual([
@@ -214,7 +214,7 @@ describe("the pace after failures", () => {
     ]);
   });
 
-  it("leaves out checks, which nobody waits for", () => {
+  it("leaves out background checks", () => {
     expect(problems({ at: 0, status: 503 }, { at: 5, verb: "check", status: 503 }, { at: 150, status: 200 })).toEqual(
       [],
     );

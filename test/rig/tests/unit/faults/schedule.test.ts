@@ -77,7 +77,7 @@ describe("a schedule of faults", () => {
     expect(Math.min(...counts)).toBeGreaterThan(60);
   });
 
-  it("knows of every fault of a proxy what it waits for", () => {
+  it("knows for every fault of a proxy what it waits for", () => {
     const waits = new Set(Object.values(PROXY_FAULTS));
 
     expect([...waits].toSorted()).toEqual([

@@ -32,7 +32,7 @@ describe("planAddresses", () => {
     expect(plan.nodes.at(-1)?.pods).toBe("198.19.255.0/24");
   });
 
-  it("refuses more nodes than there is room for", () => {
+  it("refuses more nodes than there are addresses", () => {
     const names = Array.from({ length: NODE_LIMIT + 1 }, (_, index) => `node-${index}`);
 
     expect(() => planAddresses(0, names)).toThrow("a cluster has room for 15 nodes, not 16");

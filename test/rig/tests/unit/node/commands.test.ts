@@ -10,13 +10,13 @@ describe("runCommand", () => {
     expect(await runCommand({ command: "true", args: [] }, "x".repeat(1_000_000))).toBe("");
   });
 
-  it("tells what the program said when it failed, and its input", async () => {
+  it("reports the output of a failed program, and its input", async () => {
     const failing = runCommand({ command: "sh", args: ["-c", "echo no such link >&2; exit 2"] }, "link set x up");
 
     await expect(failing).rejects.toThrow(/no such link\ninput:\nlink set x up$/);
   });
 
-  it("tells when there is no such program", async () => {
+  it("reports when there is no such program", async () => {
     await expect(runCommand({ command: "no-such-program-here", args: [] })).rejects.toThrow(
       "no-such-program-here ENOENT",
     );

@@ -37,7 +37,7 @@ describe("imageArchive", () => {
     expect(manifest[0].Config).not.toBe(manifest[1].Config);
   });
 
-  it("tells in the configuration what the layer's sum is, for which processor and what to run", () => {
+  it("has the layer's digest, the architecture and the command in its configuration", () => {
     const folder = unpacked();
     const [, second] = JSON.parse(readFileSync(join(folder, "manifest.json"), "utf8"));
 

@@ -49,7 +49,7 @@ describe("kubeletConfig", () => {
     kubeletConfig({ clientCa: "/ca.crt", cgroup: "/mooring-a/node-1", dns: "198.18.0.2", resolvConf: "/resolv.conf" }),
   );
 
-  it("lets nobody in without a certificate or token that the API server judges", () => {
+  it("accepts only certificates and tokens that the API server verifies", () => {
     expect(config.authentication).toEqual({
       anonymous: { enabled: false },
       webhook: { enabled: true },

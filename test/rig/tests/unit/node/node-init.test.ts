@@ -26,7 +26,7 @@ describe("nodeInitScript", () => {
     expect(mounts[0]).toBe("mount --make-rprivate /");
   });
 
-  it("lets mounts reach containers only after the machine's file system is out of sight", () => {
+  it("propagates mounts to containers only after the machine's file system is hidden", () => {
     const lines = linesOf({});
 
     expect(lines.indexOf("mount --make-rshared /")).toBeGreaterThan(lines.indexOf("umount --lazy old"));

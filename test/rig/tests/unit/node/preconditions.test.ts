@@ -15,7 +15,7 @@ describe("missingPrograms", () => {
 });
 
 describe("adviceOn", () => {
-  it("lists what is missing and says who installs it", () => {
+  it("lists what is missing and how to install it", () => {
     expect(adviceOn(["root", "the program buildah"])).toBe(
       [
         "this machine cannot run nodes; what is missing:",

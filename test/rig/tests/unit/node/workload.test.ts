@@ -21,7 +21,7 @@ describe("needsLoader", () => {
     { name: "a program with a loader's name needs it", program: elf([6, 3, 1]), needs: true },
     { name: "a program without one needs none", program: elf([1, 1, 4]), needs: false },
     { name: "a script needs its interpreter", program: Buffer.from("#!/bin/sh\nexit 0\n"), needs: true },
-    { name: "a 32-bit program is not looked into", program: elf([1], 1), needs: true },
+    { name: "a 32-bit program is not inspected", program: elf([1], 1), needs: true },
     { name: "an empty file is no program", program: Buffer.alloc(0), needs: true },
   ])("$name", ({ program, needs }) => {
     expect(needsLoader(program)).toBe(needs);
@@ -29,7 +29,7 @@ describe("needsLoader", () => {
 });
 
 describe("findBusybox", () => {
-  it("says which package to install where there is none", () => {
+  it("names the package to install where there is none", () => {
     expect(() => findBusybox(scratchFolder())).toThrow("no program busybox: apt-get install busybox-static");
   });
 

@@ -41,7 +41,7 @@ describe("the lives of mounts", () => {
       told: ["present 1 12-12", "detached 1 20-25"],
     },
     {
-      name: "end by the end of the first list without the mount, when no event came before it; the late event tells nothing",
+      name: "end by the end of the first list without the mount when no event came before it; a late event does not count",
       steps: [first, { look: [], at: [20, 22] }, { read: ["-1"], by: 25 }],
       told: ["present 1 12-12", "detached 1 10-22"],
     },
@@ -61,7 +61,7 @@ describe("the lives of mounts", () => {
       told: ["present 1 12-12", "attached 2 10-15", "detached 2 10-15"],
     },
     {
-      name: "may be over before anybody can look where the mount was",
+      name: "may be over before its path can be read",
       steps: [first, { read: ["+101", "-101"], by: 15 }],
       told: ["present 1 12-12", "missed 101 10-15"],
     },
@@ -71,7 +71,7 @@ describe("the lives of mounts", () => {
       told: ["present 1 12-12", "detached 1 10-15", "attached 2 10-15"],
     },
     {
-      name: "go on at another place after a move",
+      name: "continue at another path after a move",
       steps: [first, { read: ["~1"], by: 15 }, { look: [1], at: [20, 22] }, { read: ["-1"], by: 25 }],
       told: ["present 1 12-12", "detached 1 10-15", "attached 1 10-15", "detached 1 20-25"],
     },

@@ -10,7 +10,7 @@ function shell(script: string): { name: string; command: string; args: readonly 
 }
 
 describe("a child", () => {
-  it("writes what it says to its log file", async () => {
+  it("writes its output to its log file", async () => {
     const { owner } = await scratchOwner();
     const child = owner.child(shell("echo one; echo two >&2"));
 
@@ -32,7 +32,7 @@ describe("a child", () => {
     expect(lines).toEqual(["one", "two"]);
   });
 
-  it("tells that there is no such program", async () => {
+  it("reports that there is no such program", async () => {
     const { owner } = await scratchOwner();
     const child = owner.child({ name: "nothing", command: "no-such-program", args: [] });
 

@@ -43,8 +43,8 @@ describe("parseStartTicks", () => {
     { name: "a command with spaces and brackets shifts nothing", stat: `100 (a) R (b c) S ${rest}`, ticks: 81234 },
     { name: "a zombie does not run", stat: `100 (sh) Z ${rest}`, ticks: undefined },
     { name: "a dead process does not run", stat: `100 (sh) X ${rest}`, ticks: undefined },
-    { name: "a line cut short tells nothing", stat: "100 (sh) S 1 100", ticks: undefined },
-    { name: "an empty text tells nothing", stat: "", ticks: undefined },
+    { name: "a truncated line gives no identity", stat: "100 (sh) S 1 100", ticks: undefined },
+    { name: "an empty text gives no identity", stat: "", ticks: undefined },
   ])("$name", ({ stat, ticks }) => {
     expect(parseStartTicks(stat)).toBe(ticks);
   });

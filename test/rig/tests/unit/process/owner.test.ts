@@ -37,7 +37,7 @@ describe("an owner", () => {
     expect(undone).toEqual(["only"]);
   });
 
-  it("goes on cleaning up when one step fails, and tells of it", async () => {
+  it("continues the cleanup when one step fails, and reports that", async () => {
     const table = systemProcessTable();
     const parent = scratchFolder();
     const sweep = { parent, table, clock: createSystemClock(), say: () => {} };
@@ -84,7 +84,7 @@ describe("an owner", () => {
     expect(await toBeAsked?.exited).toEqual({ code: 0, signal: null });
   });
 
-  it("tells its waits that it is over", async () => {
+  it("ends its waits when it is over", async () => {
     const { owner } = await scratchOwner();
 
     await owner.close();
@@ -98,7 +98,7 @@ describe("requireLinux", () => {
     expect(() => requireLinux("linux")).not.toThrow();
   });
 
-  it("says what to do on another system", () => {
+  it("prints what to do on another system", () => {
     expect(() => requireLinux("darwin")).toThrow(
       "does not run on darwin: use a Linux machine, a virtual machine or WSL 2",
     );

@@ -34,7 +34,7 @@ describe("how long processes waited in a span", () => {
     expect(starvedBetween(SAMPLES, fromMs, toMs)).toBe(waitedMs);
   });
 
-  it("is nothing where nobody keeps a record", () => {
+  it("is undefined where there is no record", () => {
     expect(starvedBetween([], 0, 1_000)).toBe(0);
     expect(
       starvedBetween(
@@ -47,14 +47,14 @@ describe("how long processes waited in a span", () => {
 });
 
 describe("the kernel's record of pressure", () => {
-  it("tells how long some process waited, in microseconds", () => {
+  it("is how long some process waited, in microseconds", () => {
     const text =
       "some avg10=8.80 avg60=7.95 avg300=11.02 total=13177620\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n";
 
     expect(parsePressure(text)).toBe(13_177.62);
   });
 
-  it("is refused when it does not say so", () => {
+  it("is refused when the record has no such value", () => {
     expect(() => parsePressure("full avg10=0.00 total=7\n")).toThrow("no record of pressure");
   });
 });
@@ -85,7 +85,7 @@ describe("what takes time on a machine", () => {
     expect([starvedMs(), spentMs()]).toEqual([350, 250]);
   });
 
-  it("is never less than nothing, though records of several processors may say so", () => {
+  it("is never negative, although records of several processors may be", () => {
     const machine = createMachine();
     const [starvedMs, spentMs] = [countStarvation(machine), startStopwatch(machine)];
 

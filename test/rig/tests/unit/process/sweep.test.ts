@@ -15,9 +15,9 @@ describe("isAbandoned", () => {
   it.each([
     { name: "a dead owner left its folder behind", owner: "dead", ageMs: 0, abandoned: true },
     { name: "a live owner still uses its folder", owner: "alive", ageMs: 1e9, abandoned: false },
-    { name: "an owner that cannot be judged keeps its folder", owner: "unknown", ageMs: 1e9, abandoned: false },
+    { name: "an owner of unknown state keeps its folder", owner: "unknown", ageMs: 1e9, abandoned: false },
     { name: "a folder that is being made has no owner yet", owner: undefined, ageMs: 1000, abandoned: false },
-    { name: "an old folder without an owner is nobody's", owner: undefined, ageMs: 61_000, abandoned: true },
+    { name: "an old folder without an owner is removed", owner: undefined, ageMs: 61_000, abandoned: true },
   ] as const)("$name", ({ owner, ageMs, abandoned }) => {
     expect(isAbandoned(owner, ageMs)).toBe(abandoned);
   });
@@ -132,7 +132,7 @@ describe("sweepRunFolders", () => {
 
   it.each([
     {
-      name: "somebody's folder that is only called like ours stays",
+      name: "a foreign folder with a similar name stays",
       folder: "mooring-clone",
       ageSeconds: 86_400,
       stays: true,
@@ -144,7 +144,7 @@ describe("sweepRunFolders", () => {
       stays: false,
     },
     { name: "a young run folder that has no owner yet stays", folder: ".mooring-aB3xY9", ageSeconds: 1, stays: true },
-    { name: "somebody's hidden folder stays", folder: ".mooring-settings", ageSeconds: 86_400, stays: true },
+    { name: "a foreign hidden folder stays", folder: ".mooring-settings", ageSeconds: 86_400, stays: true },
   ])("$name", async ({ folder: name, ageSeconds, stays }) => {
     const parent = scratchFolder();
     const folder = folderOf(parent, name, undefined);
@@ -156,7 +156,7 @@ describe("sweepRunFolders", () => {
     expect(readdirSync(parent)).toEqual(stays ? [name] : []);
   });
 
-  it("leaves a hidden folder that holds anything but its owner's record", async () => {
+  it("keeps a hidden folder that contains anything but its owner's record", async () => {
     const parent = scratchFolder();
     const folder = folderOf(parent, ".mooring-aB3xY9", undefined);
     writeFileSync(join(folder, "notes.txt"), "mine");
