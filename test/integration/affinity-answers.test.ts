@@ -59,7 +59,7 @@ interface PodPlace {
   readonly namespace?: string;
 }
 
-/** A pod that nobody runs, bound to the node. */
+/** A pod without a kubelet, bound to the node. */
 async function createPod(name: string, { claim, node, namespace = "shop" }: PodPlace): Promise<void> {
   const volumes = [{ name: "data", persistentVolumeClaim: { claimName: claim } }];
   const spec = { nodeName: node, containers: [{ name: "main", image: "none" }], volumes };
@@ -79,7 +79,7 @@ function inZone(zone: string): object {
   return { spec: { nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions }] } } } };
 }
 
-/** What an agent with no mounts at all would be told now. */
+/** The answer that an agent without any mounts would get now. */
 async function answerTo(node: string): Promise<ReportAnswer> {
   const endedAt = owner.clock.monotonicMs();
   const body: NodeReport = {

@@ -193,7 +193,7 @@ describe("a volume that is attached by the API", () => {
 describe("a node that is gone", () => {
   const mountedVolume = (claim: string) => {
     const volume = { by: "name", name: `pv-${claim}` } as const;
-    // Of a mount from before the volume was bound nobody would say that it is this claim's.
+    // A mount from before the volume was bound would not count as this claim's.
     const since = owner.clock.monotonicMs();
     return { kind: "pod", volume, podUid: `pod-of-${claim}`, pod: `shop/${claim}-0`, since } as const;
   };
@@ -249,7 +249,7 @@ describe("a node that is gone", () => {
     await owner.clock.sleep(1_000);
 
     expect(gone.status).toMatchObject({ reason: "NodeGone" });
-    // The time may be that of the restart: without a standby, and with nodes without an agent, nobody watched meanwhile.
+    // The time may be that of the restart: without a standby, and with nodes without an agent, nothing watched meanwhile.
     expect((await cluster.claim("on-off")).status).toMatchObject({ unused: true, lastUse: gone.status?.lastUse });
   });
 });

@@ -10,7 +10,7 @@ export interface AlertScene {
   readonly name: string;
   /** Samples a minute in promtool's notation: `1x30` is 1 and 30 times more, `0+2x30` counts up, `_` is none. */
   readonly series: Readonly<Record<string, string>>;
-  /** When it is looked at; two hours from the begin unless told. */
+  /** When it is evaluated; by default two hours from the begin. */
   readonly at?: string;
   /** The labels with which it fires, beside its name and severity; without them it keeps quiet. */
   readonly fires?: Readonly<Record<string, string>>;

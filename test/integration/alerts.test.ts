@@ -32,7 +32,7 @@ let owner: Owner;
 let signals: Disposable;
 /** The rules as Prometheus has them. */
 let rulesFile: string;
-/** What goes otherwise than told, of all scenes: promtool takes half a second to start. */
+/** The unexpected results of all scenes: promtool takes half a second to start. */
 let otherwise: readonly string[];
 
 beforeAll(async () => {
@@ -75,7 +75,7 @@ async function sceneFile(alert: string, scenes: readonly AlertScene[]): Promise<
   return file("scenes");
 }
 
-/** What promtool says of each scene that goes otherwise than told; it begins with the expression that names the alert. */
+/** What promtool prints about each scene with an unexpected result; it begins with the expression that names the alert. */
 async function play(scenes: readonly AlertScene[]): Promise<readonly string[]> {
   const byAlert = Object.entries(Object.groupBy(scenes, ({ alert }) => alert));
   const files = await Promise.all(byAlert.map(([alert, of = []]) => sceneFile(alert, of)));

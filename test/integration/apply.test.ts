@@ -26,7 +26,7 @@ let count = 0;
 beforeAll(async () => {
   owner = await openOwner();
   signals = closeOnSignals(owner);
-  // Without controllers nobody else writes to a claim.
+  // Without controllers nothing else writes to a claim.
   plane = await borrowControlPlane(owner);
   client = await clientOf(plane.kubeconfig);
   stranger = await clientOf(await plane.kubeconfigFor({ user: "ann" }));

@@ -28,7 +28,7 @@ export interface RunningAggregator {
   readonly stop: () => Promise<void>;
 }
 
-/** A real API server; without a controller manager nobody but the test and Mooring writes. */
+/** A real API server; without a controller manager only the test and Mooring write. */
 export interface BareCluster {
   readonly plane: ControlPlane;
   readonly api: ClusterApi;

@@ -59,7 +59,7 @@ async function emitAll(events: readonly KubeEvent[]) {
     told = one.resolve;
     recorder.emit(event);
     await one.promise;
-    // The count of a series is told at most once a minute.
+    // The count of a series is written at most once a minute.
     clock.pass(61_000);
   }
   stop.abort();

@@ -81,7 +81,7 @@ async function giveCertificates({ certificate, key, authority }: Given): Promise
   volume.write({ "tls.crt": decode(shown), "tls.key": decode(secret) });
 }
 
-/** What agents are told to trust. */
+/** The CAs that agents trust. */
 async function trusted(): Promise<string> {
   return parse(texts, await cluster.api.get(CONFIG_MAP)).data["ca.crt"] ?? "";
 }

@@ -31,7 +31,7 @@ export interface Given extends KeyPair {
 }
 
 /**
- * What cert-manager stores unless it is told otherwise: an RSA key of 2048 bits in PKCS #1, and a certificate followed by the authority
+ * What cert-manager stores by default: an RSA key of 2048 bits in PKCS #1, and a certificate followed by the authority
  * between it and the root (cert-manager: pkg/apis/certmanager/v1/types_certificate.go).
  */
 export async function givenChain(names: readonly string[]): Promise<Given> {

@@ -1,6 +1,6 @@
 import { connect, createServer, type Socket } from "node:net";
 
-/** A TCP proxy on loopback that can keep what clients send, for as long as it is told to, and hand it on then. */
+/** A TCP proxy on loopback that can hold back what clients send, and forward it later. */
 export interface HoldingProxy {
   readonly port: number;
   readonly hold: () => void;

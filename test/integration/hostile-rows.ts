@@ -36,7 +36,7 @@ function annotated(name: string, text: string): object {
   return { metadata: { annotations: { [`mooring.dev/${name}`]: text } } };
 }
 
-/** The last use as whoever may edit the claim writes it: its own, a moment after the real end, but for one field. */
+/** The last use as a user who may edit the claim writes it: its own, a moment after the real end, but for one field. */
 function lastUse(field: string, json: string, on: "claim" | "volume" = "claim"): HostileChange {
   return {
     name: `a last use of a ${on} with ${field} ${json.slice(0, 30)}`,

@@ -3,7 +3,7 @@ import { knownMountedVolume, mountedVolumesOf, nodeState, unmountRecordOf } from
 
 /**
  * The state after so many steps: some mounted volumes and unmount records come and go with each, now and then thousands, so that a transaction takes turns
- * of the event loop. The generation tells which it is.
+ * of the event loop. The generation shows which it is.
  */
 export function numberedState(step: number): NodeState {
   const count = step % 10 === 9 ? 3_000 : 60;

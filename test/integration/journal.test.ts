@@ -157,7 +157,7 @@ async function openDisk() {
   return {
     folder,
     enter: enterCommand(namespace.pid),
-    // With its source: without, mount(8) repeats the options of the table, whose user IDs mean nobody in a user namespace.
+    // With its source: without, mount(8) repeats the options of the table, whose user IDs do not exist in a user namespace.
     remount: (options: string) => namespace.run(`mount -o remount,${options} tmpfs '${folder}'`),
   };
 }

@@ -20,7 +20,7 @@ it("a keeper without root exits at once, names the missing permissions, and crea
     "127.0.0.1:0",
   ];
 
-  // A user namespace without a map: whoever runs this is nobody there.
+  // A user namespace without a map: this user is `nobody` there.
   const ended = promisify(execFile)("unshare", ["--user", process.execPath, MAIN, ...flags]);
 
   const why = "it runs as user 65534, and images and loop devices are root's: set runAsUser: 0 for the container";

@@ -28,7 +28,7 @@ const KubeconfigFile = object({
   clusters: array(object({ cluster: object({ server: string(), "certificate-authority-data": string() }) })),
 });
 
-/** Writes a kubeconfig file of the tier's server for somebody else, or for another server; gone after the test. */
+/** Writes a kubeconfig file of the tier's server for another user, or for another server; removed after the test. */
 export function writeKubeconfig(change: KubeconfigChange): string {
   const [entry] = parse(KubeconfigFile, JSON.parse(readFileSync(inject("kubeconfig"), "utf8"))).clusters;
   if (entry === undefined) throw new Error("the tier's kubeconfig has no cluster");

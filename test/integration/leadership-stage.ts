@@ -69,7 +69,7 @@ export class LeadershipStage {
     this.#signals[Symbol.dispose]();
   }
 
-  /** A replica that leads; whoever led before may have been killed. */
+  /** A replica that leads; an earlier leader may have been killed. */
   async leader(pod: string, options: { readonly through?: number } = {}): Promise<Replica> {
     const leader = await this.#create(pod, options);
     await leader.start();

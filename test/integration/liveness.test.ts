@@ -10,7 +10,7 @@ import { type Owner, openOwner } from "../rig/process/owner.ts";
 import { startStopwatch } from "../rig/process/starvation.ts";
 import { waitUntil } from "../rig/process/wait.ts";
 
-/** A kubelet waits for an answer for 10 s in the manifests; here nobody has to where there is none. */
+/** A kubelet waits for an answer for 10 s in the manifests; this test waits less where there is none. */
 const PROBE_LIMIT_MS = 1_500;
 
 let owner: Owner;
@@ -78,7 +78,7 @@ describe.each(["agent", "aggregator"] as const)("a real %s without an API server
 
   it("lives, is not found alive while nothing in it turns, and lives on when it does", async () => {
     const before = await probe(program);
-    // Like an event loop that is stuck: connections are taken by the kernel, and nobody answers.
+    // Like a stuck event loop: the kernel accepts connections, and no answer comes.
     program.child.signal("SIGSTOP");
     const meanwhile = await probe(program, PROBE_LIMIT_MS);
     program.child.signal("SIGCONT");

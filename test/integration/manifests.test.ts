@@ -85,7 +85,7 @@ function create(path: string, body: object): Promise<string> {
   return accepted(plane.api({ method: "POST", path, body }), path);
 }
 
-/** A pod as the controller of the template makes it; what a label or a default does is not seen by anybody else. */
+/** A pod as the controller of the template makes it; the effect of a label or a default is visible nowhere else. */
 function createPod(namespace: string, { metadata, spec }: V1PodTemplateSpec): Promise<string> {
   const pod = { apiVersion: "v1", kind: "Pod", metadata: { ...metadata, generateName: "test-" }, spec };
   return create(`/api/v1/namespaces/${namespace}/pods?dryRun=All`, pod);

@@ -100,7 +100,7 @@ describe("a node with ten thousand mounts", () => {
 describe("a storm of mounts", () => {
   const OPERATIONS = 600;
   const [PODS, VOLUMES, DEPTH] = [20, 2, 3];
-  /** Pods whose mounts nobody touches. */
+  /** Pods whose mounts stay untouched. */
   const CALM = 30;
 
   /** A script that mounts and unmounts at random, stacking mounts, and what is mounted at its end. */

@@ -164,7 +164,7 @@ describe("since when a volume is in its phase", () => {
 
     const after = await listed("/v1/volumes", "forged", { phaseSinceFrom: "first-seen" });
 
-    // The truth lies before either sight.
+    // The truth lies before either observation.
     expect(parseTimestamp(after.phaseSince)).toBeGreaterThanOrEqual(parseTimestamp(before.phaseSince) ?? 0);
     await listed("/v1/volumes", "told", { phaseSinceFrom: "api" });
   });

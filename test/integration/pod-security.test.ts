@@ -90,7 +90,7 @@ describe("the namespace of the aggregators", () => {
     expect(status).toBe(403);
     const reasons = [...text.matchAll(/(?:latest\\": |, )([a-zA-Z][^()]*) \(/g)].map(([, reason]) => reason);
     expect(reasons).toEqual([
-      // The kubelet makes the directory of the journal as root's: somebody has to give it away.
+      // The kubelet makes the directory of the journal as root's: it has to be given to the agent's user.
       "unrestricted capabilities",
       "restricted volume types",
       "runAsNonRoot != true",

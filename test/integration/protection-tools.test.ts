@@ -32,7 +32,7 @@ async function bound(claim: string): Promise<void> {
   await claimThat(scene.stage, { claim, what: "Bound", holds: ({ phase }) => phase === "Bound" });
 }
 
-/** Whether a tool has ended; it is waited for by nobody. */
+/** Whether a tool has ended, without waiting for it. */
 function followed<T>(running: Promise<T>): { readonly result: Promise<T>; readonly isOver: () => boolean } {
   let isOver = false;
   const over = (): void => {

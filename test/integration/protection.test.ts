@@ -91,7 +91,7 @@ async function gone(name: string): Promise<void> {
   await waitUntil(owner, { what: `${name} gone`, limitMs: 20_000, check });
 }
 
-/** Kubernetes' controller has tried to let the claim go, and was told no. */
+/** Kubernetes' controller has tried to remove the claim's finalizer, and was refused. */
 async function held(name: string): Promise<void> {
   await cluster.createClaims([`after-${name}`]);
   await kubectl("delete", "pvc", `after-${name}`, "--wait=false");

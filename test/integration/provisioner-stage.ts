@@ -77,7 +77,7 @@ const eventSchema = v.object({
 export type SeenEvent = v.InferOutput<typeof eventSchema>;
 const listSchema = v.object({ items: v.array(v.unknown()) });
 
-/** What a claim asks for; 1 GiB of the class `local` for one node unless told. */
+/** What a claim requests; by default 1 GiB of the class `local` for one node. */
 export interface ClaimSpec {
   readonly storage?: string;
   readonly storageClassName?: string;
@@ -144,7 +144,7 @@ export class ProvisionerStage {
     );
   }
 
-  /** A pod that uses the claim, on a node of the scheduler's choice unless told. Nobody runs it. */
+  /** A pod that uses the claim, by default on a node of the scheduler's choice. No kubelet runs it. */
   async createPod(name: string, claim = name, node?: string): Promise<void> {
     const volumes = [{ name: "data", persistentVolumeClaim: { claimName: claim } }];
     const nodeSelector = node === undefined ? {} : { "kubernetes.io/hostname": node };
@@ -209,7 +209,7 @@ export class ProvisionerStage {
     return waitUntil(this.#owner, { what, limitMs: LIMIT_MS, check });
   }
 
-  /** Waits until the claim is as told, and answers it. */
+  /** Waits until the claim is as expected, and returns it. */
   async claimThat(name: string, what: string, holds: (claim: SeenClaim) => boolean): Promise<SeenClaim> {
     let seen = await this.claim(name);
     await this.until(`claim ${name} ${what}`, async () => {

@@ -52,7 +52,7 @@ export interface PodPlace {
   readonly account?: string;
 }
 
-/** A pod, of the agents' account unless told; without a node nobody has placed it yet. */
+/** A pod, by default of the agents' account; without a node it is not scheduled yet. */
 export async function createAgentPod(
   { api }: Pick<BareCluster, "api">,
   name: string,
@@ -63,7 +63,7 @@ export async function createAgentPod(
   return { name, uid: pod.metadata.uid };
 }
 
-/** A real token; of the agents' account and for the aggregator unless told. */
+/** A real token; by default of the agents' account and for the aggregator. */
 export async function requestToken(
   { api }: Pick<BareCluster, "api">,
   { account = "mooring-agent", audiences = [AUDIENCE], pod }: TokenWish,
@@ -106,7 +106,7 @@ export function reissued({ plane }: Pick<BareCluster, "plane">, token: string, c
   return `${signed}.${createSign("SHA256").update(signed).sign(options).toString("base64url")}`;
 }
 
-/** What agents are told to trust; nothing as long as they are told nothing. */
+/** The CAs that agents trust; undefined while none is published. */
 export async function authorities({ api }: Pick<BareCluster, "api">): Promise<string | undefined> {
   const path = `/api/v1/namespaces/${AGENTS}/configmaps/mooring-aggregator-ca`;
   const read = await api.get(path).catch(() => undefined);
@@ -129,7 +129,7 @@ export async function reportAddress(
   return new URL(String(started?.fields.reports));
 }
 
-/** A request as somebody sends it who need not be an agent. */
+/** A request by any client, which need not be an agent. */
 export interface Sending {
   readonly node?: string;
   readonly token?: string | undefined;

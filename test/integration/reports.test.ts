@@ -113,7 +113,7 @@ describe("a report of thousands of ends of use", () => {
         claimRef: { namespace: "default", name: "busy", uid },
       },
     });
-    // Until its watches show both, the aggregator cannot tell whose the ends are.
+    // Until its watches show both, the aggregator cannot attribute the unmount records.
     const check = async (): Promise<void> => {
       for (const list of ["claims", "volumes"])
         if (!(await aggregator.page(`/v1/${list}`)).includes('"busy"')) throw new Error(`not among ${list} yet`);

@@ -16,7 +16,7 @@ const never = new AbortController().signal;
 const waiter = { clock: createSystemClock(), signal: never };
 const GET = { method: "GET", path: "/api/v1/pods" } as const;
 
-/** A real HTTPS server that speaks HTTP/2 and answers with the token it was shown; `?watch=true` streams until it is told to end. */
+/** A real HTTPS server that speaks HTTP/2 and answers with the token it was shown; `?watch=true` streams until the test ends it. */
 interface Server {
   readonly port: number;
   /** From now on new connections see a certificate of this authority. */

@@ -15,7 +15,7 @@ let simulated: readonly Seen[] = [];
 beforeAll(async () => {
   owner = await openOwner();
   signals = closeOnSignals(owner);
-  // Without controllers nobody else writes.
+  // Without controllers nothing else writes.
   const plane = await borrowControlPlane(owner);
   const { transport, authorization } = await connect({ kubeconfig: plane.kubeconfig, inCluster: false }, {});
   real = await askAll(realAsker(transport, await authorization()));

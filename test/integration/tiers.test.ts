@@ -172,7 +172,7 @@ describe("a run that is interrupted", () => {
 describe("the probe of the e2e tier", () => {
   const probe = fileURLToPath(new URL("../rig/node/probe.ts", import.meta.url));
 
-  /** What the probe names where this user is somebody else: the same files can be read, and nothing may be done. */
+  /** What the probe names for another user: the same files are readable, and no action is permitted. */
   async function missingAs(...flags: readonly string[]): Promise<unknown> {
     const { stdout } = await promisify(execFile)("unshare", ["--user", ...flags, process.execPath, probe]);
     return JSON.parse(stdout);
@@ -201,7 +201,7 @@ describe("the probe of the e2e tier", () => {
 describe("a tier that this machine cannot run", () => {
   it("names what is missing, and nothing else", async () => {
     const vitest = fileURLToPath(new URL("../../node_modules/vitest/vitest.mjs", import.meta.url));
-    // Who has no privileges on this machine is nobody there, and cannot run nodes, whatever is installed.
+    // A user without privileges on this machine is `nobody` there, and cannot run nodes, whatever is installed.
     const asNobody = ["--user", process.execPath, vitest, "run", "--project=e2e", "--reporter=default"];
     const running = promisify(execFile)("unshare", asNobody);
 

@@ -68,7 +68,7 @@ describe("what is left on claims and volumes", () => {
     await cluster.claimThat("idle", "is unused", ({ status }) => status?.unused === true);
     await cluster.claimThat("foreign", "is unused", ({ status }) => status?.unused === true);
     await aggregator.stop();
-    // As a restored backup has it: the annotation is somebody else's now.
+    // As a restored backup has it: the annotation belongs to another manager now.
     await cluster.api.patch(`${CLAIMS}/foreign`, { metadata: { annotations: { "mooring.dev/last-use": "{}" } } });
     const marks = { "mooring.dev/mounted-on": "{}", "mooring.dev/last-use": "{}" };
     await cluster.api.patch(VOLUME, { metadata: { annotations: marks } });

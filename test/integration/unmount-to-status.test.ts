@@ -139,7 +139,7 @@ describe("from an unmount to the claim's status", () => {
     const volume = volumeOf("reborn").name;
     await removed(`/api/v1/namespaces/${NAMESPACE}/persistentvolumeclaims/reborn`);
     await removed(`/api/v1/persistentvolumes/${volume}`);
-    // The API server keeps whole seconds: within one, nobody can tell the old binding's end from the new one's begin.
+    // The API server keeps whole seconds: within one, the old binding's end cannot be distinguished from the new one's begin.
     const nextSecond = 1000 * Math.ceil((old.status?.lastUse?.releasedAtMs ?? 0) / 1000);
     const check = async (): Promise<void> => expect(owner.clock.wallMs()).toBeGreaterThan(nextSecond);
     await waitUntil(owner, { what: "the next second", limitMs: 5_000, check });
@@ -163,7 +163,7 @@ describe("from an unmount to the claim's status", () => {
     const isUnused = ({ status }: Claim): boolean => status?.unused === true;
     const { claim } = await claimThat(stage, { claim: "both-killed", what: "unused", holds: isUnused });
     expect(claim.status?.sinceMs).toBeGreaterThanOrEqual(truth.notBeforeMs);
-    // This agent has no journal: nobody knows any more whose mount it was.
+    // This agent has no journal: it is no longer known whose mount it was.
     expect(claim.status?.lastUse).toBeUndefined();
   });
 

@@ -47,7 +47,7 @@ export class House {
     return this.engine.trueWallMs();
   }
 
-  /** From now on the API server fails requests of these kinds, such as `list pods`; none unless told. */
+  /** From now on the API server fails requests of these kinds, such as `list pods`; by default none. */
   refuse(isRefused: (site: string, process: string) => boolean = () => false): void {
     this.befall(({ site, from }) => (isRefused(site, from) ? { refusal: { status: 500 } } : {}));
   }

@@ -56,7 +56,7 @@ export function addAgentPod(house: House, node: string): void {
 
 interface ClaimOptions {
   readonly name?: string;
-  /** What kind of volume; one of CSI unless told. */
+  /** What kind of volume; by default CSI. */
   readonly source?: JsonObject;
   /** More of the claim's status: what stands there already. */
   readonly status?: JsonObject;

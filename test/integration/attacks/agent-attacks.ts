@@ -187,7 +187,7 @@ const POWERS: readonly Attack[] = [
       spec: { user: "x", nonResourceAttributes: { path: "/", verb: "get" } },
     }),
   ),
-  // No policy is asked about policies, or nobody could ever mend one.
+  // Policies do not apply to policies, so that a broken one can be repaired.
   unseen(
     "agent",
     "takes its policy out of force",

@@ -200,7 +200,7 @@ const WRONG_WAYS: readonly Attack[] = [
 /** What an agent must not do with the right to patch the status of pods, with which RBAC lets it do all of this. */
 export const AGENT_STATUS_ATTACKS: readonly Attack[] = [...WRONG_PODS, ...WRONG_CHANGES, ...WRONG_WAYS];
 
-/** What the API server leaves out of a write to a pod's status, whoever makes it: it is as if it had not been said. */
+/** What the API server leaves out of a write to a pod's status, whichever client makes it. */
 export const LEFT_OUT: readonly { readonly name: string; readonly change: Change }[] = [
   { name: "another image", change: { spec: { containers: [{ name: "main", image: "evil" }] } } },
   { name: "another node", change: { spec: { nodeName: "node-2" } } },

@@ -51,7 +51,7 @@ export function unseen(by: Account, name: string, ask: ApiRequest): Attack {
   return { name, by, ask, refusedBy: RBAC, refusedEvenThen: NOBODY };
 }
 
-/** What RBAC allows or cannot tell apart, and a rule refuses. */
+/** What RBAC allows or cannot distinguish, and a rule refuses. */
 export function ruled(
   by: Identity,
   name: string,

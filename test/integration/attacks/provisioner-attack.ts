@@ -71,5 +71,5 @@ export const BOUND_CLAIMS_THERE: readonly object[] = [
 
 /** Takes the selected node off a claim. */
 export const NO_NODE = { metadata: { annotations: { "volume.kubernetes.io/selected-node": null } } };
-/** How a pool is, on the object that tells the room of a node. */
+/** The state of a pool, on the CSIStorageCapacity object of a node. */
 export const POOL_NOTES = { "local.mooring.dev/pool": "default", "local.mooring.dev/pool-state": "lost" };

@@ -24,7 +24,7 @@ interface VolumeWish {
   readonly by?: string;
   readonly label?: string;
   readonly source?: object;
-  /** On which nodes it is; on its own unless told. */
+  /** On which nodes it is; by default on its own. */
   readonly terms?: readonly object[];
 }
 

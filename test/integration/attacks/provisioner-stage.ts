@@ -77,7 +77,7 @@ async function makeVictims(api: ClusterApi): Promise<void> {
   for (const node of ["node-1", "node-2"]) await api.create(CAPACITIES, capacityOf(node, `local-${node}-there`));
 }
 
-/** A claim that waits for nobody. */
+/** A claim that waits for no node. */
 const STRANGER = {
   metadata: { name: "stranger" },
   spec: { accessModes: ["ReadWriteOnce"], storageClassName: "", resources: { requests: { storage: "1Gi" } } },

@@ -5,7 +5,7 @@ export const SHOP = "/api/v1/namespaces/shop";
 export const NODES = ["node-1", "node-2"] as const;
 const CLAIM = "data";
 
-/** A pod to be attacked: `node-1` and Pending with a claim, unless told. */
+/** A pod to be attacked: by default of `node-1` and Pending with a claim. */
 interface Victim {
   readonly name: string;
   readonly metadata?: { readonly annotations?: Readonly<Record<string, string>>; readonly [key: string]: unknown };
@@ -127,7 +127,7 @@ function marked(victim: Victim): Victim {
   return { ...victim, metadata: { ...rest, annotations: { [REJECTED_ANNOTATION]: "{}", ...annotations } } };
 }
 
-/** A pod of node-1 that waits for its claim, unless told. */
+/** A pod of node-1; by default it waits for its claim. */
 export async function waitingPod(api: ClusterApi, { name, metadata, spec, status, isDeleted }: Victim): Promise<void> {
   await api.create(`${SHOP}/pods`, {
     metadata: { name, ...metadata },

@@ -177,7 +177,7 @@ describe("an agent", () => {
     forget = bodies.at(-1)?.unmountRecords.map(({ id }) => id) ?? [];
     await advance(60_000);
 
-    // Whether it was written only another answer tells: it is spoken of again soon.
+    // Only another answer shows whether it was written, so the agent reports it again soon.
     expect(again).toBe(1);
     expect(bodies.at(-1)?.unmountRecords).toEqual([]);
   });

@@ -45,11 +45,11 @@ export class HouseAgent {
   readonly machine: SimMachine;
   readonly journal: Journal;
   readonly process: SimProcess;
-  /** All that it has told, oldest first. */
+  /** All messages that it has sent, oldest first. */
   readonly messages: NodeMessage[] = [];
   /** What the aggregator answers from now on. */
   answer: ReportAnswer = { forget: [] };
-  /** The aggregator is away: nobody answers. */
+  /** The aggregator is away and does not answer. */
   isAggregatorAway = false;
   /** The policy without which no pod is rejected. */
   isPolicyInForce = true;

@@ -58,9 +58,9 @@ interface Setting {
   readonly mounts?: readonly string[];
   readonly answer?: () => FakeAnswer;
   readonly clock?: FakeClock;
-  /** What is done about pods on the wrong node; nothing unless told. */
+  /** What is done about pods on the wrong node; by default nothing. */
   readonly mode?: AgentConfig["affinity"]["mode"];
-  /** Of the pod, which is being deleted; it is over unless told. */
+  /** Of the pod, which is being deleted; by default it is over. */
   readonly phase?: "Pending" | "Running" | "Succeeded";
   readonly ports?: (ports: AgentPorts) => Partial<AgentPorts>;
 }

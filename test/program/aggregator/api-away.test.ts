@@ -18,7 +18,7 @@ async function probed(house: House, replica: Replica, forMs: number): Promise<Re
   return answers;
 }
 
-/** How long it takes until a replica that was told to stop is gone. */
+/** How long a replica takes to stop. */
 async function endOf(house: House, replica: Replica): Promise<number> {
   const begunAt = house.nowMs;
   await replica.stop();

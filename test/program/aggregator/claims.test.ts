@@ -53,7 +53,7 @@ describe("a claim whose use is reported", () => {
     await leader.send(n1.report());
     await house.pass(1_000);
     const told = statusIn(house)?.sinceMs ?? 0;
-    // Its node has been told that it may forget the end.
+    // The aggregator has acknowledged the unmount record.
     n1.unmountRecords = [];
     await leader.send(n1.report());
     const later = JSON.stringify(house.api.get(CLAIM)?.status);

@@ -75,7 +75,7 @@ export class Replica {
     await this.#house.until(() => this.process.state() === "ended");
   }
 
-  /** Hands a message in; answers what its sender is told. As an agent does, the sender scans when it is asked to, and reports again. */
+  /** Sends a message and returns its answer. As an agent does, the sender scans on a scan request, and reports again. */
   async send(message: NodeMessage): Promise<ReportAnswer> {
     const answer = await this.sendOnce(message);
     if (answer.scanRequest === undefined || answer.scanRequest === message.scanRequest) return answer;
@@ -112,7 +112,7 @@ export class Replica {
 /** The volume of the claim of `addClaim`, as agents name it. */
 const DATA = { by: "name", name: "pv-data" } as const;
 
-/** What an agent would tell: a test says what is mounted, and when it reports. */
+/** The reports of an agent: a test sets what is mounted, and when it reports. */
 export class ToldNode {
   readonly name: string;
   mountedVolumes: NodeReport["mountedVolumes"] = [];

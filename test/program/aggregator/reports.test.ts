@@ -11,7 +11,7 @@ afterEach(closeHouses);
 /** What belongs to no claim is kept for a quarter of an hour. */
 const SETTLED_AFTER_MIN = 20;
 
-/** As many ends as a report may tell, of volumes that nobody knows, with the longest texts: about 1.5 MB. */
+/** As many unmount records as a report may have, of unknown volumes, with the longest texts: about 1.5 MB. */
 function ends(node: ToldNode, name: string): NodeReport["unmountRecords"] {
   return Array.from({ length: MAX_REPORT_UNMOUNT_RECORDS }, (_, index) => {
     const own = `${name}-${index}`;

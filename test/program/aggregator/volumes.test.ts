@@ -5,7 +5,7 @@ import { startLeader, statusIn, ToldNode } from "./replica.ts";
 
 afterEach(closeHouses);
 
-/** What is still mounted is told of volumes, too. */
+/** Volumes get the annotation mounted-on, too. */
 const AUDIT = ["--protection", "audit"];
 
 /** A retained volume that is mounted on n1 for the pod `web`, as its node has reported. */

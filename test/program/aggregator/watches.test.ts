@@ -41,7 +41,7 @@ describe("a claim that is created during an interruption of the pod watch", () =
 
     house.refuse();
     await house.pass(60_000);
-    // What came and went meanwhile was in no list: only nodes can tell.
+    // Pods that came and went meanwhile are in no list: only nodes can report them.
     const labels = { touched: "true" };
     house.api.update(CLAIM, (claim) => ({ ...claim, metadata: { ...claim.metadata, labels } }));
     await house.pass(5_000);

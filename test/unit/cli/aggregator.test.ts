@@ -20,7 +20,7 @@ function list(change: object = {}): FakeAnswer {
   return { body: linesOf({ ...HEADER, ...change }, { name: "a" }, { name: "b" }, END) };
 }
 
-/** An answer that comes in pieces and goes on as it is told. */
+/** An answer that arrives in pieces, when the test says so. */
 async function* pieces(texts: readonly string[], end: () => Promise<void> = async () => {}) {
   for (const text of texts) yield Buffer.from(text);
   await end();

@@ -6,7 +6,7 @@ import type { ClaimStatus, LastUse } from "../../../common/storage/claim-status.
 export const NOW_MS = 1_789_000_000_000;
 export const HOUR_MS = 3_600_000;
 
-/** A bound claim in namespace shop of which nobody has said anything. */
+/** A bound claim in namespace shop without a status. */
 export function claimOf(change: Partial<Claim> & { readonly name: string }): Claim {
   const namespace = change.namespace ?? "shop";
   return {
@@ -57,7 +57,7 @@ export function unusedFor(hours: number): NonNullable<Claim["upstream"]> {
   return { unused: true, sinceMs: NOW_MS - hours * HOUR_MS };
 }
 
-/** What the aggregator knows of a claim that nobody uses, but for what is named here. */
+/** What the aggregator knows of an unused claim, except for what is named here. */
 export function liveOf(change: Partial<LiveUse>): LiveUse {
   const none = { items: [], omitted: 0 };
   return { mountedOn: none, stagedOn: none, references: none, pendingNodes: none, ...change };

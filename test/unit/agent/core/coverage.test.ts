@@ -12,7 +12,7 @@ const TABLE = formatMountLine({ mountPoint: tokenMountPoint("agent-1") });
 /** What befalls an agent: a complete, a damaged or a failed read at a time; `quiet` is what the kernel says of the time before it. */
 interface Look {
   readonly at: number;
-  /** How long the scan takes; 1 unless told. */
+  /** How long the scan takes; by default 1. */
   readonly tookMs?: number;
   readonly what?: "damaged" | "failed";
   readonly quiet?: { readonly from: number; readonly until: number };

@@ -10,7 +10,7 @@ function sentWith(kind: Kind, session: string): NodeMessage {
   return kind === "report" ? { ...head, mountedVolumes, unmountRecords } : head;
 }
 
-/** Each message names the session that is known by then; tells which of their answers made the agent send the whole state at once. */
+/** Each message names the session known by then; returns which of their answers made the agent send the whole state at once. */
 function resent(rows: readonly (readonly [Kind, Omit<ReportAnswer, "forget">])[]): readonly boolean[] {
   let exchange = NO_EXCHANGE;
   return rows.map(([kind, answer]) => {

@@ -23,13 +23,13 @@ const CLOCK = "monotonic-raw";
 const TOKEN = formatMountLine({ mountPoint: tokenMountPoint("agent-1") });
 const HOLD = formatMountLine({ mountPoint: csiMountPoint("u1", "pv-a") });
 
-/** All that was ever told of an unmount record, in true time. */
+/** Everything that was ever reported of an unmount record, in true time. */
 interface Told {
   /** The latest begin of its interval. */
   readonly after: number;
   /** The earliest end of it. */
   readonly by: number;
-  /** The last true unmount when it was told first. */
+  /** The last true unmount when it was first reported. */
   readonly unmount: number | undefined;
 }
 
@@ -39,7 +39,7 @@ class World {
   /** True times at which a mount ended. */
   readonly ends: number[] = [];
   readonly told = new Map<string, Told>();
-  /** Spans in true time that any report has told of as blind. */
+  /** All reported gaps, in true time. */
   readonly agentGaps: AgentGap[] = [];
   state: NodeState | undefined;
   #pod: PodFacts = { name: "team/web", resourceVersion: "1", isRunning: false, isOver: false };
@@ -114,7 +114,7 @@ class World {
     this.now += 5;
   }
 
-  /** Starts another run, killing the one before: with the newest stored state, or an older one that somebody put back. */
+  /** Starts another run, killing the one before: with the newest stored state, or an older one that was restored. */
   #start(older: number): void {
     this.#runs += 1;
     this.#isListed = false;
@@ -141,11 +141,11 @@ class World {
     this.#stored = [...this.#stored.slice(-20), state];
     const trueTime = (stamp: number): number => stamp + this.#boot.at;
     for (const { id, after, by } of state.unmountRecords) {
-      // What another boot showed ended before this one; what the pod did in this one is not told of here.
+      // What another boot showed ended before this one; the pod's use in this one is not reported here.
       const latest = after === undefined ? this.#boot.at : this.now;
       const unmount = this.ends.findLast((end) => end <= latest);
       const known = this.told.get(id) ?? { after: 0, by: Number.POSITIVE_INFINITY, unmount };
-      // The earliest that is ever told of it, whatever boot tells it.
+      // The earliest time that is ever reported of it, in any boot.
       const least = Math.min(known.by, trueTime(by));
       this.told.set(id, {
         ...known,
@@ -158,7 +158,7 @@ class World {
       this.agentGaps.push({ ...(from === undefined ? {} : { from: trueTime(from) }), to: trueTime(to) });
   }
 
-  /** Whether an end is settled, or will be told, and not too early, or fell into a time of which it is known that went unobserved. */
+  /** Whether an unmount is acknowledged, or will be reported, and not too early, or fell into a reported gap. */
   isAccountedFor(end: number): boolean {
     const known = [...this.#settled, ...this.#ids()].map((id) => this.told.get(id));
     const isTold = known.some((told) => told?.unmount !== undefined && told.unmount >= end && told.by >= end);

@@ -12,7 +12,7 @@ export interface ApiObject {
 /** An API server with a few objects, of which pods and nodes can be watched. */
 export interface FakeCluster {
   readonly transport: FakeTransport;
-  /** Stores the object at its path, with a new resource version, and tells who watches. */
+  /** Stores the object at its path, with a new resource version, and notifies the watches. */
   readonly put: (path: string, object: ApiObject) => void;
   readonly remove: (path: string) => void;
   readonly get: (path: string) => ApiObject | undefined;

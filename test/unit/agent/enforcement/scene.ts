@@ -63,7 +63,7 @@ interface PodChange {
   readonly uid?: string;
 }
 
-/** A pod of node-1 that names a claim, and waits for its volume unless told. */
+/** A pod of node-1 that names a claim; by default it waits for its volume. */
 export function pod(name: string, change: PodChange = {}): ApiObject {
   const { owner = { kind: "ReplicaSet", name: `owner-of-${name}` }, status = {}, claim: claimName = "data-1" } = change;
   const waiting = { name: "main", restartCount: 0, state: { waiting: { reason: "ContainerCreating" } } };
@@ -95,7 +95,7 @@ export async function endScenes(): Promise<void> {
   for (const cleanUp of cleanUps.splice(0)) await cleanUp();
 }
 
-/** What is done about pods on node-1, which is in zone a, with a claim whose volume is in zone b; nobody else is there. */
+/** What is done about pods on node-1, which is in zone a, with a claim whose volume is in zone b; there are no other pods. */
 export async function startScene(
   config: Partial<AffinityConfig> = {},
   prepare: (cluster: FakeCluster) => void = () => {},

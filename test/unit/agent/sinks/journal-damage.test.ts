@@ -70,7 +70,7 @@ async function foundAfter(folder: JournalFolder, name: string, change: (bytes: B
   }
 }
 
-/** Which of the stored states it is; one that was never stored is told in full. */
+/** Which of the stored states it is; one that was never stored is printed in full. */
 function stateName(found: NodeState): string {
   const index = STATES.findIndex((state) => isDeepStrictEqual(essence(state), essence(found)));
   return index < 0 ? `never stored: ${inspect(essence(found), { depth: 9 })}` : `state ${index + 1}`;

@@ -41,7 +41,7 @@ interface Story {
   readonly most: number;
   /** Who believes it at the end. */
   readonly last: readonly number[];
-  /** For how much of the time somebody led. */
+  /** For how much of the time there was a leader. */
   readonly led: number;
 }
 

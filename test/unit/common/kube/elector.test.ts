@@ -23,7 +23,7 @@ function leaseWith(fields: Partial<Lease>): Lease {
   };
 }
 
-/** A Lease in memory, which fails as long as it is told to. */
+/** A Lease in memory, which fails while the test says so. */
 class FakeLeases implements LeaseStore {
   lease: Lease | undefined;
   failure: Error | undefined;

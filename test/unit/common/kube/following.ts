@@ -73,7 +73,7 @@ export interface Script {
   readonly verifications?: readonly FakeAnswer[];
   readonly checks?: readonly FakeAnswer[];
   readonly listsFrom?: Collection["listsFrom"];
-  /** Every random fraction, the highest unless told. */
+  /** Every random fraction; by default the highest. */
   readonly random?: number;
   readonly onChange?: (change: StoreChange<Stored>, informer: Pick<Informer<Stored>, "ensureAtLeast">) => void;
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { withIdleTimeout } from "../../../../common/kube/idle-timeout.ts";
 import { createFakeClock, settle } from "../../../fakes/clock.ts";
 
-/** Something is heard at once. */
+/** The first activity is immediate. */
 function limited(limitMs: () => number, outer = new AbortController()) {
   const clock = createFakeClock();
   let heard = (): void => {};

@@ -7,7 +7,7 @@ import { createFixedRandom } from "../../../fakes/random.ts";
 
 const AWAY = new MooringError("transport-failed", "away");
 
-/** Runs a task that fails in turn as it is told, and then no more. */
+/** Runs a task with the given failures in turn, and then without. */
 async function repeated(
   failures: readonly unknown[],
   afterMs: number,

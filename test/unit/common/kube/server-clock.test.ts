@@ -29,7 +29,7 @@ function answersOf(leads: readonly number[]): readonly DatedAnswer[] {
 
 const OFFSET_MS = 1_790_000_000_123.4;
 
-/** A second of the API server and the way there and back: what one answer tells. */
+/** A second of the API server and the round trip: what one answer shows. */
 const ONE_ANSWER = { latestMs: OFFSET_MS - 123.4 + 1_010, widthMs: 1_010 };
 
 describe("the bounds of the server's clock", () => {
@@ -183,7 +183,7 @@ function played({ ours, theirs, driftPpm, leads }: World, steps: readonly Step[]
     const receivedAt = moment(monotonicMs, asleepMs);
     if (outcome === "answer") bounds = narrow(bounds, { dateMs, sentAt, receivedAt }, driftPpm);
     trueMs += sleepMs;
-    // The real-time clock tells whole seconds.
+    // The real-time clock has whole seconds.
     asleepMs += Math.floor(sleepMs / 1_000) * 1_000;
     if (bounds === undefined) return [];
     const seen = serverTime(bounds, moment(monotonicMs, asleepMs), driftPpm);

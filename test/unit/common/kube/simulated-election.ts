@@ -88,7 +88,7 @@ class SimulatedRun {
     return this.#resume !== undefined;
   }
 
-  /** The belief that whoever writes relies on. */
+  /** The belief that a writer relies on. */
   get believes(): boolean {
     return !this.isPaused && this.#elector.mayAct();
   }
@@ -99,7 +99,7 @@ class SimulatedRun {
     });
   }
 
-  /** The first thing to happen is that whoever asks is asked; timers and answers come after that. */
+  /** Requests happen first; timers and answers come after that. */
   resume(suspendedMs: number): void {
     this.#suspendedMs += suspendedMs;
     const resume = this.#resume;
@@ -134,7 +134,7 @@ class SimulatedRun {
     };
   }
 
-  /** What was sent arrives, also when nobody waits for the answer any more. */
+  /** A sent request arrives, also when its sender no longer waits for the answer. */
   #ask<T>(act: () => T, signal: AbortSignal): Promise<T> {
     const { there, back } = this.#plan.passages[this.#asked] ?? CALM;
     this.#asked += 1;

@@ -12,7 +12,7 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0)) await cleanUp();
 });
 
-/** A transport to a server on this machine. An error that nobody handles fails the run. */
+/** A transport to a server on this machine. An unhandled error fails the run. */
 async function serve(
   listener: RequestListener,
   options: { readonly maxConnections?: number } = {},

@@ -39,7 +39,7 @@ const operator = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom("in", "Equals", "", "GT") },
 );
 
-/** Something else now and then: null, another kind of value, or a member that nobody knows. */
+/** Something else now and then: null, another kind of value, or an unknown member. */
 export function orOdd<T>(good: fc.Arbitrary<T>): fc.Arbitrary<unknown> {
   const odd: fc.Arbitrary<unknown> = fc.constantFrom(null, undefined, "text", 7, [], {}, [null], { later: 1 }, true);
   return fc.oneof({ weight: 40, arbitrary: good }, { weight: 1, arbitrary: odd });

@@ -89,7 +89,7 @@ describe("timestamps", () => {
   it.each([
     { text: undefined },
     { text: null },
-    // Rounded up, or in UTC, their years would have five digits, or a sign: nobody could read what is written.
+    // Rounded up, or in UTC, their years would have five digits, or a sign, and could not be parsed.
     { text: "9999-12-31T23:59:59.9Z" },
     { text: "9999-12-31T23:59:59-14:00" },
     { text: "0000-01-01T00:00:00+14:00" },

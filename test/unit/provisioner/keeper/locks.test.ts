@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Locks } from "../../../../provisioner/keeper/locks.ts";
 
-/** Begins tasks that note their begin and end, and end when they are told. */
+/** Begins tasks that note their begin and end, and end when the test says so. */
 function recorder(locks: Locks) {
   const seen: string[] = [];
   const ends = new Map<string, () => void>();

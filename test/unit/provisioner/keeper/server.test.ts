@@ -26,7 +26,7 @@ interface Options {
   readonly answer?: (request: KeeperRequest) => Promise<KeeperReply>;
 }
 
-/** A server whose keeper has no pools unless told otherwise. */
+/** A server whose keeper by default has no pools. */
 async function start(options: Options = {}) {
   const socket = options.socket ?? place();
   const asked: KeeperRequest[] = [];

@@ -25,7 +25,7 @@ interface Made {
   readonly podUid: string;
 }
 
-/** What happens on the node: somebody sends a pod, the agent ends and begins anew, a patch comes to nothing. */
+/** What happens on the node: a pod arrives, the agent restarts, a patch is refused. */
 const event = fc.record({
   restMs: fc.oneof(
     { weight: 9, arbitrary: fc.integer({ min: 0, max: 2 * SECOND }) },
@@ -57,7 +57,7 @@ function kindOf(uid: string): string {
   return KINDS[Number(uid) % KINDS.length] ?? "ReplicaSet";
 }
 
-/** Pods that have to wait are tried again at the very moment that they were told; a restarted agent looks at all of them at once. */
+/** Pods that have to wait are tried again exactly when their wait ends; a restarted agent checks all of them at once. */
 class World {
   readonly made: Made[] = [];
   #limits = newLimits(-24 * 60 * MINUTE);
