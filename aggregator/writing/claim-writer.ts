@@ -2,6 +2,7 @@ import type { Clock } from "../../common/runtime/clock.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
 import type { Random } from "../../common/runtime/random.ts";
 import type { Claim } from "../../common/storage/claim.ts";
+import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import { type ClaimWrite, isSameStatus, statusText } from "../core/claim-write.ts";
 import type { ClaimStatusWriter, WriteFailure, WriteResult } from "../sinks/claim-status-writer.ts";
 import type { ClaimWarnings } from "./claim-warnings.ts";
@@ -149,7 +150,9 @@ export class ClaimWriter {
     const { logger, onWritten, unstored, warnings } = this.#parts;
     this.#failures.end();
     unstored.settle(written);
-    const times = this.#gate.written(attemptOf(planned), standingOf(written));
+    // A status that the API server changed while it stored it never counts as what was written.
+    const left = statusText(written.status) === statusText(statusOf(planned)) ? standingOf(written) : "";
+    const times = this.#gate.written(attemptOf(planned), left);
     this.#reasonChangedAt.delete(claim.key);
     this.#warnedRefusals.delete(claim.key);
     onWritten(written);
@@ -166,12 +169,18 @@ export class ClaimWriter {
 }
 
 /** The time is not part of the content: it is new with each decision, also where a client keeps removing what Mooring writes. */
-function attemptOf({ claim, write }: PlannedWrite<Write>): Attempt {
+function attemptOf(planned: PlannedWrite<Write>): Attempt {
+  const { claim, write } = planned;
   const { key, uid, resourceVersion } = claim;
-  const status = write.kind === "apply" ? write.status : claim.status;
+  const status = statusOf(planned);
   const content = statusText(status && { ...status, sinceMs: 0 });
   const isNews = write.kind === "apply" && !isSameStatus(claim.status, write.status);
   return { key, uid, resourceVersion, stands: standingOf(claim), content, isNews };
+}
+
+/** What the claim says after the write. */
+function statusOf({ claim, write }: PlannedWrite<Write>): ClaimStatus | undefined {
+  return write.kind === "apply" ? write.status : claim.status;
 }
 
 function standingOf({ status, strays, upstream }: Claim): string {

@@ -281,6 +281,26 @@ describe("a status that somebody keeps changing back", () => {
     expect(harness.warnings).toEqual([{ key: KEY, kind: "put-back", annotation: undefined, managers: [] }]);
   });
 
+  it("is written less and less often where a webhook changes it in each write, and told of once", async () => {
+    const harness = harnessWith();
+    const theirs = statusWith({ message: "a copy" });
+    harness.answer = ({ key }) => {
+      const claim = claimWith({ resourceVersion: String(101 + harness.calls.length), status: theirs });
+      harness.stored.set(key, claim);
+      return { kind: "written", claim };
+    };
+    await harness.want(KEY, unused);
+
+    for (let second = 0; second < 600; second += 1) {
+      await harness.want(KEY);
+      await harness.advance(1_000);
+    }
+
+    // At once, after 1, 2, 4, 8 s and so on.
+    expect(harness.calls).toHaveLength(10);
+    expect(harness.warnings.map(({ kind }) => kind)).toEqual(["put-back"]);
+  });
+
   it("is put right less and less often where an unwanted annotation comes with each change, and told of once", async () => {
     const harness = harnessWith();
     const theirs = statusWith({ message: "a copy" });
