@@ -103,10 +103,10 @@ export class ClaimWriter {
 
   #restBefore(planned: PlannedWrite<Write>): number | undefined {
     const { claim, write } = planned;
-    const deniedMs = this.#permissions.restBefore(claim.key);
-    if (deniedMs === undefined) return undefined;
     const reasonMs = write.kind === "apply" && write.canWait ? this.#reasonRestMs(claim) : 0;
-    return Math.max(deniedMs, reasonMs, this.#gate.restBefore(attemptOf(planned)));
+    const ownMs = Math.max(reasonMs, this.#gate.restBefore(attemptOf(planned)));
+    // A claim that has to wait itself must not become the one that is tried for its namespace.
+    return ownMs > 0 ? ownMs : this.#permissions.restBefore(claim.key);
   }
 
   /** A change of the reason alone waits a little: another one often follows. */

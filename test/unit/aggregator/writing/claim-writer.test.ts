@@ -190,6 +190,30 @@ describe("an account without the permission to write", () => {
   });
 });
 
+describe("a claim that waits after a refusal", () => {
+  it("does not become the one that is tried for its namespace", async () => {
+    const [first, last] = [
+      claimWith({ name: "first", key: "shop/first", uid: "uid-1" }),
+      claimWith({ name: "last", key: "shop/last", uid: "uid-2" }),
+    ];
+    const harness = harnessWith([claimWith(), first, last]);
+    harness.answer = ({ key }) => (key === KEY ? refused : forbidden);
+    await harness.want(KEY, unused);
+    // Refused at 0, 1, 3, 7 and 15 minutes; next at 25.
+    await harness.advance(16 * 60_000);
+    await harness.want(first.key, unused);
+    await harness.want(KEY);
+    await harness.want(last.key, unused);
+    harness.seen.delete(first.key);
+    await harness.want(first.key);
+
+    harness.answer = ({ key }) => (key === KEY ? refused : undefined);
+    await harness.advance(2_000);
+
+    expect(harness.stored.get(last.key)?.status).toEqual(unused);
+  });
+});
+
 describe("an API server in trouble", () => {
   it("is asked a few times a second at most while nothing works, however many claims wait, with a line now and then", async () => {
     const claims = manyClaims(2_000);
