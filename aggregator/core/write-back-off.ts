@@ -9,6 +9,8 @@ export type Outcome = "stale" | "refused" | "forbidden" | "failed" | "written";
 export interface Attempts {
   readonly outcome: Outcome;
   readonly times: number;
+  /** The same without those that only repeated the one before. */
+  readonly changes: number;
   /** When the last one was made. */
   readonly atMs: number;
   /** The wait that the server asked for, milliseconds. */
@@ -40,19 +42,29 @@ const CHANGED_WAITS: Readonly<Partial<Record<Outcome, Wait>>> = {
 /** After so long without an attempt the count begins anew. */
 const FORGOTTEN_MS = 2 * WAITS.written.longestMs;
 
-/** One more attempt. The count begins anew with another outcome, and after a long pause. */
-export function nextAttempts(known: Attempts | undefined, attempt: Omit<Attempts, "times">): Attempts {
+/**
+ * One more attempt; `hasChanged` where it did not only repeat the one before. The count begins anew with another outcome, and after a long
+ * pause.
+ */
+export function nextAttempts(
+  known: Attempts | undefined,
+  attempt: Omit<Attempts, "times" | "changes">,
+  hasChanged = false,
+): Attempts {
   const isNext = known?.outcome === attempt.outcome && attempt.atMs - known.atMs <= FORGOTTEN_MS;
-  return { ...attempt, times: isNext ? known.times + 1 : 1 };
+  if (!isNext) return { ...attempt, times: 1, changes: 1 };
+  return { ...attempt, times: known.times + 1, changes: known.changes + (hasChanged ? 1 : 0) };
 }
 
 /** How many milliseconds are left until the next attempt; 0 or less when it is due. */
 export function restBefore(
-  { outcome, times, atMs, retryAfterMs, jitter }: Attempts,
+  { outcome, times, changes, atMs, retryAfterMs, jitter }: Attempts,
   nowMs: number,
   hasChanged = false,
 ): number {
-  const { firstMs, longestMs } = (hasChanged ? CHANGED_WAITS[outcome] : undefined) ?? WAITS[outcome];
-  const waitMs = Math.min(longestMs, firstMs * 2 ** Math.min(times - 1, 30)) * (0.75 + jitter / 2);
+  const changed = hasChanged ? CHANGED_WAITS[outcome] : undefined;
+  const { firstMs, longestMs } = changed ?? WAITS[outcome];
+  const doublings = (changed === undefined ? times : changes) - 1;
+  const waitMs = Math.min(longestMs, firstMs * 2 ** Math.min(doublings, 30)) * (0.75 + jitter / 2);
   return atMs + Math.max(waitMs, retryAfterMs) - nowMs;
 }

@@ -51,13 +51,9 @@ export class WriteGate {
   restBefore(attempt: Attempt): number {
     const nowMs = this.#clock.monotonicMs();
     const failed = this.#failedOf(attempt);
-    const hasChanged =
-      failed?.resourceVersion !== attempt.resourceVersion ||
-      // Whatever is written on a state that is known to be old meets the same conflict.
-      (failed.attempts.outcome !== "stale" && failed.content !== attempt.content);
     const putBack = this.#putBack(attempt);
     return Math.max(
-      failed === undefined ? 0 : restBefore(failed.attempts, nowMs, hasChanged),
+      failed === undefined ? 0 : restBefore(failed.attempts, nowMs, hasChanged(failed, attempt)),
       putBack === undefined ? 0 : restBefore(putBack, nowMs),
     );
   }
@@ -66,7 +62,8 @@ export class WriteGate {
   failed(attempt: Attempt, outcome: Outcome, retryAfterMs = 0): number {
     const { key, uid, resourceVersion, content } = attempt;
     const now = { outcome, atMs: this.#clock.monotonicMs(), retryAfterMs, jitter: this.#random.fraction() };
-    const attempts = nextAttempts(this.#failedOf(attempt)?.attempts, now);
+    const failed = this.#failedOf(attempt);
+    const attempts = nextAttempts(failed?.attempts, now, failed && hasChanged(failed, attempt));
     this.#failed.set(key, { uid, resourceVersion, content, attempts });
     return attempts.times;
   }
@@ -101,4 +98,9 @@ export class WriteGate {
     if (last?.content !== content || (isNews && last.left === stands)) return undefined;
     return last.attempts;
   }
+}
+
+/** Whether the attempt does more than repeat the one that failed. Any content on a state that is known to be old meets the same conflict. */
+function hasChanged({ resourceVersion, content, attempts }: Failed, attempt: Attempt): boolean {
+  return attempt.resourceVersion !== resourceVersion || (attempts.outcome !== "stale" && attempt.content !== content);
 }

@@ -4,7 +4,7 @@ import { type Attempts, nextAttempts, restBefore } from "../../../../aggregator/
 const MINUTE = 60_000;
 
 function attemptsWith(fields: Partial<Attempts> = {}): Attempts {
-  return { outcome: "refused", times: 1, atMs: 0, retryAfterMs: 0, jitter: 0.5, ...fields };
+  return { outcome: "refused", times: 1, changes: 1, atMs: 0, retryAfterMs: 0, jitter: 0.5, ...fields };
 }
 
 describe("the wait before the same is written again", () => {
@@ -19,11 +19,12 @@ describe("the wait before the same is written again", () => {
     { name: "later and later", attempts: { times: 3 }, restMs: 4 * MINUTE },
     { name: "but every ten minutes", attempts: { times: 99 }, restMs: 10 * MINUTE },
     { name: "at once when something has changed", hasChanged: true, restMs: 500 },
-    { name: "not so quickly when it changes all the time", attempts: { times: 5 }, hasChanged: true, restMs: 8_000 },
-    { name: "but every ten minutes, too", attempts: { times: 99 }, hasChanged: true, restMs: 10 * MINUTE },
+    { name: "not so quickly when it changes all the time", attempts: { changes: 5 }, hasChanged: true, restMs: 8_000 },
+    { name: "but every ten minutes, too", attempts: { changes: 99 }, hasChanged: true, restMs: 10 * MINUTE },
     { name: "a write on an old state waits for the watch", attempts: { outcome: "stale" }, restMs: 10_000 },
     { name: "a moment when that shows a newer one", attempts: { outcome: "stale" }, hasChanged: true, restMs: 50 },
-    { name: "ten seconds at last", attempts: { outcome: "stale", times: 99 }, hasChanged: true, restMs: 10_000 },
+    { name: "at once after a day of repeats, too", attempts: { times: 150 }, hasChanged: true, restMs: 500 },
+    { name: "ten seconds at last", attempts: { outcome: "stale", changes: 99 }, hasChanged: true, restMs: 10_000 },
     { name: "a failure of the server is tried again soon", attempts: { outcome: "failed" }, restMs: 500 },
     { name: "also where something has changed", attempts: { outcome: "failed" }, hasChanged: true, restMs: 500 },
     { name: "a lasting one once a minute", attempts: { outcome: "failed", times: 20 }, restMs: MINUTE },
@@ -45,5 +46,15 @@ describe("the wait before the same is written again", () => {
     { name: "begins anew after them", next: { atMs: 20 * MINUTE + 1 }, times: 1 },
   ])("$name", ({ next, times }) => {
     expect(nextAttempts(attemptsWith({ times: 4 }), attemptsWith(next)).times).toBe(times);
+  });
+
+  it.each([
+    { name: "a repeat", hasChanged: false, next: {}, changes: 2 },
+    { name: "a change", hasChanged: true, next: {}, changes: 3 },
+    { name: "another outcome", hasChanged: false, next: { outcome: "stale" as const }, changes: 1 },
+  ])("counts the changes of the object: $name", ({ hasChanged, next, changes }) => {
+    const known = attemptsWith({ times: 4, changes: 2 });
+
+    expect(nextAttempts(known, attemptsWith(next), hasChanged).changes).toBe(changes);
   });
 });

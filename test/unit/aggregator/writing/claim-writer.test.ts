@@ -61,6 +61,18 @@ describe("a claim that has changed since it was decided on", () => {
     expect(harness.calls).toHaveLength(7);
   });
 
+  it("is written as soon as the watch shows the change, also after minutes of silence", async () => {
+    const harness = harnessWith();
+    harness.stored.set(KEY, claimWith({ resourceVersion: "500" }));
+    await harness.want(KEY, unused);
+    await harness.advance(180_100);
+
+    harness.put(claimWith({ resourceVersion: "500" }));
+    await harness.want(KEY);
+
+    expect(harness.stored.get(KEY)?.status).toEqual(unused);
+  });
+
   it("is written less and less often where each write meets another change", async () => {
     const harness = harnessWith();
     harness.answer = () => ({ kind: "stale", message: "409" });
@@ -114,6 +126,20 @@ describe("a write that the API server will not take", () => {
       "Forbidden",
       "Invalid",
     ]);
+  });
+
+  it("is tried again at once when the claim changes after a day of repeats", async () => {
+    const harness = harnessWith();
+    harness.answer = () => refused;
+    await harness.want(KEY, unused);
+    await harness.advance(24 * 3_600_000);
+    const before = harness.calls.length;
+    await harness.advance(1_000);
+
+    harness.put(claimWith({ resourceVersion: "101" }));
+    await harness.want(KEY);
+
+    expect(harness.calls.length - before).toBe(1);
   });
 
   it("is told once, although there was nothing to write in between", async () => {
