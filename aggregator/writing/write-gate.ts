@@ -16,7 +16,10 @@ export interface Attempt {
 }
 
 interface Failed extends Pick<Attempt, "uid" | "resourceVersion" | "content"> {
+  /** With the last outcome. */
   readonly attempts: Attempts;
+  /** Since the last success, the last with each outcome: refusals and conflicts in turn are counted beside each other. */
+  readonly byOutcome: Readonly<Partial<Record<Outcome, Attempts>>>;
 }
 
 /** A successful write: its content, and what the object said afterwards. */
@@ -63,8 +66,9 @@ export class WriteGate {
     const { key, uid, resourceVersion, content } = attempt;
     const now = { outcome, atMs: this.#clock.monotonicMs(), retryAfterMs, jitter: this.#random.fraction() };
     const failed = this.#failedOf(attempt);
-    const attempts = nextAttempts(failed?.attempts, now, failed && hasChanged(failed, attempt));
-    this.#failed.set(key, { uid, resourceVersion, content, attempts });
+    const attempts = nextAttempts(failed?.byOutcome[outcome], now, failed && hasChanged(failed, attempt));
+    const byOutcome = { ...failed?.byOutcome, [outcome]: attempts };
+    this.#failed.set(key, { uid, resourceVersion, content, attempts, byOutcome });
     return attempts.times;
   }
 

@@ -8,6 +8,7 @@ const KEY = "shop/data";
 const unused = statusWith({ unused: true, reason: "Unmounted" });
 const later = { ...unused, sinceMs: unused.sinceMs + 60_000 };
 const mounted = mountedStatus(["n1"]);
+const stale: WriteResult = { kind: "stale", message: "409" };
 const refused: WriteResult = { kind: "refused", reason: "Forbidden", message: "a policy says no" };
 const forbidden: WriteResult = { kind: "forbidden", message: "no role" };
 const overloaded: WriteResult = { kind: "overloaded", message: "429", retryAfterMs: 3_000 };
@@ -53,7 +54,7 @@ describe("a claim that has changed since it was decided on", () => {
 
   it("is tried again each ten seconds while the watch does not show the change", async () => {
     const harness = harnessWith();
-    harness.answer = () => ({ kind: "stale", message: "409" });
+    harness.answer = () => stale;
     await harness.want(KEY, unused);
 
     await harness.advance(60_000);
@@ -73,9 +74,13 @@ describe("a claim that has changed since it was decided on", () => {
     expect(harness.stored.get(KEY)?.status).toEqual(unused);
   });
 
-  it("is written less and less often where each write meets another change", async () => {
+  it.each([
+    { name: "another change", answers: [stale] },
+    { name: "another change or a refusal", answers: [refused, stale] },
+    { name: "another change or a failure", answers: [failed, stale] },
+  ])("is written less and less often where each write meets $name", async ({ answers }) => {
     const harness = harnessWith();
-    harness.answer = () => ({ kind: "stale", message: "409" });
+    harness.answer = (_, index) => answers[index % answers.length];
     await harness.want(KEY, unused);
 
     for (let version = 200; version < 800; version += 1) {
