@@ -148,8 +148,9 @@ export class ClaimStates {
     }
   }
 
+  /** Nothing is kept where the claim went while the answer was under way: nobody would ask for it again. */
   noteWritten(claim: Claim): void {
-    this.#change(claim, { written: claim });
+    if (this.#cluster.claim(claim.key)?.uid === claim.uid) this.#change(claim, { written: claim });
   }
 
   /** This session has seen the claim in use, so its end is not unobserved. */

@@ -93,6 +93,22 @@ describe("decisions that are not stored", () => {
     expect(harness.unstored.list()).toEqual([]);
   });
 
+  it("leave nothing behind of a claim that goes while the answer to its write is under way", async () => {
+    const harness = await running();
+    harness.holdWrites();
+    await harness.putPod(podWith());
+    const claim = harness.cluster.claim("shop/data");
+    harness.outcomes.push("stored");
+    harness.cluster.byKey.clear();
+    if (claim !== undefined) harness.reconciler.onClaimGone(claim);
+
+    harness.letWrites();
+    await harness.advance(60_000);
+
+    expect(harness.writes).toHaveLength(1);
+    expect([harness.reconciler.remembered, harness.unstored.list()]).toEqual([0, []]);
+  });
+
   it("are not handed over where there are too many of them", () => {
     const claims = Array.from({ length: 101 }, (_, index) =>
       claimWith({ name: `c${index}`, uid: `u${index}`, status: UNUSED }),
