@@ -78,7 +78,8 @@ export class Reconciler {
       {
         ...{ ...parts, errors: parts.internalErrors.in("claims") },
         // The stored status of a claim that is being deleted decides whether it may go.
-        isUrgent: (key) => cluster.claim(key)?.isDeleting === true,
+        isUrgent: (key) => cluster.claim(key)?.isDeleting === true && !this.writer.isFailing(key),
+        isLate: (key) => this.writer.isFailing(key),
         prepare: (key) => void this.#decide(key),
       },
       WRITERS,

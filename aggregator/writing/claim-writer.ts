@@ -69,6 +69,11 @@ export class ClaimWriter {
     return this.#gate.count("refused");
   }
 
+  /** Its next write is likely to fail again, and to hold a worker up: other claims go first. */
+  isFailing(key: string): boolean {
+    return this.#gate.isFailing(key);
+  }
+
   missingPermission(): MissingPermission | undefined {
     return this.#permissions.missing();
   }

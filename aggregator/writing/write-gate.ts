@@ -50,6 +50,11 @@ export class WriteGate {
     return [...this.#failed.values()].filter(({ attempts }) => attempts.outcome === outcome).length;
   }
 
+  /** The server, or the way to it, failed in the object's last write. */
+  isFailing(key: string): boolean {
+    return this.#failed.get(key)?.attempts.outcome === "failed";
+  }
+
   /** How many milliseconds are left until the write may be made; 0 or less when it may be made now. */
   restBefore(attempt: Attempt): number {
     const nowMs = this.#clock.monotonicMs();

@@ -16,6 +16,8 @@ interface WorkQueueParts {
   readonly retry?: BackOffLimits;
   /** Called whenever a key is added: true moves the key before all other waiting keys. */
   readonly isUrgent?: ((key: string) => boolean) | undefined;
+  /** Called whenever a key is added: true moves the key behind all other waiting keys. An urgent key is none of these. */
+  readonly isLate?: ((key: string) => boolean) | undefined;
   /** Called for a key soon after it is added if its work must wait: all workers are busy, or one works on that key. */
   readonly prepare?: ((key: string) => void) | undefined;
 }
@@ -68,6 +70,8 @@ export class WorkQueue {
   #back: string[] = [];
   /** Wanted keys that go before all others, in their order. */
   readonly #urgent = new Set<string>();
+  /** Wanted keys that go after all others, in their order. */
+  readonly #late = new Set<string>();
   /** Wanted keys that were not prepared since they were last added. */
   readonly #unprepared = new Set<string>();
   /** Keys that wait for a time of the monotonic clock, in milliseconds. */
@@ -119,8 +123,13 @@ export class WorkQueue {
     if (prepare !== undefined) this.#unprepared.add(key);
     if (this.#wanted.has(key)) return isFirst || prepare !== undefined;
     this.#wanted.set(key, now);
-    if (!this.#working.has(key)) this.#back.push(key);
+    if (!this.#working.has(key)) this.#append(key);
     return true;
+  }
+
+  #append(key: string): void {
+    if (this.#parts.isLate?.(key) === true) this.#late.add(key);
+    else this.#back.push(key);
   }
 
   /** Adds the key after `ms`; the earliest of several times counts. */
@@ -196,9 +205,10 @@ export class WorkQueue {
   /** The next key whose work may begin. */
   #take(): string | undefined {
     if (this.#working.size >= this.#concurrency) return undefined;
-    const key = this.#nextUrgent() ?? this.#nextNormal();
+    const key = this.#nextOf(this.#urgent) ?? this.#nextNormal() ?? this.#nextOf(this.#late);
     if (key === undefined) return undefined;
     this.#urgent.delete(key);
+    this.#late.delete(key);
     this.#unprepared.delete(key);
     const now = this.#parts.clock.monotonicMs();
     this.#observer.waited(now - (this.#wanted.get(key) ?? now));
@@ -212,8 +222,8 @@ export class WorkQueue {
     return this.#wanted.has(key) && !this.#working.has(key);
   }
 
-  #nextUrgent(): string | undefined {
-    for (const key of this.#urgent) if (this.#isWaiting(key)) return key;
+  #nextOf(keys: Iterable<string>): string | undefined {
+    for (const key of keys) if (this.#isWaiting(key)) return key;
     return undefined;
   }
 
@@ -244,7 +254,7 @@ export class WorkQueue {
       // Interrupted work does not count as done.
       if (signal.aborted) this.#wanted.set(key, now);
       else this.#noteDone(key);
-      if (this.#wanted.has(key)) this.#back.push(key);
+      if (this.#wanted.has(key)) this.#append(key);
       this.#wake();
     }
   }

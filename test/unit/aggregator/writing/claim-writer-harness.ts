@@ -57,7 +57,8 @@ export class WriterHarness {
       retry: (keys: Iterable<string>) => this.#queue.addAll(keys),
     };
     this.writer = new ClaimWriter(parts, { reasonDelayMs });
-    this.#queue = new WorkQueue({ clock, logger, random: parts.random }, WRITERS);
+    const isLate = (key: string): boolean => this.writer.isFailing(key);
+    this.#queue = new WorkQueue({ clock, logger, random: parts.random, isLate }, WRITERS);
     this.#running = this.#queue.run((key, signal) => this.#bring(key, signal), this.#stopping.signal);
   }
 

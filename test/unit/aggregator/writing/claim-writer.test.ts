@@ -261,6 +261,25 @@ describe("an API server in trouble", () => {
   });
 
   it.each([
+    { name: "fail again", answer: failed, mostMs: 5_000 },
+    { name: "make the server ask for half a minute", answer: { ...failed, retryAfterMs: 30_000 }, mostMs: 30_100 },
+  ])(
+    "a thousand claims of which the writes have failed and $name delay no other for long",
+    async ({ answer, mostMs }) => {
+      const harness = harnessWith([claimWith(), ...manyClaims(1_000)]);
+      harness.answer = ({ key }) => (key === KEY ? undefined : answer);
+      for (const { key } of manyClaims(1_000)) harness.desired.set(key, unused);
+      for (const { key } of manyClaims(1_000)) harness.add(key);
+      await harness.advance(3_600_000);
+
+      await harness.want(KEY, unused);
+      await harness.advance(mostMs);
+
+      expect(harness.stored.get(KEY)?.status).toEqual(unused);
+    },
+  );
+
+  it.each([
     { name: "fails each time", answer: failed },
     { name: "makes the server ask for five minutes", answer: { ...overloaded, retryAfterMs: 300_000 } },
     { name: "never gets an answer", answer: undefined },

@@ -20,8 +20,9 @@ function setUp(concurrency = 4, prepare?: (key: string) => void) {
   const logger = createFakeLogger();
   const urgent = new Set<string>();
   const isUrgent = (key: string): boolean => urgent.has(key);
+  const isLate = (key: string): boolean => key.startsWith("late");
   // With the highest fraction each wait is the whole of 50, 100, 200 ms and so on.
-  const queue = new WorkQueue({ clock, logger, random: createFixedRandom(1), isUrgent, prepare }, concurrency);
+  const queue = new WorkQueue({ clock, logger, random: createFixedRandom(1), isUrgent, isLate, prepare }, concurrency);
   const stop = new AbortController();
   /** The error that ends it is the value of `ended`. */
   const start = (work: Work): { readonly ended: Promise<unknown> } => {
@@ -199,6 +200,28 @@ describe("a work queue", () => {
     }
 
     expect(gate.begun).toEqual(["a", "c", "b"]);
+  });
+
+  it("works on a late key after all others, also on one that is added again during its work", async () => {
+    const { queue, start } = setUp(1);
+    const gate = createGate();
+    queue.addAll(["late-1", "late-2", "a"]);
+    start(gate.work);
+    await settle();
+    queue.addAll(["b"]);
+
+    for (const key of ["a", "b", "late-1"]) {
+      gate.finish(key);
+      await settle();
+      if (key === "b") queue.addAll(["late-1", "c"]);
+    }
+    for (const key of ["c", "late-2", "late-1"]) {
+      gate.finish(key);
+      await settle();
+    }
+
+    expect(gate.begun).toEqual(["a", "b", "late-1", "c", "late-2", "late-1"]);
+    expect(queue.isIdle).toBe(true);
   });
 
   it("prepares what waits for a worker each time it is added, and what is worked on already", async () => {
