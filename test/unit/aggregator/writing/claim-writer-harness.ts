@@ -1,10 +1,6 @@
 import { type UpstreamPolicy, writeFor } from "../../../../aggregator/core/claim-write.ts";
 import type { ClaimWarning } from "../../../../aggregator/sinks/claim-events.ts";
-import type {
-  AppliedStatus,
-  ClaimStatusWriter,
-  WriteResult,
-} from "../../../../aggregator/sinks/claim-status-writer.ts";
+import type { ClaimStatusWriter, WriteResult } from "../../../../aggregator/sinks/claim-status-writer.ts";
 import { ClaimWriter, WRITERS } from "../../../../aggregator/writing/claim-writer.ts";
 import { WorkQueue } from "../../../../common/kube/work-queue.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
@@ -18,18 +14,16 @@ export interface Call {
   readonly what: "apply" | "clean";
   readonly key: string;
   readonly resourceVersion: string;
-  readonly applied?: AppliedStatus;
-  readonly annotations?: readonly string[];
 }
 
 /** Answers a call instead of the API server; nothing lets it be done. */
 export type Answerer = (call: Call, index: number) => WriteResult | Promise<WriteResult> | undefined;
 
-/** A writer of claims that are decided by hand, with the queue that asks it, an API server that is a map, and a clock that is moved by hand. */
+/** A writer of claims that are decided by hand, with the queue that asks it, an API server that is a map, and a clock that a test moves. */
 export class WriterHarness {
   readonly clock: FakeClock = createFakeClock();
   readonly logger: FakeLogger = createFakeLogger();
-  readonly calls: Call[] = [];
+  readonly calls: (Call & { readonly atS: number })[] = [];
   readonly warnings: (ClaimWarning & { readonly key: string })[] = [];
   /** What the API server has, and what the aggregator sees of it. */
   readonly stored = new Map<string, Claim>();
@@ -41,6 +35,7 @@ export class WriterHarness {
   answer: Answerer = () => undefined;
   readonly writer: ClaimWriter;
   readonly #queue: WorkQueue;
+  readonly #begunAtMs = this.clock.monotonicMs();
   readonly #stopping = new AbortController();
   readonly #running: Promise<void>;
 
@@ -93,6 +88,27 @@ export class WriterHarness {
     await settle();
   }
 
+  /** Seconds since the begin. */
+  get nowS(): number {
+    return Math.round(this.clock.monotonicMs() - this.#begunAtMs) / 1_000;
+  }
+
+  /** The claim has another version, and the watch shows it. */
+  async change(fields: Partial<Claim> = {}, key = "shop/data"): Promise<void> {
+    const stored = this.stored.get(key);
+    if (stored === undefined) return;
+    this.put({ ...stored, resourceVersion: String(Number(stored.resourceVersion) + 1), ...fields });
+    await this.want(key);
+  }
+
+  /** The claim goes, and the watch shows that. */
+  async remove(key: string): Promise<void> {
+    this.stored.delete(key);
+    this.seen.delete(key);
+    this.writer.forget(key);
+    await this.want(key);
+  }
+
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
@@ -101,15 +117,13 @@ export class WriterHarness {
 
   #server(): ClaimStatusWriter {
     return {
-      apply: (claim, applied) =>
-        this.#called({ ...callOf("apply", claim), applied }, () => this.#store(claim, { status: applied.status })),
-      clean: (claim, annotations) =>
-        this.#called({ ...callOf("clean", claim), annotations }, () => this.#store(claim, {})),
+      apply: (claim, { status }) => this.#called(callOf("apply", claim), () => this.#store(claim, { status })),
+      clean: (claim) => this.#called(callOf("clean", claim), () => this.#store(claim, {})),
     };
   }
 
   async #called(call: Call, carryOut: () => WriteResult): Promise<WriteResult> {
-    this.calls.push(call);
+    this.calls.push({ ...call, atS: this.nowS });
     const answer = (await this.answer(call, this.calls.length - 1)) ?? carryOut();
     const stored = this.stored.get(call.key);
     if (this.isWatchFirst && stored !== undefined) {
