@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { Node } from "../../../../aggregator/core/cluster-objects.ts";
-import { mountedVolumeOf, nodeWith, reportWith } from "../world.ts";
+import { mountedVolumeOf, nodeWith } from "../world.ts";
 import { AgentWorld } from "./agent-world.ts";
 
-let worlds: AgentWorld[] = [];
+const worlds: AgentWorld[] = [];
 
 function newWorld(): AgentWorld {
   const world = new AgentWorld();
@@ -12,8 +12,7 @@ function newWorld(): AgentWorld {
 }
 
 afterEach(async () => {
-  await Promise.all(worlds.map((world) => world.stop()));
-  worlds = [];
+  await Promise.all(worlds.splice(0).map((world) => world.stop()));
 });
 
 const n1 = nodeWith("n1");
@@ -37,12 +36,17 @@ interface Row {
 const reports: Step = (world) => world.report("n1");
 const showsMount: Step = (world) => world.report("n1", mounted);
 const goes: Step = (world) => world.removeNode("n1");
+const comes: Step = (world) => world.putNode({ ...n1, uid: "other" });
 const agentComes: Step = (world) => world.setAgent("n1", true);
 const agentGoes: Step = (world) => world.setAgent("n1", false);
-
-function comes(): Step {
-  return (world) => world.putNode({ ...nodeWith("n1"), uid: "other" });
-}
+/** Its agent reports for four minutes, and has read nothing completely since the begin. */
+const repeats: Step = async (world) => {
+  const endedAt = world.clock.monotonicMs();
+  for (let turn = 0; turn < 8; turn += 1) {
+    await world.report("n1", { sentAt: world.clock.monotonicMs(), generation: 1 }, endedAt);
+    await world.advance(30);
+  }
+};
 
 async function played({
   lives = false,
@@ -63,12 +67,6 @@ async function played({
 
 describe("what is told of a node", () => {
   it.each<Row>([
-    {
-      name: "that stops to report: it is Stale after three heartbeats, once",
-      hasAgent: true,
-      steps: [(world) => world.reporting("n1", 600), 3_600],
-      told: ["660 n1 Stale"],
-    },
     {
       name: "without an agent, whose kubelet lives: it is NoAgent after ten minutes, and of others no Lease is looked at",
       lives: true,
@@ -107,7 +105,7 @@ describe("what is told of a node", () => {
     {
       name: "whose object is made anew: it gets its time",
       lives: true,
-      steps: [700, comes(), 3_600],
+      steps: [700, comes, 3_600],
       told: ["90 n1 Stale", "601 n1 NoAgent", "700 n1 Reporting", "790 n1 Stale", "1301 n1 NoAgent"],
       asked: [601, 1301],
     },
@@ -120,7 +118,7 @@ describe("what is told of a node", () => {
     },
     {
       name: "that was gone and is back in the same boot: what it had mounted is mounted again, as far as is known",
-      steps: [showsMount, goes, 400, comes()],
+      steps: [showsMount, goes, 400, comes],
       told: ["90 n1 Stale", "300 n1 Gone, its holds", "400 n1 Stale, its holds"],
     },
     {
@@ -137,6 +135,21 @@ describe("what is told of a node", () => {
       name: "that is gone and had something mounted: it is forgotten after a day",
       steps: [showsMount, goes, 300 + 86_400],
       told: ["90 n1 Stale", "300 n1 Gone, its holds", "86700 n1 forgotten"],
+    },
+    { name: "whose agent reports and reads nothing completely: it is Stale", steps: [repeats], told: ["180 n1 Stale"] },
+    {
+      name: "while the Leases cannot be listed: nothing new, and they are asked for no oftener",
+      lives: true,
+      steps: [(world) => Object.assign(world, { areLeasesForbidden: true }), 780],
+      told: ["90 n1 Stale"],
+      asked: [601, 661, 721],
+    },
+    {
+      name: "where no agent belongs: it has none from the start, and no Lease is looked at",
+      node: { ...n1, os: "windows" },
+      steps: [3_600],
+      told: ["0 n1 NoAgent"],
+      asked: [],
     },
   ])("$name", async ({ told, asked, ...row }) => {
     const world = await played(row);
@@ -163,32 +176,16 @@ describe("what is told of a node", () => {
     expect([world.told, world.asked]).toEqual([[], []]);
   });
 
-  it("is that it is Stale where its agent reports and reads nothing completely", async () => {
-    const world = await played({ steps: [] });
-    const endedAt = world.clock.monotonicMs();
-    const stuck = reportWith({ scan: { beganAt: endedAt - 1, endedAt } });
+  it("is a warning while the Leases cannot be listed", async () => {
+    const world = await played({ lives: true, steps: [(it) => Object.assign(it, { areLeasesForbidden: true }), 660] });
 
-    for (let turn = 0; turn < 8; turn += 1) {
-      const receipt = { atMs: world.clock.wallMs(), widthMs: 0, nodeBootId: "boot-1" };
-      world.fleet.accept({ ...stuck, sentAt: world.clock.monotonicMs() }, receipt);
-      world.agentStates.onReport("n1");
-      await world.advance(30);
-    }
-
-    expect(world.told).toEqual(["180 n1 Stale"]);
-  });
-
-  it("is nothing new while the Leases cannot be listed, which is asked no oftener for that", async () => {
-    const world = await played({ lives: true, steps: [(it) => Object.assign(it, { areLeasesForbidden: true }), 780] });
-
-    expect([world.told, world.asked]).toEqual([["90 n1 Stale"], [601, 661, 721]]);
     expect(world.logger.messages("warn")).toContain("kubelets' leases could not be listed");
   });
 
-  it("is nothing where no agent belongs: it has none from the start", async () => {
-    const world = await played({ node: { ...n1, os: "windows" }, steps: [3_600] });
+  it("is no expectation of a report where no agent belongs", async () => {
+    const world = await played({ node: { ...n1, os: "windows" }, steps: [] });
 
-    expect([world.kindOf("n1"), world.agentStates.expected(), world.asked]).toEqual(["NoAgent", [], []]);
+    expect([world.kindOf("n1"), world.agentStates.expected()]).toEqual(["NoAgent", []]);
   });
 });
 

@@ -86,8 +86,8 @@ export class AgentWorld {
     await this.clock.advance(seconds * 1000);
   }
 
-  async report(node: string, fields: Partial<NodeReport> = {}): Promise<void> {
-    const endedAt = this.clock.monotonicMs();
+  /** A report of a scan that ended then; now unless told. */
+  async report(node: string, fields: Partial<NodeReport> = {}, endedAt = this.clock.monotonicMs()): Promise<void> {
     const report = reportWith({ node, generation: endedAt, ...fields, scan: { beganAt: endedAt - 1, endedAt } });
     const nodeBootId = this.nodes.get(node)?.bootId;
     this.fleet.accept(report, { atMs: this.clock.wallMs(), widthMs: 0, nodeBootId });

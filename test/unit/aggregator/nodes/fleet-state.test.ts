@@ -14,18 +14,8 @@ function newFleet() {
   return { clock, fleet: new FleetState(clock) };
 }
 
-/** A fleet that was told of pods 1 and 2 at noon, and what a scan of a second later touches. */
-function touchedBy(news: Partial<NodeReport>, { readAt = 2_000, atMs = NOON + 1_000, firstMs = NOON } = {}) {
-  const { fleet } = newFleet();
-  const both = { mountedVolumes: [mountedVolumeOf("pod-1"), mountedVolumeOf("pod-2")] };
-  fleet.accept(reportWith(both), { ...receipt, atMs: firstMs });
-  const scan = { beganAt: readAt, endedAt: readAt + 1 };
-  const change = fleet.accept(reportWith({ generation: 2, scan, ...both, ...news }), { ...receipt, atMs });
-  return change.kind === "accepted" ? change.touched.map(({ podUid }) => podUid) : [];
-}
-
-describe("FleetState", () => {
-  it("knows how long ago a node reported, and how old the scan is that it told; a stale report does not count", () => {
+describe("the last report of a node", () => {
+  it("has an age, and so has the scan that it tells; a stale report does not count", () => {
     const { clock, fleet } = newFleet();
     fleet.accept(reportWith({ sentAt: 1_001 + 7_000 }), receipt);
     clock.pass(60_000);
@@ -38,61 +28,67 @@ describe("FleetState", () => {
   });
 
   it.each([
-    {
-      name: "that is the same, sent again, nothing",
-      news: { generation: 1, sentAt: 1_500 },
-      at: { readAt: 1_000 },
-      touched: [],
-    },
+    { name: "nothing when it is sent again", news: { generation: 1, sentAt: 1_500 }, readAt: 1_000, touched: [] },
     {
       name: "what is no longer there, and not what still is",
       news: { mountedVolumes: [mountedVolumeOf("pod-2")] },
       touched: ["pod-1"],
     },
-    { name: "of another run of the agent everything", news: { instance: "run-2" }, touched: ["pod-1", "pod-2"] },
+    { name: "everything when its agent runs anew", news: { instance: "run-2" }, touched: ["pod-1", "pod-2"] },
     {
       name: "what is proven to have begun earlier: it may belong to an earlier claim",
       news: {},
-      at: { readAt: 1_000, atMs: NOON, firstMs: NOON + 500 },
+      readAt: 1_000,
+      atMs: NOON,
+      firstMs: NOON + 500,
       touched: ["pod-1", "pod-2"],
     },
-  ])("a report touches $name", ({ news, at, touched }) => {
+  ])("touches $name", ({ news, readAt = 2_000, atMs = NOON + 1_000, firstMs = NOON, touched }) => {
+    const { fleet } = newFleet();
+    const both = { mountedVolumes: [mountedVolumeOf("pod-1"), mountedVolumeOf("pod-2")] };
+    fleet.accept(reportWith(both), { ...receipt, atMs: firstMs });
+    const scan = { beganAt: readAt, endedAt: readAt + 1 };
+
+    const change = fleet.accept(reportWith({ generation: 2, scan, ...both, ...news }), { ...receipt, atMs });
+
     // What is inferred of a mounted volume that is gone is an unmount record of its own.
-    expect([...new Set(touchedBy(news, at))].toSorted()).toEqual(touched);
+    const pods = change.kind === "accepted" ? change.touched.map(({ podUid }) => podUid) : [];
+    expect([...new Set(pods)].toSorted()).toEqual(touched);
   });
 
-  it("finds views by volume as long as they have a mounted volume or an unmount record of it", () => {
+  it("is found by a volume while a mounted volume or an unmount record of it is there, and forgotten with its node", () => {
     const { fleet } = newFleet();
-    const found = () => fleet.viewsOf([volume]).map(({ node }) => node);
+    const found: (readonly string[])[] = [];
+    const look = (): unknown => found.push(fleet.viewsOf([volume]).map(({ node }) => node));
+    const scan = { beganAt: 2_000, endedAt: 2_001 };
 
     fleet.accept(reportWith({ mountedVolumes: [mountedVolumeOf("pod-1")] }), receipt);
-    const held = found();
-    const scan = { beganAt: 2_000, endedAt: 2_001 };
+    look();
     fleet.accept(reportWith({ generation: 2, scan, unmountRecords: [ended] }), receipt);
-    const released = found();
+    look();
     fleet.settle("n1", [ended.id]);
-
-    expect([held, released, found()]).toEqual([["n1"], ["n1"], []]);
-  });
-
-  it("knows nothing of a node that was dropped", () => {
-    const { fleet } = newFleet();
-    fleet.accept(reportWith({ mountedVolumes: [mountedVolumeOf("pod-1")], unmountRecords: [ended] }), receipt);
+    look();
+    fleet.accept(
+      reportWith({ generation: 3, scan, mountedVolumes: [mountedVolumeOf("pod-2")], sentAt: 2_002 }),
+      receipt,
+    );
+    look();
     const before = fleet.bytes;
-
     fleet.drop("n1");
+    look();
 
+    expect(found).toEqual([["n1"], ["n1"], [], ["n1"], []]);
     expect(before).toBeGreaterThan(0);
-    expect([fleet.view("n1"), fleet.lastReportAgeMs("n1"), fleet.viewsOf([volume])]).toEqual([
+    expect([fleet.view("n1"), fleet.lastReportAgeMs("n1"), fleet.size, fleet.bytes]).toEqual([
       undefined,
       undefined,
-      [],
+      0,
+      0,
     ]);
-    expect([fleet.size, fleet.bytes]).toEqual([0, 0]);
   });
 });
 
-/** The report of a round, with 3,000 ends of use that no other round tells. */
+/** A report of 3,000 ends of use that no other round tells. */
 function round(number: number, volumeOf: (end: number) => string = (end) => `pvc-${end}`, ends = 3_000): NodeReport {
   const unmountRecords = Array.from({ length: ends }, (_, index) => {
     const end = number * ends + index;
@@ -104,45 +100,39 @@ function round(number: number, volumeOf: (end: number) => string = (end) => `pvc
   return reportWith({ generation: number + 1, scan, observedSince: 500, unmountRecords });
 }
 
-describe("what is remembered of a node", () => {
-  it("is bounded where each report tells thousands of new ends: it is refused until they are settled, and others are not", () => {
+describe("the memory that a node takes", () => {
+  it("is bounded: a report with thousands of new ends is refused until earlier ones are settled, and other nodes' are not", () => {
     const { fleet } = newFleet();
 
     const kinds = [0, 1, 2, 3].map((number) => fleet.accept(round(number), receipt).kind);
     const other = fleet.accept(reportWith({ node: "n2" }), receipt).kind;
     const { bytes } = fleet;
     fleet.settle("n1", [...(fleet.view("n1")?.unmountRecords.keys() ?? [])]);
-    const later = fleet.accept(round(4), receipt).kind;
 
-    expect([...kinds.slice(0, 2), kinds.at(-1)]).toEqual(["accepted", "accepted", "too-much"]);
-    expect([other, later]).toEqual(["accepted", "accepted"]);
+    expect([...kinds.slice(0, 2), kinds.at(-1), other]).toEqual(["accepted", "accepted", "too-much", "accepted"]);
+    expect(fleet.accept(round(4), receipt).kind).toBe("accepted");
     expect(bytes).toBeLessThan(3 * MIB);
   });
 
-  it("is merged first: of a volume whose ends nobody tells any more the latest is enough, and no report is refused", () => {
+  it("has room for the latest end of each volume: no report is refused", () => {
     const { fleet } = newFleet();
+    const report = (number: number): NodeReport => round(number, () => "pv-1");
 
-    const kinds = [0, 1, 2, 3].map(
-      (number) =>
-        fleet.accept(
-          round(number, () => "pv-1"),
-          receipt,
-        ).kind,
-    );
+    const kinds = [0, 1, 2, 3].map((number) => fleet.accept(report(number), receipt).kind);
 
     expect(new Set(kinds)).toEqual(new Set(["accepted"]));
     expect(fleet.bytes).toBeLessThan(3 * MIB);
   });
 
-  it("is bounded for all nodes together, and whoever has little is always taken", () => {
+  it("is bounded for all nodes together, and a node with little is always accepted", () => {
     const { fleet } = newFleet();
     const { unmountRecords, ...head } = round(0);
     const long = unmountRecords.map((unmountRecord) => ({ ...unmountRecord, id: unmountRecord.id.padEnd(512, "x") }));
 
-    const kinds = Array.from({ length: 60 }, (_, index) => {
-      const report = { ...head, node: `n${index}`, unmountRecords: long };
-      return fleet.accept(report, receipt).kind;
-    });
+    const kinds = Array.from(
+      { length: 60 },
+      (_, index) => fleet.accept({ ...head, node: `n${index}`, unmountRecords: long }, receipt).kind,
+    );
     const little = fleet.accept({ ...round(0, undefined, 500), node: "little" }, receipt);
 
     expect([kinds.at(0), kinds.at(-1), little.kind]).toEqual(["accepted", "too-much", "accepted"]);
