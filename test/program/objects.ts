@@ -15,16 +15,22 @@ export function podRef(name: string, namespace = "shop"): ObjectRef {
   return { resource: "pods", namespace, name };
 }
 
-export function addNode(house: House, name: string, labels: JsonObject = {}): void {
+interface NodeOptions {
+  readonly labels?: JsonObject;
+  readonly bootId?: string;
+}
+
+export function addNode(house: House, name: string, options: NodeOptions = {}): void {
+  const { labels = {}, bootId = `boot-of-${name}` } = options;
   const status = {
-    nodeInfo: { bootID: `boot-of-${name}`, kubeletVersion: "v1.36.3" },
+    nodeInfo: { bootID: bootId, kubeletVersion: "v1.36.3" },
     conditions: [{ type: "Ready", status: "True" }],
   };
   house.create("nodes", { metadata: { name, labels: { "kubernetes.io/os": "linux", ...labels } }, status });
 }
 
-/** The kubelet of a node renews its Lease every ten seconds from now on. */
-export function addKubeletLease(house: House, node: string): void {
+/** The kubelet of a node renews its Lease every ten seconds from now on, until that is ended. */
+export function addKubeletLease(house: House, node: string): () => void {
   const ref: ObjectRef = { resource: "leases", namespace: "kube-node-lease", name: node };
   const spec = (): JsonObject => ({
     holderIdentity: node,
@@ -35,9 +41,10 @@ export function addKubeletLease(house: House, node: string): void {
   const { scheduler } = house.engine;
   const renew = (): void => {
     house.api.update(ref, (lease) => ({ ...lease, spec: spec() }));
-    scheduler.after(10_000, renew);
+    cancel = scheduler.after(10_000, renew);
   };
-  scheduler.after(10_000, renew);
+  let cancel = scheduler.after(10_000, renew);
+  return () => cancel();
 }
 
 /** The pod of Mooring's agent on a node. */

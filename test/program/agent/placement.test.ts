@@ -21,7 +21,7 @@ async function placed({
   readonly argv?: readonly string[];
 } = {}) {
   const house = new House();
-  addNode(house, "n1", { zone: "a" });
+  addNode(house, "n1", { labels: { zone: "a" } });
   addAgentPod(house, "n1");
   addClaim(house, { source: NFS, nodeAffinity: zone(volumeIn) });
   const agent = new HouseAgent(house, { argv: ["--affinity", "enforce", ...argv] });
@@ -139,7 +139,7 @@ describe("a pod that waits on a node that its volume excludes", () => {
     const [server] = house.api.servers;
     if (server !== undefined) server.lagMs = (resource) => (resource === "nodes" ? 600_000 : 0);
     house.api.delete(nodeRef("n1"));
-    addNode(house, "n1", { zone: "a" });
+    addNode(house, "n1", { labels: { zone: "a" } });
     addWaiting(house);
 
     await house.pass(60_000);

@@ -3,7 +3,8 @@ import { secondsText } from "../../simulation/world/time.ts";
 import { closeHouses, House } from "../house.ts";
 import { addClaim, addPod, CLAIM, nodeRef, podRef } from "../objects.ts";
 import { houseWithNodes, mountedClaim } from "./mounted-claim.ts";
-import { recordWrites, startLeader, startReplica, statusIn, ToldNode, untilLeading } from "./replica.ts";
+import { recordWrites, startLeader, startReplica, statusIn, untilLeading } from "./replica.ts";
+import { ToldNode } from "./told-node.ts";
 
 afterEach(closeHouses);
 

@@ -3,7 +3,8 @@ import { COVERAGE_ANNOTATION, readCoverage } from "../../../aggregator/sources/w
 import { closeHouses, House } from "../house.ts";
 import { addClaim, addPod, podRef } from "../objects.ts";
 import { houseWithNodes } from "./mounted-claim.ts";
-import { startLeader, startReplica, statusIn, ToldNode, untilLeading } from "./replica.ts";
+import { startLeader, startReplica, statusIn, untilLeading } from "./replica.ts";
+import { ToldNode } from "./told-node.ts";
 
 afterEach(closeHouses);
 

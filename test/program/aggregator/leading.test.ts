@@ -3,7 +3,8 @@ import { COVERAGE_ANNOTATION, readCoverage } from "../../../aggregator/sources/w
 import type { ReportAnswer } from "../../../common/storage/node-report.ts";
 import { closeHouses, House } from "../house.ts";
 import { addAgentPod, addClaim, addNode, addPod, CLAIM, podRef } from "../objects.ts";
-import { type Replica, recordWrites, startLeader, startReplica, statusIn, ToldNode, untilLeading } from "./replica.ts";
+import { type Replica, recordWrites, startLeader, startReplica, statusIn, untilLeading } from "./replica.ts";
+import { ToldNode } from "./told-node.ts";
 
 afterEach(closeHouses);
 

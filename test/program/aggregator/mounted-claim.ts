@@ -1,6 +1,7 @@
 import { House } from "../house.ts";
 import { addAgentPod, addClaim, addNode, addPod } from "../objects.ts";
-import { type Replica, startLeader, statusIn, ToldNode } from "./replica.ts";
+import { type Replica, startLeader, statusIn } from "./replica.ts";
+import { ToldNode } from "./told-node.ts";
 
 /** A house whose claim is in use, and all that is in it. */
 export interface MountedClaim {

@@ -3,7 +3,8 @@ import { REJECTED_ANNOTATION, REJECTION_REASON } from "../../../common/storage/r
 import { readList } from "../../rig/stand-in/listed.ts";
 import { closeHouses, House } from "../house.ts";
 import { addAgentPod, addClaim, addKubeletLease, addNode, addPod, podRef } from "../objects.ts";
-import { startLeader, startReplica, ToldNode } from "./replica.ts";
+import { startLeader, startReplica } from "./replica.ts";
+import { ToldNode } from "./told-node.ts";
 
 afterEach(closeHouses);
 
@@ -14,7 +15,7 @@ const ELSEWHERE = {
 /** A node in zone a with an agent, and a claim whose volume is in zone b. */
 async function misplaced(argv: readonly string[] = []) {
   const house = new House();
-  addNode(house, "n1", { zone: "a" });
+  addNode(house, "n1", { labels: { zone: "a" } });
   addAgentPod(house, "n1");
   addClaim(house, { nodeAffinity: ELSEWHERE });
   const leader = await startLeader(house, { argv });
@@ -87,8 +88,8 @@ describe("pods on a node that their volume excludes", () => {
 
   it("are counted before the first report is answered", async () => {
     const house = new House();
-    addNode(house, "n1", { zone: "a" });
-    addNode(house, "n2", { zone: "a" });
+    addNode(house, "n1", { labels: { zone: "a" } });
+    addNode(house, "n2", { labels: { zone: "a" } });
     addAgentPod(house, "n1");
     addClaim(house, { nodeAffinity: ELSEWHERE });
     addPod(house, "web", { phase: "Pending", node: "n2" });

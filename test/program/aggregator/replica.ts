@@ -8,7 +8,6 @@ import type { ClaimStatus } from "../../../common/storage/claim-status.ts";
 import {
   decodeReportAnswer,
   type NodeMessage,
-  type NodeReport,
   type ReportAnswer,
   reportPath,
 } from "../../../common/storage/node-report.ts";
@@ -19,9 +18,6 @@ import type { ObjectRef } from "../../simulation/engine/api/objects.ts";
 import type { SimProcess } from "../../simulation/engine/process.ts";
 import type { House } from "../house.ts";
 import { CLAIM } from "../objects.ts";
-
-/** The machines of all nodes were started so long before the house was made. Milliseconds. */
-const UP_FOR_MS = 3_600_000;
 
 /** An aggregator that runs in a pod of its own, and what can be seen of it from outside. */
 export class Replica {
@@ -106,97 +102,6 @@ export class Replica {
     const lines = (await this.metrics.text()).split("\n").filter((line) => new RegExp(`^${name}[{ ]`).test(line));
     const found = lines.find((line) => line.includes(labels));
     return found === undefined ? undefined : Number(found.slice(found.lastIndexOf(" ")));
-  }
-}
-
-/** The volume of the claim of `addClaim`, as agents name it. */
-const DATA = { by: "name", name: "pv-data" } as const;
-
-/** The reports of an agent: a test sets what is mounted, and when it reports. */
-export class ToldNode {
-  readonly name: string;
-  mountedVolumes: NodeReport["mountedVolumes"] = [];
-  unmountRecords: NodeReport["unmountRecords"] = [];
-  generation = 1;
-  instance = "run-1";
-  readonly #house: House;
-  /** When its agent did not watch. */
-  #agentGaps: NodeReport["agentGaps"];
-
-  constructor(house: House, name: string) {
-    this.#house = house;
-    this.name = name;
-    this.#agentGaps = [{ to: this.stamp - 60_000 }];
-  }
-
-  /** Now, on its boot clock. */
-  get stamp(): number {
-    return this.#house.engine.scheduler.nowMs() + UP_FOR_MS;
-  }
-
-  /** The mount of the volume for a pod of `addPod`. */
-  mount(pod: string): void {
-    const mountedVolume = { kind: "pod", volume: DATA, podUid: `uid-of-${pod}`, since: this.stamp } as const;
-    this.mountedVolumes = [...this.mountedVolumes, mountedVolume];
-    this.generation += 1;
-  }
-
-  /** The volume is gone from the pod; what a scan showed last was half a second ago. Answers the ID of the unmount record. */
-  unmount(pod: string): string {
-    const podUid = `uid-of-${pod}`;
-    this.mountedVolumes = this.mountedVolumes.filter((mountedVolume) => mountedVolume.podUid !== podUid);
-    const id = `${this.name}/${this.stamp}/${pod}`;
-    const span = { after: this.stamp - 500, by: this.stamp };
-    this.unmountRecords = [...this.unmountRecords, { id, volume: DATA, podUid, pod: `shop/${pod}`, ...span }];
-    this.generation += 1;
-    return id;
-  }
-
-  /** The device of the volume is mounted for no pod. */
-  stage(): void {
-    this.mountedVolumes = [...this.mountedVolumes, { kind: "staging", volume: DATA, since: this.stamp }];
-    this.generation += 1;
-  }
-
-  /** Its agent runs again, after a time in which none did. */
-  comeBack(from: number): void {
-    this.instance = `${this.instance} anew`;
-    this.#agentGaps = [...this.#agentGaps, { from, to: this.stamp - 1 }];
-  }
-
-  /** What it would send now: it has just read its mount table, and its pod watch has seen all that there is. */
-  report(fields: Partial<NodeReport> = {}): NodeReport {
-    const { stamp } = this;
-    return {
-      ...this.#head(),
-      podsResourceVersion: String(this.#house.api.revision()),
-      mountedVolumes: this.mountedVolumes,
-      unmountRecords: this.unmountRecords,
-      ...fields,
-      sentAt: fields.sentAt ?? stamp,
-    };
-  }
-
-  /** The same without what has not changed. */
-  heartbeat(): NodeMessage {
-    const { mountedVolumes: _, unmountRecords: __, ...head } = this.report();
-    return head;
-  }
-
-  #head() {
-    const { name: node, stamp, generation, instance } = this;
-    return {
-      version: 1,
-      node,
-      bootId: `boot-of-${node}`,
-      podUid: `agent-of-${node}`,
-      instance,
-      generation,
-      driftPpm: 200,
-      scan: { beganAt: stamp - 2, endedAt: stamp - 1 },
-      observedSince: this.#agentGaps.at(-1)?.to ?? 0,
-      agentGaps: this.#agentGaps,
-    } as const;
   }
 }
 

@@ -4,7 +4,8 @@ import type { ObjectRef } from "../../simulation/engine/api/objects.ts";
 import { closeHouses, type House } from "../house.ts";
 import { CLAIM, podRef, VOLUME } from "../objects.ts";
 import { houseWithNodes, mountedClaim } from "./mounted-claim.ts";
-import { startLeader, statusIn, ToldNode } from "./replica.ts";
+import { startLeader, statusIn } from "./replica.ts";
+import { ToldNode } from "./told-node.ts";
 
 afterEach(closeHouses);
 

@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { closeHouses, House } from "../house.ts";
 import { addAgentPod, addClaim, addNode, addPod, CLAIM, nodeRef, podRef, VOLUME } from "../objects.ts";
-import { startLeader, statusIn, ToldNode } from "./replica.ts";
+import { startLeader, statusIn } from "./replica.ts";
+import { ToldNode } from "./told-node.ts";
 
 afterEach(closeHouses);
 

@@ -2,7 +2,8 @@ import { afterEach, describe, expect, it } from "vitest";
 import { closeHouses } from "../house.ts";
 import { addClaim, addPod, CLAIM } from "../objects.ts";
 import { houseWithNodes } from "./mounted-claim.ts";
-import { startLeader, statusIn, ToldNode } from "./replica.ts";
+import { startLeader, statusIn } from "./replica.ts";
+import { ToldNode } from "./told-node.ts";
 
 afterEach(closeHouses);
 
