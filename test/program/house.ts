@@ -30,12 +30,14 @@ export async function closeHouses(): Promise<void> {
 
 /** A cluster in virtual time whose API server answers as a real one does. Whole programs run in it, through their ports alone. */
 export class House {
-  readonly engine: Engine = createEngine({ seed: 1, weather: (call) => this.#weather(call) });
+  readonly engine: Engine;
   readonly #processes: SimProcess[] = [];
   readonly #loggers: FakeLogger[] = [];
   #weather: Weather = CALM;
 
-  constructor() {
+  /** With so many API servers, of which only `befall` leads to another one than the first. */
+  constructor(servers = 1) {
+    this.engine = createEngine({ seed: 1, servers, weather: (call) => this.#weather(call) });
     houses.push(this);
   }
 

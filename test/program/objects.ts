@@ -63,7 +63,10 @@ export function addAgentPod(house: House, node: string): void {
 
 interface ClaimOptions {
   readonly name?: string;
-  /** What kind of volume; by default CSI. */
+  readonly uid?: string;
+  /** The name of its volume. */
+  readonly volume?: string;
+  /** What kind of volume; one of CSI unless told. */
   readonly source?: JsonObject;
   /** More of the claim's status: what stands there already. */
   readonly status?: JsonObject;
@@ -72,12 +75,12 @@ interface ClaimOptions {
   readonly nodeAffinity?: JsonObject;
 }
 
-/** A claim that is bound to a volume of its own, `pv-` and its name. */
+/** A claim that is bound to a volume of its own, `pv-` and its name unless told. */
 export function addClaim(house: House, options: ClaimOptions = {}): void {
   const { name = "data", source, status = {}, annotations = {}, reclaimPolicy = "Delete", nodeAffinity } = options;
-  const volume = `pv-${name}`;
+  const { volume = `pv-${name}`, uid: ownUid = `uid-of-${name}` } = options;
   const claim = house.api.create("persistentvolumeclaims", {
-    metadata: { name, namespace: "shop", uid: `uid-of-${name}`, annotations },
+    metadata: { name, namespace: "shop", uid: ownUid, annotations },
     spec: { volumeName: volume, storageClassName: "fast" },
     status: { phase: "Bound", ...status },
   });

@@ -15,6 +15,7 @@ import { createFakeListen, type FakeListen } from "../../fakes/listen.ts";
 import type { FakeLogger } from "../../fakes/logger.ts";
 import type { StoreEvent } from "../../simulation/engine/api/api.ts";
 import type { ObjectRef } from "../../simulation/engine/api/objects.ts";
+import type { SimMachine } from "../../simulation/engine/machine.ts";
 import type { SimProcess } from "../../simulation/engine/process.ts";
 import type { House } from "../house.ts";
 import { CLAIM } from "../objects.ts";
@@ -23,6 +24,7 @@ import { CLAIM } from "../objects.ts";
 export class Replica {
   readonly logger: FakeLogger;
   readonly metrics = createMetrics();
+  readonly machine: SimMachine;
   readonly process: SimProcess;
   readonly #house: House;
   readonly #server: FakeListen = createFakeListen();
@@ -41,8 +43,8 @@ export class Replica {
     const { config } = command;
     const { logger, metrics } = this;
     const { listen } = this.#server;
-    const machine = house.engine.machine({ name: `machine-of-${name}` });
-    this.process = house.start({ name, role: "aggregator", machine }, (ports, _, signal) =>
+    this.machine = house.engine.machine({ name: `machine-of-${name}` });
+    this.process = house.start({ name, role: "aggregator", machine: this.machine }, (ports, _, signal) =>
       runAggregator(config, { ...ports, clock: this.#slowed(ports.clock), logger, metrics, listen }, signal),
     );
   }

@@ -1,7 +1,7 @@
 import { projectClaim } from "../../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../../common/storage/claim-status.ts";
 import type { NodeMessage, NodeReport, ReportAnswer } from "../../../common/storage/node-report.ts";
-import type { ApiObject, JsonObject } from "../../simulation/engine/api/objects.ts";
+import type { ApiObject, JsonObject, ResourceName } from "../../simulation/engine/api/objects.ts";
 import { House } from "../house.ts";
 import { addAgentPod, addClaim, addNode, addPod, CLAIM, nodeRef, podRef } from "../objects.ts";
 import { type Replica, startReplica, statusIn, untilLeading } from "./replica.ts";
@@ -9,10 +9,14 @@ import { ToldNode } from "./told-node.ts";
 
 export const MIN_MS = 60_000;
 
+const LEASE = { resource: "leases", namespace: "mooring", name: "mooring-aggregator" } as const;
+
 interface SceneOptions {
   readonly nodes?: readonly string[];
   readonly claims?: readonly Parameters<typeof addClaim>[1][];
   readonly argv?: readonly string[];
+  /** Of API servers, which answer in turn. */
+  readonly servers?: number;
 }
 
 /**
@@ -20,15 +24,19 @@ interface SceneOptions {
  * hours pass quickly: before another one leads, one has to be stopped in good order.
  */
 export class Scene {
-  readonly house = new House();
+  readonly house: House;
   readonly nodes = new Map<string, ToldNode>();
   readonly #argv: readonly string[];
-  readonly #beganMs = this.house.nowMs;
+  readonly #beganMs: number;
   #leader: Replica | undefined;
   #replicas = 0;
 
-  constructor({ nodes = ["n1"], claims = [{}], argv = [] }: SceneOptions = {}) {
+  constructor({ nodes = ["n1"], claims = [{}], argv = [], servers = 1 }: SceneOptions = {}) {
+    this.house = new House(servers);
+    this.#beganMs = this.house.nowMs;
     this.#argv = argv;
+    let requests = 0;
+    if (servers > 1) this.house.befall(() => ({ server: requests++ % servers }));
     for (const name of nodes) this.join(name);
     for (const claim of claims) addClaim(this.house, claim);
   }
@@ -94,6 +102,13 @@ export class Scene {
     return next;
   }
 
+  /** The replica that leads dies, and another one leads, which comes when the Lease has run out. */
+  async crash(): Promise<Replica> {
+    this.leader.process.crash();
+    this.house.api.update(LEASE, (lease) => ({ ...lease, spec: { ...Object(lease.spec), holderIdentity: "" } }));
+    return await this.lead();
+  }
+
   #start(): Replica {
     const name = `aggregator-${this.#replicas}`;
     const duration = this.#replicas === 0 ? "300s" : "60s";
@@ -129,6 +144,26 @@ export class Scene {
       await this.pass(Math.min(30, left));
       await this.report(...names);
     }
+  }
+
+  /** The watches of a collection lag behind by so many seconds from now on. */
+  lag(collection: ResourceName, seconds: number): void {
+    for (const server of this.house.api.servers)
+      server.lagMs = (resource) => (resource === collection ? seconds * 1_000 : 0);
+  }
+
+  /** The watch of a collection breaks off, and it cannot be listed anew before `house.refuse()`: what happened meanwhile is forgotten. */
+  async unwatch(collection: ResourceName): Promise<void> {
+    const { api } = this.house;
+    for (const server of api.servers) server.cut();
+    addPod(this.house, `between-${api.revision()}`, { volumes: [] });
+    api.compact();
+    let watches = 0;
+    this.house.refuse((site) => {
+      if (site === `watch ${collection}`) watches += 1;
+      return site === `list ${collection}` || (site === `watch ${collection}` && watches > 1);
+    });
+    await this.pass(2);
   }
 
   /** Passes until so many seconds after the begin. */

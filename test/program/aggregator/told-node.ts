@@ -16,6 +16,8 @@ export class ToldNode {
   generation = 1;
   instance = "run-1";
   bootId: string;
+  /** By how many millionths its boot clock is too fast. */
+  ppm = 0;
   /** When its agent did not watch. */
   agentGaps: AgentGaps;
   readonly #house: House;
@@ -42,7 +44,7 @@ export class ToldNode {
 
   /** What its boot clock shows at a time of the house. */
   stampAt(ms: number): number {
-    return ms - this.#bootedMs;
+    return (ms - this.#bootedMs) * (1 + this.ppm * 1e-6);
   }
 
   /** The mount of the volume of a claim for a pod of `addPod`. */
@@ -92,9 +94,17 @@ export class ToldNode {
     this.generation += 1;
   }
 
-  /** The machine goes on from what it was so long ago, in the same boot. */
-  putBack(ms: number): void {
+  /** The machine has slept for so long, in which its boot clock stood still. */
+  sleep(ms: number): void {
     this.#bootedMs += ms;
+  }
+
+  /** The machine goes on from what it was so long ago, in the same boot, and its agent from what that knew. */
+  putBack(ms: number): void {
+    this.sleep(ms);
+    this.agentGaps = [{ to: this.stamp - 60_000 }];
+    this.mountedVolumes = [];
+    this.unmountRecords = [];
   }
 
   /** What it would send now: it has just read its mount table, and its pod watch has seen all that there is. */
