@@ -1,8 +1,9 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { closeHouses } from "../house.ts";
-import { addClaim, addPod, nodeRef, podRef } from "../objects.ts";
+import { addClaim, addNode, addPod, nodeRef, podRef } from "../objects.ts";
 import { houseWithNodes, mountedClaim } from "./mounted-claim.ts";
 import { startLeader, statusIn } from "./replica.ts";
+import { leadingScene, type Scene } from "./scene.ts";
 import { ToldNode } from "./told-node.ts";
 
 afterEach(closeHouses);
@@ -10,8 +11,160 @@ afterEach(closeHouses);
 /** What was mounted on a node that is gone is remembered for a day; that it is gone is known after five minutes. */
 const FORGOTTEN_MS = 87_000_000;
 
-describe("a node that was deleted without a leader", () => {
-  it("is Gone after five minutes, although no watch shows its deletion", async () => {
+/** The claim was mounted on n1 for the pod `web`, whose node was deleted in the first minute and counts as gone since the sixth. */
+async function goneScene(): Promise<Scene> {
+  const scene = await leadingScene();
+  scene.addPod("web");
+  scene.node().mount("web");
+  await scene.passReporting(60);
+  scene.deletePod("web");
+  scene.remove("n1");
+  await scene.until(420);
+  return scene;
+}
+
+describe("a claim that was mounted on a node that is gone", () => {
+  it("is mounted again when the node still shows it", async () => {
+    const scene = await goneScene();
+    const before = scene.status();
+
+    await scene.report();
+    await scene.pass(1);
+
+    expect(before).toMatchObject({ unused: true, reason: "NodeGone" });
+    expect(scene.status()).toMatchObject({ unused: false, reason: "Mounted" });
+    expect(scene.since()).toBe(420);
+  });
+
+  it("has the end that the node tells, and no earlier time for that", async () => {
+    const scene = await goneScene();
+    const node = scene.node();
+    const releaseId = node.unmount("web");
+    const at = { after: node.stampAt(100_000), by: node.stampAt(100_010) };
+    const fields = { unmountRecords: node.unmountRecords.map((one) => ({ ...one, ...at })) };
+
+    const early = await scene.tell(fields);
+    await scene.pass(1);
+    const late = await scene.tell(fields);
+
+    const lastUse = { releaseId, evidence: "mount-table" };
+    expect(scene.status()).toMatchObject({ unused: true, reason: "Unmounted", lastUse });
+    expect(scene.since()).toBe(360);
+    expect([early.forget, late.forget]).toEqual([[], [releaseId]]);
+  });
+
+  it("has one by the first scan of a machine that comes back under its name in another boot", async () => {
+    const scene = await goneScene();
+    scene.node().reboot();
+    addNode(scene.house, "n1", { bootId: scene.node().bootId });
+    await scene.until(600);
+    const before = scene.since();
+
+    await scene.report();
+    await scene.pass(1);
+
+    expect(before).toBe(360);
+    expect(scene.status()).toMatchObject({ unused: true, reason: "Unmounted" });
+    expect(scene.since()).toBe(600);
+  });
+
+  it("is not written again by the next leader, and ended when it is noticed that the node has no record of the use", async () => {
+    const scene = await goneScene();
+    const statuses = scene.watchStatuses();
+    await scene.handOver();
+    await scene.until(900);
+    const before = [...statuses];
+
+    addNode(scene.house, "n1");
+    scene.node().lose();
+    scene.node().agentGaps = [{ to: scene.node().stamp - 1 }];
+    await scene.report();
+    await scene.pass(1);
+
+    expect(before).toEqual([]);
+    expect(scene.status()).toMatchObject({ unused: true, reason: "NoPodUsing" });
+    expect(scene.since()).toBe(900);
+  });
+
+  it("has not the end that a late report tells whose scan began before the node counted as gone", async () => {
+    const scene = await goneScene();
+    const node = scene.node();
+    const releaseId = node.unmount("web");
+    const [began, ended] = [node.stampAt(100_000), node.stampAt(100_010)];
+    const unmountRecords = node.unmountRecords.map((one) => ({ ...one, after: began - 10, by: ended }));
+
+    const late = { ...node.report({ unmountRecords }), scan: { beganAt: began, endedAt: ended } };
+    await scene.leader.sendOnce(late);
+    await scene.pass(1);
+    const before = scene.status();
+    await scene.send(node.heartbeat());
+    await scene.pass(1);
+
+    expect(before).toMatchObject({ reason: "NodeGone" });
+    expect(scene.status()).toMatchObject({ reason: "Unmounted", lastUse: { releaseId } });
+  });
+});
+
+describe("a claim that a pod names on a node that is gone", () => {
+  it("is assumed to have been used until the node counts as gone, though nobody saw the mount", async () => {
+    const scene = await leadingScene();
+    await scene.report();
+    scene.addPod("web");
+    await scene.pass(1);
+    scene.remove("n1");
+    await scene.until(100);
+    scene.deletePod("web");
+    await scene.until(299);
+    const waiting = scene.status();
+
+    await scene.until(310);
+
+    expect(waiting?.unused).toBe(false);
+    expect(scene.status()).toMatchObject({ unused: true, reason: "NodeGone" });
+    expect(scene.since()).toBe(300);
+  });
+
+  it("was used until the pod was deleted, where that was after the node was declared off", async () => {
+    const scene = await leadingScene();
+    scene.addPod("web");
+    scene.node().mount("web");
+    await scene.report();
+    scene.declareOff(true);
+    await scene.until(100);
+    const referenced = scene.status();
+
+    scene.deletePod("web");
+    await scene.pass(1);
+
+    expect(referenced).toMatchObject({ unused: false, reason: "Referenced" });
+    expect(scene.status()).toMatchObject({ unused: true, reason: "NodeGone" });
+    expect(scene.since()).toBe(100);
+  });
+
+  it("was used until the node was back, where the pod is not known to have started and the agent did not watch", async () => {
+    const scene = await leadingScene();
+    await scene.report();
+    scene.addPod("web", { phase: "Pending" });
+    scene.declareOff(true);
+    await scene.until(100);
+    scene.deletePod("web");
+    await scene.until(110);
+    const gone = scene.status();
+    scene.declareOff(false);
+    await scene.until(210);
+
+    scene.node().comeBack(scene.node().stampAt(0));
+    await scene.report();
+    await scene.pass(1);
+
+    expect(gone).toMatchObject({ unused: true, reason: "NodeGone", lastUse: { node: "n1" } });
+    expect(scene.status()).toMatchObject({ unused: true, reason: "NoPodUsing" });
+    expect(scene.since()).toBe(210);
+  });
+});
+
+describe("a node that was deleted while nobody led", () => {
+  it("is given up after five minutes, though nobody tells of it", async () => {
     const { house, leader, n2 } = await mountedClaim();
     await leader.stop();
     house.api.delete(podRef("web"));

@@ -1,0 +1,200 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { closeHouses } from "../house.ts";
+import { addClaim, addKubeletLease, nodeRef, podRef } from "../objects.ts";
+import { leadingScene, Scene } from "./scene.ts";
+import { handleOf } from "./told-node.ts";
+
+afterEach(closeHouses);
+
+const LEFT = "In use: still mounted on node n1, although every pod that names the claim has ended";
+const SILENT = `${LEFT}; no report of the mounts on n1, so this may be out of date`;
+
+/** No agent runs on n1, and its kubelet lives. */
+async function sceneWithoutAgent(): Promise<Scene> {
+  const scene = new Scene();
+  scene.house.api.delete(podRef("agent-n1", "mooring-agents"));
+  addKubeletLease(scene.house, "n1");
+  await scene.lead();
+  return scene;
+}
+
+/** The claim is mounted on n1 for the pod `web`, as n1 has reported in time. */
+async function sceneWithMount(): Promise<Scene> {
+  const scene = await leadingScene();
+  scene.addPod("web");
+  scene.node().mount("web");
+  await scene.passReporting(60);
+  return scene;
+}
+
+describe("a claim whose node has no agent", () => {
+  it("is unused since its pod was seen to end", async () => {
+    const scene = await sceneWithoutAgent();
+    await scene.pass(700);
+    scene.addPod("web");
+    await scene.until(710);
+
+    scene.deletePod("web");
+    await scene.pass(1);
+
+    const lastUse = { evidence: "pod-status", pod: "shop/web" };
+    expect(scene.status()).toMatchObject({ unused: true, reason: "NoPodUsing", lastUse });
+    expect(scene.since()).toBe(710);
+  });
+
+  it("waits until that is known, and is then unused since its pod was seen to end", async () => {
+    const scene = await sceneWithoutAgent();
+    scene.addPod("web");
+    await scene.until(100);
+    scene.deletePod("web");
+    await scene.until(599);
+    const waiting = scene.status();
+    await scene.until(606);
+
+    const message = "Not known to be unused: no report from n1 (pod shop/web ended there)";
+    expect(waiting).toMatchObject({ unused: false, message });
+    expect(scene.status()).toMatchObject({ unused: true, reason: "NoPodUsing" });
+    expect(scene.since()).toBe(100);
+  });
+
+  it("stays mounted as it was when the agent left, also for the next leader", async () => {
+    const scene = await sceneWithMount();
+    scene.house.api.delete(podRef("agent-n1", "mooring-agents"));
+    addKubeletLease(scene.house, "n1");
+    await scene.pass(700);
+    const before = scene.status();
+
+    await scene.handOver();
+    await scene.pass(700);
+
+    expect(before).toMatchObject({ unused: false, reason: "Mounted" });
+    expect(scene.status()).toEqual(before);
+  });
+});
+
+describe("a claim that a Stale node has mounted", () => {
+  it("is written once when its pod goes, with the node that is Stale, and not again at rest", async () => {
+    const scene = await sceneWithMount();
+    await scene.pass(100);
+    const statuses = scene.watchStatuses();
+
+    scene.deletePod("web");
+    await scene.pass(700);
+    await scene.handOver();
+    await scene.pass(700);
+
+    expect(statuses).toMatchObject([{ unused: false, reason: "Mounted", message: SILENT }]);
+  });
+
+  it.each([
+    { name: "without a scan", isScanned: false },
+    { name: "after a scan that still showed the mount", isScanned: true },
+  ])("is written twice when the node falls silent after its pod went, $name", async ({ isScanned }) => {
+    const scene = await sceneWithMount();
+    const statuses = scene.watchStatuses();
+
+    scene.deletePod("web");
+    if (isScanned) await scene.report();
+    await scene.pass(700);
+
+    expect(statuses.map(({ message }) => message)).toEqual([LEFT, SILENT]);
+  });
+
+  it("is mounted again when the node is back and shows it, and unused when it does not", async () => {
+    const scene = await sceneWithMount();
+    await scene.pass(100);
+    scene.deletePod("web");
+    await scene.pass(10);
+    const statuses = scene.watchStatuses();
+
+    await scene.report();
+    await scene.pass(6);
+    scene.node().unmount("web");
+    await scene.report();
+    await scene.pass(1);
+
+    expect(statuses.map(({ reason, message }) => (reason === "Mounted" ? message : reason))).toEqual([
+      LEFT,
+      "Unmounted",
+    ]);
+  });
+});
+
+describe("a claim that was mounted elsewhere", () => {
+  it("waits for a Stale node that has its volume staged", async () => {
+    const scene = await leadingScene({ nodes: ["n1", "n2"] });
+    scene.node().stage();
+    scene.node("n2").mount("web");
+    await scene.report();
+    await scene.passReporting(90, "n2");
+    await scene.until(100);
+    scene.node("n2").unmount("web");
+    await scene.report("n2");
+    await scene.pass(6);
+    const waiting = scene.status();
+
+    await scene.report("n1");
+    await scene.pass(1);
+
+    const message = "Not known to be unused: no report from n1 (had it mounted)";
+    expect(waiting).toMatchObject({ unused: false, message });
+    expect(scene.status()).toMatchObject({ unused: true, reason: "Unmounted" });
+    expect(scene.since()).toBe(100);
+  });
+});
+
+describe("a claim whose volume is attached to a node", () => {
+  const CSI = { driver: "csi.example.org", volumeHandle: "one" };
+
+  function attach({ house }: Scene): void {
+    house.create("volumeattachments", {
+      metadata: { name: "attachment" },
+      spec: { attacher: CSI.driver, nodeName: "n1", source: { persistentVolumeName: "pv-data" } },
+      status: { attached: true },
+    });
+  }
+
+  function putInUse({ house }: Scene): void {
+    const volumesInUse = [`kubernetes.io/csi/${CSI.driver}^${CSI.volumeHandle}`];
+    const options = { subresource: "status" } as const;
+    house.api.update(nodeRef("n1"), (node) => ({ ...node, status: { ...Object(node.status), volumesInUse } }), options);
+  }
+
+  it.each<{ readonly name: string; readonly begin: (scene: Scene) => void; readonly next: (scene: Scene) => unknown }>([
+    { name: "until that has reported", begin: attach, next: (scene) => scene.report() },
+    {
+      name: "as long as it is",
+      begin: attach,
+      next: ({ house }) => house.api.delete({ resource: "volumeattachments", name: "attachment" }),
+    },
+    { name: "as its kubelet tells, until that has reported", begin: putInUse, next: (scene) => scene.report() },
+  ])("waits for the node $name, and so does one whose volume has the same handle", async ({ begin, next }) => {
+    const scene = new Scene({ claims: [{ source: { csi: CSI } }, { name: "copy", source: { csi: CSI } }] });
+    begin(scene);
+    await scene.lead();
+    await scene.until(200);
+    const waiting = [scene.status(), scene.status("copy")];
+
+    await next(scene);
+    await scene.pass(1);
+
+    const unused = { unused: true, reason: "NeverObservedInUse" };
+    expect(waiting).toEqual([undefined, undefined]);
+    expect([scene.status(), scene.status("copy")]).toMatchObject([unused, unused]);
+    expect(scene.since()).toBe(200);
+  });
+
+  it("is used alone where one of its handle is mounted, and both are staged", async () => {
+    const scene = new Scene({ claims: [{ source: { csi: CSI } }] });
+    addClaim(scene.house, { name: "copy", source: { csi: CSI } });
+    await scene.lead();
+    scene.node().mount("web");
+    scene.node().stage(handleOf(CSI.driver, CSI.volumeHandle));
+
+    await scene.report();
+    await scene.pass(1);
+
+    expect(scene.status()).toMatchObject({ unused: false, reason: "Mounted" });
+    expect(scene.status("copy")).toMatchObject({ unused: true });
+  });
+});
