@@ -53,6 +53,20 @@ describe("a node may forget an unmount record", () => {
     expect([untold, unshown, shown].map(({ forget }) => forget)).toEqual([[], [], [id]]);
   });
 
+  it("not while its pod is there, which may mount the volume again", async () => {
+    const scene = await mountedScene();
+    const id = scene.node().unmount("web");
+    await scene.report();
+    await scene.pass(100);
+    const early = await scene.report();
+
+    scene.deletePod("web");
+    await scene.report();
+    await scene.pass(100);
+
+    expect([early.forget, (await scene.report()).forget]).toEqual([[], [id]]);
+  });
+
   it.each<{ readonly name: string; readonly begin: (scene: Scene) => unknown; readonly fields?: Partial<NodeReport>; readonly forgets: number }>([
     {
       name: "not while the pod of that one may come to light with an inline volume of that name",

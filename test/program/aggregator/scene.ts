@@ -193,6 +193,11 @@ export class Scene {
     return Math.floor(((this.status(name)?.sinceMs ?? Number.NaN) - this.#beganMs) / 5_000) * 5;
   }
 
+  /** The reasons of all events. */
+  events(): readonly unknown[] {
+    return this.house.api.list("events").map(({ reason }) => reason);
+  }
+
   /** Each status of a claim that is written from now on. */
   watchStatuses(): readonly ClaimStatus[] {
     const statuses: ClaimStatus[] = [];
