@@ -16,6 +16,8 @@ export interface FakeLogger extends Logger {
   readonly messages: (least?: LogLine["level"]) => readonly string[];
   /** Keeps nothing of the lines that were written. */
   readonly forget: () => void;
+  /** From now on it fails at such a line, as code does that has a bug. */
+  readonly failAt: (isBroken: (line: LogLine) => boolean) => void;
   /** Throws the first internal error that was logged: a bug that ended no process. */
   readonly throwBug: () => void;
 }
@@ -24,9 +26,17 @@ const LEVELS = ["debug", "info", "warn", "error", "fatal"] as const;
 
 export function createFakeLogger(): FakeLogger {
   const lines: LogLine[] = [];
+  let isBroken: (line: LogLine) => boolean = () => false;
+  const keep = (line: LogLine): void => {
+    if (isBroken(line)) throw new TypeError("a bug");
+    lines.push(line);
+  };
   return {
-    ...loggerInto(lines, {}),
+    ...loggerInto(keep, {}),
     lines,
+    failAt: (isNowBroken) => {
+      isBroken = isNowBroken;
+    },
     forget: () => {
       lines.length = 0;
     },
@@ -39,12 +49,12 @@ export function createFakeLogger(): FakeLogger {
   };
 }
 
-function loggerInto(lines: LogLine[], own: LogFields): Logger {
+function loggerInto(keep: (line: LogLine) => void, own: LogFields): Logger {
   const write =
     (level: LogLine["level"]) =>
     (fields: LogFields, message: string): void => {
       checkLine(fields, message);
-      lines.push({ level, message, fields: { ...own, ...fields } });
+      keep({ level, message, fields: { ...own, ...fields } });
     };
   return {
     debug: write("debug"),
@@ -52,7 +62,7 @@ function loggerInto(lines: LogLine[], own: LogFields): Logger {
     warn: write("warn"),
     error: write("error"),
     fatal: write("fatal"),
-    child: (fields) => loggerInto(lines, { ...own, ...fields }),
+    child: (fields) => loggerInto(keep, { ...own, ...fields }),
   };
 }
 

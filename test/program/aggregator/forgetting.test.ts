@@ -174,6 +174,33 @@ describe("an unmount record is kept, and counts", () => {
     expect(scene.status()).toMatchObject({ reason: "Unmounted", lastUse: { podUid: "uid-of-web" } });
   });
 
+  it("for a claim that is still shown as the one that had its name before, of which a later use is stored", async () => {
+    const scene = await leadingScene({ claims: [] });
+    const node = scene.node();
+    addClaim(scene.house, { volume: "pv-before" });
+    node.mount("old", "before");
+    await scene.report();
+    await scene.until(10);
+    node.unmount("old");
+    const slow = node.report();
+    await scene.until(20);
+    const id = node.unmount("web");
+    const unmountRecords = keepBack(node);
+    await scene.until(40);
+    await scene.leader.sendOnce(slow);
+    await scene.pass(1);
+    const before = scene.status();
+    scene.lag("persistentvolumeclaims", 30);
+    scene.house.api.delete(CLAIM);
+    addClaim(scene.house, { uid: "uid-of-now" });
+    await scene.pass(2);
+
+    const { forget } = await scene.tell({ unmountRecords });
+
+    expect(before?.lastUse).toMatchObject({ podUid: "uid-of-old" });
+    expect(forget).not.toContain(id);
+  });
+
   it("when it is from before the machine was put back to a snapshot", async () => {
     const scene = await leadingScene({ claims: [] });
     scene.lag("persistentvolumeclaims", 1_250);

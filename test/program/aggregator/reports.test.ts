@@ -1,10 +1,12 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { MAX_REPORT_UNMOUNT_RECORDS, type NodeReport } from "../../../common/storage/node-report.ts";
+import { INTERNAL_ERROR } from "../../../common/runtime/internal-errors.ts";
+import { MAX_REPORT_RELEASES, type NodeMessage, type NodeReport } from "../../../common/storage/node-report.ts";
 import type { ObjectRef } from "../../simulation/engine/api/objects.ts";
 import { closeHouses, type House } from "../house.ts";
 import { CLAIM, podRef, VOLUME } from "../objects.ts";
 import { houseWithNodes, mountedClaim } from "./mounted-claim.ts";
 import { startLeader, statusIn } from "./replica.ts";
+import { leadingScene } from "./scene.ts";
 import { ToldNode } from "./told-node.ts";
 
 afterEach(closeHouses);
@@ -65,6 +67,126 @@ describe("a report", () => {
     leader.process.stop();
 
     expect(await asked).toMatchObject({ status: 503, body: "not the leader\n" });
+  });
+});
+
+describe("what a node reports", () => {
+  it.each<{ readonly name: string; readonly messageOf: (node: ToldNode) => NodeMessage }>([
+    { name: "a heartbeat of a state that is not known", messageOf: (node) => node.heartbeat() },
+    { name: "one to an earlier leader", messageOf: (node) => node.report({ session: "earlier" }) },
+    { name: "one to no leader", messageOf: (node) => node.report({ session: "" }) },
+  ])("is asked for again as a whole after $name", async ({ messageOf }) => {
+    const scene = await leadingScene();
+
+    const answer = await scene.leader.sendOnce(messageOf(scene.node()));
+
+    expect(answer).toMatchObject({ forget: [], whole: true });
+  });
+
+  it("counts no more when a later report of the node was taken meanwhile", async () => {
+    const scene = await leadingScene();
+    const node = scene.node();
+    const earlier = node.report();
+    await scene.pass(1);
+    node.mount("web");
+    scene.leader.slowDown();
+
+    const answers = [scene.leader.sendOnce(node.report()), scene.leader.sendOnce(earlier)];
+    const [first, second] = await Promise.all(answers);
+    await scene.pass(1);
+
+    expect([first?.whole, second?.whole]).toEqual([undefined, true]);
+    expect(scene.status()).toMatchObject({ unused: false, reason: "Mounted" });
+  });
+
+  it("is taken again two minutes after the boot clock went back, once it is told as a whole, which is said", async () => {
+    const scene = await leadingScene({ claims: [{}, { name: "second" }] });
+    const node = scene.node();
+    node.mount("web");
+    for (const pod of ["early", "other"]) node.mount(pod, "second");
+    await scene.report();
+    node.unmount("early");
+    await scene.report();
+    const [, stays] = node.mountedVolumes;
+    node.putBack(1_800_000);
+    node.mountedVolumes = stays === undefined ? [] : [stays];
+    const answers = [];
+    for (let count = 0; count < 4; count += 1) {
+      await scene.pass(30);
+      answers.push((await scene.leader.sendOnce(node.report())).whole);
+    }
+    await scene.until(160);
+    for (const message of [node.heartbeat(), node.report()]) answers.push((await scene.leader.sendOnce(message)).whole);
+    await scene.pass(1);
+    const [first, second] = [scene.status(), scene.status("second")];
+    node.unmount("other");
+    await scene.report();
+    await scene.pass(1);
+
+    expect(answers).toEqual([true, true, true, true, true, undefined]);
+    // What it showed before and shows no longer ended by that scan; what it tells since is later than all from before.
+    expect(first).toMatchObject({ unused: true, lastUse: { podUid: "uid-of-web" } });
+    expect([scene.since(), second?.reason]).toEqual([160, "Mounted"]);
+    expect(scene.status("second")).toMatchObject({ unused: true, lastUse: { podUid: "uid-of-other" } });
+    const line = scene.leader.logger.lines.find(({ message }) => message.startsWith("node's boot clock went back"));
+    expect(line).toMatchObject({ level: "warn", fields: { node: "n1" } });
+  });
+
+  it("stays unheard from a copy of the node as long as that one is heard, however often the copy tells", async () => {
+    const scene = await leadingScene();
+    const node = scene.node();
+    await scene.report();
+    const copy = new ToldNode(scene.house, "n1");
+    copy.putBack(1_800_000);
+    const answers = [];
+    for (let count = 0; count < 10; count += 1) {
+      await scene.pass(15);
+      answers.push((await scene.leader.sendOnce(copy.report())).whole);
+      await scene.pass(15);
+      answers.push((await scene.leader.sendOnce(node.report())).whole);
+    }
+    // Nor do many at once make it one whose clock went back.
+    await scene.pass(600);
+    for (let count = 0; count < 20; count += 1) answers.push((await scene.leader.sendOnce(copy.report())).whole);
+
+    expect(answers).toEqual([...Array.from({ length: 10 }, () => [true, undefined]).flat(), ...Array(20).fill(true)]);
+  });
+});
+
+describe("a bug", () => {
+  it("in what a report changes stays there: the report counts for everybody else", async () => {
+    const scene = await leadingScene();
+    await scene.report();
+    await scene.pass(100);
+    const { logger } = scene.leader;
+    logger.failAt(({ message }) => message === "agent state changed");
+    scene.node().mount("web");
+
+    const answer = await scene.leader.put(scene.node().report());
+    await scene.pass(10);
+    logger.forget();
+
+    expect(answer.status).toBe(500);
+    expect(scene.status()).toMatchObject({ unused: false, reason: "Mounted" });
+  });
+
+  it("in the work on one claim stays there, is counted, and the work is tried again", async () => {
+    const scene = await leadingScene({ claims: [{}, { name: "bad" }] });
+    await scene.report();
+    await scene.pass(2);
+    const { logger } = scene.leader;
+    logger.failAt(({ message, fields }) => message === "claim status written" && fields.claim === "bad");
+    for (const claim of ["bad", "data"]) scene.node().mount(`of-${claim}`, claim);
+
+    const answer = await scene.report();
+    await scene.pass(20);
+    const keys = logger.lines.flatMap(({ message, fields }) => (message === INTERNAL_ERROR ? [fields.key] : []));
+    logger.forget();
+
+    expect(answer).toMatchObject({ forget: [] });
+    expect(keys).toEqual(["shop/bad"]);
+    expect([scene.status()?.reason, scene.status("bad")?.reason]).toEqual(["Mounted", "Mounted"]);
+    expect(await scene.leader.metric("mooring_internal_errors_total", "claims")).toBe(1);
   });
 });
 
