@@ -188,9 +188,14 @@ export class Scene {
     return statusIn(this.house, { ...CLAIM, name });
   }
 
-  /** Since when it is so, in seconds after the begin. Rounding and clocks make it late by up to five, which are left out. */
+  /** Since when it is so, in seconds after the begin. */
   since(name = "data"): number {
-    return Math.floor(((this.status(name)?.sinceMs ?? Number.NaN) - this.#beganMs) / 5_000) * 5;
+    return this.secondsAt(this.status(name)?.sinceMs ?? Number.NaN);
+  }
+
+  /** A time that an aggregator tells, in seconds after the begin. Rounding and clocks make it late by up to five, which are left out. */
+  secondsAt(ms: number): number {
+    return Math.floor((ms - this.#beganMs) / 5_000) * 5;
   }
 
   /** The reasons of all events. */

@@ -2,8 +2,8 @@ import type { AgentState, AssumedEnd } from "../../../../aggregator/core/agent-s
 import type { ClaimEvidence, FleetFacts, FoundUse } from "../../../../aggregator/core/claim-facts.ts";
 import { EMPTY_HISTORY } from "../../../../aggregator/core/claim-history.ts";
 import type { EndedPod, Pod } from "../../../../aggregator/core/cluster-objects.ts";
-import type { NodeView } from "../../../../aggregator/core/node-view.ts";
-import { claimWith, NOON, podWith } from "../world.ts";
+import type { NodeUnmountRecord, NodeView } from "../../../../aggregator/core/node-view.ts";
+import { claimWith, NOON, nodeUnmountRecord, podWith } from "../world.ts";
 
 /** What nodes and pods tell about the claim `shop/data`: nothing, unless a test says so. */
 export function evidenceWith(fields: Partial<ClaimEvidence> = {}): ClaimEvidence {
@@ -50,4 +50,18 @@ export function useOn(node: string, podUid = "pod-1"): FoundUse {
 /** A pod that has ended at noon. */
 export function ended(pod: Partial<Pod> = {}, fields: Partial<EndedPod> = {}): EndedPod {
   return { pod: podWith(pod), gone: "200", seenAtMs: NOON, wasOver: false, ...fields };
+}
+
+/** So many unmount records, each of another volume, and how often somebody has looked whose they are. */
+export function countedRecords(length: number) {
+  let looks = 0;
+  const records = Array.from({ length }, (_, index): NodeUnmountRecord => {
+    const volume = { by: "name", name: `pv-${index}` } as const;
+    const looked = () => {
+      looks += 1;
+      return volume;
+    };
+    return Object.defineProperty(nodeUnmountRecord({ id: `release-${index}`, volume }), "volume", { get: looked });
+  });
+  return { unmountRecords: new Map(records.map((one) => [one.id, one])), looks: () => looks };
 }

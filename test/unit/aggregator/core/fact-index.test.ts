@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { FactIndex } from "../../../../aggregator/core/fact-index.ts";
+import { countedRecords } from "./evidence.ts";
 import { nodeMountedVolume, nodeUnmountRecord, viewWith } from "../world.ts";
 
 const WANTED = [{ by: "name", name: "pv-7" }] as const;
@@ -18,5 +19,17 @@ describe("what a node shows near a volume", () => {
     { name: "just the volume's, of a node with more", count: 65, found: [1, 1] },
   ])("is $name", ({ count, found }) => {
     expect(near(count)).toEqual(found);
+  });
+
+  it("takes one look at each unmount record, however many claims ask for theirs", () => {
+    const index = new FactIndex();
+    const { unmountRecords, looks } = countedRecords(1_000);
+    const view = viewWith({ unmountRecords });
+    const nearOf = (at: number) => index.near(view, [{ by: "name", name: `pv-${at}` }]).unmountRecords;
+
+    const found = Array.from({ length: 1_000 }, (_, at) => nearOf(at)[0]?.id);
+
+    expect(found).toEqual([...unmountRecords.keys()]);
+    expect(looks()).toBe(1_000);
   });
 });

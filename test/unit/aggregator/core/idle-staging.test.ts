@@ -3,6 +3,7 @@ import type { Directory } from "../../../../aggregator/core/attribution.ts";
 import { type IdleStagings, idleStagings, NO_STAGINGS } from "../../../../aggregator/core/idle-staging.ts";
 import type { NodeMountedVolume, NodeUnmountRecord } from "../../../../aggregator/core/node-view.ts";
 import type { VolumeIdentity } from "../../../../common/storage/volume-identity.ts";
+import { countedRecords } from "./evidence.ts";
 import { NOON, nodeUnmountRecord, viewWith, volumeWith } from "../world.ts";
 
 const CSI = { driver: "csi.example", handleHash: "a".repeat(64) };
@@ -68,5 +69,18 @@ describe("a staged volume has been idle", () => {
 
   it("anew after a use", () => {
     expect(idleAfter(used(), [staging()], [])).toBe(10);
+  });
+
+  it("by one look at each unmount record, for all volumes that are staged", () => {
+    const { unmountRecords, looks } = countedRecords(1_000);
+    const mountedVolumes = Array.from({ length: 500 }, (_, at): NodeMountedVolume => {
+      return { ...staging(), volume: { by: "name", name: `pv-${at}` } };
+    });
+    const volumeByName = (name: string) => volumeWith({ key: name, uid: name });
+
+    const idle = idleStagings(NO_STAGINGS, viewWith({ mountedVolumes, unmountRecords }), { ...directory, volumeByName });
+
+    expect(idle.size).toBe(500);
+    expect(looks()).toBe(1_000);
   });
 });
