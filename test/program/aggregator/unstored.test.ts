@@ -1,0 +1,67 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { COVERAGE_ANNOTATION, readCoverage } from "../../../aggregator/sources/watch-history-annotation.ts";
+import { closeHouses } from "../house.ts";
+import { CLAIM } from "../objects.ts";
+import { leadingScene, type Scene } from "./scene.ts";
+
+afterEach(closeHouses);
+
+const LEASE = { resource: "leases", namespace: "mooring", name: "mooring-aggregator" } as const;
+const HOST_PATH = { source: { hostPath: { path: "/data" } } };
+
+/** A claim that is unused and whose status is not written any more, as the API server answers so. */
+async function refusingScene(status: 403 | 422 | 500): Promise<Scene> {
+  const scene = await leadingScene({ claims: [HOST_PATH] });
+  await scene.report();
+  await scene.pass(5);
+  scene.house.befall(({ site }) => (site.startsWith("apply ") ? { refusal: { status } } : {}));
+  return scene;
+}
+
+/** A pod uses the volume until a minute after the begin. */
+async function use(scene: Scene): Promise<void> {
+  scene.addPod("web");
+  await scene.until(60);
+  scene.deletePod("web");
+  await scene.report();
+  await scene.pass(5);
+}
+
+/** What the replica that leads leaves to the next one: claims, and since when they are unused at the earliest. */
+async function left(scene: Scene): Promise<readonly unknown[]> {
+  await scene.leader.stop();
+  const { annotations } = scene.house.api.get(LEASE)?.metadata ?? {};
+  const { unstored = [] } = readCoverage(String(annotations?.[COVERAGE_ANNOTATION]), scene.house.nowMs) ?? {};
+  return unstored.map(({ uid, sinceMs }) => [uid, sinceMs === undefined ? undefined : scene.secondsAt(sinceMs)]);
+}
+
+describe("decisions that are not stored", () => {
+  it.each([
+    { name: "refused by a webhook", status: 422 },
+    { name: "forbidden by a missing role", status: 403 },
+    { name: "delayed by an API server that fails", status: 500 },
+  ] as const)("are left to the next leader with their time while their write is $name", async ({ status }) => {
+    const scene = await refusingScene(status);
+    await use(scene);
+
+    expect(await left(scene)).toEqual([["uid-of-data", 60]]);
+  });
+
+  it("are those of claims in use, too, where what is stored says unused", async () => {
+    const scene = await refusingScene(422);
+    scene.addPod("web");
+    await scene.pass(10);
+
+    expect(await left(scene)).toEqual([["uid-of-data", undefined]]);
+  });
+
+  it("are none of a claim that is deleted", async () => {
+    const scene = await refusingScene(422);
+    await use(scene);
+
+    scene.house.api.delete(CLAIM);
+    await scene.pass(1);
+
+    expect(await left(scene)).toEqual([]);
+  });
+});
