@@ -8,8 +8,8 @@ import { createYield } from "../../common/runtime/yield.ts";
 import { MAX_REPORT_ENTRIES, MAX_REPORT_UNMOUNT_RECORDS } from "../../common/storage/node-report.ts";
 import type { Printer } from "../demo/print.ts";
 import { createFakeLogger } from "../fakes/logger.ts";
-import { FakeCluster } from "../unit/aggregator/fake-cluster.ts";
-import { lead } from "../unit/aggregator/leader-session.ts";
+import { FakeCluster } from "./fake-cluster.ts";
+import { lead } from "./leader-session.ts";
 import {
   claimWith,
   mountedVolumeOf,

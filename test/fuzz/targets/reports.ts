@@ -6,16 +6,10 @@ import {
   type NodeMessage,
   type NodeReport,
 } from "../../../common/storage/node-report.ts";
-import { Harness } from "../../unit/aggregator/harness.ts";
-import {
-  claimWith,
-  mountedVolumeOf,
-  nodeWith,
-  podWith,
-  reportWith,
-  unmountRecordOf,
-  volumeWith,
-} from "../../unit/aggregator/world.ts";
+import { Scene } from "../../program/aggregator/scene.ts";
+import { closeHouses } from "../../program/house.ts";
+import { addNode } from "../../program/objects.ts";
+import { mountedVolumeOf, reportWith, unmountRecordOf } from "../../unit/aggregator/world.ts";
 import { type FuzzTarget, inputOf, jsonOrText, promise } from "../target.ts";
 
 const FULL: NodeReport = reportWith({
@@ -106,33 +100,33 @@ function messageIn(line: string): readonly NodeMessage[] {
 }
 
 async function play(messages: readonly NodeMessage[]): Promise<void> {
-  const nodes = [nodeWith("n1"), nodeWith("n2")];
-  const harness = await new Harness({ claims: [claimWith()], volumes: [volumeWith()], nodes }).start();
-  await harness.putPod(podWith());
+  const scene = new Scene({ nodes: [], claims: [{ volume: "pv-1" }] });
+  for (const name of ["n1", "n2"]) addNode(scene.house, name, { bootId: "boot-1" });
+  scene.addPod("web", { metadata: { uid: "pod-1" } });
+  await scene.lead();
+  const statuses = scene.watchStatuses();
   const told = new Set(messages.filter(isReport).flatMap(({ unmountRecords }) => unmountRecords.map(({ id }) => id)));
   for (const message of messages) {
-    const forgotten = await harness.report(message);
-    promise(
-      (forgotten ?? []).every((id) => told.has(id)),
-      "nothing is to be forgotten that nobody told",
-    );
-    await harness.advance(1_000);
+    const { status, body } = await scene.leader.put(message);
+    const answer = decodeReportAnswer(status === 200 ? JSON.parse(body) : { forget: [] });
+    promise(answer.ok && answer.value.forget.every((id) => told.has(id)), "nothing is to be forgotten that nobody told");
+    await scene.pass(1);
   }
-  await harness.removePod("pod-1", "201");
-  await harness.advance(200_000);
-  const now = harness.clock.wallMs();
-  for (const status of harness.writes) {
+  scene.deletePod("web");
+  await scene.pass(200);
+  const { nowMs } = scene.house;
+  for (const status of statuses) {
     const { sinceMs, lastUse } = status;
     const again = readClaimStatus({ uid: "claim-1", ...writeClaimStatus("claim-1", status) });
     promise(
       again !== undefined && (lastUse === undefined) === (again.lastUse === undefined),
       "what is written is read again",
     );
-    promise(sinceMs <= now + 1_000, "no claim is unused since a time to come");
-    promise((lastUse?.releasedAtMs ?? 0) <= now + 1_000, "no use ends in a time to come");
+    promise(sinceMs <= nowMs + 1_000, "no claim is unused since a time to come");
+    promise((lastUse?.releasedAtMs ?? 0) <= nowMs + 1_000, "no use ends in a time to come");
   }
-  // Rejects when one of its loops met a bug.
-  await harness.stop();
+  // Rejects when the aggregator met a bug.
+  await closeHouses();
 }
 
 /** The aggregator's answer, as an agent reads it. */

@@ -17,7 +17,7 @@ import { registerStorageMetrics } from "../../../../aggregator/metrics/storage-m
 import { boundedLabel, createMetrics, type Metrics } from "../../../../common/runtime/metrics.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
-import { FakeCluster } from "../fake-cluster.ts";
+import { type PhaseSince, phaseSince } from "../../../../common/storage/phase-since.ts";
 import { claimWith, NOON, podWith, statusWith, volumeWith } from "../world.ts";
 
 /** All series of what `register` registers, without what explains them. */
@@ -37,9 +37,12 @@ interface Scene {
   readonly leads?: boolean;
 }
 
+function sinceOf({ phaseSinceMs: toldMs, createdAtMs }: Volume): PhaseSince | undefined {
+  return phaseSince({ toldMs, createdAtMs, firstSeenMs: undefined });
+}
+
 /** The series of a cluster with these objects, at noon. */
 async function linesOf({ volumes = [], claims = [], leads = true }: Scene): Promise<readonly string[]> {
-  const cluster = new FakeCluster();
   const label = boundedLabel(MOST_CLASSES);
   const storage = {
     volumes: new StorageTotals<ReturnType<typeof countedVolume>["kind"]>(label, 1_000),
@@ -47,11 +50,11 @@ async function linesOf({ volumes = [], claims = [], leads = true }: Scene): Prom
     pending: new Set(claims.filter(({ phase }) => phase === "Pending").map(({ key }) => key)),
     bindingOf: (name: string | undefined) => (name === "slow" ? WAITS : AT_ONCE),
   };
-  for (const volume of volumes) storage.volumes.add(countedVolume(volume, cluster.phaseSince(volume)));
+  for (const volume of volumes) storage.volumes.add(countedVolume(volume, sinceOf(volume)));
   for (const claim of claims) storage.claims.add(countedClaim(claim));
-  for (const claim of claims) cluster.byKey.set(claim.key, claim);
-  cluster.pods.set("pod-1", podWith({ claims: ["waited"], createdAtMs: NOON - 60_000 }));
-  const { claim, podsOf } = cluster;
+  const claim = (key: string) => claims.find((one) => one.key === key);
+  const pods = [podWith({ claims: ["waited"], createdAtMs: NOON - 60_000 })];
+  const podsOf = (key: string) => (key === "shop/waited" ? pods : []);
   const parts = { cluster: { claim, podsOf, storage }, earliestMs: () => NOON, leads: () => leads };
   return await seriesOf((metrics) => registerStorageMetrics(metrics, parts));
 }
@@ -171,9 +174,8 @@ describe("metrics of single claims", () => {
 });
 
 describe("metrics of single volumes", () => {
-  const { phaseSince } = new FakeCluster();
   const volumeSeries = (volumes: readonly Volume[]) =>
-    seriesOf((metrics) => registerVolumeMetrics(metrics, { volumes: () => volumes, phaseSince }));
+    seriesOf((metrics) => registerVolumeMetrics(metrics, { volumes: () => volumes, phaseSince: sinceOf }));
 
   it("tell since when each is in its phase, where that is known, and from what", async () => {
     const labels = 'persistentvolume="pv-1",phase="Released",source="api"';

@@ -1,21 +1,21 @@
-import type { ClaimRef } from "../../../aggregator/core/attribution.ts";
-import { claimPhaseSince } from "../../../aggregator/core/claim-phase.ts";
+import type { ClaimRef } from "../../aggregator/core/attribution.ts";
+import { claimPhaseSince } from "../../aggregator/core/claim-phase.ts";
 import {
   attachedKey,
   type EndedPod,
   type Node,
   type Pod,
   type Volume,
-} from "../../../aggregator/core/cluster-objects.ts";
-import type { Misfits } from "../../../aggregator/core/named-volumes.ts";
-import { claimKeysOf } from "../../../aggregator/core/references.ts";
-import { StorageTotals } from "../../../aggregator/core/storage-totals.ts";
-import type { Cluster, Storage } from "../../../aggregator/sources/cluster.ts";
-import type { Stored } from "../../../common/kube/store.ts";
-import type { Claim } from "../../../common/storage/claim.ts";
-import { type PhaseSince, phaseSince } from "../../../common/storage/phase-since.ts";
-import { readVolumeMark } from "../../../common/storage/volume-annotations.ts";
-import { NOON } from "./world.ts";
+} from "../../aggregator/core/cluster-objects.ts";
+import type { Misfits } from "../../aggregator/core/named-volumes.ts";
+import { claimKeysOf } from "../../aggregator/core/references.ts";
+import { StorageTotals } from "../../aggregator/core/storage-totals.ts";
+import type { Cluster, Storage } from "../../aggregator/sources/cluster.ts";
+import type { Stored } from "../../common/kube/store.ts";
+import type { Claim } from "../../common/storage/claim.ts";
+import { type PhaseSince, phaseSince } from "../../common/storage/phase-since.ts";
+import { readVolumeMark } from "../../common/storage/volume-annotations.ts";
+import { NOON } from "../unit/aggregator/world.ts";
 
 /** The cluster as the informers would show it, put together by hand. */
 export class FakeCluster implements Cluster {

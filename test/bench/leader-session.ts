@@ -1,0 +1,59 @@
+import { LeaderSession } from "../../aggregator/leader/leader-session.ts";
+import { readAggregatorCommand } from "../../aggregator/settings/config.ts";
+import type { WriteResult } from "../../aggregator/sinks/claim-status-writer.ts";
+import { UnstoredClaims } from "../../aggregator/writing/unstored-claims.ts";
+import { createKubeClient } from "../../common/kube/client.ts";
+import { InternalErrors } from "../../common/runtime/internal-errors.ts";
+import type { Claim } from "../../common/storage/claim.ts";
+import { createFakeClock, settle } from "../fakes/clock.ts";
+import { createFakeLogger } from "../fakes/logger.ts";
+import { createFixedRandom } from "../fakes/random.ts";
+import { createFakeConnection, createFakeTransport } from "../fakes/transport.ts";
+import type { FakeCluster } from "./fake-cluster.ts";
+
+/** A session of a leader in a cluster made by hand, whose writes are stored and shown at once: a figure of it is of its own work alone. */
+export async function lead(cluster: FakeCluster) {
+  const [clock, logger] = [createFakeClock(), createFakeLogger()];
+  const serverTime = () => ({ latestMs: clock.wallMs(), widthMs: 40 });
+  const connection = createFakeConnection(createFakeTransport(() => "silence"));
+  const written = async (claim: Claim): Promise<WriteResult> => ({ kind: "written", claim });
+  const apply = async (claim: Claim, { status }: { readonly status: Claim["status"] }): Promise<WriteResult> => {
+    const next = { ...claim, status, resourceVersion: String(Number(claim.resourceVersion) + 1) };
+    cluster.byKey.set(claim.key, next);
+    return { kind: "written", claim: next };
+  };
+  const session = new LeaderSession(
+    {
+      ...{ clock, logger, cluster, random: createFixedRandom(0.5), clusterUid: () => "uid", onWaiting: () => {} },
+      client: { ...createKubeClient(connection, { clock }), serverTime },
+      writing: {
+        writer: { apply, clean: written },
+        volumeWriter: async () => ({ kind: "written" }),
+        policy: () => "remove",
+        warnings: { tell: () => {} },
+      },
+      coverage: { gap: () => undefined, settle: () => {}, join: () => {}, update: () => {} },
+      unstored: new UnstoredClaims(cluster),
+      ends: { of: () => [], isIncluded: () => false, isOpen: () => false },
+      internalErrors: new InternalErrors(logger),
+      nowMs: clock.wallMs,
+    },
+    defaults(),
+  );
+  const stop = new AbortController();
+  const running = session.run(stop.signal);
+  await settle();
+  return {
+    session,
+    stop: async (): Promise<void> => {
+      stop.abort();
+      await running;
+    },
+  };
+}
+
+function defaults() {
+  const command = readAggregatorCommand({ argv: ["--reason-delay", "0s"], env: {} });
+  if (command.kind !== "run") throw new Error("the flags ask for help");
+  return command.config;
+}
