@@ -1,12 +1,6 @@
 import type { ClaimRef } from "../../aggregator/core/attribution.ts";
 import { claimPhaseSince } from "../../aggregator/core/claim-phase.ts";
-import {
-  attachedKey,
-  type EndedPod,
-  type Node,
-  type Pod,
-  type Volume,
-} from "../../aggregator/core/cluster-objects.ts";
+import { attachedKey, type EndedPod, type Node, type Pod, type Volume } from "../../aggregator/core/cluster-objects.ts";
 import type { Misfits } from "../../aggregator/core/named-volumes.ts";
 import { claimKeysOf } from "../../aggregator/core/references.ts";
 import { StorageTotals } from "../../aggregator/core/storage-totals.ts";

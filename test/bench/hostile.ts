@@ -8,8 +8,6 @@ import { createYield } from "../../common/runtime/yield.ts";
 import { MAX_REPORT_ENTRIES, MAX_REPORT_UNMOUNT_RECORDS } from "../../common/storage/node-report.ts";
 import type { Printer } from "../demo/print.ts";
 import { createFakeLogger } from "../fakes/logger.ts";
-import { FakeCluster } from "./fake-cluster.ts";
-import { lead } from "./leader-session.ts";
 import {
   claimWith,
   mountedVolumeOf,
@@ -18,6 +16,8 @@ import {
   unmountRecordOf,
   volumeWith,
 } from "../unit/aggregator/world.ts";
+import { FakeCluster } from "./fake-cluster.ts";
+import { lead } from "./leader-session.ts";
 import { percentile } from "./statistics.ts";
 
 const clock = createSystemClock();

@@ -109,7 +109,10 @@ async function play(messages: readonly NodeMessage[]): Promise<void> {
   for (const message of messages) {
     const { status, body } = await scene.leader.put(message);
     const answer = decodeReportAnswer(status === 200 ? JSON.parse(body) : { forget: [] });
-    promise(answer.ok && answer.value.forget.every((id) => told.has(id)), "nothing is to be forgotten that nobody told");
+    promise(
+      answer.ok && answer.value.forget.every((id) => told.has(id)),
+      "nothing is to be forgotten that nobody told",
+    );
     await scene.pass(1);
   }
   scene.deletePod("web");

@@ -67,7 +67,12 @@ describe("a node may forget an unmount record", () => {
     expect([early.forget, (await scene.report()).forget]).toEqual([[], [id]]);
   });
 
-  it.each<{ readonly name: string; readonly begin: (scene: Scene) => unknown; readonly fields?: Partial<NodeReport>; readonly forgets: number }>([
+  it.each<{
+    readonly name: string;
+    readonly begin: (scene: Scene) => unknown;
+    readonly fields?: Partial<NodeReport>;
+    readonly forgets: number;
+  }>([
     {
       name: "not while the pod of that one may come to light with an inline volume of that name",
       begin: () => {},
@@ -218,7 +223,9 @@ describe("an unmount record is kept, and counts", () => {
 
     await scene.pass(100);
 
-    expect(answers.slice(-2)).toMatchObject(Array(2).fill({ status: 200, body: expect.stringContaining('"forget":[]') }));
+    expect(answers.slice(-2)).toMatchObject(
+      Array(2).fill({ status: 200, body: expect.stringContaining('"forget":[]') }),
+    );
     expect(scene.status()?.lastUse).toMatchObject({ podUid: "uid-of-web" });
   });
 });
@@ -249,7 +256,11 @@ describe("the unmount records of a claim whose status cannot be written", () => 
   });
 
   it.each<{ readonly name: string; readonly fate: Fate; readonly written: number }>([
-    { name: "are acknowledged by the next leader, where only the answer was lost", fate: { lost: "answer" }, written: 0 },
+    {
+      name: "are acknowledged by the next leader, where only the answer was lost",
+      fate: { lost: "answer" },
+      written: 0,
+    },
     { name: "are acknowledged by the next leader once it has written them", fate: { lost: "request" }, written: 1 },
   ])("as the leader dies meanwhile, $name", async ({ fate, written }) => {
     const scene = await mountedScene();

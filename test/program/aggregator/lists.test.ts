@@ -33,7 +33,8 @@ describe.each([
     const later = await listed(scene, path);
     const refused = await scene.leader.get(`${path}?what=1`);
 
-    const { metadata } = scene.house.api.list("namespaces").find(({ metadata: { name } }) => name === "kube-system") ?? {};
+    const { metadata } =
+      scene.house.api.list("namespaces").find(({ metadata: { name } }) => name === "kube-system") ?? {};
     const nodes = { total: 2, stale: 0, unreported: 1 };
     expect(first).toMatchObject({ apiVersion: "api.mooring.dev/v2", kind, cluster: metadata?.uid ?? null, nodes });
     expect(later.nodes).toEqual({ total: 2, stale: 2, unreported: 0 });
@@ -53,7 +54,11 @@ describe("the lists", () => {
   it("have what is asked for", async () => {
     const scene = await leadingScene({ nodes: ["n1", "n2"], claims: [{}, { name: "idle" }] });
     const found: Record<string, readonly unknown[]> = {};
-    const targets = ["claims?namespace=shop", "claims?namespace=bank&namespace=shop&name=d%61ta", "claims?namespace=sho"];
+    const targets = [
+      "claims?namespace=shop",
+      "claims?namespace=bank&namespace=shop&name=d%61ta",
+      "claims?namespace=sho",
+    ];
     for (const target of [...targets, "volumes?name=pv-idle", "nodes?name=n1&name=n3"])
       found[target] = (await itemsOf(scene, `/v1/${target}`)).map(({ name }) => name);
 
@@ -113,7 +118,9 @@ describe("the lists", () => {
 
   it("show a volume that was left staged once it has been for long", async () => {
     const scene = await leadingScene();
-    scene.house.api.update(VOLUME, (volume) => ({ ...volume, status: { phase: "Released" } }), { subresource: "status" });
+    scene.house.api.update(VOLUME, (volume) => ({ ...volume, status: { phase: "Released" } }), {
+      subresource: "status",
+    });
     scene.node().mount("web");
     scene.node().stage(STAGED);
     await scene.passReporting(600);
@@ -126,7 +133,9 @@ describe("the lists", () => {
 
     const live = { stagedOn: { items: [{ node: "n1", leaked: true }] } };
     expect([used, fresh]).toMatchObject([[{ leaked: false }], [{ leaked: false }]]);
-    expect(await itemsOf(scene, "/v1/volumes")).toMatchObject([{ name: "pv-data", driver: CSI.driver, leaked: true, live }]);
+    expect(await itemsOf(scene, "/v1/volumes")).toMatchObject([
+      { name: "pv-data", driver: CSI.driver, leaked: true, live },
+    ]);
   });
 
   it("show nodes without a report and reports without a node", async () => {

@@ -193,7 +193,9 @@ describe("the write of a mark", () => {
     await scene.report();
     const copy = { ...VOLUME, name: "pv-copy" };
     scene.house.befall(({ site, request }) =>
-      site.endsWith(" persistentvolumes/status") && request.path.includes("pv-data") ? { refusal: { status: 403 } } : {},
+      site.endsWith(" persistentvolumes/status") && request.path.includes("pv-data")
+        ? { refusal: { status: 403 } }
+        : {},
     );
 
     release(scene);

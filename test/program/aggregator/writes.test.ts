@@ -29,7 +29,8 @@ describe("a status", () => {
   it.each<{ readonly name: string; readonly begin: (scene: Scene) => void }>([
     {
       name: "whose answer was lost is not written again once the watch shows it",
-      begin: ({ house }) => house.befall(({ site }) => (site === WRITE ? { lost: "answer", brokenAfterMs: 1_000 } : {})),
+      begin: ({ house }) =>
+        house.befall(({ site }) => (site === WRITE ? { lost: "answer", brokenAfterMs: 1_000 } : {})),
     },
     {
       name: "is not written again while the watch does not show it, whatever happens",

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { FactIndex } from "../../../../aggregator/core/fact-index.ts";
-import { countedRecords } from "./evidence.ts";
 import { nodeMountedVolume, nodeUnmountRecord, viewWith } from "../world.ts";
+import { countedRecords } from "./evidence.ts";
 
 const WANTED = [{ by: "name", name: "pv-7" }] as const;
 

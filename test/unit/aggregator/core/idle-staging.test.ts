@@ -3,8 +3,8 @@ import type { Directory } from "../../../../aggregator/core/attribution.ts";
 import { type IdleStagings, idleStagings, NO_STAGINGS } from "../../../../aggregator/core/idle-staging.ts";
 import type { NodeMountedVolume, NodeUnmountRecord } from "../../../../aggregator/core/node-view.ts";
 import type { VolumeIdentity } from "../../../../common/storage/volume-identity.ts";
-import { countedRecords } from "./evidence.ts";
 import { NOON, nodeUnmountRecord, viewWith, volumeWith } from "../world.ts";
+import { countedRecords } from "./evidence.ts";
 
 const CSI = { driver: "csi.example", handleHash: "a".repeat(64) };
 const volume = volumeWith({ csi: CSI });
@@ -78,7 +78,10 @@ describe("a staged volume has been idle", () => {
     });
     const volumeByName = (name: string) => volumeWith({ key: name, uid: name });
 
-    const idle = idleStagings(NO_STAGINGS, viewWith({ mountedVolumes, unmountRecords }), { ...directory, volumeByName });
+    const idle = idleStagings(NO_STAGINGS, viewWith({ mountedVolumes, unmountRecords }), {
+      ...directory,
+      volumeByName,
+    });
 
     expect(idle.size).toBe(500);
     expect(looks()).toBe(1_000);
