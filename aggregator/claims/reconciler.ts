@@ -105,11 +105,6 @@ export class Reconciler {
     this.unusedWhileMounted = new UnusedWhileMounted(parts);
   }
 
-  /** How many claims have something to remember. */
-  get remembered(): number {
-    return this.#states.size;
-  }
-
   enqueue(claimKey: string): void {
     this.queue.add(claimKey);
   }

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { INTERNAL_ERROR } from "../../../common/runtime/internal-errors.ts";
-import { MAX_REPORT_RELEASES, type NodeMessage, type NodeReport } from "../../../common/storage/node-report.ts";
+import { MAX_REPORT_UNMOUNT_RECORDS, type NodeMessage, type NodeReport } from "../../../common/storage/node-report.ts";
 import type { ObjectRef } from "../../simulation/engine/api/objects.ts";
 import { closeHouses, type House } from "../house.ts";
 import { CLAIM, podRef, VOLUME } from "../objects.ts";

@@ -8,9 +8,9 @@ const UNUSED = statusWith({ unused: true, reason: "Unmounted", sinceMs: NOON - 7
 describe("decisions that are not stored", () => {
   it("are not handed over where there are too many of them", () => {
     const claims = Array.from({ length: 101 }, (_, index) =>
-      claimWith({ key: `shop/c${index}`, uid: `u${index}`, status: UNUSED }),
+      claimWith({ name: `c${index}`, uid: `u${index}`, status: UNUSED }),
     );
-    const { unstored } = unstoredOf(claims);
+    const unstored = unstoredOf(claims);
 
     for (const claim of claims.slice(0, 100)) unstored.note(claim, UNUSED);
     const listed = unstored.list()?.length;
@@ -34,11 +34,16 @@ function unstoredOf(claims: readonly Claim[], inherited: readonly UnstoredClaim[
 describe("decisions that a predecessor could not store", () => {
   it.each([
     { name: "counts as used until now", status: UNUSED, isKnown: false, sinceMs: NOON },
-    { name: "whose end this replica knows waits for its decision", status: UNUSED, isKnown: true, sinceMs: undefined },
-    { name: "that is stored as in use waits for its nodes", status: IN_USE, isKnown: false, sinceMs: undefined },
-  ])("have no time: a claim that $name", ({ status, isKnown, sinceMs }) => {
+    { name: "that we know as well says more", status: UNUSED, isKnown: true, sinceMs: undefined },
+    {
+      name: "of a claim that is stored in use waits for its nodes",
+      status: statusWith(),
+      isKnown: false,
+      sinceMs: undefined,
+    },
+  ])("for an end that nobody has dated: one $name", ({ status, isKnown, sinceMs }) => {
     const claim = claimWith({ status });
-    const { unstored } = unstoredOf([claim]);
+    const unstored = unstoredOf([claim]);
 
     unstored.begin([{ uid: "claim-1", sinceMs: undefined }], { ...BEGIN, knows: () => isKnown });
 
@@ -50,63 +55,10 @@ describe("decisions that a predecessor could not store", () => {
       [claimWith({ status: UNUSED })],
       [
         { uid: "gone", sinceMs: NOON },
-        { uid: claim.uid, sinceMs: LATER.sinceMs },
+        { uid: "claim-1", sinceMs: undefined },
       ],
     );
-    unstored.settle(claim);
-    const before = [unstored.list(), unstored.notBeforeMs(claim)];
 
-    unstored.settle({ ...claim, status: LATER });
-
-    expect(before).toEqual([[{ uid: claim.uid, sinceMs: LATER.sinceMs }], LATER.sinceMs]);
-    expect([unstored.list(), unstored.notBeforeMs(claim)]).toEqual([[], undefined]);
-  });
-});
-
-describe("a claim whose stored time went back, as after a restore of etcd", () => {
-  it("gets the later time back, also by a replica that began to lead since, until it is stored", () => {
-    const claim = claimWith({ status: UNUSED });
-    const { unstored } = unstoredOf([claim]);
-    for (const sinceMs of [LATER.sinceMs, LATER.sinceMs - 1_000])
-      unstored.onClaimRolledBack({ ...claim, status: { ...LATER, sinceMs } });
-    unstored.begin([], BEGIN);
-    unstored.settle(claim);
-    const before = unstored.notBeforeMs(claim);
-
-    unstored.settle({ ...claim, status: LATER });
-
-    expect([before, unstored.notBeforeMs(claim)]).toEqual([LATER.sinceMs, undefined]);
-  });
-});
-
-describe("a leader session", () => {
-  let harness: Harness;
-  afterEach(() => harness.stop());
-
-  it("hands over nothing of a pod that had finished before, until the pod is gone", async () => {
-    harness = new Harness({ claims: [claimWith({ status: UNUSED })], nodes: [nodeWith("n1")] });
-    harness.cluster.pods.set("pod-1", podWith({ isTerminal: true }));
-    await harness.start();
-    const whileThere = harness.unstored.list();
-
-    await harness.removePod("pod-1", "300");
-
-    expect([whileThere, harness.unstored.list()]).toEqual([[], [{ uid: "claim-1", sinceMs: undefined }]]);
-  });
-
-  it("keeps nothing of a claim that goes while the answer to its write is under way", async () => {
-    const volumes = [volumeWith({ isHostPath: true })];
-    harness = await new Harness({ claims: [claimWith({ status: UNUSED })], volumes, nodes: [nodeWith("n1")] }).start();
-    harness.holdWrites();
-    await harness.putPod(podWith());
-    harness.outcomes.push("stored");
-    harness.cluster.byKey.clear();
-    harness.reconciler.onClaimGone(claimWith({ status: UNUSED }));
-
-    harness.letWrites();
-    await harness.advance(60_000);
-
-    expect(harness.writes).toHaveLength(1);
-    expect([harness.reconciler.remembered, harness.unstored.list()]).toEqual([0, []]);
+    expect(unstored.list()).toEqual([{ uid: "claim-1", sinceMs: NOON }]);
   });
 });
