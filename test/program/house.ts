@@ -110,9 +110,9 @@ export class House {
   }
 
   /** Lets as much time pass as the answer takes. */
-  async answerOf<T>(asked: Promise<T>): Promise<T> {
+  async answerOf<T>(request: Promise<T>): Promise<T> {
     let isThere = false;
-    const answer = asked.finally(() => {
+    const answer = request.finally(() => {
       isThere = true;
     });
     await this.until(() => isThere);

@@ -9,7 +9,7 @@ import type { FakeClock } from "../../fakes/clock.ts";
 import { knownMountedVolume, mountedVolumesOf, nodeState, unmountRecordOf } from "../../fakes/node-states.ts";
 import { json } from "../../fakes/transport.ts";
 import { JournalFolder } from "../../unit/agent/sinks/journal-folder.ts";
-import { HOLD, namesIn, startAgent, stopAgents, TOKEN } from "./started-agent.ts";
+import { MOUNT, namesIn, startAgent, stopAgents, TOKEN } from "./started-agent.ts";
 
 afterEach(stopAgents);
 
@@ -68,7 +68,7 @@ describe("an agent with a journal", () => {
   it("reports only what the journal has", async () => {
     const disk = createFaultyJournal();
     disk.mountedVolume();
-    const { bodies, advance } = await startAgent({ mounts: [TOKEN, HOLD], ports: () => ({ journal: disk.journal }) });
+    const { bodies, advance } = await startAgent({ mounts: [TOKEN, MOUNT], ports: () => ({ journal: disk.journal }) });
     await advance(60_000);
     const early = [...bodies];
 
@@ -88,16 +88,16 @@ describe("an agent with a journal", () => {
     });
     await advance(1_000);
     disk.mountedVolume();
-    table.mount(HOLD);
+    table.mount(MOUNT);
     mountNotifier.change();
     const before = bodies.length;
 
     await advance(20_000);
-    const told = bodies.slice(before).map(namesIn);
+    const reported = bodies.slice(before).map(namesIn);
     disk.letGo();
 
-    expect(told.length).toBeGreaterThan(0);
-    expect(told.flat()).toEqual([]);
+    expect(reported.length).toBeGreaterThan(0);
+    expect(reported.flat()).toEqual([]);
   });
 
   it("after a restart reports what was unmounted meanwhile, and its gap", async () => {
@@ -180,7 +180,7 @@ describe("an agent with a journal", () => {
     const { table, logger, mountNotifier, advance } = await startAgent({ ports: () => ({ journal: disk.journal }) });
     await advance(1_000);
     disk.fail("the disk is full");
-    table.mount(HOLD);
+    table.mount(MOUNT);
     mountNotifier.change();
     await advance(1_000);
     expect(disk.content.stored?.mountedVolumes.size).toBe(0);
@@ -196,23 +196,23 @@ describe("an agent with a journal", () => {
     const disk = createFaultyJournal();
     let forget: readonly string[] = [];
     const { table, bodies, mountNotifier, advance } = await startAgent({
-      mounts: [TOKEN, HOLD],
+      mounts: [TOKEN, MOUNT],
       ports: () => ({ journal: disk.journal }),
       answer: () => json({ forget }),
     });
     await advance(1_000);
     disk.fail("the disk is full");
-    table.unmount(HOLD);
+    table.unmount(MOUNT);
     mountNotifier.change();
     await advance(1_000);
-    const told = bodies.at(-1)?.unmountRecords ?? [];
-    forget = told.map(({ id }) => id);
+    const reported = bodies.at(-1)?.unmountRecords ?? [];
+    forget = reported.map(({ id }) => id);
     await advance(40_000);
 
     disk.fail(undefined);
     await advance(80_000);
 
-    expect(told).toMatchObject([{ podUid: "u1" }]);
+    expect(reported).toMatchObject([{ podUid: "u1" }]);
     expect(bodies.at(-1)).toMatchObject({ mountedVolumes: [], unmountRecords: [] });
     expect(disk.content.stored).toMatchObject({ mountedVolumes: new Map(), unmountRecords: [] });
   });
@@ -253,7 +253,7 @@ describe("an agent with a journal", () => {
           { directory: folder.path, node: "node-1" },
         ),
       });
-    const first = await startAgent({ mounts: [TOKEN, HOLD], ports: portsOf("run-1") });
+    const first = await startAgent({ mounts: [TOKEN, MOUNT], ports: portsOf("run-1") });
     await passUntil(first, () => first.bodies.length > 0);
     const second = await startAgent({ mounts: [TOKEN], ports: portsOf("run-2") });
     await passUntil(second, () => second.bodies.length > 0);
@@ -277,11 +277,11 @@ describe("an agent with a journal", () => {
   it("stores what the agent saw up to its stop", async () => {
     const disk = createFaultyJournal();
     const { clock, table, bodies, stop, running, advance } = await startAgent({
-      mounts: [TOKEN, HOLD],
+      mounts: [TOKEN, MOUNT],
       ports: () => ({ journal: disk.journal }),
     });
     await advance(10_000);
-    table.unmount(HOLD);
+    table.unmount(MOUNT);
     const [before, stoppedAt] = [bodies.length, clock.monotonicMs()];
 
     stop.abort();

@@ -6,13 +6,13 @@ import { MooringError } from "../../../common/runtime/errors.ts";
 import { isReport } from "../../../common/storage/node-report.ts";
 import { settle } from "../../fakes/clock.ts";
 import { json } from "../../fakes/transport.ts";
-import { HOLD, namesIn, startAgent, stopAgents, TOKEN } from "./started-agent.ts";
+import { MOUNT, namesIn, startAgent, stopAgents, TOKEN } from "./started-agent.ts";
 
 afterEach(stopAgents);
 
 describe("an agent", () => {
   it("reports what it finds when it starts, below the path of the aggregator's URL", async () => {
-    const { bodies, paths, advance } = await startAgent({ mounts: [TOKEN, HOLD] });
+    const { bodies, paths, advance } = await startAgent({ mounts: [TOKEN, MOUNT] });
     await advance(200);
 
     expect(namesIn(bodies[0])).toEqual(["pv-1"]);
@@ -31,7 +31,7 @@ describe("an agent", () => {
     await advance(1_000);
     const before = bodies.length;
 
-    table.mount(HOLD);
+    table.mount(MOUNT);
     mountNotifier.change();
     await advance(99);
     expect(bodies).toHaveLength(before);
@@ -55,7 +55,7 @@ describe("an agent", () => {
     });
     await advance(300);
 
-    table.mount(HOLD);
+    table.mount(MOUNT);
     mountNotifier.change();
     await advance(200);
 
@@ -63,21 +63,21 @@ describe("an agent", () => {
   });
 
   it("logs how many volumes the first scan shows, not how many were known before it", async () => {
-    const others = ["pv-2", "pv-3"].map((pv) => HOLD.replace("pv-1", pv));
+    const others = ["pv-2", "pv-3"].map((pv) => MOUNT.replace("pv-1", pv));
 
-    const { logger } = await startAgent({ mounts: [TOKEN, HOLD, ...others] });
+    const { logger } = await startAgent({ mounts: [TOKEN, MOUNT, ...others] });
 
     const line = logger.lines.find(({ message }) => message === "mount table is read completely");
     expect(line?.fields).toMatchObject({ mountedVolumes: 3 });
   });
 
   it("does not count a pending unmount as shown", async () => {
-    const { table, mountNotifier, url, advance } = await startAgent({ mounts: [TOKEN, HOLD], phase: "Pending" });
+    const { table, mountNotifier, url, advance } = await startAgent({ mounts: [TOKEN, MOUNT], phase: "Pending" });
     const count = async (): Promise<string | undefined> =>
       /^mooring_mounted_volumes (.*)$/m.exec(await (await fetch(`${url}/metrics`)).text())?.[1];
     const before = await count();
 
-    table.unmount(HOLD);
+    table.unmount(MOUNT);
     mountNotifier.change();
     await advance(1_000);
 
@@ -85,7 +85,7 @@ describe("an agent", () => {
   });
 
   it("serves its debug page on this node only", async () => {
-    const { logger, advance } = await startAgent({ mounts: [TOKEN, HOLD] });
+    const { logger, advance } = await startAgent({ mounts: [TOKEN, MOUNT] });
     await advance(1_000);
     const url = String(logger.lines.find(({ message }) => message === "agent started")?.fields.debug);
 
@@ -99,7 +99,7 @@ describe("an agent", () => {
   });
 
   it("logs once a mount without a known user for five minutes", async () => {
-    const { logger, url, advance } = await startAgent({ mounts: [TOKEN, HOLD.replace("/u1/", "/u9/")] });
+    const { logger, url, advance } = await startAgent({ mounts: [TOKEN, MOUNT.replace("/u1/", "/u9/")] });
     await advance(290_000);
     const early = [...logger.messages("warn")];
 
@@ -115,7 +115,7 @@ describe("an agent", () => {
   it("sends heartbeats while the aggregator has the state, and a whole report on request", async () => {
     let isKnown = true;
     const { messages, advance } = await startAgent({
-      mounts: [TOKEN, HOLD],
+      mounts: [TOKEN, MOUNT],
       answer: () => json({ forget: [], ...(isKnown ? {} : { whole: true }) }),
     });
     await advance(1_000);
@@ -162,18 +162,18 @@ describe("an agent", () => {
   it("reports an unmount record until the aggregator acknowledges it", async () => {
     let forget: readonly string[] = [];
     const { table, mountNotifier, bodies, messages, advance } = await startAgent({
-      mounts: [TOKEN, HOLD],
+      mounts: [TOKEN, MOUNT],
       answer: () => json({ forget }),
     });
     await advance(1_000);
 
-    table.unmount(HOLD);
+    table.unmount(MOUNT);
     mountNotifier.change();
     await advance(100);
     expect(bodies.at(-1)).toMatchObject({ mountedVolumes: [], unmountRecords: [{ podUid: "u1" }] });
-    const told = messages.length;
+    const reported = messages.length;
     await advance(8_000);
-    const again = messages.length - told;
+    const again = messages.length - reported;
     forget = bodies.at(-1)?.unmountRecords.map(({ id }) => id) ?? [];
     await advance(60_000);
 
@@ -246,9 +246,9 @@ describe("an agent", () => {
     asks.push(true);
     await advance(36_000);
 
-    const [heartbeat, word, ...more] = messages.slice(before);
-    expect(word?.scan.beganAt).toBeGreaterThanOrEqual(heartbeat?.sentAt ?? Number.POSITIVE_INFINITY);
-    expect((word?.sentAt ?? 0) - (heartbeat?.sentAt ?? 0)).toBeLessThan(1_000);
+    const [heartbeat, handOver, ...more] = messages.slice(before);
+    expect(handOver?.scan.beganAt).toBeGreaterThanOrEqual(heartbeat?.sentAt ?? Number.POSITIVE_INFINITY);
+    expect((handOver?.sentAt ?? 0) - (heartbeat?.sentAt ?? 0)).toBeLessThan(1_000);
     expect(more).toEqual([]);
   });
 
@@ -293,10 +293,10 @@ describe("an agent", () => {
   });
 
   it("scans again soon after a damaged scan, so that it reports an unmount without waiting for the next heartbeat", async () => {
-    const { table, mountNotifier, bodies, advance } = await startAgent({ mounts: [TOKEN, HOLD] });
+    const { table, mountNotifier, bodies, advance } = await startAgent({ mounts: [TOKEN, MOUNT] });
     await advance(1_000);
 
-    table.unmount(HOLD);
+    table.unmount(MOUNT);
     table.disturb((text) => text.slice(0, -1));
     mountNotifier.change();
     await advance(2_000);
@@ -308,11 +308,11 @@ describe("an agent", () => {
     "reports the end of the use of a pod that is being deleted (%s) as soon as it is gone, by the scan that lacked the mount",
     async (phase) => {
       const { table, mountNotifier, watch, pod, bodies, clock, advance } = await startAgent({
-        mounts: [TOKEN, HOLD],
+        mounts: [TOKEN, MOUNT],
         phase,
       });
       await advance(1_000);
-      table.unmount(HOLD);
+      table.unmount(MOUNT);
       mountNotifier.change();
       await advance(200);
       const readBy = clock.monotonicMs();
@@ -330,16 +330,16 @@ describe("an agent", () => {
   );
 
   it("causes no read of etcd in an hour of broken watches", async () => {
-    const { watch, asked, advance } = await startAgent({ mode: "audit" });
+    const { watch, requested, advance } = await startAgent({ mode: "audit" });
     await advance(60_000);
     watch.fail(new MooringError("transport-failed", "reset"));
 
     for (let minutes = 0; minutes < 60; minutes += 1) await advance(60_000);
 
-    const lists = asked.filter(({ verb }) => verb === "list").map(({ collection }) => collection);
+    const lists = requested.filter(({ verb }) => verb === "list").map(({ collection }) => collection);
     expect(new Set(lists).size).toBe(2);
     expect(lists.length).toBeGreaterThan(4);
-    expect(asked.filter(({ isScan }) => isScan)).toEqual([]);
+    expect(requested.filter(({ isScan }) => isScan)).toEqual([]);
   });
 
   it("reports the first complete scan after the end of a pod", async () => {
@@ -357,11 +357,11 @@ describe("an agent", () => {
   });
 
   it("records no unmount while scans are incomplete, and logs once why", async () => {
-    const { table, mountNotifier, bodies, logger, advance } = await startAgent({ mounts: [TOKEN, HOLD] });
+    const { table, mountNotifier, bodies, logger, advance } = await startAgent({ mounts: [TOKEN, MOUNT] });
     await advance(1_000);
 
     table.unmount(TOKEN);
-    table.unmount(HOLD);
+    table.unmount(MOUNT);
     mountNotifier.change();
     await advance(60_000);
 
@@ -370,7 +370,7 @@ describe("an agent", () => {
   });
 
   it("records no unmount of a volume that the confirming scan shows again", async () => {
-    const { table, mountNotifier, bodies, advance } = await startAgent({ mounts: [TOKEN, HOLD] });
+    const { table, mountNotifier, bodies, advance } = await startAgent({ mounts: [TOKEN, MOUNT] });
     await advance(1_000);
 
     table.disturb((text) =>
@@ -405,10 +405,10 @@ describe("an agent", () => {
     expect((await fetch(`${url}/readyz`)).status).toBe(200);
     table.unmount(TOKEN);
     await advance(200_000);
-    const blind = await fetch(`${url}/readyz`);
+    const withoutScan = await fetch(`${url}/readyz`);
 
-    expect(blind.status).toBe(503);
-    expect(await blind.text()).toContain("own pod's token mount is not in the table");
+    expect(withoutScan.status).toBe(503);
+    expect(await withoutScan.text()).toContain("own pod's token mount is not in the table");
     expect((await fetch(`${url}/livez`)).status).toBe(200);
   });
 

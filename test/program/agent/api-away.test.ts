@@ -6,7 +6,7 @@ import { type Absence, createFakeApiServer } from "../../fakes/api-server.ts";
 import { createFakeClock } from "../../fakes/clock.ts";
 import { createFakeListen } from "../../fakes/listen.ts";
 import { createFakeConnection, type FakeAnswer, json } from "../../fakes/transport.ts";
-import { HOLD, startAgent, stopAgents, TOKEN } from "./started-agent.ts";
+import { MOUNT, startAgent, stopAgents, TOKEN } from "./started-agent.ts";
 
 afterEach(stopAgents);
 
@@ -33,7 +33,7 @@ async function start({ answer = () => json({ forget: [] }), away, ports = () => 
   const client = createKubeClient(createFakeConnection(api.transport), { clock });
   const agent = await startAgent({
     clock,
-    mounts: [TOKEN, HOLD],
+    mounts: [TOKEN, MOUNT],
     answer,
     ports: (base) => ({ client, listen: server.listen, ...ports(base) }),
   });

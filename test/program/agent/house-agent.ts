@@ -95,7 +95,7 @@ export class HouseAgent {
   }
 
   /** The unmount records of all reports, by the pod, each once. */
-  get released(): readonly string[] {
+  get unmounted(): readonly string[] {
     const all = this.messages
       .filter(isReport)
       .flatMap(({ unmountRecords }) => unmountRecords.map(({ podUid }) => podUid));

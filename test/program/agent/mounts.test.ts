@@ -35,14 +35,14 @@ describe("an agent", () => {
     const shown = mountedVolumesIn(agent.last);
     agent.table.unmount(mountOf("web"));
     await house.pass(2_000);
-    const before = agent.released;
+    const before = agent.unmounted;
 
     house.api.delete(podRef("web"));
     await house.pass(500);
 
     expect(shown).toEqual(["uid-of-web"]);
     expect(before).toEqual([]);
-    expect(agent.released).toEqual(["uid-of-web"]);
+    expect(agent.unmounted).toEqual(["uid-of-web"]);
   });
 
   it("reports an unmount record until the aggregator acknowledges it, and then no more", async () => {
@@ -50,11 +50,11 @@ describe("an agent", () => {
     house.api.delete(podRef("web"));
     agent.table.unmount(mountOf("web"));
     await house.pass(1_000);
-    const told = agent.last;
+    const reported = agent.last;
     const count = agent.messages.length;
     await house.pass(12_000);
     const again = agent.messages.length - count;
-    const forget = told !== undefined && isReport(told) ? told.unmountRecords.map(({ id }) => id) : [];
+    const forget = reported !== undefined && isReport(reported) ? reported.unmountRecords.map(({ id }) => id) : [];
 
     agent.answer = { forget };
     await house.pass(40_000);
@@ -178,7 +178,7 @@ describe("an agent with a journal", () => {
 
     const agentGaps = next.messages.map(({ agentGaps: spans }) => spans.length);
     expect(agentGaps).toEqual([2, 2]);
-    expect(next.released).toEqual(["uid-of-web"]);
+    expect(next.unmounted).toEqual(["uid-of-web"]);
   });
 
   it("closes the journal when it stops", async () => {

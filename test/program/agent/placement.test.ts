@@ -93,15 +93,15 @@ describe("a pod that waits on a node that its volume excludes", () => {
     const { house, agent } = await placed({ volumeIn: "a" });
     addWaiting(house);
     await house.pass(30_000);
-    const [before, told] = [phaseOf(house), agent.messages.length];
+    const [before, reported] = [phaseOf(house), agent.messages.length];
 
     house.api.update(nodeRef("n1"), (node) => ({ ...node, metadata: { ...node.metadata, labels: { zone: "c" } } }));
     await house.pass(2_000);
-    const asked = agent.messages.length - told;
+    const requested = agent.messages.length - reported;
     await house.pass(5_000);
 
     expect(before).toBe("Pending");
-    expect(asked).toBe(1);
+    expect(requested).toBe(1);
     expect(phaseOf(house)).toBe("Failed");
   });
 

@@ -109,10 +109,10 @@ describe("a node that is rebooted", () => {
     house.api.delete(podRef("web"));
     agent.table.unmount(mountOf("web"));
     await house.pass(2_000);
-    const [told] = lastReport(agent).unmountRecords;
+    const [reported] = lastReport(agent).unmountRecords;
 
     const next = await (await reboot(house, agent)).start();
 
-    expect(lastReport(next)).toMatchObject({ mountedVolumes: [], unmountRecords: [{ id: told?.id, by: 0 }] });
+    expect(lastReport(next)).toMatchObject({ mountedVolumes: [], unmountRecords: [{ id: reported?.id, by: 0 }] });
   });
 });

@@ -15,7 +15,7 @@ import { createFakeConnection, createFakeTransport, type FakeAnswer, json } from
 import { type Asked, readAsked } from "../../rig/faults/asked.ts";
 
 /** The mount of `pv-1` for the pod `team/web`. */
-export const HOLD = csiMountPoint("u1", "pv-1");
+export const MOUNT = csiMountPoint("u1", "pv-1");
 /** The mount that proves the table. */
 export const TOKEN = tokenMountPoint("agent-1");
 
@@ -91,9 +91,9 @@ export async function startAgent({
     },
     status: { phase },
   };
-  const asked: Asked[] = [];
+  const requested: Asked[] = [];
   const api = createFakeTransport(({ method, path, headers }) => {
-    asked.push(readAsked({ method, target: path, accept: headers.accept }));
+    requested.push(readAsked({ method, target: path, accept: headers.accept }));
     return path.includes("watch=true") ? { body: watch } : json({ metadata: { resourceVersion: "100" }, items: [pod] });
   });
   const bodies: NodeReport[] = [];
@@ -150,7 +150,7 @@ export async function startAgent({
     url,
     advance,
     pod,
-    asked,
+    requested,
   };
 }
 

@@ -53,18 +53,18 @@ describe("a claim whose use is reported", () => {
     n1.unmount("web");
     await leader.send(n1.report());
     await house.pass(1_000);
-    const told = statusIn(house)?.sinceMs ?? 0;
+    const reported = statusIn(house)?.sinceMs ?? 0;
     // The aggregator has acknowledged the unmount record.
     n1.unmountRecords = [];
     await leader.send(n1.report());
     const later = JSON.stringify(house.api.get(CLAIM)?.status);
-    const earlier = later.replaceAll(secondsText(told), secondsText(told - 10_000));
+    const earlier = later.replaceAll(secondsText(reported), secondsText(reported - 10_000));
 
     house.api.update(CLAIM, (claim) => ({ ...claim, status: JSON.parse(earlier) }), { subresource: "status" });
     await house.pass(30_000);
 
     expect(earlier).not.toBe(later);
-    expect(statusIn(house)?.sinceMs).toBe(told);
+    expect(statusIn(house)?.sinceMs).toBe(reported);
   });
 
   it("waits for its node to scan after the pod ended, and the answer names the version that the agent's watch has to reach", async () => {

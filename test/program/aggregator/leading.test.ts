@@ -24,7 +24,7 @@ function handedOver(house: House) {
   return readCoverage(String(annotations?.[COVERAGE_ANNOTATION]), house.nowMs);
 }
 
-function isAsked({ scanRequest }: ReportAnswer): boolean {
+function isScanRequested({ scanRequest }: ReportAnswer): boolean {
   return scanRequest !== undefined;
 }
 
@@ -303,8 +303,8 @@ describe("a gap of the pod watch", () => {
     await house.pass(10);
     const next = await second.sendOnce(n1.report({ scanRequest: first.scanRequest }));
 
-    expect([first, undated]).toEqual([expect.toSatisfy(isAsked), expect.toSatisfy(isAsked)]);
-    expect(next).not.toSatisfy(isAsked);
+    expect([first, undated]).toEqual([expect.toSatisfy(isScanRequested), expect.toSatisfy(isScanRequested)]);
+    expect(next).not.toSatisfy(isScanRequested);
   });
 });
 

@@ -62,11 +62,11 @@ describe("a report", () => {
     const leader = await startLeader(house);
     const n1 = new ToldNode(house, "n1");
     leader.slowDown();
-    const asked = leader.put(n1.report());
+    const pending = leader.put(n1.report());
 
     leader.process.stop();
 
-    expect(await asked).toMatchObject({ status: 503, body: "not the leader\n" });
+    expect(await pending).toMatchObject({ status: 503, body: "not the leader\n" });
   });
 });
 

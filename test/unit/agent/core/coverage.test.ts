@@ -10,7 +10,7 @@ const RULE: RootRule = { by: "own-pod", podUid: "agent-1", override: undefined }
 const TABLE = formatMountLine({ mountPoint: tokenMountPoint("agent-1") });
 
 /** What befalls an agent: a complete, a damaged or a failed read at a time; `quiet` is what the kernel says of the time before it. */
-interface Look {
+interface Scan {
   readonly at: number;
   /** How long the scan takes; by default 1. */
   readonly tookMs?: number;
@@ -18,9 +18,9 @@ interface Look {
   readonly quiet?: { readonly from: number; readonly until: number };
 }
 
-function blindAfter(looks: readonly Look[]): readonly AgentGap[] {
+function gapAfter(scans: readonly Scan[]): readonly AgentGap[] {
   let state = initialState("boot-1");
-  for (const { at, what, quiet, tookMs = 1 } of looks) {
+  for (const { at, what, quiet, tookMs = 1 } of scans) {
     if (quiet !== undefined) state = extendCoverage(state, quiet);
     if (what === "failed") {
       state = loseCoverage(state);
@@ -36,72 +36,72 @@ function blindAfter(looks: readonly Look[]): readonly AgentGap[] {
 
 describe("the gaps of a run", () => {
   const late = 11 + LONGEST_SCAN_INTERVAL_MS;
-  it.each<{ readonly name: string; readonly looks: readonly Look[]; readonly agentGaps: readonly AgentGap[] }>([
-    { name: "are none before the first complete scan", looks: [{ at: 10, what: "damaged" }], agentGaps: [] },
-    { name: "begin with all the time before it", looks: [{ at: 10 }], agentGaps: [{ to: 11 }] },
+  it.each<{ readonly name: string; readonly scans: readonly Scan[]; readonly agentGaps: readonly AgentGap[] }>([
+    { name: "are none before the first complete scan", scans: [{ at: 10, what: "damaged" }], agentGaps: [] },
+    { name: "begin with all the time before it", scans: [{ at: 10 }], agentGaps: [{ to: 11 }] },
     {
       name: "have no other after damaged scans",
-      looks: [{ at: 10, what: "damaged" }, { at: 15, what: "failed" }, { at: 20 }],
+      scans: [{ at: 10, what: "damaged" }, { at: 15, what: "failed" }, { at: 20 }],
       agentGaps: [{ to: 21 }],
     },
-    { name: "have no other while all scans are complete", looks: [{ at: 10 }, { at: 20 }], agentGaps: [{ to: 11 }] },
+    { name: "have no other while all scans are complete", scans: [{ at: 10 }, { at: 20 }], agentGaps: [{ to: 11 }] },
     {
       name: "have one between two complete scans around a damaged one",
-      looks: [{ at: 10 }, { at: 20, what: "damaged" }, { at: 30 }, { at: 40 }],
+      scans: [{ at: 10 }, { at: 20, what: "damaged" }, { at: 30 }, { at: 40 }],
       agentGaps: [{ to: 11 }, { from: 11, to: 31 }],
     },
     {
       name: "have one around a scan that failed",
-      looks: [{ at: 10 }, { at: 20, what: "failed" }, { at: 30 }],
+      scans: [{ at: 10 }, { at: 20, what: "failed" }, { at: 30 }],
       agentGaps: [{ to: 11 }, { from: 11, to: 31 }],
     },
     {
       name: "have one that begins with the last scan, which need not have shown a mount that was made during it",
-      looks: [{ at: 10 }, { at: 1_000, tookMs: 900 }, { at: 9_000 }],
+      scans: [{ at: 10 }, { at: 1_000, tookMs: 900 }, { at: 9_000 }],
       agentGaps: [{ to: 11 }, { from: 1_000, to: 9_001 }],
     },
     {
       name: "do not include an open gap",
-      looks: [{ at: 10 }, { at: 20, what: "failed" }, { at: 30, what: "damaged" }],
+      scans: [{ at: 10 }, { at: 20, what: "failed" }, { at: 30, what: "damaged" }],
       agentGaps: [{ to: 11 }],
     },
     {
       name: "have none between scans that are just close enough",
-      looks: [{ at: 10 }, { at: late }],
+      scans: [{ at: 10 }, { at: late }],
       agentGaps: [{ to: 11 }],
     },
     {
       name: "have one when the agent was stopped between two scans",
-      looks: [{ at: 10 }, { at: late + 1 }],
+      scans: [{ at: 10 }, { at: late + 1 }],
       agentGaps: [{ to: 11 }, { from: 11, to: late + 2 }],
     },
     {
       name: "have one when the agent was paused for so long that a pod can have come and gone",
-      looks: [{ at: 10 }, { at: 12_000 }],
+      scans: [{ at: 10 }, { at: 12_000 }],
       agentGaps: [{ to: 11 }, { from: 11, to: 12_001 }],
     },
     {
       name: "have none for a long time without changes",
-      looks: [{ at: 10 }, { at: late + 5_000, quiet: { from: 5, until: late } }],
+      scans: [{ at: 10 }, { at: late + 5_000, quiet: { from: 5, until: late } }],
       agentGaps: [{ to: 11 }],
     },
     {
       name: "have none for a long time without changes that began with the last scan",
-      looks: [{ at: 10 }, { at: late + 5_000, quiet: { from: 10, until: late } }],
+      scans: [{ at: 10 }, { at: late + 5_000, quiet: { from: 10, until: late } }],
       agentGaps: [{ to: 11 }],
     },
     {
       name: "have one when the long time without changes began only after the last scan",
-      looks: [{ at: 10 }, { at: late + 5_000, quiet: { from: 12, until: late } }],
+      scans: [{ at: 10 }, { at: late + 5_000, quiet: { from: 12, until: late } }],
       agentGaps: [{ to: 11 }, { from: 11, to: late + 5_001 }],
     },
     {
       name: "have one for a long time after the last poll for changes",
-      looks: [{ at: 10 }, { at: late + 6_001, quiet: { from: 5, until: 6_000 } }],
+      scans: [{ at: 10 }, { at: late + 6_001, quiet: { from: 5, until: 6_000 } }],
       agentGaps: [{ to: 11 }, { from: 11, to: late + 6_002 }],
     },
-  ])("$name", ({ looks, agentGaps }) => {
-    expect(blindAfter(looks)).toEqual(agentGaps);
+  ])("$name", ({ scans, agentGaps }) => {
+    expect(gapAfter(scans)).toEqual(agentGaps);
   });
 });
 

@@ -161,21 +161,25 @@ describe("changesSince: one thing comes as another goes", () => {
 
 describe("changesSince: an unmount record", () => {
   it.each([
-    { name: "that is new", unmountRecords: [...stored.unmountRecords, unmountRecordOf(3)], told: [unmountRecordOf(3)] },
+    {
+      name: "that is new",
+      unmountRecords: [...stored.unmountRecords, unmountRecordOf(3)],
+      reported: [unmountRecordOf(3)],
+    },
     {
       name: "of which the end is another",
       unmountRecords: [{ ...first, by: 31 }, unmountRecordOf(2)],
-      told: [{ ...first, by: 31 }],
+      reported: [{ ...first, by: 31 }],
     },
     {
       name: "of which the begin is another",
       unmountRecords: [{ ...first, after: 21 }, unmountRecordOf(2)],
-      told: [{ ...first, after: 21 }],
+      reported: [{ ...first, after: 21 }],
     },
-  ])("$name is on the disk before it is reported", ({ unmountRecords, told }) => {
+  ])("$name is on the disk before it is reported", ({ unmountRecords, reported }) => {
     expect(changesSince(stored, { ...stored, unmountRecords })).toEqual({
       mountedVolumes: new Map(),
-      ...{ unmountRecords: told, droppedMountedVolumes: [], droppedUnmountRecords: [], isLasting: true },
+      ...{ unmountRecords: reported, droppedMountedVolumes: [], droppedUnmountRecords: [], isLasting: true },
     });
   });
 

@@ -39,7 +39,7 @@ function usedBlock(letter: string, mounted: Mounted): MountLine {
   return { mountPoint: `${PLUGINS}/csi/volumeDevices/publish/pv-${letter}/u1`, ...mounted };
 }
 
-function look(state: NodeState, lines: readonly MountLine[], { damaged = false } = {}): NodeState {
+function scanWith(state: NodeState, lines: readonly MountLine[], { damaged = false } = {}): NodeState {
   const whole = [{ mountPoint: tokenMountPoint("agent-1") }, ...lines].map(formatMountLine).join("");
   const text = damaged ? `${whole}36 35 8:1` : whole;
   const pods = new Map([["u1", { name: "team/web", resourceVersion: "1", isRunning: true, isOver: false }]]);
@@ -135,7 +135,7 @@ describe("a staged volume", () => {
       unused: ["name/pv-a"],
     },
   ])("$name", ({ table, unused }) => {
-    expect(unusedIn(look(initialState("boot-1"), table))).toEqual(unused);
+    expect(unusedIn(scanWith(initialState("boot-1"), table))).toEqual(unused);
   });
 
   it.each<{ readonly name: string; readonly shows: readonly MountLine[]; readonly unused: readonly string[] }>([
@@ -151,13 +151,13 @@ describe("a staged volume", () => {
     },
   ])("$name", ({ shows, unused }) => {
     const table = [staged("a", { device: "8:1", root: "/disk/a" }), used("b", { device: "8:1", root: "/disk/b" })];
-    const before = look(initialState("boot-1"), table);
+    const before = scanWith(initialState("boot-1"), table);
     const restored = [...before.mountedVolumes].map(([key, known]): [string, KnownMountedVolume] => [
       key,
       { ...known, root: undefined },
     ]);
 
-    const state = look({ ...before, mountedVolumes: new Map(restored) }, shows, { damaged: true });
+    const state = scanWith({ ...before, mountedVolumes: new Map(restored) }, shows, { damaged: true });
 
     expect(unusedIn(before)).toEqual([ofA]);
     expect(unusedIn(state)).toEqual(unused);

@@ -9,7 +9,7 @@ import {
 import { csiMountPoint, formatMountLine, tokenMountPoint } from "../../../fakes/mount-table.ts";
 
 const OWN: RootRule = { by: "own-pod", podUid: "agent-1", override: undefined };
-const HOLD = csiMountPoint("u1", "pv-1");
+const MOUNT = csiMountPoint("u1", "pv-1");
 const ROOT = "/var/lib/kubelet";
 
 function textOf(...mountPoints: readonly string[]): string {
@@ -22,17 +22,17 @@ function read(text: string, rule: RootRule = OWN) {
 
 describe("scanMountedVolumes", () => {
   it("finds the mounted volumes below the root that shows the own pod's token", () => {
-    const result = read(textOf("/", tokenMountPoint("agent-1"), HOLD, "/home"));
+    const result = read(textOf("/", tokenMountPoint("agent-1"), MOUNT, "/home"));
 
     expect(result).toMatchObject({ beganAt: 10, endedAt: 11, incomplete: undefined, kubeletRoot: "/var/lib/kubelet" });
     expect(result.mountedVolumes).toMatchObject([
-      { kind: "pod", volume: { by: "name", name: "pv-1" }, podUid: "u1", mount: { mountPoint: HOLD } },
+      { kind: "pod", volume: { by: "name", name: "pv-1" }, podUid: "u1", mount: { mountPoint: MOUNT } },
     ]);
   });
 
   it("finds another kubelet root", () => {
     const result = read(
-      textOf(tokenMountPoint("agent-1", "/data/kubelet"), csiMountPoint("u1", "pv-1", "/data/kubelet"), HOLD),
+      textOf(tokenMountPoint("agent-1", "/data/kubelet"), csiMountPoint("u1", "pv-1", "/data/kubelet"), MOUNT),
     );
 
     expect(result).toMatchObject({ incomplete: undefined, kubeletRoot: "/data/kubelet" });
@@ -42,18 +42,18 @@ describe("scanMountedVolumes", () => {
   it.each([
     {
       name: "the own pod's token is not there",
-      text: textOf("/", HOLD),
+      text: textOf("/", MOUNT),
       why: "own pod's token mount is not in the table",
     },
     { name: "the table is empty", text: "", why: "1 damaged lines" },
     {
       name: "its last line is torn",
-      text: `${textOf(tokenMountPoint("agent-1"), HOLD)}36 35 8:1 / /var`,
+      text: `${textOf(tokenMountPoint("agent-1"), MOUNT)}36 35 8:1 / /var`,
       why: "1 damaged lines",
     },
     {
       name: "a line below the root is damaged",
-      text: `${textOf(tokenMountPoint("agent-1"), HOLD)}36 35 8:1 / ${HOLD} rw\n`,
+      text: `${textOf(tokenMountPoint("agent-1"), MOUNT)}36 35 8:1 / ${MOUNT} rw\n`,
       why: "1 damaged lines",
     },
   ])("proves no absence when $name", ({ text, why }) => {
@@ -61,11 +61,11 @@ describe("scanMountedVolumes", () => {
   });
 
   it("shows mounted volumes also where it proves no absence", () => {
-    expect(read(textOf(HOLD)).mountedVolumes).toHaveLength(1);
+    expect(read(textOf(MOUNT)).mountedVolumes).toHaveLength(1);
   });
 
   it("stays complete with an odd line elsewhere", () => {
-    const text = `${textOf(tokenMountPoint("agent-1"), HOLD)}77 1 0:9 /odd one /mnt/x rw - odd none rw\n`;
+    const text = `${textOf(tokenMountPoint("agent-1"), MOUNT)}77 1 0:9 /odd one /mnt/x rw - odd none rw\n`;
 
     expect(read(text)).toMatchObject({ incomplete: undefined, mountedVolumes: [{ kind: "pod" }] });
   });
@@ -124,7 +124,7 @@ describe("scanMountedVolumes", () => {
   it.each(["/var/lib/kubelet/", "/var/lib/kubelet//"])(
     "takes a root that is set with slashes at its end: %s",
     (path) => {
-      const text = textOf(tokenMountPoint("agent-1"), HOLD);
+      const text = textOf(tokenMountPoint("agent-1"), MOUNT);
 
       expect(read(text, { ...OWN, override: path })).toMatchObject({ incomplete: undefined, kubeletRoot: ROOT });
       expect(read(text, { by: "path", path })).toMatchObject({ kubeletRoot: ROOT, mountedVolumes: [{ kind: "pod" }] });
@@ -132,13 +132,18 @@ describe("scanMountedVolumes", () => {
   );
 
   it("counts a mount that shows under two paths once, under the root", () => {
-    const text = textOf(tokenMountPoint("agent-1"), HOLD, csiMountPoint("u1", "pv-1", "/host/kubelet"), `/host${HOLD}`);
+    const text = textOf(
+      tokenMountPoint("agent-1"),
+      MOUNT,
+      csiMountPoint("u1", "pv-1", "/host/kubelet"),
+      `/host${MOUNT}`,
+    );
 
-    expect(read(text).mountedVolumes.map(({ mount }) => mount.mountPoint)).toEqual([HOLD]);
+    expect(read(text).mountedVolumes.map(({ mount }) => mount.mountPoint)).toEqual([MOUNT]);
   });
 
   it("shows each of several mounts that are stacked", () => {
-    const lines = [36, 37, 38].map((mountId) => formatMountLine({ mountPoint: HOLD, mountId, parentId: mountId - 1 }));
+    const lines = [36, 37, 38].map((mountId) => formatMountLine({ mountPoint: MOUNT, mountId, parentId: mountId - 1 }));
 
     const result = read(textOf(tokenMountPoint("agent-1")) + lines.join(""));
 
@@ -147,7 +152,7 @@ describe("scanMountedVolumes", () => {
   });
 
   it("never proves an absence outside a pod", () => {
-    const result = read(textOf(HOLD), { by: "path", path: "/var/lib/kubelet" });
+    const result = read(textOf(MOUNT), { by: "path", path: "/var/lib/kubelet" });
 
     expect(result.incomplete).toContain("outside a pod");
     expect(result.mountedVolumes).toHaveLength(1);
@@ -156,7 +161,7 @@ describe("scanMountedVolumes", () => {
 
 describe("mergeScans", () => {
   const empty = textOf(tokenMountPoint("agent-1"));
-  const full = textOf(tokenMountPoint("agent-1"), HOLD);
+  const full = textOf(tokenMountPoint("agent-1"), MOUNT);
   const torn = full.slice(0, -1);
 
   it.each([
@@ -182,16 +187,20 @@ describe("isSameScan", () => {
   const other = csiMountPoint("u2", "pv-1");
 
   it.each([
-    { name: "the same table", texts: [textOf(token, HOLD), textOf(token, HOLD)], isSame: true },
-    { name: "another order", texts: [textOf(token, HOLD, other), textOf(other, HOLD, token)], isSame: true },
-    { name: "a mount elsewhere more", texts: [textOf(token, HOLD), textOf(token, HOLD, "/home")], isSame: true },
-    { name: "a mounted volume that is stacked", texts: [textOf(token, HOLD), textOf(token, HOLD, HOLD)], isSame: true },
-    { name: "a mounted volume more", texts: [textOf(token), textOf(token, HOLD)], isSame: false },
-    { name: "a mounted volume less", texts: [textOf(token, HOLD), textOf(token)], isSame: false },
-    { name: "another mounted volume", texts: [textOf(token, HOLD), textOf(token, other)], isSame: false },
-    { name: "damage in one", texts: [textOf(token, HOLD), `${textOf(token, HOLD)}36 3`], isSame: false },
-    { name: "the token in one", texts: [textOf(HOLD), textOf(token, HOLD)], isSame: false },
-    { name: "the token in none", texts: [textOf(HOLD), textOf(HOLD)], isSame: true },
+    { name: "the same table", texts: [textOf(token, MOUNT), textOf(token, MOUNT)], isSame: true },
+    { name: "another order", texts: [textOf(token, MOUNT, other), textOf(other, MOUNT, token)], isSame: true },
+    { name: "a mount elsewhere more", texts: [textOf(token, MOUNT), textOf(token, MOUNT, "/home")], isSame: true },
+    {
+      name: "a mounted volume that is stacked",
+      texts: [textOf(token, MOUNT), textOf(token, MOUNT, MOUNT)],
+      isSame: true,
+    },
+    { name: "a mounted volume more", texts: [textOf(token), textOf(token, MOUNT)], isSame: false },
+    { name: "a mounted volume less", texts: [textOf(token, MOUNT), textOf(token)], isSame: false },
+    { name: "another mounted volume", texts: [textOf(token, MOUNT), textOf(token, other)], isSame: false },
+    { name: "damage in one", texts: [textOf(token, MOUNT), `${textOf(token, MOUNT)}36 3`], isSame: false },
+    { name: "the token in one", texts: [textOf(MOUNT), textOf(token, MOUNT)], isSame: false },
+    { name: "the token in none", texts: [textOf(MOUNT), textOf(MOUNT)], isSame: true },
   ])("of two scans with $name: $isSame", ({ texts: [first = "", second = ""], isSame }) => {
     expect(isSameScan(read(first), read(second))).toBe(isSame);
   });
@@ -199,18 +208,18 @@ describe("isSameScan", () => {
 
 describe("mountedVolumeKey", () => {
   it.each([
-    { name: "mounts stacked on one path", one: HOLD, other: HOLD, isSame: true },
+    { name: "mounts stacked on one path", one: MOUNT, other: MOUNT, isSame: true },
     {
       name: "two subPaths of one volume in a pod",
       one: "/var/lib/kubelet/pods/u1/volume-subpaths/pv-1/a/0",
       other: "/var/lib/kubelet/pods/u1/volume-subpaths/pv-1/b/3",
       isSame: true,
     },
-    { name: "one volume in two pods", one: HOLD, other: csiMountPoint("u2", "pv-1"), isSame: false },
-    { name: "two volumes in one pod", one: HOLD, other: csiMountPoint("u1", "pv-2"), isSame: false },
+    { name: "one volume in two pods", one: MOUNT, other: csiMountPoint("u2", "pv-1"), isSame: false },
+    { name: "two volumes in one pod", one: MOUNT, other: csiMountPoint("u1", "pv-2"), isSame: false },
     {
       name: "a volume and a subPath of it",
-      one: HOLD,
+      one: MOUNT,
       other: "/var/lib/kubelet/pods/u1/volume-subpaths/pv-1/a/0",
       isSame: false,
     },

@@ -287,21 +287,21 @@ describe("hasAbsence", () => {
   });
 });
 
-type Step = { readonly kind: "toggle"; readonly letter: string } | Look;
-interface Look {
-  readonly kind: "look";
+type Step = { readonly kind: "toggle"; readonly letter: string } | Scan;
+interface Scan {
+  readonly kind: "scan";
   readonly isDamaged: boolean;
-  /** What changes between the two scans of a look that has to confirm an absence. */
+  /** What changes between the two scans where the second has to confirm an absence. */
   readonly during: string | null;
 }
 
 const USES: Readonly<Record<string, string>> = { a: "u1/pv-a", A: "u1/pv-a", b: "u2/pv-b", c: "u2/pv-a" };
 
-/** A node where things happen between whole units of time, and an agent that looks at it. */
+/** A node where things happen between whole units of time, and an agent that scans it. */
 class World {
   readonly #mounted = new Set<string>();
   readonly ends = new Map<string, number[]>();
-  /** Uses that were there at the end of a complete look. */
+  /** Uses that were there at the end of a complete scan. */
   readonly shown = new Set<string>();
   state = initialState("boot-1");
   #now = 100;
@@ -309,7 +309,7 @@ class World {
   run(step: Step): void {
     this.#now += 5;
     if (step.kind === "toggle") this.#flip(step.letter);
-    else this.#look(step);
+    else this.#runScan(step);
   }
 
   uses(): ReadonlySet<string> {
@@ -322,7 +322,7 @@ class World {
     for (const use of before) if (!this.uses().has(use)) this.ends.set(use, [...(this.ends.get(use) ?? []), this.#now]);
   }
 
-  #look({ isDamaged, during }: Look): void {
+  #runScan({ isDamaged, during }: Scan): void {
     let scan = this.#scan(isDamaged);
     if (hasAbsence(this.state, scan)) {
       if (during !== null) this.#flip(during);
@@ -345,12 +345,12 @@ function nameOf({ podUid, volume }: Pick<MountedVolume, "podUid" | "volume">): s
 
 describe("observe, for any sequence of scans", () => {
   const toggle = fc.record({ kind: fc.constant("toggle" as const), letter: fc.constantFrom("a", "A", "*", "b", "c") });
-  const look = fc.record({
-    kind: fc.constant("look" as const),
+  const scan = fc.record({
+    kind: fc.constant("scan" as const),
     isDamaged: fc.boolean(),
     during: fc.option(fc.constantFrom("a", "A", "b", "c")),
   });
-  const worlds = fc.array(fc.oneof(toggle, look), { maxLength: 60, size: "max" }).map((steps) => {
+  const worlds = fc.array(fc.oneof(toggle, scan), { maxLength: 60, size: "max" }).map((steps) => {
     const world = new World();
     for (const step of steps) world.run(step);
     return world;
@@ -375,9 +375,9 @@ describe("observe, for any sequence of scans", () => {
       fc.property(worlds, ({ state, shown }) => {
         const known = [...state.mountedVolumes.values()].map(({ mountedVolume }) => mountedVolume);
 
-        const told = new Set([...known, ...state.unmountRecords].map(nameOf));
+        const reported = new Set([...known, ...state.unmountRecords].map(nameOf));
 
-        expect([...shown].filter((use) => !told.has(use))).toEqual([]);
+        expect([...shown].filter((use) => !reported.has(use))).toEqual([]);
       }),
     );
   });
@@ -385,11 +385,11 @@ describe("observe, for any sequence of scans", () => {
   it("has an unmount record for each use that was shown and is gone in the end", () => {
     fc.assert(
       fc.property(worlds, (world) => {
-        world.run({ kind: "look", isDamaged: false, during: null });
+        world.run({ kind: "scan", isDamaged: false, during: null });
 
-        const held = world.uses();
-        const released = new Set(world.state.unmountRecords.map(nameOf));
-        expect([...world.shown].filter((use) => !held.has(use) && !released.has(use))).toEqual([]);
+        const inUse = world.uses();
+        const recorded = new Set(world.state.unmountRecords.map(nameOf));
+        expect([...world.shown].filter((use) => !inUse.has(use) && !recorded.has(use))).toEqual([]);
       }),
     );
   });

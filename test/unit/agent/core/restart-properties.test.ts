@@ -14,14 +14,14 @@ import type { AgentGap } from "../../../../common/storage/node-report.ts";
 import { csiMountPoint, formatMountLine, tokenMountPoint } from "../../../fakes/mount-table.ts";
 
 /**
- * A node with one pod and one volume, whose agent looks at every change that it is told of, as poll(2) makes it do, and stores after every look; and all
+ * A node with one pod and one volume, whose agent scans after every change that poll(2) reports, and stores after every scan; and everything
  * that can befall them: damaged and failed reads, kills, journals that are lost or old, reboots, machines put back in time.
  */
 
 const RULE: RootRule = { by: "own-pod", podUid: "agent-1", override: undefined };
 const CLOCK = "monotonic-raw";
 const TOKEN = formatMountLine({ mountPoint: tokenMountPoint("agent-1") });
-const HOLD = formatMountLine({ mountPoint: csiMountPoint("u1", "pv-a") });
+const MOUNT = formatMountLine({ mountPoint: csiMountPoint("u1", "pv-a") });
 
 /** Everything that was ever reported of an unmount record, in true time. */
 interface Told {
@@ -38,7 +38,7 @@ class World {
   isMounted = false;
   /** True times at which a mount ended. */
   readonly ends: number[] = [];
-  readonly told = new Map<string, Told>();
+  readonly reported = new Map<string, Told>();
   /** All reported gaps, in true time. */
   readonly agentGaps: AgentGap[] = [];
   state: NodeState | undefined;
@@ -54,11 +54,11 @@ class World {
   take(action: string): void {
     this.now += 10;
     const [what = "", choice = "0"] = action.split(" ");
-    this.#deeds[what]?.(Number(choice));
-    if (what !== "kill") this.#look();
+    this.#steps[what]?.(Number(choice));
+    if (what !== "kill") this.#runScan();
   }
 
-  readonly #deeds: Readonly<Record<string, (choice: number) => void>> = {
+  readonly #steps: Readonly<Record<string, (choice: number) => void>> = {
     flip: () => this.#setMounted(!this.isMounted),
     unmount: () => this.#setMounted(false),
     "pod-runs": () => this.#changePod({ isRunning: true, isOver: false }),
@@ -126,10 +126,10 @@ class World {
   }
 
   /** A scan takes a unit of time, and nothing happens in it. */
-  #look(): void {
+  #runScan(): void {
     if (this.state === undefined) return;
     const at = this.now - this.#boot.at;
-    const text = this.#isDamaged ? `${TOKEN}36 35 8:1` : `${TOKEN}${this.isMounted ? HOLD : ""}`;
+    const text = this.#isDamaged ? `${TOKEN}36 35 8:1` : `${TOKEN}${this.isMounted ? MOUNT : ""}`;
     const scan = scanMountedVolumes({ text, beganAt: at, endedAt: at + 1 }, RULE);
     const pods = new Map(this.#isPodKnown ? [["u1", this.#pod]] : []);
     this.#keep(observe(this.state, { scan, podsResourceVersion: "1", pods: this.#isListed ? pods : undefined }).state);
@@ -144,10 +144,10 @@ class World {
       // What another boot showed ended before this one; the pod's use in this one is not reported here.
       const latest = after === undefined ? this.#boot.at : this.now;
       const unmount = this.ends.findLast((end) => end <= latest);
-      const known = this.told.get(id) ?? { after: 0, by: Number.POSITIVE_INFINITY, unmount };
+      const known = this.reported.get(id) ?? { after: 0, by: Number.POSITIVE_INFINITY, unmount };
       // The earliest time that is ever reported of it, in any boot.
       const least = Math.min(known.by, trueTime(by));
-      this.told.set(id, {
+      this.reported.set(id, {
         ...known,
         after: Math.max(known.after, after === undefined ? 0 : trueTime(after)),
         by: least,
@@ -160,15 +160,17 @@ class World {
 
   /** Whether an unmount is acknowledged, or will be reported, and not too early, or fell into a reported gap. */
   isAccountedFor(end: number): boolean {
-    const known = [...this.#settled, ...this.#ids()].map((id) => this.told.get(id));
-    const isTold = known.some((told) => told?.unmount !== undefined && told.unmount >= end && told.by >= end);
+    const known = [...this.#settled, ...this.#ids()].map((id) => this.reported.get(id));
+    const isTold = known.some(
+      (reported) => reported?.unmount !== undefined && reported.unmount >= end && reported.by >= end,
+    );
     return isTold || this.agentGaps.some(({ from, to }) => (from ?? 0) <= end && end <= to);
   }
 }
 
 /** How often what befalls them. */
 const WEIGHTS = {
-  ...{ flip: 8, list: 4, "pod-runs": 2, "pod-is-deleted": 1, "pod-ends": 2, "pod-goes": 1, look: 1 },
+  ...{ flip: 8, list: 4, "pod-runs": 2, "pod-is-deleted": 1, "pod-ends": 2, "pod-goes": 1, scan: 1 },
   ...{ damage: 2, repair: 3, fail: 1, settle: 1, kill: 3, "start 0": 4, "start 3": 1, reboot: 1, "lose-journal": 1 },
 };
 const action = fc.oneof(...Object.entries(WEIGHTS).map(([what, weight]) => ({ weight, arbitrary: fc.constant(what) })));
@@ -185,7 +187,7 @@ describe("an agent with kills, reboots, damaged scans and old journals", () => {
   it("reports no unmount earlier than the truth, and no interval that begins after it", () => {
     fc.assert(
       fc.property(fc.array(action, { maxLength: 60, size: "max" }), (actions) => {
-        for (const { after, by, unmount } of played(actions).told.values()) {
+        for (const { after, by, unmount } of played(actions).reported.values()) {
           expect(unmount).toBeDefined();
           expect(by).toBeGreaterThanOrEqual(unmount ?? Number.POSITIVE_INFINITY);
           expect(after).toBeLessThanOrEqual(unmount ?? 0);
@@ -199,7 +201,7 @@ describe("an agent with kills, reboots, damaged scans and old journals", () => {
     fc.assert(
       fc.property(fc.array(action, { maxLength: 60, size: "max" }), (actions) => {
         const world = played(actions);
-        for (const one of ["unmount", "pod-goes", "repair", "start 0", "list", "look"]) world.take(one);
+        for (const one of ["unmount", "pod-goes", "repair", "start 0", "list", "scan"]) world.take(one);
 
         expect(world.ends.filter((end) => !world.isAccountedFor(end))).toEqual([]);
         expect(world.state?.mountedVolumes.size).toBe(0);

@@ -20,7 +20,11 @@ const RUNNING = new Map([["u1", { name: "team/web-1", resourceVersion: "7", isRu
 /** A run that starts now, with what the journal gave it, after one complete scan at 100 that shows the volumes of these pods. */
 function afterRead(stored: NodeState, now: Partial<Shown> = {}): NodeState {
   const { past } = interpretStored(stored, { ...NOW, nowMs: 90 });
-  return look(mergeStored(initialState("boot-1", { run: "run-2" }), past), 100, { shows: [], pods: new Map(), ...now });
+  return scanWith(mergeStored(initialState("boot-1", { run: "run-2" }), past), 100, {
+    shows: [],
+    pods: new Map(),
+    ...now,
+  });
 }
 
 interface Shown {
@@ -28,7 +32,7 @@ interface Shown {
   readonly pods: ReadonlyMap<string, PodFacts> | undefined;
 }
 
-function look(state: NodeState, at: number, { shows, pods }: Shown): NodeState {
+function scanWith(state: NodeState, at: number, { shows, pods }: Shown): NodeState {
   const places = [tokenMountPoint("agent-1"), ...shows.map((n) => csiMountPoint(`u${n}`, `pv-${n}`))];
   const text = places.map((mountPoint) => formatMountLine({ mountPoint })).join("");
   const scan = scanMountedVolumes({ text, beganAt: at, endedAt: at + 1 }, RULE);
@@ -116,7 +120,7 @@ describe("after a restart in the same boot", () => {
     });
 
     const first = afterRead(stored, { pods: RUNNING });
-    const second = look(first, 200, { shows: [], pods: new Map() });
+    const second = scanWith(first, 200, { shows: [], pods: new Map() });
 
     expect(intervals(first)).toEqual([]);
     expect(intervals(second)).toEqual(["u1 20-101"]);
@@ -165,16 +169,16 @@ describe("in another boot", () => {
 
   it("a use goes on while its pod is not over, which may mount its volume again, and is no anomaly", () => {
     const rebooted = afterRead(stored, { pods: RUNNING });
-    const before = look(rebooted, 200, { shows: [], pods: RUNNING });
+    const before = scanWith(rebooted, 200, { shows: [], pods: RUNNING });
     const stillRuns = new Map([["u1", { name: "team/web-1", resourceVersion: "8", isRunning: true, isOver: false }]]);
-    const again = look(before, 300, { shows: [1], pods: stillRuns });
+    const again = scanWith(before, 300, { shows: [1], pods: stillRuns });
 
     expect([rebooted, before, again].map(intervals)).toEqual(Array(3).fill(["u4 ?-0", "u3 ?-101"]));
     expect([...before.mountedVolumes.values()]).toMatchObject([
       { pendingUnmount: { by: 101, isAnomaly: false } },
       { pendingUnmount: { by: 101, isAnomaly: false } },
     ]);
-    expect(intervals(look(again, 400, { shows: [], pods: new Map() }))).toContain("u1 300-401");
+    expect(intervals(scanWith(again, 400, { shows: [], pods: new Map() }))).toContain("u1 300-401");
   });
 
   it("an unmount record keeps its ID, so that a lost answer does not make two of it", () => {
@@ -278,9 +282,9 @@ describe("a mount that is gone in the same boot although its pod runs, where the
     const runs = (resourceVersion: string): ReadonlyMap<string, PodFacts> =>
       new Map([["u1", { name: "team/web-1", resourceVersion, isRunning: true, isOver: false }]]);
     const found = afterRead(stored, { pods: runs("8") });
-    const later = look(found, 200, { shows: [], pods: runs("9") });
+    const later = scanWith(found, 200, { shows: [], pods: runs("9") });
 
-    const over = look(later, 300, { shows: [], pods: new Map() });
+    const over = scanWith(later, 300, { shows: [], pods: new Map() });
 
     expect([found, later, over].map(intervals)).toEqual([[], [], ["u1 ?-301"]]);
   });
@@ -295,7 +299,7 @@ describe("the journal of another agent that ends while this one watches", () => 
   it.each<{
     readonly name: string;
     readonly left: readonly KnownMountedVolume[];
-    readonly released?: number;
+    readonly recorded?: number;
     readonly unmountRecords: readonly string[];
   }>([
     {
@@ -306,13 +310,13 @@ describe("the journal of another agent that ends while this one watches", () => 
     {
       name: "a mounted volume whose unmount this agent has recorded gets no second record",
       left: [knownMountedVolume(1, { seenAt: 40 })],
-      released: 45,
+      recorded: 45,
       unmountRecords: ["u1 35-45"],
     },
     {
       name: "a use that began after an earlier unmount record is another use",
       left: [knownMountedVolume(1, { seenAt: 40 })],
-      released: 35,
+      recorded: 35,
       unmountRecords: ["u1 25-35", "u1 40-101"],
     },
     {
@@ -320,10 +324,10 @@ describe("the journal of another agent that ends while this one watches", () => 
       left: [knownMountedVolume(1, { pendingUnmount })],
       unmountRecords: ["u1 20-51"],
     },
-  ])("$name", ({ left, released, unmountRecords }) => {
-    const state = { ...own, unmountRecords: released === undefined ? [] : [unmountRecordOf(1, released)] };
+  ])("$name", ({ left, recorded, unmountRecords }) => {
+    const state = { ...own, unmountRecords: recorded === undefined ? [] : [unmountRecordOf(1, recorded)] };
 
-    const next = look(mergeStored(state, { ...past, mountedVolumes: mountedVolumesOf(...left) }), 100, {
+    const next = scanWith(mergeStored(state, { ...past, mountedVolumes: mountedVolumesOf(...left) }), 100, {
       shows: [],
       pods: new Map(),
     });
@@ -410,7 +414,7 @@ describe("the journal of another agent that ends while this one watches", () => 
 
 describe("interpretStored", () => {
   it("dates no mounted volume of another agent by a scan that did not show it", () => {
-    const own = look(initialState("boot-1", { run: "run-2", clock: CLOCK }), 100, { shows: [], pods: new Map() });
+    const own = scanWith(initialState("boot-1", { run: "run-2", clock: CLOCK }), 100, { shows: [], pods: new Map() });
     const both = mergeStored(
       own,
       nodeState({ mountedVolumes: mountedVolumesOf(knownMountedVolume(1, { seenAt: 20 })) }),

@@ -45,7 +45,7 @@ export function createFakeCluster(): FakeCluster {
   const events: ReturnType<FakeCluster["events"]>[number][] = [];
   let version = 100;
 
-  const tell = (type: string, path: string, object: ApiObject): void => {
+  const notify = (type: string, path: string, object: ApiObject): void => {
     const collection = path.includes("/pods/") ? "/api/v1/pods" : "/api/v1/nodes";
     if (path.includes("/pods/") || path.includes("/nodes/")) watches.get(collection)?.writeLine({ type, object });
   };
@@ -54,7 +54,7 @@ export function createFakeCluster(): FakeCluster {
     const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(version) } };
     const type = objects.has(path) ? "MODIFIED" : "ADDED";
     objects.set(path, stored);
-    tell(type, path, stored);
+    notify(type, path, stored);
     return stored;
   };
   const list = (collection: string): FakeAnswer => {
@@ -70,7 +70,7 @@ export function createFakeCluster(): FakeCluster {
       events.push(JSON.parse(request.body ?? ""));
       return json({}, 201);
     }
-    return changeOrRead({ objects, put, tell }, request, path);
+    return changeOrRead({ objects, put, notify }, request, path);
   };
   const cluster: FakeCluster = {
     transport: createFakeTransport((request) => {
@@ -82,7 +82,7 @@ export function createFakeCluster(): FakeCluster {
       const object = objects.get(path);
       objects.delete(path);
       version += 1;
-      if (object !== undefined) tell("DELETED", path, object);
+      if (object !== undefined) notify("DELETED", path, object);
     },
     get: (path) => objects.get(path),
     events: () => events,
@@ -103,10 +103,10 @@ function isQuestion({ path }: HttpRequest): boolean {
 interface Store {
   readonly objects: Map<string, ApiObject>;
   readonly put: (path: string, object: ApiObject) => ApiObject;
-  readonly tell: (type: string, path: string, object: ApiObject) => void;
+  readonly notify: (type: string, path: string, object: ApiObject) => void;
 }
 
-function changeOrRead({ objects, put, tell }: Store, { method, body }: HttpRequest, path: string): FakeAnswer {
+function changeOrRead({ objects, put, notify }: Store, { method, body }: HttpRequest, path: string): FakeAnswer {
   const place = path.replace(/\/status$/, "");
   const object = objects.get(place);
   const name = place.split("/").at(-1);
@@ -119,7 +119,7 @@ function changeOrRead({ objects, put, tell }: Store, { method, body }: HttpReque
   if (wanted.resourceVersion !== object.metadata.resourceVersion) return refusal(409, "Conflict");
   if (method === "DELETE") {
     objects.delete(place);
-    tell("DELETED", place, object);
+    notify("DELETED", place, object);
     return json(object);
   }
   const status = { ...object.status, ...change.status };

@@ -20,7 +20,7 @@ function countAsks(clock: FakeClock): () => number {
 
 describe("a pod that waits for a volume that excludes its node", () => {
   it("is rejected after the grace period as a kubelet does it, with an event", async () => {
-    const { cluster, advance, phase, told } = await startScene();
+    const { cluster, advance, phase, emitted } = await startScene();
 
     cluster.put(podAt("web"), pod("web"));
     await advance(4_900);
@@ -36,7 +36,7 @@ describe("a pod that waits for a volume that excludes its node", () => {
       ),
     });
     expect(cluster.get(podAt("web"))?.metadata.annotations).toHaveProperty(["mooring.dev/rejected"]);
-    expect(told()).toEqual([expect.stringMatching(/^Rejected: Pod was rejected: the node affinity/)]);
+    expect(emitted()).toEqual([expect.stringMatching(/^Rejected: Pod was rejected: the node affinity/)]);
   });
 
   it("is rejected once, and the rejection is verified", async () => {
@@ -105,7 +105,7 @@ describe("a pod that waits for a volume that excludes its node", () => {
   });
 
   it("gets one event in audit mode, which a restart does not repeat, and is not rejected", async () => {
-    const { cluster, advance, phase, told, counted } = await startScene({ mode: "audit" });
+    const { cluster, advance, phase, emitted, counted } = await startScene({ mode: "audit" });
 
     cluster.put(podAt("web"), pod("web"));
     await advance(6_000);
@@ -113,24 +113,24 @@ describe("a pod that waits for a volume that excludes its node", () => {
     await advance(600_000);
 
     expect(phase("web")).toBe("Pending");
-    expect(told()).toEqual([expect.stringMatching(/^WouldReject: Pod would be rejected \(--affinity=audit\): /)]);
+    expect(emitted()).toEqual([expect.stringMatching(/^WouldReject: Pod would be rejected \(--affinity=audit\): /)]);
     expect(cluster.events()[0]?.metadata.name).toBe("web.u-web-would-reject");
     expect(await counted()).toEqual({ "would-reject": 1 });
   });
 
   it("is not checked when the mode is off", async () => {
-    const { cluster, advance, looks, enforcement } = await startScene({ mode: "off" });
+    const { cluster, advance, verdicts, enforcement } = await startScene({ mode: "off" });
 
     cluster.put(podAt("web"), pod("web"));
     await advance(60_000);
 
-    expect(looks()).toEqual([]);
+    expect(verdicts()).toEqual([]);
     expect(cluster.asked()).toEqual([]);
     expect(enforcement.check()).toEqual({ ok: true, detail: "off" });
   });
 
   it("is decided by live reads: it stays when its volume was corrected meanwhile", async () => {
-    const { cluster, advance, phase, looks } = await startScene();
+    const { cluster, advance, phase, verdicts } = await startScene();
 
     cluster.put(podAt("web"), pod("web"));
     await advance(4_000);
@@ -138,11 +138,11 @@ describe("a pod that waits for a volume that excludes its node", () => {
     await advance(60_000);
 
     expect(phase("web")).toBe("Pending");
-    expect(looks()).toEqual(["allow"]);
+    expect(verdicts()).toEqual(["allow"]);
   });
 
   it("causes no read when it has started within the grace period", async () => {
-    const { cluster, advance, looks } = await startScene();
+    const { cluster, advance, verdicts } = await startScene();
 
     cluster.put(podAt("web"), pod("web"));
     await advance(2_000);
@@ -151,7 +151,7 @@ describe("a pod that waits for a volume that excludes its node", () => {
     cluster.remove(podAt("web"));
     await advance(60_000);
 
-    expect(looks()).toEqual([]);
+    expect(verdicts()).toEqual([]);
     expect(cluster.asked()).toEqual([]);
   });
 
@@ -171,7 +171,7 @@ describe("a pod that waits for a volume that excludes its node", () => {
   });
 
   it("is not rejected while scans are incomplete, and is rejected afterwards", async () => {
-    const { cluster, table, advance, phase, looks } = await startScene();
+    const { cluster, table, advance, phase, verdicts } = await startScene();
     const token = "/var/lib/kubelet/pods/agent-1/volumes/kubernetes.io~projected/kube-api-access-x7k2p";
     table.unmount(token);
 
@@ -182,7 +182,7 @@ describe("a pod that waits for a volume that excludes its node", () => {
     await advance(60_000);
 
     expect(before).toBe("Pending");
-    expect(looks()[0]).toBe("unknown");
+    expect(verdicts()[0]).toBe("unknown");
     expect(phase("web")).toBe("Failed");
   });
 
@@ -209,11 +209,11 @@ describe("a check", () => {
   it.each([{ name: "another label of the node", change: { path: NODE, object: node("b") } }])(
     "at a waiting pod is $name",
     async ({ change }) => {
-      const { cluster, advance, phase, looks } = await startScene();
+      const { cluster, advance, phase, verdicts } = await startScene();
       cluster.put(PV, volume("a"));
       cluster.put(podAt("web"), pod("web"));
       await advance(60_000);
-      const before = looks();
+      const before = verdicts();
 
       cluster.put(change.path, change.object);
       await advance(6_000);
@@ -259,19 +259,19 @@ describe("a check", () => {
   });
 
   it("follows for a volume that was named before the node's pods were listed", async () => {
-    const { enforcement, cluster, advance, told } = await startScene({}, (begun) => {
+    const { enforcement, cluster, advance, emitted } = await startScene({}, (begun) => {
       begun.put(podAt("web"), pod("web", { status: RUNNING }));
       begun.intercept = ({ path }) => (path.startsWith("/api/v1/pods?") ? { status: 503 } : undefined);
     });
 
     enforcement.onAnswer({ forget: [], volumes: [{ name: "pv-1", resourceVersion: "7" }] });
     await advance(10_000);
-    const before = told();
+    const before = emitted();
     cluster.intercept = () => undefined;
     await advance(120_000);
 
     expect(before).toEqual([]);
-    expect(told()).toEqual([expect.stringMatching(/^Running: /)]);
+    expect(emitted()).toEqual([expect.stringMatching(/^Running: /)]);
   });
 
   it("of other pods follows when a rejection depends on old verdicts", async () => {
@@ -313,7 +313,7 @@ describe("a check", () => {
   });
 
   it("does not follow the kubelet's regular updates of its Node", async () => {
-    const { cluster, advance, looks } = await startScene();
+    const { cluster, advance, verdicts } = await startScene();
     cluster.put(PV, volume("a"));
     cluster.put(podAt("web"), pod("web"));
     await advance(60_000);
@@ -324,7 +324,7 @@ describe("a check", () => {
       await advance(60_000);
     }
 
-    expect(looks()).toEqual(["allow"]);
+    expect(verdicts()).toEqual(["allow"]);
     expect(cluster.asked()).toHaveLength(reads);
   });
 
@@ -359,7 +359,7 @@ describe("a check", () => {
   });
 
   it("does not follow for a named volume that no pod of the node uses", async () => {
-    const { cluster, advance, looks, enforcement } = await startScene();
+    const { cluster, advance, verdicts, enforcement } = await startScene();
     cluster.put("/api/v1/persistentvolumes/pv-2", volume("b", "pv-2"));
     cluster.put(podAt("web"), pod("web", { status: RUNNING }));
 
@@ -372,11 +372,11 @@ describe("a check", () => {
     });
     await advance(60_000);
 
-    expect(looks()).toEqual([]);
+    expect(verdicts()).toEqual([]);
   });
 
   it("of a running pod leads to one event, and to nothing else", async () => {
-    const { cluster, advance, phase, told, enforcement } = await startScene();
+    const { cluster, advance, phase, emitted, enforcement } = await startScene();
     cluster.put(podAt("web"), pod("web", { status: RUNNING }));
     await advance(60_000);
 
@@ -386,7 +386,7 @@ describe("a check", () => {
     }
 
     expect(phase("web")).toBe("Running");
-    expect(told()).toEqual([expect.stringMatching(/^Running: Pod goes on, but could not start here again: /)]);
+    expect(emitted()).toEqual([expect.stringMatching(/^Running: Pod goes on, but could not start here again: /)]);
   });
 
   it("of a running pod does not follow a label change where the aggregator names volumes, and follows within half an hour elsewhere", async () => {
@@ -403,21 +403,21 @@ describe("a check", () => {
       await advance(1_800_000);
     }
 
-    expect(named.looks()).toEqual([]);
-    expect(alone.looks()).toEqual(["allow"]);
+    expect(named.verdicts()).toEqual([]);
+    expect(alone.verdicts()).toEqual(["allow"]);
   });
 
   it("comes after a report when the node's labels change: its answer may pause rejections", async () => {
-    const { cluster, advance, reportsAsked } = await startScene();
-    const atFirst = reportsAsked();
+    const { cluster, advance, reportRequests } = await startScene();
+    const atFirst = reportRequests();
 
     cluster.put(NODE, { ...node("a"), metadata: { ...node("a").metadata, annotations: { other: "x" } } });
     await advance(1_000);
-    const meanwhile = reportsAsked();
+    const meanwhile = reportRequests();
     cluster.put(NODE, { ...node("a"), metadata: { ...node("a").metadata, labels: { zone: "b" } } });
     await advance(1_000);
 
-    expect([meanwhile - atFirst, reportsAsked() - meanwhile]).toEqual([0, 1]);
+    expect([meanwhile - atFirst, reportRequests() - meanwhile]).toEqual([0, 1]);
   });
 
   it("is logged with its verdict and reasons, once while they stay the same", async () => {
@@ -476,11 +476,11 @@ describe("the health check", () => {
     const later = enforcement.check();
     enforcement.onAnswer({ forget: [] });
 
-    const blind = { ok: true, detail: expect.stringContaining("is not seen") };
-    expect(before).toMatchObject(blind);
+    const withoutNames = { ok: true, detail: expect.stringContaining("is not seen") };
+    expect(before).toMatchObject(withoutNames);
     expect(with_).toEqual({ ok: true, detail: "enforce" });
-    expect(later).toMatchObject(blind);
-    expect(enforcement.check()).toMatchObject(blind);
+    expect(later).toMatchObject(withoutNames);
+    expect(enforcement.check()).toMatchObject(withoutNames);
   });
 
   it("fails before the own Node was listed, and nothing is rejected", async () => {

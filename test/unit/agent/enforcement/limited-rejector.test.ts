@@ -64,7 +64,7 @@ describe("a rejection", () => {
   });
 
   it("whose answer was lost is not repeated, and is reported all the same", async () => {
-    const { cluster, advance, told, counted } = await startScene();
+    const { cluster, advance, emitted, counted } = await startScene();
     let isLost = false;
     cluster.intercept = ({ method }, serve) => {
       if (method !== "PATCH" || isLost) return undefined;
@@ -77,12 +77,12 @@ describe("a rejection", () => {
     await advance(60_000);
 
     expect(changesIn(cluster)).toHaveLength(1);
-    expect(told()).toEqual([expect.stringMatching(/^Rejected: /)]);
+    expect(emitted()).toEqual([expect.stringMatching(/^Rejected: /)]);
     expect(await counted()).toEqual({ rejected: 1, held: 1 });
   });
 
   it("whose answer was lost, and whose pod cannot be read, is verified later and not repeated", async () => {
-    const { cluster, advance, phase, counted, told } = await startScene();
+    const { cluster, advance, phase, counted, emitted } = await startScene();
     let isAway = false;
     cluster.intercept = ({ method }, serve) => {
       if (isAway) return "broken";
@@ -103,7 +103,7 @@ describe("a rejection", () => {
     expect(phase("web")).toBe("Failed");
     expect(changesIn(cluster)).toHaveLength(1);
     expect(await counted()).toEqual({ unanswered: 1, rejected: 1, held: 1 });
-    expect(told()).toEqual([expect.stringMatching(/^Rejected: Pod was rejected: /)]);
+    expect(emitted()).toEqual([expect.stringMatching(/^Rejected: Pod was rejected: /)]);
   });
 
   it("that got no answer and was not made is repeated once that is known", async () => {
@@ -326,17 +326,17 @@ describe("a pod whose volume is attached or staged", () => {
   }
 
   it("is reported once after a whole mount wait, and not rejected", async () => {
-    const { advance, told, phase, counted } = await startAttached();
+    const { advance, emitted, phase, counted } = await startAttached();
 
     await advance(122_000);
-    const before = told();
+    const before = emitted();
     await advance(2_000);
-    const after = told();
+    const after = emitted();
     await advance(600_000);
 
     expect(before).toEqual([]);
     expect(after).toEqual([expect.stringMatching(/^Waiting: Pod waits for a volume .* is let alone since/)]);
-    expect(told()).toHaveLength(1);
+    expect(emitted()).toHaveLength(1);
     expect(phase("web")).toBe("Pending");
     expect(await counted()).toEqual({ reported: 1 });
   });
@@ -382,7 +382,7 @@ describe("the limits", () => {
   });
 
   it("emit one event on an owner whose replacements keep coming to the node", async () => {
-    const { cluster, advance, told, phase } = await startScene();
+    const { cluster, advance, emitted, phase } = await startScene();
     const owner = { kind: "ReplicaSet", name: "web" };
 
     for (const name of ["web-1", "web-2", "web-3", "web-4", "web-5"]) {
@@ -390,7 +390,7 @@ describe("the limits", () => {
       await advance(10_000);
     }
 
-    const backedOff = told().filter((line) => line.startsWith("BackingOff"));
+    const backedOff = emitted().filter((line) => line.startsWith("BackingOff"));
     expect(["web-3", "web-4", "web-5"].map(phase)).toEqual(["Failed", "Pending", "Pending"]);
     expect(backedOff).toEqual([
       expect.stringMatching(/ReplicaSet web keep coming to this node.* s before it is rejected$/),
@@ -480,15 +480,15 @@ describe("the limits", () => {
   });
 
   it("have the other pods of the node checked first, at once, with an event for running ones", async () => {
-    const { cluster, advance, phase, looks } = await startScene({}, withRunningPods);
+    const { cluster, advance, phase, verdicts } = await startScene({}, withRunningPods);
     cluster.put(podAt("web"), pod("web"));
 
     await advance(4_900);
-    const before = looks();
+    const before = verdicts();
     await advance(700);
 
     expect(before).toEqual([]);
-    expect(looks()).toHaveLength(6);
+    expect(verdicts()).toHaveLength(6);
     expect(phase("web")).toBe("Failed");
   });
 });

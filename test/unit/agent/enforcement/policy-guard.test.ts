@@ -54,8 +54,8 @@ describe("an agent in enforce mode", () => {
     expect(await counted()).toEqual({ unguarded: 1 });
     expect(enforcement.check()).toMatchObject({ ok: true, isDegraded: true, detail: expect.stringContaining(why) });
     expect(await metrics.text()).toContain("mooring_affinity_policy_in_force 0");
-    const told = logger.lines.filter(({ message }) => message.startsWith("policy is not known to be in force"));
-    expect(told).toMatchObject([{ level: "warn", fields: { why: expect.stringContaining(why) } }]);
+    const emitted = logger.lines.filter(({ message }) => message.startsWith("policy is not known to be in force"));
+    expect(emitted).toMatchObject([{ level: "warn", fields: { why: expect.stringContaining(why) } }]);
   });
 
   it("rejects no pod while it may not probe the policy, and names the missing permission", async () => {

@@ -30,7 +30,7 @@ const RUNS = { seed: 5381, numRuns: Number(process.env.MOORING_PROPERTY_RUNS ?? 
 
 it("for any sequence of events, no pod is rejected that is right at that moment, and none twice", async () => {
   let rejections = 0;
-  const told = async (happenings: readonly Happening[]): Promise<void> => {
+  const emitted = async (happenings: readonly Happening[]): Promise<void> => {
     const story = new Story(await startScene());
     for (const one of happenings) await story.play(one);
     const left = await story.heal();
@@ -42,7 +42,7 @@ it("for any sequence of events, no pod is rejected that is right at that moment,
     expect(story.isWrong ? left : []).toEqual([]);
   };
 
-  await fc.assert(fc.asyncProperty(fc.array(happening, { maxLength: 40, size: "max" }), told), RUNS);
+  await fc.assert(fc.asyncProperty(fc.array(happening, { maxLength: 40, size: "max" }), emitted), RUNS);
 
   expect(rejections).toBeGreaterThan(RUNS.numRuns / 4);
 });

@@ -121,9 +121,9 @@ export async function startScene(
     onEnd: () => {},
     onChange: (change) => enforcement.onPodChange(change),
   });
-  let reportsAsked = 0;
+  let reportRequests = 0;
   const requestReport = (): void => {
-    reportsAsked += 1;
+    reportRequests += 1;
   };
   const enforcement = createEnforcement(
     { ...parts, pods, events, nodeState: () => state, requestReport },
@@ -144,18 +144,18 @@ export async function startScene(
   });
   // A run begins slowly: nothing is rejected in its first seconds.
   await clock.advance(beginMs);
-  const told = (): readonly string[] => cluster.events().map(({ action, note }) => `${action}: ${note}`);
+  const emitted = (): readonly string[] => cluster.events().map(({ action, note }) => `${action}: ${note}`);
   return {
     clock,
     logger,
     cluster,
-    reportsAsked: () => reportsAsked,
+    reportRequests: () => reportRequests,
     table,
     enforcement,
     expectBug: (): void => {
       isBugExpected = true;
     },
-    told,
+    emitted,
     advance: clock.advance,
     setState: (next: typeof state): void => {
       state = next;
@@ -167,7 +167,7 @@ export async function startScene(
       const lines = (await metrics.text()).matchAll(/^mooring_affinity_rejections_total\{.*outcome="(.*)"\} (\d+)$/gm);
       return Object.fromEntries([...lines].map(([, outcome, count]) => [outcome, Number(count)]));
     },
-    looks: (): readonly string[] =>
+    verdicts: (): readonly string[] =>
       logger.lines.filter(({ message }) => message === "pod looked at").map(({ fields }) => String(fields.verdict)),
   };
 }

@@ -31,12 +31,12 @@ interface Script {
   /** The answer to the change. */
   readonly change?: FakeAnswer;
   /** The answer to a later look at the pod. */
-  readonly look?: FakeAnswer;
+  readonly run?: FakeAnswer;
 }
 
-function start({ change = REJECTED, look = PENDING }: Script) {
+function start({ change = REJECTED, run = PENDING }: Script) {
   const clock = createFakeClock();
-  const transport = createFakeTransport(({ method }) => (method === "GET" ? look : change));
+  const transport = createFakeTransport(({ method }) => (method === "GET" ? run : change));
   const client = createKubeClient(createFakeConnection(transport), { clock });
   const rejector = createPodRejector({ client, clock });
   const never = new AbortController().signal;
@@ -110,9 +110,9 @@ describe("rejecting a pod", () => {
     { name: "the answer shows the pod as it was", change: PENDING },
     { name: "nothing is served there", change: { status: 404, body: "404 page not found" } },
   ])("reads the pod when $name: a visible rejection is done, anything else is unknown", async ({ change }) => {
-    const done = start({ change, look: REJECTED });
-    const open = start({ change, look: PENDING });
-    const dark = start({ change, look: "broken" });
+    const done = start({ change, run: REJECTED });
+    const open = start({ change, run: PENDING });
+    const dark = start({ change, run: "broken" });
 
     expect(await done.reject()).toEqual({ kind: "rejected" });
     expect(await open.reject()).toMatchObject({ kind: "unanswered" });
@@ -121,7 +121,7 @@ describe("rejecting a pod", () => {
   });
 
   it("waits ten seconds for an answer, and then reads the pod", async () => {
-    const { reject, methods, clock } = start({ change: "silence", look: REJECTED });
+    const { reject, methods, clock } = start({ change: "silence", run: REJECTED });
 
     const outcome = reject();
     await clock.advance(9_000);
@@ -133,8 +133,8 @@ describe("rejecting a pod", () => {
   });
 
   it("does not take a rejection of another pod, or by another component, for its own", async () => {
-    const other = start({ change: "broken", look: pod(PATCH.status, { ...PATCH.metadata, uid: "u2" }) });
-    const foreign = start({ change: "broken", look: pod(PATCH.status) });
+    const other = start({ change: "broken", run: pod(PATCH.status, { ...PATCH.metadata, uid: "u2" }) });
+    const foreign = start({ change: "broken", run: pod(PATCH.status) });
 
     expect(await other.reject()).toMatchObject({ kind: "unanswered" });
     expect(await foreign.reject()).toMatchObject({ kind: "unanswered" });
@@ -173,22 +173,22 @@ describe("removing a pod", () => {
     });
   });
 
-  it.each<{ readonly name: string; readonly change: FakeAnswer; readonly look?: FakeAnswer; readonly kind: string }>([
+  it.each<{ readonly name: string; readonly change: FakeAnswer; readonly run?: FakeAnswer; readonly kind: string }>([
     { name: "a deletion that is answered with a status is done", change: json({ kind: "Status" }), kind: "rejected" },
     { name: "a pod that has changed is not deleted", change: CONFLICT, kind: "conflict" },
     { name: "a pod that is gone is gone", change: NOT_FOUND, kind: "gone" },
     { name: "a missing permission is reported", change: { status: 403, body: "no" }, kind: "forbidden" },
-    { name: "a lost answer whose pod is gone is done", change: "broken", look: NOT_FOUND, kind: "rejected" },
+    { name: "a lost answer whose pod is gone is done", change: "broken", run: NOT_FOUND, kind: "rejected" },
     {
       name: "a lost answer whose pod is terminating is done",
       change: "broken",
-      look: pod({}, { deletionTimestamp: "2026-11-21T10:00:30Z" }),
+      run: pod({}, { deletionTimestamp: "2026-11-21T10:00:30Z" }),
       kind: "rejected",
     },
-    { name: "a lost answer whose pod is unchanged is unknown", change: "broken", look: PENDING, kind: "unanswered" },
-    { name: "an answer that is no pod proves nothing", change: "broken", look: json({}), kind: "unanswered" },
-  ])("$name", async ({ change, look = PENDING, kind }) => {
-    expect(await start({ change, look }).remove()).toMatchObject({ kind });
+    { name: "a lost answer whose pod is unchanged is unknown", change: "broken", run: PENDING, kind: "unanswered" },
+    { name: "an answer that is no pod proves nothing", change: "broken", run: json({}), kind: "unanswered" },
+  ])("$name", async ({ change, run = PENDING, kind }) => {
+    expect(await start({ change, run }).remove()).toMatchObject({ kind });
   });
 
   it("sends nothing when its reads are too old", async () => {
@@ -200,32 +200,32 @@ describe("removing a pod", () => {
 });
 
 describe("the state of a rejected pod", () => {
-  it.each<{ readonly name: string; readonly look: FakeAnswer; readonly rejectionState: string }>([
-    { name: "held", look: REJECTED, rejectionState: "held" },
+  it.each<{ readonly name: string; readonly run: FakeAnswer; readonly rejectionState: string }>([
+    { name: "held", run: REJECTED, rejectionState: "held" },
     {
       name: "held, also when another client wrote the annotation again",
-      look: pod(PATCH.status),
+      run: pod(PATCH.status),
       rejectionState: "held",
     },
-    { name: "without its reason for a moment", look: pod({ phase: "Failed" }), rejectionState: "without-reason" },
-    { name: "reverted", look: PENDING, rejectionState: "reverted" },
-    { name: "reverted to a pod that runs", look: pod({ phase: "Running" }), rejectionState: "reverted" },
-    { name: "gone", look: NOT_FOUND, rejectionState: "gone" },
+    { name: "without its reason for a moment", run: pod({ phase: "Failed" }), rejectionState: "without-reason" },
+    { name: "reverted", run: PENDING, rejectionState: "reverted" },
+    { name: "reverted to a pod that runs", run: pod({ phase: "Running" }), rejectionState: "reverted" },
+    { name: "gone", run: NOT_FOUND, rejectionState: "gone" },
     {
       name: "gone with another one in its place",
-      look: pod({ phase: "Pending" }, { uid: "u2" }),
+      run: pod({ phase: "Pending" }, { uid: "u2" }),
       rejectionState: "gone",
     },
-  ])("is $name", async ({ look, rejectionState }) => {
-    expect(await start({ look }).rejectionState()).toBe(rejectionState);
+  ])("is $name", async ({ run, rejectionState }) => {
+    expect(await start({ run }).rejectionState()).toBe(rejectionState);
   });
 
-  it.each<{ readonly name: string; readonly look: FakeAnswer }>([
-    { name: "the API server is away", look: "broken" },
-    { name: "a proxy says 404", look: { status: 404, body: "404 page not found" } },
-    { name: "the answer is no pod", look: json({}) },
-  ])("is unknown while $name", async ({ look }) => {
-    await expect(start({ look }).rejectionState()).rejects.toThrow(MooringError);
+  it.each<{ readonly name: string; readonly run: FakeAnswer }>([
+    { name: "the API server is away", run: "broken" },
+    { name: "a proxy says 404", run: { status: 404, body: "404 page not found" } },
+    { name: "the answer is no pod", run: json({}) },
+  ])("is unknown while $name", async ({ run }) => {
+    await expect(start({ run }).rejectionState()).rejects.toThrow(MooringError);
   });
 });
 

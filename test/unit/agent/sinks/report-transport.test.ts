@@ -33,11 +33,11 @@ async function setUp(files: Readonly<Record<string, string>>, good: readonly str
     },
   };
   let pair: ServingPair = await first.server(["127.0.0.1"]);
-  let tell: (pair: ServingPair) => void = () => {};
+  let notify: (pair: ServingPair) => void = () => {};
   const identity = {
     pair: () => pair,
-    onChange: (listener: typeof tell) => {
-      tell = listener;
+    onChange: (listener: typeof notify) => {
+      notify = listener;
       return () => {};
     },
   };
@@ -61,7 +61,7 @@ async function setUp(files: Readonly<Record<string, string>>, good: readonly str
     ...{ seen, volume, logger },
     certify: async (authority: CertificateAuthority) => {
       pair = await authority.server(["127.0.0.1"]);
-      tell(pair);
+      notify(pair);
     },
     send: async () => {
       const response = await transport.send(REPORT, never);

@@ -328,7 +328,7 @@ describe("a disk that is slow or fails", () => {
         }),
       confirm: () => settle?.confirm(),
       fail: (error: Error) => settle?.fail(error),
-      isAsked: () => settle !== undefined,
+      isWaiting: () => settle !== undefined,
     };
   }
 
@@ -342,7 +342,7 @@ describe("a disk that is slow or fails", () => {
     const storing = journal.store(FULL).then(() => {
       isStored = true;
     });
-    await eventually(disk.isAsked);
+    await eventually(disk.isWaiting);
     await settle();
     expect(isStored).toBe(false);
     disk.confirm();
@@ -356,7 +356,7 @@ describe("a disk that is slow or fails", () => {
     const { journal, metrics } = folder.agent("node-1", disk.bringToDisk);
     await journal.load();
     const storing = journal.store(FULL).catch((error: unknown) => error);
-    await eventually(disk.isAsked);
+    await eventually(disk.isWaiting);
 
     await folder.clock.advance(5_000);
     expect(await storing).toMatchObject({ message: "the disk has not confirmed a write for 5 s" });
@@ -377,7 +377,7 @@ describe("a disk that is slow or fails", () => {
     const { journal, metrics } = folder.agent("node-1", disk.bringToDisk);
     await journal.load();
     const storing = journal.store(FULL).catch((error: unknown) => error);
-    await eventually(disk.isAsked);
+    await eventually(disk.isWaiting);
 
     disk.fail(Object.assign(new Error("EIO: i/o error, fdatasync"), { code: "EIO", syscall: "fdatasync" }));
 
@@ -392,7 +392,7 @@ describe("a disk that is slow or fails", () => {
     await journal.load();
 
     const storing = journal.store(nodeState({}));
-    await eventually(disk.isAsked);
+    await eventually(disk.isWaiting);
 
     disk.confirm();
     await expect(storing).resolves.toBeUndefined();
@@ -410,7 +410,7 @@ describe("a disk that is slow or fails", () => {
 
     await journal.store(nodeState({ agentGaps: [{ to: 11 }] }));
 
-    expect(disk.isAsked()).toBe(false);
+    expect(disk.isWaiting()).toBe(false);
   });
 });
 

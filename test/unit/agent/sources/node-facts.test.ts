@@ -90,16 +90,16 @@ describe("the facts about a node", () => {
   });
 
   it("do not take a container's distribution for the node's", async () => {
-    let asked = 0;
+    let requests = 0;
     const osInfo = async (): Promise<string> => {
-      asked += 1;
+      requests += 1;
       return "Alpine Linux 3.22";
     };
     const source = createNodeFacts(kernel({ ownMountInfo: CONTAINER }), { clock: createFakeClock(), osInfo });
 
     const { facts } = await source.read(never);
 
-    expect([facts.distribution, asked]).toEqual([undefined, 0]);
+    expect([facts.distribution, requests]).toEqual([undefined, 0]);
   });
 
   it.each([

@@ -134,10 +134,10 @@ describe("an API client", () => {
   it("times out after a minute without an answer", async () => {
     const { client, clock } = setUp(inTurn("silence"));
 
-    const asked = client.request(GET, never).catch((reason: unknown) => reason);
+    const requested = client.request(GET, never).catch((reason: unknown) => reason);
     await clock.advance(60_000);
 
-    expect(await asked).toMatchObject({
+    expect(await requested).toMatchObject({
       code: "transport-failed",
       message: expect.stringContaining("no end within 60000 ms"),
     });
@@ -201,11 +201,11 @@ describe("an API client", () => {
     const { client } = setUp(inTurn("silence"));
     const stop = new AbortController();
 
-    const asked = client.request(GET, stop.signal).catch((reason: unknown) => reason);
+    const requested = client.request(GET, stop.signal).catch((reason: unknown) => reason);
     await settle();
     stop.abort();
 
-    expect(await asked).toMatchObject({ code: "transport-failed" });
+    expect(await requested).toMatchObject({ code: "transport-failed" });
   });
 
   it("does not ask when the credentials do not come before the signal", async () => {
@@ -215,10 +215,10 @@ describe("an API client", () => {
     const connection = { ...createFakeConnection(transport), authorization: () => new Promise<undefined>(() => {}) };
     const client = createKubeClient(connection, { clock });
 
-    const asked = client.request(GET, never).catch((reason: unknown) => reason);
+    const requested = client.request(GET, never).catch((reason: unknown) => reason);
     await clock.advance(60_000);
 
-    expect(await asked).toMatchObject({ code: "transport-failed" });
+    expect(await requested).toMatchObject({ code: "transport-failed" });
     expect(transport.requests).toEqual([]);
   });
 });

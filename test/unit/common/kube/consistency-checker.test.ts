@@ -33,16 +33,16 @@ describe("the consistency check of an informer", () => {
   });
 
   it.each([
-    { name: "lacks an object", checks: [listOf(10, thing("a", 3), thing("b", 4))], drift: 1, said: ["missing b"] },
-    { name: "has an older state", checks: [listOf(10, thing("a", 9))], drift: 1, said: ["outdated a"] },
-    { name: "has what is long gone", checks: [listOf(10)], drift: 1, said: ["leftover a"] },
+    { name: "lacks an object", checks: [listOf(10, thing("a", 3), thing("b", 4))], drift: 1, output: ["missing b"] },
+    { name: "has an older state", checks: [listOf(10, thing("a", 9))], drift: 1, output: ["outdated a"] },
+    { name: "has what is long gone", checks: [listOf(10)], drift: 1, output: ["leftover a"] },
     {
       name: "has another object of that name",
       checks: [listOf(10, thing("a", 9, { uid: "other" }))],
       drift: 1,
-      said: ["replaced a"],
+      output: ["replaced a"],
     },
-  ])("counts, logs and repairs it when the store $name", async ({ checks, drift, said }) => {
+  ])("counts, logs and repairs it when the store $name", async ({ checks, drift, output }) => {
     const { clock, informer, logger, count } = await followed({
       lists: [listOf(10, thing("a", 3)), listOf(20)],
       checks,
@@ -53,7 +53,7 @@ describe("the consistency check of an informer", () => {
     expect(informer.drift()).toBe(drift);
     expect(logger.lines.find(({ message }) => message === DRIFTED)?.fields).toMatchObject({
       objects: drift,
-      examples: said,
+      examples: output,
     });
     expect(count("list")).toBe(2);
     expect([informer.size(), informer.resourceVersion()]).toEqual([0, "20"]);

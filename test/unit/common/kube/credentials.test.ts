@@ -5,16 +5,16 @@ import { createCredentials } from "../../../../common/kube/credentials.ts";
 import { MooringError } from "../../../../common/runtime/errors.ts";
 
 /** A program whose answers are given by hand: each asking waits for its token. */
-function askedByHand() {
-  const asked: PromiseWithResolvers<string>[] = [];
+function plainRequest() {
+  const requests: PromiseWithResolvers<string>[] = [];
   const open = () => ({
     applyToHTTPSOptions: async (options: RequestOptions) => {
       const answer = Promise.withResolvers<string>();
-      asked.push(answer);
+      requests.push(answer);
       options.headers = { Authorization: `Bearer ${await answer.promise}` };
     },
   });
-  return { asked, credentials: createCredentials({ open, program: "give-token" }) };
+  return { requests, credentials: createCredentials({ open, program: "give-token" }) };
 }
 
 /** client-node with a program that answers with a text. */
@@ -36,59 +36,59 @@ const [OLD, NEW] = ["Bearer old", "Bearer new"];
 
 describe("an exec credential plugin", () => {
   it("is asked once for requests that want them at the same time, and again for the next", async () => {
-    const { asked, credentials } = askedByHand();
+    const { requests, credentials } = plainRequest();
 
     const first = [credentials.authorization(), credentials.authorization(), credentials.authorization()];
-    asked[0]?.resolve("old");
+    requests[0]?.resolve("old");
     const given = await Promise.all(first);
     const next = credentials.authorization();
-    asked[1]?.resolve("new");
+    requests[1]?.resolve("new");
 
-    expect([given, await next, asked.length]).toEqual([[OLD, OLD, OLD], NEW, 2]);
+    expect([given, await next, requests.length]).toEqual([[OLD, OLD, OLD], NEW, 2]);
   });
 
   it("is asked once after a refusal of what several requests had been sent with", async () => {
-    const { asked, credentials } = askedByHand();
+    const { requests, credentials } = plainRequest();
     const before = credentials.authorization();
-    asked[0]?.resolve("old");
+    requests[0]?.resolve("old");
     await before;
 
     const again = [1, 2, 3].map(() => {
       credentials.forget(OLD);
       return credentials.authorization();
     });
-    asked[1]?.resolve("new");
+    requests[1]?.resolve("new");
 
-    expect([await Promise.all(again), asked.length]).toEqual([[NEW, NEW, NEW], 2]);
+    expect([await Promise.all(again), requests.length]).toEqual([[NEW, NEW, NEW], 2]);
   });
 
   it("runs again where it has just returned the refused credentials", async () => {
-    const { asked, credentials } = askedByHand();
+    const { requests, credentials } = plainRequest();
     const before = credentials.authorization();
-    asked[0]?.resolve("old");
+    requests[0]?.resolve("old");
     await before;
 
     const late = credentials.authorization();
     credentials.forget(OLD);
     const fresh = credentials.authorization();
-    asked[2]?.resolve("new");
+    requests[2]?.resolve("new");
     await fresh;
-    asked[1]?.resolve("old");
+    requests[1]?.resolve("old");
     await late;
     credentials.forget(NEW);
     const last = credentials.authorization();
-    asked[3]?.resolve("newer");
+    requests[3]?.resolve("newer");
 
     expect(await last).toBe("Bearer newer");
   });
 
   it("that failed is asked again by the next request", async () => {
-    const { asked, credentials } = askedByHand();
+    const { requests, credentials } = plainRequest();
     const failing = [credentials.authorization(), credentials.authorization()];
-    asked[0]?.reject(new Error("log in first"));
+    requests[0]?.reject(new Error("log in first"));
     const failed = await Promise.allSettled(failing);
     const next = credentials.authorization();
-    asked[1]?.resolve("new");
+    requests[1]?.resolve("new");
 
     expect(failed.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
     expect(await next).toBe(NEW);

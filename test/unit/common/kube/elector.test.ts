@@ -80,7 +80,7 @@ async function started(lease: Lease | undefined, { slowEndMs = 0, takeDelayMs = 
       identity: "me",
       timing: TIMING,
       nowMs: clock.wallMs,
-      handOver: () => ({ said: `at ${clock.monotonicMs()}` }),
+      handOver: () => ({ output: `at ${clock.monotonicMs()}` }),
       onSeen: (one) => void seen.push(one),
       takeDelayMs: () => takeDelayMs,
     },
@@ -217,7 +217,7 @@ describe("an elector", () => {
     const times = leases.changes.map(({ renewTime }) => renewTime);
     expect(times).toHaveLength(5);
     expect(times).toEqual([...new Set(times)].toSorted());
-    expect(leases.changes.map(({ annotations }) => annotations?.said)).toEqual([
+    expect(leases.changes.map(({ annotations }) => annotations?.output)).toEqual([
       undefined,
       "at 1802000",
       "at 1804000",
@@ -346,7 +346,7 @@ describe("an elector", () => {
     await running;
 
     expect([during, leases.lease?.holder]).toEqual(["me", ""]);
-    expect(leases.lease?.annotations.said).toBe("at 1801000");
+    expect(leases.lease?.annotations.output).toBe("at 1801000");
     expect(elector.mayAct()).toBe(false);
   });
 

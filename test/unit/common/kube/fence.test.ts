@@ -38,12 +38,12 @@ describe("a client whose writes are fenced", () => {
     async (method) => {
       const { client, transport, authorize, lose } = fenced();
 
-      const asked = client.request({ method, path: "/x" }, never);
+      const requested = client.request({ method, path: "/x" }, never);
       await settle();
       lose();
       authorize();
 
-      await expect(asked).rejects.toMatchObject({ code: "not-leading" });
+      await expect(requested).rejects.toMatchObject({ code: "not-leading" });
       expect(transport.requests).toEqual([]);
     },
   );

@@ -62,7 +62,7 @@ export function bookmark(version: number, annotations: Readonly<Record<string, s
 }
 
 /** What is asked of the server: a list, a list as a stream, a watch, whether it knows a version, or identities alone. */
-export type Asked = "list" | "stream" | "watch" | "verify" | "check";
+export type Requests = "list" | "stream" | "watch" | "verify" | "check";
 
 export interface Script {
   readonly lists: readonly FakeAnswer[];
@@ -83,7 +83,7 @@ export function describeChange(change: StoreChange<Stored>): string {
   return `${kind} ${object.uid}@${object.resourceVersion}${change.kind === "deleted" ? ` gone at ${change.gone}` : ""}`;
 }
 
-function askedBy({ path, headers }: HttpRequest, query: URLSearchParams): Asked {
+function requestsOf({ path, headers }: HttpRequest, query: URLSearchParams): Requests {
   if (query.has("sendInitialEvents")) return "stream";
   if (query.has("watch")) return "watch";
   if (!headers.accept?.includes("PartialObjectMetadataList")) return "list";
@@ -91,7 +91,7 @@ function askedBy({ path, headers }: HttpRequest, query: URLSearchParams): Asked 
 }
 
 interface Request {
-  readonly what: Asked;
+  readonly what: Requests;
   /** Milliseconds since the begin. */
   readonly at: number;
   readonly query: URLSearchParams;
@@ -101,7 +101,7 @@ interface Request {
 function scripted(script: Script, nowMs: () => number) {
   const streams: FakeByteStream[] = [];
   const times: Request[] = [];
-  const answers: Readonly<Record<Asked, readonly (FakeAnswer | "open")[]>> = {
+  const answers: Readonly<Record<Requests, readonly (FakeAnswer | "open")[]>> = {
     list: script.lists,
     stream: script.streams ?? [],
     watch: script.watches ?? ["open"],
@@ -110,7 +110,7 @@ function scripted(script: Script, nowMs: () => number) {
   };
   const server = (request: HttpRequest): FakeAnswer => {
     const query = new URL(request.path, "http://x").searchParams;
-    const what = askedBy(request, query);
+    const what = requestsOf(request, query);
     const count = times.filter((one) => one.what === what).length;
     times.push({ what, at: nowMs(), query });
     const answer = answers[what][Math.min(count, answers[what].length - 1)] ?? "silence";
@@ -160,8 +160,8 @@ export async function follow(script: Script) {
   });
   await settle();
   /** What was asked, with the versions. */
-  const asked = (): readonly string[] =>
+  const requests = (): readonly string[] =>
     times.map(({ what, query }) => [what, query.get("resourceVersion")].filter(Boolean).join(" "));
   const counts = { replaced: () => replaced, projected: () => projected };
-  return { clock, logger, informer, stop, ended, changes, times, asked, last, ...counts };
+  return { clock, logger, informer, stop, ended, changes, times, requests, last, ...counts };
 }

@@ -5,18 +5,18 @@ import { createFakeClock, settle } from "../../../fakes/clock.ts";
 /** The first activity is immediate. */
 function limited(limitMs: () => number, outer = new AbortController()) {
   const clock = createFakeClock();
-  let heard = (): void => {};
+  let received = (): void => {};
   let finish = (): void => {};
   let signal = outer.signal;
-  const done = withIdleTimeout({ clock, signal: outer.signal }, limitMs, (inner, hear) => {
+  const done = withIdleTimeout({ clock, signal: outer.signal }, limitMs, (inner, onActivity) => {
     signal = inner;
-    heard = hear;
-    hear();
+    received = onActivity;
+    onActivity();
     return new Promise<void>((resolve) => {
       finish = resolve;
     });
   });
-  return { clock, outer, done, heard: () => heard(), finish: () => finish(), signal: () => signal };
+  return { clock, outer, done, received: () => received(), finish: () => finish(), signal: () => signal };
 }
 
 describe("withIdleTimeout", () => {
@@ -37,10 +37,10 @@ describe("withIdleTimeout", () => {
   });
 
   it("counts from the last activity", async () => {
-    const { clock, signal, heard, finish, done } = limited(() => 5_000);
+    const { clock, signal, received, finish, done } = limited(() => 5_000);
 
     await clock.advance(4_000);
-    heard();
+    received();
     await clock.advance(4_999);
     const early = signal().aborted;
     await clock.advance(1);

@@ -95,14 +95,14 @@ describe("a Lease of the API server", () => {
   it("is changed in just the state that was decided on, and keeps what is not stated", async () => {
     const { store, transport, bodies } = storeWith(json(object));
 
-    await store.update(lease, { ...change, annotations: { said: "this" } }, never);
+    await store.update(lease, { ...change, annotations: { output: "this" } }, never);
 
     expect(transport.requests).toMatchObject([
       { method: "PATCH", headers: { "content-type": "application/merge-patch+json" } },
     ]);
     expect(bodies()).toEqual([
       {
-        metadata: { namespace: "mooring", uid: "lease-1", resourceVersion: "7", annotations: { said: "this" } },
+        metadata: { namespace: "mooring", uid: "lease-1", resourceVersion: "7", annotations: { output: "this" } },
         spec: { holderIdentity: "me", leaseDurationSeconds: 15, renewTime: TIME },
       },
     ]);

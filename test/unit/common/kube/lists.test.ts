@@ -8,7 +8,7 @@ const END = { [END_OF_LIST]: "true" };
 
 describe("a list as a stream", () => {
   it("is one request with the watch, and is delivered once it is complete", async () => {
-    const { last, changes, asked, times, informer, replaced } = await follow({ lists: [], streams: ["open"] });
+    const { last, changes, requests, times, informer, replaced } = await follow({ lists: [], streams: ["open"] });
 
     last().writeLine({ type: "ADDED", object: thing("a", 3) });
     last().writeLine({ type: "ADDED", object: thing("b", 4) });
@@ -21,7 +21,7 @@ describe("a list as a stream", () => {
     expect(early).toEqual([0, false, undefined, 0]);
     expect(changes).toEqual(["added uid-a@3", "added uid-b@4", "updated uid-a@11"]);
     expect([informer.hasSynced(), informer.resourceVersion(), replaced()]).toEqual([true, "11", 1]);
-    expect(asked()).toEqual(["stream"]);
+    expect(requests()).toEqual(["stream"]);
     expect(times[0]?.query.toString()).toBe(
       "fieldSelector=a%3Db&watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=600",
     );
@@ -74,14 +74,14 @@ describe("a list as a stream", () => {
   });
 
   it("continues as a watch from its position when it breaks after the list", async () => {
-    const { last, clock, asked } = await follow({ lists: [], streams: ["open"] });
+    const { last, clock, requests } = await follow({ lists: [], streams: ["open"] });
 
     last().writeLine(bookmark(10, END));
     await settle();
     last().fail(new MooringError("transport-failed", "reset"));
     await clock.advance(200);
 
-    expect(asked()).toEqual(["stream", "verify 10", "watch 10"]);
+    expect(requests()).toEqual(["stream", "verify 10", "watch 10"]);
   });
 
   it.each([
@@ -89,7 +89,7 @@ describe("a list as a stream", () => {
     { name: "ends", end: "end" },
     { name: "ends with an error", end: "error" },
   ])("starts again after a pause when it $name before it is complete, and keeps the store", async ({ end }) => {
-    const { last, clock, changes, asked, informer, times } = await follow({ lists: [], streams: ["open"] });
+    const { last, clock, changes, requests, informer, times } = await follow({ lists: [], streams: ["open"] });
     last().writeLine({ type: "ADDED", object: thing("a", 3) });
     last().writeLine(bookmark(10, END));
     last().writeLine({ type: "ERROR", object: { code: 410, message: "too old" } });
@@ -109,7 +109,7 @@ describe("a list as a stream", () => {
 
     expect(between).toEqual(["uid-a"]);
     expect(changes).toEqual(["added uid-a@3", "deleted uid-a@3 gone at 50", "added uid-c@40"]);
-    expect(asked()).toEqual(["stream", "stream", "stream"]);
+    expect(requests()).toEqual(["stream", "stream", "stream"]);
     expect(times.map(({ at }) => at)).toEqual([0, 2_200, 2_600]);
   });
 
@@ -117,63 +117,66 @@ describe("a list as a stream", () => {
     { name: "does not know what is asked", code: 400 },
     { name: "has the feature switched off", code: 422 },
   ])("comes by pages at once, then and ever after, from a server that $name", async ({ code }) => {
-    const { clock, asked, last, logger } = await follow({
+    const { clock, requests, last, logger } = await follow({
       lists: [listOf(10, thing("a", 3)), listOf(50, thing("a", 3))],
       streams: [status(code)],
     });
-    const first = [...asked()];
+    const first = [...requests()];
 
     last().writeLine({ type: "ERROR", object: { code: 410, message: "too old" } });
     await clock.advance(2_200);
 
     expect(first).toEqual(["stream", "list", "watch 10"]);
-    expect(asked().slice(3)).toEqual(["list", "watch 50"]);
+    expect(requests().slice(3)).toEqual(["list", "watch 50"]);
     expect(logger.messages("info")[0]).toBe("the server does not stream lists, listing by pages");
   });
 
   it("is requested again after a pause from an overloaded server", async () => {
-    const { clock, asked, times } = await follow({ lists: [], streams: [status(429, "busy", { "retry-after": "3" })] });
+    const { clock, requests, times } = await follow({
+      lists: [],
+      streams: [status(429, "busy", { "retry-after": "3" })],
+    });
 
     await clock.advance(3_200);
 
-    expect(asked()).toEqual(["stream", "stream"]);
+    expect(requests()).toEqual(["stream", "stream"]);
     expect(times[1]?.at).toBe(3_200);
   });
 
   it("comes by pages from a server that is so old that it sends a bookmark without a mark", async () => {
-    const { last, clock, asked } = await follow({ lists: [listOf(10, thing("a", 3))], streams: ["open"] });
+    const { last, clock, requests } = await follow({ lists: [listOf(10, thing("a", 3))], streams: ["open"] });
 
     last().writeLine({ type: "ADDED", object: thing("a", 3) });
     last().writeLine(bookmark(10));
     await clock.advance(200);
 
-    expect(asked()).toEqual(["stream", "list", "watch 10"]);
+    expect(requests()).toEqual(["stream", "list", "watch 10"]);
   });
 
   it("comes by pages when it came to a halt twice", async () => {
-    const { last, clock, asked, informer } = await follow({ lists: [listOf(10, thing("a", 3))], streams: ["open"] });
+    const { last, clock, requests, informer } = await follow({ lists: [listOf(10, thing("a", 3))], streams: ["open"] });
 
     last().writeLine({ type: "ADDED", object: thing("a", 3) });
     await clock.advance(20_000 + 200);
     last().writeLine({ type: "ADDED", object: thing("a", 3) });
     await clock.advance(20_000 + 400);
 
-    expect(asked()).toEqual(["stream", "stream", "list", "watch 10"]);
+    expect(requests()).toEqual(["stream", "stream", "list", "watch 10"]);
     expect(informer.size()).toBe(1);
   });
 
   it("times out also before its first line", async () => {
-    const { clock, asked } = await follow({ lists: [], streams: ["open"] });
+    const { clock, requests } = await follow({ lists: [], streams: ["open"] });
 
     await clock.advance(19_999 + 200);
-    const early = asked().length;
+    const early = requests().length;
     await clock.advance(1);
 
-    expect([early, asked().length]).toEqual([1, 2]);
+    expect([early, requests().length]).toEqual([1, 2]);
   });
 
   it("has no time limit while lines arrive", async () => {
-    const { last, clock, asked } = await follow({ lists: [], streams: ["open"] });
+    const { last, clock, requests } = await follow({ lists: [], streams: ["open"] });
 
     for (let second = 0; second < 200; second += 10) {
       await clock.advance(10_000);
@@ -181,7 +184,7 @@ describe("a list as a stream", () => {
     }
     await settle();
 
-    expect(asked()).toEqual(["stream"]);
+    expect(requests()).toEqual(["stream"]);
   });
 
   it("does not store an object that cannot be decoded, unless it has one of that UID", async () => {
@@ -239,12 +242,12 @@ describe("a list by pages", () => {
   });
 
   it("is not delivered in part when it fails in the middle", async () => {
-    const { changes, clock, asked } = await follow({ lists: [page(10, "p2", thing("a", 3)), "broken", listOf(20)] });
+    const { changes, clock, requests } = await follow({ lists: [page(10, "p2", thing("a", 3)), "broken", listOf(20)] });
 
     await clock.advance(200);
 
     expect(changes).toEqual([]);
-    expect(asked()).toEqual(["list", "list", "list", "watch 20"]);
+    expect(requests()).toEqual(["list", "list", "list", "watch 20"]);
   });
 
   it("is not projected again where it shows the stored state", async () => {
@@ -259,13 +262,13 @@ describe("a list by pages", () => {
   });
 
   it("is given up when the server does not get on with it", async () => {
-    const { asked, clock } = await follow({ lists: [page(10, "p2"), page(10, "p2"), listOf(20)] });
-    const early = [...asked()];
+    const { requests, clock } = await follow({ lists: [page(10, "p2"), page(10, "p2"), listOf(20)] });
+    const early = [...requests()];
 
     await clock.advance(200);
 
     expect(early).toEqual(["list", "list"]);
-    expect(asked().slice(2)).toEqual(["list", "watch 20"]);
+    expect(requests().slice(2)).toEqual(["list", "watch 20"]);
   });
 
   it("does not name a version on the pages that follow the first: the server refuses that", async () => {
@@ -278,11 +281,11 @@ describe("a list by pages", () => {
   });
 
   it("lists again when the server answers that the resource version is too large", async () => {
-    const { clock, asked } = await follow({ lists: [json(TOO_LARGE, 504), listOf(5)] });
+    const { clock, requests } = await follow({ lists: [json(TOO_LARGE, 504), listOf(5)] });
 
     await clock.advance(1_000 + 200 + 2_000);
 
-    expect(asked()).toEqual(["list", "list", "watch 5"]);
+    expect(requests()).toEqual(["list", "list", "watch 5"]);
   });
 });
 

@@ -73,9 +73,9 @@ describe("a transport whose peer stops answering", () => {
     const read = readText(watch).catch((error: unknown) => error);
 
     proxy.freeze();
-    const asked = await transport.send(ANSWER, never).catch((error: unknown) => error);
+    const requested = await transport.send(ANSWER, never).catch((error: unknown) => error);
 
-    expect(asked).toMatchObject({ code: "transport-failed", message: expect.stringContaining("did not answer") });
+    expect(requested).toMatchObject({ code: "transport-failed", message: expect.stringContaining("did not answer") });
     expect(await read).toMatchObject({ code: "transport-failed", message: expect.stringContaining("did not answer") });
     expect(await readText(await transport.send(ANSWER, never))).toBe("first");
     expect(proxy.connections()).toBe(2);
@@ -87,10 +87,10 @@ describe("a transport whose peer stops answering", () => {
     const stop = new AbortController();
 
     proxy.freeze();
-    const asked = transport.send(ANSWER, stop.signal).catch((error: unknown) => error);
+    const requested = transport.send(ANSWER, stop.signal).catch((error: unknown) => error);
     stop.abort(new Error("its time is over"));
 
-    expect(await asked).toMatchObject({ message: expect.stringContaining("its time is over") });
+    expect(await requested).toMatchObject({ message: expect.stringContaining("its time is over") });
     watch.cancel();
   });
 
@@ -176,15 +176,15 @@ describe("the guard of a peer", () => {
   }
 
   it.each([
-    { name: "after two pings without an answer", heardAt: [], endsAt: 30_000 },
-    { name: "counted from the check that saw the last answer", heardAt: [20_000], endsAt: 60_000 },
-    { name: "and never while something comes now and then", heardAt: [20_000, 40_000, 70_000], endsAt: 105_000 },
-  ])("ends a connection $name", async ({ heardAt, endsAt }) => {
+    { name: "after two pings without an answer", receivedAt: [], endsAt: 30_000 },
+    { name: "counted from the check that saw the last answer", receivedAt: [20_000], endsAt: 60_000 },
+    { name: "and never while something comes now and then", receivedAt: [20_000, 40_000, 70_000], endsAt: 105_000 },
+  ])("ends a connection $name", async ({ receivedAt, endsAt }) => {
     const { clock, socket, ends } = guarded();
 
     let now = 0;
     while (ends.length === 0 && now < 200_000) {
-      if (heardAt.some((at) => at === now)) socket.bytesRead += 17;
+      if (receivedAt.some((at) => at === now)) socket.bytesRead += 17;
       await clock.advance(5_000);
       now += 5_000;
     }

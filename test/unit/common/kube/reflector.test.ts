@@ -79,25 +79,25 @@ describe("an informer", () => {
   });
 
   it("resumes at its position when the server ends the watch", async () => {
-    const { last, times, asked, clock } = await follow({ lists: [listOf(10)] });
+    const { last, times, requests, clock } = await follow({ lists: [listOf(10)] });
 
     last().writeLine({ type: "ADDED", object: thing("a", 11) });
     await clock.advance(60_000);
     last().end();
     await clock.advance(200);
 
-    expect(asked()).toEqual(["list", "watch 10", "verify 11", "watch 11"]);
+    expect(requests()).toEqual(["list", "watch 10", "verify 11", "watch 11"]);
     expect(times.at(-1)?.at).toBe(60_200);
   });
 
   it("resumes at once, without another request, when the server ends the watch at its timeout", async () => {
-    const { last, asked, clock, logger } = await follow({ lists: [listOf(10)] });
+    const { last, requests, clock, logger } = await follow({ lists: [listOf(10)] });
 
     await clock.advance(599_000);
     last().end();
     await settle();
 
-    expect(asked()).toEqual(["list", "watch 10", "watch 10"]);
+    expect(requests()).toEqual(["list", "watch 10", "watch 10"]);
     expect(logger.messages("warn")).toEqual([]);
   });
 
@@ -158,11 +158,14 @@ describe("an informer", () => {
   });
 
   it("lists again when the watch is answered with 410", async () => {
-    const { times, asked, clock } = await follow({ lists: [listOf(10), listOf(50)], watches: [status(410), "open"] });
+    const { times, requests, clock } = await follow({
+      lists: [listOf(10), listOf(50)],
+      watches: [status(410), "open"],
+    });
 
     await clock.advance(2_200);
 
-    expect(asked()).toEqual(["list", "watch 10", "list", "watch 50"]);
+    expect(requests()).toEqual(["list", "watch 10", "list", "watch 50"]);
     expect(times.at(-1)?.at).toBe(2_200);
   });
 
@@ -187,7 +190,7 @@ describe("an informer", () => {
   });
 
   it("lists from the server's cache where configured, later lists not older than what it has seen", async () => {
-    const { asked, clock, times } = await follow({
+    const { requests, clock, times } = await follow({
       lists: [listOf(10), listOf(50)],
       watches: [status(410), "open"],
       listsFrom: "cache",
@@ -195,21 +198,21 @@ describe("an informer", () => {
 
     await clock.advance(2_200);
 
-    expect(asked()).toEqual(["list 0", "watch 10", "list 10", "watch 50"]);
+    expect(requests()).toEqual(["list 0", "watch 10", "list 10", "watch 50"]);
     expect(times[2]?.query.toString()).toBe("fieldSelector=a%3Db&resourceVersion=10&resourceVersionMatch=NotOlderThan");
   });
 
   it("lists from the cache a state not older than requested", async () => {
-    const { asked, clock, informer } = await follow({ lists: [listOf(10), listOf(50)], listsFrom: "cache" });
+    const { requests, clock, informer } = await follow({ lists: [listOf(10), listOf(50)], listsFrom: "cache" });
 
     informer.ensureAtLeast("40");
     await clock.advance(0);
 
-    expect(asked()).toEqual(["list 0", "watch 10", "list 40", "watch 50"]);
+    expect(requests()).toEqual(["list 0", "watch 10", "list 40", "watch 50"]);
   });
 
   it("lists from the cache after an interruption, instead of verifying its position", async () => {
-    const { asked, clock } = await follow({
+    const { requests, clock } = await follow({
       lists: [listOf(10), listOf(10)],
       watches: [status(500), "open"],
       listsFrom: "cache",
@@ -217,11 +220,11 @@ describe("an informer", () => {
 
     await clock.advance(200);
 
-    expect(asked()).toEqual(["list 0", "watch 10", "list 10", "watch 10"]);
+    expect(requests()).toEqual(["list 0", "watch 10", "list 10", "watch 10"]);
   });
 
   it("accepts an older list once the cache has been behind for five lists: the server was restored from a backup", async () => {
-    const { asked, clock, logger, informer } = await follow({
+    const { requests, clock, logger, informer } = await follow({
       lists: [listOf(50), ...Array.from({ length: 5 }, () => json(TOO_LARGE, 504)), listOf(5)],
       watches: [status(410), "open"],
       listsFrom: "cache",
@@ -229,21 +232,21 @@ describe("an informer", () => {
 
     await clock.advance(120_000);
 
-    expect(asked()).toEqual(["list 0", "watch 50", ...Array(5).fill("list 50"), "list 0", "watch 5"]);
+    expect(requests()).toEqual(["list 0", "watch 50", ...Array(5).fill("list 50"), "list 0", "watch 5"]);
     expect(informer.resourceVersion()).toBe("5");
     expect(logger.messages("warn")).toContain("server has gone back in time, listing anew");
   });
 
   it("checks no store and verifies no position where lists come from the cache: the server would have to read etcd", async () => {
-    const { asked, clock } = await follow({ lists: [listOf(10)], listsFrom: "cache", checks: [listOf(10)] });
+    const { requests, clock } = await follow({ lists: [listOf(10)], listsFrom: "cache", checks: [listOf(10)] });
 
     await clock.advance(3_600_000);
 
-    expect(asked().filter((one) => /check|verify/.test(one))).toEqual([]);
+    expect(requests().filter((one) => /check|verify/.test(one))).toEqual([]);
   });
 
   it("lists from the cache nothing older than what a watch delivered", async () => {
-    const { asked, clock, last } = await follow({
+    const { requests, clock, last } = await follow({
       lists: [listOf(10), listOf(50)],
       watches: ["open", "open"],
       listsFrom: "cache",
@@ -253,7 +256,7 @@ describe("an informer", () => {
 
     await clock.advance(3_000);
 
-    expect(asked().filter((one) => one.startsWith("list"))).toEqual(["list 0", "list 30"]);
+    expect(requests().filter((one) => one.startsWith("list"))).toEqual(["list 0", "list 30"]);
   });
 
   it("delivers a re-creation that a list shows as a deletion and an addition", async () => {
@@ -463,14 +466,14 @@ describe("an informer", () => {
     { name: "a watch is open", lists: [listOf(10)], watches: ["open"] },
     { name: "it waits after a failure", lists: ["broken"], watches: [] },
   ] as const)("ends when it is stopped while $name", async ({ lists, watches }) => {
-    const { stop, ended, logger, asked, clock } = await follow({ lists, watches });
-    const before = [logger.messages("warn").length, asked().length];
+    const { stop, ended, logger, requests, clock } = await follow({ lists, watches });
+    const before = [logger.messages("warn").length, requests().length];
 
     stop.abort();
 
     expect(await ended).toBeUndefined();
     await clock.advance(60_000);
-    expect([logger.messages("warn").length, asked().length]).toEqual(before);
+    expect([logger.messages("warn").length, requests().length]).toEqual(before);
   });
 
   it("delivers a list when its version is known", async () => {
@@ -520,7 +523,7 @@ describe("an informer", () => {
   });
 
   it("runs once at a time, and resumes at its position when it runs again", async () => {
-    const { informer, stop, ended, asked } = await follow({ lists: [listOf(10)] });
+    const { informer, stop, ended, requests } = await follow({ lists: [listOf(10)] });
 
     const twice = await informer.run(stop.signal).catch((error: unknown) => error);
     stop.abort();
@@ -532,7 +535,7 @@ describe("an informer", () => {
     await running;
 
     expect(twice).toBeInstanceOf(TypeError);
-    expect(asked()).toEqual(["list", "watch 10", "watch 10"]);
+    expect(requests()).toEqual(["list", "watch 10", "watch 10"]);
   });
 
   it("makes one watch request each ten minutes while nothing changes", async () => {
@@ -545,8 +548,13 @@ describe("an informer", () => {
       await settle();
     }
 
-    const asked = Object.groupBy(times, ({ what }) => what);
-    expect([asked.list?.length, asked.watch?.length, asked.check?.length, asked.verify]).toEqual([1, 7, 1, undefined]);
+    const requests = Object.groupBy(times, ({ what }) => what);
+    expect([requests.list?.length, requests.watch?.length, requests.check?.length, requests.verify]).toEqual([
+      1,
+      7,
+      1,
+      undefined,
+    ]);
     expect(logger.messages("warn")).toEqual([]);
   });
 
@@ -604,7 +612,7 @@ describe("an informer", () => {
     "lists again when the server, after an interruption, does not know where it was: $name",
     async ({ verifications }) => {
       // A server whose etcd was restored from a backup stays silent for a watch from what is in its future.
-      const { last, asked, clock, changes } = await follow({
+      const { last, requests, clock, changes } = await follow({
         lists: [listOf(10, thing("a", 7)), listOf(5, thing("a", 3))],
         verifications,
       });
@@ -612,36 +620,36 @@ describe("an informer", () => {
       last().fail(new MooringError("transport-failed", "reset"));
       await clock.advance(200 + 1_000 + 400 + 2_000);
 
-      expect(asked()).toEqual(["list", "watch 10", "verify 10", "list", "watch 5"]);
+      expect(requests()).toEqual(["list", "watch 10", "verify 10", "list", "watch 5"]);
       expect(changes).toEqual(["added uid-a@7", "updated uid-a@3"]);
     },
   );
 
   it("lists again when the watch itself says that the resource version is too large", async () => {
-    const { last, asked, clock } = await follow({ lists: [listOf(10), listOf(5)] });
+    const { last, requests, clock } = await follow({ lists: [listOf(10), listOf(5)] });
 
     last().writeLine({ type: "ERROR", object: TOO_LARGE });
     await clock.advance(1_000 + 200 + 2_000);
 
-    expect(asked()).toEqual(["list", "watch 10", "list", "watch 5"]);
+    expect(requests()).toEqual(["list", "watch 10", "list", "watch 5"]);
   });
 
   it("resumes at its position when the server cannot verify it", async () => {
-    const { last, asked, clock } = await follow({ lists: [listOf(10)], verifications: [status(400)] });
+    const { last, requests, clock } = await follow({ lists: [listOf(10)], verifications: [status(400)] });
 
     last().fail(new MooringError("transport-failed", "reset"));
     await clock.advance(200);
 
-    expect(asked()).toEqual(["list", "watch 10", "verify 10", "watch 10"]);
+    expect(requests()).toEqual(["list", "watch 10", "verify 10", "watch 10"]);
   });
 
   it("lists again when several watches in a row end at once without an event", async () => {
-    const { asked, clock } = await follow({ lists: [listOf(10)], watches: [{}, {}, {}, {}, {}, "open"] });
+    const { requests, clock } = await follow({ lists: [listOf(10)], watches: [{}, {}, {}, {}, {}, "open"] });
 
     await clock.advance(6_200);
 
-    expect(asked().filter((what) => what.startsWith("list"))).toHaveLength(2);
-    expect(asked().at(-1)).toBe("watch 10");
+    expect(requests().filter((what) => what.startsWith("list"))).toHaveLength(2);
+    expect(requests().at(-1)).toBe("watch 10");
   });
 
   it.each([

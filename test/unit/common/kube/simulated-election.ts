@@ -62,7 +62,7 @@ class SimulatedRun {
   readonly #server: LeaseServer;
   readonly #plan: ProcessPlan;
   readonly #stop = new AbortController();
-  #asked = 0;
+  #requests = 0;
   #resumed = Promise.resolve();
   #resume: (() => void) | undefined;
   #suspendedMs = 0;
@@ -136,8 +136,8 @@ class SimulatedRun {
 
   /** A sent request arrives, also when its sender no longer waits for the answer. */
   #ask<T>(act: () => T, signal: AbortSignal): Promise<T> {
-    const { there, back } = this.#plan.passages[this.#asked] ?? CALM;
-    this.#asked += 1;
+    const { there, back } = this.#plan.passages[this.#requests] ?? CALM;
+    this.#requests += 1;
     return new Promise((resolve, reject) => {
       const giveUp = (): void => reject(new MooringError("transport-failed", "no answer"));
       if (signal.aborted) return giveUp();

@@ -137,17 +137,17 @@ describe("the transport", () => {
   });
 
   it("is given up by its signal also while it waits for a connection, and is never sent", async () => {
-    const asked: (string | undefined)[] = [];
+    const requests: (string | undefined)[] = [];
     const { transport } = await serve(
       ({ url }, response) => {
-        asked.push(url);
+        requests.push(url);
         if (url !== GET.path) response.end("answer");
       },
       { maxConnections: 1 },
     );
     const [first, second] = [new AbortController(), new AbortController()];
     const before = transport.send(GET, first.signal).catch((error: unknown) => error);
-    await eventually(() => asked.length === 1);
+    await eventually(() => requests.length === 1);
 
     const sent = transport.send({ ...GET, path: "/y" }, second.signal).catch((error: unknown) => error);
     await settle();
@@ -158,7 +158,7 @@ describe("the transport", () => {
     first.abort();
     await before;
     await readText(await transport.send({ ...GET, path: "/z" }, never));
-    expect(asked).toEqual([GET.path, "/z"]);
+    expect(requests).toEqual([GET.path, "/z"]);
   });
 
   it("is not sent with a signal that was aborted before", async () => {

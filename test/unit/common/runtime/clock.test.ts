@@ -112,10 +112,10 @@ describe("uptimeOf", () => {
       return now + more;
     };
 
-    const asked = now + asleep;
+    const requests = now + asleep;
     const uptime = uptimeOf({ raw: read(0), monotonic: read(0), boottime: read(asleep) });
 
-    expect(uptime).toBeGreaterThanOrEqual(asked);
+    expect(uptime).toBeGreaterThanOrEqual(requests);
     expect(uptime).toBeLessThanOrEqual(now + asleep);
   });
 

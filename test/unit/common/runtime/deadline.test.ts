@@ -29,12 +29,12 @@ describe("withDeadline", () => {
   it("aborts a task at the deadline", async () => {
     const clock = createFakeClock();
 
-    const asked = withDeadline({ clock, signal: new AbortController().signal }, 1_000, untilAborted).catch(
+    const requests = withDeadline({ clock, signal: new AbortController().signal }, 1_000, untilAborted).catch(
       (error: unknown) => error,
     );
     await clock.advance(1_000);
 
-    expect(await asked).toMatchObject({ message: "no end within 1000 ms" });
+    expect(await requests).toMatchObject({ message: "no end within 1000 ms" });
   });
 
   it.each([
@@ -45,11 +45,11 @@ describe("withDeadline", () => {
     const stop = new AbortController();
     if (early) stop.abort(new Error("stopped"));
 
-    const asked = withDeadline({ clock, signal: stop.signal }, 1_000, untilAborted).catch((error: unknown) => error);
+    const requests = withDeadline({ clock, signal: stop.signal }, 1_000, untilAborted).catch((error: unknown) => error);
     await settle();
     stop.abort(new Error("stopped"));
 
-    expect(await asked).toMatchObject({ message: "stopped" });
+    expect(await requests).toMatchObject({ message: "stopped" });
     expect(clock.sleeps()).toEqual([]);
   });
 

@@ -107,14 +107,14 @@ describe("an HTTP server", () => {
   });
 
   it.each([
-    { path: "/livez", said: "keep-alive" },
-    { path: "/elsewhere", said: "close" },
-  ])("keeps the connection after $path: $said", async ({ path, said }) => {
+    { path: "/livez", output: "keep-alive" },
+    { path: "/elsewhere", output: "close" },
+  ])("keeps the connection after $path: $said", async ({ path, output }) => {
     const { url } = await start();
 
     const answer = await fetch(`${url}${path}`);
 
-    expect(answer.headers.get("connection")).toBe(said);
+    expect(answer.headers.get("connection")).toBe(output);
   });
 
   it("ends the connection after an answer that is the last one on it", async () => {
@@ -272,7 +272,7 @@ describe("an HTTP server", () => {
         },
       },
     ]);
-    const asked = fetch(`${url}/slow`).then(
+    const requests = fetch(`${url}/slow`).then(
       () => "answered",
       () => "cut",
     );
@@ -281,7 +281,7 @@ describe("an HTTP server", () => {
     await server.close();
     finish();
 
-    expect(await asked).toBe("cut");
+    expect(await requests).toBe("cut");
     expect(logger.messages("debug")).toEqual([]);
   });
 

@@ -46,13 +46,13 @@ function termTruth(given: Json, node: PlainNode): number {
   return Math.min(...all);
 }
 
-interface Asked {
+interface Requests {
   readonly key: string;
   readonly operator: string;
   readonly values: readonly string[];
 }
 
-function asked(given: Json): Asked | undefined {
+function requests(given: Json): Requests | undefined {
   const map = given ?? {};
   if (!isMap(map) || hasOther(map, ["key", "operator", "values"])) return undefined;
   const key = get(map, "key") ?? "";
@@ -71,7 +71,7 @@ const OLD_ZONE = "failure-domain.beta.kubernetes.io/";
 const NEW_ZONE = "topology.kubernetes.io/";
 
 function labelTruth(given: Json, node: PlainNode): number {
-  const one = asked(given);
+  const one = requests(given);
   if (one === undefined || !isKey(one.key) || !one.values.every(isValue)) return BAD;
   const plain = compare(one, labelOf(node, one.key));
   for (const what of ["zone", "region"]) {
@@ -84,12 +84,12 @@ function labelTruth(given: Json, node: PlainNode): number {
 }
 
 /** `a__b` meant both zones in the days of those keys. */
-function spread(one: Asked): Asked {
+function spread(one: Requests): Requests {
   const values = one.values.flatMap((value) => [value, ...value.split("__")]);
   return one.operator.endsWith("In") ? { ...one, values } : one;
 }
 
-function compare({ operator, values }: Asked, label: string | undefined): number {
+function compare({ operator, values }: Requests, label: string | undefined): number {
   const there = label === undefined ? 0 : 1;
   const among = label !== undefined && values.includes(label) ? 1 : 0;
   const rows: readonly (readonly [operator: string, isReadable: boolean, truth: number])[] = [
@@ -115,7 +115,7 @@ function isBeyond(bound: Whole | undefined, label: string | undefined, way: 1 | 
 }
 
 function fieldTruth(given: Json, name: string): number {
-  const one = asked(given);
+  const one = requests(given);
   if (one === undefined || one.values.length !== 1 || (one.operator !== "In" && one.operator !== "NotIn")) return BAD;
   if (name === "") return 1;
   if (one.key !== "metadata.name") return HALF;

@@ -286,13 +286,13 @@ describe("the limit on a node", () => {
 
 describe("the limit on the fleet", () => {
   it("pauses all rejections while the aggregator says so", () => {
-    const held = withFleetPause(OLD, "50 rejections in 10 minutes");
+    const paused = withFleetPause(OLD, "50 rejections in 10 minutes");
 
-    const decision = checkLimits(held, request("p"), scene(0)).decision;
+    const decision = checkLimits(paused, request("p"), scene(0)).decision;
 
     expect(decision).toMatchObject({ kind: "wait", limit: "fleet", untilMs: 5 * SECOND });
     expect(decision).toMatchObject({ why: expect.stringContaining("50 rejections in 10 minutes") });
-    expect(checkLimits(withFleetPause(held, undefined), request("p"), scene(0, CALM)).decision).toMatchObject({
+    expect(checkLimits(withFleetPause(paused, undefined), request("p"), scene(0, CALM)).decision).toMatchObject({
       kind: "go",
     });
   });

@@ -34,9 +34,9 @@ const ofVolumes =
   };
 
 const holdEach: Change = (facts) => {
-  const held = misplacedVolumes(affinityVerdict(facts)).map(({ pv = "" }) => mountedBy("pod-1", pv));
+  const mounted = misplacedVolumes(affinityVerdict(facts)).map(({ pv = "" }) => mountedBy("pod-1", pv));
   return facts.mounts
-    ? { ...facts, mounts: { ...facts.mounts, mountedVolumes: [...facts.mounts.mountedVolumes, ...held] } }
+    ? { ...facts, mounts: { ...facts.mounts, mountedVolumes: [...facts.mounts.mountedVolumes, ...mounted] } }
     : facts;
 };
 

@@ -156,9 +156,9 @@ describe("a pod", () => {
   });
 
   it("has exactly those volumes misplaced that exclude its node", () => {
-    const looks = [volumeFactsWith({ pv: FAILED }), second(here), second({}, { driver: FAILED })];
+    const scans = [volumeFactsWith({ pv: FAILED }), second(here), second({}, { driver: FAILED })];
 
-    const misplaced = looks.map((one) => misplacedVolumes(affinityVerdict(bothVolumes([one]))));
+    const misplaced = scans.map((one) => misplacedVolumes(affinityVerdict(bothVolumes([one]))));
 
     expect(misplaced.map((volumes) => volumes.map(({ pv }) => pv))).toEqual([[], [], ["pv-2"]]);
   });
