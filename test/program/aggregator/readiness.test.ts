@@ -1,0 +1,42 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { closeHouses, House } from "../house.ts";
+import { addAgentPod, addNode, podRef } from "../objects.ts";
+import { mountedClaim } from "./mounted-claim.ts";
+import { startLeader, ToldNode } from "./replica.ts";
+
+afterEach(closeHouses);
+
+describe("readiness", () => {
+  it("names the nodes that have not reported since the start, and not more of them than anybody reads", async () => {
+    const house = new House();
+    const names = ["n1", "n2", "n3", "n4", "n5", "n6", "n7"];
+    for (const name of names) {
+      addNode(house, name);
+      addAgentPod(house, name);
+    }
+    const leader = await startLeader(house);
+    const atFirst = await leader.readiness();
+
+    for (const name of names.slice(1)) await leader.send(new ToldNode(house, name).report());
+    const late = await leader.readiness();
+    await leader.send(new ToldNode(house, "n1").report());
+
+    const since = "[-]nodes failed: no report since the start";
+    expect(atFirst).toContain(`${since}: 7 nodes (n1, n2, n3, n4, n5 and 2 more)\n`);
+    expect(late).toContain(`${since}: 1 node (n1)\n`);
+    expect(await leader.readiness()).toContain("[+]nodes ok\n");
+  });
+
+  it("names later the nodes that are silent, and says how many claims wait for them", async () => {
+    const { house, leader, n2 } = await mountedClaim();
+    house.api.delete(podRef("web"));
+    for (let passedMs = 0; passedMs < 120_000; passedMs += 30_000) {
+      await house.pass(30_000);
+      await leader.send(n2.report());
+    }
+
+    const said = await leader.readiness();
+
+    expect(said).toContain("[+]nodes ok (degraded): Stale: 1 node (n1); claims that wait for a node: 1\n");
+  });
+});
