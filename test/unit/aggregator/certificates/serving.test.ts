@@ -91,15 +91,15 @@ function nameOf(pair: ServingPair | undefined): string | undefined {
 const none = "there is no certificate yet: agents cannot connect";
 const over = "the certificate has ended: agents refuse it";
 const NO = undefined;
+const A2 = ["a", "a"];
 const BAD = "certificate and key cannot be used, the one before is served on";
 const NEW = "new certificate served";
 const UNREADABLE = "certificate cannot be read";
 const GONE = "rotated file cannot be read now";
 
 describe("files that somebody else keeps", () => {
-  it.each<
-    readonly [name: string, files: readonly Name[], served: readonly (string | undefined)[], log: readonly string[]]
-  >([
+  type Served = readonly (string | undefined)[];
+  it.each<readonly [name: string, files: readonly Name[], served: Served, log: readonly string[]]>([
     ["are served as they are found, and anew after a change", ["a", "b"], ["a", "b"], [NEW, NEW]],
     ["are told once when they stay the same", ["a", "a", "a"], ["a", "a", "a"], [NEW]],
     ["are waited for, which is said once", ["none", "none", "a"], [NO, NO, "a"], [UNREADABLE, NEW]],
@@ -107,13 +107,8 @@ describe("files that somebody else keeps", () => {
     ["in the middle of a change leave the ones before", ["a", "mixed", "b"], ["a", "a", "b"], [NEW, BAD, NEW]],
     ["that are none leave the ones before, which is said once", ["a", "garbage", "mixed"], ["a", "a", "a"], [NEW, BAD]],
     ["that are none from the begin are not served", ["garbage", "b"], [NO, "b"], [BAD, NEW]],
-    [
-      "that are bad are told again after others",
-      ["a", "mixed", "b", "mixed"],
-      ["a", "a", "b", "b"],
-      [NEW, BAD, NEW, BAD],
-    ],
-    ["that are bad are told again after the same", ["a", "mixed", "a", "mixed"], ["a", "a", "a", "a"], [NEW, BAD, BAD]],
+    ["that are bad are told again after others", ["a", "mixed", "b", "mixed"], [...A2, "b", "b"], [NEW, BAD, NEW, BAD]],
+    ["that are bad are told again after the same", ["a", "mixed", "a", "mixed"], [...A2, ...A2], [NEW, BAD, BAD]],
     ["that are gone leave what they said", ["a", "none", "b"], ["a", "a", "b"], [NEW, GONE, GONE, NEW]],
   ])("%s", async (...[, [first = "none", ...next], served, log]) => {
     const { logger, serving, servedAfter } = await started(first);
@@ -191,23 +186,12 @@ async function watched(stored: Stored): Promise<Serving> {
 
 describe("a certificate that the leader stores", () => {
   const leads = true;
+  const [unread, lasts] = ["what cannot be read", { ok: true, detail: "it lasts for 6 h" }] as const;
   it.each([
     ["is missed by a leader, who is to issue it", "nothing", 0, leads, failed(none)],
-    [
-      "holds up no replica that waits to lead: a leader may have been given another",
-      "nothing",
-      0,
-      !leads,
-      degraded(none),
-    ],
-    [
-      "holds up one that cannot read it: as a leader it could not keep it",
-      "what cannot be read",
-      0,
-      !leads,
-      failed(none),
-    ],
-    ["lasts the same for whoever waits", "one", 0, !leads, { ok: true, detail: "it lasts for 6 h" }],
+    ["holds up no replica that waits: a leader may have been given another", "nothing", 0, !leads, degraded(none)],
+    ["holds up one that cannot read it: as a leader it could not keep it", unread, 0, !leads, failed(none)],
+    ["lasts the same for whoever waits", "one", 0, !leads, lasts],
     ["is missed by a leader when it has ended", "one", 6, leads, failed(over)],
     ["holds up no replica that waits when it has ended", "one", 6, !leads, degraded(over)],
   ] as const)("%s", async (...[, stored, hours, leads, result]) => {
