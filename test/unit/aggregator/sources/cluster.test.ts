@@ -9,7 +9,6 @@ import {
   deleted,
   modified,
   node,
-  nothing,
   pod,
   second,
   seen,
@@ -19,21 +18,13 @@ import {
 
 const failed = { phase: "Failed" };
 const bound = { status: { phase: "Bound" } };
+const succeeded = pod({ phase: "Succeeded" });
+const waiting = pod({ phase: "Pending", isPlaced: false });
 
-describe("the cluster", () => {
-  it("is synced when all collections have been listed", async () => {
-    const { before, states } = await seen([], [], (cluster) => [cluster.unsynced(), cluster.areBindingsListed()]);
-
-    const all = ["pods", "persistentvolumes", "nodes", "volumeattachments", "persistentvolumeclaims"];
-    expect([before, ...states]).toEqual([
-      [all, false],
-      [[], true],
-    ]);
-  });
-
-  const found = ({ allVolumes, volumesByHandle }: Cluster): number => {
-    const [one] = allVolumes();
-    return one?.csi === undefined ? 0 : volumesByHandle(one.csi.driver, one.csi.handleHash).length;
+describe("what the cluster knows", () => {
+  const found = ({ allVolumes, volumesByHandle }: Cluster): string => {
+    const csi = [...allVolumes()].flatMap((one) => one.csi ?? []);
+    return csi.flatMap(({ driver, handleHash }) => volumesByHandle(driver, handleHash).map(({ key }) => key)).join();
   };
   const nodesOfVolumes = ({ allVolumes, nodesWith }: Cluster): string =>
     [...allVolumes()].map((one) => `${one.key}: ${nodesWith(one)}`).join("; ");
@@ -56,158 +47,141 @@ describe("the cluster", () => {
     const matchExpressions = [{ key: "zone", operator: "In", values: [zone] }];
     return volume({ spec: { nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions }] } } } });
   };
-  const zoned = (zone: string): Item => node({ labels: { zone } });
-  const misfits = (cluster: Cluster): string =>
-    cluster
-      .misfits("n1")
-      .volumes.map(({ name, resourceVersion }) => `${name} ${resourceVersion}`)
+  const inA = [inZone("a"), node({ labels: { zone: "a" } }), claim({ spec: { volumeName: "pv-1" } }), pod()];
+  const moves = [modified(inZone("b")), modified(node({ labels: { zone: "b" } })), modified(node())];
+  const podsEnd = [modified(pod(failed)), added(pod(second)), deleted(pod(second))];
+  const misfits = ({ misfits: of }: Cluster): string =>
+    of("n1")
+      .volumes.map(({ name }) => name)
       .join();
-  const lostSince = (cluster: Cluster): string =>
-    [...cluster.claims()].map((one) => cluster.claimPhaseSince(one)?.from).join();
+  const inUse = node({ status: { volumesInUse: ["kubernetes.io/csi/csi.example^h-1"] } });
+  const cameAndWent = [added(attachment()), modified(inUse), deleted(attachment()), modified(node())];
 
   it.each<
     readonly [
       name: string,
       listed: readonly Item[],
       changes: readonly Change[],
-      look: (cluster: Cluster) => string | number,
-      states: readonly (string | number)[],
+      look: (cluster: Cluster) => string,
+      states: readonly string[],
     ]
-  >([
+  >(
+    // biome-ignore format: a row is a line
     [
-      "finds volumes by driver and hashed handle, also after another change, and not when they are gone",
-      [volume()],
-      [modified(volume({ uid: "claim-2" })), deleted(volume())],
-      found,
-      [1, 1, 0],
+      ["volumes by driver and hashed handle, until they are gone", [volume()], [modified(volume({ uid: "claim-2" })), deleted(volume())], found, ["pv-1", "pv-1", ""]],
+      ["the node that a volume is attached to, also where the volume comes later", [attachment()], [added(volume())], nodesOfVolumes, ["", "pv-1: n2"]],
+      ["the nodes where a volume is attached or in use", [volume(), node()], cameAndWent, nodesOfVolumes, ["", "n2", "n2,n1", "n1", ""].map((nodes) => `pv-1: ${nodes}`)],
+      ["the nodes that the stored status of a claim names", [held("n1")], [modified(held("n2")), deleted(held("n2"))], holders, ["n1", "n2", ""]],
+      ["the nodes that the mark of a volume names", [marked("n1")], [modified(marked("n2")), deleted(marked("n2"))], holders, ["n1", "n2", ""]],
+      ["the volumes of a node's pods that do not admit it", inA, [...moves, ...podsEnd], misfits, ["", "pv-1", "", "pv-1", "", "pv-1", ""]],
+      ["the claims whose last use is only assumed to have ended with a node", [used("node-gone")], [modified(used("mount-table"))], assumed, ["shop/data", ""]],
     ],
-    [
-      "finds an attachment of a volume that is not known when that comes",
-      [attachment()],
-      [added(volume())],
-      nodesOfVolumes,
-      ["", "pv-1: n2"],
-    ],
-    [
-      "knows the nodes that the stored status of a claim names, as long as it does",
-      [held("n1")],
-      [modified(held("n2")), deleted(held("n2"))],
-      holders,
-      ["n1", "n2", ""],
-    ],
-    [
-      "knows the nodes that the mark of a volume names, as long as it does",
-      [marked("n1")],
-      [modified(marked("n2")), deleted(marked("n2"))],
-      holders,
-      ["n1", "n2", ""],
-    ],
-    [
-      "knows the claims whose last use is only assumed to have ended with a node",
-      [used("node-gone")],
-      [modified(used("mount-table"))],
-      assumed,
-      ["shop/data", ""],
-    ],
-    [
-      "names for a node the volumes of its pods that do not admit it, as long as that is so",
-      [inZone("a"), zoned("a"), claim({ spec: { volumeName: "pv-1" } }), pod()],
-      [
-        ...[modified(inZone("b")), modified(zoned("b")), modified(zoned("c"))],
-        ...[modified(pod(failed)), added(pod(second)), deleted(pod(second))],
-      ],
-      misfits,
-      ["", "pv-1 101", "", "pv-1 101", "", "pv-1 101", ""],
-    ],
-    [
-      "dates a claim that is Lost by its first sight",
-      [claim({ status: { phase: "Lost" } })],
-      [],
-      lostSince,
-      ["first-seen"],
-    ],
-  ])("%s", async (...[, listed, changes, look, expected]) => {
-    const { states, cluster } = await seen(listed, changes, look);
+  )("is %s", async (...[, listed, changes, look, expected]) => {
+    expect((await seen(listed, changes, look)).states).toEqual(expected);
+  });
+});
 
-    expect(states).toEqual(expected);
-    expect(cluster.misfits("n2")).toEqual({ volumes: [], waiting: [] });
+describe("of its own accord the cluster tells", () => {
+  const ended = (version: number): readonly string[] => [`pod-1 ended by ${version}, had started`];
+  const mark = { ...failed, reason: "VolumeNodeAffinity", annotations: { "mooring.dev/rejected": "{}" } };
+  const third = { name: "web-2", uid: "pod-3" };
+  const rejected = [
+    modified(pod(mark)),
+    modified(pod({ ...second, ...mark })),
+    deleted(pod({ ...second, ...mark })),
+    deleted(pod({ ...third, ...mark })),
+  ];
+  const placed = [added(waiting), modified(pod()), modified(pod()), added(pod(second)), deleted(pod(second))];
+  const agent = pod({ agent: true });
+  const other = pod({ agent: true, ...second });
+  const agentsCome = [modified(agent), modified(pod({ agent: true, ...failed })), added(other), deleted(other)];
+  const gone = "shop/data is gone";
+  const [before, noon, after, future] = [
+    "2026-09-09T11:59:59Z",
+    "2026-09-09T12:00:00Z",
+    "2026-09-09T12:00:01Z",
+    "2100-01-01T00:00:00Z",
+  ];
+  const usedUntil = (time: string, reason = "Unmounted"): Item => claim({ status: stored("True", reason, time) });
+  const setBack = ["shop/data was set back from 1788955200000"];
+
+  it.each<
+    readonly [name: string, listed: readonly Item[], changes: readonly Change[], word: string, told: readonly string[]]
+  >(
+    // biome-ignore format: a row is a line
+    [
+      ["no end of a pod that runs", [], [added(pod())], "ended", []],
+      ["one end of a pod that finishes, though it is deleted later", [], [added(pod()), modified(succeeded), modified(succeeded), deleted(succeeded)], "ended", ended(102)],
+      ["the end of a pod that vanishes", [pod()], [deleted(pod())], "ended", ended(101)],
+      ["the end of a pod whose deletion is the first to show it", [pod()], [deleted(pod(failed))], "ended", ended(101)],
+      ["the end of a pod that is made anew under its name", [pod()], [added(pod({ uid: "pod-2" }))], "ended", ended(101)],
+      ["no end that went unobserved, before pods were listed", [pod(failed)], [deleted(pod(failed))], "ended", []],
+      ["the end of a pod that came and went unseen", [], [added(succeeded)], "ended", ended(101)],
+      ["once of each pod that it is on a node, where it may have been taken for another's user", [], placed, "placed", ["pod-1 is placed on n1", "pod-2 is placed on n1"]],
+      ["once of each pod that an agent rejected, also of one that is deleted with it", [pod(mark), pod(second), pod(third)], rejected, "rejected", [1, 2, 3].map((of) => `pod-${of} rejected on n1`)],
+      ["that a node has an agent's pod, and has none", [agent], agentsCome, "agent", [true, false, true, false].map((isThere) => `agent pod on n1: ${isThere}`)],
+      ["a claim that is gone before the next one of its name", [claim(bound)], [added(claim({ ...bound, uid: "claim-2" }))], "shop/data", ["look at shop/data", gone, "look at shop/data"]],
+      ["the time before of a claim whose time goes back", [usedUntil(noon)], [modified(usedUntil(before))], "set back", setBack],
+      ["the time before where the time goes away", [usedUntil(noon)], [modified(usedUntil(noon, "Tidied"))], "set back", setBack],
+      ["the time before where one in the future, which is none, replaces it", [usedUntil(noon)], [modified(usedUntil(future))], "set back", setBack],
+      ["nothing of a time that moves on", [usedUntil(noon)], [modified(usedUntil(after))], "set back", []],
+      ["nothing of a time that was in the future", [usedUntil(future)], [modified(usedUntil(noon))], "set back", []],
+    ],
+  )("%s", async (...[, listed, changes, word, told]) => {
+    const all = (await seen(listed, changes)).told;
+
+    expect(all.filter((line) => line.includes(word))).toEqual(told);
   });
 
-  it("tells which claims' volumes came to a node or left it, those with the same handle included", async () => {
-    const inUse = { volumesInUse: ["kubernetes.io/csi/csi.example^h-1"] };
-    const { states, toldLater } = await seen(
-      [volume(), volume({ name: "pv-2", claimName: "copy" }), node()],
-      [added(attachment()), modified(node({ status: inUse })), deleted(attachment()), modified(node())],
-      nodesOfVolumes,
-    );
+  it.each([
+    ["attached to a node", added(attachment())],
+    ["in use on a node", modified(node({ status: { volumesInUse: ["kubernetes.io/csi/csi.example^h-1"] } }))],
+  ])("the claims of all volumes of a handle that is %s", async (_, change) => {
+    const copies = [volume(), volume({ name: "pv-2", claimName: "copy" }), node()];
+    const { told } = await seen(copies, [change]);
 
-    expect(states).toEqual(["", "n2", "n2,n1", "n1", ""].map((nodes) => `pv-1: ${nodes}; pv-2: ${nodes}`));
-    const both = ["look at shop/data", "look at shop/copy"];
-    expect(toldLater).toEqual([...both, "node n1", ...both, ...both, "node n1", ...both]);
+    expect(told.slice(-2)).toEqual(["look at shop/data", "look at shop/copy"]);
+  });
+});
+
+describe("a pod that vanished", () => {
+  it("is still known by its UID, so that its mounts are not taken for another's", async () => {
+    const mine = pod({ volumes: [] });
+    const { cluster } = await seen([mine], [deleted(mine)]);
+
+    expect(cluster.podByUid("pod-1")?.claims).toEqual([]);
+    expect([cluster.podName("pod-1"), cluster.podName("pod-9")]).toEqual(["shop/web-0", "pod-9"]);
+    expect(cluster.podsOf("shop/data")).toEqual([]);
   });
 
-  it("knows the nodes that have an agent pod, and tells when that changes", async () => {
-    const agent = pod({ agent: true });
-    const other = pod({ agent: true, ...second });
-    const { states, toldLater } = await seen(
-      [agent],
-      [modified(agent), modified(pod({ agent: true, ...failed })), added(other), deleted(other)],
-      (cluster) => cluster.hasAgentPod("n1"),
-    );
+  it("is remembered with the claims that there are, and not with thousands that there are not", async () => {
+    const mine = pod({ volumes: [...Array.from({ length: 3_000 }, (_, index) => `absent-${index}`), "data"] });
+    const { states } = await seen([claim(), mine], [deleted(mine)], ({ podByUid }) => podByUid("pod-1")?.claims ?? []);
 
-    expect(states).toEqual([true, true, false, true, false]);
-    expect(toldLater.filter((line) => line.includes("agent"))).toEqual(
-      [false, true, false].map((isThere) => `agent pod on n1: ${isThere}`),
-    );
-  });
-
-  it("tells of each change of a volume, counts volumes, and dates their phases", async () => {
-    const released = (lastPhaseTransitionTime: string): Item => {
-      const spec = { persistentVolumeReclaimPolicy: "Retain", capacity: { storage: "1Ki" } };
-      return volume({ spec, status: { phase: "Released", lastPhaseTransitionTime } });
-    };
-    const past = released("2026-01-01T00:00:00Z");
-    const { states, told } = await seen(
-      [volume()],
-      [modified(released("2099-01-01T00:00:00Z")), modified(past), deleted(past)],
-      ({ storage, allVolumes, phaseSince }) => [
-        ...[...storage.volumes.all()].map(({ kind, count, bytes }) => `${count} ${kind.phase} of ${bytes} bytes`),
-        ...[...allVolumes()].map((one) => phaseSince(one)?.from),
-      ],
-    );
-
-    expect(states).toEqual([
-      ["1 other of 0 bytes", "first-seen"],
-      ["1 Released of 1024 bytes", "first-seen"],
-      ["1 Released of 1024 bytes", "api"],
-      [],
+    expect(states.map((claims) => [claims.length, claims.at(-1)])).toEqual([
+      [3_001, "data"],
+      [33, "data"],
     ]);
-    expect(told.filter((line) => line === "volume pv-1")).toHaveLength(4);
   });
+});
 
-  it("tells of a claim that becomes bound, and how its class binds where that is known", async () => {
-    const metadata = { name: "slow", uid: "class-1" };
-    const path = "/apis/storage.k8s.io/v1/storageclasses";
-    const slow: Item = { path, object: { metadata, volumeBindingMode: "WaitForFirstConsumer" } };
-    const { states, told, cluster } = await seen(
-      [slow, claim({ status: { phase: "Pending" } })],
-      [modified(claim(bound)), modified(claim(bound))],
-      ({ storage }) => [...storage.pending],
-    );
+describe("a claim that is made again under its name", () => {
+  const again = [deleted(claim()), added(claim({ uid: "claim-2" }))];
+  /** Of the earlier and the later claim those that the pod had. */
+  const known = ({ knewClaim }: Cluster, podUid = "pod-1"): string =>
+    ["claim-1", "claim-2"].filter((uid) => knewClaim(podUid, { key: "shop/data", uid })).join();
+  const [one, two] = ["claim-1", "claim-2"];
 
-    expect(states).toEqual([["shop/data"], [], []]);
-    expect(told.filter((line) => line.includes("bound"))).toEqual(["shop/data is bound"]);
-    const modes = ["slow", "odd", undefined].map((name) => cluster.storage.bindingOf(name));
-    expect(modes).toEqual(["WaitForFirstConsumer", undefined, "Immediate"]);
-  });
+  it.each<readonly [name: string, listed: Item, changes: readonly Change[], knew: readonly string[]]>(
+    // biome-ignore format: a row is a line
+    [
+      ["was not that of a pod that had finished, which does not keep its claim", pod(), [modified(succeeded), ...again, deleted(succeeded)], [one, one, one, one, one]],
+      ["was not that of a pod that runs on, where somebody took its finalizer", pod(), [...again, deleted(pod())], [one, "", "", ""]],
+      ["is that of a pod that waits for a node, and used nothing", waiting, [...again, modified(pod())], [one, "", two, two]],
+    ],
+  )("%s", async (...[, listed, changes, knew]) => {
+    const { states, cluster } = await seen([claim(), listed], changes, known);
 
-  it("counts an object that is not understood, and the others are there", async () => {
-    const { path, object } = node();
-    const odd: Item = { path, object: { ...object, metadata: { name: "n2", uid: "u2" }, status: "odd" } };
-    const { cluster } = await seen([odd, node()], [], nothing);
-
-    expect(cluster.nodeNames()).toEqual(["n1"]);
-    const { nodes, pods } = cluster.informers;
-    expect([nodes?.undecodable(), nodes?.unreadable(), nodes?.drift(), pods?.undecodable()]).toEqual([1, 1, 0, 0]);
+    expect([...states, known(cluster, "pod-9")]).toEqual([...knew, ""]);
   });
 });

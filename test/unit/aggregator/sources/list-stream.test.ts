@@ -31,18 +31,16 @@ function partsOf({ rest }: RouteAnswer): AsyncIterator<string> {
 }
 
 describe("a list", () => {
+  const [a, b] = [{ name: "a" }, { name: "b" }];
   it.each([
-    [
-      "a line for each entry that is asked for",
-      [{ name: "a" }, undefined, { name: "b" }],
-      ['{"name":"a"}', '{"name":"b"}'],
-    ],
-    ["nothing else where there is nothing in it", [], []],
-  ])("has a header, an end that counts, and between them %s", async (_, entries, lines) => {
+    ["a line for each entry that is asked for", [a, undefined, b]],
+    ["nothing where there is nothing in it", []],
+  ])("has a header, an end that counts, and between them %s", async (_, entries) => {
     const { body, ...answer } = await wholeAnswer(await listOf(entries)());
 
     expect(answer).toMatchObject({ status: 200, contentType: "application/x-ndjson" });
     const header = JSON.stringify({ apiVersion: "api.mooring.dev/v2", kind: "ClaimList", ...HEAD });
+    const lines = entries.flatMap((entry) => (entry === undefined ? [] : [JSON.stringify(entry)]));
     expect(body.split("\n")).toEqual([header, ...lines, `{"complete":true,"entries":${lines.length}}`, ""]);
   });
 

@@ -30,38 +30,25 @@ describe("what is kept of a node", () => {
   const dated = { metadata: { ...metadata, labels, creationTimestamp: "2026-11-21T12:00:00Z" } };
   const [linux, unprintable] = ["Ubuntu 26.04 LTS", "\u001b[2J"];
 
-  it.each<readonly [name: string, object: object, kept: object]>([
-    ["nothing but who it is where it has no status yet", {}, {}],
-    ["the kubelet's boot ID", nodeInfoOf({ bootID: "boot-1", kubeletVersion: "v1.36.3" }), { bootId: "boot-1" }],
-    ["no empty boot ID", nodeInfoOf({ bootID: "" }), { bootId: undefined }],
+  it.each<readonly [name: string, object: object, kept: object]>(
+    // biome-ignore format: a row is a line
     [
-      "its labels, when it was made, and its operating system",
-      dated,
-      { labels, createdAtMs: 1_795_262_400_000, os: "windows" },
+      ["nothing but who it is where it has no status yet", {}, {}],
+      ["the kubelet's boot ID", nodeInfoOf({ bootID: "boot-1", kubeletVersion: "v1.36.3" }), { bootId: "boot-1" }],
+      ["no empty boot ID", nodeInfoOf({ bootID: "" }), { bootId: undefined }],
+      ["its labels, when it was made, and its operating system", dated, { labels, createdAtMs: 1_795_262_400_000, os: "windows" }],
+      ["what runs there", nodeInfoOf({ osImage: linux }), { distribution: linux }],
+      ["nothing that nobody could print", nodeInfoOf({ containerRuntimeVersion: unprintable }), { containerRuntime: undefined }],
+      ["that it is ready", readyAs("True"), { isReady: true }],
+      ["that it is not ready", readyAs("False"), { isReady: false }],
+      ["of unknown readiness, that it is not", readyAs("Unknown"), { isReady: false }],
+      ["of no conditions, that it is not ready", { status: { conditions: null } }, { isReady: false }],
+      ["that it is out of service", taintedWith("node.kubernetes.io/out-of-service", "NoExecute"), { isOutOfService: true }],
+      ["the same, whatever the effect", taintedWith("node.kubernetes.io/out-of-service", "NoSchedule"), { isOutOfService: true }],
+      ["no other taint", taintedWith("node.kubernetes.io/unreachable", "NoExecute"), { isOutOfService: false }],
+      ["CSI volumes in use, by driver and hashed handle", { status: { volumesInUse } }, { volumesInUse: inUse }],
     ],
-    ["what runs there", nodeInfoOf({ osImage: linux }), { distribution: linux }],
-    [
-      "nothing that nobody could print",
-      nodeInfoOf({ containerRuntimeVersion: unprintable }),
-      { containerRuntime: undefined },
-    ],
-    ["that it is ready", readyAs("True"), { isReady: true }],
-    ["that it is not ready", readyAs("False"), { isReady: false }],
-    ["of unknown readiness, that it is not", readyAs("Unknown"), { isReady: false }],
-    ["of no conditions, that it is not ready", { status: { conditions: null } }, { isReady: false }],
-    [
-      "that it is out of service",
-      taintedWith("node.kubernetes.io/out-of-service", "NoExecute"),
-      { isOutOfService: true },
-    ],
-    [
-      "the same, whatever the effect",
-      taintedWith("node.kubernetes.io/out-of-service", "NoSchedule"),
-      { isOutOfService: true },
-    ],
-    ["no other taint", taintedWith("node.kubernetes.io/unreachable", "NoExecute"), { isOutOfService: false }],
-    ["CSI volumes in use, by driver and hashed handle", { status: { volumesInUse } }, { volumesInUse: inUse }],
-  ])("is %s", (_, object, kept) => {
+  )("is %s", (_, object, kept) => {
     const plain = { key: "n1", ...identity, isReady: false, isOutOfService: false };
 
     expect(projectNode({ metadata, spec: {}, ...object })).toEqual({ ...plain, ...kept });

@@ -167,23 +167,18 @@ describe("what is kept of a volume", () => {
 
   const required = { nodeSelectorTerms: [{ matchExpressions: [{ key: "zone", operator: "In", values: ["a"] }] }] };
   const portworx = { driver: "pxd.portworx.com", handleHash: hashed("7401") };
-  it.each<readonly [name: string, spec: object, kept: object]>([
-    ["no claim without a claimRef", {}, { claim: undefined }],
-    ["no claim that it awaits", { claimRef: { namespace: "shop", name: "data" } }, { claim: undefined }],
-    ["no claim with an empty UID", { claimRef: { ...claimRef, uid: "" } }, { claim: undefined }],
+  it.each<readonly [name: string, spec: object, kept: object]>(
+    // biome-ignore format: a row is a line
     [
-      "the handle that Kubernetes makes for an in-tree one",
-      { portworxVolume: { volumeID: "7401" } },
-      { csi: portworx },
+      ["no claim without a claimRef", {}, { claim: undefined }],
+      ["no claim that it awaits", { claimRef: { namespace: "shop", name: "data" } }, { claim: undefined }],
+      ["no claim with an empty UID", { claimRef: { ...claimRef, uid: "" } }, { claim: undefined }],
+      ["the handle that Kubernetes makes for an in-tree one", { portworxVolume: { volumeID: "7401" } }, { csi: portworx }],
+      ["where it can be mounted, as one text", { nodeAffinity: { required } }, { nodeAffinity: JSON.stringify(required) }],
+      ["nothing of an affinity that asks for nothing", { nodeAffinity: {} }, { nodeAffinity: undefined }],
+      ["that it is a hostPath one", { claimRef, hostPath: { path: "/srv/data", type: "" } }, { isHostPath: true }],
     ],
-    [
-      "where it can be mounted, as one text",
-      { nodeAffinity: { required } },
-      { nodeAffinity: JSON.stringify(required) },
-    ],
-    ["nothing of an affinity that asks for nothing", { nodeAffinity: {} }, { nodeAffinity: undefined }],
-    ["that it is a hostPath one", { claimRef, hostPath: { path: "/srv/data", type: "" } }, { isHostPath: true }],
-  ])("is %s", (_, spec, kept) => {
+  )("is %s", (_, spec, kept) => {
     expect(projectVolume({ metadata: pv, spec })).toMatchObject(kept);
   });
 

@@ -169,17 +169,14 @@ describe("what is answered", () => {
     expect(plain.counted).toEqual([outcome.kind]);
   });
 
-  it.each<readonly [outcome: ReportOutcome, answer: RouteAnswer]>([
-    [{ kind: "failed" }, { status: 500, body: "internal error\n" }],
+  it.each<readonly [outcome: ReportOutcome, answer: RouteAnswer]>(
+    // biome-ignore format: a row is a line
     [
-      { kind: "not-leading", why: "not now" },
-      { status: 503, body: "not now\n", isLast: true },
+      [{ kind: "failed" }, { status: 500, body: "internal error\n" }],
+      [{ kind: "not-leading", why: "not now" }, { status: 503, body: "not now\n", isLast: true }],
+      [{ kind: "not-ready", why: "not now" }, { status: 503, body: "not now\n", isLast: true }],
     ],
-    [
-      { kind: "not-ready", why: "not now" },
-      { status: 503, body: "not now\n", isLast: true },
-    ],
-  ])("is no acknowledgement where nothing came of it: $kind", async (outcome, answer) => {
+  )("is no acknowledgement where nothing came of it: $kind", async (outcome, answer) => {
     const { put, counted } = setUp({ outcome, ...said });
 
     expect(await put()).toEqual(answer);
