@@ -27,10 +27,8 @@ const upstream = { unused: true, sinceMs: NOON + 1_000 };
 describe("useStatusOf", () => {
   it.each<readonly [name: string, expected: string, claim: Partial<Claim>, seen: Partial<ClaimObservation>]>([
     ["what is written", "Unused", { status: statusWith(unused) }, {}],
-    ["a mount that is not written yet", "Mounted", { status: statusWith(unused) }, { use: mountedOn("n1") }],
     ["a mount that is not seen any more, until that is written", "Mounted", { status: mountedStatus(["n1"]) }, {}],
     ["a pod that is not written yet", "Referenced", { status: statusWith(unused) }, { references: [podWith()] }],
-    ["a mount before a pod", "Mounted", { status: statusWith() }, { use: mountedOn("n1"), references: [podWith()] }],
     ["a pod that is written", "Referenced", { status: statusWith() }, {}],
     ["a bound claim of which nothing is written", "NotWatched", {}, {}],
     ["a claim without a volume", "NotBound", { phase: "Pending" }, {}],
@@ -40,14 +38,12 @@ describe("useStatusOf", () => {
 });
 
 describe("disagrees, in a claim's entry", () => {
-  const byMooring = { unused: true, sinceMs: NOON, owner: "mooring" } as const;
   it.each<readonly [expected: boolean, name: string, claim: Partial<Claim>, seen: Partial<ClaimObservation>]>([
     [true, "Kubernetes calls unused what is mounted", { upstream }, { use: mountedOn("n1") }],
     [true, "it is only written as mounted", { upstream, status: mountedStatus(["n1"]) }, {}],
     [false, "a pod refers to it, as Kubernetes must know", { upstream, status: statusWith() }, {}],
     [false, "both say unused", { upstream, status: statusWith(unused) }, {}],
     [false, "both say in use", { upstream: { ...upstream, unused: false } }, { use: mountedOn("n1") }],
-    [false, "Mooring wrote both: one is out of date", { upstream: byMooring }, { use: mountedOn("n1") }],
     [false, "Kubernetes says nothing", {}, { use: mountedOn("n1") }],
   ])("is %s where %s", (...[expected, , claim, seen]) => {
     expect(claimEntryOf(observationOf({ claim: claimWith(claim), ...seen }), WORDS).disagrees).toBe(expected);
@@ -58,18 +54,14 @@ describe("pending, in a claim's entry", () => {
   const pendingNodes = [{ node: "n1", isSilent: true }];
 
   const [awaited, use] = [[{ node: "n1", isSilent: false }], mountedOn("n1")];
-  const kept = claimWith({ isDeleting: true, status: mountedStatus(["n1"]) });
   it.each<readonly [expected: boolean, name: string, observed: Partial<ClaimObservation>]>([
     [true, "a node has not answered", { pendingNodes }],
     [false, "no node is pending", {}],
     [true, "the node that has it mounted is stale itself", { pendingNodes, use }],
     [false, "one that has it mounted is not", { pendingNodes, use: mountedOn("n1", "n2") }],
     [false, "the node that has it mounted has to scan again", { pendingNodes: awaited, use }],
-    [false, "it is mounted elsewhere anyhow", { pendingNodes, use: mountedOn("n2") }],
     [false, "a pod refers to it anyhow", { pendingNodes, references: [podWith()] }],
-    [true, "the claim that is being deleted may be kept by our condition", { pendingNodes, claim: kept }],
     [false, "the claim is being deleted", { pendingNodes, claim: claimWith({ isDeleting: true }) }],
-    [false, "the claim has lost its volume", { pendingNodes, claim: claimWith({ phase: "Lost" }) }],
   ])("is %s when %s", (expected, _, observed) => {
     expect(claimEntryOf(observationOf(observed), WORDS).pending).toBe(expected);
   });
@@ -146,22 +138,10 @@ describe("claimEntryOf", () => {
     });
   });
 
-  it.each([
-    { name: "that would be unused", use: mountedOn(), pending: true },
-    { name: "that is mounted", use: mountedOn("n1"), pending: false },
-  ])("says of a claim $name whether it waits for the watch of pods", ({ use, pending }) => {
-    const claim = claimWith({ status: statusWith() });
-
-    const entry = claimEntryOf(observationOf({ claim, use, isUnwatched: true }), WORDS);
-
-    expect([entry.pending, entry.live.podsUnwatched]).toEqual([pending, true]);
-  });
-
   const STORED = "2026-09-10T00:26:40Z";
   it.each<readonly [name: string, since: string | null, status: ClaimStatus, seen: Partial<ClaimObservation>]>([
     ["the stored time while it says the same", STORED, statusWith(unused), {}],
     ["no time for a use that is not written yet", null, statusWith(unused), { use: mountedOn("n1") }],
-    ["the begin of the use over a change of its kind", STORED, statusWith(), { use: mountedOn("n1") }],
   ])("gives %s", (...[, since, status, seen]) => {
     expect(claimEntryOf(observationOf({ claim: claimWith({ status }), ...seen }), WORDS).since).toBe(since);
   });

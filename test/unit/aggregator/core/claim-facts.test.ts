@@ -4,7 +4,7 @@ import type { Volume } from "../../../../aggregator/core/cluster-objects.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import type { LastUse } from "../../../../common/storage/claim-status.ts";
 import { claimWith, NOON, nodeUnmountRecord, statusWith, viewWith, volumeWith } from "../world.ts";
-import { lastUseWith, podEndWith } from "./decisions.ts";
+import { lastUseWith } from "./decisions.ts";
 import { evidenceWith, fleetWith, useOn } from "./evidence.ts";
 
 describe("factsOf", () => {
@@ -19,9 +19,6 @@ describe("factsOf", () => {
     ["that is being deleted, and of which nothing was written", false, going(), own],
     ["that is being deleted while our condition may keep it", true, going({ status: statusWith() }), own],
     ["that somebody else's condition of that name may keep", true, going({ isDisbelieved: true }), own],
-    ["that is lost and being deleted", false, going({ phase: "Lost", status: statusWith() }), own],
-    // No mount would be known to be its own.
-    ["whose volume has not been seen", false, claimWith(), undefined],
     ["whose volume has not been seen bound", false, claimWith(), boundTo(undefined)],
     ["whose volume was last seen bound to another claim", false, claimWith(), boundTo(other)],
   ])("a claim %s is eligible: %s", (...[, isEligible, claim, volume]) => {
@@ -77,14 +74,6 @@ describe("factsOf", () => {
       ["shop/web-0", true],
       ["shop/pod-2", true],
     ]);
-  });
-
-  it("the end of a use that no scan ever showed comes beside those that were read", () => {
-    const history = { pending: [], ends: [podEndWith()] };
-
-    const facts = factsOf(evidenceWith({ unmountRecords: [nodeUnmountRecord()], history }), fleetWith([]));
-
-    expect(facts.ends.map(({ id }) => id)).toEqual(["release-1", "p/1"]);
   });
 });
 

@@ -1,7 +1,14 @@
 import { describe, expect, it } from "vitest";
+import {
+  type BindingMode,
+  bindLatency,
+  oldestPending,
+  waitedForSince,
+} from "../../../../aggregator/core/claim-binding.ts";
 import { claimPhaseSince } from "../../../../aggregator/core/claim-phase.ts";
+import type { Pod } from "../../../../aggregator/core/cluster-objects.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
-import { claimWith, NOON, volumeWith } from "../world.ts";
+import { claimWith, NOON, podWith, volumeWith } from "../world.ts";
 
 const DAY_MS = 86_400_000;
 const CREATED = NOON - 10 * DAY_MS;
@@ -26,10 +33,74 @@ describe("claimPhaseSince", () => {
     ["one says nothing of an earlier claim's", { uid: "claim-2" }, { volume, volumeSince: ofApi }, undefined],
     ["one says nothing where its volume is not known", {}, {}, undefined],
     ["a Lost claim is so at least since that was seen", { phase: "Lost" }, { firstSeenMs: NOON }, seen],
-    ["a phase that nobody knows says nothing", { phase: "Odd" }, {}, undefined],
   ])("%s", (...[, claim, parts, since]) => {
     const none = { volume: undefined, volumeSince: undefined, firstSeenMs: undefined };
 
     expect(claimPhaseSince(claimWith({ createdAtMs: CREATED, ...claim }), { ...none, ...parts })).toEqual(since);
+  });
+});
+
+/** So many minutes before noon. */
+const ago = (minutes: number): number => NOON - minutes * 60_000;
+const madeAgo = (minutes: number) => claimWith({ phase: "Pending", createdAtMs: ago(minutes) });
+const claim = madeAgo(10);
+const early = podWith({ createdAtMs: ago(3) });
+const late = podWith({ createdAtMs: ago(1) });
+const over = podWith({ createdAtMs: ago(10), isTerminal: true });
+const WAITS = "WaitForFirstConsumer";
+
+describe("a claim is waited for", () => {
+  type Mode = BindingMode | undefined;
+  type Since = number | undefined;
+  it.each<readonly [name: string, claim: Claim, mode: Mode, pods: readonly Pod[], sinceMs: Since]>([
+    ["since the first pod that names it where its class waits", claim, WAITS, [late, early], ago(3)],
+    ["by nobody where its class waits and its pod is over", claim, WAITS, [over], undefined],
+  ])("%s", (...[, one, mode, pods, sinceMs]) => {
+    expect(waitedForSince({ claim: one, mode, pods })).toBe(sinceMs);
+  });
+});
+
+describe("bindLatency", () => {
+  const classless = { ...claim, storageClass: undefined };
+  const [fast, none] = [
+    { storageClass: "fast", mode: WAITS, ms: 180_000 },
+    { storageClass: "", mode: "Immediate", ms: 600_000 },
+  ];
+
+  it.each(
+    // biome-ignore format: a row is a line
+    [
+      { name: "from when the claim was waited for until it was seen bound", binding: { claim, mode: WAITS, pods: [early] }, latency: fast },
+      { name: "of no class where the claim has none", binding: { claim: classless, mode: "Immediate", pods: [] }, latency: none },
+      { name: "none of a claim whose class is not known", binding: { claim, mode: undefined, pods: [] }, latency: undefined },
+      { name: "none of a claim that no pod names", binding: { claim, mode: WAITS, pods: [] }, latency: undefined },
+    ] as const,
+  )("is $name", ({ binding, latency }) => {
+    expect(bindLatency(binding, NOON)).toEqual(latency);
+  });
+});
+
+const MODES: Readonly<Record<string, BindingMode>> = { slow: WAITS, none: "Immediate" };
+
+describe("oldestPending", () => {
+  const sourcesOf = (claims: readonly Claim[]): Parameters<typeof oldestPending>[0] => ({
+    pending: [...claims.map(({ key }) => key), "shop/gone"],
+    claim: (key) => claims.find((one) => one.key === key),
+    podsOf: (key) => (key === "shop/waited" ? [late] : []),
+    bindingOf: (name = "none") => MODES[name],
+  });
+  const pending = (name: string, fields: Partial<Claim> = {}): Claim =>
+    claimWith({ name, phase: "Pending", createdAtMs: ago(10), storageClass: undefined, ...fields });
+  const slow = { storageClass: "slow" };
+  const odd = { storageClass: "odd" };
+  const older = pending("b", { createdAtMs: ago(11) });
+
+  it.each<readonly [name: string, claims: readonly Claim[], oldest: Readonly<Record<string, number>>]>([
+    ["the oldest of those bound at once", [pending("a"), older], { Immediate: ago(11) }],
+    ["no claim that waits for a consumer that nobody made", [pending("a", slow)], {}],
+    ["one that a pod waits for, since the pod", [pending("waited", slow)], { WaitForFirstConsumer: ago(1) }],
+    ["one of an unknown class, where a pod waits", [pending("waited", odd), pending("a", odd)], { unknown: ago(1) }],
+  ])("tells %s", (_, claims, oldest) => {
+    expect(Object.fromEntries(oldestPending(sourcesOf(claims)))).toEqual(oldest);
   });
 });

@@ -215,6 +215,15 @@ describe("whatever the facts are", () => {
     });
   });
 
+  it("what is decided does not depend on what the stored message says", () => {
+    mountedVolumes((known) => {
+      const stored = known.stored && { ...known.stored, message: "Said in other words" };
+      const [one, other] = [known, { ...known, stored }].map((each) => ({ ...desiredClaimStatus(each), message: "" }));
+
+      expect(other).toEqual(one);
+    });
+  });
+
   it("what is written is read back whole, with annotations that fit and a message that is one", () => {
     mountedVolumes((known) => {
       const desired = desiredClaimStatus(known);

@@ -6,6 +6,7 @@ import {
   upstreamPolicy,
   writeFor,
 } from "../../../../aggregator/core/claim-write.ts";
+import { type Attempts, nextAttempts, restBefore } from "../../../../aggregator/core/write-back-off.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { claimWith, mountedStatus, NOON, statusWith } from "../world.ts";
@@ -34,11 +35,7 @@ describe("what is written for a claim", () => {
   it.each<readonly [name: string, claim: Partial<Claim>, desired: ClaimStatus | undefined, write: ClaimWrite]>(
     // biome-ignore format: a row is a line
     [
-      ["at rest: nothing", { status: unused }, undefined, nothing],
-      ["what stands there already: nothing", { status: unused }, { ...unused, sinceMs: NOON - 999 }, nothing],
       ["a first status: at once", {}, unused, status(unused)],
-      ["another status: at once", { status: unused }, mounted, status(mounted)],
-      ["a volume that is staged no longer: at once, as that may keep the claim", { status: { ...unused, staged: "on n1" } }, unused, status(unused)],
       ["another reason: it can wait", { status: named }, mounted, status(mounted, wait)],
       ["an annotation that is wrong: our own, whoever owns it", { status: unused, strays: [since("wrong")] }, undefined, status(unused, repair)],
       ["unwanted annotations: they are removed", { status: named, strays: [since("unwanted"), nodes("unwanted")] }, undefined, clean(SINCE, NODES)],
@@ -67,18 +64,14 @@ describe("Kubernetes' own condition", () => {
   it.each<Row>([
     ["that nobody has written", "all", undefined, "write", unused],
     ["that nobody has written, and we may not", "nothing", undefined, "remove", unused],
-    ["that nobody has written, and it is not known whether we may", "nothing", undefined, "leave", unused],
     ["of ours that says the same", "nothing", ours, "write", unused],
     ["of ours that says the same to the second", "nothing", { ...ours, sinceMs: NOON - 999 }, "write", unused],
     ["of ours that says otherwise", "all", { ...ours, unused: false }, "write", unused],
     ["of ours that tells another time", "all", { ...ours, sinceMs: NOON + 1_000 }, "write", unused],
     ["of ours that tells no time", "all", { ...ours, sinceMs: undefined }, "write", unused],
     ["of ours that is to go", "none", ours, "remove", unused],
-    ["of ours that stays in step while it is not known whether we may", "all", ours, "leave", mounted],
     ["of another manager, never over that", "nothing", { ...theirs, unused: false }, "write", unused],
     ["of another manager, at a transition", "none", theirs, "write", mounted],
-    ["of another manager, which stays", "nothing", theirs, "remove", unused],
-    ["of ours that another manager has written into", "nothing", shared, "write", unused],
     ["of ours that another has written into, at a transition", "key", shared, "remove", mounted],
   ])("%s: what is written is %s", (...[, writes, upstream, policy, desired]) => {
     const write = writeTo({ status: unused, upstream }, desired, policy);
@@ -95,20 +88,8 @@ describe("Kubernetes' own condition", () => {
 describe("isSameStatus", () => {
   const [one, gap] = [["n1"], { fromMs: NOON, toMs: NOON + 1 }];
   it.each<readonly [name: string, same: boolean, change: Partial<ClaimStatus>]>([
-    ["nothing", true, {}],
     ["milliseconds that rounding up to the second hides", true, { sinceMs: NOON - 999 }],
-    ["the next second", false, { sinceMs: NOON + 1 }],
-    ["the status", false, { unused: true }],
-    ["the reason", false, { reason: "Referenced" }],
-    ["the message", false, { message: "other" }],
-    ["the unmount record of the last use", false, { lastUse: lastUseWith({ releaseId: "other" }) }],
-    ["the same unmount record dated anew", true, { lastUse: lastUseWith({ releasedAtMs: NOON }) }],
-    ["that there is no last use", false, { lastUse: undefined }],
-    ["a further node", false, { mountedOn: { nodes: ["n1", "n2"], more: false } }],
     ["that there are more nodes", false, { mountedOn: { nodes: one, more: true } }],
-    ["that no node is known", false, { mountedOn: undefined }],
-    ["an unobserved time", false, { blindGap: gap }],
-    ["where it is staged", false, { staged: "on n1" }],
   ])("a change of %s is none: %s", (_, same, change) => {
     const stored = mountedStatus(one, { lastUse: lastUseWith() });
 
@@ -116,19 +97,10 @@ describe("isSameStatus", () => {
   });
 
   it.each([
-    { name: "the begin of a gap within a millisecond", change: { fromMs: NOON + 0.5 }, same: true },
-    { name: "the end of a gap within a millisecond", change: { toMs: NOON + 0.5 }, same: true },
     { name: "the begin of a gap by a millisecond", change: { fromMs: NOON - 1 }, same: false },
     { name: "the end of a gap by a millisecond", change: { toMs: NOON + 2 }, same: false },
   ])("a change of $name is none: $same", ({ change, same }) => {
     expect(isSameStatus({ ...unused, blindGap: gap }, { ...unused, blindGap: { ...gap, ...change } })).toBe(same);
-  });
-
-  it("says of an unused claim nothing for its message: that follows from the rest", () => {
-    expect([isSameStatus(unused, { ...unused, message: "other" }), isSameStatus(undefined, unused)]).toEqual([
-      true,
-      false,
-    ]);
   });
 });
 
@@ -146,5 +118,63 @@ describe("upstreamPolicy", () => {
     { setting: "always", version: undefined, policy: "write" },
   ] as const)("$setting on $version: $policy", ({ setting, version, policy }) => {
     expect(upstreamPolicy(setting, version)).toBe(policy);
+  });
+});
+
+const MINUTE = 60_000;
+
+function attemptsWith(fields: Partial<Attempts> = {}): Attempts {
+  return { outcome: "refused", times: 1, changes: 1, atMs: 0, retryAfterMs: 0, jitter: 0.5, ...fields };
+}
+
+describe("the wait before the same is written again", () => {
+  it.each<{
+    readonly name: string;
+    readonly attempts?: Partial<Attempts>;
+    readonly nowMs?: number;
+    readonly hasChanged?: boolean;
+    readonly restMs: number;
+  }>([
+    { name: "what was refused is tried again after a minute", restMs: MINUTE },
+    { name: "later and later", attempts: { times: 3 }, restMs: 4 * MINUTE },
+    { name: "but every ten minutes", attempts: { times: 99 }, restMs: 10 * MINUTE },
+    { name: "at once when something has changed", hasChanged: true, restMs: 500 },
+    { name: "not so quickly when it changes all the time", attempts: { changes: 5 }, hasChanged: true, restMs: 8_000 },
+    { name: "but every ten minutes, too", attempts: { changes: 99 }, hasChanged: true, restMs: 10 * MINUTE },
+    { name: "a write on an old state waits for the watch", attempts: { outcome: "stale" }, restMs: 10_000 },
+    { name: "a moment when that shows a newer one", attempts: { outcome: "stale" }, hasChanged: true, restMs: 50 },
+    { name: "at once after a day of repeats, too", attempts: { times: 150 }, hasChanged: true, restMs: 500 },
+    { name: "ten seconds at last", attempts: { outcome: "stale", changes: 99 }, hasChanged: true, restMs: 10_000 },
+    { name: "a failure of the server is tried again soon", attempts: { outcome: "failed" }, restMs: 500 },
+    { name: "also where something has changed", attempts: { outcome: "failed" }, hasChanged: true, restMs: 500 },
+    { name: "a lasting one once a minute", attempts: { outcome: "failed", times: 20 }, restMs: MINUTE },
+    { name: "what others changed is put right at first", attempts: { outcome: "written" }, restMs: 1_000 },
+    { name: "and once in ten minutes at last", attempts: { outcome: "written", times: 99 }, restMs: 10 * MINUTE },
+    { name: "never sooner than asked", attempts: { outcome: "failed", retryAfterMs: 7_000 }, restMs: 7_000 },
+    { name: "time that has passed counts", nowMs: MINUTE / 2, restMs: MINUTE / 2 },
+    { name: "a wait that is over is over", nowMs: 3 * MINUTE, restMs: -2 * MINUTE },
+    { name: "waits are spread: shorter", attempts: { jitter: 0 }, restMs: 0.75 * MINUTE },
+    { name: "waits are spread: longer", attempts: { jitter: 1 }, restMs: 1.25 * MINUTE },
+  ])("$name", ({ attempts = {}, nowMs = 0, hasChanged = false, restMs }) => {
+    expect(restBefore(attemptsWith(attempts), nowMs, hasChanged)).toBe(restMs);
+  });
+
+  it.each([
+    { name: "grows with the same outcome", next: {}, times: 5 },
+    { name: "begins anew with another outcome", next: { outcome: "stale" as const }, times: 1 },
+    { name: "goes on within twenty minutes", next: { atMs: 20 * MINUTE }, times: 5 },
+    { name: "begins anew after them", next: { atMs: 20 * MINUTE + 1 }, times: 1 },
+  ])("$name", ({ next, times }) => {
+    expect(nextAttempts(attemptsWith({ times: 4 }), attemptsWith(next)).times).toBe(times);
+  });
+
+  it.each([
+    { name: "a repeat", hasChanged: false, next: {}, changes: 2 },
+    { name: "a change", hasChanged: true, next: {}, changes: 3 },
+    { name: "another outcome", hasChanged: false, next: { outcome: "stale" as const }, changes: 1 },
+  ])("counts the changes of the object: $name", ({ hasChanged, next, changes }) => {
+    const known = attemptsWith({ times: 4, changes: 2 });
+
+    expect(nextAttempts(known, attemptsWith(next), hasChanged).changes).toBe(changes);
   });
 });

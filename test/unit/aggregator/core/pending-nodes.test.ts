@@ -31,7 +31,6 @@ type Row = readonly [name: string, scene: Scene, awaited: string];
 
 const web1 = ended({ key: "shop/web-1" });
 const wasOver = ended({}, { wasOver: true });
-const otherWasOver = ended({ uid: "pod-2" }, { wasOver: true });
 const madeSince = ended({ createdAtMs: NOON }, { wasOver: true });
 const onN2 = ended({ node: "n2" });
 const unused = statusWith({ unused: true, reason: "Unmounted" });
@@ -39,7 +38,6 @@ const unusedAhead = { ...unused, sinceMs: NOON + 5_001 };
 const stagedOnN2 = { ...unused, staged: "Staged on node n2" };
 const manyFrom = (node: string) => ({ ...mountedStatus([node]), mountedOn: { nodes: [node], more: true } });
 const inUse = { status: statusWith() };
-const seenInUse = { ...inUse, isWitnessed: true };
 const [N1_STALE, N2_STALE] = [{ states: { n1: "Stale" } }, { states: { n2: "Stale" } }] as const;
 const N3_GONE = { states: { n2: "Stale", n3: "Gone" } } as const;
 const agentless = { states: { n2: "NoAgent", n3: "NoAgent" } } as const;
@@ -52,17 +50,13 @@ describe("a node where a pod ended", () => {
   it.each<Row>(
     // biome-ignore format: a row is a line
     [
-      ["is none where nothing is open", {}, "nobody"],
       ["is awaited", { over: [ended()] }, "n1 pod-ended shop/web-0"],
       ["is awaited once, with the first pod", { over: [ended(), web1] }, "n1 pod-ended shop/web-0"],
       ["is awaited when it is silent, too", { over: [ended()], ...N1_STALE }, "silent n1 pod-ended shop/web-0"],
       ["is none for a pod that was never bound", { over: [ended({ node: undefined })] }, "nobody"],
       ["is told without a pod that was over before this run", { over: [wasOver] }, "n1 pod-ended"],
-      ["is told without two of them, and once", { over: [wasOver, otherWasOver] }, "n1 pod-ended"],
       ["is told with the one that this run saw in use, after such", { over: [wasOver, web1] }, "n1 pod-ended shop/web-1"],
-      ["is told with the one that this run saw, before such", { over: [web1, wasOver] }, "n1 pod-ended shop/web-1"],
       ["is told with such a one made since what is stored", { status: unused, over: [madeSince] }, "n1 pod-ended shop/web-0"],
-      ["comes before what it is attached to", { over: [onN2], attachedTo: ["n2"] }, "n2 pod-ended shop/web-0"],
       [
         "does so where it is silent and shows it",
         { over: [onN2], attachedTo: ["n2"], shownOn: ["n2"], ...N2_STALE },
@@ -84,8 +78,6 @@ describe("a node that had it mounted", () => {
       ["is awaited without an agent, not Gone", { status: mountedStatus(["n3", "n2"]), ...wordless }, "silent n2 was-mounted"],
       ["is not awaited without an agent where the status does not name it", { status: manyFrom("n1"), ...agentless }, "nobody"],
       ["has said all that it shows as long as it reports", { shownOn: ["n1"] }, "nobody"],
-      ["is awaited with what it shows when it is silent", { shownOn: ["n1"], ...N1_STALE }, "silent n1 was-mounted"],
-      ["has no word on what it shows when it is gone", { shownOn: ["n1"], states: { n1: "Gone" } }, "nobody"],
       ["is awaited with what was staged there, however silent, unless it is gone", { status: stagedOnN2, ...N3_GONE }, "silent n2 was-mounted"],
     ],
   )("%s", (_, scene, awaited) => {
@@ -107,13 +99,10 @@ describe("a node that the volume is attached to", () => {
 describe("a node behind the barrier", () => {
   const barrier = "n2";
   it.each<Row>([
-    ["delays a claim that is seen for the first time", { barrier }, "n2 barrier"],
     ["delays no claim that counts as unused", { barrier, status: unused }, "nobody"],
     ["delays what takes the place of a time in the future", { barrier, status: unusedAhead }, "n2 barrier"],
     ["delays what would say that a claim is staged no longer", { barrier, status: stagedOnN2 }, "n2 barrier"],
-    ["delays a claim that is stored in use", { barrier, ...seenInUse }, "n2 barrier"],
     ["delays it though its status names nodes", { barrier, status: mountedStatus(["n1"]) }, "n2 barrier"],
-    ["delays nothing once the barrier is open", seenInUse, "nobody"],
   ])("%s", (_, scene, awaited) => {
     expect(awaitedIn(scene)).toBe(awaited);
   });
@@ -122,21 +111,12 @@ describe("a node behind the barrier", () => {
 describe("a node on which a claim's last pod may have ended, unobserved", () => {
   const affinity = (term: object) => JSON.stringify({ nodeSelectorTerms: [term] });
   const n3Only = affinity({ matchExpressions: [{ key: "host", operator: "In", values: ["n3"] }] });
-  const n3ByName = affinity({ matchFields: [{ key: "metadata.name", operator: "In", values: ["n3"] }] });
-  const [both, forgotten] = ["n2 unwatched, n3 unwatched", { status: statusWith({ reason: "Mounted" }) }];
   it.each<Row>([
-    ["is any that has not been heard of since", inUse, both],
     ["may be silent for as long as it likes", { ...inUse, ...N2_STALE }, "silent n2 unwatched, n3 unwatched"],
     ["has a word to give: it is not agentless, and not gone", { ...inUse, ...wordless }, "nobody"],
     ["can have the volume", { ...inUse, volume: volumeWith({ nodeAffinity: n3Only }) }, "n3 unwatched"],
-    ["can have it by labels, not by name", { ...inUse, volume: volumeWith({ nodeAffinity: n3ByName }) }, both],
-    ["is none where the volume shows no mount", { ...inUse, volume: volumeWith({ isHostPath: true }) }, "nobody"],
-    ["is any, too, where somebody has removed what was written of the nodes", forgotten, both],
-    ["is known where what is stored names it", { status: mountedStatus(["n1"]) }, "nobody"],
-    ["is known where a pod was seen", seenInUse, "nobody"],
     ["does not matter while a node has it mounted", { ...inUse, uses: [useOn("n1")] }, "nobody"],
     ["does not matter while a pod names the claim", { ...inUse, references: ["shop/web-1"] }, "nobody"],
-    ["does not matter to a claim that is idle", { status: statusWith({ unused: true, reason: "NodeGone" }) }, "nobody"],
   ])("%s", (_, scene, awaited) => {
     expect(awaitedIn(scene)).toBe(awaited);
   });

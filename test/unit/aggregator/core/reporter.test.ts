@@ -1,5 +1,44 @@
 import { describe, expect, it } from "vitest";
+import { bearerToken, claimedPodUid, tokenExpiry } from "../../../../aggregator/core/bearer-token.ts";
+import { type BudgetRule, fullBudget, NamedBudgets, REPORTS, spend } from "../../../../aggregator/core/budgets.ts";
 import { reporterOf, type TokenVerdict } from "../../../../aggregator/core/reporter.ts";
+import { ReviewLimits, type TokenSource } from "../../../../aggregator/core/review-limits.ts";
+
+describe("the token of an authorization header", () => {
+  const longest = `a.b.${"c".repeat(8_192 - "Bearer a.b.".length)}`;
+
+  it.each<readonly [name: string, header: string | undefined, token: string | undefined]>([
+    ["is three parts of base64url", "Bearer a-1.b_2.c", "a-1.b_2.c"],
+    ["may have spaces around it, and any case of its scheme", "bEARER   a.b.c  ", "a.b.c"],
+    ["is none without a header", undefined, undefined],
+    ["is none of two parts", "Bearer a.b", undefined],
+    ["is none of another alphabet", "Bearer a.b.c=", undefined],
+    ["is none behind something else", "x Bearer a.b.c", undefined],
+    ["has 8,192 characters with its scheme", `Bearer ${longest}`, longest],
+    ["has no more, nor spaces", `Bearer ${longest} `, undefined],
+  ])("%s", (_, header, token) => {
+    expect(bearerToken(header)).toBe(token);
+  });
+});
+
+describe("a token says when it ends, and whose pod's it is", () => {
+  const tokenOf = (text: string) => `x.${Buffer.from(text).toString("base64url")}.y`;
+  const ofPod = (uid: unknown) => tokenOf(JSON.stringify({ exp: 12, "kubernetes.io": { pod: { uid } } }));
+  const longest = "u".repeat(128);
+
+  it.each<readonly [name: string, token: string, endsMs: number | undefined, uid: string | undefined]>([
+    ["both", ofPod(longest), 12_000, longest],
+    ["no UID that is too long", ofPod(`${longest}u`), 12_000, undefined],
+    ["no UID that is none", ofPod(7), 12_000, undefined],
+    ["no end that is no number", tokenOf('{"exp":"12","kubernetes.io":{"pod":null}}'), undefined, undefined],
+    ["no end that never comes", tokenOf('{"exp":1e999,"kubernetes.io":"x"}'), undefined, undefined],
+    ["nothing where it is no object", tokenOf("null"), undefined, undefined],
+    ["nothing where it cannot be read", tokenOf("{"), undefined, undefined],
+    ["nothing where it has no second part", "x", undefined, undefined],
+  ])("%s", (...[, token, endsMs, podUid]) => {
+    expect([tokenExpiry(token), claimedPodUid(token)]).toEqual([endsMs, podUid]);
+  });
+});
 
 const RULE = { audience: "mooring-aggregator", namespace: "mooring-agents", account: "mooring-agent" };
 const NODE = "authentication.kubernetes.io/node-name";
@@ -40,5 +79,101 @@ describe("reporterOf", () => {
 
   it("an agent's token names its node and pod", () => {
     expect(reporterOf(GOOD, RULE)).toEqual({ kind: "agent", node: "node-1", podUid: "uid-1" });
+  });
+});
+
+/** How often it may be done at these times. */
+function allowed(rule: BudgetRule, times: readonly number[]): number {
+  let budget = fullBudget(rule);
+  return times.filter((atMs) => {
+    const spent = spend(budget, atMs, rule);
+    budget = spent.budget;
+    return spent.isAllowed;
+  }).length;
+}
+
+const at = (atMs: number, count: number): readonly number[] => Array.from({ length: count }, () => atMs);
+
+describe("the budget of reports", () => {
+  it.each([
+    { name: "has one more for each half minute", times: [...at(0, 200), 29_999, 30_000, 30_001], count: 21 },
+    { name: "does not save more than twenty", times: [0, ...at(1e9, 200)], count: 21 },
+  ])("$name", ({ times, count }) => {
+    expect(allowed(REPORTS, times)).toBe(count);
+  });
+});
+
+/** Who asks when: `a` at 0, `a 50` at 50. */
+interface Row {
+  readonly name: string;
+  readonly asks: string;
+  /** A `+` for what was allowed and a `-` for what was not. */
+  readonly answers: string;
+}
+
+/** Two at once and one more each 100 ms; three names are remembered. */
+const TWO_AT_ONCE: BudgetRule = { most: 2, refillMs: 100 };
+const MOST = 3;
+
+function answersTo(asks: string): string {
+  const budgets = new NamedBudgets(TWO_AT_ONCE, MOST);
+  const answers = asks.split(", ").map((ask) => {
+    const [name = "", at = "0"] = ask.split(" ");
+    return budgets.take(name, Number(at)) ? "+" : "-";
+  });
+  return answers.join("");
+}
+
+describe("NamedBudgets", () => {
+  it.each<Row>(
+    // biome-ignore format: a row is a line
+    [
+      { name: "a name gets one more after a while", asks: "a, a, a 99, a 100, a 101", answers: "++-+-" },
+      { name: "a refusal costs nothing", asks: "a, a, a 50, a 60, a 70, a 100", answers: "++---+" },
+      { name: "of more the one that was not asked for longest is forgotten", asks: "a, a, b, b, c, c, d, b, c, a", answers: "+++++++--+" },
+      { name: "whoever was refused a moment ago is not the one that is forgotten", asks: "a, a, b, b, c, a, d, a, b", answers: "+++++-+-+" },
+      { name: "names that no object has are names as well", asks: "__proto__, __proto__, __proto__, constructor", answers: "++-+" },
+    ],
+  )("$name", ({ asks, answers }) => {
+    expect(answersTo(asks)).toBe(answers);
+  });
+});
+
+const AGENT: TokenSource = { address: "10.0.0.1", podUid: "agent-1" };
+
+/** How many of so many tokens at once are reviewed. */
+function taken(limits: ReviewLimits, source: TokenSource, count: number): number {
+  return Array.from({ length: count }, () => limits.take(source, 0)).filter((isTaken) => isTaken).length;
+}
+
+describe("reviews of unknown tokens", () => {
+  it("are 3,000 at once for one address, and 6,000 for all strangers together", () => {
+    const limits = new ReviewLimits();
+
+    const counts = ["10.0.0.1", "10.0.0.2", undefined].map((address) =>
+      taken(limits, { address, podUid: undefined }, 3_500),
+    );
+
+    expect(counts).toEqual([3_000, 3_000, 0]);
+  });
+
+  it.each<readonly [name: string, source: TokenSource, isKnown: boolean]>([
+    ["its address and its pod", AGENT, true],
+    ["another address", { ...AGENT, address: "10.0.0.2" }, false],
+    ["no address", { ...AGENT, address: undefined }, false],
+    ["another pod", { ...AGENT, podUid: "agent-2" }, false],
+    ["no pod", { ...AGENT, podUid: undefined }, false],
+  ])("have a budget that strangers cannot use up where a token was good before: %s", (_, source, isKnown) => {
+    const limits = new ReviewLimits();
+    limits.noteGood(AGENT);
+    for (const address of ["10.0.0.8", "10.0.0.9"]) taken(limits, { address, podUid: "x" }, 3_000);
+
+    expect([limits.isGood(source), taken(limits, source, 300)]).toEqual([isKnown, isKnown ? 200 : 0]);
+  });
+
+  it("are twenty at once for a token that was good", () => {
+    const limits = new ReviewLimits();
+
+    expect(Array.from({ length: 21 }, () => limits.takeKnown("hash", 0)).filter((isTaken) => isTaken)).toHaveLength(20);
   });
 });

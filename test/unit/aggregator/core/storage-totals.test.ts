@@ -90,7 +90,6 @@ describe("a volume counts", () => {
     { name: "with its age where it is not Bound", volume: { phase: "Released" }, is: released },
     { name: "with empty words where it has none", volume: unclassed, is: wordless },
     { name: "among the others in a phase that nobody knows", volume: { phase: "x".repeat(1_000) }, is: other },
-    { name: "no bytes where its capacity is no number", volume: { capacity: "many" }, is: { ...counted, bytes: 0 } },
   ])("$name", ({ volume, is }) => {
     expect(countedVolume(volumeWith(volume), since)).toEqual(is);
   });

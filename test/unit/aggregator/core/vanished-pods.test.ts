@@ -76,13 +76,11 @@ describe("of the claims that are made one after the other under its name a pod h
   const go: Step = (world) => world.end({ isGone: true });
   const remove: Step = (world) => world.remove();
   const removeBefore: Step = (world) => world.remove(podWith({ node: undefined }));
-  const lose: Step = (world) => void Object.assign(world, { claim: undefined });
   const there = podWith();
   const over = podWith({ isTerminal: true });
 
   it.each<readonly [name: string, steps: readonly Step[], pod: Pod | undefined, had: readonly string[]]>([
     ["the one that there is", [], there, ["claim-1"]],
-    ["none while there is none", [lose], there, []],
     ["none where the first went before it", [remove], there, []],
     ["the next where it waited for a node: it used nothing of the first", [removeBefore], there, ["claim-2"]],
     ["the first where it vanished before that went", [vanish, remove], undefined, ["claim-1"]],

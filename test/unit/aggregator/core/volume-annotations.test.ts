@@ -1,13 +1,20 @@
 import { describe, expect, it } from "vitest";
 import {
+  causeOf,
+  isKept,
+  isStillMounted as isMountedSince,
+  type ProtectionMode,
+} from "../../../../aggregator/core/deletion.ts";
+import {
   changesTo,
   desiredAnnotations,
   isStillMounted,
   type VolumeFacts,
 } from "../../../../aggregator/core/volume-annotations.ts";
+import type { Claim } from "../../../../common/storage/claim.ts";
 import { type ClaimStatus, lastUseText } from "../../../../common/storage/claim-status.ts";
 import { volumeMarkText } from "../../../../common/storage/volume-annotations.ts";
-import { claimWith, mountedStatus, NOON, statusWith, volumeWith } from "../world.ts";
+import { claimWith, mountedStatus, NOON, nodeMountedVolume, statusWith, viewWith, volumeWith } from "../world.ts";
 import { endWith, lastUseWith } from "./decisions.ts";
 
 const MOUNTED = { used: ["n1"], all: ["n1"] } as const;
@@ -30,13 +37,8 @@ describe("the mark of a volume", () => {
 
   it.each<readonly [name: string, facts: Partial<VolumeFacts>, nodes: readonly string[] | undefined]>([
     ["names the node of a Released one that a pod has mounted", { mounts: MOUNTED }, ["n1"]],
-    ["names that of one that is only staged", { mounts: STAGED }, ["n1"]],
-    ["names that of an Available one", inPhase("Available"), ["n1"]],
-    ["names that of a Failed one", inPhase("Failed"), ["n1"]],
     ["is none on a Bound one", inPhase("Bound"), undefined],
     ["is none on one that nothing has mounted", {}, undefined],
-    ["is none without protection", { mounts: MOUNTED, isProtecting: false }, undefined],
-    ["names the node that has not answered", { ...marked, unanswered: ["n1"] }, ["n1"]],
     ["goes when it is unmounted", marked, undefined],
     ["goes when it is Bound again", boundAgain, undefined],
     ["names one more node that has it mounted", onN2, ["n1", "n2"]],
@@ -107,9 +109,7 @@ describe("the last use on a volume", () => {
       ["is so with a time unwatched", { volume: bound, ...going({ ...unused, blindGap }) }, lastUseText("claim-1", { lastUse: use, blindGap })],
       ["is not copied from a claim that stays", { volume: bound, ...staying }, undefined],
       ["is not copied to a volume that goes with its claim", { volume: volumeWith(), ...going(unused) }, undefined],
-      ["is not copied while the claim is in use: it would be an earlier one", { volume: bound, ...going(inUse) }, undefined],
       ["is taken back when the claim is used after it was copied", { ...copied(copy()), ...going(inUse) }, undefined],
-      ["is replaced by a later one of the claim", { ...copied(copy()), ...going({ ...unused, lastUse: later }) }, copy(later)],
       ["of an earlier claim stays until there is another", { ...copied(earlier), ...going(mountedStatus(["n1"])) }, earlier],
       ["is copied from a claim that went at once", { volume: bound, statusAtEnd: unused }, copy()],
       ["stays once the claim is gone", copied(copy()), copy()],
@@ -127,5 +127,53 @@ describe("the last use on a volume", () => {
     const { lastUse } = desiredAnnotations(factsWith(facts));
 
     expect(text === R2 ? JSON.parse(lastUse ?? "{}").release : lastUse).toBe(text === R2 ? "r-2" : text);
+  });
+});
+
+const OVERRIDE = { askedAtMs: undefined, override: "broken node" };
+
+describe("a claim that is being deleted", () => {
+  const used: Partial<Claim> = { isDeleting: true, phase: "Bound", status: mountedStatus(["n1"]) };
+  const unused = statusWith({ unused: true, reason: "Unmounted" });
+
+  it.each<readonly [name: string, claim: Partial<Claim>, kept: boolean]>([
+    ["in use", used, true],
+    ["staged", { ...used, status: { ...unused, staged: "Staged on n1" } }, true],
+    ["unused", { ...used, status: unused }, false],
+    ["without a status", { ...used, status: undefined }, false],
+    ["that is not bound", { ...used, phase: "Pending" }, false],
+    ["that is not deleted", { ...used, isDeleting: false }, false],
+  ])("is kept where the policy keeps it: %s", (_, claim, kept) => {
+    expect(isKept(claimWith(claim))).toBe(kept);
+  });
+
+  it.each<readonly [mode: ProtectionMode, claim: Partial<Claim>, cause: string]>([
+    ["off", { deletion: OVERRIDE }, "not-enforced"],
+    ["audit", {}, "not-enforced"],
+    ["enforce", { deletion: OVERRIDE }, "override"],
+    ["enforce", { deletion: { askedAtMs: NOON } }, "unexpected"],
+    ["enforce", {}, "unexpected"],
+  ])("has a cause where it goes all the same: %s, %o", (mode, claim, cause) => {
+    expect(causeOf(claimWith(claim), mode)).toBe(cause);
+  });
+});
+
+describe("a volume whose claim is gone", () => {
+  const [early, late] = [nodeMountedVolume("pod-1"), { ...nodeMountedVolume("pod-1"), beganByMs: NOON + 1 }];
+  const isItsVolume = (volume: { readonly by: string; readonly name?: string }): boolean => volume.name === "pv-1";
+
+  it.each<readonly [name: string, view: Parameters<typeof viewWith>[0], mounted: boolean | undefined]>(
+    // biome-ignore format: a row is a line
+    [
+      ["unknown before a scan since then", { mountedVolumes: [early], scanFromMs: NOON }, undefined],
+      ["unknown where only the later bound of the scan is known", { scanFromMs: undefined, scanBeganMs: NOON }, undefined],
+      ["true where the scan shows it", { mountedVolumes: [early], scanFromMs: NOON + 1 }, true],
+      ["true where it was mounted in that moment", { mountedVolumes: [{ ...early, beganByMs: NOON }], scanFromMs: NOON + 1 }, true],
+      ["false where it was mounted later", { mountedVolumes: [late], scanFromMs: NOON + 1 }, false],
+      ["false for another volume", { mountedVolumes: [nodeMountedVolume("pod-1", "pv-2")], scanFromMs: NOON + 1 }, false],
+      ["false where nothing is mounted", { scanFromMs: undefined, scanBeganMs: NOON + 1 }, false],
+    ],
+  )("is still mounted: %s", (_, view, mounted) => {
+    expect(isMountedSince({ isItsVolume, goneAtMs: NOON }, viewWith(view))).toBe(mounted);
   });
 });

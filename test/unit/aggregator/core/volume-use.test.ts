@@ -1,9 +1,14 @@
 import { describe, expect, it } from "vitest";
-import type { NodeMountedVolume } from "../../../../aggregator/core/node-view.ts";
+import type { Directory } from "../../../../aggregator/core/attribution.ts";
+import type { Pod, Volume } from "../../../../aggregator/core/cluster-objects.ts";
+import { type IdleStagings, idleStagings } from "../../../../aggregator/core/idle-staging.ts";
+import type { NodeMountedVolume, NodeUnmountRecord, NodeView } from "../../../../aggregator/core/node-view.ts";
+import { newUnmounts } from "../../../../aggregator/core/unmount-latency.ts";
 import { claimOfVolume, identitiesOf, mayMount, volumeUse } from "../../../../aggregator/core/volume-use.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import type { VolumeIdentity } from "../../../../common/storage/volume-identity.ts";
-import { claimWith, NOON, podWith, viewWith, volumeWith } from "../world.ts";
+import { claimWith, NOON, nodeUnmountRecord, podWith, viewWith, volumeWith } from "../world.ts";
+import { countedRecords } from "./evidence.ts";
 
 const CSI = { driver: "csi.example", handleHash: "a".repeat(64) };
 const HANDLE: VolumeIdentity = { by: "handle", ...CSI };
@@ -37,10 +42,8 @@ describe("volumeUse", () => {
   ];
   const both = "n1 by p1, n2 by p2, staged on n1, staged on n2";
   it.each<readonly [name: string, nodes: Nodes, use: string]>([
-    ["nothing where nobody holds it", { n1: [] }, ""],
     ["a pod's mount", { n1: [p1] }, "n1 by p1"],
     ["nodes by name, whichever reported first", { n2: [p2, staging], n1: [p1, staging] }, both],
-    ["a pod once, however many mounts it has", { n1: [p1, mountedVolumeOf("p1:subpath"), p2] }, "n1 by p1 p2"],
     ["a staging mount, which is no use", { n1: [staging] }, "staged on n1"],
     ["no other volume's mounts", { n1: others }, ""],
   ])("shows %s", (_, nodes, use) => {
@@ -78,24 +81,143 @@ describe("a mount with a volume's name", () => {
   const released = volumeWith({ phase: "Released", claim: { key: "shop/data", uid: "claim-1" } });
   const [data, other] = [["data"], ["inline", "other"]];
 
-  it.each([
-    { name: "an unknown pod's", volume: bound, claims: undefined, isOwn: true },
-    { name: "a pod's that uses its claim", volume: bound, claims: data, isOwn: true },
-    { name: "a pod's with an inline volume of that name", volume: bound, claims: other, isOwn: false },
-    { name: "a pod's without claims", volume: released, claims: [], isOwn: false },
-    { name: "a pod's whose claim is gone, of a released volume", volume: released, claims: other, isOwn: true },
-    {
-      name: "a pod's whose claim names it, of a released volume",
-      volume: released,
-      claims: ["other"],
-      of: "pv-1",
-      isOwn: true,
-    },
-    { name: "a pod's whose claim has another volume", volume: released, claims: ["other"], of: "pv-2", isOwn: false },
-  ])("may be its own: $name", ({ volume, claims, of, isOwn }) => {
+  it.each(
+    // biome-ignore format: a row is a line
+    [
+      { name: "an unknown pod's", volume: bound, claims: undefined, isOwn: true },
+      { name: "a pod's that uses its claim", volume: bound, claims: data, isOwn: true },
+      { name: "a pod's with an inline volume of that name", volume: bound, claims: other, isOwn: false },
+      { name: "a pod's without claims", volume: released, claims: [], isOwn: false },
+      { name: "a pod's whose claim is gone, of a released volume", volume: released, claims: other, isOwn: true },
+      { name: "a pod's whose claim names it, of a released volume", volume: released, claims: ["other"], of: "pv-1", isOwn: true },
+      { name: "a pod's whose claim has another volume", volume: released, claims: ["other"], of: "pv-2", isOwn: false },
+    ],
+  )("may be its own: $name", ({ volume, claims, of, isOwn }) => {
     const pod = claims && podWith({ claims });
     const find = (key: string): Claim | undefined => (of === undefined ? undefined : claimWith({ key, volume: of }));
 
     expect(mayMount(pod, volume, { claim: find })).toBe(isOwn);
+  });
+});
+
+const volume = volumeWith({ csi: CSI });
+const directory: Directory = {
+  volumeByName: (name) => (name === "pv-1" ? volume : undefined),
+  volumesByHandle: (_driver, handleHash) => (handleHash === CSI.handleHash ? [volume] : []),
+  podByUid: () => undefined,
+  claim: () => undefined,
+  knewClaim: () => false,
+};
+
+function staging(beganByMs = NOON - 60_000, handleHash = CSI.handleHash): NodeMountedVolume {
+  const of: VolumeIdentity = { by: "handle", driver: "csi.example", handleHash };
+  return { kind: "staging", volume: of, podUid: undefined, pod: undefined, since: 0, beganByMs };
+}
+
+function use(name: string): NodeMountedVolume {
+  return { kind: "pod", volume: { by: "name", name }, podUid: "p", pod: undefined, since: 0, beganByMs: NOON };
+}
+
+const MIN = 60_000;
+const known: IdleStagings = new Map([["volume-1", NOON + MIN]]);
+
+/** Minutes after noon since when the volume is idle after a report whose scan ended ten minutes after noon. */
+function idleAfter(
+  before: IdleStagings,
+  mountedVolumes: Mounts,
+  records: readonly NodeUnmountRecord[],
+): number | undefined {
+  const unmountRecords = new Map(records.map((one) => [one.id, one]));
+  const view = viewWith({ mountedVolumes, unmountRecords, scanEndedMs: NOON + 10 * MIN });
+  const sinceMs = idleStagings(before, view, directory).get("volume-1");
+  return sinceMs === undefined ? undefined : (sinceMs - NOON) / MIN;
+}
+
+type Mounts = readonly NodeMountedVolume[];
+type Row = readonly [
+  name: string,
+  before: IdleStagings,
+  mounts: Mounts,
+  records: readonly NodeUnmountRecord[],
+  since: number | undefined,
+];
+
+describe("a staged volume has been idle", () => {
+  const used = () => idleStagings(known, viewWith({ mountedVolumes: [staging(), use("pv-1")] }), directory);
+  const byHandle: NodeMountedVolume = { ...staging(), kind: "block", podUid: "p" };
+  const ends = [7, 2].map((minutes) => nodeUnmountRecord({ id: `${minutes}`, byMs: NOON + minutes * MIN }));
+  it.each<Row>([
+    ["never while a pod uses it by its handle", known, [staging(), byHandle], [], undefined],
+    ["since the end of a use that no report showed", known, [staging()], ends, 7],
+  ])("%s", (...[, before, mounts, records, since]) => {
+    expect(idleAfter(before, mounts, records)).toBe(since);
+  });
+
+  it("anew after a use", () => {
+    expect(idleAfter(used(), [staging()], [])).toBe(10);
+  });
+
+  it("by one look at each unmount record, for all volumes that are staged", () => {
+    const { unmountRecords, looks } = countedRecords(1_000);
+    const mountedVolumes = Array.from({ length: 500 }, (_, at): NodeMountedVolume => {
+      return { ...staging(), volume: { by: "name", name: `pv-${at}` } };
+    });
+    const volumeByName = (name: string) => volumeWith({ key: name, uid: name });
+
+    const idle = idleStagings(NO_STAGINGS, viewWith({ mountedVolumes, unmountRecords }), {
+      ...directory,
+      volumeByName,
+    });
+
+    expect(idle.size).toBe(500);
+    expect(looks()).toBe(1_000);
+  });
+});
+
+const BLOCK = { driver: "block.example", handleHash: "a".repeat(64) };
+const BY_NAME: VolumeIdentity = { by: "name", name: "pv-1" };
+
+function directoryOf(pod: Pod | undefined, volume: Volume | undefined): Directory {
+  const [podByUid, volumeByName] = [() => pod, () => volume];
+  return { podByUid, volumeByName, volumesByHandle: () => [], claim: () => undefined, knewClaim: () => false };
+}
+
+/** Unmounts of the pod, so many milliseconds after noon. */
+function viewOf(ends: Readonly<Record<string, number>>, volume = BY_NAME): NodeView {
+  const records = Object.entries(ends).map(([id, ms]) => nodeUnmountRecord({ id, byMs: NOON + ms, volume }));
+  return viewWith({ unmountRecords: new Map(records.map((one) => [one.id, one])) });
+}
+
+describe("newUnmounts", () => {
+  const deleted = podWith({ deletedAtMs: NOON });
+  const driver = volumeWith({ csi: BLOCK });
+
+  const later = podWith({ deletedAtMs: NOON + 60_000 });
+  it.each<readonly [name: string, driver: string | undefined, pod: Pod | undefined, volume: Volume | undefined]>([
+    ["a pod that was deleted", "block.example", deleted, driver],
+    ["a volume of another kind", "in-tree", deleted, volumeWith()],
+    ["a volume that is not known", "unknown", deleted, undefined],
+    ["a pod that nobody has deleted", undefined, podWith(), driver],
+    ["a pod that was deleted long after it had ended", undefined, later, driver],
+    ["a pod that is not known", undefined, undefined, driver],
+  ])("of %s: %s", (...[, name, pod, volume]) => {
+    const unmounts = newUnmounts(undefined, viewOf({ r1: 4_200 }), directoryOf(pod, volume));
+
+    expect(unmounts).toEqual(name === undefined ? [] : [{ driver: name, ms: 4_200 }]);
+  });
+
+  it("counts each unmount record once, however often it is told and dated", () => {
+    const again = newUnmounts(viewOf({ r1: 1_000 }), viewOf({ r1: 1_300, r2: 2_000 }), directoryOf(deleted, driver));
+
+    expect(again).toEqual([{ driver: "block.example", ms: 2_000 }]);
+  });
+
+  it.each([
+    { name: "a handle", volume: { by: "handle", ...BLOCK } as const, expected: "block.example" },
+    { name: "a device", volume: { by: "device", plugin: "iscsi", path: "x" } as const, expected: "in-tree" },
+  ])("knows the driver of $name without a PV", ({ volume, expected }) => {
+    const [unmount] = newUnmounts(undefined, viewOf({ r1: 1 }, volume), directoryOf(deleted, undefined));
+
+    expect(unmount?.driver).toBe(expected);
   });
 });

@@ -78,23 +78,15 @@ describe("what is not known of uses on a node in a gap", () => {
     // biome-ignore format: a row is a line
     [
       ["is nothing where its agent watched all the time: it tells them by unmount records", awayIn(), ""],
-      ["is nothing where that was away before only", awayIn(span(-9, 0.99)), ""],
       ["is nothing where that was away after it only", awayIn(span(11, 12)), ""],
       ["is until that read again, where it was away within it", awayIn(span(3, 4)), "3 to 4"],
-      ["is from its begin, where that was away already", awayIn(span(-5, 4)), "1 to 4"],
-      ["is until the first scan, where that was away longer: by then a vanished pod's mount is seen or gone", awayIn(span(9, 12)), "9 to 12"],
-      ["is from the first to the last time, where that was away twice", awayIn(span(2, 3), span(9, 10)), "2 to 10"],
       ["is its first moment, where that was away until then", awayIn(span(-5, 1)), "1 to 1"],
       ["is what it did not watch, where it had read its table just when the gap ended", scanned(GAP.toMs), "3 to 4"],
-      ["is all until the first scan, where it was rebooted", booted(5), "1 to 6"],
       ["is all until its boot, where it was rebooted after it", booted(20), "1 to 20"],
       ["is nothing, where it was made after it", booted(20, FIRST_SEEN), ""],
-      ["is all until its boot, where only its object was made anew", booted(20, FIRST_SEEN, { isFirstBoot: false }), "1 to 20"],
       ["is all until the first scan, where its object was made anew and it was rebooted", booted(5, MADE_LATER), "1 to 6"],
-      ["is what it was, where its object was made anew", { ...awayIn(span(3, 4)), ...MADE_LATER }, "3 to 4"],
       ["is all of it without an agent", nodeIn({ agentState: "NoAgent" }), "1 to 11"],
       ["is all of it on a node that is gone", nodeIn({ agentState: "Gone" }), "1 to 11"],
-      ["is still to be told before a report", nodeIn(), "open"],
       ["is still to be told before a scan since the gap", scanned(GAP.toMs - 1), "open"],
       ["is still to be told of one that was made after it", nodeIn(FIRST_SEEN), "open"],
       ["is still to be told of one that is silent for a short time", nodeIn({ agentState: "Stale" }), "open"],
@@ -159,8 +151,6 @@ describe("where a volume can be used", () => {
   ];
 
   it.each([
-    { name: "anywhere without an affinity", volume: {}, node: "b1", mayBe: true },
-    { name: "on a node that its affinity admits", volume: { nodeAffinity }, node: "a1", mayBe: true },
     { name: "not on one that it excludes", volume: { nodeAffinity }, node: "b1", mayBe: false },
     { name: "on one that is no more", volume: { nodeAffinity }, node: "x9", mayBe: true },
   ])("is $name", ({ volume, node, mayBe }) => {

@@ -1,6 +1,18 @@
 import { describe, expect, it } from "vitest";
 import { unmountRecordOf as agentsRecord } from "../../../../agent/core/node-state.ts";
-import { mountedVolumeOf, NOON, unmountRecordOf } from "../world.ts";
+import type { NodeUnmountRecord } from "../../../../aggregator/core/node-view.ts";
+import { isSettledFor, latestUnmountRecords } from "../../../../aggregator/core/settlement.ts";
+import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
+import {
+  claimWith,
+  mountedStatus,
+  mountedVolumeOf,
+  NOON,
+  nodeUnmountRecord,
+  statusWith,
+  unmountRecordOf,
+} from "../world.ts";
+import { lastUseWith } from "./decisions.ts";
 import { type Told, told, viewAfter } from "./reported.ts";
 
 const BOOT_2 = { bootId: "boot-2" };
@@ -37,16 +49,12 @@ describe("an unmount record that is told", () => {
     // biome-ignore format: a row is a line
     [
       ["is dated by its age, shortened by the drift", [told(2_000, { sentAt: 11_000, driftPpm: 100_000, ...timed }, { atMs: NOON })], "-8100 ± ?"],
-      ["may have ended as early as the scan before", [told(2_000, { ...timed, ...sample(1_500, 500) })], "0 ± 500"],
-      ["may by the width of its receipt", [told(2_000, { ...timed, ...sample(1_500, 500) }, { widthMs: 300 })], "0 ± 800"],
       ["may by the drift of its age", [told(2_000, { ...drifting, ...timed, ...sample(1_500, 100_500) }, { atMs: NOON })], "-99900 ± 700.6"],
-      ["may by its report's way", [told(2_000, { ...timed, ...sample(1_500, 500) }, { atMs: NOON + 7_000 })], "7000 ± 7500"],
       ["may by any time where its agent had not been answered", [told(2_000, { ...timed, ...sample(1_501, 499) })], "0 ± ?"],
       ["is dated by the begin of the boot where it is from before", [told(2_000, tells(fromBefore))], "-2000 ± ?"],
       ["keeps the earlier of its times when it is told again, slower", [first, told(2_001, timed, { atMs: NOON + 701 })], "0 ± ?"],
       ["gets an earlier one when it is told again, faster", [first, told(2_001, timed, { atMs: NOON - 299 })], "-300 ± ?"],
       ["keeps its time with a width learnt later", [first, told(2_001, { ...timed, ...sample(1_500, 600) }, { atMs: NOON + 701 })], "0 ± 600"],
-      ["stays until it is settled, though its agent does not tell it", [first, told(3_000, RUN_2)], "0 ± ?"],
     ],
   )("%s", (_name, reports, ends) => {
     expect(endsAfter(reports)).toBe(ends);
@@ -55,21 +63,16 @@ describe("an unmount record that is told", () => {
 
 describe("a mounted volume that the next report does not show", () => {
   const minuteLater = { atMs: NOON + 65_000 };
-  const rebooted = told(5_000, BOOT_2, minuteLater);
-  const ended = told(3_000, tells(unmountRecordOf("pod-1", { after: 1_999, by: 3_000 })));
   const known = { ...shows(mountedVolumeOf("pod-1")), ...tells(unmountRecordOf("pod-1", { after: 1_000, by: 1_500 })) };
   const stillTold = told(3_000, { ...RUN_2, unmountRecords: known.unmountRecords });
   it.each<Row>(
     // biome-ignore format: a row is a line
     [
       ["ended between the two scans", [mounted, gone], "3000 ± 3001"],
-      ["ended by the first scan after a reboot", [mounted, rebooted], "65000 ± 65001"],
       ["goes on where the pod mounts again", [mounted, told(5_000, { ...BOOT_2, ...shows(mountedVolumeOf("pod-1")) }, minuteLater)], "none"],
       ["did not end before the scan that showed it, by an earlier receipt", [mounted, told(2_010, RUN_2, { atMs: NOON - 500 })], "0 ± 1"],
-      ["ended once where a record tells it", [mounted, ended], "1000 ± ?"],
       ["ended beside a record that was known before", [told(2_000, known), stillTold], "-500 ± ?, 1000 ± ?"],
       ["ended for nobody where it was staged", [told(2_000, shows(mountedVolumeOf(undefined))), told(3_000)], "none"],
-      ["ended where it is staged only", [mounted, told(3_000, shows(mountedVolumeOf(undefined)))], "1000 ± 1001"],
       ["has not ended where another hold of its use goes on", [mounted, told(3_000, shows(subpath))], "none"],
       ["ended after it was last seen, where its agent only kept it", [told(2_000, { ...shows(kept), ...sample(1_200, 800) }), gone], "3000 ± 3800"],
       ["ended nobody knows when, where that is not dated", [told(2_000, { ...shows(kept), ...sample(1_999, 1) }), gone], "3000 ± ?"],
@@ -96,9 +99,7 @@ describe("a use whose end is known began", () => {
     [
       ["with the first of its mounted volumes", [both, tellsEnd], -1_500],
       ["not with what its pod had in another boot", [before, rebooted], 60_000],
-      ["by its end at the latest where no mounted volume was reported", [tellsEnd], 1_000],
       ["when it did, though it is told again", [before, tellsEnd, told(3_500, endAt3000, { atMs: NOON + 1_200 })], -1_500],
-      ["when its mounted volume did that vanished", [before, gone], -1_500],
     ],
   )("%s", (_name, reports, beganByMs) => {
     expect([...viewAfter(...reports).unmountRecords.values()].map((one) => one.beganByMs - NOON)).toEqual([beganByMs]);
@@ -119,11 +120,86 @@ describe("an unmount record", () => {
   it.each(
     // biome-ignore format: a row is a line
     [
-      { name: "of the same timeline as long as the clock goes on", next: told(3_000, next), timelines: [0, 0] },
       { name: "of a later one after a boot", next: told(3_000, { ...next, ...BOOT_2 }), timelines: [0, 1] },
       { name: "of a later one after a clock set back", next: told(3_000, next, { isRolledBack: true }), timelines: [0, 1] },
     ],
   )("has stamps $name", ({ next: then, timelines }) => {
     expect([...viewAfter(first, then).unmountRecords.values()].map((one) => one.timeline)).toEqual(timelines);
+  });
+});
+
+/** Another use of `n1` that is stored as the last one; a row's record ended at noon. */
+const other = lastUseWith({ releaseId: "other", releasedAtMs: NOON - 1 });
+const usedAt = (releasedAtMs: number) => ({ lastUse: { ...other, releasedAtMs } });
+const own = (releasedAtMs: number) => statusWith({ lastUse: { ...other, releaseId: "release-1", releasedAtMs } });
+const unused = (fields: Partial<ClaimStatus>) => statusWith({ unused: true, reason: "Unmounted", ...fields });
+const goneWith = (node: string) =>
+  unused({ lastUse: { ...other, releasedAtMs: NOON + 1, evidence: "node-gone", node } });
+const stillMounted = mountedStatus(["n1"]);
+const later = { id: "release-2", byMs: NOON + 1 };
+const untold = { ...later, isReported: false };
+
+interface Settlement {
+  readonly name: string;
+  readonly status?: ClaimStatus | undefined;
+  readonly isDeleting?: boolean;
+  readonly record?: Partial<NodeUnmountRecord>;
+  readonly others?: readonly Partial<NodeUnmountRecord>[];
+  readonly nowMs?: number;
+  readonly settled: boolean;
+}
+
+function isSettled({ status, isDeleting = false, record = {}, others = [], nowMs = NOON }: Settlement): boolean {
+  const unmountRecord = nodeUnmountRecord(record);
+  const unmountRecords = [unmountRecord, ...others.map((one) => nodeUnmountRecord(one))];
+  return isSettledFor(claimWith({ status, isDeleting }), unmountRecord, { unmountRecords, nowMs });
+}
+
+describe("isSettledFor", () => {
+  it.each<Settlement>(
+    // biome-ignore format: a row is a line
+    [
+      { name: "a claim without a status may get one from it", settled: false },
+      { name: "it is stored as the last use", status: own(NOON - 1), settled: true },
+      { name: "it is stored, but as of the future", status: own(NOON + 5_001), settled: false },
+      { name: "an earlier use is stored", status: unused({ lastUse: other }), settled: false },
+      { name: "a later use is stored", status: unused(usedAt(NOON)), settled: true },
+      { name: "a later use is stored, but not yet that this one has ended, too", status: statusWith(usedAt(NOON)), settled: false },
+      { name: "a later use is stored that ends in the future: it is forged", status: unused(usedAt(NOON + 5_001)), settled: false },
+      { name: "a later use is stored, and our present time is a little behind it", status: unused(usedAt(NOON + 5_000)), settled: true },
+      { name: "unused since it or later, but who used it last is not stored", status: unused({}), settled: false },
+      { name: "one is stored that was assumed with another node's a moment ago", status: goneWith("n2"), settled: false },
+      { name: "one is stored that was so with its own ten minutes ago", status: goneWith("n1"), nowMs: NOON + 600_001, settled: false },
+      { name: "one is stored that was so with another's ten minutes ago", status: goneWith("n2"), nowMs: NOON + 600_001, settled: true },
+      { name: "mounted by what is stored", status: stillMounted, settled: false },
+      { name: "its node tells of a later one", status: stillMounted, others: [later], settled: true },
+      { name: "its node tells of a later one, whatever is stored", others: [later], settled: true },
+      { name: "another node tells of a later one, and may go first", status: stillMounted, others: [{ ...later, node: "n2" }], settled: false },
+      { name: "a later one is known by no journal", status: stillMounted, others: [untold], settled: false },
+      { name: "no journal has it, nor the later one", status: stillMounted, record: { isReported: false }, others: [untold], settled: true },
+      { name: "its node tells of an earlier one", status: stillMounted, others: [{ id: "release-0", byMs: NOON - 1 }], settled: false },
+      { name: "that one's report took longer", status: stillMounted, others: [{ ...later, byMs: NOON + 5_000, by: 999 }], settled: false },
+      { name: "it tells of one of a later boot", status: stillMounted, others: [{ id: "release-2", timeline: 1, by: 5 }], settled: true },
+      { name: "it tells of one of an earlier boot", status: stillMounted, record: { timeline: 1 }, others: [{ ...later, by: 9_000 }], settled: false },
+      { name: "of two at one time the second counts", status: stillMounted, others: [{ id: "release-2" }], settled: true },
+      { name: "a claim that is being deleted and says nothing gets no status", isDeleting: true, settled: true },
+      { name: "a claim that is being deleted and is in use goes by it", status: stillMounted, isDeleting: true, settled: false },
+    ],
+  )("$name: $settled", (row) => {
+    expect(isSettled(row)).toBe(row.settled);
+  });
+});
+
+describe("of a node's records of a claim", () => {
+  const first = nodeUnmountRecord({ id: "a", byMs: NOON });
+  const second = nodeUnmountRecord({ id: "b", byMs: NOON + 1 });
+  const unread = nodeUnmountRecord({ id: "c", byMs: NOON + 2, isReported: false });
+
+  it.each([
+    { name: "the later of those in a journal", records: [first, second], latest: [second] },
+    { name: "it whichever comes first", records: [second, first], latest: [second] },
+    { name: "one that no journal has beside it", records: [unread, first, second], latest: [second, unread] },
+  ])("$name decides whether any other is settled", ({ records, latest }) => {
+    expect(latestUnmountRecords(records)).toEqual(latest);
   });
 });

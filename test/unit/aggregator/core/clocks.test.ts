@@ -1,0 +1,174 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { isClockRolledBack, type OlderMessages, withOlder } from "../../../../aggregator/core/clock-rollback.ts";
+import { isFresh, isRenewed } from "../../../../aggregator/core/kubelet-lease.ts";
+import { reportClock } from "../../../../aggregator/core/report-clock.ts";
+import { NOON } from "../world.ts";
+
+const receipt = { atMs: NOON, widthMs: 100 };
+const exact = { sentAt: 10_000, driftPpm: 0 };
+
+type Samples = { readonly at: number; readonly ms: number }[];
+
+/** An answer at a time of the boot clock, which told a time so much before noon. */
+const sample = (at: number, beforeNoonMs: number) => ({ at, ms: NOON - beforeNoonMs });
+
+describe("what a stamp is dated", () => {
+  it.each<readonly [name: string, clockSamples: Samples | undefined, beforeNoonMs: number | undefined]>([
+    ["from the clock sample before it", [sample(4_000, 9_000)], 9_000 - 999.5],
+    ["from the one of two that tells more", [sample(3_000, 8_500), sample(4_000, 9_000)], 8_500 - 1_999],
+    ["not after what its age says, where the server's clock was put back", [sample(4_000, -3_600_000)], 5_100],
+  ])("at the earliest, %s", (_, clockSamples, beforeNoonMs) => {
+    const least = reportClock({ ...exact, clockSamples }, receipt).least(5_000);
+
+    expect(least).toBe(beforeNoonMs === undefined ? undefined : NOON - beforeNoonMs);
+  });
+
+  it.each<readonly [name: string, clockSamples: Samples, beforeNoonMs: number]>([
+    ["back from the first one before a sleep", [sample(1_000, 3_600_000), sample(9_000, 2_000)], 3_601_000.5],
+    ["as if the report had come at once, where that tells less", [sample(1_000, 0)], 10_100],
+  ])("of the boot's begin is %s", (_, clockSamples, beforeNoonMs) => {
+    expect(reportClock({ ...exact, clockSamples }, receipt).earliest(0)).toBe(NOON - beforeNoonMs);
+  });
+
+  it("holds the truth between its two ends, whatever the way took and however often the machine slept", () => {
+    const drift = 200e-6;
+    const passes = fc.record({
+      ms: fc.integer({ min: 1, max: 10_000_000 }),
+      sleptMs: fc.oneof(fc.constant(0), fc.nat(10_000_000)),
+      rate: fc.double({ min: -drift, max: drift, noNaN: true }),
+      does: fc.constantFrom("sample", "stamp", "nothing"),
+      lateMs: fc.nat(10_000),
+      widthMs: fc.nat(1_000),
+    });
+    fc.assert(
+      fc.property(passes, fc.array(passes, { maxLength: 11 }), (last, before) => {
+        let [trueMs, bootMs] = [NOON, 0];
+        const [clockSamples, stamps]: [{ at: number; ms: number }[], { at: number; trueMs: number }[]] = [[], []];
+        for (const { ms, sleptMs, rate, does, lateMs, widthMs } of before) {
+          trueMs += ms + sleptMs;
+          bootMs += ms * (1 + rate);
+          // The answer told what the clock had shown a while before, at least.
+          if (does === "sample") clockSamples.push({ at: bootMs, ms: trueMs - lateMs - widthMs });
+          if (does === "stamp") stamps.push({ at: bootMs, trueMs });
+        }
+        const { lateMs, widthMs } = last;
+        const report = { sentAt: bootMs, driftPpm: drift * 1e6, clockSamples };
+
+        const clock = reportClock(report, { atMs: trueMs + lateMs + widthMs, widthMs });
+
+        for (const stamp of stamps) {
+          expect(clock.wall(stamp.at)).toBeGreaterThanOrEqual(stamp.trueMs);
+          expect(clock.least(stamp.at) ?? 0).toBeLessThanOrEqual(stamp.trueMs);
+        }
+      }),
+      { seed: 5_541, numRuns: 500 },
+    );
+  });
+});
+
+interface Came {
+  readonly sentAt: number;
+  readonly receivedAt: number;
+  readonly instance?: string;
+}
+
+function judged(messages: readonly Came[], driftPpm = 200): boolean {
+  const series = messages.reduce<OlderMessages | undefined>(
+    (known, { sentAt, receivedAt, instance = "run-1" }) => withOlder(known, { instance, sentAt, driftPpm }, receivedAt),
+    undefined,
+  );
+  return isClockRolledBack(series);
+}
+
+/** A heartbeat every 30 s, each on its way for 5 ms. */
+function beats(count: number): readonly Came[] {
+  return Array.from({ length: count }, (_, index) => ({
+    sentAt: 1_000 + index * 30_000,
+    receivedAt: 900_005 + index * 30_000,
+  }));
+}
+
+describe("isClockRolledBack", () => {
+  const late = { sentAt: 121_000, receivedAt: 1_020_009 };
+  const twoMinutesApart = [...beats(1), { sentAt: 121_000, receivedAt: 1_020_005 }];
+  const changed = (change: (index: number) => Partial<Came>) =>
+    beats(50).map((one, index) => ({ ...one, ...change(index) }));
+
+  it.each<readonly [name: string, isRolledBack: boolean, messages: readonly Came[]]>([
+    ["a live agent's heartbeats over two minutes", true, beats(5)],
+    ["a live agent's heartbeats over less", false, beats(4)],
+    ["one of them twice", false, [...beats(4), { sentAt: 91_000, receivedAt: 1_020_006 }]],
+    ["two of them, one of these twice", false, [...twoMinutesApart, late]],
+    ["heartbeats after a late one from before that", true, [{ sentAt: 700_000, receivedAt: 890_000 }, ...beats(5)]],
+    ["what lay in a buffer and came at once", false, changed(() => ({ receivedAt: 900_005 }))],
+    ["what lay in a buffer, and came slowly", false, changed((index) => ({ receivedAt: 900_005 + index * 4_000 }))],
+    ["what was sent at once and comes one after the other", false, changed((index) => ({ sentAt: 1_000 + index }))],
+    ["runs of the agent that take turns", false, changed((index) => ({ instance: `run-${index % 2}` }))],
+    [
+      "a live agent's heartbeats, some of them lost, slow or twice",
+      true,
+      [
+        { sentAt: 1_000, receivedAt: 900_005 },
+        { sentAt: 31_000, receivedAt: 939_000 },
+        { sentAt: 31_000, receivedAt: 939_900 },
+        { sentAt: 121_000, receivedAt: 1_020_005 },
+      ],
+    ],
+  ])("%s: %s", (_, isRolledBack, messages) => {
+    expect(judged(messages)).toBe(isRolledBack);
+  });
+
+  it("is found within two minutes and two heartbeats, whatever the transits below ten seconds and the drift in its bounds", () => {
+    const way = fc.nat(9_000);
+    const pause = fc.integer({ min: 15_000, max: 36_000 });
+    const story = fc.array(fc.record({ way, pause }), { minLength: 13, maxLength: 13 });
+    fc.assert(
+      fc.property(story, fc.integer({ min: -100_000, max: 100_000 }), (steps, ppm) => {
+        let at = 5_000_000;
+        const messages = steps.map(({ way: ms, pause: rest }) => {
+          at += rest;
+          return { sentAt: (at - 4_000_000) * (1 + ppm * 1e-6), receivedAt: at + ms };
+        });
+        const until = messages.filter(({ receivedAt }) => receivedAt <= (messages[0]?.receivedAt ?? 0) + 170_000);
+
+        expect(judged(until, 100_000)).toBe(true);
+      }),
+    );
+  });
+});
+
+describe("isFresh", () => {
+  it.each([
+    { name: "a kubelet that has just renewed lives", ageMs: 0, fresh: true },
+    { name: "one that renewed within the Lease's duration lives", ageMs: 40_000, fresh: true },
+    { name: "one that did not is not known to", ageMs: 40_001, fresh: false },
+    { name: "one whose clock is a little ahead lives", ageMs: -5_000, fresh: true },
+    { name: "one whose clock is far ahead would live for ever", ageMs: -5_001, fresh: false },
+  ])("$name", ({ ageMs, fresh }) => {
+    expect(isFresh({ renewedAtMs: NOON - ageMs, durationMs: 40_000 }, NOON)).toBe(fresh);
+  });
+
+  it("a kubelet without a Lease is not known to live", () => {
+    expect(isFresh(undefined, NOON)).toBe(false);
+  });
+});
+
+describe("isRenewed", () => {
+  const renewal = { renewedAtMs: 0, durationMs: 40_000 };
+
+  it.each([
+    {
+      name: "a kubelet whose Lease has changed lives, whatever its clock shows",
+      before: { ...renewal, renewedAtMs: 9 },
+      now: renewal,
+      lives: true,
+    },
+    { name: "one whose clock went back lives", before: { ...renewal, renewedAtMs: NOON }, now: renewal, lives: true },
+    { name: "one whose Lease is what it was is not known to live", before: renewal, now: renewal, lives: false },
+    { name: "nothing is known from one look", before: undefined, now: renewal, lives: false },
+    { name: "nothing is known of one whose Lease is gone", before: renewal, now: undefined, lives: false },
+  ])("$name", ({ before, now, lives }) => {
+    expect(isRenewed(before, now)).toBe(lives);
+  });
+});

@@ -1,0 +1,250 @@
+import { describe, expect, it } from "vitest";
+import type { EntryLookup } from "../../../../aggregator/core/entry-parts.ts";
+import { asksFor, readFilter } from "../../../../aggregator/core/list-filter.ts";
+import { type NodeObservation, nodeEntryOf } from "../../../../aggregator/core/node-entry.ts";
+import type { NodeView } from "../../../../aggregator/core/node-view.ts";
+import { type VolumeObservation, volumeEntryOf } from "../../../../aggregator/core/volume-entry.ts";
+import { lastUseText } from "../../../../common/storage/claim-status.ts";
+import type { NodeReport } from "../../../../common/storage/node-report.ts";
+import { volumeMarkText } from "../../../../common/storage/volume-annotations.ts";
+import { mountedVolumeOf, NOON, podWith, unmountRecordOf, volumeWith } from "../world.ts";
+import { lastUseWith } from "./decisions.ts";
+import { told, viewAfter } from "./reported.ts";
+
+const OBJECT = {
+  key: "n1",
+  uid: "node-1",
+  bootId: "boot-1",
+  distribution: "Ubuntu 26.04 LTS",
+  containerRuntime: "containerd://2.4.2",
+};
+const REPORTING = { kind: "Reporting", why: "it reports" } as const;
+const SILENT = { kind: "Stale", why: "no report" } as const;
+const UNKNOWN = {
+  ...{ kernel: null, architecture: null, distribution: null, containerRuntime: null },
+  ...{ cgroup: null, selinux: null, apparmor: null, mountNamespace: null },
+};
+
+function viewOf(fields: Partial<NodeReport> = {}): NodeView {
+  return viewAfter(told(1_001, fields, { atMs: NOON }));
+}
+
+function nodeSeen(fields: Partial<NodeObservation> = {}): NodeObservation {
+  return { name: "n1", object: OBJECT, view: viewOf(), lastReportAgeMs: 12_345.6, agentState: REPORTING, ...fields };
+}
+
+describe("nodeEntryOf", () => {
+  it("says when a node reported last, what it reported and how old that is", () => {
+    const view = viewOf({
+      scan: { beganAt: 1_000, endedAt: 1_002 },
+      mountedVolumes: [
+        mountedVolumeOf("pod-1"),
+        mountedVolumeOf("pod-2"),
+        { ...mountedVolumeOf("pod-1"), kind: "subpath" },
+      ],
+      unmountRecords: [unmountRecordOf("pod-3", { after: 500, by: 1_002 })],
+      facts: { kernel: "6.18.4", architecture: "arm64", cgroup: "v2", selinux: false, mountNamespace: "other" },
+    });
+
+    const entry = nodeEntryOf(nodeSeen({ view }), NOON + 20_000);
+
+    expect(entry).toEqual({
+      name: "n1",
+      state: "Reporting",
+      stateReason: "it reports",
+      lastReportAgeMs: 12_346,
+      bootId: "boot-1",
+      agentInstance: "run-1",
+      scanBeganAgeMs: 20_002,
+      scanEndedAgeMs: 20_000,
+      mounts: { pod: 2, subpath: 1, block: 0, staging: 0 },
+      unmountsPending: 1,
+      facts: {
+        ...UNKNOWN,
+        ...{ kernel: "6.18.4", architecture: "arm64", distribution: "Ubuntu 26.04 LTS" },
+        ...{ containerRuntime: "containerd://2.4.2", cgroup: "v2", selinux: false, mountNamespace: "other" },
+      },
+    });
+  });
+
+  it("shows a node that has never reported, with nothing but what its kubelet says", () => {
+    const entry = nodeEntryOf(nodeSeen({ view: undefined, lastReportAgeMs: undefined, agentState: SILENT }), NOON);
+
+    expect(entry).toMatchObject({
+      ...{ state: "Stale", stateReason: "no report" },
+      ...{ name: "n1", lastReportAgeMs: null, bootId: "boot-1", agentInstance: null },
+      ...{ scanBeganAgeMs: null, scanEndedAgeMs: null, mounts: null, unmountsPending: null },
+      facts: { ...UNKNOWN, distribution: "Ubuntu 26.04 LTS", containerRuntime: "containerd://2.4.2" },
+    });
+  });
+
+  it("shows a report whose Node object is gone", () => {
+    const entry = nodeEntryOf(nodeSeen({ object: undefined }), NOON);
+
+    expect(entry).toMatchObject({ name: "n1", bootId: "boot-1", agentInstance: "run-1", facts: UNKNOWN });
+  });
+
+  it("never gives a negative age, however the clocks differ", () => {
+    expect(nodeEntryOf(nodeSeen(), NOON - 60_000)).toMatchObject({ scanBeganAgeMs: 0, scanEndedAgeMs: 0 });
+  });
+});
+
+const MINUTE_MS = 60_000;
+const csi = { driver: "csi.example", handleHash: "a".repeat(64) };
+const WORDS: EntryLookup = {
+  stateOf: (node) => (node === "n9" ? "Stale" : "Reporting"),
+  isKnown: () => true,
+  podName: () => undefined,
+  isPodThere: () => false,
+};
+
+function volumeSeen(fields: Partial<VolumeObservation> = {}): VolumeObservation {
+  return {
+    volume: volumeWith(),
+    use: { held: [], staged: [] },
+    references: [],
+    attached: [],
+    idleSince: () => undefined,
+    nowMs: NOON,
+    ...fields,
+  };
+}
+
+function idleFor(minutes: number): Pick<VolumeObservation, "use" | "idleSince"> {
+  return { use: { held: [], staged: ["n1"] }, idleSince: () => NOON - minutes * MINUTE_MS };
+}
+
+describe("leaked, in a volume's entry", () => {
+  it.each(
+    // biome-ignore format: a row is a line
+    [
+      { name: "staged and unused for five minutes", observed: idleFor(5), expected: true },
+      { name: "staged and unused for a moment", observed: idleFor(4.9), expected: false },
+      { name: "staged, and since when unused is not known", observed: { ...idleFor(5), idleSince: () => undefined }, expected: false },
+      { name: "not staged any more", observed: { ...idleFor(5), use: { held: [], staged: [] } }, expected: false },
+      { name: "about to be used by a pod there", observed: { ...idleFor(5), references: [podWith({ node: "n1" })] }, expected: false },
+      { name: "used by a pod elsewhere", observed: { ...idleFor(5), references: [podWith({ node: "n2" })] }, expected: true },
+    ],
+  )("is $expected for a volume that is $name", ({ observed, expected }) => {
+    expect(volumeEntryOf(volumeSeen(observed), WORDS).leaked).toBe(expected);
+  });
+});
+
+/** A list of which nothing is left out. */
+const all = (...items: readonly unknown[]) => ({ items, omitted: 0 });
+
+describe("volumeEntryOf", () => {
+  it("has everything of a volume that is held, staged and attached", () => {
+    const annotations = {
+      mountedOn: volumeMarkText("volume-1", ["n9"]),
+      lastUse: lastUseText("claim-1", { lastUse: lastUseWith() }),
+    };
+    const kind = { csi, phase: "Released", reclaimPolicy: "Retain" };
+    const volume = volumeWith({ ...kind, annotations });
+    const held = [{ node: "n9", pods: [{ uid: "pod-9", name: "shop/old" }] }];
+    const phaseSince = { ms: NOON - 1_000, from: "first-seen" } as const;
+    const observed = volumeSeen({
+      ...idleFor(7),
+      volume,
+      phaseSince,
+      use: { held, staged: ["n1"] },
+      attached: ["n1", "n9"],
+    });
+
+    const old = { uid: "pod-9", name: "shop/old", gone: true };
+    expect(volumeEntryOf(observed, WORDS)).toEqual({
+      ...{ name: "pv-1", uid: "volume-1", phase: "Released" },
+      ...{ phaseSince: "2026-09-10T00:26:39Z", phaseSinceFrom: "first-seen" },
+      ...{ storageClass: "fast", capacity: "10Gi", reclaimPolicy: "Retain", driver: "csi.example" },
+      claim: { namespace: "shop", name: "data", uid: "claim-1" },
+      live: {
+        mountedOn: all({ node: "n9", state: "Stale", pods: all(old) }),
+        stagedOn: all({ node: "n1", state: "Reporting", unusedSince: "2026-09-10T00:19:40.000Z", leaked: true }),
+        attachedTo: all("n1", "n9"),
+      },
+      ...{ leaked: true, stillMounted: true, mountedOn: { nodes: ["n9"], more: false }, blindGap: null },
+      lastUse: {
+        ...{ release: "release-0", node: "n1", pod: "shop/old", podUid: "pod-0", evidence: "mount-table" },
+        ...{ releasedAt: "2026-09-10T00:26:39.000Z", uncertaintyMs: 10 },
+      },
+    });
+  });
+
+  it("has the same fields, with null, of a volume of which nothing is known", () => {
+    const unknown = { claim: undefined, storageClass: undefined, capacity: undefined, reclaimPolicy: undefined };
+
+    expect(volumeEntryOf(volumeSeen({ volume: volumeWith({ ...unknown, phase: "" }) }), WORDS)).toEqual({
+      ...{ name: "pv-1", uid: "volume-1", phase: "", phaseSince: null, phaseSinceFrom: null },
+      ...{ storageClass: null, capacity: null, reclaimPolicy: null, driver: null, claim: null, leaked: false },
+      ...{ stillMounted: false, mountedOn: null, lastUse: null, blindGap: null },
+      live: { mountedOn: all(), stagedOn: all(), attachedTo: all() },
+    });
+  });
+});
+
+describe("what stands on a volume of other objects", () => {
+  const stranger = { mountedOn: volumeMarkText("other", ["n9"]), lastUse: undefined };
+  const earlier = { mountedOn: undefined, lastUse: lastUseText("earlier", { lastUse: lastUseWith() }) };
+  it("was last used as its claim says while that is there, whatever its copy says", () => {
+    const annotations = { mountedOn: undefined, lastUse: lastUseText("claim-1", { lastUse: lastUseWith() }) };
+    const claimUse = { lastUse: lastUseWith({ pod: "shop/newer" }) };
+
+    const { lastUse } = volumeEntryOf(volumeSeen({ volume: volumeWith({ annotations }), claimUse }), WORDS);
+
+    expect(lastUse).toMatchObject({ pod: "shop/newer" });
+  });
+
+  it.each([
+    { name: "a mark of another volume", annotations: stranger },
+    { name: "an earlier claim's last use", annotations: earlier },
+    { name: "what nobody can read", annotations: { mountedOn: "{", lastUse: "[]" } },
+  ])("is not told: $name", ({ annotations }) => {
+    const entry = volumeEntryOf(volumeSeen({ volume: volumeWith({ annotations }) }), WORDS);
+
+    expect(entry).toMatchObject({ mountedOn: null, lastUse: null });
+  });
+});
+
+const ALLOWED = ["namespace", "name"];
+const LONG = "x".repeat(81);
+const STREAMED = "; lists are streamed, not paged, as of api.mooring.dev/v2: update the client";
+
+function problemsOf(query: string): readonly string[] {
+  const read = readFilter(ALLOWED, new URLSearchParams(query));
+  return read.kind === "problems" ? read.problems : [];
+}
+
+describe("the parameters of a list", () => {
+  it.each([
+    { name: "without one, everything", query: "", asked: ["shop", "lab"] },
+    { name: "one value", query: "namespace=shop", asked: ["shop"] },
+    { name: "another parameter says nothing about it", query: "name=data", asked: ["shop", "lab"] },
+  ])("select $name", ({ query, asked }) => {
+    const read = readFilter(ALLOWED, new URLSearchParams(query));
+
+    const filter = read.kind === "filter" ? read.filter : new Map([["namespace", new Set<string>()]]);
+    expect(["shop", "lab"].filter((one) => asksFor(filter, "namespace", one))).toEqual(asked);
+  });
+
+  it.each([
+    {
+      name: "an unknown one, with those allowed",
+      query: "status=x",
+      problem: 'parameter "status"; allowed: namespace, name',
+    },
+    { name: "one of paged lists", query: "limit=5", problem: `parameter "limit"; allowed: namespace, name${STREAMED}` },
+    { name: "the other one of them", query: "continue=x", problem: `"continue"; allowed: namespace, name${STREAMED}` },
+    { name: "the longest name that is shown whole", query: `${LONG.slice(1)}=1`, problem: `"${LONG.slice(1)}";` },
+    { name: "the begin of a longer one", query: `${LONG}=1`, problem: `"${LONG.slice(1)}…";` },
+    { name: "an empty value", query: "name=", problem: "name: empty" },
+  ])("have a problem that names $name", ({ query, problem }) => {
+    const [first = "", ...others] = problemsOf(query);
+
+    expect(first.endsWith(problem) || first.includes(`unknown parameter ${problem}`)).toBe(true);
+    expect(others).toEqual([]);
+  });
+
+  it("have twenty problems at most", () => {
+    expect(problemsOf(Array.from({ length: 21 }, (_, index) => `p${index}=1`).join("&"))).toHaveLength(20);
+  });
+});

@@ -1,0 +1,123 @@
+import { describe, expect, it } from "vitest";
+import type { Fact } from "../../../../aggregator/core/attribution.ts";
+import { FactIndex } from "../../../../aggregator/core/fact-index.ts";
+import { bytesOf, shareProblem, withoutEarlier } from "../../../../aggregator/core/node-share.ts";
+import type { NodeUnmountRecord, NodeView } from "../../../../aggregator/core/node-view.ts";
+import { changedFacts, factsIn, isSameState } from "../../../../aggregator/core/view-changes.ts";
+import { nodeMountedVolume, nodeUnmountRecord, viewWith } from "../world.ts";
+
+const mount = nodeMountedVolume("pod-1");
+const record = nodeUnmountRecord();
+
+function viewOf(mounts: NodeView["mountedVolumes"], records: readonly (typeof record)[] = []): NodeView {
+  return viewWith({ mountedVolumes: mounts, unmountRecords: new Map(records.map((one) => [one.id, one])) });
+}
+
+describe("what two views of a node differ in", () => {
+  const other = nodeUnmountRecord({ id: "release-2" });
+  it.each<readonly [name: string, before: NodeView, after: NodeView, changed: readonly Fact[]]>([
+    ["nothing, where all is reported again", viewOf([mount], [record]), viewOf([{ ...mount }], [{ ...record }]), []],
+    ["a mount dated anew", viewOf([mount]), viewOf([{ ...mount, beganByMs: 1 }]), [mount, { ...mount, beganByMs: 1 }]],
+    ["another pod's", viewOf([mount]), viewOf([nodeMountedVolume("pod-2")]), [mount, nodeMountedVolume("pod-2")]],
+    ["a record that came", viewOf([]), viewOf([], [record]), [record]],
+    ["a record that went", viewOf([], [record, other]), viewOf([], [other]), [record]],
+  ])("is %s", (...[, before, after, changed]) => {
+    expect(changedFacts(before, after)).toEqual(changed);
+  });
+
+  it("tells a staging mount from one of a pod without a name", () => {
+    const [staging, nameless] = [undefined, "Stryker was here!"].map((podUid) => ({ ...mount, podUid }));
+
+    expect(changedFacts(viewOf([staging ?? mount]), viewOf([nameless ?? mount]))).toHaveLength(2);
+  });
+
+  it("is nothing after a heartbeat, which leaves mounts and records as they are", () => {
+    const view = viewOf([mount], [record]);
+
+    const views = [{ ...view }, { ...view, mountedVolumes: [mount] }, { ...view, unmountRecords: new Map() }];
+
+    expect(views.map((one) => isSameState(view, one))).toEqual([true, false, false]);
+    expect(changedFacts(view, { ...view })).toEqual([]);
+  });
+
+  it("is everything where only one view is there", () => {
+    expect([factsIn(undefined), factsIn(viewOf([mount], [record]))]).toEqual([[], [mount, record]]);
+  });
+});
+
+const WANTED = [{ by: "name", name: "pv-7" }] as const;
+
+function near(count: number): readonly [mounts: number, records: number] {
+  const names = Array.from({ length: count }, (_, index) => `pv-${index}`);
+  const mountedVolumes = names.map((name) => nodeMountedVolume("pod-1", name));
+  const unmountRecords = new Map(names.map((name) => [name, nodeUnmountRecord({ volume: { by: "name", name } })]));
+  const found = new FactIndex().near(viewWith({ mountedVolumes, unmountRecords }), WANTED);
+  return [found.mountedVolumes.length, found.unmountRecords.length];
+}
+
+describe("what a node shows near a volume", () => {
+  it.each([
+    { name: "everything, of a node with few mounts", count: 64, found: [64, 64] },
+    { name: "just the volume's, of a node with more", count: 65, found: [1, 1] },
+  ])("is $name", ({ count, found }) => {
+    expect(near(count)).toEqual(found);
+  });
+});
+
+const [KIB, MIB] = [1_024, 1_024 * 1_024];
+
+describe("the memory of a node's view", () => {
+  it("counts each entry and all of its texts", () => {
+    const mounted = { ...nodeMountedVolume("pod-1", "pv-1"), pod: "shop/web-0" };
+    const staging = { ...mounted, podUid: undefined, pod: undefined };
+    const one = bytesOf({ mountedVolumes: [staging], unmountRecords: new Map() });
+
+    const all = bytesOf({ mountedVolumes: [mounted, staging], unmountRecords: new Map([["id", nodeUnmountRecord()]]) });
+
+    // The volume's text is in each of the three.
+    expect(one).toBeGreaterThan(200);
+    expect(all).toBe(3 * one + 2 * "pod-1shop/web-0".length + "release-1".length);
+  });
+
+  it.each([
+    { name: "a full node", bytes: 3 * MIB, others: 0, isRefused: false },
+    { name: "one with a byte more", bytes: 3 * MIB + 1, others: 0, isRefused: true },
+    {
+      name: "some hundred mounts where the others take everything",
+      bytes: 256 * KIB,
+      others: 200 * MIB,
+      isRefused: false,
+    },
+    { name: "more than that", bytes: 256 * KIB + 1, others: 200 * MIB, isRefused: true },
+    { name: "all nodes together at the limit", bytes: MIB, others: 127 * MIB, isRefused: false },
+    { name: "all together with a byte more", bytes: MIB, others: 127 * MIB + 1, isRefused: true },
+  ])("is limited: $name", ({ bytes, others, isRefused }) => {
+    const problem = shareProblem(bytes, others);
+
+    expect(problem !== undefined).toBe(isRefused);
+    expect(problem ?? `${bytes}`).toContain(`${bytes}`);
+  });
+});
+
+describe("a view with too many ends", () => {
+  const END: Partial<NodeUnmountRecord> = { isReported: false, by: 100 };
+
+  it.each<readonly [name: string, ends: Readonly<Record<string, Partial<NodeUnmountRecord>>>, left: readonly string[]]>(
+    [
+      ["the later one of a volume", { a: { by: 100 }, b: { by: 101 } }, ["b"]],
+      ["the same where it came first", { b: { by: 101 }, a: { by: 100 } }, ["b"]],
+      ["the first of two at once", { a: { by: 100 }, b: { by: 100 } }, ["a"]],
+      ["that of a later timeline, whatever its stamp", { a: { by: 900 }, b: { by: 1, timeline: 1 } }, ["b"]],
+      ["the same where it came first", { b: { by: 1, timeline: 1 }, a: { by: 900 } }, ["b"]],
+      ["also what the node still reports", { a: { isReported: true }, b: { by: 101 } }, ["a", "b"]],
+    ],
+  )("keeps %s", (_, ends, left) => {
+    const records = Object.entries(ends).map(
+      ([id, fields]) => [id, nodeUnmountRecord({ ...END, ...fields, id })] as const,
+    );
+
+    const view = withoutEarlier(viewWith({ unmountRecords: new Map(records) }));
+
+    expect([...view.unmountRecords.keys()]).toEqual(left);
+  });
+});
