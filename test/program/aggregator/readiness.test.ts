@@ -2,7 +2,8 @@ import { afterEach, describe, expect, it } from "vitest";
 import { closeHouses, House } from "../house.ts";
 import { addAgentPod, addNode, podRef } from "../objects.ts";
 import { mountedClaim } from "./mounted-claim.ts";
-import { startLeader, ToldNode } from "./replica.ts";
+import { startLeader } from "./replica.ts";
+import { ToldNode } from "./told-node.ts";
 
 afterEach(closeHouses);
 

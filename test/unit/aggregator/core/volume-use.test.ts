@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Directory } from "../../../../aggregator/core/attribution.ts";
 import type { Pod, Volume } from "../../../../aggregator/core/cluster-objects.ts";
-import { type IdleStagings, idleStagings } from "../../../../aggregator/core/idle-staging.ts";
+import { type IdleStagings, idleStagings, NO_STAGINGS } from "../../../../aggregator/core/idle-staging.ts";
 import type { NodeMountedVolume, NodeUnmountRecord, NodeView } from "../../../../aggregator/core/node-view.ts";
 import { newUnmounts } from "../../../../aggregator/core/unmount-latency.ts";
 import { claimOfVolume, identitiesOf, mayMount, volumeUse } from "../../../../aggregator/core/volume-use.ts";
