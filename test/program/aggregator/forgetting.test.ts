@@ -109,6 +109,33 @@ describe("a node may forget an unmount record", () => {
     expect(answers.map(({ forget }) => forget)).toEqual([[], [], [id]]);
   });
 
+  it("not while the volumes that came meanwhile cannot be read: the claim would count as unused too early", async () => {
+    const scene = await leadingScene({ claims: [] });
+    await scene.report();
+    await scene.pass(5);
+    await scene.unwatch("persistentvolumes");
+    addClaim(scene.house);
+    scene.addPod("web");
+    scene.node().mount("web");
+    await scene.report();
+    await scene.until(60);
+    scene.deletePod("web");
+    await scene.passReporting(240);
+    await scene.until(300);
+    scene.node().unmount("web");
+    for (let minute = 0; minute < 16; minute += 1) {
+      const { forget } = await scene.report();
+      scene.node().unmountRecords = scene.node().unmountRecords.filter(({ id }) => !forget.includes(id));
+      await scene.pass(60);
+    }
+
+    scene.house.refuse();
+    await scene.passReporting(120);
+
+    expect(scene.status()).toMatchObject({ unused: true, lastUse: { podUid: "uid-of-web" } });
+    expect(scene.since()).toBe(300);
+  });
+
   it("not sooner for an API server's clock that is put forward", async () => {
     const scene = await leadingScene({ claims: [] });
     await scene.pass(900);
