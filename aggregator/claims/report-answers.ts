@@ -122,6 +122,6 @@ export class ReportAnswers {
     const { clock, cluster } = this.#parts;
     const isOurs = clock.monotonicMs() - this.#beganMs >= ON_ITS_WAY_MS;
     const endedAt = timeline === now ? by : timelineFrom;
-    return isOurs && sentAt - endedAt >= ON_ITS_WAY_MS && cluster.areBindingsListed();
+    return isOurs && sentAt - endedAt >= ON_ITS_WAY_MS && cluster.areBindingsCurrent();
   }
 }

@@ -53,7 +53,7 @@ export interface Cluster extends Directory {
   /** The claims here are those of the API server at this resource version; undefined while they have to be listed anew. */
   readonly claimsReached: () => string | undefined;
   /** False while the watch of claims or of volumes is interrupted: one that is not known may be there. */
-  readonly areBindingsListed: () => boolean;
+  readonly areBindingsCurrent: () => boolean;
   /** Since when volumes and claims are in their phase; undefined where that is unknown. */
   readonly phaseSince: (volume: Volume) => PhaseSince | undefined;
   readonly claimPhaseSince: (claim: Claim) => PhaseSince | undefined;
@@ -106,7 +106,7 @@ export function createCluster(parts: ClusterParts, listener: ClusterListener): C
     assumedOn: claims.assumedOn,
     ...podLookups(pods),
     claimsReached: claims.informer.resourceVersion,
-    areBindingsListed: () => [claims, volumes].every(({ informer }) => informer.isCurrent()),
+    areBindingsCurrent: () => [claims, volumes].every(({ informer }) => informer.isCurrent()),
     ...storageLookups({ claims, volumes }, storageClasses),
     volumeByName: volumes.informer.get,
     volumesByHandle: volumes.byHandle,

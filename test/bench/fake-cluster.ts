@@ -79,7 +79,7 @@ export class FakeCluster implements Cluster {
   readonly claimsReached = (): string | undefined => this.claimsAt;
   readonly arePodsCurrent = (): boolean => this.podsAt !== undefined;
   isListed = true;
-  readonly areBindingsListed = (): boolean => this.isListed;
+  readonly areBindingsCurrent = (): boolean => this.isListed;
   readonly phaseSince = ({ phaseSinceMs: toldMs, createdAtMs }: Volume): PhaseSince | undefined =>
     phaseSince({ toldMs, createdAtMs, firstSeenMs: undefined });
   readonly claimPhaseSince = (claim: Claim): PhaseSince | undefined => {
