@@ -367,6 +367,26 @@ describe("an API server that fails", () => {
     expect(harness.logger.messages("warn")).toHaveLength(lines);
   });
 
+  it("makes workers rest for longer with each round of failures, and not any more after a success", async () => {
+    const claims = manyClaims(100);
+    const harness = harnessWith(claims);
+    harness.answer = () => failed;
+    await wantAll(harness, claims);
+    await harness.advance(450);
+    const rounds = [0, 0.1, 0.2, 0.3, 0.4].map((s) => times(harness).filter((atS) => atS === s).length);
+    harness.answer = () => undefined;
+    await harness.advance(120_000);
+    const { length } = written(harness);
+    harness.answer = () => failed;
+    const { nowS } = harness;
+
+    await harness.want("shop/data-0", mounted);
+    await harness.advance(500);
+
+    expect([rounds, length]).toEqual([[31, 16, 0, 16, 0], 100]);
+    expect(times(harness).slice(-2)).toEqual([nowS, nowS + 0.5]);
+  });
+
   it("makes a worker rest for half a minute at most, whatever time it asks for", async () => {
     const claims = manyClaims(17);
     const harness = harnessWith(claims);
