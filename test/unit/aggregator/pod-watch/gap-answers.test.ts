@@ -154,6 +154,20 @@ describe("the gap of a session", () => {
     expect([...new Set(scene.logger.messages("warn"))]).toEqual(warnings);
   });
 
+  it("wants a scan of each node that was there, until it has reported what it read after the gap", async () => {
+    const scene = gapOf();
+    const pending = [scene.answers.isPending("n1")];
+    for (let turn = 0; turn < 2; turn += 1) {
+      scene.report([]);
+      pending.push(scene.answers.isPending("n1"));
+      await scene.clock.advance(1);
+    }
+    pending.push(scene.answers.isPending("n9"));
+    await scene.end();
+
+    expect(pending).toEqual([false, true, false, false]);
+  });
+
   it.each([
     { name: "not newer than the gap: it was away", resourceVersion: "500", isHeld: false },
     { name: "newer than the gap", resourceVersion: "501", isHeld: true },

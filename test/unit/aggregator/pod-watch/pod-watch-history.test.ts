@@ -120,11 +120,15 @@ describe("the coverage that is handed over", () => {
   it("begins anew when pods had to be listed anew in the middle", () => {
     const world = follower();
     world.renew(2, "110");
+    world.told = 1;
+    world.renew(1, "120");
 
     world.watch = { sinceVersion: "130", sinceMs: NOON + 4_000 };
-    world.told = 1;
-    const before = world.renew(3, "130");
+    world.told = 2;
+    // What was told before the new list is another matter.
     world.dealtWith = 1;
+    const before = world.renew(3, "130");
+    world.dealtWith = 2;
     const after = world.renew(2, "131");
 
     expect(before).toBeUndefined();
