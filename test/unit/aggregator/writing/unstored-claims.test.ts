@@ -2,23 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { UnstoredClaim } from "../../../../aggregator/core/watch-history.ts";
 import { UnstoredClaims } from "../../../../aggregator/writing/unstored-claims.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
-import { Harness } from "../harness.ts";
-import { claimWith, NOON, nodeWith, podWith, statusWith, volumeWith } from "../world.ts";
-
-const HOUR_MS = 3_600_000;
-const UNUSED = statusWith({ unused: true, reason: "Unmounted", sinceMs: NOON - 2 * HOUR_MS });
-const LATER = { ...UNUSED, sinceMs: NOON - HOUR_MS };
-const IN_USE = statusWith({ sinceMs: UNUSED.sinceMs });
-const GAP = { fromMs: NOON - 2_000, toMs: NOON - 1_000 };
-/** Nothing is known of the end of any pod. */
-const BEGIN = { nowMs: NOON, knows: () => false };
-
-function unstoredOf(claims: readonly Claim[], inherited: readonly UnstoredClaim[] = []) {
-  const byKey = new Map(claims.map((claim) => [claim.key, claim]));
-  const unstored = new UnstoredClaims({ claim: (key) => byKey.get(key), claims: () => byKey.values() });
-  unstored.begin(inherited, BEGIN);
-  return { unstored, byKey };
-}
+import { claimWith, NOON, statusWith } from "../world.ts";
 
 const UNUSED = statusWith({ unused: true, reason: "Unmounted", sinceMs: NOON - 7_200_000 });
 describe("decisions that are not stored", () => {
@@ -53,7 +37,7 @@ describe("decisions that a predecessor could not store", () => {
     { name: "that we know as well says more", status: UNUSED, isKnown: true, sinceMs: undefined },
     {
       name: "of a claim that is stored in use waits for its nodes",
-      status: statusWith(),
+      status: statusWith({ sinceMs: UNUSED.sinceMs }),
       isKnown: false,
       sinceMs: undefined,
     },
