@@ -13,7 +13,7 @@ export function readClaimEntry(raw: unknown): ClaimUse | undefined {
 }
 
 function useOfEntry(entry: Entry): ClaimUse {
-  const { status, since, pending, disagrees, deletionHeld, live } = entry;
+  const { status, since, pending, unusedWhileMounted, deletionHeld, live } = entry;
   const claim = claimOf(entry);
   return {
     claim,
@@ -23,7 +23,7 @@ function useOfEntry(entry: Entry): ClaimUse {
     ...nodesOf(entry),
     lastUse: claim.status?.lastUse,
     kubernetes: kubernetesCondition(claim.upstream),
-    disagrees,
+    unusedWhileMounted,
     live,
     isPending: pending,
     ...(deletionHeld && { isDeletionHeld: true }),

@@ -25,7 +25,7 @@ export function sourceOf(source: Source): object {
 }
 
 function itemOf(use: ClaimUse): object {
-  const { claim, status, sinceMs, evidence, nodes, omittedNodes, lastUse, kubernetes, disagrees, live } = use;
+  const { claim, status, sinceMs, evidence, nodes, omittedNodes, lastUse, kubernetes, unusedWhileMounted, live } = use;
   return {
     namespace: claim.namespace,
     name: claim.name,
@@ -45,7 +45,7 @@ function itemOf(use: ClaimUse): object {
     lastUse: lastUse === undefined ? null : lastUseOf(lastUse),
     blindGap: gapOf(claim.status?.blindGap),
     kubernetes: kubernetes === undefined ? null : { unused: kubernetes.unused, since: secondsOf(kubernetes.sinceMs) },
-    disagrees,
+    unusedWhileMounted,
     pending: live === undefined ? null : use.isPending,
     live: live ?? null,
   };

@@ -21,7 +21,7 @@ const NAMESPACE: ColumnOfUses = { title: "NAMESPACE", cell: ({ claim }) => claim
 
 const COLUMNS: readonly ColumnOfUses[] = [
   { title: "CLAIM", cell: ({ claim }) => claim.name },
-  { title: "STATUS", cell: (use) => ({ text: statusText(use), isAlarm: use.disagrees }) },
+  { title: "STATUS", cell: (use) => ({ text: statusText(use), isAlarm: use.unusedWhileMounted }) },
   { title: "SINCE", cell: ({ sinceMs }, view) => timeText(sinceMs, view) },
   { title: "EVIDENCE", cell: ({ evidence }) => evidence ?? "" },
   { title: "NODE", shorten: shortenNode, cell: nodesText },
@@ -169,9 +169,9 @@ function uncertaintyText({ lastUse }: ClaimUse): string {
   return lastUse.uncertaintyMs === undefined ? "unknown" : formatUncertainty(lastUse.uncertaintyMs);
 }
 
-function kubernetesCell({ kubernetes, disagrees }: ClaimUse, view: TableView): Cell {
+function kubernetesCell({ kubernetes, unusedWhileMounted }: ClaimUse, view: TableView): Cell {
   if (kubernetes === undefined) return { text: "" };
   const since = timeText(kubernetes.sinceMs, view);
   const text = `${kubernetes.unused ? "Unused" : "In use"}${since && ` ${since}`}`;
-  return disagrees ? { text: `${text} DISAGREES`, isAlarm: true } : { text };
+  return unusedWhileMounted ? { text: `${text} STILL MOUNTED`, isAlarm: true } : { text };
 }

@@ -46,7 +46,7 @@ export interface ClaimUse {
   readonly lastUse: LastUse | undefined;
   readonly kubernetes: UpstreamUnused | undefined;
   /** Kubernetes reports the claim as unused while Mooring observes it mounted. */
-  readonly disagrees: boolean;
+  readonly unusedWhileMounted: boolean;
   /** Undefined without the aggregator. */
   readonly live: LiveUse | undefined;
   /** No use is known, but a node that must report has not. Never set without the aggregator. */
@@ -93,7 +93,7 @@ export function useOf(claim: ListedClaim): ClaimUse {
     omittedNodes: own?.mountedOn?.more ? "some" : 0,
     lastUse,
     kubernetes,
-    disagrees: status === "Mounted" && kubernetes?.unused === true,
+    unusedWhileMounted: status === "Mounted" && kubernetes?.unused === true,
     live: undefined,
     isPending: false,
   };
@@ -119,8 +119,8 @@ export function sortUses(uses: readonly ClaimUse[]): readonly ClaimUse[] {
   );
 }
 
-function rankOf({ status, disagrees }: ClaimUse): number {
-  return RANK[status] + (disagrees ? 1 : 0);
+function rankOf({ status, unusedWhileMounted }: ClaimUse): number {
+  return RANK[status] + (unusedWhileMounted ? 1 : 0);
 }
 
 function compareAges(one: ClaimUse, other: ClaimUse): number {

@@ -35,7 +35,7 @@ Columns:
   NODE        where it is mounted ("+2": on two more nodes), else where it was last
   LAST POD    the pod of the last use that is over; none while the claim is mounted
   KUBERNETES  what Kubernetes' own condition Unused says, and since when
-              DISAGREES    it says unused, but a node has the volume mounted: do not delete
+              STILL MOUNTED  it says unused, but a node has the volume mounted: do not delete
   PENDING NODES
               a node that has to answer before the claim may count as unused: it is stale, has not
               reported since the aggregator started, or its next scan is due; only if there is one
@@ -49,7 +49,7 @@ now, not only what was written on a claim: -o wide then adds nodes, pods and sta
 Examples:
   claims -A                   all claims that you may see
   claims -n shop -o wide      everything about the claims of one namespace
-  claims -A -o json | jq '.items[] | select(.disagrees)'`;
+  claims -A -o json | jq '.items[] | select(.unusedWhileMounted)'`;
 
 const Options = v.object({
   allNamespaces: v.optional(v.boolean(), false),

@@ -21,7 +21,7 @@ export function noticesFor(
     ...unusedAggregator(source, STORED),
     ...(source.kind === "aggregator" ? freshness(source.nodes) : []),
     ...absences(uses, source),
-    ...disagreements(uses),
+    ...mountedDespiteKubernetes(uses),
   ];
   return notices.map(printable);
 }
@@ -75,8 +75,8 @@ function absences(uses: readonly ClaimUse[], source: Source): readonly string[] 
   ];
 }
 
-function disagreements(uses: readonly ClaimUse[]): readonly string[] {
-  const wrong = uses.filter(({ disagrees }) => disagrees);
+function mountedDespiteKubernetes(uses: readonly ClaimUse[]): readonly string[] {
+  const wrong = uses.filter(({ unusedWhileMounted }) => unusedWhileMounted);
   if (wrong.length === 0) return [];
   const named = wrong.slice(0, NAMED).map(({ claim }) => claim.key);
   const others = wrong.length - named.length;

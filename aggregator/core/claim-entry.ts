@@ -83,7 +83,7 @@ export function claimEntryOf(observed: ClaimObservation, lookup: EntryLookup): C
       isUnwatched,
     }),
     kubernetes: kubernetesOf(upstream),
-    disagrees: known === "Mounted" && kubernetesCondition(upstream)?.unused === true,
+    unusedWhileMounted: known === "Mounted" && kubernetesCondition(upstream)?.unused === true,
   };
 }
 

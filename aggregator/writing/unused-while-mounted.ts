@@ -4,10 +4,10 @@ import { kubernetesCondition } from "../../common/storage/upstream-unused.ts";
 import type { DesiredClaim } from "../core/claim-write.ts";
 import type { ClaimWarnings } from "./claim-warnings.ts";
 
-/** Kubernetes calls a claim unused when its last pod is over, and the kubelet unmounts after that: a shorter disagreement is normal. */
+/** Kubernetes calls a claim unused when its last pod is over, and the kubelet unmounts after that: for less time that is normal. */
 const GRACE_MS = 10_000;
 
-interface Disagreement {
+interface Contradiction {
   readonly uid: string;
   readonly sinceMs: number;
   isWarned: boolean;
@@ -17,7 +17,7 @@ interface Disagreement {
 export class UnusedWhileMounted {
   readonly #clock: Clock;
   readonly #warnings: Pick<ClaimWarnings, "tell">;
-  readonly #known = new Map<string, Disagreement>();
+  readonly #known = new Map<string, Contradiction>();
 
   constructor({ clock, warnings }: { readonly clock: Clock; readonly warnings: Pick<ClaimWarnings, "tell"> }) {
     this.#clock = clock;

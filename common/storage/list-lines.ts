@@ -126,7 +126,7 @@ export const claimEntry = v.object({
   pending: v.boolean(),
   /** Kubernetes' own condition; `byMooring`: Mooring wrote it where Kubernetes has none. */
   kubernetes: v.nullable(v.object({ unused: v.boolean(), since: timeOrNull, byMooring: v.boolean() })),
-  disagrees: v.boolean(),
+  unusedWhileMounted: v.boolean(),
 });
 
 /** A line of `/v1/volumes`. */

@@ -39,7 +39,7 @@ describe("npm run demo -- --node", () => {
 
     expect(demo.stderr()).toBe("");
     expect(demo.stdout()).toContain("All steps hold");
-    expect(demo.stdout()).toContain("DISAGREES");
+    expect(demo.stdout()).toContain("STILL MOUNTED");
     expect(demo.stdout()).toContain("No space left on device");
     expect(code).toBe(0);
     expect(demo.left()).toEqual([]);

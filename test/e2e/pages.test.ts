@@ -70,7 +70,12 @@ describe("docs/troubleshooting, command by command on a cluster in trouble", () 
     },
     {
       page: "claim-says-unused.md",
-      shows: [/orders .*Unmounted/, /left .*DISAGREES/, /"reason": "Unmounted"/, /"mountedOn": \{\s*"items": \[\],/],
+      shows: [
+        /orders .*Unmounted/,
+        /left .*STILL MOUNTED/,
+        /"reason": "Unmounted"/,
+        /"mountedOn": \{\s*"items": \[\],/,
+      ],
     },
     {
       page: "pod-was-rejected.md",

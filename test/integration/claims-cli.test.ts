@@ -25,7 +25,7 @@ const Listed = object({
       name: string(),
       status: string(),
       since: nullable(string()),
-      disagrees: boolean(),
+      unusedWhileMounted: boolean(),
     }),
   ),
 });
@@ -119,7 +119,7 @@ describe("claims as a table", () => {
       // Kubernetes 1.36 judges claims that are not bound, too; later ones do not.
       ["waiting", "Pending", "-", "-", "-", "-", expect.stringMatching(/^(-|Unused \w+)$/)],
       ["web", "Referenced", AGE, "pod-status", "-", "-", expect.stringMatching(/^In use \w+$/)],
-      ["orders", "Mounted", AGE, "mount-table", "node-a +1", "-", expect.stringMatching(/^Unused \w+ DISAGREES$/)],
+      ["orders", "Mounted", AGE, "mount-table", "node-a +1", "-", expect.stringMatching(/^Unused \w+ STILL MOUNTED$/)],
     ]);
     expect(stderr).toBe(`1 claim is mounted although Kubernetes says unused; do not delete: ${SHOP}/orders\n`);
   });
@@ -154,7 +154,7 @@ describe("claims as JSON", () => {
     const { apiVersion, items, serverTime } = parse(Listed, JSON.parse(stdout));
     expect(apiVersion).toBe("cli.mooring.dev/v1");
     expect(Math.abs((parseTimestamp(serverTime) ?? 0) - cluster.nowMs())).toBeLessThan(60_000);
-    expect(items.filter(({ disagrees }) => disagrees)).toEqual([
+    expect(items.filter(({ unusedWhileMounted }) => unusedWhileMounted)).toEqual([
       expect.objectContaining({
         ...{ name: "orders", phase: "Bound", deleting: false, status: "Mounted", reason: "Mounted" },
         mountedOn: { nodes: ["node-a", "node-b"], more: false },
@@ -163,7 +163,7 @@ describe("claims as JSON", () => {
       }),
     ]);
     expect(items.find(({ name }) => name === "waiting")).toMatchObject({
-      ...{ phase: "Pending", status: "NotBound", since: null, lastUse: null, disagrees: false },
+      ...{ phase: "Pending", status: "NotBound", since: null, lastUse: null, unusedWhileMounted: false },
     });
   });
 });

@@ -139,9 +139,9 @@ describe("the lists", () => {
     await stage.kubelets[0].forceDelete(pod);
 
     await listed("/v1/claims", ({ items }) =>
-      expect(items.filter(({ disagrees }) => disagrees)).toMatchObject([
+      expect(items.filter(({ unusedWhileMounted }) => unusedWhileMounted)).toMatchObject([
         {
-          ...{ name: "orders", status: "Mounted", disagrees: true, pending: false },
+          ...{ name: "orders", status: "Mounted", unusedWhileMounted: true, pending: false },
           live: {
             mountedOn: {
               items: [

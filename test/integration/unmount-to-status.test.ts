@@ -197,7 +197,7 @@ describe("from an unmount to the claim's status", () => {
       limitMs: 20_000,
       check: async () => expect(await told()).toHaveLength(1),
     });
-    const disagreements = await metric(aggregator, "mooring_claims_unused_while_mounted");
+    const unusedWhileMounted = await metric(aggregator, "mooring_claims_unused_while_mounted");
     await kubelets[0].unmount(pod);
     await claimThat(stage, { claim: "leaked", what: "unmounted", holds: isUnmounted });
 
@@ -210,7 +210,7 @@ describe("from an unmount to the claim's status", () => {
         note: expect.stringMatching(/^Kubernetes' condition Unused .* mounted on node-a/),
       },
     ]);
-    expect([disagreements, await metric(aggregator, "mooring_claims_unused_while_mounted")]).toEqual([1, 0]);
+    expect([unusedWhileMounted, await metric(aggregator, "mooring_claims_unused_while_mounted")]).toEqual([1, 0]);
   });
 
   it("repairs a condition that another client changed, never to an earlier time", async () => {

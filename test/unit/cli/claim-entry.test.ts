@@ -67,7 +67,13 @@ describe("readClaimEntry", () => {
     const use = { held: [{ node: "node-z", pods: [{ uid: "u", name: "shop/z" }] }], staged: ["node-z"] };
 
     expect(useIn({ claim, use })).toMatchObject({
-      ...{ status: "Mounted", sinceMs: undefined, evidence: "mount-table", nodes: ["node-z"], disagrees: true },
+      ...{
+        status: "Mounted",
+        sinceMs: undefined,
+        evidence: "mount-table",
+        nodes: ["node-z"],
+        unusedWhileMounted: true,
+      },
       live: { mountedOn: { items: [{ node: "node-z" }] }, stagedOn: { items: [{ node: "node-z" }] } },
     });
   });

@@ -41,7 +41,7 @@ describe("jsonOf", () => {
             ...{ releasedAt: "2026-09-09T23:26:40.000Z", uncertaintyMs: 12 },
           },
           kubernetes: { unused: true, since: "2026-09-09T23:26:40Z" },
-          ...{ blindGap: null, disagrees: true, pending: null, live: null },
+          ...{ blindGap: null, unusedWhileMounted: true, pending: null, live: null },
         },
       ],
     });
@@ -82,7 +82,7 @@ describe("jsonOf", () => {
           },
           ...{ storageClass: "fast", capacity: null },
           ...{ status: "NotBound", since: null, reason: null, message: null, evidence: null, mountedOn: null },
-          ...{ lastUse: null, blindGap: null, kubernetes: null, disagrees: false, pending: null, live: null },
+          ...{ lastUse: null, blindGap: null, kubernetes: null, unusedWhileMounted: false, pending: null, live: null },
         },
       ],
     });

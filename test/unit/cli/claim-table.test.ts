@@ -150,7 +150,7 @@ describe("tableOf", () => {
 
     expect(rows[0]?.filter(({ isAlarm }) => isAlarm).map(({ text }) => text)).toEqual([
       "Mounted",
-      "Unused 3h DISAGREES",
+      "Unused 3h STILL MOUNTED",
     ]);
   });
 });

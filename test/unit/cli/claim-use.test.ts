@@ -63,29 +63,39 @@ describe("useOf", () => {
   });
 
   it.each([
-    { name: "mounted, and unused for Kubernetes: it does", reason: "Mounted", upstream: unusedFor(1), disagrees: true },
+    {
+      name: "mounted, and unused for Kubernetes: it does",
+      reason: "Mounted",
+      upstream: unusedFor(1),
+      unusedWhileMounted: true,
+    },
     {
       name: "mounted, and in use for Kubernetes: it does not",
       reason: "Mounted",
       upstream: { unused: false, sinceMs: NOW_MS },
-      disagrees: false,
+      unusedWhileMounted: false,
     },
     {
-      name: "mounted without Kubernetes' own condition does not disagree",
+      name: "mounted without Kubernetes' own condition does not",
       reason: "Mounted",
       upstream: undefined,
-      disagrees: false,
+      unusedWhileMounted: false,
     },
     {
       name: "only referenced, and unused for Kubernetes, which ignores a pod that is ending: it does not",
       reason: "Referenced",
       upstream: unusedFor(1),
-      disagrees: false,
+      unusedWhileMounted: false,
     },
-    { name: "unused for both: it does not", reason: "Unmounted", upstream: unusedFor(9), disagrees: false },
-  ] as const)("whether it disagrees: $name", ({ reason, upstream, disagrees }) => {
-    expect(useOf(claimOf({ name: "a", status: statusOf(reason, 1), upstream })).disagrees).toBe(disagrees);
-  });
+    { name: "unused for both: it does not", reason: "Unmounted", upstream: unusedFor(9), unusedWhileMounted: false },
+  ] as const)(
+    "whether Kubernetes calls it unused while it is mounted: $name",
+    ({ reason, upstream, unusedWhileMounted }) => {
+      expect(useOf(claimOf({ name: "a", status: statusOf(reason, 1), upstream })).unusedWhileMounted).toBe(
+        unusedWhileMounted,
+      );
+    },
+  );
 });
 
 describe("Kubernetes' own condition", () => {
@@ -96,10 +106,10 @@ describe("Kubernetes' own condition", () => {
   ] as const)("$name", ({ owner, isSaid }) => {
     const upstream = { ...unusedFor(1), owner };
 
-    const { kubernetes, disagrees } = useOf(claimOf({ name: "a", status: statusOf("Mounted", 1), upstream }));
+    const { kubernetes, unusedWhileMounted } = useOf(claimOf({ name: "a", status: statusOf("Mounted", 1), upstream }));
 
     expect(kubernetes).toEqual(isSaid ? upstream : undefined);
-    expect(disagrees).toBe(isSaid);
+    expect(unusedWhileMounted).toBe(isSaid);
   });
 });
 

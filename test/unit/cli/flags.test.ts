@@ -95,7 +95,7 @@ describe("readClaimsCommand", () => {
     const command = readClaimsCommand({ argv: [flag], env: {} });
 
     const text = command.kind === "help" ? command.text : "";
-    expect(text).toContain("DISAGREES");
+    expect(text).toContain("STILL MOUNTED");
     expect(text.split("\n").filter((line) => line.length > 100)).toEqual([]);
   });
 });

@@ -17,7 +17,7 @@ function aggregator(nodes: { readonly stale?: number; readonly unreported?: numb
   return { kind: "aggregator", url: "http://127.0.0.1:9809", cluster: "c1", nodes: { total: 9, stale, unreported } };
 }
 
-function disagreeing(count: number): readonly ReturnType<typeof claimOf>[] {
+function unusedWhileMounted(count: number): readonly ReturnType<typeof claimOf>[] {
   return Array.from({ length: count }, (_, index) =>
     claimOf({ name: `c${index + 1}`, status: statusOf("Mounted", 1), upstream: unusedFor(1) }),
   );
@@ -39,13 +39,13 @@ describe("noticesFor", () => {
       said: [],
     },
     {
-      name: "a disagreement",
-      claims: [known, ...disagreeing(1)],
+      name: "a claim that Kubernetes calls unused while it is mounted",
+      claims: [known, ...unusedWhileMounted(1)],
       said: ["1 claim is mounted although Kubernetes says unused; do not delete: shop/c1"],
     },
     {
-      name: "many disagreements, but not all of their names",
-      claims: disagreeing(7),
+      name: "many of them, but not all of their names",
+      claims: unusedWhileMounted(7),
       said: [
         "7 claims are mounted although Kubernetes says unused; do not delete: shop/c1, shop/c2, shop/c3, shop/c4, shop/c5 and 2 more",
       ],

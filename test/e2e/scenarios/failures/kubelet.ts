@@ -37,7 +37,7 @@ export const KUBELET_FAILURES: readonly Scenario[] = [
         const { seenMs } = await untilSaid(stage, claim, { by: "kubernetes", status: "True" });
         await untilWrittenAfter(stage, pod, seenMs + 3_000);
         requireMounted(stage, claim);
-        await requireDisagreement(stage, claim);
+        await requireUnusedWhileMounted(stage, claim);
       }
       return await endOfUse(stage, pod.volume, [pod]);
     },
@@ -89,13 +89,13 @@ export function freezeKubelet(stage: Stage, node: NodeName): Disposable {
   return { [Symbol.dispose]: () => kubelet.thaw() };
 }
 
-const claims = v.array(v.object({ name: v.string(), disagrees: v.boolean() }));
+const claims = v.array(v.object({ name: v.string(), unusedWhileMounted: v.boolean() }));
 
 /** Throws a HarnessError unless Mooring lists the claim as one that Kubernetes is wrong about. */
-async function requireDisagreement(stage: Stage, claim: string): Promise<void> {
+async function requireUnusedWhileMounted(stage: Stage, claim: string): Promise<void> {
   const listed = v.parse(claims, await listOf(stage, `/v1/claims?name=${claim}`));
-  if (!listed.some(({ disagrees }) => disagrees))
-    throw new HarnessError(`${claim} is not listed among the disagreements`);
+  if (!listed.some(({ unusedWhileMounted }) => unusedWhileMounted))
+    throw new HarnessError(`${claim} is not listed as unused while mounted`);
 }
 
 const warnings = v.object({

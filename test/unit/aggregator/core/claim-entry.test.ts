@@ -37,7 +37,7 @@ describe("useStatusOf", () => {
   });
 });
 
-describe("disagrees, in a claim's entry", () => {
+describe("unusedWhileMounted, in a claim's entry", () => {
   it.each<readonly [expected: boolean, name: string, claim: Partial<Claim>, seen: Partial<ClaimObservation>]>([
     [true, "Kubernetes calls unused what is mounted", { upstream }, { use: mountedOn("n1") }],
     [true, "it is only written as mounted", { upstream, status: mountedStatus(["n1"]) }, {}],
@@ -46,7 +46,7 @@ describe("disagrees, in a claim's entry", () => {
     [false, "both say in use", { upstream: { ...upstream, unused: false } }, { use: mountedOn("n1") }],
     [false, "Kubernetes says nothing", {}, { use: mountedOn("n1") }],
   ])("is %s where %s", (...[expected, , claim, seen]) => {
-    expect(claimEntryOf(observationOf({ claim: claimWith(claim), ...seen }), WORDS).disagrees).toBe(expected);
+    expect(claimEntryOf(observationOf({ claim: claimWith(claim), ...seen }), WORDS).unusedWhileMounted).toBe(expected);
   });
 });
 
@@ -101,7 +101,7 @@ describe("claimEntryOf", () => {
       ...{ namespace: "shop", name: "data", uid: "claim-1", deleting: false, deletionHeld: false },
       ...{ phase: "Bound", phaseSince: "2026-09-10T00:25:40Z", phaseSinceFrom: "api" },
       ...{ storageClass: "fast", capacity: "10Gi", volume: "pv-1" },
-      ...{ status: "Mounted", since: "2026-09-10T00:26:40Z", disagrees: true, pending: false, blindGap: null },
+      ...{ status: "Mounted", since: "2026-09-10T00:26:40Z", unusedWhileMounted: true, pending: false, blindGap: null },
       condition: { status: "False", reason: "Mounted", message: "Mounted on n1", since: "2026-09-10T00:26:40Z" },
       lastUse: {
         ...{ release: "release-0", node: "n1", pod: "shop/old", podUid: "pod-0", evidence: "mount-table" },
@@ -132,7 +132,7 @@ describe("claimEntryOf", () => {
     expect(claimEntryOf(observationOf({ claim }), WORDS)).toEqual({
       ...{ namespace: "shop", name: "data", uid: "claim-1", phase: "Pending", deleting: false, deletionHeld: false },
       ...{ phaseSince: null, phaseSinceFrom: null, mountedOn: null, kubernetes: null, pending: false },
-      ...{ storageClass: null, capacity: null, volume: null, status: "NotBound", since: null, disagrees: false },
+      ...{ storageClass: null, capacity: null, volume: null, status: "NotBound", since: null, unusedWhileMounted: false },
       ...{ condition: null, lastUse: null, blindGap: null },
       live: { mountedOn: all(), stagedOn: all(), references: all(), pendingNodes: all(), podsUnwatched: false },
     });

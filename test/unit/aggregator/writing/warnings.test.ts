@@ -148,19 +148,19 @@ describe("a claim that Kubernetes calls unused while it is mounted", () => {
   function setUp() {
     const clock = createFakeClock();
     const { told, warnings } = recorder();
-    const disagreements = new UnusedWhileMounted({ clock, warnings });
+    const claims = new UnusedWhileMounted({ clock, warnings });
     const compare = (claim: Partial<Claim>, fields: Partial<DesiredClaim> = {}): number | undefined =>
-      disagreements.compare({ claim: claimWith(claim), isEligible: true, desired: undefined, ...fields });
-    return { clock, told, disagreements, compare };
+      claims.compare({ claim: claimWith(claim), isEligible: true, desired: undefined, ...fields });
+    return { clock, told, claims, compare };
   }
 
   it("leads to one warning after ten seconds, to another one after both agreed, and counts until it is gone", () => {
-    const { clock, told, disagreements, compare } = setUp();
+    const { clock, told, claims, compare } = setUp();
 
     const againMs = compare(mountedAgainst);
     clock.pass(9_999);
     compare(mountedAgainst);
-    const early = [told.length, disagreements.size];
+    const early = [told.length, claims.size];
     clock.pass(1);
     const later = [compare(mountedAgainst), compare(mountedAgainst)];
     const first = [...told];
@@ -171,11 +171,11 @@ describe("a claim that Kubernetes calls unused while it is mounted", () => {
 
     expect([againMs, early, later]).toEqual([10_000, [0, 0], [undefined, undefined]]);
     expect(first).toEqual([{ kind: "unused-while-mounted", nodes: ["n1"] }]);
-    expect([told.length, disagreements.size]).toEqual([2, 1]);
-    disagreements.forget(claimWith({ uid: "claim-0" }));
-    expect(disagreements.size).toBe(1);
-    disagreements.forget(claimWith());
-    expect(disagreements.size).toBe(0);
+    expect([told.length, claims.size]).toEqual([2, 1]);
+    claims.forget(claimWith({ uid: "claim-0" }));
+    expect(claims.size).toBe(1);
+    claims.forget(claimWith());
+    expect(claims.size).toBe(0);
   });
 
   it("leads to none where that passes by itself, as at the end of each job", () => {
