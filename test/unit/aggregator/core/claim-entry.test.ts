@@ -132,7 +132,14 @@ describe("claimEntryOf", () => {
     expect(claimEntryOf(observationOf({ claim }), WORDS)).toEqual({
       ...{ namespace: "shop", name: "data", uid: "claim-1", phase: "Pending", deleting: false, deletionHeld: false },
       ...{ phaseSince: null, phaseSinceFrom: null, mountedOn: null, kubernetes: null, pending: false },
-      ...{ storageClass: null, capacity: null, volume: null, status: "NotBound", since: null, unusedWhileMounted: false },
+      ...{
+        storageClass: null,
+        capacity: null,
+        volume: null,
+        status: "NotBound",
+        since: null,
+        unusedWhileMounted: false,
+      },
       ...{ condition: null, lastUse: null, blindGap: null },
       live: { mountedOn: all(), stagedOn: all(), references: all(), pendingNodes: all(), podsUnwatched: false },
     });

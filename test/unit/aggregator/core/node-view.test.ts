@@ -5,6 +5,7 @@ import { bytesOf, shareProblem, withoutEarlier } from "../../../../aggregator/co
 import type { NodeUnmountRecord, NodeView } from "../../../../aggregator/core/node-view.ts";
 import { changedFacts, factsIn, isSameState } from "../../../../aggregator/core/view-changes.ts";
 import { nodeMountedVolume, nodeUnmountRecord, viewWith } from "../world.ts";
+import { countedRecords } from "./evidence.ts";
 
 const mount = nodeMountedVolume("pod-1");
 const record = nodeUnmountRecord();
@@ -23,12 +24,6 @@ describe("what two views of a node differ in", () => {
     ["a record that went", viewOf([], [record, other]), viewOf([], [other]), [record]],
   ])("is %s", (...[, before, after, changed]) => {
     expect(changedFacts(before, after)).toEqual(changed);
-  });
-
-  it("tells a staging mount from one of a pod without a name", () => {
-    const [staging, nameless] = [undefined, "Stryker was here!"].map((podUid) => ({ ...mount, podUid }));
-
-    expect(changedFacts(viewOf([staging ?? mount]), viewOf([nameless ?? mount]))).toHaveLength(2);
   });
 
   it("is nothing after a heartbeat, which leaves mounts and records as they are", () => {
@@ -61,6 +56,18 @@ describe("what a node shows near a volume", () => {
     { name: "just the volume's, of a node with more", count: 65, found: [1, 1] },
   ])("is $name", ({ count, found }) => {
     expect(near(count)).toEqual(found);
+  });
+
+  it("reads each unmount record once, however many claims ask for theirs", () => {
+    const index = new FactIndex();
+    const { unmountRecords, looks } = countedRecords(1_000);
+    const view = viewWith({ unmountRecords });
+    const nearOf = (at: number) => index.near(view, [{ by: "name", name: `pv-${at}` }]).unmountRecords;
+
+    const found = Array.from({ length: 1_000 }, (_, at) => nearOf(at)[0]?.id);
+
+    expect(found).toEqual([...unmountRecords.keys()]);
+    expect(looks()).toBe(1_000);
   });
 });
 
