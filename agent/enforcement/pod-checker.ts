@@ -92,7 +92,7 @@ export class PodChecker {
     return { outcome: "attached: reported and left alone (--reject-attached)", after: "again" };
   }
 
-  /** A running pod is left alone, whatever its volumes' affinity says: an event reports it. */
+  /** The agent does not reject a running pod, whatever its volumes' affinity says: it writes an event. */
   #observe(podCase: PodCase, evidence: PodEvidence): Next {
     const misplacement = misplacementOf(evidence, this.#node);
     const runs =

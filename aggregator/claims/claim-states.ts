@@ -148,7 +148,7 @@ export class ClaimStates {
     }
   }
 
-  /** Nothing is kept where the claim went while the answer was under way: nobody would ask for it again. */
+  /** Keeps nothing of a claim that went before the answer arrived: no later event would remove the entry. */
   noteWritten(claim: Claim): void {
     if (this.#cluster.claim(claim.key)?.uid === claim.uid) this.#change(claim, { written: claim });
   }

@@ -4,7 +4,7 @@ import { kubernetesCondition } from "../../common/storage/upstream-unused.ts";
 import type { DesiredClaim } from "../core/claim-write.ts";
 import type { ClaimWarnings } from "./claim-warnings.ts";
 
-/** Kubernetes calls a claim unused when its last pod is over, and the kubelet unmounts after that: for less time that is normal. */
+/** Kubernetes calls a claim unused when its last pod is over, and the kubelet unmounts after that: a contradiction this short is normal. */
 const GRACE_MS = 10_000;
 
 interface Contradiction {

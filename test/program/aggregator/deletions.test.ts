@@ -64,7 +64,13 @@ describe("a deleted claim that a node has mounted", () => {
   it.each([
     { name: "is only recorded", protection: "audit", override: "", cause: "not-enforced", others: [] },
     { name: "was let go", protection: "enforce", override: "lost", cause: "override", others: ["ForceReleased"] },
-    { name: "lost its finalizer to somebody", protection: "enforce", override: "", cause: "unexpected", others: [] },
+    {
+      name: "lost its finalizer to another client",
+      protection: "enforce",
+      override: "",
+      cause: "unexpected",
+      others: [],
+    },
   ] as const)("and that $name is told of once when it is gone, and counted", async (row) => {
     const scene = await heldScene(row.protection);
     const annotations = row.override === "" ? {} : { [FORCE_RELEASE]: `uid-of-data ${row.override}` };

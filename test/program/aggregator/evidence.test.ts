@@ -27,7 +27,7 @@ describe("a claim that is there when a replica begins to lead", () => {
     expect(scene.since()).toBe(300);
   });
 
-  it("is told of in one write while a node is Stale, where nobody may believe its status, and so is one without a status", async () => {
+  it("gets one write while a node is Stale, where its stored status is not trusted or missing", async () => {
     const forged = { type: "mooring.dev/Unused", status: "True", reason: "Unmounted", message: "" };
     const conditions = [{ ...forged, lastTransitionTime: "2020-01-01T00:00:00Z" }];
     const scene = new Scene({ claims: [{ status: { conditions } }, { name: "bare" }] });
@@ -50,7 +50,7 @@ describe("a claim that is there when a replica begins to lead", () => {
     expect([scene.since(), scene.since("bare")]).toEqual([600, 600]);
   });
 
-  it("is not called unused before the last node tells of a mount that no pod explains", async () => {
+  it("is not unused before the last node reports a mount that no pod explains", async () => {
     const scene = await leadingScene(TWO);
     const statuses = scene.watchStatuses();
     await scene.report("n1");
@@ -64,7 +64,7 @@ describe("a claim that is there when a replica begins to lead", () => {
   });
 
   it.each([
-    { name: "stays in use when the last node tells of another use", pods: ["other"], told: { unused: false } },
+    { name: "stays in use when the last node reports another use", pods: ["other"], told: { unused: false } },
     {
       name: "is unused since that end when the last node tells of none",
       pods: [],
