@@ -46,7 +46,7 @@ export interface AggregatorPorts {
 }
 
 /** What a bug ends alone: the work on one claim, node, unmount record, report or volume. */
-const WORK = ["claims", "nodes", "kubelets", "unmount-records", "reports", "volumes"] as const;
+const WORK = ["claims", "nodes", "unmount-records", "reports", "volumes"] as const;
 
 /** How often a start checks whether all collections are listed: at first, and when the API server does not answer. */
 const SYNC_CHECK_MS = { first: 20, longest: 250 };

@@ -24,8 +24,8 @@ export interface NodeObservation {
   readonly objectAgeMs: number;
   /** For how long it has had no agent pod; undefined while it has one. */
   readonly agentAwayMs: number | undefined;
-  /** Its kubelet has renewed its Lease since the node has had no agent. */
-  readonly isKubeletAlive: boolean;
+  /** The kubelet's heartbeat when the node had had no agent for long; undefined before that. */
+  readonly quietHeartbeat: string | undefined;
 }
 
 /** Milliseconds. */
@@ -40,8 +40,8 @@ export interface NodeOpinion {
   readonly agentState: AgentState;
   /** After so many milliseconds time alone may change the state; undefined when it cannot. */
   readonly nextMs: number | undefined;
-  /** The kubelet's Lease decides whether the node is NoAgent. */
-  readonly isInQuestion: boolean;
+  /** To be observed with the node from now on. */
+  readonly quietHeartbeat: string | undefined;
 }
 
 /** The reports of an agent without a complete scan for so long do not count; its readiness fails after the same time. */
@@ -53,10 +53,11 @@ export function opinionOf(observed: NodeObservation, limits: AgentStateLimits): 
   const silence = silenceOf(observed, limits);
   const nextMs = nextOf(observed, limits);
   const isQuiet = object !== undefined && !showsMountedVolume(observed) && quietMs(observed) >= limits.noAgentAfterMs;
+  const quietHeartbeat = isQuiet ? (observed.quietHeartbeat ?? object.heartbeat) : undefined;
   const opinion = (kind: AgentState["kind"], why: string): NodeOpinion => ({
     agentState: { kind, why },
     nextMs,
-    isInQuestion: kind === "Stale" && isQuiet,
+    quietHeartbeat,
   });
   if (silence === undefined && observed.reportAgeMs !== undefined) return opinion("Reporting", "it reports");
   const gone = silence && goneness(observed, limits);
@@ -64,7 +65,8 @@ export function opinionOf(observed: NodeObservation, limits: AgentStateLimits): 
   if (object?.os !== undefined && object.os !== "linux" && !showsMountedVolume(observed)) {
     return opinion("NoAgent", `no agent belongs on ${object.os}`);
   }
-  if (isQuiet && observed.isKubeletAlive) {
+  // A kubelet that was cut off earlier may have been alive until then.
+  if (isQuiet && object.heartbeat !== quietHeartbeat) {
     return opinion("NoAgent", "no report has come and no agent pod been there for long, while its kubelet lives");
   }
   return silence === undefined ? opinion("Reporting", "its first report is awaited") : opinion("Stale", silence);

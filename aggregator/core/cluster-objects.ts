@@ -73,6 +73,10 @@ export interface Node {
   /** Its label `kubernetes.io/os`. */
   readonly os?: string | undefined;
   readonly isReady?: boolean | undefined;
+  /** Its condition Ready is Unknown: Kubernetes' node controller has missed its kubelet for most of a minute. */
+  readonly isUnreachable?: boolean | undefined;
+  /** When its kubelet last reported the condition Ready, by the kubelet's own clock, as text: only a change means something. */
+  readonly heartbeat?: string | undefined;
   /** The taint `node.kubernetes.io/out-of-service`: an administrator asserts that the machine is off. */
   readonly isOutOfService?: boolean | undefined;
   /** The CSI volumes that its kubelet has, or is about to have, in use: `attachedKey` of each. */

@@ -5,7 +5,7 @@ import type { AgentState } from "./agent-state.ts";
 import type { Node, Volume } from "./cluster-objects.ts";
 import type { Receipt } from "./fleet.ts";
 import { reportClock } from "./report-clock.ts";
-import type { GapTime } from "./watch-history.ts";
+import { type GapTime, isUpTo, type WatchGap } from "./watch-history.ts";
 
 /**
  * A time that neither side observed: not the agent of a node, which reads the mount table, and no replica, which watches pods. A whole use
@@ -20,8 +20,8 @@ import type { GapTime } from "./watch-history.ts";
  * - Volumes without a mount (hostPath), wherever they can be used, and nodes without an agent are known from pods only: the gap's end counts.
  * - A node that has not answered ten minutes after the gap (`--no-agent-after`), or is Gone, counts until the end of the gap. When it answers
  *   after all, it counts until the end of its agent's gap.
- * - A node does not count if its kubelet has not renewed its Lease since before the gap, if it was created after the gap, or if the volume's
- *   node affinity excludes it.
+ * - A node does not count if it was unreachable before the gap and its object has not changed since, if it was created after the gap, or if
+ *   the volume's node affinity excludes it.
  * - A second gap that begins before a node has answered for the first one extends that one for the node, with what was watched in between.
  * - Not covered: a node that was deleted, or created and deleted, within a gap and does not come back within an hour, or comes back with an
  *   empty disk, so that what its agent had not reported is lost; a use within a gap and between two scans of the mount table (a tenth of a
@@ -80,6 +80,8 @@ export interface GapNode {
   readonly createdAtMs: number | undefined;
   /** Its time to answer is over. */
   readonly isOverdue: boolean;
+  /** Its kubelet has been away since before the gap. */
+  readonly isAway: boolean;
 }
 
 /** When a use on a node may have begun unobserved in a gap; an open answer is still to come. */
@@ -90,7 +92,8 @@ export interface GapAnswer {
 
 /** The answer of a node for a gap. */
 export function answerOf(gap: GapTime, node: GapNode): GapAnswer {
-  const { coverage, agentState, createdAtMs, isOverdue } = node;
+  const { coverage, agentState, createdAtMs, isOverdue, isAway } = node;
+  if (isAway) return { isOpen: false, times: [] };
   const isNew = isNewerThan(gap, createdAtMs);
   if (coverage !== undefined && coverage.scanBeganMs >= gap.toMs)
     return { isOpen: false, times: unobservedBy(coverage, gap, isNew) };
@@ -98,6 +101,14 @@ export function answerOf(gap: GapTime, node: GapNode): GapAnswer {
   if (isNew) return { isOpen: true, times: [] };
   const isLost = agentState === "NoAgent" || agentState === "Gone";
   return { isOpen: !isLost, times: isLost || (isOverdue && agentState === "Stale") ? [timeOf(gap)] : [] };
+}
+
+/**
+ * True for a node that was unreachable before the gap and whose object has not changed since: a kubelet that comes back changes it within
+ * seconds. A node that the gap names has not answered for an earlier gap, in which it was up.
+ */
+export function wasAway({ reached = "", open }: WatchGap, node: Node & { readonly resourceVersion: string }): boolean {
+  return node.isUnreachable === true && !open.has(node.key) && isUpTo(node.resourceVersion, reached);
 }
 
 export function isNewerThan({ toMs }: GapTime, createdAtMs: number | undefined): boolean {

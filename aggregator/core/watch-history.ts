@@ -11,8 +11,6 @@ export interface WatchHistory {
   readonly reached: string;
   /** When the watch had reached it, never too late. */
   readonly reachedAtMs: number;
-  /** A resource version that a Lease had by then, so long before that every running kubelet has renewed its own since. */
-  readonly leasesAt: string | undefined;
 }
 
 /** A time in which no replica is known to have watched pods. Its uses are known from nodes only. */
@@ -25,8 +23,11 @@ export interface GapTime {
 
 /** The one gap that is open, up to the begin of the present chain of watches. */
 export interface WatchGap extends GapTime {
-  /** A resource version that a Lease had long before the gap: a kubelet whose Lease is not newer was away when it began. */
-  readonly leasesAt: string | undefined;
+  /**
+   * A resource version that the API server had before the gap: a node whose object is not newer has not changed since. Undefined where
+   * versions prove nothing.
+   */
+  readonly reached: string | undefined;
   /** Every node has still to answer; otherwise those in `open`. */
   readonly isForAll: boolean;
   /** Nodes that have still to answer, and where the gap begins for each: that of an earlier gap, where it was open for the node already. */
@@ -64,11 +65,10 @@ export function inherit(handed: WatchHistory | undefined, watch: PodWatch): Watc
   const isRestored = handed !== undefined && isBehind(handed, watch);
   if (handed !== undefined && !isRestored && isUpTo(sinceVersion, handed.reached)) return handed;
   const fromMs = handed && Math.min(handed.reachedAtMs, sinceMs);
-  // After a restore every kubelet's Lease is older than the versions of the time before, renewed or not: it proves no absence.
-  const leasesAt = isRestored ? undefined : handed?.leasesAt;
-  const gap = nextGap(handed?.gap, { fromMs, toMs: sinceMs, leasesAt });
+  // After a restore every object is older than the versions of the time before, changed since or not.
+  const gap = nextGap(handed?.gap, { fromMs, toMs: sinceMs, reached: isRestored ? undefined : handed?.reached });
   // A list takes its time: when its version was current is unknown, except that it was after the hand-over.
-  return { sinceMs, gap, reached: sinceVersion, reachedAtMs: fromMs ?? 0, leasesAt };
+  return { sinceMs, gap, reached: sinceVersion, reachedAtMs: fromMs ?? 0 };
 }
 
 /**
@@ -83,13 +83,13 @@ function isBehind({ reached }: WatchHistory, { sinceVersion, isRelisted = false 
  * Pods went unobserved again. A node that has not answered for the previous gap has one gap since the begin of that one, with what was
  * watched in between. For all others it begins now, so that a node which is away for long does not move claims of other nodes.
  */
-export function nextGap(before: WatchGap | undefined, gap: GapTime & Pick<WatchGap, "leasesAt">): WatchGap {
+export function nextGap(before: WatchGap | undefined, gap: GapTime & Pick<WatchGap, "reached">): WatchGap {
   if (before === undefined) return { ...gap, isForAll: true, open: new Map() };
   const beginOf = (fromMs: number | undefined): number => fromMs ?? 0;
   const open = new Map([...before.open].map(([node, fromMs]) => [node, beginOf(fromMs)]));
   if (!before.isForAll) return { ...gap, isForAll: true, open };
-  const leasesAt = gap.leasesAt && before.leasesAt;
-  return { fromMs: beginOf(before.fromMs), toMs: gap.toMs, leasesAt, isForAll: true, open };
+  const reached = gap.reached && before.reached;
+  return { fromMs: beginOf(before.fromMs), toMs: gap.toMs, reached, isForAll: true, open };
 }
 
 /** The gap of one node; undefined where it has answered. */
@@ -111,16 +111,12 @@ export function leaveOpen(gap: WatchGap, nodes: readonly string[]): WatchGap | u
 /** The leader has decided everything up to a resource version. It never goes back. */
 export function advance(
   coverage: WatchHistory,
-  {
-    reached,
-    atMs,
-    leasesAt,
-  }: { readonly reached: string; readonly atMs: number; readonly leasesAt?: string | undefined },
+  { reached, atMs }: { readonly reached: string; readonly atMs: number },
 ): WatchHistory {
   if (isUpTo(reached, coverage.reached)) return coverage;
   // It had reached the earlier version at the earlier time at the latest.
   if (atMs < coverage.reachedAtMs) return { ...coverage, reached };
-  return { ...coverage, reached, reachedAtMs: atMs, leasesAt: leasesAt ?? coverage.leasesAt };
+  return { ...coverage, reached, reachedAtMs: atMs };
 }
 
 /**

@@ -27,7 +27,6 @@ import { isOfOtherSession } from "../reports/session.ts";
 import { NOT_COUNTED, NOT_DATED } from "../reports/turn-away.ts";
 import type { AggregatorConfig } from "../settings/config.ts";
 import type { Cluster } from "../sources/cluster.ts";
-import { createNodeLeases } from "../sources/node-leases.ts";
 import type { ReportOutcome, TurnedAway } from "../sources/report-server.ts";
 import { VolumeReconciler } from "../volumes/volume-reconciler.ts";
 import type { ClaimWarnings } from "../writing/claim-warnings.ts";
@@ -44,7 +43,7 @@ export interface LeaderSessionParts {
     readonly warnings: Pick<ClaimWarnings, "tell">;
   };
   /** The chain of pod watches, over all replicas. */
-  readonly coverage: Pick<PodWatchHistory, "gap" | "settle" | "join" | "update">;
+  readonly coverage: Pick<PodWatchHistory, "gap" | "reached" | "settle" | "join" | "update">;
   readonly unstored: UnstoredClaims;
   readonly ends: Pick<EndedPods, "of" | "isOpen" | "isIncluded">;
   readonly clusterUid: () => string | undefined;
@@ -111,14 +110,13 @@ export class LeaderSession {
   }
 
   #newAgentStates(config: AggregatorConfig): AgentStates {
-    const { client, cluster, nowMs } = this.#parts;
+    const { cluster, nowMs } = this.#parts;
     const parts = {
       ...this.#parts,
       ...queuesOf(this.#parts),
       cluster,
       nowMs,
       fleet: this.fleet,
-      leases: createNodeLeases(client),
       onChange: (change: AgentStateChange) => {
         this.reconciler.onAgentState(change);
         this.volumes.onAgentState(change.node);
@@ -131,7 +129,6 @@ export class LeaderSession {
   #newGap(config: AggregatorConfig): GapAnswers {
     const parts = {
       ...this.#parts,
-      leases: createNodeLeases(this.#parts.client),
       agentStateOf: (node: string) => this.agentStates.lookFor(node).kind,
       mark: () => this.reconciler.queue.mark(),
       onChange: () => this.reconciler.enqueueAll(),

@@ -26,7 +26,7 @@ export interface Leadership {
   /** Changes with each try to read or write the Lease; undefined without one, or before this replica competes. */
   readonly progress: () => number | undefined;
   /** The chain of pod watches. */
-  readonly coverage: Pick<PodWatchHistory, "gap" | "settle" | "join" | "update">;
+  readonly coverage: Pick<PodWatchHistory, "gap" | "reached" | "settle" | "join" | "update">;
   /** Calls `lead` each time this process becomes the leader, until the signal is aborted. */
   readonly run: (lead: (signal: AbortSignal) => Promise<void>, signal: AbortSignal) => Promise<void>;
 }
@@ -56,6 +56,9 @@ export function createSoleLeadership(parts: Omit<LeadershipParts, "random">): Le
     check: undefined,
     progress: () => undefined,
     coverage: {
+      get reached() {
+        return coverage.reached;
+      },
       gap: () => coverage.gap(),
       settle: (nodes) => coverage.settle(nodes),
       join: () => coverage.join(),
@@ -86,7 +89,7 @@ export function createElectedLeadership(parts: LeadershipParts, config: Election
       timing,
       nowMs: parts.nowMs,
       handOver: () => coverage.handOver(),
-      onSeen: (lease) => coverage.onHandedOver(lease),
+      onSeen: ({ annotations }) => coverage.hear(annotations),
       // In an upgrade the newest replica may ask first, while an older one has watched since before.
       takeDelayMs: ({ annotations }) => (coverage.wouldBreak(annotations) ? HESITATION * timing.retryMs : 0),
     },

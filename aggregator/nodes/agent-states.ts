@@ -1,7 +1,6 @@
 import { type QueueObserver, WorkQueue } from "../../common/kube/work-queue.ts";
 import type { Clock } from "../../common/runtime/clock.ts";
 import type { InternalErrors } from "../../common/runtime/internal-errors.ts";
-import { runTogether } from "../../common/runtime/lifecycle.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
 import type { Random } from "../../common/runtime/random.ts";
 import {
@@ -13,9 +12,7 @@ import {
   opinionOf,
 } from "../core/agent-state.ts";
 import type { Node } from "../core/cluster-objects.ts";
-import type { NodeLeases } from "../sources/node-leases.ts";
 import type { FleetState } from "./fleet-state.ts";
-import { KubeletQuestions } from "./kubelet-questions.ts";
 
 /** The Nodes of the API server, and what else it says about them. */
 export interface NodeDirectory {
@@ -39,7 +36,6 @@ export interface AgentStatesParts {
   readonly logger: Logger;
   readonly cluster: NodeDirectory;
   readonly fleet: FleetState;
-  readonly leases: NodeLeases;
   readonly internalErrors: InternalErrors;
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: () => number;
@@ -58,7 +54,7 @@ interface Track {
   readonly uidSince: number;
   /** Since when it has had no agent pod; undefined while it has one. */
   readonly agentAwaySince: number | undefined;
-  readonly isKubeletAlive: boolean;
+  readonly quietHeartbeat: string | undefined;
   readonly agentState: AgentState;
   readonly stateSince: number;
   readonly assumed: AssumedEnd | undefined;
@@ -78,14 +74,12 @@ export class AgentStates {
   readonly #limits: AgentStateLimits;
   readonly #tracks = new Map<string, Track>();
   readonly #queue: WorkQueue;
-  readonly #questions: KubeletQuestions;
   #hasBegun = false;
 
   constructor(parts: AgentStatesParts, limits: AgentStateLimits) {
     this.#parts = parts;
     this.#limits = limits;
     this.#queue = new WorkQueue({ ...parts, errors: parts.internalErrors.in("nodes") }, 1, parts.queues?.nodes);
-    this.#questions = new KubeletQuestions(parts, (node) => this.#look(node, { isKubeletAlive: true }));
   }
 
   /** Everything is listed: from now on a missing report counts. */
@@ -100,9 +94,8 @@ export class AgentStates {
   }
 
   /** Works until the signal is aborted. */
-  async run(signal: AbortSignal): Promise<void> {
-    const looking = (both: AbortSignal): Promise<void> => this.#queue.run(async (node) => this.#lookAgain(node), both);
-    await runTogether([looking, (both) => this.#questions.run(both)], signal);
+  run(signal: AbortSignal): Promise<void> {
+    return this.#queue.run(async (node) => this.#lookAgain(node), signal);
   }
 
   /** A read: it changes nothing. A node that no decision has needed yet counts as Reporting. */
@@ -137,7 +130,7 @@ export class AgentStates {
 
   /** A report of the node was accepted: its mounts no longer count as ended. */
   onReport(node: string): void {
-    this.#look(node, { isKubeletAlive: false, assumed: undefined });
+    this.#look(node, { assumed: undefined });
   }
 
   /** The Node object came, changed or went. */
@@ -145,14 +138,14 @@ export class AgentStates {
     if (!this.#hasBegun) return;
     const uid = this.#parts.cluster.node(node)?.uid;
     const isSame = this.#tracks.get(node)?.uid === uid;
-    this.#look(node, isSame ? {} : { uid, uidSince: this.#now, isKubeletAlive: false });
+    this.#look(node, isSame ? {} : { uid, uidSince: this.#now });
   }
 
   /** An agent pod came to the node or left it. */
   onAgentPod(node: string): void {
     if (!this.#hasBegun) return;
     const isThere = this.#parts.cluster.hasAgentPod(node);
-    this.#look(node, { agentAwaySince: isThere ? undefined : this.#now, isKubeletAlive: false });
+    this.#look(node, { agentAwaySince: isThere ? undefined : this.#now });
   }
 
   get #now(): number {
@@ -163,17 +156,16 @@ export class AgentStates {
     const before = this.#tracks.get(node) ?? this.#newTrack(node);
     const track = { ...before, ...change };
     const observed = this.#observationOf(node, track);
-    const { agentState, nextMs, isInQuestion } = opinionOf(observed, this.#limits);
+    const { agentState, nextMs, quietHeartbeat } = opinionOf(observed, this.#limits);
     const isOther = agentState.kind !== before.agentState.kind;
     const assumed = assumedEndOf(track.assumed, { agentState, observed, nowMs: this.#parts.nowMs() });
     const stateSince = isOther ? this.#now : before.stateSince;
-    const after = { ...track, agentState, stateSince, assumed };
+    const after = { ...track, quietHeartbeat, agentState, stateSince, assumed };
     this.#tracks.set(node, after);
     for (const waitMs of [nextMs, this.#restOf(after, observed)]) {
       // A wait below a millisecond comes from rounding: it would end before any time has passed.
       if (waitMs !== undefined && waitMs > 0) this.#queue.addAfter(node, Math.ceil(waitMs));
     }
-    this.#questions.put(node, isInQuestion);
     const isAboutMounts = assumed?.atMs !== before.assumed?.atMs;
     const { kind, why } = agentState;
     if (isOther) this.#parts.logger.info({ node, agentState: kind, why }, "agent state changed");
@@ -191,14 +183,14 @@ export class AgentStates {
       uid: this.#parts.cluster.node(node)?.uid,
       uidSince: since,
       agentAwaySince: this.#parts.cluster.hasAgentPod(node) ? undefined : since,
-      isKubeletAlive: false,
+      quietHeartbeat: undefined,
       agentState: { kind: "Reporting", why: "" },
       stateSince: since,
       assumed: undefined,
     };
   }
 
-  #observationOf(node: string, { uidSince, agentAwaySince, isKubeletAlive }: Track): NodeObservation {
+  #observationOf(node: string, { uidSince, agentAwaySince, quietHeartbeat }: Track): NodeObservation {
     const { cluster, fleet } = this.#parts;
     const view = fleet.view(node);
     return {
@@ -208,7 +200,7 @@ export class AgentStates {
       readAgeMs: fleet.lastReadAgeMs(node),
       objectAgeMs: this.#now - uidSince,
       agentAwayMs: agentAwaySince === undefined ? undefined : this.#now - agentAwaySince,
-      isKubeletAlive,
+      quietHeartbeat,
     };
   }
 

@@ -1,6 +1,5 @@
+import type { Stored } from "../../common/kube/store.ts";
 import type { Clock } from "../../common/runtime/clock.ts";
-import { MooringError, messageOf } from "../../common/runtime/errors.ts";
-import { runTogether } from "../../common/runtime/lifecycle.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
 import type { NodeMessage } from "../../common/storage/node-report.ts";
 import { formatMillisecondsUp } from "../../common/storage/timestamp.ts";
@@ -17,21 +16,22 @@ import {
   spansOf,
   timeOf,
   type UnobservedTime,
+  wasAway,
 } from "../core/watch-gap.ts";
 import { gapOf, isUpTo, type WatchGap } from "../core/watch-history.ts";
-import type { NodeLeases } from "../sources/node-leases.ts";
 import { type Backlog, Checkpoint } from "./checkpoint.ts";
 import type { PodWatchHistory } from "./pod-watch-history.ts";
 
 interface GapAnswersParts extends Backlog {
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly coverage: Pick<PodWatchHistory, "gap" | "settle" | "update">;
+  readonly coverage: Pick<PodWatchHistory, "gap" | "reached" | "settle" | "update">;
   readonly cluster: {
-    readonly node: (name: string) => Node | undefined;
+    readonly node: (name: string) => (Node & Stored) | undefined;
     readonly nodeNames: () => readonly string[];
+    readonly nodesReached: () => string | undefined;
+    readonly ensureNodes: (resourceVersion: string) => void;
   };
-  readonly leases: NodeLeases;
   readonly agentStateOf: (node: string) => AgentState["kind"];
   /** Any claim may have to be decided anew. */
   readonly onChange: () => void;
@@ -44,6 +44,8 @@ interface GapLimits {
 
 /** How often answers are checked. Milliseconds. */
 const LOOK_MS = 1_000;
+/** The watch of a few nodes may bring nothing for a minute: after this time the nodes are listed. Milliseconds. */
+const NODES_MS = 2_000;
 /** A node whose object was deleted and created again may answer for so long after a gap, even when all others have. Milliseconds. */
 const LATE_MS = 3_600_000;
 /** For so many different node affinities the unobserved times are cached. */
@@ -63,8 +65,8 @@ export class GapAnswers {
   /** The nodes that existed in it. */
   #nodes: ReadonlySet<string> = new Set();
   readonly #answered = new Set<string>();
-  /** The kubelets' Leases can still show which nodes were away. */
-  #needsLeases = false;
+  /** As of this resource version Node objects show which nodes were away in the gap. */
+  #nodesAt = "";
   /** Every node has answered, or had its time to: claims can be decided. */
   #isReady = false;
   /** By node: what is known of this session's gaps, and what decisions use of it. */
@@ -83,16 +85,11 @@ export class GapAnswers {
   }
 
   /** Checks the answers until the signal is aborted. */
-  run(signal: AbortSignal): Promise<void> {
-    // A separate loop for the Leases: an API server that does not answer must not delay the nodes' answers.
-    const every = async (act: (limited: AbortSignal) => void | Promise<void>, limited: AbortSignal): Promise<void> => {
-      while (!limited.aborted) {
-        await act(limited);
-        await this.#parts.clock.sleep(LOOK_MS, limited);
-      }
-    };
-    const look = (limited: AbortSignal): Promise<void> => every(() => this.#look(), limited);
-    return runTogether([look, (limited) => every((until) => this.#askForLeases(until), limited)], signal);
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      this.#look();
+      await this.#parts.clock.sleep(LOOK_MS, signal);
+    }
   }
 
   /** A report was accepted. `isRolledBack`: the node's boot clock went back, and with it everything that its agent knows. */
@@ -153,7 +150,7 @@ export class GapAnswers {
     this.#answered.clear();
     this.#dealtWith.reset();
     this.#isReady = false;
-    this.#needsLeases = gap.leasesAt !== undefined;
+    this.#nodesAt = this.#parts.coverage.reached ?? "";
   }
 
   #isLongerThan(ms: number): boolean {
@@ -168,12 +165,19 @@ export class GapAnswers {
     return this.#isLongerThan(this.#limits.noAgentAfterMs);
   }
 
+  get #hasNodes(): boolean {
+    return isUpTo(this.#nodesAt, this.#parts.cluster.nodesReached() ?? "");
+  }
+
   #look(): void {
     // Without a Lease nothing else calls this: the next gap has to begin where this watch ends, not before it began.
     this.#parts.coverage.update();
     const open = this.#openGap();
     if (this.#gap === undefined || (open === undefined && this.#isLongerThan(LATE_MS))) return;
-    if (this.#needsLeases && !this.#isLate) return;
+    if (this.#gap.reached !== undefined && !this.#hasNodes && !this.#isLate) {
+      if (this.#isLongerThan(NODES_MS)) this.#parts.cluster.ensureNodes(this.#nodesAt);
+      return;
+    }
     const wasReady = this.#isReady;
     this.#hear(this.#gap);
     // Claims with a time from before the gap have waited for this.
@@ -188,10 +192,13 @@ export class GapAnswers {
     const back = gap.isForAll ? cluster.nodeNames().filter((node) => this.#coverages.has(node)) : [];
     for (const node of new Set([...this.#nodes, ...back])) {
       if (this.#answered.has(node)) continue;
+      const object = cluster.node(node);
       const { isOpen, times } = answerOf(gapOf(gap, node) ?? gap, {
         coverage: this.#coverages.get(node),
         agentState: agentStateOf(node),
-        createdAtMs: cluster.node(node)?.createdAtMs,
+        createdAtMs: object?.createdAtMs,
+        // Without the nodes every one may have been up: times move later than necessary.
+        isAway: object !== undefined && this.#hasNodes && wasAway(gap, object),
         isOverdue: this.#isOverdue,
       });
       if (!isOpen) this.#answered.add(node);
@@ -237,24 +244,5 @@ export class GapAnswers {
     if (!this.#isReady || (open.length > 0 && !this.#isOverdue)) return;
     const settled = this.#dealtWith.newest(open);
     if (settled !== undefined) this.#parts.coverage.settle(settled);
-  }
-
-  /** Lists the Leases as early as possible: a kubelet that comes back renews its Lease, which then proves nothing. */
-  async #askForLeases(signal: AbortSignal): Promise<void> {
-    const { leases, logger } = this.#parts;
-    const gap = this.#openGap() && this.#gap;
-    if (gap === undefined || !this.#needsLeases || this.#isLate) return;
-    try {
-      const renewals = await leases.renewals(this.#nodes, signal);
-      if (this.#gap !== gap) return;
-      this.#needsLeases = false;
-      // A node that the gap names has not answered for an earlier gap, in which it was up.
-      const isAway = (node: string): boolean => isUpTo(renewals.get(node)?.resourceVersion ?? "", gap.leasesAt ?? "");
-      for (const node of this.#nodes) if (!gap.open.has(node) && isAway(node)) this.#answered.add(node);
-    } catch (error) {
-      if (!(error instanceof MooringError)) throw error;
-      // Without the Leases every node may have been up: times move later than necessary.
-      if (!signal.aborted) logger.warn({ err: messageOf(error) }, "kubelets' leases could not be listed");
-    }
   }
 }

@@ -1,4 +1,3 @@
-import type { Lease } from "../../common/kube/lease.ts";
 import type { ServerTime } from "../../common/kube/server-clock.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
 import type { Claim } from "../../common/storage/claim.ts";
@@ -32,12 +31,6 @@ interface HistoryParts extends Backlog {
   readonly time: () => ServerTime | undefined;
 }
 
-/**
- * How long a kubelet's Lease is valid; a running kubelet renews it four times in that. A kubelet whose Lease is older than this before a
- * gap was away when the gap began; one whose Lease is newer may have been up. Milliseconds.
- */
-const KUBELET_LEASE_MS = 40_000;
-
 type Annotations = Readonly<Record<string, string>>;
 
 /** Keeps the chain of watches over all pods: reads it from the previous leader, extends it, and hands it over. */
@@ -51,11 +44,6 @@ export class PodWatchHistory {
   #reached: string | undefined;
   #reachedAtMs = 0;
   #lookedAtMs = 0;
-  /** Resource versions of a Lease and when they were seen, oldest first. */
-  readonly #leases: { readonly version: string; readonly seenAtMs: number }[] = [];
-  /** A resource version that a running kubelet's Lease was newer than: at the last look, and when `#reached` was. */
-  #leasesLooked: string | undefined;
-  #leasesReached: string | undefined;
   readonly #dealtWith: Checkpoint<Parameters<typeof advance>[1]>;
 
   constructor(parts: HistoryParts) {
@@ -66,6 +54,11 @@ export class PodWatchHistory {
   /** What would be handed over now. */
   get coverage(): WatchHistory | undefined {
     return this.#coverage;
+  }
+
+  /** A leader has decided everything up to this resource version. Undefined before the first list. */
+  get reached(): string | undefined {
+    return this.#coverage?.reached;
   }
 
   /** This replica leads from now on: joins what the previous leader handed over and our own watch. */
@@ -117,14 +110,6 @@ export class PodWatchHistory {
     return { [COVERAGE_ANNOTATION]: writeCoverage(this.#coverage, unstored) };
   }
 
-  /** A replica wrote the Lease, perhaps this one. */
-  onHandedOver({ annotations, resourceVersion }: Pick<Lease, "annotations" | "resourceVersion">): void {
-    if (this.#parts.time() !== undefined) this.#leases.push({ version: resourceVersion, seenAtMs: this.#latestMs });
-    // Also while another replica leads: of the old versions only the newest is needed.
-    this.#leasesBefore(this.#earliestMs - KUBELET_LEASE_MS);
-    this.hear(annotations);
-  }
-
   /** Drops the ended pods that a leader has decided. */
   hear(annotations: Annotations): void {
     const handed = readCoverage(annotations[COVERAGE_ANNOTATION], this.#latestMs);
@@ -147,12 +132,9 @@ export class PodWatchHistory {
     this.#coverage = inherit(before, own);
     this.#reached = cluster.podsReached();
     this.#reachedAtMs = this.#coverage.reachedAtMs;
-    this.#leasesReached = this.#coverage.leasesAt;
-    this.#noteLook();
+    this.#lookedAtMs = this.#earliestMs;
     if (this.#coverage === before) return;
     this.#hasHandOver = false;
-    // The server may have gone back: its Leases may now be older than the versions noted here.
-    if (this.#coverage.leasesAt === undefined) this.#leases.length = 0;
     if (before === undefined) return;
     const gap = { from: formatMillisecondsUp(before.reachedAtMs), to: formatMillisecondsUp(own.sinceMs) };
     logger.warn(gap, "pods were not watched for a time: uses that nodes do not report were not seen");
@@ -164,27 +146,13 @@ export class PodWatchHistory {
       this.#reached = reached;
       // The watch reached this version after the last look, or at it.
       this.#reachedAtMs = this.#lookedAtMs;
-      this.#leasesReached = this.#leasesLooked;
     }
-    this.#noteLook();
+    this.#lookedAtMs = this.#earliestMs;
     if (reached === undefined || this.#coverage === undefined) return;
-    const present = { reached, atMs: this.#reachedAtMs, leasesAt: this.#leasesReached };
-    const position = this.#dealtWith.newest(present);
+    const position = this.#dealtWith.newest({ reached, atMs: this.#reachedAtMs });
     if (position === undefined) return;
     this.#coverage = advance(this.#coverage, position);
     this.#hasHandOver = true;
-  }
-
-  #noteLook(): void {
-    this.#lookedAtMs = this.#earliestMs;
-    this.#leasesLooked = this.#leasesBefore(this.#earliestMs - KUBELET_LEASE_MS);
-  }
-
-  /** The newest version seen by then; drops the older ones. */
-  #leasesBefore(ms: number): string | undefined {
-    while ((this.#leases[1]?.seenAtMs ?? Number.POSITIVE_INFINITY) <= ms) this.#leases.shift();
-    const [oldest] = this.#leases;
-    return oldest !== undefined && oldest.seenAtMs <= ms ? oldest.version : undefined;
   }
 
   get #latestMs(): number {

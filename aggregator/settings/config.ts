@@ -41,7 +41,8 @@ export const AGGREGATOR_SETTINGS = {
   noAgentAfter: durationSetting(
     {
       name: "no-agent-after",
-      description: "a node without a report and without an agent pod for this long has no agent, if its kubelet lives",
+      description:
+        "a node without a report and without an agent pod for this long has no agent, once its kubelet reports again",
     },
     { min: 1_000, max: 86_400_000 },
     "10m",

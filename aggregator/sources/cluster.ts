@@ -27,8 +27,12 @@ export interface Cluster extends Directory {
   readonly claims: () => Iterable<Claim>;
   readonly allVolumes: () => Iterable<Volume>;
   readonly volumeByName: (name: string) => (Volume & Stored) | undefined;
-  readonly node: (name: string) => Node | undefined;
+  readonly node: (name: string) => (Node & Stored) | undefined;
   readonly nodeNames: () => readonly string[];
+  /** The watch of nodes has come to this resource version; undefined while they have to be listed anew. */
+  readonly nodesReached: () => string | undefined;
+  /** Lists the nodes anew unless their watch has come to this resource version. */
+  readonly ensureNodes: (resourceVersion: string) => void;
   /** Nodes that the API shows the volume, or another one with its handle, attached to or in use on. */
   readonly nodesWith: (volume: Volume) => readonly string[];
   /** A running pod of Mooring's agent is bound to the node. */
@@ -100,6 +104,8 @@ export function createCluster(parts: ClusterParts, listener: ClusterListener): C
     allVolumes: volumes.informer.all,
     node: nodes.informer.get,
     nodeNames: nodes.names,
+    nodesReached: nodes.informer.resourceVersion,
+    ensureNodes: nodes.informer.ensureAtLeast,
     nodesWith: nodes.withVolume,
     misfits: misfitsIn({ pods, claims, volumes, nodes }),
     isStoredHolder: (node) => claims.isStoredHolder(node) || volumes.isMarkedOn(node),

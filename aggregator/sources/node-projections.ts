@@ -12,13 +12,15 @@ const nodeInfo = v.object({
   containerRuntimeVersion: v.optional(v.string()),
 });
 
+const condition = v.object({ type: v.string(), status: v.string(), lastHeartbeatTime: v.nullish(v.string()) });
+
 const nodeSchema = v.object({
   metadata,
   spec: v.optional(v.object({ taints: v.nullish(v.array(v.object({ key: v.optional(v.string()) }))) }), {}),
   status: v.optional(
     v.object({
       nodeInfo: v.optional(nodeInfo, {}),
-      conditions: v.nullish(v.array(v.object({ type: v.string(), status: v.string() }))),
+      conditions: v.nullish(v.array(condition)),
       volumesInUse: v.nullish(v.array(v.string())),
     }),
     {},
@@ -32,6 +34,7 @@ const OS = "kubernetes.io/os";
 export function projectNode(object: unknown): Projected<Node> {
   const { metadata: meta, spec, status } = v.parse(nodeSchema, object);
   const { bootID, osImage, containerRuntimeVersion } = status.nodeInfo ?? {};
+  const ready = status.conditions?.find(({ type }) => type === "Ready");
   const inUse = (status.volumesInUse ?? []).flatMap(attachedKeyIn);
   return {
     ...identify(meta),
@@ -39,7 +42,9 @@ export function projectNode(object: unknown): Projected<Node> {
     labels: meta.labels ?? undefined,
     createdAtMs: parseTimestamp(meta.creationTimestamp),
     os: meta.labels?.[OS],
-    isReady: status.conditions?.some((one) => one.type === "Ready" && one.status === "True") ?? false,
+    isReady: ready?.status === "True",
+    isUnreachable: ready?.status === "Unknown",
+    heartbeat: ready?.lastHeartbeatTime ?? undefined,
     // With any effect, like Kubernetes' pod garbage collector and attach-detach controller.
     isOutOfService: spec.taints?.some(({ key }) => key === OUT_OF_SERVICE) ?? false,
     ...(inUse.length > 0 && { volumesInUse: inUse }),

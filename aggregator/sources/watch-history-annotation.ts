@@ -25,7 +25,7 @@ const time = v.pipe(
 const version = v.pipe(v.string(), v.regex(/^\d{1,20}$/));
 const gap = v.object({
   from: v.optional(time),
-  leases: v.optional(version),
+  reached: v.optional(version),
   all: v.optional(v.boolean(), false),
   open: v.optional(
     v.pipe(
@@ -41,7 +41,6 @@ const schema = v.object({
   since: time,
   reached: version,
   reachedAt: time,
-  leases: v.optional(version),
   gap: v.optional(gap),
   // An older version may name several gaps: that is not understood.
   gaps: v.optional(v.never()),
@@ -60,21 +59,21 @@ export interface HandOver extends WatchHistory {
 export function readCoverage(text: string | undefined, nowMs: number): HandOver | undefined {
   const decoded = v.safeParse(schema, parseJson(text));
   if (!decoded.success) return undefined;
-  const { since, reached, reachedAt, leases, gap, unstored: claims } = decoded.output;
+  const { since, reached, reachedAt, gap, unstored: claims } = decoded.output;
   const begins = [gap, ...(gap?.open ?? [])].map((one) => one?.from ?? since);
   const latest = claims.reduce((most, one) => Math.max(most, one.since ?? 0), Math.max(since, reachedAt));
   if (begins.some((from) => from > since) || latest > nowMs + AHEAD_MS) return undefined;
   return {
-    ...{ sinceMs: since, gap: gap && gapIn(gap, since), reached, reachedAtMs: reachedAt, leasesAt: leases },
+    ...{ sinceMs: since, gap: gap && gapIn(gap, since), reached, reachedAtMs: reachedAt },
     unstored: claims.map((one) => ({ uid: one.uid, sinceMs: one.since })),
   };
 }
 
-function gapIn({ from, leases, all, open }: v.InferOutput<typeof gap>, toMs: number): WatchGap {
+function gapIn({ from, reached, all, open }: v.InferOutput<typeof gap>, toMs: number): WatchGap {
   return {
     fromMs: from,
     toMs,
-    leasesAt: leases,
+    reached,
     isForAll: all,
     open: new Map(open.map((one) => [one.node, one.from])),
   };
@@ -82,7 +81,7 @@ function gapIn({ from, leases, all, open }: v.InferOutput<typeof gap>, toMs: num
 
 /** The annotation's text. Times are rounded to the side that makes a gap longer. */
 export function writeCoverage(
-  { sinceMs, gap, reached, reachedAtMs, leasesAt }: WatchHistory,
+  { sinceMs, gap, reached, reachedAtMs }: WatchHistory,
   claims: readonly UnstoredClaim[] = [],
 ): string {
   return JSON.stringify({
@@ -91,7 +90,6 @@ export function writeCoverage(
     reached,
     reachedAt: downText(reachedAtMs),
     // JSON leaves out what is undefined.
-    leases: leasesAt,
     gap: gap && gapText(gap),
     unstored: claims.length === 0 ? undefined : claims.map(unstoredText),
   });
@@ -101,11 +99,11 @@ function unstoredText({ uid, sinceMs }: UnstoredClaim): object {
   return { uid, since: sinceMs === undefined ? undefined : formatMillisecondsUp(sinceMs) };
 }
 
-function gapText({ fromMs, leasesAt, isForAll, open }: WatchGap): object {
+function gapText({ fromMs, reached, isForAll, open }: WatchGap): object {
   const nodes = [...open].map(([node, ms]) => ({ node, from: downText(ms) }));
   return {
     from: downText(fromMs),
-    leases: leasesAt,
+    reached,
     all: isForAll || undefined,
     open: nodes.length === 0 ? undefined : nodes,
   };

@@ -24,8 +24,13 @@ export class FakeCluster implements Cluster {
   readonly claims = (): Iterable<Claim> => this.byKey.values();
   /** When finished pods are seen: they may have been over for long. */
   nowMs = NOON;
-  readonly node = (name: string): Node | undefined => this.nodes.get(name);
+  readonly node = (name: string): (Node & Stored) | undefined => {
+    const node = this.nodes.get(name);
+    return node && { ...node, resourceVersion: "1" };
+  };
   readonly nodeNames = (): readonly string[] => [...this.nodes.keys()];
+  readonly nodesReached = (): string => "1";
+  readonly ensureNodes = (): void => {};
   readonly nodesWith = ({ key, csi }: Volume): readonly string[] => {
     const alike = csi === undefined ? [] : this.volumesByHandle(csi.driver, csi.handleHash).map((volume) => volume.key);
     const attached = [key, ...alike].flatMap((name) => this.attachments.get(name) ?? []);

@@ -32,7 +32,7 @@ export async function lead(cluster: FakeCluster) {
         policy: () => "remove",
         warnings: { tell: () => {} },
       },
-      coverage: { gap: () => undefined, settle: () => {}, join: () => {}, update: () => {} },
+      coverage: { reached: undefined, gap: () => undefined, settle: () => {}, join: () => {}, update: () => {} },
       unstored: new UnstoredClaims(cluster),
       ends: { of: () => [], isIncluded: () => false, isOpen: () => false },
       internalErrors: new InternalErrors(logger),

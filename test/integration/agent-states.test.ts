@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { formatMicroTime } from "../../common/runtime/micro-time.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import type { NodeReport } from "../../common/storage/node-report.ts";
+import { formatSecondsUp } from "../../common/storage/timestamp.ts";
 import { type Owner, openOwner } from "../rig/process/owner.ts";
 import { closeOnSignals } from "../rig/process/run-owned.ts";
 import { waitUntil } from "../rig/process/wait.ts";
@@ -10,7 +10,6 @@ import { type BareCluster, type RunningAggregator, startBareCluster } from "./ba
 
 /** Times of seconds instead of minutes; the rules are the same. */
 const FLAGS = ["--node-stale-after", "1s", "--no-agent-after", "2s", "--node-gone-after", "3s"];
-const LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
 const ATTACHMENTS = "/apis/storage.k8s.io/v1/volumeattachments";
 
 const hasStatus = ({ status }: Claim): boolean => status !== undefined;
@@ -45,25 +44,34 @@ async function start(): Promise<RunningAggregator> {
 
 interface NewNode {
   readonly labels?: Readonly<Record<string, string>>;
-  readonly hasLease?: boolean;
+  /** Its kubelet goes on reporting. */
+  readonly lives?: boolean;
 }
 
 /** Registers a node as its kubelet does. Answers its boot ID. */
-async function createNode(name: string, { labels = {}, hasLease = false }: NewNode = {}): Promise<string> {
+async function createNode(name: string, { labels = {}, lives = false }: NewNode = {}): Promise<string> {
   boot += 1;
   const bootID = `boot-${boot}`;
   await cluster.api.create("/api/v1/nodes", { metadata: { name, labels } });
   await patchNode(name, { nodeInfo: nodeInfo(bootID), conditions: [ready("True")] });
-  const spec = { holderIdentity: name, leaseDurationSeconds: 40, renewTime: formatMicroTime(owner.clock.wallMs()) };
-  if (hasLease) await cluster.api.create(LEASES, { metadata: { name }, spec });
+  if (lives) void keepReporting(name);
   return bootID;
+}
+
+async function keepReporting(name: string): Promise<void> {
+  const { clock, signal } = owner;
+  while (!signal.aborted) {
+    const heartbeat = { ...ready("True"), lastHeartbeatTime: formatSecondsUp(clock.wallMs()) };
+    await patchNode(name, { conditions: [heartbeat] }).catch(() => {});
+    await clock.sleep(1_000, signal);
+  }
 }
 
 async function patchNode(name: string, status: object): Promise<void> {
   await cluster.api.patch(`/api/v1/nodes/${name}/status`, { status });
 }
 
-function ready(status: string): object {
+function ready(status: string) {
   return { type: "Ready", status, reason: "Test", message: "" };
 }
 
@@ -112,7 +120,7 @@ async function isTakenFor(name: string, kind: string): Promise<void> {
 
 describe("nodes without an agent on a real API server", () => {
   it("a pod's end counts where the kubelet lives, and not where nothing is known of it", async () => {
-    await Promise.all([createNode("alive", { hasLease: true }), createNode("quiet")]);
+    await Promise.all([createNode("alive", { lives: true }), createNode("quiet")]);
     await cluster.createClaims(["on-alive", "on-quiet"]);
     await start();
     await runPod("alive-0", { claim: "on-alive", node: "alive" });
@@ -136,7 +144,7 @@ describe("nodes without an agent on a real API server", () => {
   });
 
   it("a tenant's pod that calls itself an agent holds up no claim of the node", async () => {
-    await createNode("tenanted", { hasLease: true });
+    await createNode("tenanted", { lives: true });
     const metadata = { name: "no-agent", labels: { "app.kubernetes.io/name": "mooring-agent" } };
     const spec = { nodeName: "tenanted", containers: [{ name: "main", image: "none" }] };
     await cluster.api.create("/api/v1/namespaces/shop/pods", { metadata, spec });

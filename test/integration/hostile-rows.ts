@@ -1,18 +1,9 @@
 import { formatMillisecondsUp } from "../../common/storage/timestamp.ts";
 
-/** A merge patch on one object of a victim: a claim, its volume, a pod that names it, that pod's node or the kubelet's Lease. */
+/** A merge patch on one object of a victim: a claim, its volume, a pod that names it, or that pod's node. */
 export interface HostileChange {
   readonly name: string;
-  readonly on:
-    | "claim"
-    | "claim-status"
-    | "volume"
-    | "volume-status"
-    | "pod"
-    | "pod-status"
-    | "node"
-    | "node-status"
-    | "lease";
+  readonly on: "claim" | "claim-status" | "volume" | "volume-status" | "pod" | "pod-status" | "node" | "node-status";
   readonly patch: (victim: { readonly uid: string; readonly nowMs: number }) => object;
 }
 
@@ -159,14 +150,6 @@ export const CHANGES: readonly HostileChange[] = [
       on: "node-status",
       patch: () => ({ status: { conditions: [one] } }),
     };
-  }),
-  ...TIMES.map((time): HostileChange => {
-    const spec = {
-      renewTime: time.replace("Z", ".000000Z"),
-      leaseDurationSeconds: 2 ** 31 - 1,
-      leaseTransitions: 2 ** 31 - 1,
-    };
-    return { name: `a kubelet that renewed at ${time}`, on: "lease", patch: () => ({ spec }) };
   }),
 ];
 

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ApiError, createKubeClient, type KubeClient } from "../../common/kube/client.ts";
 import { connect } from "../../common/kube/connection.ts";
-import { formatMicroTime } from "../../common/runtime/micro-time.ts";
 import type { NodeReport } from "../../common/storage/node-report.ts";
 import { CENTURY_MS } from "../../common/storage/timestamp.ts";
 import { type Owner, openOwner } from "../rig/process/owner.ts";
@@ -12,10 +11,9 @@ import { type BareCluster, CLAIMS, startBareCluster } from "./bare-cluster.ts";
 import { CHANGES, type HostileChange, somePairs } from "./hostile-rows.ts";
 
 const PODS = CLAIMS.replace("persistentvolumeclaims", "pods");
-const LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
 const MERGE = "application/merge-patch+json";
 const PAIRS = 40;
-const hasPod = ({ on }: HostileChange): boolean => /pod|node|lease/.test(on);
+const hasPod = ({ on }: HostileChange): boolean => /pod|node/.test(on);
 /** A claim with what is done to it. */
 const VICTIMS = [...CHANGES.map((one) => [one]), ...somePairs(CHANGES, PAIRS)].map((changes, index) => ({
   name: `victim-${index}`,
@@ -57,15 +55,13 @@ async function ask(method: "POST" | "PATCH", path: string, body: object): Promis
   }
 }
 
-/** What each victim has of its own: a pod that runs on a node of its own, and the Lease of that node's kubelet. */
+/** What each victim has of its own: a pod that runs on a node of its own. */
 async function surround(name: string): Promise<void> {
   const volumes = [{ name: "data", persistentVolumeClaim: { claimName: name } }];
   const spec = { nodeName: `on-${name}`, containers: [{ name: "main", image: "none" }], volumes };
   // Where no agent belongs the end of a pod counts at once.
   const labels = { "kubernetes.io/os": "windows" };
   await ask("POST", "/api/v1/nodes", { metadata: { name: `on-${name}`, labels } });
-  const renewal = { holderIdentity: name, leaseDurationSeconds: 40, renewTime: formatMicroTime(owner.clock.wallMs()) };
-  await ask("POST", LEASES, { metadata: { name: `on-${name}` }, spec: renewal });
   await ask("POST", PODS, { metadata: { name: `pod-${name}` }, spec });
 }
 
@@ -76,7 +72,6 @@ function pathOf(on: HostileChange["on"], name: string): string {
     volume: `/api/v1/persistentvolumes/pv-${name}`,
     pod: `${PODS}/pod-${name}`,
     node: `/api/v1/nodes/on-${name}`,
-    lease: `${LEASES}/on-${name}`,
   };
   return `${paths[kind ?? ""]}${status === undefined ? "" : "/status"}`;
 }

@@ -30,8 +30,6 @@ beforeAll(async () => {
   owner = await openOwner();
   signals = closeOnSignals(owner);
   plane = await borrowControlPlane(owner);
-  // The controllers make it; none of them run here.
-  await create("/api/v1/namespaces", { metadata: { name: "kube-node-lease" } }).catch(() => {});
   await apply("base");
 });
 

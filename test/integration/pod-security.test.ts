@@ -33,8 +33,6 @@ beforeAll(async () => {
   const files = ["namespaces", "rbac", "policies/pods"].flatMap((name) => ["-f", `${MANIFESTS}/base/${name}.yaml`]);
   const api = createClusterApi(plane.api);
   await api.create("/api/v1/namespaces", { metadata: { name: ELSEWHERE } });
-  // The controllers make it; none of them run here.
-  await api.create("/api/v1/namespaces", { metadata: { name: "kube-node-lease" } }).catch(() => {});
   await api.create(`/api/v1/namespaces/${ELSEWHERE}/serviceaccounts`, { metadata: { name: "mooring-agent" } });
   const flags = [`--kubeconfig=${plane.kubeconfig}`, `--cache-dir=${plane.kubeconfig}.cache`];
   await run(plane.kubectl, [...flags, ...APPLY, ...files]);

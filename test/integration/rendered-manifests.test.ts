@@ -25,7 +25,6 @@ beforeAll(async () => {
   plane = await startControlPlane(owner);
   await kubectl("apply", "--server-side", "-f", CRDS);
   await kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s");
-  await kubectl("create", "namespace", "kube-node-lease").catch(() => {});
   const namespaces = [
     ...["base/namespaces.yaml", "uninstall/namespace.yaml", "components/provisioner/namespace.yaml"],
   ].flatMap((file) => ["-f", `${MANIFESTS}/${file}`]);

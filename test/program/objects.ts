@@ -29,22 +29,21 @@ export function addNode(house: House, name: string, options: NodeOptions = {}): 
   house.create("nodes", { metadata: { name, labels: { "kubernetes.io/os": "linux", ...labels } }, status });
 }
 
-/** The kubelet of a node renews its Lease every ten seconds from now on, until that is ended. */
-export function addKubeletLease(house: House, node: string): () => void {
-  const ref: ObjectRef = { resource: "leases", namespace: "kube-node-lease", name: node };
-  const spec = (): JsonObject => ({
-    holderIdentity: node,
-    leaseDurationSeconds: 40,
-    renewTime: formatMicroTime(house.nowMs),
-  });
-  house.create("leases", { metadata: { name: node, namespace: "kube-node-lease" }, spec: spec() });
-  const { scheduler } = house.engine;
-  const renew = (): void => {
-    house.api.update(ref, (lease) => ({ ...lease, spec: spec() }));
-    cancel = scheduler.after(10_000, renew);
+/** The kubelet of a node reports its status every ten seconds from now on. */
+export function addKubelet(house: House, node: string): void {
+  const report = (): void => {
+    setReady(house, node, { status: "True", lastHeartbeatTime: formatMicroTime(house.nowMs) });
+    house.engine.scheduler.after(10_000, report);
   };
-  let cancel = scheduler.after(10_000, renew);
-  return () => cancel();
+  report();
+}
+
+/** The condition Ready of a node. */
+export function setReady(house: House, node: string, condition: JsonObject): void {
+  const conditions = [{ type: "Ready", ...condition }];
+  house.api.update(nodeRef(node), (object) => ({ ...object, status: { ...Object(object.status), conditions } }), {
+    subresource: "status",
+  });
 }
 
 /** The pod of Mooring's agent on a node. */

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { JsonObject } from "../../simulation/engine/api/objects.ts";
 import { closeHouses } from "../house.ts";
-import { addClaim, addKubeletLease, addNode } from "../objects.ts";
+import { addClaim, addNode, setReady } from "../objects.ts";
 import { leadingScene, MIN_MS, Scene } from "./scene.ts";
 
 /** No replica watches pods from the third minute to the thirteenth. All times are minutes. */
@@ -24,7 +24,7 @@ interface Row {
   readonly madeAt?: number;
   /** When it reports after the gap. */
   readonly reportsAt?: number;
-  /** Its kubelet has renewed no Lease since before the gap. */
+  /** It has been unreachable since before the gap. */
   readonly isOff?: boolean;
   /** When the claim counts as unused. */
   readonly since: number;
@@ -65,7 +65,7 @@ class Village extends Scene {
       this.join(`n${index}`, zoneOf(index));
       const source = isHostPath === true ? HOST_PATH : {};
       addClaim(this.house, { name: `c${index}`, nodeAffinity: onlyIn(zoneOf(index)), ...source });
-      if (isOff === true) addKubeletLease(this.house, `n${index}`)();
+      if (isOff === true) setReady(this.house, `n${index}`, { status: "Unknown" });
     }
   }
 

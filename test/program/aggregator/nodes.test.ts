@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { REJECTED_ANNOTATION, REJECTION_REASON } from "../../../common/storage/rejection.ts";
 import { readList } from "../../rig/stand-in/listed.ts";
 import { closeHouses, House } from "../house.ts";
-import { addAgentPod, addClaim, addKubeletLease, addNode, addPod, podRef } from "../objects.ts";
+import { addAgentPod, addClaim, addKubelet, addNode, addPod, podRef } from "../objects.ts";
 import { startLeader, startReplica } from "./replica.ts";
 import { ToldNode } from "./told-node.ts";
 
@@ -53,7 +53,7 @@ describe("a node", () => {
     await house.pass(600_000);
     house.api.delete(podRef("agent-n1", "mooring-agents"));
     await house.pass(500_000);
-    addKubeletLease(house, "n1");
+    addKubelet(house, "n1");
     const before = await leader.metric("mooring_nodes", 'state="NoAgent"');
 
     await house.pass(200_000);

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { closeHouses } from "../house.ts";
-import { addClaim, addKubeletLease, nodeRef, podRef } from "../objects.ts";
+import { addClaim, addKubelet, nodeRef, podRef } from "../objects.ts";
 import { leadingScene, Scene } from "./scene.ts";
 import { handleOf } from "./told-node.ts";
 
@@ -13,7 +13,7 @@ const SILENT = `${LEFT}; no report of the mounts on n1, so this may be out of da
 async function sceneWithoutAgent(): Promise<Scene> {
   const scene = new Scene();
   scene.house.api.delete(podRef("agent-n1", "mooring-agents"));
-  addKubeletLease(scene.house, "n1");
+  addKubelet(scene.house, "n1");
   await scene.lead();
   return scene;
 }
@@ -49,7 +49,7 @@ describe("a claim whose node has no agent", () => {
     scene.deletePod("web");
     await scene.until(599);
     const waiting = scene.status();
-    await scene.until(606);
+    await scene.until(615);
 
     const message = "Not known to be unused: no report from n1 (pod shop/web ended there)";
     expect(waiting).toMatchObject({ unused: false, message });
@@ -60,7 +60,7 @@ describe("a claim whose node has no agent", () => {
   it("stays mounted as it was when the agent left, also for the next leader", async () => {
     const scene = await sceneWithMount();
     scene.house.api.delete(podRef("agent-n1", "mooring-agents"));
-    addKubeletLease(scene.house, "n1");
+    addKubelet(scene.house, "n1");
     await scene.pass(700);
     const before = scene.status();
 

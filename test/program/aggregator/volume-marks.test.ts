@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { Refusal } from "../../simulation/engine/fate.ts";
 import { closeHouses } from "../house.ts";
-import { addClaim, addKubeletLease, CLAIM, podRef, VOLUME } from "../objects.ts";
+import { addClaim, addKubelet, CLAIM, podRef, VOLUME } from "../objects.ts";
 import { leadingScene, type Scene } from "./scene.ts";
 
 afterEach(closeHouses);
@@ -116,7 +116,7 @@ describe("the mark of a mounted volume, after a change of leaders", () => {
   it("stays while the node does not report, though it has no agent any more", async () => {
     const scene = await releasedScene();
     scene.house.api.delete(podRef("agent-n1", "mooring-agents"));
-    addKubeletLease(scene.house, "n1");
+    addKubelet(scene.house, "n1");
 
     await scene.handOver();
     await scene.passReporting(900, "n2");

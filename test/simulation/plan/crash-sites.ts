@@ -6,7 +6,6 @@ const CALLS = [
   "get /version",
   "get leases",
   "get namespaces",
-  "list leases",
   "list nodes",
   "list persistentvolumeclaims",
   "list persistentvolumes",

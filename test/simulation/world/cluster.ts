@@ -3,7 +3,8 @@ import type { ApiObject, JsonObject } from "../engine/api/objects.ts";
 import { ClaimController } from "./claim-controller.ts";
 import { type ClaimRecord, Claims, claimNamesOf } from "./claims.ts";
 import { CSI_DRIVER, type KubeletVolume } from "./kubelet-paths.ts";
-import { attachmentObject, leaseObject, NAMESPACE, nodeObject, nodeStatus, type PodVolume } from "./objects.ts";
+import { NodeStatuses } from "./node-statuses.ts";
+import { attachmentObject, NAMESPACE, nodeObject, type PodVolume } from "./objects.ts";
 import { Placement } from "./placement.ts";
 import { type PodRecord, Pods } from "./pods.ts";
 
@@ -41,11 +42,17 @@ export class Cluster {
   readonly #goneSince = new Map<string, number>();
   readonly #deleted = new Set<string>();
   readonly placement: Placement;
+  readonly statuses: NodeStatuses;
 
   constructor(parts: ClusterParts) {
     const { api, now, wallMs, after } = parts;
     this.#parts = parts;
     this.placement = new Placement(parts);
+    this.statuses = new NodeStatuses({
+      ...{ now, after, isApiUp: () => api.servers.some(({ isUp }) => isUp) },
+      put: (node, told) =>
+        this.#updateNode(node, (object) => ({ ...object, status: { ...jsonObject(object.status), ...told } }), STATUS),
+    });
     this.pods = new Pods({ api, now, wallMs });
     this.claims = new Claims({ api, now, wallMs, after, pods: () => this.pods.all });
     this.claimController = new ClaimController({
@@ -125,12 +132,7 @@ export class Cluster {
       api.create("csinodes", { metadata: { name: node }, spec: { drivers: [{ name: CSI_DRIVER }] } });
     if (api.get({ resource: "nodes", name: node }) === undefined)
       api.create("nodes", nodeObject(node, bootId, this.placement.zoneOf(node)));
-    else this.setReady(node, bootId, true);
-  }
-
-  setReady(node: string, bootId: string, isReady: boolean): void {
-    const told = nodeStatus(bootId, isReady ? "True" : "Unknown");
-    this.#updateNode(node, (object) => ({ ...object, status: { ...jsonObject(object.status), ...told } }), STATUS);
+    else this.statuses.set(node, bootId, "True");
   }
 
   deleteNode(node: string): void {
@@ -157,14 +159,6 @@ export class Cluster {
 
   #updateNode(name: string, change: (object: ApiObject) => ApiObject, options?: WriteOptions): void {
     this.#parts.api.update({ resource: "nodes", name }, change, options);
-  }
-
-  renewLease(node: string, renewTime: string): void {
-    const { api } = this.#parts;
-    const ref = { resource: "leases", namespace: "kube-node-lease", name: node } as const;
-    const lease = leaseObject(node, renewTime);
-    if (api.get(ref) === undefined) api.create("leases", lease);
-    else api.update(ref, (object) => ({ ...object, spec: lease.spec }));
   }
 }
 

@@ -96,7 +96,7 @@ function giveUp(world: World, { node: index, forMs, isOff }: StepOf<"out-of-serv
   const { cluster } = world;
   if (isOff) node.cutPower(1);
   else node.power.freeze();
-  cluster.setReady(node.name, node.machine.bootId(), false);
+  cluster.statuses.set(node.name, node.machine.bootId(), "Unknown");
   cluster.taint(node.name, true);
   world.given.add(node.name);
   world.noteGivenUp(node.name, forMs);
@@ -109,7 +109,7 @@ function giveUp(world: World, { node: index, forMs, isOff }: StepOf<"out-of-serv
       return;
     }
     node.thaw();
-    cluster.setReady(node.name, node.machine.bootId(), true);
+    cluster.statuses.set(node.name, node.machine.bootId(), "True");
   });
   return true;
 }

@@ -151,12 +151,20 @@ export function nodeObject(name: string, bootId: string, zone: string): NewObjec
     kind: "Node",
     metadata: { name, labels: { "kubernetes.io/os": "linux", zone } },
     spec: {},
-    status: nodeStatus(bootId, "True"),
+    status: nodeStatus(bootId, { ready: "True", heartbeat: undefined }),
   };
 }
 
-export function nodeStatus(bootId: string, ready: "True" | "Unknown"): JsonObject {
-  return { nodeInfo: { bootID: bootId, kubeletVersion: "v1.36.3" }, conditions: [{ type: "Ready", status: ready }] };
+/** What a kubelet or the node controller says of a node. */
+export interface Readiness {
+  readonly ready: "True" | "Unknown";
+  /** When the kubelet said so last, by its own clock. */
+  readonly heartbeat: string | undefined;
+}
+
+export function nodeStatus(bootId: string, { ready, heartbeat }: Readiness): JsonObject {
+  const condition = { type: "Ready", status: ready, ...(heartbeat !== undefined && { lastHeartbeatTime: heartbeat }) };
+  return { nodeInfo: { bootID: bootId, kubeletVersion: "v1.36.3" }, conditions: [condition] };
 }
 
 export function attachmentObject(pv: string, node: string): NewObject {
@@ -165,14 +173,5 @@ export function attachmentObject(pv: string, node: string): NewObject {
     kind: "VolumeAttachment",
     metadata: { name: `csi-${pv}-${node}` },
     spec: { attacher: CSI_DRIVER, nodeName: node, source: { persistentVolumeName: pv } },
-  };
-}
-
-export function leaseObject(name: string, renewTime: string): NewObject {
-  return {
-    apiVersion: "coordination.k8s.io/v1",
-    kind: "Lease",
-    metadata: { name, namespace: "kube-node-lease" },
-    spec: { holderIdentity: name, leaseDurationSeconds: 40, renewTime },
   };
 }

@@ -45,7 +45,7 @@ interface NodeOptions {
 }
 
 /** Milliseconds of true time. */
-const LEASE_MS = 10_000;
+const HEARTBEAT_MS = 10_000;
 const WATCH_MS = 30;
 /** A scan of the mount table before the moment that it shows, and after: what takes no time is no event of its own. */
 export const USUAL_READ_MS = [0.4, 0] as const;
@@ -87,7 +87,7 @@ export class SimNode {
     const own = { node: name, root, power: this.power, bootId: machine.bootId, table: () => this.#table };
     this.kubelet = new Kubelet({ ...parts, ...own });
     parts.cluster.register(name, machine.bootId());
-    this.#renewLease();
+    this.#heartbeat();
   }
 
   get agent(): SimProcess | undefined {
@@ -171,18 +171,19 @@ export class SimNode {
 
   #onBooted(): void {
     this.#parts.cluster.register(this.name, this.machine.bootId());
-    this.#renewLease();
+    this.#heartbeat();
     this.kubelet.sync();
     this.startAgent();
   }
 
-  #renewLease(): void {
+  #heartbeat(): void {
     const { cluster, engine } = this.#parts;
     const { signal } = this.power;
     const isRunning = !this.power.isFrozen && !this.machine.isSuspended() && cluster.isReachableFrom(this.name);
-    if (isRunning) cluster.renewLease(this.name, formatMicroTime(this.machine.clock.wallMs()));
-    engine.scheduler.after(LEASE_MS, () => {
-      if (!signal.aborted) this.#renewLease();
+    const { machine, name } = this;
+    if (isRunning) cluster.statuses.heartbeat(name, machine.bootId(), formatMicroTime(machine.clock.wallMs()));
+    engine.scheduler.after(HEARTBEAT_MS, () => {
+      if (!signal.aborted) this.#heartbeat();
     });
   }
 

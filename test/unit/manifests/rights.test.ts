@@ -79,7 +79,6 @@ describe("the rights", () => {
         "everywhere: get namespaces kube-system",
         "everywhere: patch persistentvolumeclaims/status",
         "everywhere: patch persistentvolumes/status",
-        "kube-node-lease: list coordination.k8s.io/leases",
         "mooring: create coordination.k8s.io/leases",
         `mooring: get coordination.k8s.io/leases ${LEASE_NAME}`,
         `mooring: patch coordination.k8s.io/leases ${LEASE_NAME}`,
@@ -114,7 +113,6 @@ describe("the rights", () => {
     expect(given).toEqual([
       { role: "everywhere: ClusterRole mooring-agent", to: ["mooring-agents/mooring-agent"] },
       { role: "everywhere: ClusterRole mooring-aggregator", to: ["mooring/mooring-aggregator"] },
-      { role: "kube-node-lease: Role mooring-aggregator", to: ["mooring/mooring-aggregator"] },
       { role: "mooring: Role mooring-aggregator", to: ["mooring/mooring-aggregator"] },
       { role: "mooring: Role mooring-aggregator-certificates", to: ["mooring/mooring-aggregator"] },
       { role: "mooring-agents: Role mooring-aggregator", to: ["mooring/mooring-aggregator"] },

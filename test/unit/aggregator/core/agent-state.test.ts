@@ -9,23 +9,24 @@ import {
 import { NOON, nodeMountedVolume, nodeWith, viewWith } from "../world.ts";
 
 const LIMITS = { nodeStaleAfterMs: 90_000, noAgentAfterMs: 600_000, nodeGoneAfterMs: 300_000 };
-const OBJECT = nodeWith("n1");
+const OBJECT = { ...nodeWith("n1"), heartbeat: "12:00" };
 const HOLDING = { view: viewWith({ mountedVolumes: [nodeMountedVolume("pod-1")] }) };
 const OFF = { object: { ...OBJECT, isOutOfService: true, isReady: false } };
 const READY_OFF = { object: { ...OBJECT, isOutOfService: true, isReady: true } };
 const DELETED = { object: undefined };
-const REBOOTED = { object: nodeWith("n1", "boot-2") };
+const REBOOTED = { object: { ...OBJECT, bootId: "boot-2" } };
 /** Its kubelet has not told its boot. */
 const NAMELESS = { object: { ...OBJECT, bootId: undefined } };
 const WINDOWS = { object: { ...OBJECT, os: "windows" } };
 const LINUX = { object: { ...OBJECT, os: "linux" } };
-const ALIVE = { isKubeletAlive: true };
+/** Its kubelet has reported since. */
+const ALIVE = { quietHeartbeat: "11:55" };
 const LONG = 86_400_000;
 
 /** A node whose agent has just reported, and whose pod is there. */
 function heard(fields: Partial<NodeObservation> = {}): NodeObservation {
   const ages = { reportAgeMs: 0, readAgeMs: 0, objectAgeMs: LONG, agentAwayMs: undefined };
-  return { object: OBJECT, view: viewWith(), ...ages, isKubeletAlive: false, ...fields };
+  return { object: OBJECT, view: viewWith(), ...ages, quietHeartbeat: undefined, ...fields };
 }
 
 /** No report since the start, which was so long ago. */
@@ -38,8 +39,8 @@ function left(agentAwayMs: number, fields: Partial<NodeObservation> = {}): NodeO
   return heard({ reportAgeMs: agentAwayMs, readAgeMs: agentAwayMs, agentAwayMs, ...fields });
 }
 
-/** What its kubelet's Lease would decide. */
-const ASKED = ", in question";
+/** The next heartbeat of its kubelet would decide. */
+const QUIET = ", quiet since 12:00";
 const REPORTS = "Reporting: it reports";
 const AWAITED = "Reporting: its first report is awaited";
 const STOPPED = "Stale: its reports have stopped";
@@ -62,26 +63,27 @@ describe("a node", () => {
       ["is so when it says that it is one of Linux", unheard(90_001, LINUX), UNSEEN],
       ["has no agent on another operating system", unheard(0, WINDOWS), FOREIGN],
       ["has none without a report and an agent's pod", unheard(600_000, { agentAwayMs: 600_000, ...ALIVE }), NO_AGENT],
-      ["is asked for its kubelet first", unheard(600_000, { agentAwayMs: 600_000 }), `${UNSEEN}${ASKED}`],
+      ["has one until its kubelet reports after that", unheard(600_000, { agentAwayMs: 600_000 }), `${UNSEEN}${QUIET}`],
       ["has one for as long as its last report shows a mount", left(LONG, { ...HOLDING, ...ALIVE }), STOPPED],
       ["has one then on another operating system, too", left(LONG, { ...HOLDING, ...WINDOWS }), STOPPED],
       ["has none when another boot showed the mount", left(LONG, { ...HOLDING, ...REBOOTED, ...ALIVE }), NO_AGENT],
       ["has one when it does not tell its boot", left(LONG, { ...HOLDING, ...NAMELESS, ...ALIVE }), STOPPED],
-      ["is asked for no kubelet without an object", unheard(299_999, { ...DELETED, agentAwayMs: LONG, ...ALIVE }), UNSEEN],
+      ["has one where it has no object and no kubelet can report", unheard(299_999, { ...DELETED, agentAwayMs: LONG, ...ALIVE }), UNSEEN],
       ["is gone five minutes after its object", left(LONG, { ...DELETED, objectAgeMs: 300_000 }), GONE],
       ["is not yet a bit before", left(LONG, { ...DELETED, objectAgeMs: 299_999 }), STOPPED],
       ["is gone with what it had mounted", left(LONG, { ...DELETED, ...HOLDING }), GONE],
       ["is gone when it is tainted out-of-service and not ready", left(LONG, { ...OFF, ...HOLDING }), TAINTED],
-      ["is not while it is ready", left(LONG, READY_OFF), `${STOPPED}${ASKED}`],
+      ["is not while it is ready", left(LONG, READY_OFF), `${STOPPED}${QUIET}`],
       ["is not when its agent reports that it cannot read", heard({ ...OFF, ...HOLDING, readAgeMs: 180_001 }), BLIND],
       ["is not when its object is deleted then", heard({ ...DELETED, ...HOLDING, readAgeMs: 600_000 }), BLIND],
       ["is not while its first report may still come", unheard(90_000, OFF), AWAITED],
       ["is gone when it was tainted before the start, and silent since", unheard(90_001, OFF), TAINTED],
     ],
   )("%s", (_, observed, state) => {
-    const { agentState, isInQuestion } = opinionOf(observed, LIMITS);
+    const { agentState, quietHeartbeat } = opinionOf(observed, LIMITS);
 
-    expect(`${agentState.kind}: ${agentState.why}${isInQuestion ? ASKED : ""}`).toBe(state);
+    const quiet = quietHeartbeat === "12:00" ? QUIET : "";
+    expect(`${agentState.kind}: ${agentState.why}${quiet}`).toBe(state);
   });
 });
 

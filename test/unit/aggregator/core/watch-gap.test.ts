@@ -7,8 +7,9 @@ import {
   type GapNode,
   reachOf,
   spansOf,
+  wasAway,
 } from "../../../../aggregator/core/watch-gap.ts";
-import type { GapTime } from "../../../../aggregator/core/watch-history.ts";
+import type { GapTime, WatchGap } from "../../../../aggregator/core/watch-history.ts";
 import { NOON, nodeWith, reportWith } from "../world.ts";
 
 const MIN = 60_000;
@@ -40,6 +41,7 @@ function nodeIn(fields: Partial<GapNode> = {}): GapNode {
     agentState: "Reporting",
     createdAtMs: NOON - 99 * MIN,
     isOverdue: false,
+    isAway: false,
   } as const;
   return { ...base, coverage: undefined, ...fields };
 }
@@ -72,6 +74,21 @@ function inMinutes({ isOpen, times }: GapAnswer): string {
   const texts = times.filter(({ isBefore }) => !isBefore).map((one) => `${minute(one.fromMs)} to ${minute(one.toMs)}`);
   return [...(isOpen ? ["open"] : []), ...texts].join(" ");
 }
+
+describe("wasAway", () => {
+  const away = { ...nodeWith("n1"), isUnreachable: true, resourceVersion: "500" };
+  const gap: WatchGap = { ...GAP, reached: "500", isForAll: true, open: new Map() };
+
+  it.each([
+    { name: "a node that was unreachable before the gap and has not changed since", isAway: true },
+    { name: "no node that has changed since", node: { resourceVersion: "501" } },
+    { name: "no node whose kubelet lives", node: { isUnreachable: false } },
+    { name: "no node that was up in an earlier gap", of: { open: new Map([["n1", 0]]) } },
+    { name: "no node where versions prove nothing", of: { reached: undefined } },
+  ])("holds for $name", ({ node = {}, of = {}, isAway = false }) => {
+    expect(wasAway({ ...gap, ...of }, { ...away, ...node })).toBe(isAway);
+  });
+});
 
 describe("what is not known of uses on a node in a gap", () => {
   it.each<readonly [name: string, node: GapNode, times: string]>(

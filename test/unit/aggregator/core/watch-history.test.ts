@@ -15,7 +15,7 @@ type OpenNodes = Readonly<Record<string, number | undefined>>;
 
 /** Open for every node. */
 function gapWith(fromMs: number | undefined, toMs: number, fields: Partial<WatchGap> = {}): WatchGap {
-  return { fromMs, toMs, leasesAt: undefined, isForAll: true, open: new Map(), ...fields };
+  return { fromMs, toMs, reached: undefined, isForAll: true, open: new Map(), ...fields };
 }
 
 /** Open for these nodes, by the begin of the gap for each. */
@@ -23,14 +23,14 @@ function openFor(nodes: OpenNodes): Pick<WatchGap, "isForAll" | "open"> {
   return { isForAll: false, open: new Map(Object.entries(nodes)) };
 }
 
-const handed: WatchHistory = { sinceMs: 1_000, gap: undefined, reached: "100", reachedAtMs: 9_000, leasesAt: "77" };
+const handed: WatchHistory = { sinceMs: 1_000, gap: undefined, reached: "100", reachedAtMs: 9_000 };
 
 describe("the coverage that a leader inherits", () => {
   const since = (sinceVersion: string, sinceMs: number) => ({ sinceVersion, sinceMs });
   /** With a gap from where its predecessor's word ends. */
   const anew = (reached: string, fromMs: number, sinceMs: number): WatchHistory => {
-    const gap = gapWith(fromMs, sinceMs, { leasesAt: "77" });
-    return { sinceMs, gap, reached, reachedAtMs: fromMs, leasesAt: "77" };
+    const gap = gapWith(fromMs, sinceMs, { reached: "100" });
+    return { sinceMs, gap, reached, reachedAtMs: fromMs };
   };
 
   it.each([
@@ -41,17 +41,11 @@ describe("the coverage that a leader inherits", () => {
     expect(inherit(handed, own)).toEqual(is);
   });
 
-  it("begins anew when the server has gone back behind what it had seen itself, and no Lease proves an absence", () => {
+  it("begins anew when the server has gone back behind what it had seen itself, and versions prove nothing", () => {
     const gap = gapWith(9_000, 12_000);
     const own = { ...since("99", 12_000), isRelisted: true };
 
-    expect(inherit(handed, own)).toEqual({
-      sinceMs: 12_000,
-      gap,
-      reached: "99",
-      reachedAtMs: 9_000,
-      leasesAt: undefined,
-    });
+    expect(inherit(handed, own)).toEqual({ sinceMs: 12_000, gap, reached: "99", reachedAtMs: 9_000 });
   });
 
   it("goes on where it lists what it had seen itself", () => {
@@ -59,7 +53,7 @@ describe("the coverage that a leader inherits", () => {
   });
 
   it("begins with its own watch when no replica is known to have watched before, and knows only the end of the gap", () => {
-    const reached = { reached: "7", reachedAtMs: 0, leasesAt: undefined };
+    const reached = { reached: "7", reachedAtMs: 0 };
 
     const gap = gapWith(undefined, 3_000);
 
@@ -104,11 +98,11 @@ describe("a chain of leaders", () => {
 });
 
 describe("a gap after which pods are not watched again before all nodes have answered", () => {
-  const later = { fromMs: 300, toMs: 400, leasesAt: "9" };
+  const later = { fromMs: 300, toMs: 400, reached: "9" };
 
   const away5 = gapWith(100, 200, openFor({ away: 5 }));
   const awayEver = gapWith(100, 200, openFor({ away: undefined }));
-  const forAll = gapWith(100, 200, { leasesAt: "3" });
+  const forAll = gapWith(100, 200, { reached: "3" });
   it.each<readonly [name: string, before: WatchGap, begins: Readonly<Record<string, number>>]>([
     ["begins anew for a node that has answered, however long another one is away", away5, { away: 5, n1: 300 }],
     ["goes on for every node where none is known to have answered", forAll, { n1: 100 }],
@@ -120,12 +114,9 @@ describe("a gap after which pods are not watched again before all nodes have ans
     for (const [node, fromMs] of Object.entries(begins)) expect(gapOf(gap, node)).toEqual({ fromMs, toMs: 400 });
   });
 
-  it.each([{ name: "by those from before the first where none has", before: { isForAll: true }, leasesAt: "3" }])(
-    "takes a kubelet for away $name",
-    ({ before, leasesAt }) => {
-      expect(nextGap(gapWith(100, 200, { leasesAt: "3", ...before }), later)).toMatchObject({ leasesAt });
-    },
-  );
+  it("takes a node for away that was so before the first gap, where none has answered", () => {
+    expect(nextGap(forAll, later)).toMatchObject({ reached: "3" });
+  });
 
   it("names no more nodes, however often that happens", () => {
     const names = Array.from({ length: 40 }, (_, index) => `n${index + 10}`);

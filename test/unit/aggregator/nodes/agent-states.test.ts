@@ -23,14 +23,11 @@ type Step = number | ((world: AgentWorld) => unknown);
 
 interface Row {
   readonly name: string;
-  /** Whether its kubelet renews its Lease, and an agent's pod is there, when all begins. */
-  readonly lives?: boolean;
+  /** Whether an agent's pod is there when all begins. */
   readonly hasAgent?: boolean;
   readonly node?: Node;
   readonly steps: readonly Step[];
   readonly told: readonly string[];
-  /** When the Leases were listed. */
-  readonly asked?: readonly number[];
 }
 
 const reports: Step = (world) => world.report("n1");
@@ -38,6 +35,10 @@ const showsMount: Step = (world) => world.report("n1", mounted);
 const goes: Step = (world) => world.removeNode("n1");
 const comes: Step = (world) => world.putNode({ ...n1, uid: "other" });
 const agentComes: Step = (world) => world.setAgent("n1", true);
+const lives =
+  (seconds: number): Step =>
+  (world) =>
+    world.live("n1", seconds);
 const agentGoes: Step = (world) => world.setAgent("n1", false);
 /** Its agent reports for four minutes, and has read nothing completely since the begin. */
 const repeats: Step = async (world) => {
@@ -48,14 +49,8 @@ const repeats: Step = async (world) => {
   }
 };
 
-async function played({
-  lives = false,
-  hasAgent = false,
-  node = n1,
-  steps,
-}: Omit<Row, "name" | "told">): Promise<AgentWorld> {
+async function played({ hasAgent = false, node = n1, steps }: Omit<Row, "name" | "told">): Promise<AgentWorld> {
   const world = newWorld();
-  if (lives) world.kubelets.add("n1");
   if (hasAgent) world.agents.add("n1");
   await world.begin(node);
   for (const step of steps) {
@@ -68,53 +63,35 @@ async function played({
 describe("what is told of a node", () => {
   it.each<Row>([
     {
-      name: "without an agent, whose kubelet lives: it is NoAgent after ten minutes, and of others no Lease is looked at",
-      lives: true,
-      steps: [3_600],
-      told: ["90 n1 Stale", "601 n1 NoAgent"],
-      asked: [601],
+      name: "without an agent, whose kubelet lives: it is NoAgent at the first heartbeat after ten minutes",
+      steps: [lives(3_600)],
+      told: ["90 n1 Stale", "870 n1 NoAgent"],
     },
     {
-      name: "without an agent, whose kubelet's clock is years ahead: as soon as its Lease has been seen to change",
-      lives: true,
-      steps: [(world) => Object.assign(world, { aheadMs: 1e11 }), 720],
-      told: ["90 n1 Stale", "661 n1 NoAgent"],
-      asked: [601, 661],
-    },
-    {
-      name: "whose kubelet does not live before long: it stays Stale, and its Lease is looked at once a minute",
-      steps: [720, (world) => world.kubelets.add("n1"), 3_600],
-      told: ["90 n1 Stale", "721 n1 NoAgent"],
-      asked: [601, 661, 721],
+      name: "whose kubelet does not live before long: it stays Stale until that reports twice",
+      steps: [1_000, lives(600)],
+      told: ["90 n1 Stale", "1290 n1 NoAgent"],
     },
     {
       name: "to which an agent's pod comes: it has to report again",
-      lives: true,
-      steps: [700, agentComes, 3_600],
-      told: ["90 n1 Stale", "601 n1 NoAgent", "700 n1 Stale"],
-      asked: [601],
+      steps: [lives(901), agentComes, lives(3_600)],
+      told: ["90 n1 Stale", "870 n1 NoAgent", "901 n1 Stale"],
     },
     {
-      name: "whose agent leaves: it has none ten minutes after that",
-      lives: true,
+      name: "whose agent leaves: it has none at the first heartbeat ten minutes after that",
       hasAgent: true,
-      steps: [(world) => world.reporting("n1", 1_200), agentGoes, 3_600],
-      told: ["1260 n1 Stale", "1801 n1 NoAgent"],
-      asked: [1801],
+      steps: [(world) => world.reporting("n1", 1_200), agentGoes, lives(3_600)],
+      told: ["1260 n1 Stale", "2070 n1 NoAgent"],
     },
     {
       name: "whose object is made anew: it gets its time",
-      lives: true,
-      steps: [700, comes, 3_600],
-      told: ["90 n1 Stale", "601 n1 NoAgent", "700 n1 Reporting", "790 n1 Stale", "1301 n1 NoAgent"],
-      asked: [601, 1301],
+      steps: [lives(901), comes, lives(3_600)],
+      told: ["90 n1 Stale", "870 n1 NoAgent", "901 n1 Reporting", "991 n1 Stale", "1771 n1 NoAgent"],
     },
     {
       name: "that a claim's stored status names: whoever may write that delays no other claim",
-      lives: true,
-      steps: [(world) => world.holders.add("n1"), 700],
-      told: ["90 n1 Stale", "601 n1 NoAgent"],
-      asked: [601],
+      steps: [(world) => world.holders.add("n1"), lives(901)],
+      told: ["90 n1 Stale", "870 n1 NoAgent"],
     },
     {
       name: "that was gone and is back in the same boot: what it had mounted is mounted again, as far as is known",
@@ -138,31 +115,22 @@ describe("what is told of a node", () => {
     },
     { name: "whose agent reports and reads nothing completely: it is Stale", steps: [repeats], told: ["180 n1 Stale"] },
     {
-      name: "while the Leases cannot be listed: nothing new, and they are asked for no oftener",
-      lives: true,
-      steps: [(world) => Object.assign(world, { areLeasesForbidden: true }), 780],
-      told: ["90 n1 Stale"],
-      asked: [601, 661, 721],
-    },
-    {
-      name: "where no agent belongs: it has none from the start, and no Lease is looked at",
+      name: "where no agent belongs: it has none from the start",
       node: { ...n1, os: "windows" },
       steps: [3_600],
       told: ["0 n1 NoAgent"],
-      asked: [],
     },
-  ])("$name", async ({ told, asked, ...row }) => {
+  ])("$name", async ({ told, ...row }) => {
     const world = await played(row);
 
     expect(world.told).toEqual(told);
-    if (asked !== undefined) expect(world.asked).toEqual(asked);
     const last = told.at(-1) ?? "";
     for (const kind of ["Stale", "Gone"] as const)
       expect(world.agentStates.count(kind)).toBe(last.includes(kind) ? 1 : 0);
     if (last.includes("forgotten")) expect(world.fleet.size).toBe(0);
   });
 
-  it("is nothing of an idle fleet, which costs no look at the Leases", async () => {
+  it("is nothing of an idle fleet", async () => {
     const world = newWorld();
     const nodes = Array.from({ length: 50 }, (_, index) => nodeWith(`node-${index}`));
     for (const { key } of nodes) world.agents.add(key);
@@ -173,13 +141,7 @@ describe("what is told of a node", () => {
       await world.advance(30);
     }
 
-    expect([world.told, world.asked]).toEqual([[], []]);
-  });
-
-  it("is a warning while the Leases cannot be listed", async () => {
-    const world = await played({ lives: true, steps: [(it) => Object.assign(it, { areLeasesForbidden: true }), 660] });
-
-    expect(world.logger.messages("warn")).toContain("kubelets' leases could not be listed");
+    expect(world.told).toEqual([]);
   });
 
   it("is no expectation of a report where no agent belongs", async () => {
@@ -203,11 +165,11 @@ describe("what a node had mounted", () => {
   });
 
   it("may be there still while it is silent without an agent, until another boot stands on its object", async () => {
-    const world = await played({ lives: true, steps: [showsMount, 7_200] });
+    const world = await played({ steps: [showsMount, lives(7_201)] });
     const before = [...world.told];
 
-    world.putNode(nodeWith("n1", "boot-2"));
-    await world.advance(60);
+    world.putNode({ ...nodeWith("n1", "boot-2"), heartbeat: "booted" });
+    await world.live("n1", 1);
 
     expect([before, world.told.slice(1)]).toEqual([["90 n1 Stale"], ["7201 n1 NoAgent, its holds"]]);
     expect(world.agentStates.assumedEnd("n1")).toMatchObject({ bootId: "boot-1", evidence: "pod-status" });

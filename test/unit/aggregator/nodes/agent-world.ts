@@ -1,7 +1,6 @@
 import type { Node } from "../../../../aggregator/core/cluster-objects.ts";
 import { AgentStates } from "../../../../aggregator/nodes/agent-states.ts";
 import { FleetState } from "../../../../aggregator/nodes/fleet-state.ts";
-import { MooringError } from "../../../../common/runtime/errors.ts";
 import { InternalErrors } from "../../../../common/runtime/internal-errors.ts";
 import type { NodeReport } from "../../../../common/storage/node-report.ts";
 import { createFakeClock, settle } from "../../../fakes/clock.ts";
@@ -11,22 +10,16 @@ import { reportWith } from "../world.ts";
 
 const LIMITS = { nodeStaleAfterMs: 90_000, noAgentAfterMs: 600_000, nodeGoneAfterMs: 300_000 };
 
-/** Nodes made by hand, whose agents' pods, Leases and reports come when a test says so. */
+/** Nodes made by hand, whose agents' pods, heartbeats and reports come when a test says so. */
 export class AgentWorld {
   readonly clock = createFakeClock();
   readonly logger = createFakeLogger();
   readonly fleet = new FleetState(this.clock);
   readonly nodes = new Map<string, Node>();
   readonly agents = new Set<string>();
-  readonly kubelets = new Set<string>();
   readonly holders = new Set<string>();
   /** Every change that was told, oldest first. */
   readonly told: string[] = [];
-  /** When the Leases were listed, seconds since the begin. */
-  readonly asked: number[] = [];
-  areLeasesForbidden = false;
-  /** By how much the kubelets' clocks are ahead of the API server's. */
-  aheadMs = 0;
   readonly agentStates: AgentStates;
   readonly #stop = new AbortController();
   #running: Promise<void> = Promise.resolve();
@@ -43,7 +36,6 @@ export class AgentWorld {
           hasAgentPod: (node) => this.agents.has(node),
           isStoredHolder: (node) => this.holders.has(node),
         },
-        leases: { renewals: async (nodes) => this.#renewals(nodes) },
         internalErrors: new InternalErrors(logger),
         onChange: ({ node, isAboutMounts }) =>
           this.#tell(`${node} ${this.kindOf(node)}${isAboutMounts ? ", its holds" : ""}`),
@@ -59,13 +51,6 @@ export class AgentWorld {
 
   #seconds(): number {
     return Math.round((this.clock.monotonicMs() - this.#beganAt) / 1000);
-  }
-
-  #renewals(nodes: ReadonlySet<string>) {
-    this.asked.push(this.#seconds());
-    if (this.areLeasesForbidden) throw new MooringError("api-rejected", "may not list leases");
-    const renewal = { renewedAtMs: this.clock.wallMs() - 9_000 + this.aheadMs, durationMs: 40_000 };
-    return new Map([...this.kubelets].filter((node) => nodes.has(node)).map((node) => [node, renewal]));
   }
 
   async begin(...nodes: readonly Node[]): Promise<void> {
@@ -106,6 +91,15 @@ export class AgentWorld {
   putNode(node: Node): void {
     this.nodes.set(node.key, node);
     this.agentStates.onNode(node.key);
+  }
+
+  /** The kubelet of a node reports every 290 seconds. */
+  async live(name: string, seconds: number): Promise<void> {
+    for (let rest = seconds; rest > 0; rest -= 290) {
+      const node = this.nodes.get(name);
+      if (node !== undefined) this.putNode({ ...node, heartbeat: `${this.#seconds()}` });
+      await this.advance(Math.min(290, rest));
+    }
   }
 
   removeNode(name: string): void {

@@ -1,20 +1,20 @@
 import { describe, expect, it } from "vitest";
-import type { LeaseRenewal } from "../../../../aggregator/core/kubelet-lease.ts";
 import { leaveOpen, nextGap, type WatchGap } from "../../../../aggregator/core/watch-history.ts";
 import { GapAnswers } from "../../../../aggregator/pod-watch/gap-answers.ts";
-import { MooringError } from "../../../../common/runtime/errors.ts";
 import { createFakeClock } from "../../../fakes/clock.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
 import { NOON, nodeWith, reportWith, volumeWith } from "../world.ts";
 
-const GAP: WatchGap = { fromMs: NOON - 60_000, toMs: NOON, leasesAt: "500", isForAll: true, open: new Map() };
+const GAP: WatchGap = { fromMs: NOON - 60_000, toMs: NOON, reached: "500", isForAll: true, open: new Map() };
 const LIMITS = { nodeStaleAfterMs: 90_000, noAgentAfterMs: 600_000 } as const;
 
-type Renewals = ReadonlyMap<string, LeaseRenewal>;
 type AgentGaps = readonly (readonly [from: number, to: number])[];
 
 interface Scene {
-  readonly renewals?: (signal: AbortSignal) => Renewals | Promise<Renewals>;
+  /** The version of its object, which shows that the node is unreachable. */
+  readonly unreachableAt?: string;
+  /** The version that the watch of nodes has come to. */
+  readonly nodesReached?: string;
   readonly isAtRest?: () => boolean;
   /** When the object of the node was made; long ago unless told. */
   readonly createdAtMs?: number;
@@ -22,23 +22,34 @@ interface Scene {
 }
 
 /** One node `n1` and a gap of a minute that ended at noon, which is now. */
-function gapOf({ renewals = () => new Map(), isAtRest = () => true, createdAtMs, nodes = ["n1"] }: Scene = {}) {
+function gapOf(scene: Scene = {}) {
+  const { unreachableAt, isAtRest = () => true, createdAtMs, nodes = ["n1"] } = scene;
   const clock = createFakeClock();
   const logger = createFakeLogger();
   let open: WatchGap | undefined = GAP;
   let changes = 0;
+  let { nodesReached = "600" } = scene;
+  let ensured = "";
+  const stored = { resourceVersion: unreachableAt ?? "1", isUnreachable: unreachableAt !== undefined, createdAtMs };
   const answers = new GapAnswers(
     {
       ...{ clock, logger, mark: () => isAtRest },
-      cluster: { node: (name) => ({ ...nodeWith(name), createdAtMs }), nodeNames: () => nodes },
+      cluster: {
+        node: (name) => ({ ...nodeWith(name), ...stored }),
+        nodeNames: () => nodes,
+        nodesReached: () => nodesReached,
+        ensureNodes: (version) => {
+          ensured = version;
+        },
+      },
       coverage: {
+        reached: "550",
         gap: () => open,
         update: () => {},
         settle: (left) => {
           open = open && leaveOpen(open, left);
         },
       },
-      leases: { renewals: async (_, signal) => renewals(signal) },
       agentStateOf: () => "Reporting",
       onChange: () => {
         changes += 1;
@@ -54,10 +65,14 @@ function gapOf({ renewals = () => new Map(), isAtRest = () => true, createdAtMs,
   return {
     ...{ answers, clock, logger, report },
     open: () => open,
+    ensured: () => ensured,
+    nodesReach: (version: string): void => {
+      nodesReached = version;
+    },
     /** The pod watch is interrupted again, for the time from so many seconds ago until now. */
     again: (seconds: number): void => {
       const toMs = clock.wallMs();
-      open = nextGap(open, { fromMs: toMs - seconds * 1_000, toMs, leasesAt: undefined });
+      open = nextGap(open, { fromMs: toMs - seconds * 1_000, toMs, reached: undefined });
     },
     times: () => answers.unobservedOf(volumeWith()).times.filter(({ isBefore }) => !isBefore),
     openUntil: () => answers.unobservedOf(volumeWith()).openUntilMs,
@@ -78,12 +93,7 @@ function reportAt(nowMs: number, agentGaps: AgentGaps, node: string) {
   return reportWith({ node, scan, sentAt: stamp(nowMs), agentGaps: all, observedSince: all.at(-1)?.to ?? 0 });
 }
 
-function whenAborted(signal: AbortSignal, reject: (error: Error) => void): void {
-  signal.addEventListener("abort", () => reject(new MooringError("transport-failed", "given up")));
-}
-
 const AWAY = [[40, 30]] as const;
-const LEASE = { renewedAtMs: NOON, durationMs: 40_000 };
 
 describe("the gap of a session", () => {
   it("is judged once the nodes have answered, and handed over as long as that is not dealt with", async () => {
@@ -131,18 +141,23 @@ describe("the gap of a session", () => {
     expect(scene.times()).toMatchObject([{ toMs: NOON - 30_000 }]);
   });
 
-  const noRoute = (): never => {
-    throw new MooringError("transport-failed", "no route");
-  };
-  it.each([
-    { name: "cannot be listed", renewals: noRoute, warnings: ["kubelets' leases could not be listed"] },
-    {
-      name: "are never listed to an end",
-      renewals: (signal: AbortSignal) => new Promise<Renewals>((_, reject) => whenAborted(signal, reject)),
-      warnings: [],
-    },
-  ])("is judged without the Leases of kubelets that $name, a while later", async ({ renewals, warnings }) => {
-    const scene = gapOf({ renewals });
+  it("waits for the watch of nodes, and lists them where that brings nothing", async () => {
+    const scene = gapOf({ unreachableAt: "500", nodesReached: "549" });
+    scene.report(AWAY);
+    await scene.clock.advance(2_000);
+    const before = [scene.changes(), scene.ensured()];
+    await scene.clock.advance(3_000);
+    const listed = scene.ensured();
+    scene.nodesReach("550");
+    await scene.clock.advance(2_000);
+    await scene.end();
+
+    expect([before, listed]).toEqual([[0, ""], "550"]);
+    expect([scene.changes(), scene.times()]).toEqual([1, []]);
+  });
+
+  it("takes no node for away where nodes cannot be listed, and is judged a while later", async () => {
+    const scene = gapOf({ unreachableAt: "500", nodesReached: "549" });
     await scene.clock.advance(1_000);
     scene.report(AWAY);
     await scene.clock.advance(88_000);
@@ -151,7 +166,7 @@ describe("the gap of a session", () => {
     await scene.end();
 
     expect([before, scene.changes(), scene.openUntil()]).toEqual([0, 1, undefined]);
-    expect([...new Set(scene.logger.messages("warn"))]).toEqual(warnings);
+    expect(scene.times()).toHaveLength(1);
   });
 
   it("wants a scan of each node that was there, until it has reported what it read after the gap", async () => {
@@ -169,16 +184,16 @@ describe("the gap of a session", () => {
   });
 
   it.each([
-    { name: "not newer than the gap: it was away", resourceVersion: "500", isHeld: false },
-    { name: "newer than the gap", resourceVersion: "501", isHeld: true },
-  ])("counts for a node with a Lease $name: $isHeld", async ({ resourceVersion, isHeld }) => {
-    const scene = gapOf({ renewals: () => new Map([["n1", { ...LEASE, resourceVersion }]]) });
+    { name: "has not changed since before the gap", unreachableAt: "500", counts: false },
+    { name: "has changed since", unreachableAt: "501", counts: true },
+  ])("counts for an unreachable node that $name: $counts", async ({ unreachableAt, counts }) => {
+    const scene = gapOf({ unreachableAt });
     await scene.clock.advance(1_000);
     scene.report(AWAY);
     await scene.clock.advance(5_000);
     await scene.end();
 
-    expect(scene.times()).toHaveLength(isHeld ? 1 : 0);
+    expect(scene.times()).toHaveLength(counts ? 1 : 0);
   });
 
   it("counts for a machine that was put back to an earlier state: what its agent knows is not all", async () => {

@@ -15,7 +15,6 @@ const PREDECESSOR: WatchHistory = {
   gap: undefined,
   reached: "100",
   reachedAtMs: NOON - 3_000,
-  leasesAt: "90",
 };
 const LEFT = { [COVERAGE_ANNOTATION]: writeCoverage(PREDECESSOR) };
 
@@ -164,27 +163,10 @@ describe("the coverage that is handed over", () => {
       world.ends.note({ pod, gone, wasOver: false, seenAtMs: NOON - 300_000 });
     }
 
-    world.coverage.onHandedOver({ annotations: LEFT, resourceVersion: "91" });
-    world.coverage.onHandedOver({ annotations: { [COVERAGE_ANNOTATION]: "nonsense" }, resourceVersion: "92" });
+    world.coverage.hear(LEFT);
+    world.coverage.hear({ [COVERAGE_ANNOTATION]: "nonsense" });
 
     expect(world.ends.of("shop/data").map(({ gone }) => gone)).toEqual(["101"]);
-  });
-
-  it("tells of a Lease that was there a kubelet's Lease before the watch had surely come that far", () => {
-    const world = new World();
-    world.coverage.begin({});
-    const seen = (resourceVersion: string): void => world.coverage.onHandedOver({ annotations: {}, resourceVersion });
-
-    seen("95");
-    world.renew(30, "100");
-    seen("97");
-
-    // A living kubelet's may be as old as that.
-    expect(world.renew(10, "110")).toMatchObject({ reached: "110", leasesAt: undefined });
-    world.renew(1, "120");
-    expect(world.renew(1, "130")).toMatchObject({ reached: "130", leasesAt: "95" });
-    world.renew(30, "140");
-    expect(world.renew(1, "150")).toMatchObject({ reached: "150", leasesAt: "97" });
   });
 
   it("knows without a Lease, too, up to when it watched before it had to list pods anew", () => {
@@ -207,9 +189,8 @@ describe("the coverage that is handed over", () => {
     expect(world.coverage.gap()).toMatchObject({ fromMs: 0, toMs: NOON + 9_000 });
   });
 
-  it("begins anew, and takes no Lease from before for old, when etcd was restored from a backup", () => {
+  it("begins anew, and takes no node for away, when etcd was restored from a backup", () => {
     const world = follower();
-    world.coverage.onHandedOver({ annotations: {}, resourceVersion: "97" });
     const before = world.renew(2, "110");
     world.watch = { sinceVersion: "60", sinceMs: NOON + 60_000 };
 
@@ -217,10 +198,10 @@ describe("the coverage that is handed over", () => {
     const restored = world.renew(1, "60");
     const later = world.renew(1, "61");
 
-    const gap = { fromMs: before?.reachedAtMs, toMs: NOON + 60_000, leasesAt: undefined };
+    const gap = { fromMs: before?.reachedAtMs, toMs: NOON + 60_000, reached: undefined };
     expect(before?.reached).toBe("110");
     expect(restored).toMatchObject({ sinceMs: NOON + 60_000, reached: "60", gap });
-    expect(later).toMatchObject({ sinceMs: NOON + 60_000, reached: "61", leasesAt: undefined, gap });
+    expect(later).toMatchObject({ sinceMs: NOON + 60_000, reached: "61", gap });
   });
 
   it("hands over a gap until all nodes have answered what was used meanwhile", () => {

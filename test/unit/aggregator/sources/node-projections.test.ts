@@ -28,6 +28,7 @@ describe("what is kept of a node", () => {
   const inUse = [`csi.example/${hashed("vol-0a1b")}`, `csi.example/${hashed("a^b/c")}`];
   const labels = { "kubernetes.io/os": "windows", constructor: "acme" };
   const dated = { metadata: { ...metadata, labels, creationTimestamp: "2026-11-21T12:00:00Z" } };
+  const ready = { type: "Ready", status: "True", lastHeartbeatTime: "2026-11-21T12:00:00Z" };
   const [linux, unprintable] = ["Ubuntu 26.04 LTS", "\u001b[2J"];
 
   it.each<readonly [name: string, object: object, kept: object]>(
@@ -41,7 +42,8 @@ describe("what is kept of a node", () => {
       ["nothing that nobody could print", nodeInfoOf({ containerRuntimeVersion: unprintable }), { containerRuntime: undefined }],
       ["that it is ready", readyAs("True"), { isReady: true }],
       ["that it is not ready", readyAs("False"), { isReady: false }],
-      ["of unknown readiness, that it is not", readyAs("Unknown"), { isReady: false }],
+      ["that it is unreachable", readyAs("Unknown"), { isReady: false, isUnreachable: true }],
+      ["its kubelet's last heartbeat", { status: { conditions: [ready] } }, { isReady: true, heartbeat: ready.lastHeartbeatTime }],
       ["of no conditions, that it is not ready", { status: { conditions: null } }, { isReady: false }],
       ["that it is out of service", taintedWith("node.kubernetes.io/out-of-service", "NoExecute"), { isOutOfService: true }],
       ["the same, whatever the effect", taintedWith("node.kubernetes.io/out-of-service", "NoSchedule"), { isOutOfService: true }],
@@ -49,7 +51,7 @@ describe("what is kept of a node", () => {
       ["CSI volumes in use, by driver and hashed handle", { status: { volumesInUse } }, { volumesInUse: inUse }],
     ],
   )("is %s", (_, object, kept) => {
-    const plain = { key: "n1", ...identity, isReady: false, isOutOfService: false };
+    const plain = { key: "n1", ...identity, isReady: false, isUnreachable: false, isOutOfService: false };
 
     expect(projectNode({ metadata, spec: {}, ...object })).toEqual({ ...plain, ...kept });
   });

@@ -7,9 +7,9 @@ const open = new Map([
   ["n1", NOON - 9_000],
   ["n2", undefined],
 ]);
-const GAP: WatchGap = { fromMs: NOON - 5_000, toMs: NOON, leasesAt: "99", isForAll: false, open };
-const ENDLESS: WatchGap = { ...GAP, fromMs: undefined, leasesAt: undefined, isForAll: true, open: new Map() };
-const COVERAGE: WatchHistory = { sinceMs: NOON, gap: GAP, reached: "123", reachedAtMs: NOON + 7_000, leasesAt: "100" };
+const GAP: WatchGap = { fromMs: NOON - 5_000, toMs: NOON, reached: "99", isForAll: false, open };
+const ENDLESS: WatchGap = { ...GAP, fromMs: undefined, reached: undefined, isForAll: true, open: new Map() };
+const COVERAGE: WatchHistory = { sinceMs: NOON, gap: GAP, reached: "123", reachedAtMs: NOON + 7_000 };
 const NOW = NOON + 8_000;
 const written = (fields: Partial<WatchHistory>): string => writeCoverage({ ...COVERAGE, ...fields });
 
@@ -18,7 +18,7 @@ describe("the annotation that hands coverage over", () => {
     ["with a gap that is open for some nodes", {}],
     ["with a gap that is open for all", { gap: { ...GAP, isForAll: true } }],
     ["without one", { gap: undefined }],
-    ["with a gap of which the begin is not known", { leasesAt: undefined, gap: ENDLESS }],
+    ["with a gap of which the begin is not known", { gap: ENDLESS }],
     ["from a clock that is a little ahead", { reachedAtMs: NOW + 5_000 }],
   ])("is read as it was written, %s", (_, fields) => {
     expect(readCoverage(written(fields), NOW)).toEqual({ ...COVERAGE, ...fields, unstored: [] });
