@@ -3,7 +3,7 @@ import { addChances, addCounts, chanceRows } from "../judge/tally.ts";
 import type { SiteFigure } from "./engine/sites.ts";
 import type { StepKind } from "./plan/step.ts";
 
-/** What many worlds have met. */
+/** The counts of many worlds. */
 export interface Figures {
   readonly seeds: number;
   readonly steps: number;
@@ -13,9 +13,9 @@ export interface Figures {
   readonly writes: number;
   /** By kind of step. */
   readonly kinds: Readonly<Record<string, number>>;
-  /** Requests that each fault of the network befell. */
+  /** By network fault: how many requests it hit. */
   readonly network: Readonly<Record<string, number>>;
-  /** By promise: how often it could have been broken. */
+  /** By promise: how often it was judged or could have been. */
   readonly chances: Readonly<Record<string, Chances>>;
   /** By `site/phase`. */
   readonly sites: Readonly<Record<string, SiteFigure>>;
@@ -26,7 +26,7 @@ export const NO_FIGURES: Figures = {
   ...{ kinds: {}, network: {}, chances: {}, sites: {} },
 };
 
-/** The figures of two lots of worlds together. */
+/** The sum of two groups of worlds. */
 export function addFigures(one: Figures, other: Figures): Figures {
   return {
     seeds: one.seeds + other.seeds,
@@ -51,14 +51,14 @@ function addSites(one: Figures["sites"], other: Figures["sites"]): Figures["site
   return Object.fromEntries([...names].map((name) => [name, sum(name)]));
 }
 
-/** What should have happened in each of these lists. */
+/** What a large run has to cover. */
 export interface Wanted {
   readonly kinds: readonly StepKind[];
   readonly network: readonly string[];
   readonly sites: readonly string[];
 }
 
-/** What was never met: after a run that is large enough, a fault that never hit proves nothing. */
+/** What a run did not cover: a fault that never hit proves nothing. */
 export function neverMet({ kinds, network, sites }: Figures, wanted: Wanted): readonly string[] {
   return [
     ...wanted.kinds.filter((kind) => !kinds[kind]).map((kind) => `step ${kind}`),
@@ -67,7 +67,7 @@ export function neverMet({ kinds, network, sites }: Figures, wanted: Wanted): re
   ];
 }
 
-/** The figures as people read them. */
+/** The figures as text. */
 export function figuresText(figures: Figures, tookMs: number): string {
   const { seeds, steps, events, virtualMs, uses, writes } = figures;
   const hours = Math.round(virtualMs / 3_600_000);

@@ -17,7 +17,7 @@ import { type FailedSeed, playSeed } from "./seeds.ts";
 import { simulate } from "./simulate.ts";
 import { NETWORK_FAULTS } from "./world/weather.ts";
 
-/** From so many seeds on, a fault or a crash point that was never met is a failure of the run. */
+/** From this many seeds on, a fault or a crash site that no world covered fails the run. */
 const LARGE = 10_000;
 
 const USAGE = `Usage: npm run simulate [-- flags]
@@ -64,7 +64,7 @@ function readFlags(): ReturnType<typeof parseArgs<typeof OPTIONS>> {
     const flags = parseArgs(OPTIONS);
     for (const name of ["seeds", "first-seed", "seed", "minutes", "jobs"] as const) {
       const text = flags.values[name];
-      // A run of no world would keep every promise.
+      // A run without worlds would keep every promise.
       if (text !== undefined && !/^[1-9]\d{0,8}$/.test(text))
         refuse(`--${name} is "${text}", not a whole number from 1 on`);
     }
@@ -80,7 +80,7 @@ function refuse(why: string | undefined): never {
   process.exit(1);
 }
 
-/** A failure as people read it, and how to see it again. */
+/** A failure as text, with the command that repeats it. */
 function failureText({ seed, failure, plan }: FailedSeed): string {
   const { promise, detail, step, atMs } = failure;
   const words = promise in PROMISES ? "broke a promise" : "could not be played";
@@ -138,7 +138,7 @@ async function playMany(): Promise<boolean> {
 async function playMutants(): Promise<boolean> {
   const wing = values.world === "provisioner" ? WINGS.provisioner : WINGS.agents;
   const unknown = await unknownMutants(positionals, wing);
-  // None that is tried would be none that survives.
+  // A run without mutants would have no survivor.
   if (unknown.length > 0) refuse(`no mutant is called ${unknown.join(", ")}`);
   const results = await tryMutants({ names: positionals, jobs: Number(values.jobs), wing }, write);
   const caught = results.filter(({ fate }) => fate.kind === "caught");

@@ -5,7 +5,7 @@ import { kindsOf } from "./plan/happenings.ts";
 import { readPlan } from "./plan/step.ts";
 import { runPlan } from "./run.ts";
 
-/** Run in a copy of the tree that a mutant has spoilt: plays seeds, or a plan that is kept, until a promise is broken, and prints which. */
+/** Runs in a copy of the tree with a mutant: plays seeds, or a kept plan, until a promise is broken, and prints that promise. */
 const [first = "1", last = "1", words = "", file = ""] = process.argv.slice(2);
 const focus = words === "" ? undefined : kindsOf(words);
 const kept = file === "" ? undefined : readPlan(JSON.parse(await readFile(file, "utf8")));

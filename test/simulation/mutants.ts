@@ -7,11 +7,11 @@ import { ROOT, type Trees, tryVariants, type Unfit, type VariantResult, variantN
 
 const run = promisify(execFile);
 
-/** Each mutant has to be caught within so many seeds of worlds in which its focus goes wrong, and so many of any. */
+/** A mutant has to be caught within this many seeds of worlds with its focus, and this many other seeds. */
 export const FOCUSED_SEEDS = 40;
 export const MUTANT_SEEDS = 40;
 
-/** Where mutants are, what plays their worlds, and within how many seeds each is caught. */
+/** The mutants of a part of the product, the program that plays their worlds, and the number of seeds that have to catch them. */
 export interface Wing {
   readonly folder: string;
   readonly program: string;
@@ -27,7 +27,7 @@ export const WINGS = {
   },
 } as const satisfies Readonly<Record<string, Wing>>;
 
-/** All that the simulation runs. */
+/** The folders that the simulation needs. */
 const COPIED = [
   "agent",
   "aggregator",
@@ -39,7 +39,7 @@ const COPIED = [
   "package.json",
 ];
 
-/** What became of a deliberately wrong variant of the product. */
+/** The result of a deliberately wrong variant of the product. */
 export type Fate =
   | {
       readonly kind: "caught";
@@ -54,18 +54,18 @@ export type MutantResult = VariantResult<Fate>;
 
 const caught = v.object({ seed: v.number(), promise: v.string() });
 
-/** Names that no mutant has. */
+/** The names without a mutant. */
 export async function unknownMutants(names: readonly string[], { folder }: Wing): Promise<readonly string[]> {
   const known = await variantNames(folder);
   return names.filter((name) => !known.includes(name));
 }
 
-/** Those for which a plan is kept: what seeds meet too seldom. */
+/** Mutants with a kept plan: seeds would catch them too seldom. */
 export async function keptMutants({ folder }: Wing): Promise<readonly string[]> {
   return (await variantNames(folder)).filter((name) => existsSync(join(ROOT, folder, `${name}.plan.json`)));
 }
 
-/** Tries all mutants, or those that are named. A seed at which the product breaks a promise, too, catches nobody. */
+/** Tries all mutants, or the named ones. A seed that the unchanged product fails, too, catches no mutant. */
 export async function tryMutants(
   { names, jobs, wing }: { readonly names: readonly string[]; readonly jobs: number; readonly wing: Wing },
   tell: (line: string) => void,
@@ -80,16 +80,16 @@ export async function tryMutants(
   );
 }
 
-/** Beside what is wrong, a patch may tell in which worlds that matters: kinds of steps. */
+/** The second line of a patch may name step kinds: in worlds with this focus the fault matters. */
 const FOCUS = "Focus: ";
 
 interface Hunt extends Trees {
   readonly wing: Wing;
-  /** Where the plan is that is kept for the mutant, if there is any: for what seeds meet too seldom. */
+  /** The path of a kept plan for the mutant; the file may not exist. */
   readonly plan: string;
 }
 
-/** First in the plan that is kept for it, then in worlds in which that goes wrong where the mutant is, then in any. */
+/** First the kept plan, else worlds with the mutant's focus, and then any worlds. */
 async function hunt(trees: Hunt, focus: string): Promise<Fate> {
   if (existsSync(trees.plan)) return await huntIn(trees, { first: 1, last: 1, focus: "", plan: trees.plan });
   const found = focus === "" ? undefined : await huntIn(trees, { first: 1, last: FOCUSED_SEEDS, focus });
@@ -100,11 +100,11 @@ interface Seeds {
   readonly first: number;
   readonly last: number;
   readonly focus: string;
-  /** Instead of what the seeds stand for. */
+  /** A plan that replaces those of the seeds. */
   readonly plan?: string;
 }
 
-/** Plays seeds with the mutant until one is found that it fails and the product does not. */
+/** Plays seeds with the mutant until one fails that the unchanged product passes. */
 async function huntIn({ copy, plain, wing }: Hunt, seeds: Seeds): Promise<Fate> {
   for (let { first } = seeds; first <= seeds.last; ) {
     const found = await play(copy, wing, { ...seeds, first });

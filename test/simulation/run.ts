@@ -10,17 +10,17 @@ import { createDice } from "./world/dice.ts";
 import { Sky } from "./world/weather.ts";
 import { World } from "./world/world.ts";
 
-/** A promise that a world broke, and where. */
+/** A broken promise, and where. */
 export interface Failure {
   readonly promise: PromiseName | "crash of the simulation";
   readonly detail: string;
-  /** How many steps had been done. */
+  /** Number of steps done. */
   readonly step: number;
   /** True time, milliseconds. */
   readonly atMs: number;
 }
 
-/** What became of a plan. */
+/** The result of a plan. */
 export interface Outcome {
   readonly failure: Failure | undefined;
   readonly steps: number;
@@ -35,27 +35,27 @@ export interface Outcome {
 
 export interface RunOptions {
   readonly sites?: CrashSites | undefined;
-  /** Told what happens, for people. */
+  /** Receives one line for each step and log line. */
   readonly tell?: ((line: string) => void) | undefined;
 }
 
-/** Each status has to become right within so long. Milliseconds of true time. */
+/** Every status has to become right within this time. Milliseconds of true time. */
 const SETTLES_MS = 300_000;
-/** An agent whose reports were refused tries again after so long at most. Milliseconds. */
+/** An agent retries a refused report within this time. Milliseconds. */
 const HEARD_MS = 13_000;
-/** Releases of claims that are gone are kept for a quarter of an hour. */
+/** Agents keep unmount records of deleted claims for a quarter of an hour. */
 const FORGETS_MS = 1_100_000;
-/** What stood on an earlier claim is cleaned off a restored one within so long. Milliseconds. */
+/** Mooring removes an earlier claim's status from a restored claim within this time. Milliseconds. */
 const CLEANS_MS = 10_000;
-/** What was lost without a word is given up after a minute, and a watch that fails again and again waits for half of one. Milliseconds. */
+/** A client gives up a lost request after a minute, and a watch that fails repeatedly waits for half a minute. Milliseconds. */
 const READS_AGAIN_MS = 100_000;
 const READS = ["list ", "watch "];
-/** Writes and reports are tried again within so long. Milliseconds. */
+/** Mooring retries writes and reports within this time. Milliseconds. */
 const SENDS_AGAIN_MS = 15_000;
-/** One plan in so many waits until every journal has to be empty. */
+/** One plan in this many waits until every journal has to be empty. */
 const JOURNALS_EVERY = { full: 4, brisk: 251 } as const;
 
-/** Plays a plan in a new world, and looks all the while whether what was promised is kept. */
+/** Plays a plan in a new world and judges all promises meanwhile. */
 export async function runPlan(plan: Plan, options: RunOptions = {}): Promise<Outcome> {
   const stage = newStage(plan, options);
   const progress = { steps: 0 };
@@ -145,7 +145,7 @@ async function pass(stage: Stage, ms: number): Promise<void> {
   hold(stage);
 }
 
-/** The first promise that is broken ends a world. */
+/** The first broken promise ends a world. */
 function hold({ court: { docket } }: Stage): void {
   const [broken] = docket.broken;
   if (broken !== undefined) throw new BrokenPromise(broken);
@@ -160,10 +160,10 @@ class BrokenPromise extends Error {
   }
 }
 
-/** Everything works again; then all pods end, one after the other; then nothing happens any more. */
-/** Of brisk worlds in which things fail, one in so many waits until nothing is still tried again. */
+/** One brisk world with faults in this many waits until no retry is pending. */
 const PATIENT_EVERY = 16;
 
+/** All faults end; then all pods end, one after the other; then the world is at rest. */
 async function finish(stage: Stage, { seed, isCalm, setup, steps }: Plan): Promise<void> {
   const { world, court, sky, tell } = stage;
   const { settlesMs, exactAfterMs, restsMs } = world.tempo;
@@ -174,7 +174,7 @@ async function finish(stage: Stage, { seed, isCalm, setup, steps }: Plan): Promi
   const worksFrom = isPatient || isCalm ? world.now + waitsMs : Number.POSITIVE_INFINITY;
   await pass(stage, waitsMs);
   await settle(stage, Number.POSITIVE_INFINITY);
-  // A use that ends before its node has told this leader anything is over before it is known: its end may be dated late.
+  // A use may end before its node has reported to this leader: Mooring may date such an end late.
   const exactFrom = Math.max(worksFrom, world.health.ledSinceMs + HEARD_MS);
   if (setup.tempo === "brisk" && !isPatient && !isCalm && seed % 2 === 1) return;
   if (setup.protection !== undefined) deleteSome(world);
@@ -201,8 +201,8 @@ async function finish(stage: Stage, { seed, isCalm, setup, steps }: Plan): Promi
 }
 
 /**
- * A replica that has no other beside it leaves a time in which nobody watches whenever it is replaced: that may move the time of a claim,
- * once. In a brisk world one upgrade comes upon the other, so that two replicas may be away together.
+ * A single replica leaves a pod-watch gap whenever it is replaced, and that may move the time of a claim once. In a brisk world upgrades
+ * overlap, so that two replicas may be down together.
  */
 function gapsIn({ replicas, tempo }: World, steps: Plan["steps"]): number {
   const upgrades = steps.filter(({ kind }) => kind === "upgrade-all").length;
@@ -214,7 +214,7 @@ function deleteSome({ cluster: { claims } }: World): void {
   for (const [index, { name }] of claims.all.entries()) if (index % 2 === 0) claims.delete(name, undefined);
 }
 
-/** Waits until each status is right and stays so, but not for ever. */
+/** Waits, for a limited time, until every status is right. */
 async function settle(stage: Stage, exactFrom: number): Promise<void> {
   const { world, court } = stage;
   const until = world.now + SETTLES_MS;
@@ -223,7 +223,7 @@ async function settle(stage: Stage, exactFrom: number): Promise<void> {
   hold(stage);
 }
 
-/** What hangs at the end of a pod takes its time. */
+/** The end of a pod takes its time. */
 async function untilOver(stage: Stage): Promise<void> {
   const { nodes, cluster } = stage.world;
   const until = stage.world.now + SETTLES_MS;
@@ -232,7 +232,7 @@ async function untilOver(stage: Stage): Promise<void> {
   await pass(stage, stage.world.tempo.looksMs);
 }
 
-/** Right, and written by somebody whom all nodes have had the time to tell what they know. */
+/** Every status is right, and a leader to which all nodes have had the time to report wrote it. */
 function isRight({ world: { health }, court }: Stage, exactFrom: number): boolean {
   return health.hasLedFor(HEARD_MS) && court.wouldRest(exactFrom);
 }

@@ -12,22 +12,22 @@ export interface FailedSeed {
   readonly plan: Plan;
 }
 
-/** What became of one seed. */
+/** The result of one seed. */
 export interface SeedResult {
   readonly figures: Figures;
   readonly failed: FailedSeed | undefined;
 }
 
-/** A plan is played again so often at most to make it shorter. */
+/** The most runs to shorten a plan. */
 const MOST_TRIES = 250;
 
 export interface SeedOptions {
-  /** Nothing but these kinds of steps goes wrong. */
+  /** Only steps of these kinds cause faults. */
   readonly focus?: readonly StepKind[] | undefined;
   readonly shrinks: boolean;
 }
 
-/** Plays the plan of a seed; one that fails is made shorter. */
+/** Plays the plan of a seed; shortens a plan that fails. */
 export async function playSeed(seed: number, { focus, shrinks }: SeedOptions): Promise<SeedResult> {
   const plan = planOf(seed, focus);
   const sites = new CrashSites();
@@ -38,11 +38,11 @@ export async function playSeed(seed: number, { focus, shrinks }: SeedOptions): P
   return { figures, failed: shrinks ? await shortest(plan, failure) : { seed, failure, plan } };
 }
 
-/** Shorter plans count only when they break the same promise. */
+/** A shorter plan counts only when it breaks the same promise. */
 async function shortest(plan: Plan, failure: Failure): Promise<FailedSeed> {
   const failsAlike = async (steps: readonly Step[]): Promise<boolean> =>
     (await runPlan({ ...plan, steps })).failure?.promise === failure.promise;
-  // What came after it does not matter.
+  // The steps after the failure do not matter.
   const begun = plan.steps.slice(0, failure.step);
   const first = (await failsAlike(begun)) ? begun : plan.steps;
   const steps = await shrink(first, failsAlike, MOST_TRIES);

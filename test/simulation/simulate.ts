@@ -8,9 +8,9 @@ export interface SimulationOptions {
   readonly firstSeed: number;
   readonly seeds: number;
   readonly jobs: number;
-  /** No seed is begun after so many milliseconds. */
+  /** No seed starts after this many milliseconds. */
   readonly limitMs: number;
-  /** Ends after so many failed seeds. */
+  /** Ends after this many failed seeds. */
   readonly mostFailures: number;
   readonly shrinks: boolean;
   readonly focus: readonly StepKind[] | undefined;
@@ -23,12 +23,12 @@ export interface SimulationResult {
   readonly tookMs: number;
 }
 
-/** Progress is told this often. Milliseconds. */
+/** Time between two lines of progress. Milliseconds. */
 const TELL_MS = 10_000;
-/** A thread plays so many seeds, then a new one takes its place: what Node.js keeps of a world that is over slows the next ones down. */
+/** A thread plays this many seeds, and then a new thread replaces it: what Node.js keeps of finished worlds slows the next ones down. */
 const MOST_AT_ONCE = 1_000;
 
-/** Plays many seeds in as many threads as there are jobs. */
+/** Plays the seeds, distributed over `jobs` threads. */
 export async function simulate(clock: Clock, options: SimulationOptions): Promise<SimulationResult> {
   const { firstSeed, seeds, jobs, limitMs, mostFailures, shrinks, focus, tell } = options;
   const begunAt = clock.monotonicMs();

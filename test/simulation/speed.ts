@@ -2,8 +2,8 @@ import { planOf } from "./plan/generate.ts";
 import { runPlan } from "./run.ts";
 
 /**
- * What a seed costs: `node .ci/launch.mjs test/simulation/speed.ts [seeds] [rounds]`. The same seeds again in each round, so that
- * the figures show how much of it is compilation.
+ * Prints what a seed costs: `node .ci/launch.mjs test/simulation/speed.ts [seeds] [rounds]`. Each round plays the same seeds, so that the
+ * figures show the share of compilation.
  */
 const [seeds = "20", rounds = "3"] = process.argv.slice(2);
 

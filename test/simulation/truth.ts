@@ -1,6 +1,6 @@
 /**
- * What really happened, written by the simulated kernels and kubelets themselves. Nothing here shares code with Mooring, and nothing
- * of it is known to Mooring. All times are true time: milliseconds since the simulation began.
+ * What really happened: the simulated kernels and kubelets write it themselves. It shares no code with Mooring, and Mooring does not see
+ * it. All times are true time: milliseconds since the simulation began.
  */
 
 /** One pod's use of one claim on one node, from the first of its mounts to the last. */
@@ -14,7 +14,7 @@ export interface Use {
   /** False where no mount table shows the use: a hostPath volume. */
   readonly isShown: boolean;
   readonly beganAt: number;
-  /** Nothing while it goes on. */
+  /** Undefined while it lasts. */
   readonly endedAt: number | undefined;
 }
 
@@ -50,7 +50,7 @@ export class Truth {
     return this.usesOf(claimUid).find(isIt);
   }
 
-  /** In the order of their begins. */
+  /** Ordered by their begin. */
   usesOf(claimUid: string): readonly Use[] {
     return this.#uses.get(claimUid) ?? [];
   }

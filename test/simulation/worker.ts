@@ -3,7 +3,7 @@ import * as v from "valibot";
 import { HAPPENINGS } from "./plan/happenings.ts";
 import { playSeed } from "./seeds.ts";
 
-/** Plays the seeds from a first one to a last one, unless it is ended before. */
+/** Plays the seeds from `first` to `last`, unless the main thread ends it. */
 const { first, last, shrinks, focus } = v.parse(
   v.object({
     first: v.number(),
@@ -15,7 +15,7 @@ const { first, last, shrinks, focus } = v.parse(
 );
 
 let seed = first;
-// One that cannot be played to its end is named.
+// Names the seed of an unhandled rejection.
 process.on("unhandledRejection", (cause) => {
   throw new Error(`seed ${seed} ended the simulation`, { cause });
 });

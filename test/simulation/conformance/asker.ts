@@ -4,21 +4,21 @@ import { parseObject } from "../engine/api/json.ts";
 import type { JsonObject } from "../engine/api/objects.ts";
 import { createEngine } from "../engine/engine.ts";
 
-/** An answer, as far as it can be compared. */
+/** An answer, reduced to what can be compared. */
 export interface Said {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: JsonObject;
 }
 
-/** An API server that is asked one thing after the other. */
+/** An API server that gets one request after the other. */
 export interface Asker {
   readonly ask: (request: HttpRequest) => Promise<Said>;
-  /** So many events of a watch, which is given up then. */
+  /** Collects `count` events of a watch, and then ends it. */
   readonly watch: (path: string, count: number) => Promise<readonly WatchEvent[]>;
 }
 
-/** Asks by a transport; `pump` lets time pass until what it is given has settled. */
+/** Sends requests by a transport; `pump` advances time until a promise has settled. */
 function askerOf(
   transport: ByteTransport,
   headers: HttpRequest["headers"],
@@ -51,12 +51,12 @@ function askerOf(
   };
 }
 
-/** The real one. */
+/** The real API server. */
 export function realAsker(transport: ByteTransport, authorization: string | undefined): Asker {
   return askerOf(transport, authorization === undefined ? {} : { authorization }, (wait) => wait);
 }
 
-/** The simulated one. */
+/** The simulated API server. */
 export function simulatedAsker(): Asker {
   const engine = createEngine({ seed: 1 });
   return askerOf(engine.transport("asker"), {}, async (wait) => {

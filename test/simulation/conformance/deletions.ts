@@ -9,7 +9,7 @@ const FINALIZER = "kubernetes.io/pvc-protection";
 const CLAIM = `${CLAIMS}/doomed`;
 const DELETE = { method: "DELETE", path: CLAIM, headers: {} } as const;
 
-/** A claim is asked to go, and goes with its last finalizer. */
+/** A deleted claim stays until its last finalizer is removed. */
 export async function deletions(session: Session): Promise<void> {
   const start = await session.step("a claim that will be deleted", post(CLAIMS, claimBody("doomed")), deletionView);
   const from = textAt(start.body, "metadata", "resourceVersion");

@@ -12,7 +12,7 @@ export const NOTE = "mooring.dev/unused-since";
 const APPLY = "application/apply-patch+yaml";
 const MERGE = "application/merge-patch+json";
 
-/** Which object in which state. */
+/** Identifies an object and its state. */
 export type Identity = { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined };
 
 export function idOf({ body }: Said): Identity {

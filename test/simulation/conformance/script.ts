@@ -4,7 +4,7 @@ import { deletions, freeDeletions } from "./deletions.ts";
 import { leases, lists, rest, watches } from "./others.ts";
 import { type Seen, Session } from "./session.ts";
 
-/** Asks a server all that Mooring asks, right and wrong, step by step. */
+/** Sends a server all requests that Mooring makes, valid and invalid, step by step. */
 export async function askAll(asker: Asker): Promise<readonly Seen[]> {
   const session = new Session(asker);
   for (const part of [

@@ -5,13 +5,13 @@ import type { Asker, Said } from "./asker.ts";
 import { CLAIMS, get, type Identity, idOf } from "./requests.ts";
 import { eventView } from "./views.ts";
 
-/** What is compared of one step: whatever Mooring reads, with names in place of what each server makes up. */
+/** The compared result of one step: everything that Mooring reads, with names in place of generated values. */
 export interface Seen {
   readonly name: string;
   readonly seen: Json;
 }
 
-/** A server that is asked step by step, and what was seen of its answers. */
+/** A server under test, and the results of its steps. */
 export class Session {
   readonly seen: Seen[] = [];
   readonly #asker: Asker;
@@ -21,7 +21,7 @@ export class Session {
     this.#asker = asker;
   }
 
-  /** The claim as it is now, for what is decided on it. */
+  /** Reads the claim; the next step is decided on this state. */
   async read(): Promise<Identity> {
     return idOf(await this.#asker.ask(get(`${CLAIMS}/data`)));
   }
@@ -38,7 +38,7 @@ export class Session {
     this.seen.push({ name, seen: events.map(eventView) });
   }
 
-  /** Whether a write was none: the claim is in the state in which it was. */
+  /** Whether a write changed nothing: the claim has the same version as before. */
   readonly isSame = (said: Said): Json => [
     said.status,
     textAt(said.body, "metadata", "resourceVersion") === textAt(this.#claim?.body, "metadata", "resourceVersion"),

@@ -5,9 +5,9 @@ import type { Json, JsonObject } from "../engine/api/objects.ts";
 import type { Said } from "./asker.ts";
 import { CONDITION, NOTE } from "./requests.ts";
 
-/** What is compared of an answer: all that Mooring reads of it. */
+/** The compared part of each answer: everything that Mooring reads of it. */
 
-/** A claim as `projectClaim` reads it, and who owns what `upstream-unused.ts` and `claim-status.ts` look for. */
+/** A claim as `projectClaim` reads it, with the field owners that `upstream-unused.ts` and `claim-status.ts` look for. */
 export function claimView({ status, body }: Said): Json {
   const managed = at(body, "metadata", "managedFields");
   const owners = (path: readonly string[]): Json =>
@@ -28,7 +28,7 @@ export function claimView({ status, body }: Said): Json {
   ];
 }
 
-/** By type: nobody reads their order. */
+/** By type: Mooring does not depend on their order. */
 function conditionsOf(body: JsonObject): Json {
   const conditions = at(body, "status", "conditions");
   if (!Array.isArray(conditions)) return [];

@@ -1,4 +1,4 @@
-/** When something is to happen: at a time, and among what happens then in an order that somebody has drawn. */
+/** The due time of an entry. `tie` is a random number that orders entries of the same time. */
 interface Moment {
   readonly atMs: number;
   readonly tie: number;
@@ -9,22 +9,24 @@ interface Entry extends Moment {
   act: (() => void) | undefined;
 }
 
-/** What is to happen next. */
+/** The next entry that is due. */
 export interface Due {
   readonly atMs: number;
   readonly act: () => void;
 }
 
-/** With so many that were called off, and more than half of all, they are taken out: most waits in a program end early. */
+/**
+ * The agenda removes cancelled entries once there are this many and they are more than half of all: a program cancels most of its timers.
+ */
 const MANY_OFF = 256;
 
-/** What is to happen, the earliest first. */
+/** The entries that are still to run, the earliest first. */
 export class Agenda {
   #heap: Entry[] = [];
   #added = 0;
   #off = 0;
 
-  /** Answers how to call it off. */
+  /** Returns a function that cancels the entry. */
   add({ atMs, tie }: Moment, act: () => void): () => void {
     this.#added += 1;
     const entry: Entry = { atMs, tie, number: this.#added, act };
@@ -37,13 +39,13 @@ export class Agenda {
     };
   }
 
-  /** Takes the next that is to happen up to a time; nothing when there is none. */
+  /** Takes the next entry that is due up to a time, if there is one. */
   take(untilMs: number): Due | undefined {
     for (let first = this.#heap[0]; first !== undefined; first = this.#heap[0]) {
       const { atMs, act } = first;
       if (act !== undefined && atMs > untilMs) return undefined;
       pop(this.#heap);
-      // What has begun cannot be called off any more.
+      // An entry that has started can no longer be cancelled.
       first.act = undefined;
       if (act !== undefined) return { atMs, act };
       this.#off -= 1;

@@ -5,7 +5,9 @@ import {
   readAggregatorCommand,
 } from "../../../aggregator/settings/config.ts";
 
-/** The defaults that the product has, so that a changed default is simulated, too; but pods on wrong nodes are left alone unless a world is about them. */
+/**
+ * The defaults of the product, so that the simulation covers a changed default, too. Only enforcement is off unless a world turns it on.
+ */
 export const AGENT_CONFIG: AgentConfig = agentDefaults();
 export const AGGREGATOR_CONFIG: AggregatorConfig & { readonly election: ElectionConfig } = aggregatorDefaults();
 

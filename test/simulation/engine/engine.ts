@@ -33,78 +33,81 @@ import { Service } from "./service.ts";
 import { CrashSites, type SiteVisit } from "./sites.ts";
 import { Trace } from "./trace.ts";
 
-/** What an agent runs on. */
+/** What a simulated agent needs. */
 export interface AgentOptions {
   readonly machine: SimMachine;
-  /** The Node's name. */
+  /** The name of its Node. */
   readonly node: string;
   /** UID of the agent's own pod. */
   readonly podUid: string;
   readonly table: KernelTable;
-  /** Its disk, which outlives it. May be slow, full or torn; crash points around it are the engine's. */
+  /** Its disk, which outlives the agent and may be slow, full or torn. The engine adds the crash points. */
   readonly journal: Journal;
   readonly facts?: NodeIdentity | undefined;
   readonly config?: Partial<AgentConfig> | undefined;
 }
 
-/** What an aggregator runs on. */
+/** What a simulated aggregator needs. */
 export interface AggregatorOptions {
   readonly machine: SimMachine;
-  /** Its pod, in `mooring`, which the world has made: with an election the Service leads to it by its label. */
+  /**
+   * The name of its pod in the namespace `mooring`. The world has created the pod; with leader election its label directs the Service to
+   * it.
+   */
   readonly pod: string;
   readonly config?: Partial<AggregatorConfig> | undefined;
 }
 
-/** What a process of any kind runs on. */
+/** What a process of any kind needs. */
 export interface ProcessOptions {
   readonly name: string;
   readonly role: Role;
   readonly machine: SimMachine;
 }
 
-/** Runs a process until the signal is aborted; it ends when this does. */
+/** Runs a process until the signal aborts; the process ends when the promise settles. */
 export type ProcessMain = (ports: CommonPorts, life: Life, signal: AbortSignal) => Promise<void>;
 
-/** How a world begins. */
+/** The initial state of a world. */
 export interface EngineOptions {
   readonly seed: number;
   /** True wall time when the world begins, milliseconds since the epoch. */
   readonly beginMs?: number | undefined;
   readonly weather?: Weather | undefined;
-  /** True: the process dies here. */
+  /** Returns true where the process dies. */
   readonly mayCrash?: ((visit: SiteVisit) => boolean) | undefined;
   readonly sites?: CrashSites | undefined;
-  /** How many API servers; one unless told. */
+  /** Number of API servers; the default is one. */
   readonly servers?: number | undefined;
-  /** After each event. */
+  /** The engine calls it after each event. */
   readonly onEvent?: (() => void) | undefined;
-  /** Each line that a process logs, but for those of the level debug. */
+  /** The engine calls it for each log line, except those of level debug. */
   readonly onLog?: ((process: string, line: LogLine) => void) | undefined;
 }
 
-/** A world without anything in it. */
+/** An empty world. */
 export interface Engine {
   readonly scheduler: Scheduler;
   /** True wall time, milliseconds since the epoch. */
   readonly trueWallMs: () => number;
   readonly api: SimApi;
   readonly sites: CrashSites;
-  /** A stream of its own for each name, the same for the same seed. */
+  /** A random stream for each name; the same seed gives the same stream. */
   readonly random: (name: string) => Random;
   readonly machine: (options: MachineOptions) => SimMachine;
   readonly startAgent: (options: AgentOptions) => SimProcess;
   readonly startAggregator: (options: AggregatorOptions) => SimProcess;
-  /** A process of any other kind, with the ports that all have. */
+  /** Starts a process of any other kind, with the ports that all processes have. */
   readonly start: (options: ProcessOptions, main: ProcessMain) => SimProcess;
-  /** A way to the API servers for somebody who is no process of Mooring: it never dies, and nothing is counted. */
+  /** A connection to the API servers for a component that is not part of Mooring: it never crashes, and nothing counts its calls. */
   readonly transport: (name: string) => ByteTransport;
-  /** How long a change of the leader's label takes until the Service leads there. Milliseconds of true time. */
+  /** How long the Service takes to follow a change of the leader's label. Milliseconds of true time. */
   serviceLagMs: number;
-  /** A hash of all that was written to the API and logged, for comparing two runs. */
+  /** A hash of all API writes and log lines, to compare two runs. */
   readonly trace: () => string;
   /**
-   * The end of the world: all processes die, and their promises are unwound without any effect. Node.js keeps signals that somebody
-   * listens to, so a world that is only dropped would never be collected.
+   * Ends the world: all processes die, and their promises unwind without effect. Node.js keeps an AbortSignal as long as it has listeners,
+   * so a world that nobody closes would never be collected.
    */
   readonly close: () => Promise<void>;
 }
@@ -112,7 +115,7 @@ export interface Engine {
 /** 2026-09-10T00:26:40Z */
 const BEGIN_MS = 1_789_000_000_000;
 
-/** A world, of which a seed decides everything that the caller does not. */
+/** Creates a world. The seed decides everything that the caller does not. */
 export function createEngine(options: EngineOptions): Engine {
   return new World(options);
 }
@@ -238,7 +241,7 @@ class World implements Engine {
   }
 }
 
-/** A number for a text. */
+/** A numeric seed for a text. */
 function seedOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < text.length; index += 1) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);

@@ -5,44 +5,44 @@ export interface Call {
   /** The process that sends it. */
   readonly from: string;
   readonly to: "api" | "aggregator";
-  /** What kind of request it is, as crash points and figures call it: `get pods`, `watch persistentvolumeclaims`, `apply claim status`. */
+  /** The kind of request, as crash points and figures name it: `get pods`, `watch persistentvolumeclaims`, `apply claim status`. */
   readonly site: string;
   readonly request: HttpRequest;
 }
 
-/** What befalls one request; what is left out goes well. */
+/** The faults of one request. Without a field there is no such fault. */
 export interface Fate {
-  /** How long it is on its way, milliseconds of true time; 0.3 unless told. Different ones reorder requests. */
+  /** Time to the server, in milliseconds of true time; the default is 0.3. Different times reorder requests. */
   readonly requestMs?: number | undefined;
-  /** How long the answer, or a piece of a stream that is sent now, is on its way back. Pieces of one stream stay in their order. */
+  /** Time back to the client, for the answer or for one piece of a stream. Pieces of one stream keep their order. */
   readonly answerMs?: (() => number) | undefined;
-  /** Where it is lost: on the way there (nothing happens), or on the way back (it was done, and nobody learns of it). */
+  /** Where it is lost: on the way there (nothing happens), or on the way back (the server has done it, and the client does not know). */
   readonly lost?: "request" | "answer" | undefined;
-  /** After so long the sender learns of a loss by a connection that breaks; nothing: it never does, and gives up by itself. */
+  /** The connection of a lost request breaks after this time; undefined: never, so that the client runs into its own timeout. */
   readonly brokenAfterMs?: number | undefined;
-  /** What answers in the server's place: a proxy, a limiter, an authorizer. Nothing is done. */
+  /** The answer of a proxy, a limiter or an authorizer in place of the server, which never sees the request. */
   readonly refusal?: Refusal | undefined;
-  /** The server gets it again after so long, each time; only the first answer comes back. */
+  /** Each entry repeats the request to the server after that time. Only the first answer comes back. */
   readonly againAfterMs?: readonly number[] | undefined;
-  /** Somebody on the way keeps a copy: each call of `deliver` brings it to the server, and nobody hears the answer. */
+  /** Keeps a copy of the request: each call of `deliver` sends it to the server once more, and drops the answer. */
   readonly keep?: ((deliver: () => void) => void) | undefined;
-  /** The connection is cut so long after the head of the answer: in the middle of a body or of a watch. */
+  /** The connection breaks this long after the head of the answer: within a body or a watch. */
   readonly cutAfterMs?: number | undefined;
-  /** Which API server it reaches; the first unless told. */
+  /** Index of the API server that it reaches; the default is the first. */
   readonly server?: number | undefined;
-  /** Done when it has reached the server, right before it is looked at: another writer that is quicker. */
+  /** Runs when the request has reached the server and before the server reads it: another, quicker writer. */
   readonly meanwhile?: (() => void) | undefined;
 }
 
-/** An answer that is no success and comes from no object. */
+/** A refusal that comes from no object. */
 export interface Refusal {
   readonly status: 401 | 403 | 409 | 422 | 429 | 500 | 502 | 503 | 504;
   /** `Retry-After`, whole seconds. */
   readonly retryAfterS?: number | undefined;
 }
 
-/** Decides what befalls each request. */
+/** Decides the faults of each request. */
 export type Weather = (call: Call) => Fate;
 
-/** Nothing befalls anybody. */
+/** No faults at all. */
 export const CALM: Weather = () => ({});

@@ -5,15 +5,15 @@ import { MooringError } from "../../../common/runtime/errors.ts";
 import type { Life } from "./process.ts";
 import type { Scheduler } from "./scheduler.ts";
 
-/** A node's mount table as its kernel has it. */
+/** The mount table of a node, as its kernel has it. */
 export interface KernelTable {
-  /** What a scan shows that began so many milliseconds ago; nothing is one that fails. What is damaged in it is the world's to decide. */
+  /** The text of a scan that began this many milliseconds ago; undefined for a failed one. The world decides the damage. */
   readonly text: (windowMs: number) => string | undefined;
-  /** How long a scan takes before and after the moment that it shows, milliseconds of true time; 0.4 and 0 unless told. */
+  /** Duration of a scan before and after the moment that it shows, in milliseconds of true time; the default is 0.4 and 0. */
   readonly readMs?: (() => readonly [before: number, after: number]) | undefined;
   /** True where two scans have to agree, as on kernels before 5.8. */
   readonly needsAgreement?: boolean | undefined;
-  /** poll(2): calls the listener at each change; answers how to stop that. Nothing: the agent reads by timer. */
+  /** poll(2): calls the listener at each change and returns a function that stops it. Undefined: the agent scans by timer. */
   readonly onChange?: ((listener: () => void) => () => void) | undefined;
 }
 
@@ -37,11 +37,11 @@ export function tableSource(scheduler: Scheduler, life: Life, table: KernelTable
   return { needsAgreement: table.needsAgreement === true, read: () => life.call("read mount table", read) };
 }
 
-/** As `agent/sources/mount-notifier.ts`: polls last at most so long, and each that finds nothing widens the time without a change. */
+/** As in `agent/sources/mount-notifier.ts`: the longest poll. Each poll without a change extends the time that is known to have none. */
 const POLL_MS = 1_000;
 const FALLBACK_MS = 2_000;
 
-/** Wakes by the changes of a table as poll(2) does, or by a timer where there is none. */
+/** Triggers scans by poll(2), or by a timer where there is no poll. */
 export function tableNotifier(life: Life, table: KernelTable): MountNotifier {
   return table.onChange === undefined ? new Timer(life) : new Poll(life, table.onChange);
 }
@@ -50,7 +50,7 @@ class Poll implements MountNotifier {
   readonly mode = "poll";
   readonly #life: Life;
   readonly #stop: () => void;
-  /** When the first change happened that nobody has been told of yet. */
+  /** When the first change happened that the agent does not know yet. */
   #changed: number | undefined;
   #asked = false;
   #changedAt: number;
@@ -81,7 +81,7 @@ class Poll implements MountNotifier {
     const woken = new AbortController();
     const end = (): void => woken.abort("woken");
     signal.addEventListener("abort", end);
-    // The kernel keeps what happens for a process that stands still, and wakes it when it goes on.
+    // The kernel keeps the event for a paused process, and wakes the process when it continues.
     this.#wake = () => this.#life.deliver(end);
     if (this.#changed !== undefined || this.#asked || signal.aborted) end();
     await this.#life.sleep(ms, woken.signal);
@@ -101,7 +101,10 @@ class Poll implements MountNotifier {
     return isChanged ? "mounts" : "timer";
   }
 
-  /** Whether the polls since then found a change: one that did says nothing of before, and nobody polls who stands still. */
+  /**
+   * Whether the polls since then found a change. A poll that found one says nothing about the time before, and a paused process does not
+   * poll.
+   */
   #polled(begunAt: number): boolean {
     const untilMs = Math.min(this.#now, this.#changed ?? Number.POSITIVE_INFINITY, this.#life.stoodStillAfter(begunAt));
     const polledMs = Math.max(0, untilMs - begunAt);

@@ -1,55 +1,60 @@
 import type { Clock, ClockRate } from "../../../common/runtime/clock.ts";
 import type { Cancel, Scheduler } from "./scheduler.ts";
 
-/** How a machine's clocks begin. */
+/** The initial clocks of a machine. */
 export interface MachineOptions {
   readonly name: string;
-  /** By how much its crystal is off: `monotonicMs` and timers. Within 200 ppm a machine is honest. */
+  /** Error of its crystal, which drives `monotonicMs` and timers. An honest machine stays within 200 ppm. */
   readonly driftPpm?: number | undefined;
-  /** By how much the clocks that NTP slews run otherwise than the crystal: wall, uptime, and `monotonicMs` where `rate` is that of CLOCK_MONOTONIC. */
+  /**
+   * How far NTP slews the clocks against the crystal: the wall clock, the uptime, and `monotonicMs` where `rate` is that of
+   * CLOCK_MONOTONIC.
+   */
   readonly slewPpm?: number | undefined;
   /** Its wall clock minus true wall time, milliseconds. */
   readonly wallOffsetMs?: number | undefined;
-  /** For how long it has been up when the world begins, milliseconds. */
+  /** Its uptime when the world begins, in milliseconds. */
   readonly upForMs?: number | undefined;
-  /** What the processes on it believe of their clock; CLOCK_MONOTONIC_RAW with 200 ppm unless told. */
+  /** The clock rate that its processes assume; the default is CLOCK_MONOTONIC_RAW with 200 ppm. */
   readonly rate?: ClockRate | undefined;
 }
 
-/** Told of what befalls a machine. */
+/** Receives the power events of a machine. */
 export interface MachineListener {
   readonly onPowerOff: () => void;
-  /** It goes on after having been suspended. */
+  /** The machine resumes after a suspend. */
   readonly onResume: () => void;
 }
 
-/** A machine: three clocks that are derived from true time, and boots. Processes run on it. */
+/** A machine: three clocks that derive from true time, and boots. Processes run on it. */
 export interface SimMachine {
   readonly name: string;
-  /** Of the present boot, or the last one; each boot has another one. */
+  /** The ID of the present boot, or of the last one; each boot has its own. */
   readonly bootId: () => string;
   readonly isUp: () => boolean;
   readonly isSuspended: () => boolean;
-  /** Its clocks, for what belongs to the world: a process gets one that dies with it. */
+  /** Its clocks, for parts of the world. A process gets a clock that stops with it. */
   readonly clock: Clock;
-  /** The crystal changes its rate (temperature). */
+  /** Changes the rate of the crystal (temperature). */
   readonly drift: (ppm: number) => void;
   readonly slew: (ppm: number) => void;
-  /** Moves the wall clock alone. */
+  /** Steps the wall clock alone. */
   readonly stepWall: (ms: number) => void;
-  /** Everything on it stands still, its monotonic clock and its timers included; the uptime goes on. */
+  /** Stops everything on it, with its monotonic clock and its timers; the uptime continues. */
   readonly suspend: () => void;
   readonly resume: () => void;
-  /** The power goes: all its processes die, and nothing runs until `powerOn`. */
+  /** Cuts the power: all its processes die, and nothing runs until `powerOn`. */
   readonly powerOff: () => void;
-  /** A new boot: another boot ID, clocks from zero. The wall clock has gone on. */
+  /** Boots: a new boot ID, and clocks from zero. The wall clock has continued. */
   readonly powerOn: () => void;
   /**
-   * A snapshot of the virtual machine is put back: the same boot, and all clocks show what they showed so long ago. Its processes of
-   * then cannot be had back: those of now die, and others may be started. Disks are the world's.
+   * Restores a snapshot of the virtual machine: the same boot, and all clocks go back by `ms`. The processes die, and the caller may start
+   * others. The world restores the disks.
    */
   readonly goBack: (ms: number) => void;
-  /** Wakes after `ms` of its monotonic clock, unless the power goes before. Like timers of Node.js: whole milliseconds, at least one. */
+  /**
+   * Calls `wake` after `ms` of its monotonic clock, unless the power goes first. Like timers of Node.js: whole milliseconds, at least one.
+   */
   readonly timer: (ms: number, wake: () => void) => Cancel;
   readonly attach: (listener: MachineListener) => Cancel;
 }
@@ -60,7 +65,7 @@ interface MachineParts {
   readonly beginMs: number;
 }
 
-/** What the clocks showed at a moment of true time, from where they go on at their rates. */
+/** The clocks at a moment of true time. From there they continue at their rates. */
 interface Anchor {
   readonly trueMs: number;
   readonly monotonicMs: number;
@@ -85,7 +90,7 @@ export function createMachine(parts: MachineParts, options: MachineOptions): Sim
     wallMs: () => machine.now().wallMs,
     monotonicMs: () => machine.now().monotonicMs,
     uptimeMs: () => machine.now().uptimeMs,
-    // Whatever takes time in this world is work.
+    // In this world, all elapsed time counts as processor time.
     processorMs: () => machine.now().monotonicMs,
     rate,
     sleep: (ms, signal) => sleepOn(machine, ms, signal),
@@ -219,7 +224,7 @@ class Machine {
 
   timer(ms: number, wake: () => void): Cancel {
     if (!this.isUp) return () => {};
-    // What takes no time is a turn of the event loop.
+    // A timer of zero takes one turn of the event loop.
     const wholeMs = ms <= 0 ? 0 : Math.min(LONGEST_TIMER_MS, Math.ceil(ms));
     const sleeper: Sleeper = { atMs: this.now().monotonicMs + wholeMs, wake, cancel: () => {} };
     this.#sleepers.add(sleeper);

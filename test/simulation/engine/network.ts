@@ -6,7 +6,7 @@ import { type Life, never } from "./process.ts";
 import { refusalAnswer } from "./refusal.ts";
 import type { Cancel, Scheduler } from "./scheduler.ts";
 
-/** Where a server writes a body that does not end at once. */
+/** Receives the pieces of a streamed answer from the server. */
 export interface Sink {
   readonly write: (text: string) => void;
   readonly end: () => void;
@@ -14,27 +14,27 @@ export interface Sink {
   readonly fail: (why: string) => void;
 }
 
-/** What a server says to a request, or what becomes of its connection. */
+/** The answer of a server, or the end of its connection. */
 export type Answer =
   | { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: string }
   | {
       readonly status: number;
       readonly headers: Readonly<Record<string, string>>;
-      /** Called when the head has been sent; answers what to do when the reader goes away. */
+      /** Called after the head; returns a function that the network calls when the reader goes away. */
       readonly stream: (sink: Sink) => Cancel;
     }
-  /** The connection is refused, or breaks. */
+  /** The server refuses or breaks the connection. */
   | "reset"
-  /** Nobody is there. */
+  /** The host does not exist: no answer. */
   | "silence";
 
-/** Somebody who answers requests. */
+/** Answers requests. */
 export interface Endpoint {
-  /** Takes a request that has arrived; `respond` is called once, now or later, or never. */
+  /** Takes a request that has arrived. It calls `respond` at most once, now or later. */
   readonly receive: (request: HttpRequest, from: Sender, respond: (answer: Answer) => void) => void;
 }
 
-/** Who sends, and over which way. */
+/** The sender of a request, and the faults of its connection. */
 export interface Sender {
   readonly process: string;
   readonly fate: Fate;
@@ -48,13 +48,13 @@ export interface NetworkParts {
 interface Way {
   readonly to: Call["to"];
   readonly endpoint: Endpoint;
-  /** What kind of request it is. */
+  /** Names the kind of request. */
   readonly siteOf: (request: HttpRequest) => string;
 }
 
 const USUAL_MS = 0.3;
 
-/** A transport of a process: whatever befalls its requests, nothing reaches it after its end. */
+/** The transport of a process. After the end of the process no answer reaches it. */
 export function createTransport(parts: NetworkParts, life: Life, { to, endpoint, siteOf }: Way): ByteTransport {
   return {
     close: async () => {},
@@ -87,7 +87,7 @@ class Exchange {
   #reject: ((error: MooringError) => void) | undefined;
   #signal: AbortSignal | undefined;
   #pipe: Pipe | undefined;
-  /** Ends what the server still sends. */
+  /** Stops the server's stream. */
   #hangUp: Cancel = () => {};
   #isOver = false;
   /** Pieces of one stream never overtake each other. */
@@ -116,7 +116,7 @@ class Exchange {
     for (const ms of fate.againAfterMs ?? []) this.#after(wayMs + ms, () => this.#arrive(() => {}));
   }
 
-  /** On the other side: also when the sender is gone by now. */
+  /** On the server's side: this happens although the sender may be gone. */
   #arrive(respond: (answer: Answer) => void): void {
     const { call, endpoint, fate } = this.#sending;
     fate.meanwhile?.();
@@ -151,7 +151,7 @@ class Exchange {
     if ("body" in answer) this.#whole(pipe, answer.body);
   }
 
-  /** A body that is cut breaks off in its middle. */
+  /** Sends a whole body. A cut breaks it in the middle. */
   #whole(pipe: Pipe, body: string): void {
     const bytes = Buffer.from(body);
     if (this.#sending.fate.cutAfterMs === undefined) {
@@ -163,7 +163,7 @@ class Exchange {
     pipe.fail(`${this.#sending.call.site} broke off`);
   }
 
-  /** In the middle of a line. */
+  /** Cuts within a line. */
   #cut(): void {
     this.#pipe?.write(Buffer.from('{"type":"MODIFIED","obj'));
     this.#fail("the connection was cut");
@@ -177,11 +177,11 @@ class Exchange {
     };
   }
 
-  /** Comes back to the sender, in order. */
+  /** Delivers to the sender, in order. */
   #later(act: () => void): void {
     const { scheduler } = this.#parts;
     const atMs = Math.max(this.#lastPieceMs, scheduler.nowMs() + (this.#sending.fate.answerMs?.() ?? USUAL_MS));
-    // Of two things at one moment either may happen first.
+    // Two events at the same moment happen in random order: this keeps pieces apart.
     this.#lastPieceMs = atMs + 0.001;
     scheduler.at(atMs, () => {
       if (!this.#isOver) this.#life.deliver(act);

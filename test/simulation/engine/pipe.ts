@@ -1,6 +1,6 @@
 import { MooringError } from "../../../common/runtime/errors.ts";
 
-/** A body of which pieces come while somebody reads it. */
+/** A body whose pieces arrive while a client reads it. */
 export class Pipe implements AsyncIterableIterator<Uint8Array> {
   readonly #chunks: Uint8Array[] = [];
   #error: MooringError | undefined;
@@ -9,7 +9,7 @@ export class Pipe implements AsyncIterableIterator<Uint8Array> {
   #failWaiting: ((error: MooringError) => void) | undefined;
   readonly #onClose: () => void;
 
-  /** `onClose` is called once, when nobody reads it any more or nothing comes any more. */
+  /** `onClose` is called once, when the reader is done or the body has ended. */
   constructor(onClose: () => void) {
     this.#onClose = onClose;
   }
@@ -29,7 +29,7 @@ export class Pipe implements AsyncIterableIterator<Uint8Array> {
     if (this.#waiting !== undefined) this.#answer({ done: true, value: undefined });
   }
 
-  /** What has come already is still read. */
+  /** The reader still gets the pieces that have arrived. */
   fail(why: string): void {
     if (!this.#close()) return;
     this.#error = new MooringError("transport-failed", why);
@@ -49,7 +49,7 @@ export class Pipe implements AsyncIterableIterator<Uint8Array> {
     });
   }
 
-  /** The reader has had enough. */
+  /** The reader stops early. */
   return(): Promise<IteratorResult<Uint8Array>> {
     this.#chunks.length = 0;
     this.end();

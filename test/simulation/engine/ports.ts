@@ -10,7 +10,7 @@ import type { LogLine } from "../../fakes/logger.ts";
 import { readPath } from "./api/resources.ts";
 import type { Life } from "./process.ts";
 
-/** What all processes have in common. */
+/** The ports that every process has. */
 export interface CommonPorts {
   readonly clock: Clock;
   readonly random: Random;
@@ -20,10 +20,10 @@ export interface CommonPorts {
   readonly client: KubeClient;
 }
 
-/** Whoever asks so often what time it is while none passes never rests: nothing else in the world would ever happen. */
+/** A process that reads the clock this often at one moment is in an endless loop: no other event of the world would ever happen. */
 const MOST_ASKS = 200_000;
 
-/** The clocks of its machine; what sleeps by them never wakes after the end. */
+/** The clocks of its machine. A sleep never wakes after the end of the process. */
 export function processClock(life: Life): Clock {
   const { wallMs, uptimeMs, processorMs, rate } = life.machine.clock;
   let [asks, lastMs] = [0, 0];
@@ -37,7 +37,7 @@ export function processClock(life: Life): Clock {
   return { wallMs, monotonicMs, uptimeMs, processorMs, rate, sleep: (ms, signal) => life.sleep(ms, signal) };
 }
 
-/** A logger whose lines go to the world, down to a level, and nowhere after the end. */
+/** A logger that passes lines of a minimum level to the world, until the process ends. */
 export function processLogger(life: Life, tell: (line: LogLine) => void): Logger {
   const logger = (own: LogFields): Logger => {
     const write =
@@ -57,7 +57,7 @@ export function processLogger(life: Life, tell: (line: LogLine) => void): Logger
   return logger({});
 }
 
-/** Metrics that nobody looks at: none of them decides anything. */
+/** Metrics without effect: no decision reads them. */
 export const NO_METRICS: Metrics = {
   counter: () => ({ increment: () => {} }),
   histogram: () => ({ observe: () => {} }),
@@ -68,7 +68,7 @@ export const NO_METRICS: Metrics = {
   contentType: "text/plain",
 };
 
-/** A server is a router that the network leads to. */
+/** A server is a router that the network finds. */
 export function processListen(life: Life): Listen {
   return async (routes, { host, port }, logger) => {
     if (!life.survives("listen", "before")) return await new Promise(() => {});
@@ -90,7 +90,7 @@ export function processClient(transport: ByteTransport, clock: Clock): KubeClien
   return createKubeClient(connection, { clock });
 }
 
-/** A random stream that is not asked for anything by what is no longer there. */
+/** A random stream that a dead process no longer draws from. */
 export function processRandom(life: Life, random: Random): Random {
   return {
     fraction: () => (life.isAlive ? random.fraction() : 0.5),
@@ -100,7 +100,7 @@ export function processRandom(life: Life, random: Random): Random {
 
 const VERBS = { GET: "get", POST: "create", PUT: "replace", PATCH: "patch", DELETE: "delete" } as const;
 
-/** What a request to the API server is called: `list pods`, `watch nodes`, `apply persistentvolumeclaims/status`. */
+/** The site name of an API request: `list pods`, `watch nodes`, `apply persistentvolumeclaims/status`. */
 export function apiSite({ method, path, headers }: HttpRequest): string {
   const mark = path.indexOf("?");
   const place = mark === -1 ? path : path.slice(0, mark);
@@ -113,7 +113,7 @@ export function apiSite({ method, path, headers }: HttpRequest): string {
   return `${headers["content-type"]?.startsWith("application/apply") ? "apply" : VERBS[method]} ${what}`;
 }
 
-/** A journal whose calls may be the last of the process. */
+/** A journal with crash points around each call. */
 export function guardJournal(life: Life, journal: Journal): Journal {
   const { close, place, isNew } = journal;
   return {

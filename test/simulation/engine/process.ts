@@ -4,33 +4,33 @@ import type { SimMachine } from "./machine.ts";
 import type { Cancel, Scheduler } from "./scheduler.ts";
 import type { CrashSites, Phase, SiteVisit } from "./sites.ts";
 
-/** What a process is doing: `ended` in good order, `crashed` by a kill, `failed` by an error that nobody caught, which is a bug. */
+/** State of a process: `ended` in good order, `crashed` by a kill, or `failed` by an uncaught error, which is a bug. */
 export type ProcessState = "running" | "paused" | "ended" | "crashed" | "failed";
 
-/** The real agent or the real aggregator, with ports that die with it. */
+/** The real agent or the real aggregator, on ports that die with it. */
 export interface SimProcess {
   readonly name: string;
   readonly role: Role;
   readonly machine: SimMachine;
   readonly state: () => ProcessState;
-  /** What a `failed` one threw. */
+  /** The error of a `failed` process. */
   readonly failure: () => unknown;
-  /** kill -9: from now on nothing that it does has any effect, and nothing reaches it. */
+  /** kill -9: from now on the process has no effect, and nothing reaches it. */
   readonly crash: () => void;
-  /** SIGTERM: it ends in its own time. */
+  /** SIGTERM: the process shuts down by itself. */
   readonly stop: () => void;
-  /** SIGSTOP and SIGCONT: clocks go on, and what comes meanwhile waits for it. */
+  /** SIGSTOP and SIGCONT: clocks continue, and everything that arrives waits for the process. */
   readonly pause: () => void;
   readonly resume: () => void;
-  /** Told once, when it is no longer there, in whatever way. */
+  /** Calls the listener once, when the process is gone for any reason. */
   readonly onEnd: (listener: (state: ProcessState) => void) => void;
-  /** A request to its HTTP server from outside, such as `/readyz?verbose`; nothing while it does not listen. Waits for a paused one. */
+  /** A request to its HTTP server, such as `/readyz?verbose`; undefined while it does not listen. It waits for a paused process. */
   readonly get: (target: string) => Promise<{ readonly status: number; readonly body: string } | undefined>;
 }
 
 export type Role = "agent" | "aggregator" | "provisioner" | "keeper";
 
-/** What answers at an address. */
+/** Answers requests at an address. */
 export type Router = (call: RouteCall) => Promise<RouteAnswer>;
 
 interface LifeParts {
@@ -41,24 +41,24 @@ interface LifeParts {
 }
 
 /**
- * The thread that a process hangs by. Every call of a port goes through it, and so does everything that comes back: once it is cut,
- * promises that were asked for stay unsettled, so that nothing of the process goes on, and all of it can be collected.
+ * The lifetime of a process. Every call of a port and every answer passes through it. Once it has ended, pending promises stay unsettled:
+ * no code of the process runs any more, and everything can be collected.
  */
 export class Life {
   readonly name: string;
   readonly role: Role;
   readonly machine: SimMachine;
   readonly terminated = new AbortController();
-  /** What it has open: timers, connections. Each is called off when it is no longer there. */
+  /** Its open timers and connections. The end of the process cancels them. */
   readonly open = new Set<Cancel>();
-  /** Its HTTP servers, in the order in which they were opened. */
+  /** Its HTTP servers, in the order in which they opened. */
   readonly routers: Router[] = [];
   failure: unknown;
   readonly #parts: LifeParts;
   readonly #listeners: ((state: ProcessState) => void)[] = [];
   readonly #detach: Cancel;
   #state: ProcessState = "running";
-  /** What came while it stood still, and has not been taken yet. */
+  /** What arrived during a pause and still waits. */
   readonly #waiting: (() => void)[] = [];
   #isGoingOn = false;
   readonly #pauses: number[] = [];
@@ -79,7 +79,7 @@ export class Life {
     return this.#state === "running" || this.#state === "paused";
   }
 
-  /** True when the process goes on after this place: it is alive, and does not die here. */
+  /** True when the process survives this crash site: it is alive, and does not die here. */
   survives(site: string, phase: Phase): boolean {
     if (!this.isAlive) return false;
     const { sites, mayCrash } = this.#parts;
@@ -90,15 +90,15 @@ export class Life {
     return false;
   }
 
-  /** Does what reaches the process from outside: now, when it can take it, or never. */
+  /** Delivers something to the process: now, after its pause, or never. */
   deliver(act: () => void): void {
     if (!this.isAlive) return;
-    // What came before it comes first.
+    // Deliveries keep their order.
     if (this.#isStill || this.#waiting.length > 0) this.#waiting.push(act);
     else act();
   }
 
-  /** A call of a port: what it is asked to do is done if the process is alive, and the answer comes if it still is. */
+  /** A call of a port: it takes effect if the process is alive, and the answer arrives if the process still is. */
   call<T>(site: string, act: () => Promise<T>): Promise<T> {
     if (!this.survives(site, "before")) return never();
     const answer = act();
@@ -139,7 +139,7 @@ export class Life {
     this.#pauses.push(this.machine.clock.monotonicMs());
   }
 
-  /** When it first began to stand still after a moment, on its monotonic clock; infinity when it did not. */
+  /** When the process was first paused after a moment, on its monotonic clock; infinity when it was not. */
   stoodStillAfter(ms: number): number {
     return this.#pauses.find((at) => at >= ms) ?? Number.POSITIVE_INFINITY;
   }
@@ -166,7 +166,7 @@ export class Life {
     for (const listener of this.#listeners.splice(0)) listener(state);
   }
 
-  /** Lets what is left of a process that is no longer there come to its ends, all of them without effect, to be collected. */
+  /** Unwinds the pending promises of a dead process without effect, so that it can be collected. */
   bury(): void {
     this.end("crashed");
     this.terminated.abort("over");
@@ -176,7 +176,7 @@ export class Life {
     return this.#state === "paused" || this.machine.isSuspended();
   }
 
-  /** What waited comes in turns, as the event loop has it: each may be the last, or make the process stand still again. */
+  /** Delivers what waited, one event-loop turn each: any delivery may end or pause the process again. */
   #goOn(): void {
     if (this.#waiting.length === 0 || this.#isGoingOn) return;
     this.#isGoingOn = true;
@@ -190,7 +190,7 @@ export class Life {
   }
 }
 
-/** A promise of a process that is no longer there: made anew each time, so that nothing hangs on to another's. */
+/** A promise for a dead process. Each call makes a new one, so that none keeps another alive. */
 export function never<T>(): Promise<T> {
   return new Promise(() => {});
 }

@@ -16,7 +16,7 @@ const WORDS: Readonly<Record<Refusal["status"], readonly [reason: string, messag
   504: ["Timeout", "the server was unable to return a response in the time allotted"],
 };
 
-/** What answers in a server's place. A 502 is a proxy's page, without a `Status`. */
+/** The answer in place of the server. A 502 is the HTML page of a proxy, without a `Status`. */
 export function refusalAnswer({ status, retryAfterS }: Refusal): Answer {
   const [reason, message] = WORDS[status];
   const headers = retryAfterS === undefined ? {} : { "retry-after": String(retryAfterS) };

@@ -2,36 +2,36 @@ import { setImmediate as turn } from "node:timers/promises";
 import type { Random } from "../../../common/runtime/random.ts";
 import { Agenda, type Due } from "./agenda.ts";
 
-/** Calls something off that has not happened yet. */
+/** Cancels something that has not happened yet. */
 export type Cancel = () => void;
 
 /**
- * True time, and what happens in it. Everything in a simulated world is an event here: one after the other, in the order of their
- * times, and of equal times in a random one that the seed decides. After each of them all that can go on without time goes on.
+ * True time and its events. Everything in a simulated world is an event: one after the other, ordered by time, and at equal times by a
+ * random number that the seed decides. After each event all code runs until it waits for time.
  */
 export interface Scheduler {
   /** Milliseconds since the world began. */
   readonly nowMs: () => number;
-  /** At a true time; what lies in the past is next. */
+  /** Runs `act` at a true time; a time in the past is next. */
   readonly at: (atMs: number, act: () => void) => Cancel;
   /** After so many milliseconds of true time. */
   readonly after: (ms: number, act: () => void) => Cancel;
-  /** Lets true time pass up to a moment, with all that happens until then. */
+  /** Advances true time to a moment, and runs all events until then. */
   readonly runUntil: (atMs: number) => Promise<void>;
-  /** The next event alone; false when nothing is to come. */
+  /** Runs the next event; false when there is none. */
   readonly step: () => Promise<boolean>;
-  /** How many events there have been. */
+  /** The number of events so far. */
   readonly events: () => number;
 }
 
 export interface SchedulerOptions {
-  /** Orders what happens at the same moment. */
+  /** Orders events of the same moment. */
   readonly random: Random;
-  /** Called after each event, when everything has gone on that could: the place for invariants. What it throws, `runUntil` throws. */
+  /** Called after each event, when all code waits again: the place to check invariants. `runUntil` throws what it throws. */
   readonly onEvent?: (() => void) | undefined;
 }
 
-/** So often real events of the process get a turn, so that a rejection that nobody handles is told. */
+/** After this many events, Node.js gets one real turn, so that it reports unhandled rejections. */
 const EVENTS_A_TURN = 512;
 
 export function createScheduler({ random, onEvent }: SchedulerOptions): Scheduler {
@@ -69,8 +69,8 @@ export function createScheduler({ random, onEvent }: SchedulerOptions): Schedule
 }
 
 /**
- * Resolves when no promise has anything left to do. A tick of Node.js comes after all microtasks, also those that they make: one is
- * enough as long as nothing but promises and ticks carries the code on, which is so for everything behind the ports.
+ * Resolves when no promise has work left. A tick of Node.js comes after all microtasks, including those that they create: one tick is
+ * enough as long as only promises and ticks drive the code, and that holds for everything behind the ports.
  */
 export function settle(): Promise<void> {
   return new Promise((resolve) => process.nextTick(resolve));

@@ -28,8 +28,8 @@ interface Connection {
 }
 
 /**
- * The Service of the aggregator: new connections go to one of the pods that carry the leader's label, as soon as that has become
- * known; those that stand go on to where they went.
+ * The Service of the aggregator: it directs new connections to one of the pods with the leader's label, once the label is known. Existing
+ * connections stay.
  */
 export class Service implements Endpoint {
   readonly #parts: ServiceParts;
@@ -45,7 +45,7 @@ export class Service implements Endpoint {
     });
   }
 
-  /** The process that runs in a pod. */
+  /** Registers the process of a pod. */
   add(pod: string, life: Life): void {
     this.#lives.set(pod, life);
   }

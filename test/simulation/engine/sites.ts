@@ -1,10 +1,10 @@
 /**
- * When a process may die at a call of a port: `before` it took effect; `sent`, for what goes over the network: it will take effect, or
- * is lost; `after` it took effect and before the process learnt of it.
+ * When a process may die at a call of a port: `before` the call takes effect; `sent`, for network calls: the request is on its way and may
+ * arrive or not; `after` it took effect and before the process gets the answer.
  */
 export type Phase = "before" | "sent" | "after";
 
-/** A process that comes by a place where it may die. */
+/** A process reaches a crash site. */
 export interface SiteVisit {
   readonly process: string;
   /** The call, such as `journal store`, `mount table read`, `apply claim status`, `put report`. */
@@ -12,13 +12,13 @@ export interface SiteVisit {
   readonly phase: Phase;
 }
 
-/** How often a place was come by, and how often a process died there. */
+/** How often processes reached a site, and how often they died there. */
 export interface SiteFigure {
   readonly visits: number;
   readonly crashes: number;
 }
 
-/** Counts over as many worlds as it is given to. */
+/** Counts visits over all worlds that share it. */
 export class CrashSites {
   readonly #sites = new Map<string, Record<Phase, { visits: number; crashes: number }>>();
 
@@ -30,7 +30,7 @@ export class CrashSites {
     this.#of(site)[phase].crashes += 1;
   }
 
-  /** By `site/phase`; places that nobody has come by are not there. */
+  /** By `site/phase`; without sites that no process reached. */
   figures(): ReadonlyMap<string, SiteFigure> {
     const figures = new Map<string, SiteFigure>();
     for (const [site, phases] of this.#sites)

@@ -3,14 +3,14 @@ import type { Docket } from "../../judge/docket.ts";
 import type { StoreEvent } from "../engine/api/api.ts";
 import type { World } from "../world/world.ts";
 
-/** An event as people see it. */
+/** An event as users see it. */
 const alarm = v.object({
   reason: v.literal("VolumeUnmountedWhileRunning"),
   note: v.string(),
   regarding: v.object({ uid: v.string() }),
 });
 
-/** Nobody is told of an unmount under a running pod that there was not; an agent whose watch may be late can be wrong. */
+/** No event may report an unmount under a running pod that did not happen. An agent whose pod watch may lag is excused. */
 export function watchAlarms({ engine, health, unmountedBehind }: World, docket: Docket): void {
   engine.api.observe(({ resource, type, object, by = "" }: StoreEvent) => {
     if (resource !== "events" || type !== "ADDED") return;

@@ -12,7 +12,7 @@ import { PlacementWatch } from "./placement.ts";
 import { WriteWatch } from "./watch.ts";
 import { Witness } from "./witness.ts";
 
-/** Brings a world before the judge: each write and each deletion when it is made, and what stands there when that is due. */
+/** Brings a world before the judge: each write and each deletion when it happens, and the stored status when it has to be right. */
 export class Court {
   readonly docket = new Docket();
   readonly writes: WriteWatch;
@@ -37,7 +37,7 @@ export class Court {
     this.#placement.onRequest(request);
   }
 
-  /** After each step. */
+  /** Runs after each step. */
   meanwhile(): void {
     for (const claim of this.#claims)
       judgeMeanwhile(this.docket, this.#witness.caseOf(claim), this.#publishedOf(claim));
@@ -53,16 +53,16 @@ export class Court {
     this.docket.judge("no-failure", false, () => `${process}: ${words}`);
   }
 
-  /** Everything works again, and has for longer than what is lost without a word takes. */
+  /** Everything works again, and has for longer than the timeout of a lost request. */
   recovered(): void {
     for (const claim of this.#claims) judgeEnds(this.docket, this.#witness.caseOf(claim), this.#publishedOf(claim));
   }
 
-  /** Everything has worked for long enough: true where all is as it has to be. */
+  /** Everything has worked for long enough: true where every status is right. */
   rests(exactFromMs: number, docket = this.docket): boolean {
     for (const claim of this.#claims) {
       const now = this.#publishedOf(claim);
-      // One that was deleted before it was given a status gets none.
+      // A claim that was deleted before its first status gets none.
       if (now === undefined && claim.isDeleting) continue;
       judgeRest(docket, this.#witness.caseOf(claim), { now, scene: this.#witness.sceneOf(claim, exactFromMs) });
     }
@@ -71,14 +71,14 @@ export class Court {
     return docket.broken.length === 0;
   }
 
-  /** The same without being held to it. */
+  /** The same check without a verdict. */
   wouldRest(exactFromMs: number): boolean {
     return this.rests(exactFromMs, new Docket());
   }
 
-  /** Nothing that is settled is kept on any node. */
+  /** No journal keeps a record that can change no status any more. */
   journals(): void {
-    // A claim that somebody keeps in use by hand is not told of its end, so that this may change its status still.
+    // A claim that a user keeps in use by hand does not show its end, so that a record may still change its status.
     const open = this.#claims.filter((claim) => this.#isKeptByHand(claim)).map(({ volume }) => `/name/${volume.pv}`);
     for (const { name, disk } of this.#world.nodes) {
       const all = disk.newest?.unmountRecords ?? [];
@@ -100,8 +100,8 @@ export class Court {
   }
 
   /**
-   * Where nothing goes wrong, a claim is written once when it is first seen, and a few times for each pod that named it; and once for each
-   * time in which nobody may have watched, and for what an earlier claim left on it.
+   * In a calm world Mooring writes a claim once at first, a few times for each pod that named it, once for each possible gap of the pod
+   * watch, and once for what an earlier claim left on it.
    */
   writeCounts(gaps: number): void {
     const { claims, pods } = this.#world.cluster;
@@ -114,7 +114,10 @@ export class Court {
     }
   }
 
-  /** Where it is told that a volume is staged: that it is, and that it is no longer, for each pod with a volume of that handle. */
+  /**
+   * Where Mooring reports staging: two writes for each pod with a volume of that handle, one when it is staged and one when it no longer
+   * is.
+   */
   #stagingWrites(handle: string): number {
     const { protection, cluster } = this.#world;
     if (protection === "off") return 0;
@@ -132,5 +135,7 @@ export class Court {
   }
 }
 
-/** For each pod at most: referred to, mounted, mounted still although it is over, unmounted. What they have in common is one write. */
+/**
+ * At most, for each pod: referenced, mounted, still mounted although the pod is over, unmounted. Changes that come together are one write.
+ */
 const WRITES_A_POD = 4;

@@ -13,29 +13,29 @@ import { stagedSince } from "../world/staging.ts";
 import type { World } from "../world/world.ts";
 import { agentOn, type Witness, WRITES_MS } from "./witness.ts";
 
-/** An agent whose reports nobody took tries again after so long at most. Milliseconds. */
+/** An agent retries a refused report within this time. Milliseconds. */
 const RETRIES_MS = 5_000;
 
-/** A mount that a kernel has when a claim goes. */
+/** A mount that exists when a claim goes. */
 interface Mount {
   readonly words: string;
   readonly node: string;
   readonly sinceMs: number;
-  /** Since when its pod or it could be known. */
+  /** Since when Mooring could know its pod or it. */
   readonly knownMs: number;
   readonly excuse: () => string | undefined;
 }
 
-/** Has each claim judged at the moment when it is gone. */
+/** Judges each claim at the moment when it is gone. */
 export class DeletionWatch {
   readonly #world: World;
   readonly #docket: Docket;
   readonly #witness: Witness;
-  /** By UID, of claims of which nothing was stored when their deletion was asked for: when that was. */
+  /** By UID, of claims without a stored status at their deletion request: when that request came. */
   readonly #unwritten = new Map<string, number>();
-  /** UIDs of those of which somebody else had just taken away what was stored. */
+  /** UIDs of claims whose stored status another client had just removed. */
   readonly #takenAway = new Set<string>();
-  /** By UID: when it was stored that the claim is staged or mounted, and where. */
+  /** By UID: when the status said that the claim is staged or mounted, and where. */
   readonly #stored = new Map<string, readonly { readonly atMs: number; readonly where: string }[]>();
 
   constructor(world: World, docket: Docket, witness: Witness) {
@@ -56,7 +56,7 @@ export class DeletionWatch {
     this.#stored.set(claim.uid, [...(this.#stored.get(claim.uid) ?? []), stored]);
     const isAskedFor =
       object.metadata.deletionTimestamp !== undefined && previous.metadata.deletionTimestamp === undefined;
-    // From now on Mooring begins to write of it no more.
+    // From now on Mooring writes no first status for it.
     if (!isAskedFor || publishedIn(object) !== undefined) return;
     this.#unwritten.set(claim.uid, this.#world.now);
     if (this.#witness.forgeries.isNew(claim.uid)) this.#takenAway.add(claim.uid);
@@ -98,12 +98,12 @@ export class DeletionWatch {
     return { words, isNew: this.#world.now - knownMs < WRITES_MS, excuse: ofNode ?? excuse() };
   }
 
-  /** Somebody says that the node is gone: then so is what was stored of it. */
+  /** An administrator declares the node gone: then its stored mounts do not count either. */
   #excuseOfNode({ node, beganAt }: Pick<Use, "node" | "beganAt">): string | undefined {
     return this.#world.wasGivenUp({ node, beganAt, endedAt: undefined }) ? "node given up" : undefined;
   }
 
-  /** It was stored once that the claim is mounted there: that may be forgotten only for what the node itself has reported since. */
+  /** The status once said that the claim is mounted there: Mooring may forget that only for what the node itself has reported since. */
   #wasStored({ uid }: ClaimRecord, { node, sinceMs }: { readonly node: string; readonly sinceMs: number }): boolean {
     return this.#stored.get(uid)?.some(({ atMs, where }) => atMs >= sinceMs && where.includes(node)) === true;
   }
@@ -112,7 +112,7 @@ export class DeletionWatch {
     const { nodes, cluster } = this.#world;
     const node = nodes.find((one) => one.name === name);
     const sinceMs = node && stagedSince(node, volume);
-    // What was staged for an earlier claim is this one's from its begin on.
+    // A mount that was staged for an earlier claim counts for this one from its creation on.
     return sinceMs === undefined ? undefined : Math.max(sinceMs, cluster.claims.madeAt(uid) ?? 0);
   }
 
@@ -134,14 +134,14 @@ export class DeletionWatch {
   }
 }
 
-/** Everything has worked for long enough: what was deleted is gone, or somebody needs it, or keeps it by a status of his own. */
+/** Everything has worked for long enough: a deleted claim is gone, or it is in use, or a user keeps it by a forged status. */
 export function judgeDeleted(world: World, docket: Docket, isKeptByHand: (claim: ClaimRecord) => boolean): void {
   const { cluster, engine } = world;
   for (const claim of cluster.claims.ever) {
     const there = engine.api.get({ resource: "persistentvolumeclaims", namespace: NAMESPACE, name: claim.name });
     const isGone = there?.metadata.uid !== claim.uid;
     if (!isGone && !claim.isDeleting) continue;
-    // kube-controller-manager owes a retry to a failed request of its own.
+    // kube-controller-manager still has to retry a failed request of its own.
     const isOwed = !isGone && !isHeld(there) && cluster.claimController.retryAt(claim.uid) !== undefined;
     const byHand = !isGone && isKeptByHand(claim) ? FORGED_NODE : undefined;
     const excuse = isOwed ? "kube-controller-manager waits" : byHand;
@@ -156,7 +156,7 @@ function isNeeded({ truth, nodes, cluster }: World, claim: ClaimRecord): boolean
   return isUsed || isStaged || cluster.pods.there.some((pod) => pod.node !== "" && meansClaim(pod, claim));
 }
 
-/** The claim's own override, by what docs/protection.md says of it. */
+/** The claim's own override, as docs/protection.md defines it. */
 function overrides({ metadata: { uid, annotations = {} } }: ApiObject): boolean {
   const value = annotations["mooring.dev/force-release"];
   return typeof value === "string" && value.startsWith(uid.slice(0, 8));

@@ -4,18 +4,18 @@ import { isSame } from "../../judge/writes.ts";
 import type { StoreEvent } from "../engine/api/api.ts";
 import type { World } from "../world/world.ts";
 
-/** Whoever leads has put right within so long what somebody wrote for the first time; it waits four times as long each further time. */
+/** The leader repairs a first forgery within this time, and waits four times as long for each further one. Milliseconds. */
 const FIRST_MS = 3_000;
 const SECOND_MS = 10_000;
 
-/** Writes into the statuses of claims that are not Mooring's. */
+/** Writes of other clients into the statuses of claims. */
 export class Forgeries {
   readonly #world: World;
   /** By UID. */
   readonly #forged = new Map<string, Forgery[]>();
-  /** UIDs of claims that Mooring has written. */
+  /** UIDs of claims with a status of Mooring's. */
   readonly #written = new Set<string>();
-  /** By UID: what Mooring wrote last, if anything, where somebody else has written since. */
+  /** By UID: what Mooring wrote last, if anything, where another client has written since. */
   readonly #own = new Map<string, Published | undefined>();
 
   constructor(world: World) {
@@ -27,17 +27,17 @@ export class Forgeries {
     return this.#forged.get(uid) ?? [];
   }
 
-  /** What Mooring wrote last, where somebody else has written since. */
+  /** What Mooring wrote last, where another client has written since. */
   ownOf(uid: string): Published | undefined {
     return this.#own.get(uid);
   }
 
-  /** Mooring wrote the status that stands there. */
+  /** The present status is Mooring's own. */
   isOwn(uid: string): boolean {
     return this.#written.has(uid) && !this.#own.has(uid);
   }
 
-  /** Nobody has had the time to put the last of them right: docs/claim-status.md tells how long that takes. */
+  /** The last forgery is too recent for a repair; docs/claim-status.md says how long that takes. */
   isNew(uid: string): boolean {
     const forged = this.of(uid);
     const last = forged.at(-1);
@@ -61,7 +61,7 @@ export class Forgeries {
     const release = lastUseOf(object)?.release;
     const isSameUse = release === lastUseOf(previous)?.release;
     if (isSameUse && (now === undefined ? before === undefined : isSame(now, before))) return;
-    // A claim that is made from a backup has what Mooring wrote of another one.
+    // A claim from a backup carries what Mooring wrote for another claim.
     if (!this.#own.has(uid)) this.#own.set(uid, this.#written.has(uid) ? before : undefined);
     const said = { sinceMs: now?.sinceMs, release, mountedOn: now?.mountedOn };
     this.#forged.set(uid, [...this.of(uid), { atMs: this.#world.now, ...said }]);

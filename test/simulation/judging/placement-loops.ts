@@ -1,11 +1,11 @@
 import type { PodRecord } from "../world/pods.ts";
 import type { World } from "../world/world.ts";
 
-/** docs/affinity.md: so many pods of one owner in so long, and from then on 1, 2, 4 … minutes between two. Milliseconds. */
+/** docs/affinity.md: this many pods of one owner in this time, and from then on 1, 2, 4 … minutes between two. Milliseconds. */
 const FREE = 3;
 const WINDOW_MS = 600_000;
 const FIRST_WAIT_MS = 60_000;
-/** Clocks of agents drift, and are slewed by up to a twelfth. */
+/** Agents' clocks drift, and NTP slews them by up to a twelfth. */
 const SLEWED = 0.9;
 
 interface Failed {
@@ -15,7 +15,7 @@ interface Failed {
   readonly run: unknown;
 }
 
-/** No agent fails the pods of one owner as fast as that makes them anew. */
+/** No agent fails the pods of an owner as fast as the owner recreates them. */
 export class PlacementLoops {
   readonly #world: World;
   #failed: readonly Failed[] = [];
@@ -30,7 +30,7 @@ export class PlacementLoops {
       this.#failed = [...this.#failed, { pod, atMs: this.#world.now, run: runOf(this.#world, by) }];
   }
 
-  /** Why a further pod of its owner should not have been failed yet; nothing where it should. */
+  /** Why it was too early to fail a further pod of its owner; undefined where it was not. */
   whyNot(by: string, uid: string): string | undefined {
     const { now } = this.#world;
     const pod = this.#world.cluster.pods.byUid(uid);
@@ -43,7 +43,7 @@ export class PlacementLoops {
     return `${count} pods of its owner had been failed, the last one ${Math.round(sinceMs)} ms before`;
   }
 
-  /** What the agent can know of: what its own run did, and what the pods that are left tell by clocks that were not stepped. */
+  /** What the agent can know: the rejections of its own run, and those that the remaining pods show by unstepped clocks. */
   #earlierThan(pod: PodRecord, run: unknown): readonly Failed[] {
     const { now, apiClocks } = this.#world;
     return this.#failed.filter((one) => {
@@ -54,7 +54,7 @@ export class PlacementLoops {
   }
 }
 
-/** The run of an agent. */
+/** The present run of an agent. */
 export function runOf({ nodes }: World, by: string): unknown {
   return nodes.find(({ name }) => by === `agent-${name}`)?.agent;
 }

@@ -9,36 +9,39 @@ import { stagedSince } from "../world/staging.ts";
 import type { World } from "../world/world.ts";
 import { PlacementLoops, runOf } from "./placement-loops.ts";
 
-/** docs/affinity.md: what an agent decides on is five seconds old at most when it sends. True milliseconds, by clocks that drift. */
+/** docs/affinity.md: when an agent sends a rejection, its reads are at most five seconds old. True milliseconds, by clocks that drift. */
 const DECIDED_MS = 5_100;
-/** A node with so many wrong pods that are more than half of those with claims has rather wrong labels. */
+/** A node rather has wrong labels when this many of its pods, and more than half of those with claims, are wrong. */
 const MOST_WRONG = 3;
-/** An ephemeral claim is made so long after its pod at most. True milliseconds. */
+/** The ephemeral claim of a pod is created at most this long after the pod. True milliseconds. */
 const MADE_FOR_IT_MS = 100;
-/** Nodes are made when the world begins, within its first second or the one that it begins in. True milliseconds. */
+/** Nodes are created when the world begins, within its first second or the second in which it begins. True milliseconds. */
 const NODES_MADE_MS = 1_000;
 
-/** An agent acts on a policy that it saw in force so long ago at most. True milliseconds, by clocks that drift. */
+/** An agent relies on a policy that it saw in force at most this long ago. True milliseconds, by clocks that drift. */
 const CONFINED_MS = 10_200;
-/** docs/affinity.md: how long a pod waits before it is failed by --reject-attached; and when that has surely been done. True milliseconds. */
+/** docs/affinity.md: how long a pod waits before --reject-attached fails it, and by when that has surely happened. True milliseconds. */
 const ATTACHED_MS = 110_000;
 const ATTACHED_DONE_MS = 200_000;
-/** docs/affinity.md: a rejection has stood for so long before its pod is deleted; and when that has surely been done. True milliseconds. */
+/**
+ * docs/affinity.md: how long a rejection has held before the agent deletes its pod, and by when that has surely happened. True
+ * milliseconds.
+ */
 const STANDS_MS = 13_500;
 const DELETED_BY_MS = 100_000;
-/** A rejection that its kubelet takes back is tried so often. */
+/** How often an agent repeats a rejection that the kubelet takes back. */
 const TRIES = 3;
 
-/** Looks at each pod at the moment when an agent fails it. */
+/** Judges each rejection of a pod at the moment of its write. */
 export class PlacementWatch {
   readonly #world: World;
-  /** By UID of the pod, when agents failed it, and in which run. */
+  /** By pod UID: when agents failed it, and in which run. */
   readonly #failed = new Map<string, readonly { readonly atMs: number; readonly run: unknown }[]>();
   readonly #loops: PlacementLoops;
-  /** By the version that it was decided on: when a write was first sent. Nobody can take back what is on its way. */
+  /** By the version that it was decided on: when the write was first sent. Nobody can recall a request. */
   readonly #sent = new Map<string, number>();
   readonly #docket: Docket;
-  /** UIDs of pods that wait still: each of them is one chance. */
+  /** UIDs of pods that still wait: each of them is one chance. */
   readonly #left = new Set<string>();
 
   constructor(world: World, docket: Docket) {
@@ -70,7 +73,7 @@ export class PlacementWatch {
     if (why === undefined) this.#docket.judge("placed", true, () => "");
   }
 
-  /** Everything has worked for long enough: no pod still waits for a volume which its node must not have. */
+  /** Everything has worked for long enough: no pod still waits for a volume that its node must not use. */
   rests(docket: Docket): void {
     const world = this.#world;
     for (const pod of world.cluster.pods.there) {
@@ -83,23 +86,23 @@ export class PlacementWatch {
     }
   }
 
-  /** Why a pod that waits may go on to. */
+  /** Why a waiting pod may go on waiting. */
   #whyLeft(pod: PodRecord): string | undefined {
     if (isNodeWrong(this.#world, pod.node)) return "most pods of its node would be wrong";
     return (this.#failed.get(pod.uid)?.length ?? 0) >= TRIES ? "its kubelet took it back each time" : undefined;
   }
 
-  /** Agents that are told to delete what they failed have not. */
+  /** An agent with --delete-rejected has not deleted its rejected pod. */
   #isLeftFailed({ uid, node, name }: PodRecord): boolean {
     const { nodes, rejections, now, engine } = this.#world;
     const last = this.#failed.get(uid)?.at(-1)?.atMs ?? now;
     const hasAgent = nodes.some((one) => one.name === node && one.agentPodUid !== undefined);
-    // Where something else ended it, its kubelet has written over the rejection.
+    // Where the pod ended for another reason, its kubelet has overwritten the rejection.
     const isRejected = isByAgent(engine.api.get({ resource: "pods", namespace: NAMESPACE, name }));
     return rejections.settings?.deleteRejected === true && hasAgent && isRejected && now - last > DELETED_BY_MS;
   }
 
-  /** Why the pod should not have been deleted; nothing where it should. */
+  /** Why the agent should not have deleted the pod; undefined where it should. */
   #whyKept(uid: string, pod: ApiObject): string | undefined {
     const { now, rejections } = this.#world;
     const { settings } = rejections;
@@ -114,7 +117,7 @@ export class PlacementWatch {
       : undefined;
   }
 
-  /** Why the pod should not have been failed; nothing where it should. */
+  /** Why the agent should not have failed the pod; undefined where it should. */
   #whyNot(by: string, uid: string, previous: ApiObject | undefined): string | undefined {
     const { cluster, nodes, truth, now } = this.#world;
     const pod = cluster.pods.byUid(uid);
@@ -124,8 +127,8 @@ export class PlacementWatch {
     if ((this.#failed.get(uid)?.filter(isOfRun).length ?? 0) >= TRIES) return "it had failed it three times before";
     if (previous === undefined || phaseOf(previous) !== "Pending" || previous.metadata.deletionTimestamp !== undefined)
       return "it did not wait any more";
-    // Containers of an earlier boot have ended with it: the pod waits for its volumes again.
-    // Whoever takes a claim from under a pod by hand, and makes it again, leaves nothing that tells of the volume that the pod began with.
+    // Containers of an earlier boot ended with it: the pod waits for its volumes again. Where a user deletes a claim under a pod by hand
+    // and recreates it, nothing shows the volume that the pod began with.
     const isFirst = claimsOf(this.#world, pod).every(
       ({ uid: one }) => (cluster.claims.madeAt(one) ?? 0) <= pod.madeAt + MADE_FOR_IT_MS,
     );
@@ -149,7 +152,7 @@ export class PlacementWatch {
   }
 }
 
-/** Most of its pods would be wrong: then rather its labels are. */
+/** Most of its pods would be wrong: rather its labels are. */
 function isNodeWrong(world: World, node: string): boolean {
   const pods = world.cluster.pods.on(node).filter((pod) => !pod.isOver && claimNamesOf(pod).length > 0);
   const wrong = pods.filter((pod) => isExcluded(world, pod)).length;
@@ -160,13 +163,13 @@ function isExcluded(world: World, pod: PodRecord): boolean {
   return claimsOf(world, pod).some(({ volume }) => world.cluster.placement.isExcluded(volume.pv, pod.node));
 }
 
-/** It has not begun, all that tells of it is there, and nothing of what it must not have is on its node. */
+/** The pod has not begun, all its objects exist, and its node has none of the excluded volumes. */
 function isStuck(world: World, pod: PodRecord): boolean {
   const { cluster, nodes } = world;
   const node = nodes.find(({ name }) => name === pod.node);
   if (node?.agentPodUid === undefined || pod.startedIn !== undefined || pod.isDeleting || cluster.wasMadeAnew(pod.node))
     return false;
-  // Times of the API are whole seconds: it may have been bound before its Node object was made.
+  // API times are whole seconds: the pod may be bound before its Node object was created.
   if ((pod.boundAt ?? 0) < NODES_MADE_MS) return false;
   const claims = claimsOf(world, pod);
   if (claims.length < claimNamesOf(pod).length || claims.some(({ isDeleting }) => isDeleting)) return false;
@@ -180,12 +183,12 @@ function isStuck(world: World, pod: PodRecord): boolean {
   );
 }
 
-/** It has waited for so long, and its agent is told to fail it all the same. */
+/** It has waited for this long, and its agent runs with --reject-attached. */
 function mayRejectAttached({ rejections, now }: World, { boundAt = now }: PodRecord, forMs: number): boolean {
   return rejections.settings?.rejectAttached === true && now - boundAt >= forMs;
 }
 
-/** No controller attaches any other. */
+/** No controller attaches a volume of any other kind. */
 function isCsi({ kind }: ClaimRecord["volume"]): boolean {
   return kind.startsWith("csi");
 }
@@ -194,7 +197,7 @@ function claimsOf({ cluster }: World, pod: PodRecord): readonly ClaimRecord[] {
   return cluster.claims.all.filter((claim) => meansClaim(pod, claim));
 }
 
-/** The state that was decided on: no two objects have one version. */
+/** The version that it was decided on: no two objects share one. */
 function versionIn(body: string | undefined): string | undefined {
   return /"resourceVersion":"([^"]*)"/.exec(body ?? "")?.[1];
 }

@@ -10,7 +10,7 @@ import { NAMESPACE } from "../world/objects.ts";
 import type { World } from "../world/world.ts";
 import type { Witness } from "./witness.ts";
 
-/** As much of a write as tells on which state it was decided, and what it says. */
+/** The fields of a write that tell what it writes, and the state that it was decided on. */
 const applied = v.object({
   metadata: v.object({
     name: v.string(),
@@ -21,21 +21,21 @@ const applied = v.object({
   status: v.object({ conditions: v.array(v.record(v.string(), v.string())) }),
 });
 
-/** Has each write of a claim judged at the moment when it is stored. */
+/** Judges each write of a claim at the moment when it is stored. */
 export class WriteWatch {
   readonly #world: World;
   readonly #docket: Docket;
   readonly #witness: Witness;
-  /** Of each claim: how often it was written. */
+  /** By claim: how often it was written. */
   readonly #counts = new Map<string, number>();
-  /** Of each claim: when, by true time, it was last written. */
+  /** By claim: the true time of its last write. */
   readonly #writtenAt = new Map<string, number>();
-  /** Of each claim: which process wrote it last. */
+  /** By claim: the process that wrote it last. */
   readonly #writtenBy = new Map<string, string>();
-  /** By what is written on which state: when, by true time, that was first sent. Nobody can take back what is on its way. */
+  /** By content and base version: the true time at which the write was first sent. Nobody can recall a request. */
   readonly #sent = new Map<string, number>();
 
-  /** Times that were moved later while nobody had used or named the claim since, each a sentence. */
+  /** One sentence for each time that moved later although no pod had used or named the claim since. */
   readonly #moved: string[] = [];
 
   constructor(world: World, docket: Docket, witness: Witness) {
@@ -51,7 +51,7 @@ export class WriteWatch {
     return [...this.#counts.values()].reduce((sum, count) => sum + count, 0);
   }
 
-  /** Where nothing failed and somebody always watched, a time that covers the last use has no reason to move. */
+  /** In a calm world without a watch gap, a time that covers the last use has no reason to move. */
   keptTimes(): void {
     this.#docket.judge("exact", this.#moved.length === 0, () => this.#moved.join("; "));
   }
@@ -60,7 +60,7 @@ export class WriteWatch {
     return this.#counts.get(claimUid) ?? 0;
   }
 
-  /** A write is on its way: one that was decided on what stands there has to say something else. */
+  /** A write is sent: a write that was decided on the present status has to change it. */
   onRequest({ body }: HttpRequest): void {
     const write = v.safeParse(applied, JSON.parse(body ?? "{}"));
     if (!write.success) return;
@@ -81,7 +81,8 @@ export class WriteWatch {
     const { forgeries } = this.#witness;
     const [now, before, own] = [publishedIn(object), publishedIn(previous), forgeries.ownOf(uid)];
     if (now === undefined) return;
-    // What an earlier claim left beside its condition goes at once, and that one as soon as this claim can be judged.
+    // Mooring removes at once what an earlier claim left beside its condition, and that condition as soon as it can decide about this
+    // claim.
     if (before !== undefined && isSameCondition(now, before) && annotationsOf(object) < annotationsOf(previous)) return;
     const isOwn = forgeries.isOwn(uid);
     forgeries.onStatus(uid);
@@ -91,7 +92,7 @@ export class WriteWatch {
     const heardMs = this.#world.health.heardOf(by, { untilMs: sentMs, forMs: UNREAD_MS });
     const claim = this.#world.cluster.claims.byUid(uid);
     if (claim !== undefined) {
-      // What another client wrote, such as a copy of an earlier claim's status, is put right.
+      // Mooring repairs what another client wrote, such as the copied status of an earlier claim.
       if (isOwn) this.#noteMove(claim, { now, before });
       judgeWrite(this.#docket, this.#witness.caseOf(claim), {
         ...{ now, before, own, beforeMs, sentMs, heardMs },
@@ -110,10 +111,10 @@ export class WriteWatch {
       this.#moved.push(`${claim.name} was moved from ${before.sinceMs} to ${now.sinceMs}, and nobody used it since`);
   }
 
-  /** What stands there by a clock of which only another process has heard is in the future for this one. */
+  /** A time by a clock that only another process has seen is in the future for this writer. */
   #presentMs(by: string, { isOwn, sentMs }: { readonly isOwn: boolean; readonly sentMs: number }): number {
     const { engine, apiClocks, health, tempo } = this.#world;
-    // Who has had no answer for longer leads no more.
+    // A process without an answer for longer no longer leads.
     const answeredMs = health.heardOf(by, { untilMs: sentMs, forMs: tempo.election.renewDeadlineMs });
     return engine.trueWallMs() + (isOwn ? apiClocks.leastNow : apiClocks.leastFrom(answeredMs));
   }

@@ -9,9 +9,9 @@ import { stagedSince } from "../world/staging.ts";
 import type { World } from "../world/world.ts";
 import { Forgeries } from "./forgeries.ts";
 
-/** A pod is over in a watch, and a mount in a scan, within so long where nothing is wrong. Milliseconds. */
+/** Without faults, a watch shows the end of a pod, and a scan shows a mount, within this time. Milliseconds. */
 const SHOWS_MS = 2_000;
-/** What whoever leads has seen for so long is stored. */
+/** The leader stores what it has seen for this long. */
 export const WRITES_MS = 3_000;
 
 interface Known {
@@ -19,11 +19,11 @@ interface Known {
   readonly forMs: number;
 }
 
-/** Tells the judge what happened in a world: by the record of its kernels and kubelets, and by when what could go wrong did. */
+/** Gives the judge the facts of a world: from the record of its kernels and kubelets, and from the times of all faults. */
 export class Witness {
   readonly forgeries: Forgeries;
   readonly #world: World;
-  /** Uses that were in sight, of which nothing can take that back; of everybody's, and of their nodes'. */
+  /** Uses that Mooring had to know, for good: any part of it, and the agents of their nodes. */
   readonly #known = new WeakSet<TrueUse>();
   readonly #told = new WeakSet<TrueUse>();
 
@@ -63,7 +63,7 @@ export class Witness {
     return {
       mounts: mounts.map(({ pod, node }) => `${pod} has it mounted on ${node}`),
       references: references.map(({ key }) => `${key} refers to it`),
-      // Whichever claim of the volume the pod had it by: a claim made again has the pods of the one before.
+      // By whichever claim the pod had the volume: a recreated claim gets the pods of the one before.
       isInterrupted: truth.all.some(({ podUid, endedAt, claimUid }) => {
         const isOfVolume = cluster.claims.byUid(claimUid)?.volume.pv === claim.volume.pv;
         return endedAt !== undefined && isOfVolume && references.some(({ uid }) => uid === podUid);
@@ -76,7 +76,7 @@ export class Witness {
     };
   }
 
-  /** True time as the API servers' clocks show it: they may differ, and Mooring may ask any of them. */
+  /** True time as the API servers' clocks show it: they may differ, and Mooring may use any of them. */
   readonly moment = (trueMs: number): Moment => {
     const { engine, apiClocks } = this.#world;
     const wallMs = engine.trueWallMs() - engine.scheduler.nowMs() + trueMs;
@@ -103,7 +103,7 @@ export class Witness {
   #disputeOf({ uid, volume }: ClaimRecord): string | undefined {
     const { cluster, unclear, truth, backups } = this.#world;
     const { claims } = cluster;
-    // Nobody knows at what time of its second it was made, nor when between two scans a mount ended.
+    // A creation time has no fraction of a second, and a mount may end at any time between two scans.
     const madeAt = (claims.madeAt(uid) ?? 0) - SHOWS_MS;
     const isLeftBehind = truth.all.some(({ claimUid, endedAt = Number.POSITIVE_INFINITY }) => {
       return claimUid !== uid && endedAt >= madeAt && claims.byUid(claimUid)?.volume.pv === volume.pv;
@@ -113,7 +113,7 @@ export class Witness {
     return unclear.has(uid) ? "unmounted under a running pod" : undefined;
   }
 
-  /** Pods that refer to the claim and are not over; no kubelet starts one that comes to its node after the claim was deleted. */
+  /** Pods that name the claim and are not over. No kubelet starts a pod that reaches its node after the deletion of the claim. */
   #referencesOf(claim: ClaimRecord): readonly PodRecord[] {
     return this.#world.cluster.pods.there.filter((pod) => {
       const isWaiting = claim.isDeleting && pod.node === "";
@@ -137,7 +137,10 @@ export class Witness {
     };
   }
 
-  /** As docs/claim-status.md says: a node that the volume's affinity excludes now is not asked for uses that went unobserved there before. */
+  /**
+   * docs/claim-status.md: a node that the volume's affinity now excludes is not a candidate, so that earlier unobserved uses there do not
+   * count.
+   */
   #whyElsewhere(use: TrueUse): string | undefined {
     const { cluster, now } = this.#world;
     const pv = cluster.claims.byUid(use.claimUid)?.volume.pv ?? "";
@@ -161,14 +164,14 @@ export class Witness {
     return this.#known.has(use);
   }
 
-  /** When a use ended as far as Mooring promises to know: where nothing shows a mount, by when the API said that the pod was over. */
+  /** When a use ended, as far as Mooring promises to know: without a mount, when the API showed the pod as over. */
   #endOf({ isShown, node, podUid, endedAt }: TrueUse): number | undefined {
     const overAt = this.#world.cluster.pods.byUid(podUid)?.overAt;
     if (isShown && !this.isUnseen(node, overAt ?? endedAt)) return endedAt;
     return endedAt === undefined || overAt === undefined ? (endedAt ?? overAt) : Math.min(endedAt, overAt);
   }
 
-  /** The node had no agent then, and has been without one for so long that its pods' status counts. */
+  /** The node had no agent then, and has been NoAgent for so long that the status of its pods counts. */
   isUnseen(node: string, atMs: number | undefined): boolean {
     const { agentless, now, tempo } = this.#world;
     return agentless.some((one) => {
@@ -177,7 +180,7 @@ export class Witness {
     });
   }
 
-  /** Whoever led had been well for so long meanwhile, and its watch showed the pod, or an agent that was well showed the mount. */
+  /** Meanwhile a leader had no faults for this long, and its watch showed the pod, or an agent without faults showed the mount. */
   isKnown(use: TrueUse, { byMs, forMs }: Known): boolean {
     const { node, podUid, beganAt, endedAt = Number.POSITIVE_INFINITY } = use;
     const { health, cluster } = this.#world;
@@ -188,7 +191,7 @@ export class Witness {
     return health.ledBy({ fromMs: beganAt, toMs: Math.min(endedAt, byMs) }, forMs, agentOn(node)) !== undefined;
   }
 
-  /** From when on its pod could be seen to use this claim: a pod may wait for an ephemeral claim that is made again. */
+  /** Since when its pod named this claim: a pod may wait for an ephemeral claim that is recreated. */
   namedMs({ podUid, claimUid, beganAt }: Pick<TrueUse, "podUid" | "claimUid" | "beganAt">): number {
     const { pods, claims } = this.#world.cluster;
     return Math.max(pods.byUid(podUid)?.boundAt ?? beganAt, claims.madeAt(claimUid) ?? 0);
@@ -211,8 +214,8 @@ export class Witness {
   }
 
   /**
-   * As docs/claim-status.md says: of a pod that no replica saw, a use between two scans, or one that no scan showed before anybody first led;
-   * and one on a machine whose Node object was made anew and whose disk had no journal.
+   * docs/claim-status.md: a use between two scans of a pod that no replica saw, or one before the first leader that no scan showed; and a
+   * use on a machine with a recreated Node object and an empty disk.
    */
   #isUnseenByAll({ node: name, podUid, beganAt, endedAt }: TrueUse): boolean {
     const { nodes, cluster, health, now } = this.#world;
@@ -227,7 +230,7 @@ export class Witness {
   }
 }
 
-/** All that has to be well for a mount on a node to be told. */
+/** Everything that has to work so that a node reports a mount. */
 export function agentOn(node: string): readonly string[] {
   return [`agent-${node}`, scansOf(node)];
 }

@@ -2,7 +2,7 @@ import { FORGED_ANNOTATIONS, FORGED_CONDITIONS } from "../world/forged-status.ts
 import { forMs, type Maker, pick } from "./makers.ts";
 import { LEASE_EDITS, RIGHTS, type StepKind } from "./step.ts";
 
-/** How steps are made in which administrators, and others who may write, do something to the API server or to what is in it. */
+/** Makes the steps of administrators and other clients with write access to the API server. */
 export const API_HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
   [
     "lose-rights",
@@ -45,7 +45,7 @@ export const API_HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
   [
     "step-api-clock",
     (dice, setup) => {
-      // Set back by an hour, the times of an hour are in the future: what is promised then is too little to be judged in so short a world.
+      // An hour back, all times of that hour are in the future: what Mooring promises then is too little to judge in so short a world.
       const byMs = dice.pick([-1_500, 1_500, 3_600_000]);
       const backAfterMs = byMs <= 1_500 && dice.chance(0.5) ? forMs(dice, setup).forMs : undefined;
       return { kind: "step-api-clock", server: dice.between(-1, setup.serverOffsetsMs.length - 1), byMs, backAfterMs };

@@ -1,4 +1,4 @@
-/** Calls that go over the network: a process may die before them, when they are on their way, and before it hears of the answer. */
+/** Network calls: a process may die before the call, while it is on its way, and before it gets the answer. */
 const CALLS = [
   "apply persistentvolumeclaims/status",
   "create events",
@@ -24,10 +24,10 @@ const CALLS = [
   "watch volumeattachments",
 ] as const;
 
-/** What is done at the begin of a world, and hardly ever again. */
+/** Sites that only the begin of a world visits, with rare exceptions. */
 export const FIRST_SITES: readonly string[] = ["before", "sent", "after"].map((phase) => `create leases/${phase}`);
 
-/** Where processes are made to die, as `site/phase`: each call of a port, in each of its phases. */
+/** The sites at which processes die, as `site/phase`: each call of a port, in each phase. */
 export const CRASH_SITES: readonly string[] = [
   ...CALLS.flatMap((call) => ["before", "sent", "after"].map((phase) => `${call}/${phase}`)),
   ...["load journal", "store journal", "close journal", "read mount table", "report received"].flatMap((call) => [

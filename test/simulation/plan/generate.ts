@@ -6,13 +6,13 @@ import { DELETIONS, HAPPENINGS, PLACEMENT, USUAL_KINDS } from "./happenings.ts";
 import type { AffinitySetup, ClaimSetup, NodeSetup, Plan, Setup, Step, StepKind } from "./step.ts";
 import type { TempoName } from "./tempo.ts";
 
-/** No plan has fewer steps. */
+/** The least number of steps. */
 export const LEAST_STEPS = 200;
 
-/** Steps that every world has: without them there is nothing to be right or wrong about. */
+/** Steps of every world: without them no status could be right or wrong. */
 const ALWAYS: readonly StepKind[] = ["new-pod", "pod-ends", "delete-pod", "rest"];
 
-/** How often a kind of step is chosen, where it is chosen at all; 1 unless told. */
+/** Weight of each chosen step kind; the default is 1. */
 const WEIGHTS: Readonly<Partial<Record<StepKind, number>>> = {
   "new-pod": 12,
   "pod-ends": 8,
@@ -23,23 +23,20 @@ const WEIGHTS: Readonly<Partial<Record<StepKind, number>>> = {
   network: 3,
 };
 
-/** The same in a brisk world, where most of the work is what a pod leads to. */
+/** The weights of a brisk world, in which pods cause most of the work. */
 const BRISK_WEIGHTS: typeof WEIGHTS = {
   ...WEIGHTS,
   ...{ "new-pod": 2, "pod-ends": 2, "delete-pod": 2, "other-mounts": 1, rest: 10 },
   ...{ "crash-at": 3, "step-clock": 2, "damaged-reads": 2, disk: 2, "slow-reads": 2 },
 };
 
-/** The same in a world that is about deletions. */
+/** The weights of a world with deletions. */
 const DELETING_WEIGHTS: Readonly<Record<TempoName, typeof WEIGHTS>> = {
   full: { "delete-claim": 8, "waiting-pod": 4, "take-finalizer": 4 },
   brisk: { "delete-claim": 2 },
 };
 
-/**
- * What costs so much that fewer worlds have it, by which factor: every world ends in everything working again, and one that has that
- * in between, too, takes twice as long.
- */
+/** Factors for expensive steps: every world ends with a recovery, and a second one in between doubles its cost. */
 const RARE: Readonly<Record<TempoName, Partial<Record<StepKind, number>>>> = {
   full: { recover: 0.15 },
   brisk: { recover: 0.03, "upgrade-all": 0.3 },
@@ -48,40 +45,40 @@ const RARE: Readonly<Record<TempoName, Partial<Record<StepKind, number>>>> = {
 /** The share of worlds with crashes that begin with one. */
 const FIRST = 0.1;
 
-/** Of a world with a focus: the share of its steps in which everything works again. */
+/** The share of recoveries among the steps of a world with a focus. */
 const RECOVERS = 0.05;
 
-/** Long enough that what stands in a status has to be true at its end. Milliseconds. */
+/** Long enough that every status has to be right at its end. Milliseconds. */
 const RECOVERY_MS = [110_000, 150_000] as const;
 
-/** The same for all that is promised. */
+/** Long enough for all promises. */
 const LONG_RECOVERY_MS = [300_000, 320_000] as const;
 
-/** The share of worlds in which there is time between steps: they cost twice as much. */
+/** The share of worlds with longer gaps between steps: they cost twice as much. */
 const SLOW = 0.15;
 
-/** One seed in so many is of a world that takes its time, of up to three nodes; the others are small and brisk. */
+/** One seed in this many is a full world, with up to three nodes; the others are brisk. */
 const FULL_EVERY = 51;
 
-/** One seed in so many is of a world in which nothing fails: there, times have to be exact. */
+/** One seed in this many is a calm world: without faults, times have to be exact. */
 const CALM_EVERY = 8;
 
-/** Kinds of steps that are no faults of anything. */
+/** Step kinds without a fault. */
 const CALM: readonly StepKind[] = [...ALWAYS, "other-mounts", "delete-claim", "upgrade-all"];
 
-/** The share of worlds that are about deletions of claims. In the others protection is off, and claims are deleted where that is chosen. */
+/** The share of worlds with deletions. In the others protection is off, and claims are deleted only where that step kind is chosen. */
 const DELETING = 0.4;
 
 /** The share of worlds in which agents fail pods. In the others no affinity excludes a node. */
 const ENFORCING = 0.25;
 
-/** So many claims such a world has. */
+/** The number of claims of such a world. */
 const ENFORCING_CLAIMS = 5;
 
-/** Modes of protection in those worlds. */
+/** The modes of protection in those worlds. */
 const MODES = ["enforce", "enforce", "enforce", "enforce", "enforce", "enforce", "audit", "off"] as const;
 
-/** The plan that a seed stands for; with a focus, one of a world in which nothing but that goes wrong. */
+/** The plan of a seed. With a focus, only steps of those kinds cause faults. */
 export function planOf(seed: number, focus?: readonly StepKind[]): Plan {
   if (focus !== undefined) return planWith(seed, focus);
   const dice = createDice(`plan ${seed}`);
@@ -102,7 +99,7 @@ export function planOf(seed: number, focus?: readonly StepKind[]): Plan {
   return { seed, isCalm, setup, steps: [...firstSteps(dice, kinds), ...steps] };
 }
 
-/** A crash point that only the begin of a world comes by would hardly ever be set in time. */
+/** A crash site that only the begin of a world visits needs its step at the begin. */
 function firstSteps(dice: Dice, kinds: readonly StepKind[]): readonly Step[] {
   if (!kinds.includes("crash-at") || !dice.chance(FIRST)) return [];
   return [{ kind: "crash-at", site: dice.pick(FIRST_SITES), skip: 0, thenMs: 0 }];
@@ -122,14 +119,14 @@ function planWith(seed: number, focus: readonly StepKind[]): Plan {
   return { seed, isCalm: false, setup, steps };
 }
 
-/** What goes wrong is chosen often where it is of few kinds, and now and then everything works again for a while. */
+/** Chooses the focus often where it has few kinds, and a recovery now and then. */
 function focusedKinds(dice: Dice, focus: readonly StepKind[], others: readonly StepKind[]): readonly StepKind[] {
   const roll = dice.fraction();
   if (roll < RECOVERS) return ["recover"];
   return roll < 0.25 ? focus : others;
 }
 
-/** Not every fault in every world: of all at once, most would hide behind a few. */
+/** A world has some of the faults: all at once would hide most of them. */
 function kindsOf(dice: Dice, { isCalm, tempo }: Pick<Mood, "isCalm" | "tempo">): readonly StepKind[] {
   const special = [...DELETIONS, ...PLACEMENT];
   const all = USUAL_KINDS.filter((kind) => kind === "delete-claim" || !special.includes(kind));
@@ -140,9 +137,9 @@ function kindsOf(dice: Dice, { isCalm, tempo }: Pick<Mood, "isCalm" | "tempo">):
 }
 
 interface Course {
-  /** The kinds of its steps, each as often as it weighs. */
+  /** Step kinds, repeated by their weight. */
   readonly choice: readonly StepKind[];
-  /** How long it is from one step to the next. Milliseconds. */
+  /** Time from one step to the next. Milliseconds. */
   readonly gapOf: (dice: Dice) => number;
 }
 
@@ -163,7 +160,7 @@ function recoveryOf(dice: Dice): number {
   return dice.chance(0.3) ? dice.between(...LONG_RECOVERY_MS) : dice.between(...RECOVERY_MS);
 }
 
-/** Mostly so short that things overlap, now and then long enough for every limit to pass. */
+/** Mostly short, so that faults overlap; now and then long enough for every limit to pass. */
 function quickGap(dice: Dice): number {
   const roll = dice.fraction();
   if (roll < 0.45) return dice.between(0, 400);
@@ -172,7 +169,7 @@ function quickGap(dice: Dice): number {
   return dice.between(15_000, 90_000);
 }
 
-/** The same where limits are shorter, too. */
+/** The same with shorter limits. */
 function briskGap(dice: Dice): number {
   const roll = dice.fraction();
   if (roll < 0.65) return dice.between(0, 50);
@@ -186,7 +183,7 @@ function gapOfWorld(dice: Dice, tempo: TempoName): Course["gapOf"] {
   return dice.chance(SLOW) ? slowGap : quickGap;
 }
 
-/** Where what a step has led to is mostly over before the next. */
+/** Long gaps: most effects of a step are over before the next. */
 function slowGap(dice: Dice): number {
   const roll = dice.fraction();
   if (roll < 0.45) return dice.between(0, 400);
@@ -195,7 +192,7 @@ function slowGap(dice: Dice): number {
   return dice.between(40_000, 240_000);
 }
 
-/** What a world is to be like. */
+/** The kind of a world. */
 interface Mood {
   readonly tempo: TempoName;
   readonly isCalm: boolean;
@@ -214,13 +211,13 @@ function setupOf(dice: Dice, mood: Mood): Setup {
   return { tempo, nodes, claims, replicas: isBrisk ? dice.pick([1, 1, 2]) : dice.between(1, 2), serverOffsetsMs };
 }
 
-/** The same world, about deletions: half of its volumes go with their claims. */
+/** Adds deletions to a world: half of its volumes have the policy Delete. */
 function deleting(dice: Dice, setup: Setup, protection: ProtectionMode): Setup {
   const claims = setup.claims.map((claim) => ({ ...claim, reclaim: dice.pick(["Retain", "Delete"] as const) }));
   return { ...setup, claims, protection };
 }
 
-/** The same world, in which agents fail pods: of so many claims that most pods of a node seldom wait for those that were moved away. */
+/** Adds enforcement to a world, with enough claims that most pods of a node seldom wait for a moved volume. */
 function enforcing(dice: Dice, setup: Setup): Setup {
   const more = Array.from({ length: ENFORCING_CLAIMS - setup.claims.length }, () => claimOf(dice));
   return { ...setup, claims: [...setup.claims, ...more], isEnforcing: true, affinity: affinityOf(dice) };
@@ -236,14 +233,14 @@ function claimOf(dice: Dice): ClaimSetup {
 }
 
 function nodeOf(dice: Dice, { isFirst, isCalm, focus, tempo }: Mood & { readonly isFirst: boolean }): NodeSetup {
-  // Kubelets' Leases are asked for once a minute: too long for a brisk world to wait for.
+  // The aggregator checks kubelets' Leases once a minute: too long for a brisk world.
   const hasAgent = isCalm || isFirst || tempo === "brisk" || dice.chance(0.85);
   const isSlewed = !isCalm && dice.chance(0.2);
   // chrony slews by up to 8.3 % (maxslewrate), other daemons by 500 ppm.
   const mostPpm = isSlewed ? 80_000 : 500;
   return {
     hasAgent,
-    // What matters on few nodes only is on most where it is looked for.
+    // A focus makes its condition common, so that few nodes suffice.
     isOldKernel: dice.chance(focus.includes("slow-reads") ? 0.7 : 0.15),
     isForgetful: !isCalm && dice.chance(focus.includes("late-copies") ? 0.7 : 0.15),
     root: dice.pick(["/var/lib/kubelet", "/var/lib/kubelet", "/data/kube let"]),

@@ -26,7 +26,7 @@ function volumesOf(dice: Dice, { claims }: Setup): readonly PodVolume[] {
   return [{ by: "ephemeral", name: "scratch" }];
 }
 
-/** How each kind of step is made. */
+/** Makes a step of each kind. */
 export const HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
   ["rest", () => ({ kind: "rest" })],
   ["recover", () => ({ kind: "recover" })],
@@ -183,23 +183,23 @@ export const HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
 ];
 
 /**
- * Kinds that only worlds with a focus on them have: what they do takes longer to be over than most worlds last, or the judge does not know
- * yet what is promised of it together with everything else.
+ * Step kinds for worlds with that focus only: they need longer than most worlds last, or the judge does not yet know what Mooring promises
+ * about them combined with other faults.
  */
 const FOCUSED: readonly StepKind[] = ["put-back"];
 
-/** Kinds that worlds have which are about deletions of claims, and these always. */
+/** Step kinds that every world with deletions has. */
 export const DELETIONS: readonly StepKind[] = ["delete-claim", "waiting-pod", "force-release", "take-finalizer"];
 
-/** Kinds that worlds have in which agents fail pods, and these always. */
+/** Step kinds that every world with enforcement has. */
 export const PLACEMENT: readonly StepKind[] = PLACEMENT_HAPPENINGS.map(([kind]) => kind);
 
-/** The kinds that worlds may have. */
+/** The step kinds of ordinary worlds. */
 export const USUAL_KINDS: readonly StepKind[] = HAPPENINGS.map(([kind]) => kind).filter(
   (kind) => !FOCUSED.includes(kind),
 );
 
-/** Kinds of steps by their names, separated by commas. Throws for a name that is none. */
+/** Parses comma-separated step kinds. Throws for an unknown name. */
 export function kindsOf(names: string): readonly StepKind[] {
   return names.split(",").map((name) => {
     const found = HAPPENINGS.find(([kind]) => kind === name.trim())?.[0];

@@ -3,7 +3,7 @@ import type { PodPace } from "../world/pods.ts";
 import { within } from "./makers.ts";
 import type { Setup } from "./step.ts";
 
-/** How a kubelet does what it does with one pod. */
+/** How fast a kubelet handles one pod. */
 export function paceOf(dice: Dice, setup: Setup): PodPace {
   const usual = (most: number): number => within(dice, setup, [5, most]);
   const isSlow = dice.chance(0.1);
@@ -22,7 +22,7 @@ export function paceOf(dice: Dice, setup: Setup): PodPace {
   };
 }
 
-/** Mostly at once; some are slow, and some hang: a server that does not answer, a process that keeps the volume busy. */
+/** Mostly at once. Some are slow, and some hang: a storage server does not answer, or a process keeps the volume busy. */
 function unmountMs(dice: Dice, setup: Setup): number {
   const [least, most] = dice.pick([
     [5, 700],

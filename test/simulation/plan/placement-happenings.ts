@@ -4,8 +4,8 @@ import { paceOf } from "./pace.ts";
 import type { StepKind } from "./step.ts";
 
 /**
- * How steps are made by which pods come to wait on nodes which their volumes exclude. Nodes are mostly where they began, and many volumes may
- * be anywhere: of a node on which most pods are wrong all are let alone.
+ * Makes the steps that let pods wait on nodes which their volumes exclude. Nodes mostly stay in their zone, and many volumes have no
+ * affinity: an agent fails no pod of a node on which most pods are wrong.
  */
 export const PLACEMENT_HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
   [

@@ -1,6 +1,6 @@
 /**
- * The shortest list found that still fails, by taking away ever smaller parts (delta debugging: Zeller and Hildebrandt, 2002). `fails`
- * is asked at most so many times.
+ * The shortest list found that still fails, by removing ever smaller parts (delta debugging: Zeller and Hildebrandt, 2002). Calls `fails`
+ * at most `mostTries` times.
  */
 export async function shrink<T>(
   list: readonly T[],
@@ -18,7 +18,7 @@ export async function shrink<T>(
       tries += 1;
       if (await fails(rest)) found = rest;
     }
-    // Where nothing could be left out, the next parts are half as large.
+    // Where no part could go, the next parts are half as large.
     parts = found === undefined ? nextParts(parts, shortest.length) : Math.max(2, parts - 1);
     shortest = found ?? shortest;
   }

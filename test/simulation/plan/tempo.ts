@@ -1,60 +1,60 @@
 import type { ElectionTiming } from "../../../common/kube/election.ts";
 
 /**
- * How quickly a world goes. What it costs to play is what happens in it, and of that most passes between the steps: heartbeats, Leases,
- * reads of tables, and the times until limits pass. All in milliseconds of true time.
+ * How fast a world runs. The cost of a world is its number of events, and most of them lie between the steps: heartbeats, Leases, scans,
+ * and waits for limits. All in milliseconds of true time.
  */
 export interface Tempo {
-  /** Faults, and what kubelets do, last the usual times divided by this. */
+  /** Divides the usual durations of faults and of kubelets' work. */
   readonly quickness: number;
-  /** The product's own limits, by its settings. */
+  /** The product's limits, by its settings. */
   readonly limits: {
     readonly nodeStaleAfterMs: number;
     readonly noAgentAfterMs: number;
     readonly nodeGoneAfterMs: number;
     readonly reasonDelayMs?: number;
   };
-  /** Two of them fit into what makes a node silent. */
+  /** Two heartbeats fit into the time after which a node is Stale. */
   readonly heartbeatMs: number;
   readonly election: ElectionTiming;
-  /** From the end of a process to its next start, and of a machine to its kubelet's. */
+  /** From the end of a process to its next start, and from a boot to the kubelet's start. */
   readonly agentStartMs: number;
   readonly aggregatorStartMs: number;
   readonly bootMs: number;
-  /** What the garbage collector of pods waits for. */
+  /** Delay of the pod garbage collector. */
   readonly podGcMs: number;
-  /** An agent that is back needs so long until it is heard. */
+  /** An agent that is back reports within this time. */
   readonly isHeardAfterMs: number;
-  /** After everything works again: so long it takes to be right. */
+  /** After all faults have ended, every status becomes right within this time. */
   readonly settlesMs: number;
-  /** What ends so long after everything works again is dated exactly. */
+  /** Ends of uses this long after all faults have ended are exact. */
   readonly exactAfterMs: number;
-  /** Between two looks at whether all is right. */
+  /** Time between two checks whether every status is right. */
   readonly looksMs: number;
-  /** So long nothing may be written when nothing happens. */
+  /** At rest, Mooring writes nothing for this long. */
   readonly restsMs: number;
 }
 
-/** Everything in it takes the time that it has, but for limits: they are so short that each passes many times. */
+/** Real durations, except for limits: they are short, so that each passes many times. */
 const FULL: Tempo = {
   quickness: 1,
   limits: { nodeStaleAfterMs: 20_000, noAgentAfterMs: 60_000, nodeGoneAfterMs: 30_000 },
   heartbeatMs: 8_000,
-  // Longer than the product's own: a third of all work in a world would be for the Lease.
+  // Longer than the product's default: otherwise a third of all work in a world would be Lease renewals.
   election: { durationMs: 30_000, renewDeadlineMs: 20_000, retryMs: 8_000 },
   agentStartMs: 1_500,
   aggregatorStartMs: 1_200,
   bootMs: 4_000,
   podGcMs: 20_000,
   isHeardAfterMs: 60_000,
-  // A new leader knows after two minutes that a node has no agent: the limit, and until Leases are asked for.
+  // A new leader needs two minutes to find that a node has no agent: the limit, and the next check of Leases.
   settlesMs: 130_000,
   exactAfterMs: 130_000,
   looksMs: 50_000,
   restsMs: 100_000,
 };
 
-/** As much happens in a tenth of the time: faults are so short that what is tried again has not come to wait for long. */
+/** As many events in a tenth of the time: faults are so short that back-off stays short. */
 const BRISK: Tempo = {
   quickness: 7,
   limits: { nodeStaleAfterMs: 10_000, noAgentAfterMs: 15_000, nodeGoneAfterMs: 8_000, reasonDelayMs: 1_000 },

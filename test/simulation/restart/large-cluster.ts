@@ -2,16 +2,16 @@ import { csiMountPoint, formatMountLine, tokenMountPoint } from "../../fakes/mou
 import type { Engine } from "../engine/engine.ts";
 import type { KernelTable } from "../engine/kernel.ts";
 
-/** How much there is of everything. */
+/** The size of the cluster. */
 export interface Sizes {
   readonly claims: number;
-  /** Nodes with an agent; there is one more that never reports. */
+  /** Nodes with an agent; one more node never reports. */
   readonly nodes: number;
-  /** Claims that a pod of the node has mounted, on each of them. */
+  /** Mounted claims on each of these nodes. */
   readonly mountedOnEach: number;
 }
 
-/** A node of the cluster, and what it has mounted. */
+/** A node of the cluster, and its mounts. */
 export interface LargeNode {
   readonly name: string;
   readonly agentPod: string;
@@ -29,7 +29,7 @@ export interface User {
 
 export const NAMESPACE = "shop";
 
-/** Fills the API server; answers the nodes. Claims that no node has mounted are idle. */
+/** Fills the API server and returns the nodes. Claims that no node has mounted are idle. */
 export function makeCluster({ api }: Engine, { claims, nodes, mountedOnEach }: Sizes): readonly LargeNode[] {
   for (const name of ["aggregator-a", "aggregator-b"]) {
     const labels = { "app.kubernetes.io/name": "mooring-aggregator" };

@@ -1,4 +1,4 @@
-// An aggregator that is started again beside claims that all have their condition: npm run simulate:restart [-- --claims N --nodes N]
+// Restarts an aggregator beside claims that all have their condition: npm run simulate:restart [-- --claims N --nodes N]
 import { parseArgs } from "node:util";
 import { createMemoryJournal } from "../../../agent/sinks/journal.ts";
 import { createPrinter, standardScreen } from "../../demo/print.ts";
@@ -10,7 +10,7 @@ import { type LargeNode, makeCluster, NAMESPACE, type Sizes } from "./large-clus
 const USAGE =
   "Usage: npm run simulate:restart [-- --claims N --nodes N], both whole numbers, at least two claims for each node";
 
-/** Says how it is called, and ends, where it was called otherwise. */
+/** Prints the usage and exits when a flag is wrong. */
 function readSizes(): Sizes {
   try {
     const { values } = parseArgs({
@@ -20,7 +20,7 @@ function readSizes(): Sizes {
     if (Number.isSafeInteger(claims) && Number.isSafeInteger(nodes) && nodes > 0 && claims >= 2 * (nodes + 1))
       return sizesOf(claims, nodes);
   } catch {
-    // What is wrong with it the usage tells.
+    // The usage explains the error.
   }
   process.stderr.write(`${USAGE}\n`);
   process.exit(2);
@@ -31,7 +31,7 @@ function sizesOf(claims: number, nodes: number): Sizes {
   return { claims, nodes, mountedOnEach: Math.floor((0.75 * claims) / (nodes + 1)) };
 }
 
-/** Statuses of claims that the aggregator has written, counted as the API server takes them. */
+/** Counts the claim statuses that the aggregator writes and the API server stores. */
 interface Writes {
   count: number;
   atMs: number;
@@ -49,7 +49,7 @@ function watchWrites({ api, scheduler }: Engine): Writes {
   return writes;
 }
 
-/** Until nothing has been written for so long. */
+/** Waits until no status has been written for this long. */
 async function untilCalm({ scheduler }: Engine, writes: Writes, calmMs: number): Promise<void> {
   do await scheduler.runUntil(scheduler.nowMs() + 1_000);
   while (scheduler.nowMs() - writes.atMs < calmMs);

@@ -1,15 +1,18 @@
 import type { SimApiServer } from "../engine/api/api.ts";
 
-/** Until who writes has had an answer since a clock was stepped, it goes by the clock of before. Milliseconds of true time. */
+/**
+ * A writer that has had no answer since the step of a clock still uses the time from before the step. At most this long, in milliseconds of
+ * true time.
+ */
 const UNHEARD_MS = 100_000;
 
-/** By how much a clock was ahead of true time, and until when; for as long as the world lasts where that is not over. */
+/** How far a clock was ahead of true time, and until when; infinity for the present offset. */
 interface Offset {
   readonly offsetMs: number;
   readonly untilMs: number;
 }
 
-/** What the wall clocks of the API servers showed, and what is promised by them where they are stepped (docs/time.md). */
+/** The wall clocks of the API servers over time. docs/time.md says what holds when an administrator steps them. */
 export class ApiClocks {
   readonly #servers: readonly SimApiServer[];
   readonly #now: () => number;
@@ -20,7 +23,7 @@ export class ApiClocks {
     this.#now = now;
   }
 
-  /** Servers are taken modulo how many there are; -1 is all. */
+  /** `server` counts modulo the number of servers; -1 steps all of them. */
   step(server: number, byMs: number): void {
     for (const [index, one] of this.#servers.entries()) {
       if (server >= 0 && index !== server % this.#servers.length) continue;
@@ -29,23 +32,23 @@ export class ApiClocks {
     }
   }
 
-  /** One of them was, at any time. */
+  /** Whether any clock was ever stepped. */
   get wereStepped(): boolean {
     return this.#past.length > 0;
   }
 
-  /** The least that one of them is ahead of true time by what who writes of a moment may have heard. */
+  /** The smallest offset that the writer of a moment may still have used. */
   leastSince(trueMs: number): number {
     return this.leastFrom(trueMs - UNHEARD_MS);
   }
 
-  /** The least that one of them was ahead of true time at some time from then on. */
+  /** The smallest offset of any server since a moment. */
   leastFrom(trueMs: number): number {
     const past = this.#past.filter(({ untilMs }) => untilMs >= trueMs);
     return Math.min(...past.map(({ offsetMs }) => offsetMs), this.leastNow);
   }
 
-  /** The most that any of them ever was: the one that is ahead counts until it has not been heard of for long. */
+  /** The largest offset that any server ever had: Mooring keeps the clock that is ahead until that server has been silent for long. */
   get most(): number {
     return Math.max(...[...this.#past, ...this.#present].map(({ offsetMs }) => offsetMs));
   }

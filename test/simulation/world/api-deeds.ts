@@ -9,7 +9,7 @@ import type { World } from "./world.ts";
 
 type StepOf<K extends Step["kind"]> = Extract<Step, { kind: K }>;
 
-/** What administrators, and others who may write, do to the API server and to what is in it. False for any other step. */
+/** What administrators and other clients with write access do to the API server and its objects. False for any other step. */
 export function actOnApi(world: World, step: Step): boolean {
   switch (step.kind) {
     case "lose-rights":
@@ -38,10 +38,10 @@ export function actOnApi(world: World, step: Step): boolean {
   }
 }
 
-/** What was refused again and again is tried again after longer and longer times. Milliseconds. */
+/** A client that was refused many times waits up to this long for its next try. Milliseconds. */
 export const RECOVERS_MS = 100_000;
 
-/** What is forbidden without a right, by what it is called. */
+/** The calls that fail without a permission, by the prefixes of their site names. */
 const FORBIDDEN: Readonly<Record<LostRight, readonly string[]>> = {
   "write-claims": ["apply persistentvolumeclaims", "patch persistentvolumeclaims"],
   read: ["list ", "watch ", "get "],
@@ -68,7 +68,7 @@ function changeLeader(world: World, { status, how, forMs }: StepOf<"refuse-write
   if (how === "pause" && process !== undefined) world.health.down(process.name);
   world.windows.begin(forMs, () => {
     world.sky.end(storm);
-    // What is invalid is tried again after a minute, or as soon as the claim changes.
+    // Mooring retries an invalid write after a minute, or when the claim changes.
     if (status === 422)
       for (const { name } of world.cluster.claims.all) world.touchClaim(`persistentvolumeclaims/${name}`);
     if (how !== "pause" || process === undefined) return;
@@ -86,7 +86,7 @@ function forgeBinding({ cluster, engine, apiWallMs }: World, { pick, byMs }: Ste
   engine.api.update(ref, (volume) => ({ ...volume, status }), { subresource: "status" });
 }
 
-/** Who goes on is answered ever later, every ten minutes in the end: longer than a world waits. */
+/** Mooring repairs a claim that is forged again and again at growing intervals, up to ten minutes: longer than a world waits. */
 const MOST_FORGED = 3;
 
 function forgeStatus(world: World, { pick, part, agoMs }: StepOf<"forge-status">): void {
@@ -104,7 +104,7 @@ function stepClocks({ apiClocks, engine }: World, { server, byMs, backAfterMs }:
   if (backAfterMs !== undefined) engine.scheduler.after(backAfterMs, () => apiClocks.step(server, -byMs));
 }
 
-/** Watches come back at intervals, and lists of a server that has gone back in time are asked for again and again. Milliseconds. */
+/** Watches resume at intervals, and clients retry lists on a server that has gone back in time. Milliseconds. */
 const RESTORED_MS = 45_000;
 
 function restoreEtcd(world: World, { afterMs, downMs }: StepOf<"restore-etcd">): void {
@@ -148,13 +148,13 @@ function tamperLease(world: World, how: LeaseEdit): void {
   });
 }
 
-/** An administrator takes away what would hold everybody up for minutes. */
+/** An administrator deletes a Lease that would block every election for minutes. */
 export function freeLease({ engine: { api } }: World): void {
   const lease = api.get(LEASE);
   if (JSON.stringify(lease?.spec ?? {}).includes(`"${NOBODY}"`)) api.delete(LEASE);
 }
 
-/** A part of the name of those who are meant: a node's, or the aggregators', or that of all. */
+/** The part of the process names that the step concerns: a node's name, the aggregators', or the empty text for all. */
 export function senderOf(world: World, from: number): string {
   if (from === -2) return "";
   return from === -1 ? "aggregator" : world.node(from).name;

@@ -4,40 +4,40 @@ import type { StoreState } from "../engine/api/store.ts";
 import type { SimProcess } from "../engine/process.ts";
 import type { World } from "./world.ts";
 
-/** Whoever ran on has put right within so long, once it is well, what went back. Milliseconds. */
+/** A replica that kept running repairs what went back within this time, once it has no faults. Milliseconds. */
 const RIGHTS_MS = 3_000;
 
 const MOST_RESTORES = 3;
 
-/** A claim whose status went back, and the processes that had seen it before. */
+/** A claim whose status went back, and the processes that had seen the later status. */
 interface WentBack {
   readonly atMs: number;
   readonly seenBy: ReadonlyMap<string, SimProcess>;
 }
 
 /**
- * Backups of etcd that are put back. What Mooring had written since goes back with them; what others did since is done again at once: kubelets,
- * controllers and people do not ask what the store says that they did.
+ * Restores of etcd backups. What Mooring wrote after the backup is lost. The world repeats at once what others did: kubelets, controllers
+ * and people do not look up in the store what they did.
  */
 export class Backups {
   readonly #world: World;
   readonly #listeners: (() => void)[] = [];
   #restores = 0;
-  /** By UID, until somebody who had seen what stood there before has had the time to write it again. */
+  /** By UID, until a replica that had seen the later status has had the time to write it again. */
   readonly #wentBack = new Map<string, WentBack>();
-  /** By UID: uses that had ended by then may be forgotten for good. */
+  /** By UID: uses that ended before this time may be lost for good. */
   readonly #lastMs = new Map<string, number>();
 
   constructor(world: World) {
     this.#world = world;
   }
 
-  /** Called after each restore, which makes no events. */
+  /** The listener runs after each restore; a restore makes no watch events. */
   onRestored(listener: () => void): void {
     this.#listeners.push(listener);
   }
 
-  /** Three times at most: who takes a status away again and again is answered ever later. */
+  /** Three times at most: Mooring repairs a status that is lost again and again at growing intervals. */
   restore(backup: StoreState): void {
     if (this.#restores === MOST_RESTORES) return;
     this.#restores += 1;
@@ -54,7 +54,7 @@ export class Backups {
     for (const listener of this.#listeners) listener();
   }
 
-  /** What stands in the claim's status went back, and nobody who had seen it before has led for long enough since. */
+  /** The claim's status went back, and no process that had seen the later one has led for long enough since. */
   isBack(uid: string): boolean {
     const back = this.#wentBack.get(uid);
     if (back === undefined) return false;
@@ -66,12 +66,12 @@ export class Backups {
     return !isOver;
   }
 
-  /** By when a use has to have ended to be forgotten, as who had used the claim last went back. */
+  /** Uses of the claim that ended before this time may be lost, because the claim's last-use record went back. */
   forgetsUntil(uid: string): number | undefined {
     return this.#lastMs.get(uid);
   }
 
-  /** Replicas that are well. */
+  /** Replicas without faults. */
   #runners(): ReadonlyMap<string, SimProcess> {
     const { replicas, health } = this.#world;
     const running = replicas.flatMap(({ name, process }) =>
@@ -92,7 +92,7 @@ function saidBy(claim: ApiObject): string {
 
 const OURS = /^mooring\.dev\//;
 
-/** Nobody but Mooring has changed it since. */
+/** Only Mooring has changed the object since the backup. */
 function isOursAlone(before: ApiObject, now: ApiObject): boolean {
   if (before.metadata.uid !== now.metadata.uid) return false;
   if (now.kind === "Lease") return now.metadata.namespace === "mooring";
@@ -100,7 +100,7 @@ function isOursAlone(before: ApiObject, now: ApiObject): boolean {
   return isKept && othersIn(before) === othersIn(now);
 }
 
-/** All that is not Mooring's. */
+/** The object without Mooring's fields. */
 function othersIn({ metadata, status, ...rest }: ApiObject): string {
   const { resourceVersion: _, annotations = {}, ...meta } = metadata;
   const kept = Object.entries(annotations).filter(([name]) => !OURS.test(name));

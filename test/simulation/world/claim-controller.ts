@@ -9,26 +9,26 @@ interface ControllerParts {
   readonly api: SimApi;
   readonly now: () => number;
   readonly after: (ms: number, act: () => void) => void;
-  /** The pods that the API server has. */
+  /** The pods in the API server. */
   readonly pods: () => readonly PodRecord[];
-  /** Also one that is gone. */
+  /** Also finds a pod that is gone. */
   readonly podByUid: (uid: string) => PodRecord | undefined;
 }
 
-/** How late its watch shows a write. Milliseconds. */
+/** Delay until its watch shows a write. Milliseconds. */
 const HEARS_MS = 30;
 /** k8s.io/client-go: workqueue.DefaultTypedControllerRateLimiter. */
 const FIRST_RETRY_MS = 5;
 const LONGEST_RETRY_MS = 1_000_000;
 
 /**
- * kube-controller-manager's protection of claims (kubernetes/kubernetes 1.36, pkg/controller/volume/pvcprotection): takes the finalizer of a
- * claim that is being deleted away once no pod that is scheduled names it, finished or not. What the server refuses it tries again: at each
- * write of the claim, and after a time that doubles.
+ * kube-controller-manager's protection of claims (kubernetes/kubernetes 1.36, pkg/controller/volume/pvcprotection): it removes the
+ * finalizer of a deleted claim once no scheduled pod names the claim, finished or not. It retries a refused write at each write of the
+ * claim, and after a time that doubles.
  */
 export class ClaimController {
   readonly #parts: ControllerParts;
-  /** Claims that are being deleted, by UID, as its watch has shown them. */
+  /** Claims that are being deleted, by UID, as its watch shows them. */
   readonly #seen = new Map<string, ApiObject>();
   readonly #failures = new Map<string, number>();
   readonly #retryAt = new Map<string, number>();
@@ -38,15 +38,15 @@ export class ClaimController {
     parts.api.observe((event) => this.#hear(event));
   }
 
-  /** UIDs of claims that the server refused to let go. */
+  /** UIDs of claims whose finalizer the server refused to remove. */
   readonly refused = new Set<string>();
 
-  /** When, by true time, it tries a claim again although nothing is written; nothing while it waits for no such time. */
+  /** The true time of its next retry for a claim; undefined without a pending retry. */
   retryAt(uid: string): number | undefined {
     return this.#retryAt.get(uid);
   }
 
-  /** The store went back: what it had seen of claims is of no version any more. */
+  /** The store went back: the versions that it had seen are no longer valid. */
   relist(): void {
     const { api, after } = this.#parts;
     after(HEARS_MS, () => {
@@ -75,7 +75,7 @@ export class ClaimController {
     });
   }
 
-  /** What the pod named may be free now. */
+  /** A pod changed: the claims that it names may be free now. */
   #onPod(podUid: string): void {
     const pod = this.#parts.podByUid(podUid);
     const names = pod === undefined ? [] : claimNamesOf(pod);
@@ -101,7 +101,7 @@ export class ClaimController {
     }
   }
 
-  /** By a pod that is scheduled: the kubelet starts none that comes later. */
+  /** A scheduled pod names the claim. The kubelet starts no pod that arrives after the deletion. */
   #isNamed({ metadata: { name, ownerReferences } }: ApiObject): boolean {
     const owners = JSON.stringify(ownerReferences ?? []);
     return this.#parts.pods().some((pod) => {

@@ -7,33 +7,33 @@ import { claimObject, type LeftStatus, NAMESPACE, type ReclaimPolicy, volumeObje
 import type { PodRecord } from "./pods.ts";
 import { secondsText } from "./time.ts";
 
-/** A claim that is there, with its volume. */
+/** An existing claim, with its volume. */
 export interface ClaimRecord {
   readonly name: string;
   readonly uid: string;
   readonly volume: KubeletVolume;
   readonly reclaim: ReclaimPolicy;
-  /** The pod that controls it. */
+  /** The pod that owns it. */
   readonly owner: string | undefined;
   isDeleting: boolean;
-  /** What becomes of its name when it is gone. */
+  /** What happens to its name once it is gone. */
   next: NextClaim | undefined;
 }
 
 /**
- * A claim that is made again under its name: with a volume of its own, or bound to the one that it had, or from a backup: with a volume of
- * its own and all that stood in the status and the annotations of the earlier one.
+ * The next claim of the same name: with a new volume, bound to the old volume, or from a backup: with a new volume and the status and
+ * annotations of the old claim.
  */
 export type NextClaim = "new-volume" | "same-volume" | "old-status";
 
-/** A claim that is to be made. Equal handles mean volumes that Kubernetes attaches as one. */
+/** A new claim. Volumes with equal handles are one attached volume for Kubernetes. */
 export interface NewClaim {
   readonly name: string;
   readonly kind: VolumeKind;
   readonly handle?: string | undefined;
   readonly reclaim?: ReclaimPolicy | undefined;
   readonly owner?: { readonly name: string; readonly uid: string } | undefined;
-  /** What stood on an earlier claim of that name. */
+  /** Status and annotations of an earlier claim of that name. */
   readonly left?: LeftStatus | undefined;
 }
 
@@ -44,27 +44,27 @@ interface ClaimsParts {
   /** The API server's clock. */
   readonly wallMs: () => number;
   readonly pods: () => readonly PodRecord[];
-  /** Calls after so much true time. */
+  /** Calls `act` after a span of true time. */
   readonly after: (ms: number, act: () => void) => void;
 }
 
-/** Between the end of a claim and the next of its name. Milliseconds. */
+/** Time between the end of a claim and the next claim of its name. Milliseconds. */
 const AGAIN_MS = 1_200;
-/** How late a controller sees what is written. Milliseconds. */
+/** Delay until a controller sees a write. Milliseconds. */
 const HEARS_MS = 30;
 
-/** Claims and volumes, and what the binder and the provisioner do with them. */
+/** Claims and volumes, with the part of the binder and the provisioner. */
 export class Claims {
   readonly #parts: ClaimsParts;
   readonly #claims = new Map<string, ClaimRecord>();
-  /** All that ever were, by UID. */
+  /** Every claim that ever existed, by UID. */
   readonly #known = new Map<string, ClaimRecord>();
-  /** UIDs of claims beside which a mount of an earlier claim of the same volume may be taken for theirs. */
+  /** UIDs of claims for which Mooring may attribute a mount of an earlier claim of the same volume. */
   readonly shadowed = new Set<string>();
-  /** UIDs of claims that were made with what stood on an earlier one. */
+  /** UIDs of claims that were created with the status of an earlier claim. */
   readonly restored = new Set<string>();
   readonly #madeAt = new Map<string, number>();
-  /** Released volumes that the provisioner deletes once nothing attaches them. */
+  /** Released volumes; the provisioner deletes them once they are detached. */
   readonly #doomed = new Set<string>();
   #made = 0;
 
@@ -77,17 +77,17 @@ export class Claims {
     return [...this.#claims.values()];
   }
 
-  /** Also those that are gone. */
+  /** Also the claims that are gone. */
   get ever(): readonly ClaimRecord[] {
     return [...this.#known.values()];
   }
 
-  /** When a claim was made, by true time. */
+  /** The true time of a claim's creation. */
   madeAt(uid: string): number | undefined {
     return this.#madeAt.get(uid);
   }
 
-  /** When the newest was made, by true time. */
+  /** The true time of the newest claim's creation. */
   get lastMadeAt(): number {
     return Math.max(0, ...this.#madeAt.values());
   }
@@ -96,7 +96,7 @@ export class Claims {
     return this.#claims.get(name);
   }
 
-  /** Also one that is gone. */
+  /** Also finds a claim that is gone. */
   byUid(uid: string): ClaimRecord | undefined {
     return this.#known.get(uid);
   }
@@ -123,7 +123,7 @@ export class Claims {
     return record;
   }
 
-  /** The API server itself notes when a phase changes. */
+  /** Like the API server, it records when the phase changes. */
   #setVolume(pv: string, { phase, claimRef }: { readonly phase: string; readonly claimRef: JsonObject }): void {
     const ref = { resource: "persistentvolumes", name: pv } as const;
     const { api, wallMs } = this.#parts;
@@ -135,7 +135,7 @@ export class Claims {
     api.update(ref, (object) => ({ ...object, status }), { subresource: "status" });
   }
 
-  /** As `kubectl delete`: the claim stays until its finalizer is gone. */
+  /** Like `kubectl delete`: the claim stays until its finalizer is gone. */
   delete(name: string, next: NextClaim | undefined): void {
     const claim = this.#claims.get(name);
     if (claim === undefined || claim.isDeleting) return;
@@ -144,17 +144,17 @@ export class Claims {
     this.#parts.api.requestDeletion(refOf(name));
   }
 
-  /** Somebody sets the override, with any value. */
+  /** A user sets the override, with any value. */
   setOverride(name: string, value: string): void {
     this.#parts.api.update(refOf(name), (object) => withOverride(object, value));
   }
 
-  /** An administrator takes the finalizer away by hand; the policy may say no. */
+  /** An administrator removes the finalizer by hand; the policy may refuse that. */
   takeFinalizer(name: string): void {
     this.#parts.api.attempt(refOf(name), unprotected);
   }
 
-  /** The garbage collector deletes what was made for a pod that is gone. */
+  /** The garbage collector deletes the ephemeral claims of pods that are gone. */
   collect(): void {
     const pods = this.#parts.pods().filter(({ isThere }) => isThere);
     for (const { name, owner } of this.all)
@@ -185,7 +185,7 @@ export class Claims {
     this.#destroy();
   }
 
-  /** The provisioner waits for attachments, not for mounts. */
+  /** The provisioner waits for the detach, not for the unmount. */
   #destroy(): void {
     const { api } = this.#parts;
     const attached = api.list("volumeattachments").map(({ spec }) => JSON.stringify(spec));
@@ -198,7 +198,7 @@ export class Claims {
 
   #makeAgain({ name, volume, reclaim, left }: Omit<Bound, "owner">, next: NextClaim): void {
     if (this.#claims.has(name)) return;
-    // Nothing can be bound to a volume that is deleted.
+    // A claim cannot bind to a volume that is deleted.
     if (next === "same-volume" && reclaim === "Retain") this.shadowed.add(this.#bind({ name, volume, reclaim }).uid);
     else this.create({ name, kind: volume.kind, reclaim, left: next === "old-status" ? left : undefined });
   }
@@ -206,7 +206,7 @@ export class Claims {
 
 type Bound = Pick<ClaimRecord, "name" | "volume" | "reclaim"> & Pick<NewClaim, "owner" | "left">;
 
-/** What a backup has of a claim beside what was asked for. */
+/** The status and annotations that a backup keeps of a claim. */
 function leftOn(claim: ApiObject | undefined): LeftStatus {
   const status = claim?.status;
   const conditions = typeof status === "object" && status !== null && "conditions" in status ? status.conditions : [];
@@ -217,7 +217,7 @@ function refOf(name: string): ObjectRef {
   return { resource: "persistentvolumeclaims", namespace: NAMESPACE, name };
 }
 
-/** The names of the claims that a pod means. */
+/** The claims that a pod names. */
 export function claimNamesOf({ name, volumes }: Pick<PodRecord, "name" | "volumes">): readonly string[] {
   return volumes.flatMap((volume) => {
     if (volume.by === "inline") return [];
@@ -225,7 +225,7 @@ export function claimNamesOf({ name, volumes }: Pick<PodRecord, "name" | "volume
   });
 }
 
-/** Whether a pod means this very claim: one that is made for pods it means only where it owns it (ephemeral.VolumeIsForPod). */
+/** Whether a pod means this very claim: a pod means an ephemeral claim only when it owns it (ephemeral.VolumeIsForPod). */
 export function meansClaim(pod: PodRecord, { name, owner }: Pick<ClaimRecord, "name" | "owner">): boolean {
   if (!claimNamesOf(pod).includes(name)) return false;
   const isPlain = pod.volumes.some((volume) => volume.by === "claim" && volume.claim === name);

@@ -8,11 +8,11 @@ import { attachmentObject, NAMESPACE, nodeObject, type PodVolume } from "./objec
 import { Placement } from "./placement.ts";
 import { type PodRecord, Pods } from "./pods.ts";
 
-/** A volume of a pod as its kubelet mounts it. */
+/** A volume of a pod, as its kubelet mounts it. */
 export interface ResolvedVolume extends KubeletVolume {
   /** `namespace/name` */
   readonly claim: string;
-  /** Nothing for an inline volume. */
+  /** Undefined for an inline volume. */
   readonly claimUid: string | undefined;
   readonly device: string;
   readonly hasSubPaths: boolean;
@@ -27,18 +27,18 @@ interface ClusterParts {
   readonly after: (ms: number, act: () => void) => void;
 }
 
-/** As the API server takes a status, and nothing else. */
+/** A status write. */
 const STATUS = { subresource: "status" } as const;
 
-/** What the API server has, and what Kubernetes' own controllers do with it. */
+/** The objects of the API server, with the part of Kubernetes' own controllers. */
 export class Cluster {
   readonly pods: Pods;
   readonly claims: Claims;
   readonly claimController: ClaimController;
-  /** Nodes that do not reach the API server. */
+  /** Nodes that cannot reach the API server. */
   readonly cutOff = new Set<string>();
   readonly #parts: ClusterParts;
-  /** Nodes that have an object, and since when, by true time, the others have had none. */
+  /** By node: since when, by true time, its object has been gone; infinity while the object exists. */
   readonly #goneSince = new Map<string, number>();
   readonly #deleted = new Set<string>();
   readonly placement: Placement;
@@ -65,16 +65,16 @@ export class Cluster {
     return !this.cutOff.has(node) && this.#parts.api.servers.some(({ isUp }) => isUp);
   }
 
-  /** The scheduler binds a pod, but to no node while a claim of it is being deleted, or is not there. */
+  /** Whether the scheduler binds the pod: not while one of its claims is missing or being deleted. */
   canSchedule(pod: PodRecord): boolean {
     return claimNamesOf(pod).every((name) => this.claims.get(name)?.isDeleting === false);
   }
 
-  /** What the pod's kubelet is to mount; nothing while it cannot know. */
+  /** The volumes that the pod's kubelet mounts; undefined while the kubelet has to wait. */
   resolve(pod: PodRecord): readonly ResolvedVolume[] | undefined {
     const found = pod.volumes.map((volume) => this.#resolveOne(pod, volume));
     const known = found.filter((one) => one !== undefined);
-    // It mounts none whose affinity excludes its node, and waits (checkNodeAffinity in pkg/volume/util/operationexecutor).
+    // It mounts no volume whose affinity excludes its node, and waits (checkNodeAffinity in pkg/volume/util/operationexecutor).
     const isExcluded = known.some(({ pv }) => this.placement.isExcluded(pv, pod.node));
     return isExcluded || found.includes(undefined) ? undefined : known;
   }
@@ -86,14 +86,14 @@ export class Cluster {
       return { ...inline, device: "0:77", hasSubPaths: false };
     }
     const claim = this.claims.get(volume.by === "claim" ? volume.claim : `${pod.name}-${volume.name}`);
-    // The kubelet refuses a claim that somebody else made where it expects the pod's own (ephemeral.VolumeIsForPod).
+    // The kubelet refuses a claim of another owner in place of the pod's own ephemeral claim (ephemeral.VolumeIsForPod).
     if (claim === undefined || (volume.by === "ephemeral" && claim.owner !== pod.uid)) return undefined;
-    // It also mounts no claim that is being deleted (getPVCExtractPV of the desired state's populator).
+    // It also refuses a claim that is being deleted (getPVCExtractPV of the desired state's populator).
     if (claim.isDeleting) return undefined;
     return { ...toVolume(claim), hasSubPaths: hasSubPaths && canHavePieces(claim) };
   }
 
-  /** The attach controller and the kubelet say so before anything is mounted. */
+  /** The attach controller and the kubelet record the attachment before any mount. */
   attach({ pv, kind, handle }: ResolvedVolume, node: string): void {
     if (kind !== "csi" && kind !== "csi-block") return;
     const { api } = this.#parts;
@@ -124,7 +124,7 @@ export class Cluster {
     );
   }
 
-  /** A kubelet says that its node is there, in this boot. */
+  /** The kubelet registers its node for this boot. */
   register(node: string, bootId: string): void {
     this.#goneSince.delete(node);
     const { api } = this.#parts;
@@ -141,17 +141,17 @@ export class Cluster {
     this.#deleted.add(node);
   }
 
-  /** Its object was deleted at some time. */
+  /** Whether its object was ever deleted. */
   wasMadeAnew(node: string): boolean {
     return this.#deleted.has(node);
   }
 
-  /** Since when, by true time, the node has had no object; nothing while it has one. */
+  /** Since when, by true time, the node has had no object; undefined while it has one. */
   nodeGoneSince(node: string): number | undefined {
     return this.#goneSince.get(node);
   }
 
-  /** Somebody vouches that the machine is off, or takes it back. */
+  /** An administrator sets or removes the out-of-service taint. */
   taint(node: string, isOutOfService: boolean): void {
     const taints = isOutOfService ? [{ key: "node.kubernetes.io/out-of-service", effect: "NoExecute" }] : [];
     this.#updateNode(node, (object) => ({ ...object, spec: { ...jsonObject(object.spec), taints } }));
@@ -167,7 +167,7 @@ function toVolume({ name, uid, volume }: ClaimRecord): Omit<ResolvedVolume, "has
   return { ...volume, claim: `${NAMESPACE}/${name}`, claimUid: uid, device };
 }
 
-/** A device has no folders, and what the runtime binds itself needs no bind of the kubelet's. */
+/** A block device has no subpaths, and the runtime binds a hostPath by itself. */
 function canHavePieces({ volume: { kind } }: ClaimRecord): boolean {
   return kind !== "csi-block" && kind !== "host-path";
 }

@@ -2,7 +2,7 @@ import * as v from "valibot";
 import type { Call } from "../engine/fate.ts";
 import type { Dice } from "./dice.ts";
 
-/** As much of a message to the aggregator as tells whose it is. */
+/** The fields of a message to the aggregator that identify its sender. */
 const message = v.object({
   node: v.string(),
   bootId: v.string(),
@@ -17,9 +17,9 @@ interface Copy extends Message {
   readonly deliver: () => void;
 }
 
-/** Of each node's reports so many are kept at most. */
+/** Number of reports that it keeps of each node. */
 const MOST_KEPT = 400;
-/** After the label of a new leader has been seen: whoever comes first is believed first. Milliseconds. */
+/** Delays after the leader's label has moved: the aggregator believes the first report of a node. Milliseconds. */
 const COMES_AFTER_MS = [6, 30, 150, 700] as const;
 
 interface CopiesParts {
@@ -28,8 +28,8 @@ interface CopiesParts {
 }
 
 /**
- * Copies of reports that somebody on the way has kept, and that come when it matters: to a new leader before the node's own next message.
- * The worst are of an earlier run of the agent that calls its state by the number that the present one's has.
+ * Copies of reports that a proxy has kept, and delivers at the worst moment: to a new leader, before the node's own next report. The worst
+ * copies come from an earlier run of the agent whose state has the same generation as the present one's.
  */
 export class Copies {
   readonly #parts: CopiesParts;
@@ -42,17 +42,17 @@ export class Copies {
     this.#parts = parts;
   }
 
-  /** From now on copies are kept. */
+  /** Starts to keep copies. */
   keep(): void {
     this.#isKeeping = true;
   }
 
-  /** The next new leader gets them. */
+  /** The next new leader gets the copies. */
   arm(): void {
     this.#isArmed = true;
   }
 
-  /** What keeps a copy of a call, where there is one to be kept. */
+  /** Returns a function that keeps a copy of this call; undefined for a call that is not kept. */
   keeperOf({ site, request }: Call): ((deliver: () => void) => void) | undefined {
     if (!this.#isKeeping || site !== "put report") return undefined;
     const sent = v.parse(message, JSON.parse(request.body ?? ""));
@@ -62,7 +62,7 @@ export class Copies {
     return (deliver) => void this.#kept.set(sent.node, [...kept.slice(1 - MOST_KEPT), { ...sent, deliver }]);
   }
 
-  /** Somebody else leads. */
+  /** Another replica leads. */
   onLeader(): void {
     if (!this.#isArmed) return;
     this.#isArmed = false;

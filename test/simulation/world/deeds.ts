@@ -11,14 +11,14 @@ import type { PodRecord } from "./pods.ts";
 import type { SimNode } from "./sim-node.ts";
 import type { World } from "./world.ts";
 
-/** What somebody asks the API server for, which has to be there. */
+/** Steps that need an API server that is up. */
 const NEEDS_API: readonly StepKind[] = [
   ...(["new-pod", "waiting-pod", "delete-pod", "delete-node", "out-of-service"] as const),
   ...(["delete-claim", "force-release", "take-finalizer", "tamper-lease", "forge-binding", "forge-status"] as const),
   ...(["move-volume", "relabel-node", "attach-volume", "pinned-pods"] as const),
 ];
 
-/** Does what a step says. Where there is nothing to do it to, nothing is done. */
+/** Does what a step says. A step without a target does nothing. */
 export function act(world: World, step: Step, number: number): void {
   if (NEEDS_API.includes(step.kind) && !world.engine.api.servers.some(({ isUp }) => isUp)) return;
   if (actOnPods(world, step, number) || actOnClaims(world, step) || actOnNodes(world, step)) return;
@@ -71,7 +71,7 @@ function actOnPods(world: World, step: Step, number: number): boolean {
   }
 }
 
-/** What somebody does to claims. False for any other step. */
+/** What users do to claims. False for any other step. */
 function actOnClaims({ cluster: { claims } }: World, step: Step): boolean {
   switch (step.kind) {
     case "delete-claim": {
@@ -102,7 +102,7 @@ function overrideOf({ uid }: ClaimRecord, all: readonly ClaimRecord[], whose: "o
   return `${other.slice(0, TOKEN_LENGTH)} of another claim`;
 }
 
-/** Between two attempts of the scheduler. Milliseconds. */
+/** Time between two attempts of the scheduler. Milliseconds. */
 const SCHEDULES_MS = 3_000;
 
 interface Scheduling {
@@ -121,7 +121,9 @@ function schedule(world: World, { pod, node, afterMs }: Scheduling): void {
   });
 }
 
-/** One pod cannot mount two volumes of one name: they would have one path. A claim that is to come may get a volume of any name. */
+/**
+ * A pod cannot mount two volumes of the same name: they would share a path. A claim that does not exist yet may get a volume of any name.
+ */
 function withoutTwins({ cluster }: World, volumes: readonly PodVolume[]): readonly PodVolume[] {
   const claims = volumes.flatMap((volume) => (volume.by === "claim" ? [cluster.claims.get(volume.claim)] : []));
   const names = claims.map((claim) => claim?.volume.pv);
@@ -153,10 +155,10 @@ function unmountBehind(world: World, { pick, againAfterMs }: Extract<Step, { kin
 
 const CONTAINERS = "/run/containerd/io.containerd.runtime.v2.task/k8s.io";
 
-/** How long it is from one of them to the next. Milliseconds. */
+/** Time between two of these unmounts. Milliseconds. */
 const GOES_MS = 350;
 
-/** Mounts of containers come and go, also while a table is read: the oldest goes, which stands before what was mounted after it. */
+/** Mounts of containers come and go, also during a scan. The oldest goes first: it stands before everything that was mounted later. */
 function otherMounts({ engine }: World, { table, root }: SimNode, count: number): void {
   for (let index = 0; index < count; index += 1) {
     const point = `${CONTAINERS}/c${table.all.length}-${index}/rootfs`;

@@ -1,4 +1,4 @@
-/** A sequence of numbers that a seed decides. */
+/** Random numbers from a seed. */
 export interface Dice {
   /** From 0 up to, but not including, 1. */
   readonly fraction: () => number;
@@ -9,7 +9,7 @@ export interface Dice {
   readonly pick: <T>(list: readonly T[]) => T;
 }
 
-/** Equal seeds give equal dice. The generator is splitmix32: short, and good enough to choose among faults. */
+/** Equal seeds give equal numbers. The generator is splitmix32: short, and good enough to choose faults. */
 export function createDice(seed: number | string): Dice {
   let state = typeof seed === "number" ? seed >>> 0 : hashOf(seed);
   const fraction = (): number => {

@@ -4,32 +4,32 @@ import { MooringError } from "../../../common/runtime/errors.ts";
 import type { Scheduler } from "../engine/scheduler.ts";
 import { sleepTrue } from "./time.ts";
 
-/** What is wrong with a node's disk. */
+/** A fault of a node's disk. */
 export type DiskFault = "full" | "read-only" | "torn" | "slow";
 
-/** States that an administrator's backup or an older image of the machine could have. */
+/** Number of old states that a backup or an older image of the machine may restore. */
 const MOST_KEPT = 40;
-/** A write, and one on a disk that hardly answers. Milliseconds of true time. */
+/** Duration of a write, and of a write on a slow disk. Milliseconds of true time. */
 const WRITE_MS = 0.4;
 const SLOW_MS = 1_800;
 
-/** Whoever has a journal open. */
+/** The agent that has the journal open. */
 interface Holder {
   readonly isAlive: () => boolean;
 }
 
 /**
- * The disk of a node: it outlives agents and boots, and what it gives back may be old or nothing. It keeps the promises of the Journal
- * port and no more: one holder at a time, and what a `store` was answered for is found again unless the disk itself loses it.
+ * The disk of a node. It outlives agents and boots, and may give back old data or none. It keeps the promises of the Journal port and no
+ * others: one holder at a time, and a stored state is found again unless the disk itself loses it.
  */
 export class Disk {
   readonly #scheduler: Scheduler;
   #states: NodeState[] = [];
   #holder: Holder | undefined;
   fault: DiskFault | undefined;
-  /** It has always given back what it was given. */
+  /** False once it lost or replaced data. */
   isSound = true;
-  /** When an agent last took it for the disk of a new machine. */
+  /** When an agent last found it empty, and so took the machine for a new one. */
   emptyAt: number | undefined;
 
   constructor(scheduler: Scheduler) {
@@ -74,13 +74,13 @@ export class Disk {
     throw unusable(`the disk is ${this.fault}`);
   }
 
-  /** The power went before the last so many writes had reached the disk, or somebody put an older state back. */
+  /** The last writes are lost: the power went before they reached the disk, or an administrator restored an older state. */
   loseLast(writes: number): void {
     if (writes > 0) this.isSound = false;
     this.#states = this.#states.slice(0, Math.max(0, this.#states.length - writes));
   }
 
-  /** The journal is gone, and who has it open finds that it is no longer the one that it knew. */
+  /** Deletes the journal. An agent that has it open notices that the file is no longer its own. */
   wipe(): void {
     this.isSound = false;
     this.#states = [];

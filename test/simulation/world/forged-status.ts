@@ -1,7 +1,7 @@
 import type { ApiObject, Json, JsonObject } from "../engine/api/objects.ts";
 import { secondsText } from "./time.ts";
 
-/** What somebody writes into the status of a claim, or takes away. */
+/** Conditions that another client writes into the status of a claim; `none` removes the condition. */
 export const FORGED_CONDITIONS = [
   "unused",
   "mounted",
@@ -16,7 +16,7 @@ export const FORGED_CONDITIONS = [
   "other-type",
 ] as const;
 
-/** What somebody writes into the annotations of a claim, or takes away. */
+/** Annotations that another client writes into a claim; `none` removes them. */
 export const FORGED_ANNOTATIONS = [
   "unused-since",
   "mounted-on",
@@ -33,12 +33,12 @@ export type ForgedPart =
   | { readonly condition: (typeof FORGED_CONDITIONS)[number] }
   | { readonly annotation: (typeof FORGED_ANNOTATIONS)[number] };
 
-/** What it is made with. */
+/** The values of a forged status. */
 export interface Forging {
   readonly part: ForgedPart;
-  /** The time that it tells, by the API server's clock. */
+  /** The time that it states, by the API server's clock. */
   readonly atMs: number;
-  /** A node that there is. */
+  /** An existing node. */
   readonly node: string;
 }
 
@@ -47,7 +47,7 @@ const STAGED = "mooring.dev/Staged";
 const OURS = ["mooring.dev/unused-since", "mooring.dev/mounted-on", "mooring.dev/last-use"] as const;
 const NOBODY = "somebody-who-never-was";
 
-/** The claim as it is then. */
+/** The claim with the forged status. */
 export function withForged(claim: ApiObject, forging: Forging): ApiObject {
   const { part } = forging;
   return "condition" in part
@@ -71,7 +71,7 @@ const WORDS: Readonly<Record<(typeof FORGED_CONDITIONS)[number], Fields>> = {
   "other-type": { type: "mooring.dev/Idle", status: "True", reason: "Unmounted" },
 };
 
-/** With no status it is taken away. */
+/** Without a status the condition is removed. */
 function withCondition(claim: ApiObject, which: (typeof FORGED_CONDITIONS)[number], time: string): ApiObject {
   const words = WORDS[which];
   const status = isObject(claim.status) ? claim.status : {};
@@ -82,7 +82,7 @@ function withCondition(claim: ApiObject, which: (typeof FORGED_CONDITIONS)[numbe
   return { ...claim, status: { ...status, conditions: [...others, ...own] } };
 }
 
-/** Whose value is nothing is taken away. */
+/** An annotation without a value is removed. */
 function annotationsOf(uid: string, which: (typeof FORGED_ANNOTATIONS)[number], { atMs, node }: Forging): JsonObject {
   const [since, mountedOn, lastUse] = OURS;
   const time = secondsText(atMs);

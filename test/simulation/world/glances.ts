@@ -1,14 +1,14 @@
-/** One look at a mount table, in true time. */
+/** One scan of a mount table, in true time. */
 interface Glance {
   readonly agent: unknown;
   readonly atMs: number;
   readonly isDamaged: boolean;
 }
 
-/** Five seconds between two scans and an agent knows that it did not watch; either may take three more. Milliseconds. */
+/** An agent reports a gap when two scans are more than five seconds apart; each scan may take three seconds more. Milliseconds. */
 const FAR_MS = 11_000;
 
-/** At which moments agents saw a node's mount table. */
+/** When agents scanned a node's mount table. */
 export class Glances {
   readonly #all: Glance[] = [];
 
@@ -16,12 +16,15 @@ export class Glances {
     this.#all.push(glance);
   }
 
-  /** True for what no look can have shown, whyever there was none. */
+  /** No agent scanned the table in this time, for any reason: no scan can show what happened in it. */
   areNoneIn({ beganAt, endedAt }: { readonly beganAt: number; readonly endedAt: number }): boolean {
     return !this.#all.some(({ atMs }) => atMs >= beganAt && atMs < endedAt);
   }
 
-  /** True for what lies wholly between two looks of an agent that watched: it sees only that something changed. There may be two agents. */
+  /**
+   * This time lies wholly between two scans of an agent without a gap: the agent sees only that the table changed. A node may have two
+   * agents.
+   */
   areAround({ beganAt, endedAt }: { readonly beganAt: number; readonly endedAt: number }): boolean {
     const looksAfter = this.#all.filter(({ atMs }) => atMs >= endedAt && atMs - beganAt <= FAR_MS);
     return looksAfter.some((after) => {

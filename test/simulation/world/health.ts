@@ -1,4 +1,4 @@
-/** A process that was started, or stood still, over a way on which nothing is wrong, has heard of everything after so long. Milliseconds. */
+/** A process without faults that starts or continues knows everything after this time. Milliseconds. */
 const STARTS_MS = 6_000;
 
 interface Span {
@@ -6,34 +6,34 @@ interface Span {
   readonly toMs: number;
 }
 
-/** From when on a process, or nobody, led. */
+/** A time of leadership; an empty name while nobody leads. */
 interface Term {
   readonly leader: string;
   readonly fromMs: number;
 }
 
-/** Everything that is wrong with the API servers. */
+/** The name for faults of the API servers. */
 const API = "api";
 
-/** What an agent reads and writes on its node, which may go wrong while it runs and hears of everything else. */
+/** The name for faults of a node's mount table and disk: the agent runs and sees everything else. */
 export function scansOf(node: string): string {
   return `scans of ${node}`;
 }
 
-/** A process that was started over a way on which nothing is wrong has listed everything after so long. Milliseconds. */
+/** A process without faults has listed everything this long after its start. Milliseconds. */
 const LISTS_MS = 1_000;
 
-/** When each process ran and nothing befell its requests: by true time, as the world knows it. */
+/** When each process ran without faults, in true time. */
 export class Health {
   readonly #now: () => number;
   readonly #troubles = new Map<string, readonly Span[]>();
   readonly #terms: Term[] = [];
   readonly #lags: { readonly byMs: number; readonly toMs: number }[] = [];
-  /** When each process last stood still. */
+  /** The last pause of each process. */
   readonly #still = new Map<string, Span>();
 
   readonly #startedMs = new Map<string, number>();
-  /** When whoever led last ended, until another one leads. */
+  /** When the last leader ended; infinity while a process leads. */
   #leftMs = 0;
   #isChained = true;
 
@@ -41,17 +41,17 @@ export class Health {
     this.#now = now;
   }
 
-  /** Whoever led had listed everything before whoever led before it ended, each time: between them nobody missed anything. */
+  /** Each new leader had listed everything before the leader before it ended, so that the pod watch has no gap. */
   get wasAlwaysWatched(): boolean {
     return this.#isChained;
   }
 
-  /** It does not run, or not so that it can be relied on, from now on. */
+  /** The process is down, or unreliable, from now on. */
   down(process: string): void {
     this.#add(process, Number.POSITIVE_INFINITY);
   }
 
-  /** It does again. */
+  /** The process is up again. */
   up(process: string): void {
     const now = this.#now();
     this.#startedMs.set(process, now);
@@ -65,25 +65,25 @@ export class Health {
     this.strike(process, STARTS_MS);
   }
 
-  /** Something befell it, which it may take so long to get over. */
+  /** A fault hit the process, and may delay it for this long. */
   strike(process: string, forMs: number): void {
     this.#add(process, this.#now() + forMs);
   }
 
-  /** For so long nobody can rely on the API servers. */
+  /** The API servers are unreliable for this long. */
   strikeAll(forMs: number): void {
     this.strike(API, forMs);
   }
 
-  /** For so long all watches are late by so much. */
+  /** All watches lag by `byMs` for this long. */
   lag(byMs: number, forMs: number): void {
     this.#lags.push({ byMs, toMs: this.#now() + forMs + byMs });
   }
 
-  /** Somebody else has the Lease, by an identity that begins with the name of the process. */
+  /** The Lease has a new holder; the holder's identity begins with the process name. */
   lead(identity: string): void {
     const leader = identity.split("_", 1)[0] ?? "";
-    // Its request may outlive it, and the process that is started in its place waits for that Lease to run out.
+    // The holder may be dead already: its request outlived it, and its successor waits until the Lease expires.
     const isLed = leader !== "" && !this.#isDown(leader);
     this.#chain(isLed ? leader : undefined);
     this.#terms.push({ leader: isLed ? leader : "", fromMs: this.#now() });
@@ -99,13 +99,15 @@ export class Health {
     this.#leftMs = Number.POSITIVE_INFINITY;
   }
 
-  /** It has ended: the Lease may still name it. */
+  /** The process has ended; the Lease may still name it. */
   end(process: string): void {
     this.down(process);
     if (this.#terms.at(-1)?.leader === process) this.lead("");
   }
 
-  /** By when whoever led had been well for so long within a span, and all of these processes with it; nothing when that was never so. */
+  /**
+   * By when a leader, together with these processes, had been without faults for `forMs` within a span; undefined when that never was so.
+   */
   ledBy({ fromMs, toMs }: Span, forMs: number, processes: readonly string[] = []): number | undefined {
     for (const [index, { leader, fromMs: leadsMs }] of this.#terms.entries()) {
       const term = { fromMs: Math.max(fromMs, leadsMs), toMs: Math.min(toMs, this.#terms[index + 1]?.fromMs ?? toMs) };
@@ -115,29 +117,32 @@ export class Health {
     return undefined;
   }
 
-  /** Who leads; empty while nobody does. */
+  /** The leader; empty while nobody leads. */
   get leader(): string {
     return this.#terms.at(-1)?.leader ?? "";
   }
 
-  /** Nothing has befallen the process for so long. */
+  /** No fault has hit the process for this long. */
   isWell(process: string, forMs: number): boolean {
     const toMs = this.#now();
     return this.#wellBy({ fromMs: toMs - forMs, toMs }, forMs, [API, process]) !== undefined;
   }
 
-  /** One process has led for so long. */
+  /** One process has led for this long. */
   hasLedFor(ms: number): boolean {
     return this.#now() - this.ledSinceMs >= ms;
   }
 
-  /** When the present leader began to lead; never while nobody leads. */
+  /** When the present leader began to lead; infinity while nobody leads. */
   get ledSinceMs(): number {
     const { leader = "", fromMs = 0 } = this.#terms.at(-1) ?? {};
     return leader === "" ? Number.POSITIVE_INFINITY : fromMs;
   }
 
-  /** What happened before that moment a process that has run until another one had heard of: what it stood still, or watches lagged, counts not. */
+  /**
+   * The true time up to which a process knew everything: the process ran until `untilMs` and had an answer within `forMs`. Its last pause
+   * and the lag of watches count against it.
+   */
   heardOf(process: string, { untilMs, forMs }: { readonly untilMs: number; readonly forMs: number }): number {
     const lags = this.#lags.filter(({ toMs }) => toMs >= untilMs - forMs).map(({ byMs }) => byMs);
     const heardMs = untilMs - forMs - Math.max(0, ...lags);

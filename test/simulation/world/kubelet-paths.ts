@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
  * pkg/volume/local, pkg/volume/nfs, pkg/volume/util/subpath), not from what Mooring makes of it.
  */
 
-/** How a volume comes to a pod. */
+/** How a pod gets a volume. */
 export type VolumeKind =
   /** A CSI driver that stages the device first. */
   | "csi"
@@ -15,12 +15,12 @@ export type VolumeKind =
   | "csi-block"
   | "local"
   | "nfs"
-  /** The runtime binds the directory into the container: nothing is mounted below the kubelet's root. */
+  /** The runtime binds the directory into the container: no mount below the kubelet's root. */
   | "host-path";
 
 export const VOLUME_KINDS: readonly VolumeKind[] = ["csi", "csi-plain", "csi-block", "local", "nfs", "host-path"];
 
-/** A PersistentVolume as a kubelet needs it. */
+/** A PersistentVolume, as far as the kubelet needs it. */
 export interface KubeletVolume {
   readonly pv: string;
   readonly kind: VolumeKind;
@@ -30,7 +30,7 @@ export interface KubeletVolume {
 
 export const CSI_DRIVER = "disk.csi.example";
 
-/** Mounts that show that the pod uses the volume, in the order in which they are made. */
+/** The mounts that show a pod's use of the volume, in mount order. */
 export function useMounts(root: string, podUid: string, volume: KubeletVolume): readonly string[] {
   const { pv, kind } = volume;
   const volumes = `${root}/pods/${podUid}/volumes`;
@@ -50,12 +50,12 @@ export function useMounts(root: string, podUid: string, volume: KubeletVolume): 
   }
 }
 
-/** Binds of pieces of the volume, one for each container that wants a piece. */
+/** The subPath binds of the volume, one for each container with a subPath. */
 export function subPathMounts(root: string, podUid: string, pv: string): readonly string[] {
   return ["main", "sidecar"].map((container) => `${root}/pods/${podUid}/volume-subpaths/${pv}/${container}/0`);
 }
 
-/** Where the device is mounted before pods' mounts are made from it; nothing where that is not done. */
+/** The staging mount of the device; undefined for volumes that need no staging. */
 export function stagingMount(root: string, { pv, kind, handle }: KubeletVolume): string | undefined {
   if (kind === "csi-block") return `${root}/plugins/kubernetes.io/csi/volumeDevices/staging/${pv}/disk`;
   if (kind !== "csi") return undefined;
@@ -68,17 +68,17 @@ export function tokenMount(root: string, podUid: string): string {
   return `${root}/pods/${podUid}/volumes/kubernetes.io~projected/kube-api-access-x7k2p`;
 }
 
-/** What a pod's container runs on: mounted when it starts, unmounted when it ends, between other pods' volumes. */
+/** The root filesystem of a pod's container: mounted at its start and unmounted at its end, in between the volumes of other pods. */
 export function containerMount(podUid: string): string {
   return `/run/containerd/io.containerd.runtime.v2.task/k8s.io/${podUid}/rootfs`;
 }
 
-/** An inline CSI volume has the name that the pod gives it, which may be any PV's. */
+/** An inline CSI volume has the name from the pod's spec, which may equal the name of any PV. */
 export function inlineMount(root: string, podUid: string, name: string): string {
   return `${root}/pods/${podUid}/volumes/kubernetes.io~csi/${name}/mount`;
 }
 
-/** What is mounted on every node and is nobody's volume. */
+/** Mounts that every node has and that are no volumes. */
 export function foreignMounts(root: string): readonly { readonly point: string; readonly fsType: string }[] {
   return [
     { point: "/", fsType: "ext4" },

@@ -7,16 +7,16 @@ interface ViewParts {
   readonly pods: Pods;
   readonly windows: Windows;
   readonly scheduler: Pick<Scheduler, "after">;
-  /** Kubelets hear of what became of pods. */
+  /** Kubelets see the changed pods. */
   readonly sync: () => void;
 }
 
-/** What kubelets make of it when somebody else fails a pod: they take it over, or write their own view over it. */
+/** How kubelets react when another client fails a pod: they accept it, or overwrite it with their own status. */
 export class KubeletViews {
   readonly #parts: ViewParts;
-  /** By node, those whose kubelet takes nothing over, and how long that takes it; the last one counts. */
+  /** By node: kubelets that overwrite a rejection, and after how long; the last entry counts. */
   readonly #stubborn = new Map<string, { readonly afterMs: number }>();
-  /** Pods that are failed by what the API has, and not by what their kubelet has. */
+  /** Pods that are failed in the API and not yet in their kubelet. */
   readonly #open = new Set<PodRecord>();
 
   constructor(parts: ViewParts) {
@@ -31,7 +31,7 @@ export class KubeletViews {
     });
   }
 
-  /** A pod that has started meanwhile runs on: its kubelet has written that over the rejection. */
+  /** The kubelet of a pod that has started meanwhile overwrites the rejection. */
   #giveIn(node: string): void {
     this.#stubborn.delete(node);
     for (const pod of this.#open) {

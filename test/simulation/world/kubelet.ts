@@ -9,7 +9,7 @@ import { type Power, PoweredOff } from "./power.ts";
 
 interface KubeletParts {
   readonly node: string;
-  /** Its root folder. */
+  /** The kubelet's root folder. */
   readonly root: string;
   readonly power: Power;
   readonly cluster: Cluster;
@@ -17,26 +17,26 @@ interface KubeletParts {
   readonly bootId: () => string;
   /** The mount table of the present boot. */
   readonly table: () => MountTable;
-  /** Runs beside everything else; what it throws ends the simulation. */
+  /** Runs a task in the background; an error in it ends the simulation. */
   readonly start: (work: Promise<void>) => void;
 }
 
-/** What a kubelet has in hand of one pod. */
+/** The kubelet's state of one pod. */
 interface Work {
   readonly pod: PodRecord;
-  /** Its containers are to end, or have. */
+  /** Opens when the containers are to end, or have ended. */
   readonly over: Latch;
   isRunning: boolean;
   volumes: readonly ResolvedVolume[];
 }
 
-/** How often a kubelet tries again what it could not do. Milliseconds. */
+/** Time between two attempts. Milliseconds. */
 const RETRY_MS = 1_500;
 
 /**
- * What a kubelet does with volumes, in its order: staged, published, pieces bound, containers started; at the end containers
- * stopped, the final status posted, pieces unbound, unpublished, the object removed, and later unstaged (kubernetes/kubernetes 1.36,
- * pkg/kubelet/kubelet.go SyncTerminatingPod and SyncTerminatedPod, pkg/kubelet/volumemanager/reconciler).
+ * What a kubelet does with volumes, in its order: stage, publish, bind subpaths, start containers; at the end stop containers, post the
+ * final status, unbind subpaths, unpublish, remove the object, and later unstage (kubernetes/kubernetes 1.36, pkg/kubelet/kubelet.go
+ * SyncTerminatingPod and SyncTerminatedPod, pkg/kubelet/volumemanager/reconciler).
  */
 export class Kubelet {
   readonly #parts: KubeletParts;
@@ -47,18 +47,18 @@ export class Kubelet {
     this.#parts = parts;
   }
 
-  /** A machine that starts anew knows nothing. */
+  /** A new boot: the kubelet starts without state. */
   forget(): void {
     for (const { volumes, pod } of this.#works.values()) this.#endUses(pod, volumes);
     this.#works = new Map();
   }
 
-  /** Pods that it works on, and volumes of pods that are over and are still to be unstaged. */
+  /** Pods that it works on, and volumes of finished pods that it still has to unstage. */
   get busy(): number {
     return this.#works.size + this.#unstaging;
   }
 
-  /** Brings what it does to what the API server says of its pods. */
+  /** Compares its work with the pods in the API server. */
   sync(): void {
     const { cluster, node, power, start } = this.#parts;
     if (!power.isOn || power.isFrozen || !cluster.isReachableFrom(node)) return;
@@ -70,7 +70,7 @@ export class Kubelet {
     }
     for (const { pod, over } of this.#works.values()) if (!pod.isThere || pod.isDeleting || pod.isOver) over.open();
     for (const pod of cluster.pods.on(node)) {
-      // Nobody works on it, so nothing of it is left here.
+      // The kubelet has no work for it, so nothing of it is left here.
       if (pod.isDeleting && !this.#works.has(pod.uid)) cluster.pods.remove(pod);
     }
   }
@@ -81,8 +81,8 @@ export class Kubelet {
   }
 
   /**
-   * Somebody at the node unmounts what a running pod uses; pieces that are bound elsewhere stay. Answers the UIDs of the claims of which
-   * nothing stayed.
+   * An administrator unmounts a running pod's volumes on the node; subpaths stay bound. Returns the UIDs of the claims without any mount
+   * left.
    */
   unmountBehind(podUid: string): readonly string[] {
     const work = this.#works.get(podUid);
@@ -95,7 +95,7 @@ export class Kubelet {
     return work.volumes.flatMap(({ claimUid, hasSubPaths }) => (hasSubPaths ? [] : (claimUid ?? [])));
   }
 
-  /** The kubelet notices that, and mounts again. */
+  /** The kubelet notices that and mounts the volumes again. */
   mountAgain(podUid: string): void {
     const work = this.#works.get(podUid);
     if (work === undefined || !work.isRunning || this.#parts.power.isFrozen) return;
@@ -150,7 +150,7 @@ export class Kubelet {
     await this.#post(pod, "Running");
   }
 
-  /** A mount that fails is cleaned up by the driver, and tried again as long as the pod is not over. */
+  /** The driver cleans up after a failed mount, and the kubelet retries while the pod is not over. */
   async #retry(work: Work): Promise<void> {
     const { retry } = work.pod.pace;
     if (retry === undefined) return;
@@ -172,13 +172,13 @@ export class Kubelet {
     const table = this.#parts.table();
     for (const point of this.#usePoints(work.pod.uid, volume)) {
       if (!table.isMounted(point)) table.mount({ point, device: volume.device });
-      // A driver that is asked twice may mount twice.
+      // Called twice, a driver may mount twice.
       if (work.pod.pace.isStacked) table.mount({ point, device: volume.device });
     }
     this.#noteUses(work);
   }
 
-  /** Where the pod's use of a volume shows, in the order in which it is mounted. */
+  /** The mounts that show a pod's use of a volume, in mount order. */
   #usePoints(podUid: string, volume: ResolvedVolume): readonly string[] {
     const { root } = this.#parts;
     if (volume.claimUid === undefined) return [inlineMount(root, podUid, volume.pv)];
@@ -220,7 +220,7 @@ export class Kubelet {
     if (pod.isDeleting) cluster.pods.remove(pod);
   }
 
-  /** When no other pod here uses the device any more. */
+  /** Once no other pod on the node uses the device. */
   async #unstage({ pod, volumes }: Work): Promise<void> {
     const { power, root, cluster, node } = this.#parts;
     const table = this.#parts.table();
@@ -237,7 +237,7 @@ export class Kubelet {
     }
   }
 
-  /** A use lasts from the first of its mounts to the last. */
+  /** A use lasts from its first mount to its last. */
   #noteUses({ pod, volumes }: Work): void {
     const table = this.#parts.table();
     for (const volume of volumes) {

@@ -1,4 +1,4 @@
-/** Something that happens once, and that others wait for. */
+/** Opens once; others wait for it. */
 export interface Latch {
   readonly open: () => void;
   readonly isOpen: () => boolean;

@@ -6,16 +6,16 @@ import { USUAL_READ_MS } from "./sim-node.ts";
 import type { Storm } from "./weather.ts";
 import type { World } from "./world.ts";
 
-/** How long a change of the leader's label takes until the Service leads there. Milliseconds. */
+/** How long the Service takes to follow a change of the leader's label. Milliseconds. */
 const SERVICE_MS = 5;
-/** After the API servers were away connections are made anew, by tries that wait ever longer. Milliseconds. */
+/** After an outage of the API servers, clients reconnect with growing delays. Milliseconds. */
 const RESTARTED_MS = 45_000;
-/** A table that could not be read well is read again within so long. Milliseconds. */
+/** An agent repeats a bad scan within this time. Milliseconds. */
 const READ_MS = 6_000;
 
 type StepOf<K extends Step["kind"]> = Extract<Step, { kind: K }>;
 
-/** What befalls agents and aggregators, and the ways between them and to the API server. */
+/** Faults of agents and aggregators, and of their connections to each other and to the API server. */
 export function actOnMooring(world: World, step: Step): void {
   switch (step.kind) {
     case "crash-agent":
@@ -67,7 +67,7 @@ function actOnWays(world: World, step: Step): void {
     case "restart-api":
       api.restart(step.forMs);
       world.health.strikeAll(step.forMs + RESTARTED_MS);
-      // Also where all else is healed: this takes its time.
+      // Also where everything else is healed: this takes its time.
       world.engine.scheduler.after(step.forMs + 1, () => world.syncKubelets());
       return;
     case "compact-api":
@@ -89,7 +89,7 @@ function actOnWays(world: World, step: Step): void {
   }
 }
 
-/** Watches bring everything late, and so do those of whoever leads connections to the leader. */
+/** Watches deliver late, and so does the Service's watch of the leader's label. */
 function lag({ engine, health, windows }: World, { lagMs, forMs }: StepOf<"lagging-watches">): void {
   const { servers } = engine.api;
   for (const server of servers) server.lagMs = () => lagMs;
@@ -154,7 +154,7 @@ function spoilDisk(world: World, { node: index, fault, forMs }: StepOf<"disk">):
   if (fault === "wiped" || fault === "older") return;
   disk.fault = fault;
   world.windows.begin(forMs, () => {
-    // A file that is found damaged is put aside.
+    // The agent sets a damaged file aside.
     if (fault === "torn") disk.wipe();
     disk.fault = undefined;
   });
@@ -171,7 +171,7 @@ function keepDown(
   });
 }
 
-/** As Kubernetes rolls out a DaemonSet and a Deployment: one after the other. */
+/** A rollout as Kubernetes does it for a DaemonSet and a Deployment: one pod after the other. */
 function upgradeAll(world: World): void {
   const { scheduler } = world.engine;
   for (const [index, node] of world.nodes.entries()) {
@@ -191,7 +191,7 @@ function disturb(world: World, { fault, from, to, probability, forMs }: StepOf<"
     probability: fault === "cut-off" ? 1 : probability,
   };
   world.sky.begin(storm);
-  // A missing right is looked for now and then only.
+  // A client checks only now and then whether a missing permission is back.
   if (fault === "forbidden-writes") world.health.strikeAll(forMs + RECOVERS_MS);
   world.windows.begin(forMs, () => world.sky.end(storm));
 }

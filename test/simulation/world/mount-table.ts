@@ -1,4 +1,4 @@
-/** A mount as the kernel of a simulated node keeps it. Written by proc_pid_mountinfo(5), not by what Mooring reads. */
+/** A mount as the kernel of a simulated node keeps it. Follows proc_pid_mountinfo(5), not Mooring's parser. */
 export interface Mount {
   readonly id: number;
   readonly parentId: number;
@@ -9,13 +9,13 @@ export interface Mount {
   readonly fsType: string;
   readonly source: string;
   readonly options: string;
-  /** By true time. */
+  /** True time. */
   readonly sinceMs: number;
 }
 
 export type NewMount = Pick<Mount, "point"> & Partial<Pick<Mount, "device" | "root" | "fsType" | "source" | "options">>;
 
-/** One that was unmounted, and before which of the others it stood. */
+/** A mount that is gone, and the mount that followed it in the table. */
 interface Unmounted {
   readonly mount: Mount;
   readonly atMs: number;
@@ -37,13 +37,13 @@ export class MountTable {
     return this.#mounts;
   }
 
-  /** Called after each change, as the kernel wakes whoever polls the table. */
+  /** The listener runs after each change, as the kernel wakes a poll of the table. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Mounts over whatever is mounted there already. */
+  /** Mounts on top of anything that is mounted there. */
   mount({ point, device = "8:1", root = "/", fsType = "ext4", source = "/dev/sda1", options = "rw" }: NewMount): void {
     const parent = this.#topAt(point) ?? this.#mounts.findLast((one) => isAbove(one.point, point));
     const ids = { id: this.#freeId(), parentId: parent?.id ?? 1 };
@@ -51,7 +51,7 @@ export class MountTable {
     this.#tell();
   }
 
-  /** Takes away what is mounted on top there. False where nothing is. */
+  /** Unmounts the topmost mount of a mount point. False where nothing is mounted. */
   unmount(point: string): boolean {
     const top = this.#topAt(point);
     if (top === undefined) return false;
@@ -62,12 +62,12 @@ export class MountTable {
     return true;
   }
 
-  /** Since when, by true time, something has been mounted there; nothing while nothing is. */
+  /** Since when, by true time, the mount point has had a mount; undefined without one. */
   mountedSince(point: string): number | undefined {
     return this.#mounts.find((one) => one.point === point)?.sinceMs;
   }
 
-  /** The same mount with other options: another line for the same mount ID. */
+  /** The same mount ID with other options. */
   remount(point: string, options: string): void {
     const top = this.#topAt(point);
     if (top === undefined) return;
@@ -79,7 +79,7 @@ export class MountTable {
     return this.#topAt(point) !== undefined;
   }
 
-  /** What was unmounted within the last so many milliseconds. */
+  /** The mounts that were unmounted within the last `ms`. */
   unmountedSince(ms: number): readonly Unmounted[] {
     return this.#unmounted.filter(({ atMs }) => atMs >= this.#now() - ms);
   }
@@ -88,7 +88,7 @@ export class MountTable {
     return this.#mounts.findLast((one) => one.point === point);
   }
 
-  /** IDs are handed out again as soon as they are free (`ida_alloc`). */
+  /** The kernel reuses IDs as soon as they are free (`ida_alloc`). */
   #freeId(): number {
     const used = new Set(this.#mounts.map(({ id }) => id));
     let id = 20;
@@ -114,7 +114,7 @@ export function formatMount(mount: Mount): string {
   return line;
 }
 
-/** A mount never changes, and is read over and over. */
+/** A mount is immutable and formatted often. */
 const lines = new WeakMap<Mount, string>();
 
 function lineOf({ id, parentId, device, root, point, fsType, source, options }: Mount): string {
@@ -122,7 +122,7 @@ function lineOf({ id, parentId, device, root, point, fsType, source, options }: 
   return `${head} - ${fsType} ${escaped(source)} ${options}\n`;
 }
 
-/** `seq_path` and `seq_escape`: three octal digits for what would be taken for the end of a field. */
+/** `seq_path` and `seq_escape`: three octal digits for characters that would end a field. */
 function escaped(text: string): string {
   return text.replaceAll(/[ \t\n\\]/g, (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, "0")}`);
 }

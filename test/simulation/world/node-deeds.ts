@@ -2,12 +2,12 @@ import type { Step } from "../plan/step.ts";
 import type { SimNode } from "./sim-node.ts";
 import type { World } from "./world.ts";
 
-/** An agent that is put back finds that out. Milliseconds. */
+/** After a snapshot was restored, an agent notices that within this time. Milliseconds. */
 const PUT_BACK_MS = 10_000;
 
 type StepOf<K extends Step["kind"]> = Extract<Step, { kind: K }>;
 
-/** What befalls machines, their kubelets and their objects in the API. False for any other step. */
+/** Faults of machines, their kubelets and their API objects. False for any other step. */
 export function actOnNodes(world: World, step: Step): boolean {
   switch (step.kind) {
     case "freeze-kubelet":
@@ -41,7 +41,7 @@ function machineOf(world: World, index: number): World["control"] {
   return index < 0 ? world.control : world.node(index).machine;
 }
 
-/** No fault of Mooring's: what is mounted stays so, and the agent sees it. */
+/** This is no fault for Mooring: mounts stay, and the agent sees them. */
 function freeze(world: World, { node: index, forMs }: StepOf<"freeze-kubelet">): true {
   const node = world.node(index);
   node.power.freeze();
@@ -85,12 +85,12 @@ function deleteNode(world: World, { node: index, forMs }: StepOf<"delete-node">)
   return true;
 }
 
-/** A kubelet that runs makes its object anew when it is started again. */
+/** A running kubelet creates its Node object again when it restarts. */
 function registerAgain({ cluster }: World, node: SimNode): void {
   if (node.power.isOn) cluster.register(node.name, node.machine.bootId());
 }
 
-/** The machine is off, or only believed to be: its kubelet hangs and its pods go on. */
+/** The machine is off, or an administrator only believes so: its kubelet hangs and its pods run on. */
 function giveUp(world: World, { node: index, forMs, isOff }: StepOf<"out-of-service">): true {
   const node = world.node(index);
   const { cluster } = world;

@@ -1,28 +1,28 @@
 import type { Json, JsonObject, NewObject } from "../engine/api/objects.ts";
 import { CSI_DRIVER, type KubeletVolume } from "./kubelet-paths.ts";
 
-/** API objects as Kubernetes' own parts write them, cut to what anybody here looks at. */
+/** API objects as Kubernetes itself writes them, reduced to the fields that the simulation or Mooring reads. */
 
 export const NAMESPACE = "shop";
 export const AGENTS = "mooring-agents";
 
-/** How a pod names what it wants. */
+/** How a pod refers to a volume. */
 export type PodVolume =
   | { readonly by: "claim"; readonly claim: string }
-  /** The claim is called `<pod>-<name>` and controlled by the pod. */
+  /** The claim is named `<pod>-<name>`, and the pod owns it. */
   | { readonly by: "ephemeral"; readonly name: string }
   /** An inline CSI volume of that name. */
   | { readonly by: "inline"; readonly name: string };
 
 interface PodText {
   readonly name: string;
-  /** Empty for a pod that is not scheduled yet. */
+  /** Empty for an unscheduled pod. */
   readonly node: string;
   readonly volumes: readonly PodVolume[];
   readonly owner: string;
 }
 
-/** Its controller replaces it when it fails. */
+/** A pod whose controller replaces it when it fails. */
 export function podObject({ name, node, volumes, owner: of }: PodText): NewObject {
   const own = volumes.map((volume, index) => podVolumeObject(volume, index));
   const owner = { apiVersion: "apps/v1", kind: "ReplicaSet", name: of, uid: `${of}-replicas`, controller: true };
@@ -39,7 +39,7 @@ export function podObject({ name, node, volumes, owner: of }: PodText): NewObjec
   };
 }
 
-/** As its kubelet posts it while it waits for volumes. */
+/** The status of a pod that waits for volumes. */
 export const WAITING = [{ name: "main", restartCount: 0, state: { waiting: { reason: "ContainerCreating" } } }];
 
 function podVolumeObject(volume: PodVolume, index: number): JsonObject & { readonly name: string } {
@@ -48,12 +48,11 @@ function podVolumeObject(volume: PodVolume, index: number): JsonObject & { reado
   return { name: volume.name, csi: { driver: CSI_DRIVER } };
 }
 
-/** What a kubelet posts of a pod: that it runs, or how it ended. */
+/** What a kubelet posts of a pod: it runs, or how it ended. */
 export type PodPhase = "Running" | "Succeeded" | "Failed" | "NeverRan";
 
 export function podStatus(ended: PodPhase): JsonObject {
-  // A pod that is over before its containers were started: past its deadline, or deleted (`TerminatePod` in
-  // pkg/kubelet/status/status_manager.go).
+  // A pod that ended before its containers started: past its deadline, or deleted (`TerminatePod` in pkg/kubelet/status/status_manager.go).
   const isNever = ended === "NeverRan";
   const phase = isNever ? "Failed" : ended;
   const exitCode = phase === "Succeeded" ? 0 : 137;
@@ -76,7 +75,7 @@ export function agentPodObject(name: string, node: string): NewObject {
   };
 }
 
-/** A replica of the aggregator; where nobody is elected, it is labelled as the leader for ever. */
+/** A replica of the aggregator. Without leader election it always carries the leader's label. */
 export function aggregatorPodObject(name: string, isElected: boolean): NewObject {
   const role = isElected ? {} : { "mooring.dev/role": "leader" };
   return {
@@ -88,7 +87,7 @@ export function aggregatorPodObject(name: string, isElected: boolean): NewObject
   };
 }
 
-/** What stood on a claim that is no more. */
+/** Status and annotations of a claim that is gone. */
 export interface LeftStatus {
   readonly annotations: JsonObject;
   readonly conditions: Json;
@@ -112,7 +111,7 @@ export function claimObject({ name, pv, owner, left }: ClaimText): NewObject {
   };
 }
 
-/** What becomes of a volume whose claim is gone. */
+/** What happens to a volume whose claim is gone. */
 export type ReclaimPolicy = "Retain" | "Delete";
 
 export function volumeObject(volume: KubeletVolume, reclaim: ReclaimPolicy): NewObject {

@@ -6,21 +6,21 @@ type NewPod = Parameters<Pods["create"]>[0];
 interface OwnerParts {
   readonly pods: Pods;
   readonly windows: Windows;
-  /** An API server is up. */
+  /** Whether an API server is up. */
   readonly isUp: () => boolean;
 }
 
-/** A pod that its owner makes anew. */
+/** A pod that its owner recreates. */
 type Pinned = Omit<NewPod, "name" | "owner"> & { readonly owner: string };
 
 interface Open extends Pinned {
   made: number;
 }
 
-/** So many pods are made by one of them: what ends at once would else never end. */
+/** The most pods that one owner creates: pods that end at once would otherwise never stop. */
 const MOST = 12;
 
-/** Owners that make their pod anew on the same node whenever it is over. */
+/** Owners that recreate their pod on the same node whenever it is over. */
 export class Owners {
   readonly #parts: OwnerParts;
   readonly #open = new Set<Open>();

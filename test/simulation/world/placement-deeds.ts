@@ -2,7 +2,7 @@ import type { Step } from "../plan/step.ts";
 import type { ClaimRecord } from "./claims.ts";
 import type { World } from "./world.ts";
 
-/** What brings pods to nodes which their volumes exclude. False for any other step. */
+/** Steps that bring pods to nodes which their volumes exclude. False for any other step. */
 export function actOnPlacement(world: World, step: Step, number: number): boolean {
   const { placement } = world.cluster;
   switch (step.kind) {
@@ -51,7 +51,7 @@ function attach({ cluster, engine, windows }: World, { pv, handle, node, forMs }
   placement.setAttached(node, handle, true);
   const name = `csi-${pv}-${node}`;
   const detach = (): void => {
-    // Not while a kubelet has it: that waits for its unmount.
+    // Not while a kubelet uses it: the detach waits for the unmount.
     if (engine.api.get({ resource: "volumeattachments", name }) === undefined)
       placement.setAttached(node, handle, false);
   };

@@ -2,7 +2,7 @@ import type { SimApi } from "../engine/api/api.ts";
 import type { ApiObject, Json, JsonObject, ObjectRef } from "../engine/api/objects.ts";
 import { CSI_DRIVER } from "./kubelet-paths.ts";
 
-/** Where nodes are, and where volumes may be used. */
+/** Zones of nodes and volumes. */
 export const ZONES = ["a", "b"] as const;
 export type Zone = (typeof ZONES)[number];
 
@@ -12,13 +12,13 @@ interface PlacementParts {
   readonly now: () => number;
 }
 
-/** From when to when, by true time, something was so; for ever where that is not over. */
+/** A span of true time; open-ended while it lasts. */
 interface Spell {
   readonly fromMs: number;
   readonly toMs: number;
 }
 
-/** Zones of nodes, node affinities of volumes, and what the attach-detach controller, which looks at neither, has attached. */
+/** Zones of nodes, node affinities of volumes, and what the attach-detach controller, which checks neither, has attached. */
 export class Placement {
   readonly #parts: PlacementParts;
   readonly #zones = new Map<string, Zone>();
@@ -35,12 +35,12 @@ export class Placement {
     });
   }
 
-  /** A node begins in the first zone. */
+  /** A node starts in the first zone. */
   zoneOf(node: string): Zone {
     return this.#zones.get(node) ?? ZONES[0];
   }
 
-  /** A node's driver registers, and says where the node is. */
+  /** The node's driver registers the node's zone. */
   relabel(node: string, zone: Zone): void {
     this.#zones.set(node, zone);
     this.#parts.api.update(nodeRef(node), ({ metadata, ...node }) => ({
@@ -49,7 +49,7 @@ export class Placement {
     }));
   }
 
-  /** A volume is moved: from now on it may be used in that zone alone, or anywhere. */
+  /** Moves a volume: from now on it may be used in that zone alone, or anywhere. */
   move(pv: string, zone: Zone | undefined): void {
     const matchExpressions = [{ key: "zone", operator: "In", values: [zone ?? ""] }];
     const nodeAffinity = zone === undefined ? undefined : { required: { nodeSelectorTerms: [{ matchExpressions }] } };
@@ -59,7 +59,7 @@ export class Placement {
     }));
   }
 
-  /** By what the API server has now: nothing is excluded that is not there. */
+  /** By the stored objects; a missing object excludes nothing. */
   isExcluded(pv: string, node: string): boolean {
     const { api } = this.#parts;
     const zone = api.get(nodeRef(node))?.metadata.labels?.zone;
@@ -68,12 +68,12 @@ export class Placement {
     return zone !== undefined && wanted !== undefined && wanted !== zone;
   }
 
-  /** It was so at some time since. */
+  /** Whether the node was excluded at any time since then. */
   wasExcluded(pv: string, node: string, sinceMs: number): boolean {
     return this.isExcluded(pv, node) || (this.#excluded.get(`${pv} ${node}`) ?? []).some(({ toMs }) => toMs >= sinceMs);
   }
 
-  /** Since when it has been so; nothing where it is not. */
+  /** Since when the node has been excluded; undefined where it is not. */
   excludedSince(pv: string, node: string): number | undefined {
     const last = this.#excluded.get(`${pv} ${node}`)?.at(-1);
     return last?.toMs === Number.POSITIVE_INFINITY ? last.fromMs : undefined;
@@ -83,7 +83,7 @@ export class Placement {
     return attachedIn(this.#parts.api.get(nodeRef(node))).includes(deviceOf(handle));
   }
 
-  /** Since when, by true time; never where it is not. */
+  /** Since when, by true time, it has been attached; infinity where it is not. */
   attachedSince(handle: string, node: string): number {
     return this.isAttached(handle, node)
       ? (this.#attached.get(`${handle} ${node}`) ?? Number.POSITIVE_INFINITY)
@@ -142,7 +142,7 @@ function attachedIn(node: ApiObject | undefined): readonly string[] {
   return Array.isArray(volumesAttached) ? volumesAttached.map((one) => String(objectIn(one).name)) : [];
 }
 
-/** The one form that `move` writes. */
+/** Reads the one form of affinity that `move` writes. */
 function zoneIn({ spec }: ApiObject): string | undefined {
   const { nodeAffinity } = objectIn(spec);
   return /"values":\["([^"]*)"\]/.exec(JSON.stringify(nodeAffinity ?? {}))?.[1];

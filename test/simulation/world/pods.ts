@@ -3,28 +3,28 @@ import type { JsonObject, ObjectRef } from "../engine/api/objects.ts";
 import { NAMESPACE, type PodPhase, type PodVolume, podObject, podStatus, WAITING } from "./objects.ts";
 import { secondsText } from "./time.ts";
 
-/** How long what a kubelet does with a pod takes, milliseconds of true time, and how it does it. */
+/** How long the kubelet takes for each part of a pod's life, in milliseconds of true time, and how it does it. */
 export interface PodPace {
   readonly mountMs: number;
   readonly publishMs: number;
   readonly startMs: number;
   readonly graceMs: number;
-  /** From the end of the containers until the final status is in the API. */
+  /** From the end of the containers until the API has the final status. */
   readonly statusMs: number;
   /** For each mount. */
   readonly unmountMs: number;
   readonly unstageMs: number;
   readonly isStagingLeaked: boolean;
-  /** Its driver mounts twice over. */
+  /** Its driver mounts twice. */
   readonly isStacked: boolean;
   readonly hasSubPaths: boolean;
-  /** The kubelet mounts a pod's volumes in any order: the token's after the others. */
+  /** The kubelet mounts a pod's volumes in any order: the token after the others. */
   readonly isTokenLast: boolean;
-  /** Its first attempt to mount fails after so long, the driver cleans up, and the kubelet tries again later. */
+  /** The first mount fails after `heldMs`, the driver cleans up, and the kubelet retries after `afterMs`. */
   readonly retry?: { readonly heldMs: number; readonly afterMs: number };
 }
 
-/** A pod as the API server has it, or had it. */
+/** A pod that is, or was, in the API server. */
 export interface PodRecord {
   readonly uid: string;
   /** `namespace/name` */
@@ -34,19 +34,19 @@ export interface PodRecord {
   node: string;
   readonly volumes: readonly PodVolume[];
   readonly pace: PodPace;
-  /** What its controller is called. */
+  /** The name of its controller. */
   readonly owner: string;
-  /** By true time. */
+  /** True time. */
   readonly madeAt: number;
-  /** When, by true time, it was bound to its node; nothing while it is on none. */
+  /** The true time of its binding; undefined while it has no node. */
   boundAt: number | undefined;
   isThere: boolean;
   isDeleting: boolean;
-  /** The boot in which its containers were started last; nothing before they were. */
+  /** The boot in which its containers last started; undefined before. */
   startedIn: string | undefined;
-  /** Its phase is final. */
+  /** Whether its phase is final. */
   isOver: boolean;
-  /** When, by true time, the API server first showed that it was over: finished or gone. */
+  /** The true time at which the API server first showed it as over: finished or gone. */
   overAt: number | undefined;
 }
 
@@ -57,7 +57,7 @@ interface PodsParts {
   readonly wallMs: () => number;
 }
 
-/** All pods but those of Mooring. */
+/** All pods except Mooring's own. */
 export class Pods {
   readonly #parts: PodsParts;
   readonly #pods = new Map<string, PodRecord>();
@@ -82,7 +82,7 @@ export class Pods {
     return this.#pods.get(uid);
   }
 
-  /** Its controller has its name, and no other pod, unless told. */
+  /** The default owner is a controller of the same name, with no other pod. */
   create(pod: Pick<PodRecord, "name" | "node" | "volumes" | "pace"> & { readonly owner?: string }): PodRecord {
     const { name, node, volumes, pace, owner = name } = pod;
     const { uid } = this.#parts.api.create("pods", podObject({ name, node, volumes, owner })).metadata;
@@ -111,7 +111,7 @@ export class Pods {
     });
   }
 
-  /** With grace: the kubelet takes it away when it is done. Without, or when it is finished or on no node: at once. */
+  /** With grace, the kubelet removes it when it is done. Forced, finished or without a node, it goes at once. */
   delete(pod: PodRecord, isForced: boolean): void {
     if (!pod.isThere) return;
     if (isForced || pod.isOver || pod.node === "") this.remove(pod);
@@ -131,27 +131,27 @@ export class Pods {
     this.#parts.api.delete(refOf(pod));
   }
 
-  /** Somebody else has failed a pod, and its kubelet takes that over. */
+  /** Another client has failed the pod, and its kubelet accepts that. */
   takeOver(pod: PodRecord): void {
     if (pod.isOver) return;
     pod.isOver = true;
     pod.overAt = this.#parts.now();
   }
 
-  /** Its kubelet, by which the pod waits still, writes that over what somebody else has made of it. */
+  /** Its kubelet, for which the pod still waits, overwrites the status that another client wrote. */
   takeBack(pod: PodRecord): void {
     if (!pod.isThere || pod.isOver || pod.startedIn !== undefined) return;
     const status = { phase: "Pending", containerStatuses: WAITING };
     this.#parts.api.update(refOf(pod), (object) => ({ ...object, status }), { subresource: "status" });
   }
 
-  /** Somebody else has deleted it. */
+  /** Another client has deleted it. */
   noteGone(pod: PodRecord): void {
     pod.isThere = false;
     pod.overAt ??= this.#parts.now();
   }
 
-  /** A status of another pod of that name is refused by its UID. A final phase stays. */
+  /** The UID in the request protects another pod of that name. A final phase stays. */
   postStatus(pod: PodRecord, phase: PodPhase): void {
     if (!pod.isThere || pod.isOver) return;
     if (phase !== "Running") {

@@ -2,7 +2,7 @@ import type { Scheduler } from "../engine/scheduler.ts";
 import { createLatch, type Latch } from "./latch.ts";
 import { sleepTrue } from "./time.ts";
 
-/** Thrown into whatever a machine was doing when it lost its power. */
+/** Ends all work of a machine that loses its power. */
 export class PoweredOff extends Error {}
 
 /** Whether a machine runs, and whether its kubelet does. */
@@ -37,7 +37,7 @@ export class Power {
     this.#boot = new AbortController();
   }
 
-  /** The kubelet stands still; mounts, containers and other processes go on. */
+  /** The kubelet stops; mounts, containers and other processes continue. */
   freeze(): void {
     this.#thawed ??= createLatch();
   }
@@ -47,7 +47,7 @@ export class Power {
     this.#thawed = undefined;
   }
 
-  /** What the kubelet waits for: it takes longer while it stands still. Throws `PoweredOff` when this boot ends. */
+  /** A wait of the kubelet: it takes longer while the kubelet is frozen. Throws `PoweredOff` when this boot ends. */
   async pause(ms: number): Promise<void> {
     const { signal } = this;
     await sleepTrue(this.#scheduler, ms, signal);
@@ -55,7 +55,7 @@ export class Power {
     if (signal.aborted) throw new PoweredOff();
   }
 
-  /** Waits until something has happened, and the kubelet runs. Throws `PoweredOff` when this boot ends. */
+  /** Waits until the latch is open and the kubelet runs. Throws `PoweredOff` when this boot ends. */
   async waitFor(latch: Latch): Promise<void> {
     const { signal } = this;
     const { promise: off, resolve } = Promise.withResolvers<void>();

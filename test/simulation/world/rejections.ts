@@ -4,11 +4,11 @@ import { KubeletViews } from "./kubelet-views.ts";
 import { Owners } from "./owners.ts";
 import type { World } from "./world.ts";
 
-/** What becomes of pods that agents fail, and what agents may do. */
+/** What happens to rejected pods, and what agents may do. */
 export class Rejections {
   readonly owners: Owners;
   readonly kubelets: KubeletViews;
-  /** What agents do besides failing pods. */
+  /** The agents' settings beyond failing pods. */
   readonly settings: AffinitySetup | undefined;
   readonly #world: World;
   #unconfinedSince: number | undefined;
@@ -26,12 +26,12 @@ export class Rejections {
     engine.api.observe((event) => this.#hear(event));
   }
 
-  /** Since when, by true time, no policy confines agents; nothing while one does. */
+  /** Since when, by true time, no policy limits agents; undefined while one does. */
   get unconfinedSince(): number | undefined {
     return this.#unconfinedSince;
   }
 
-  /** Whether the policy is in force that confines agents. */
+  /** Sets whether the policy that limits agents is in force. */
   confine(isInForce: boolean): void {
     this.#world.engine.api.confine(isInForce);
     this.#unconfinedSince = isInForce ? undefined : this.#world.now;

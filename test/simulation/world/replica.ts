@@ -13,7 +13,7 @@ interface ReplicaParts {
   readonly protection: AggregatorConfig["protection"];
 }
 
-/** A replica of the aggregator: its pod stays, its process may end and is started again. */
+/** A replica of the aggregator: its pod stays, and its process may end and start again. */
 export class Replica {
   readonly name: string;
   readonly machine: SimMachine;
@@ -54,7 +54,7 @@ export class Replica {
     });
   }
 
-  /** It is not started again before `start`. */
+  /** The process stays down until `start`. */
   keepDown(how: "crash" | "stop"): void {
     this.#isWanted = false;
     this.process?.[how]();

@@ -28,9 +28,9 @@ interface NodeParts {
   readonly tempo: Tempo;
   readonly health: Health;
   readonly dice: Dice;
-  /** Runs beside everything else; what it throws ends the simulation. */
+  /** Runs a task in the background; an error in it ends the simulation. */
   readonly start: (work: Promise<void>) => void;
-  /** Its agent fails pods whose volumes exclude the node. */
+  /** Whether its agent fails pods whose volumes exclude the node. */
   readonly isEnforcing: boolean;
   readonly affinity: AffinitySetup | undefined;
 }
@@ -40,17 +40,17 @@ interface NodeOptions {
   readonly machine: SimMachine;
   readonly kernel: KernelKind;
   readonly root: string;
-  /** Its agent keeps nothing that outlives it. */
+  /** Its agent has no journal that outlives it. */
   readonly isForgetful: boolean;
 }
 
 /** Milliseconds of true time. */
 const HEARTBEAT_MS = 10_000;
 const WATCH_MS = 30;
-/** A scan of the mount table before the moment that it shows, and after: what takes no time is no event of its own. */
+/** Duration of a scan before and after the moment that it shows. A duration of zero needs no event. */
 export const USUAL_READ_MS = [0.4, 0] as const;
 
-/** A machine with its kernel, its kubelet, its disk and the agent on it. */
+/** A machine with its kernel, its kubelet, its disk and its agent. */
 export class SimNode {
   readonly name: string;
   readonly machine: SimMachine;
@@ -58,9 +58,9 @@ export class SimNode {
   readonly kubelet: Kubelet;
   readonly disk: Disk;
   readonly root: string;
-  /** What goes wrong with the next scans of the mount table, one each. */
+  /** Damage of the next scans of the mount table, one entry each. */
   damage: ReadDamage[] = [];
-  /** Reads take so long before and after the moment that they show. Milliseconds of true time. */
+  /** Duration of a scan before and after the moment that it shows. Milliseconds of true time. */
   readMs: readonly [number, number] = USUAL_READ_MS;
   readonly glances = new Glances();
   #agent: SimProcess | undefined;
@@ -103,7 +103,7 @@ export class SimNode {
     return this.#table;
   }
 
-  /** UID of the agent's pod; nothing while none belongs here. */
+  /** UID of the agent's pod; undefined without one. */
   get agentPodUid(): string | undefined {
     return this.#agentPod?.uid;
   }
@@ -114,13 +114,13 @@ export class SimNode {
     return table;
   }
 
-  /** The kubelet hears of a change of its pods. */
+  /** The kubelet sees a change of its pods. */
   notice(): void {
     this.#parts.engine.scheduler.after(WATCH_MS, () => this.kubelet.sync());
   }
 
   thaw(): void {
-    // A machine that is suspended is so until it resumes, whatever ends meanwhile.
+    // A suspended machine stays suspended until it resumes, whatever else ends meanwhile.
     if (this.machine.isSuspended()) return;
     this.power.thaw();
     this.kubelet.sync();
@@ -140,14 +140,14 @@ export class SimNode {
     this.thaw();
   }
 
-  /** Its agent of then cannot be had back: another is started. What is mounted stays. */
+  /** Restores a snapshot of the machine. The old agent process cannot come back: another one starts. Mounts stay. */
   putBack({ byMs, lostWrites }: { readonly byMs: number; readonly lostWrites: number }): void {
     if (!this.power.isOn || this.machine.isSuspended()) return;
     this.disk.loseLast(lostWrites);
     this.machine.goBack(byMs);
   }
 
-  /** All that runs or is mounted there ends; the disk may not have got its last writes. */
+  /** Everything that runs or is mounted ends; the disk may lack its last writes. */
   cutPower(lostWrites: number): void {
     if (!this.power.isOn) return;
     this.resume();
@@ -187,7 +187,7 @@ export class SimNode {
     });
   }
 
-  /** An agent's pod comes to the node, beside the present one if there is any. */
+  /** Creates an agent pod on the node, beside the present one if there is one. */
   installAgent(): void {
     this.#agentPods += 1;
     const name = `agent-${this.name}-${this.#agentPods}`;
@@ -196,7 +196,7 @@ export class SimNode {
     this.startAgent();
   }
 
-  /** Its process ends in its own time, and its pod is deleted. */
+  /** The agent process shuts down, and its pod is deleted. */
   removeAgent(): void {
     const pod = this.#agentPod;
     if (pod === undefined) return;
@@ -210,7 +210,7 @@ export class SimNode {
     );
   }
 
-  /** A new agent's pod comes, and the old one goes when that runs: for a while there are two. */
+  /** A rollout with surge: the old agent pod goes once the new one runs, so that the node has two for a while. */
   surgeAgent(): void {
     const [old, pod] = [this.agent, this.#agentPod];
     if (pod === undefined) return;
@@ -223,11 +223,11 @@ export class SimNode {
     });
   }
 
-  /** The kubelet starts the agent's container, and again whenever it has ended. */
+  /** The kubelet starts the agent's container, and restarts it whenever it ends. */
   startAgent(): void {
     const pod = this.#agentPod;
     if (pod === undefined || this.agent !== undefined || !this.power.isOn) return;
-    // Nothing starts while the machine, or its kubelet, stands still: that comes back to it.
+    // Nothing starts while the machine or its kubelet is stopped; the kubelet returns to it later.
     if (this.power.isFrozen) return;
     const point = tokenMount(this.root, pod.uid);
     if (!this.#table.isMounted(point)) this.#table.mount({ point, fsType: "tmpfs", source: "tmpfs" });

@@ -4,8 +4,8 @@ import type { SimNode } from "./sim-node.ts";
 const CSI: readonly VolumeKind[] = ["csi", "csi-plain", "csi-block"];
 
 /**
- * Since when, by true time, the device of a volume has been mounted on a node for all pods there; nothing while it is not. Volumes with
- * one handle are one device, whichever of them it was staged for.
+ * Since when, by true time, a node has had the volume's device staged; undefined without a staging mount. Volumes with one handle share one
+ * device, whichever of them was staged.
  */
 export function stagedSince({ root, power, table }: SimNode, volume: KubeletVolume): number | undefined {
   if (!power.isOn) return undefined;

@@ -1,39 +1,39 @@
 import type { Dice } from "./dice.ts";
 import { formatMount, type Mount, type MountTable } from "./mount-table.ts";
 
-/** How a kernel lists its mounts while they change. */
+/** How a kernel lists mounts that change during the scan. */
 export type KernelKind =
-  /** Since 5.8: a reader's place is kept, and what is there all the time is shown (torvalds/linux 9f6c61f96f2d). */
+  /** Since 5.8: the reader's place is stable, and every mount that exists all the time is listed (torvalds/linux 9f6c61f96f2d). */
   | "stable-cursor"
-  /** Before: a reader's place is a number of lines, so that an unmount before it makes the line be left out that is read next. */
+  /** Before 5.8: the reader's place is a line count, so that an unmount before it drops the next line. */
   | "line-count";
 
-/** What goes wrong with one scan. */
+/** Damage of one scan. */
 export type ReadDamage =
-  /** It ends in the middle of a line. */
+  /** The text ends within a line. */
   | "cut"
-  /** A line loses its end, and the next goes on. */
+  /** One line loses its end, and the next line continues it. */
   | "short-line"
-  /** Nothing is shown. */
+  /** The text is empty. */
   | "empty"
   /** The table of another mount namespace, which the kubelet's mounts do not reach. */
   | "foreign"
-  /** The file cannot be read. */
+  /** The read fails. */
   | "failing";
 
 interface TableRead {
   readonly kernel: KernelKind;
   readonly dice: Dice;
-  /** How long the read had been going on. */
+  /** How long the scan has been running. */
   readonly windowMs: number;
   readonly damage: ReadDamage | undefined;
-  /** What the table shows below here, other namespaces do not. */
+  /** Other mount namespaces lack the mounts below this folder. */
   readonly root: string;
 }
 
 /**
- * The text of one scan. A table is read piece by piece, so that what was unmounted while it was read may or may not be in it; what was
- * there all the time is, but for kernels that count lines. Nothing when the read fails.
+ * The text of one scan. A process reads the table piece by piece: a mount that is unmounted meanwhile may be missing, and a mount that
+ * stays is listed, except on kernels that count lines. Undefined when the read fails.
  */
 export function readTable(table: MountTable, read: TableRead): string | undefined {
   const { damage, dice, root } = read;
@@ -55,7 +55,7 @@ function seenMounts(table: MountTable, { kernel, dice, windowMs }: TableRead): r
     const behind = recent
       .map(({ next }) => (next === undefined ? -1 : all.indexOf(next)))
       .filter((index) => index >= 0);
-    // The line that a buffer was to begin with: wherever the reader was, behind what was unmounted.
+    // A buffer begins with this line: wherever the reader was, after the unmounted line.
     const skipped = new Set(behind.flatMap((index) => (dice.chance(0.5) ? [dice.between(index, all.length - 1)] : [])));
     return all.filter((_, index) => !skipped.has(index));
   }

@@ -1,7 +1,7 @@
 import { formatSecondsUp } from "../../../common/storage/timestamp.ts";
 import type { Scheduler } from "../engine/scheduler.ts";
 
-/** Resolves after so much true time, or at once and without an error when the signal is aborted. */
+/** Resolves after a span of true time, or at once and without an error when the signal aborts. */
 export function sleepTrue(scheduler: Scheduler, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve();
@@ -15,7 +15,7 @@ export function sleepTrue(scheduler: Scheduler, ms: number, signal?: AbortSignal
   });
 }
 
-/** A moment as the API writes it, cut to whole seconds. */
+/** A time as the API writes it, truncated to seconds. */
 export function secondsText(wallMs: number): string {
   return formatSecondsUp(Math.floor(wallMs / 1000) * 1000);
 }

@@ -2,7 +2,7 @@ import type { HttpRequest } from "../../../common/kube/transport.ts";
 import type { Call, Fate, Refusal, Weather } from "../engine/fate.ts";
 import type { Dice } from "./dice.ts";
 
-/** What can befall requests for a time. */
+/** Network faults. */
 export const NETWORK_FAULTS = [
   "cut-off",
   "lost-requests",
@@ -18,43 +18,43 @@ export const NETWORK_FAULTS = [
 
 export type NetworkFault = (typeof NETWORK_FAULTS)[number];
 
-/** A fault and whom it befalls. */
+/** A fault that is active, and the processes that it hits. */
 export interface Storm {
-  /** `refused`: the API server, or what stands before it, says no. */
+  /** `refused`: the API server, or a proxy in front of it, refuses. */
   readonly kind: NetworkFault | "refused";
-  /** A part of the name of the processes whose requests it befalls. */
+  /** A part of the name of the processes that it hits. */
   readonly from: string;
   readonly to: "api" | "aggregator" | "both";
-  /** Of each request; a way that is cut off is so for all. */
+  /** For each request. A cut connection loses all of them. */
   readonly probability: number;
-  /** Where it befalls a part of what is sent: the begins of what that is called, such as `list pods`. */
+  /** Only requests whose site name begins with one of these, such as `list pods`. */
   readonly at?: readonly string[];
-  /** What a refusal says; 403 unless told. */
+  /** The status of a refusal; the default is 403. */
   readonly status?: Refusal["status"];
 }
 
 interface SkyParts {
   readonly dice: Dice;
-  /** Changes the claim that a write is on its way to. */
+  /** Changes the claim that a write is about to change. */
   readonly touchClaim: (path: string) => void;
-  /** Told of each write to a claim when it is sent, whatever befalls it. */
+  /** Called for each write to a claim when the client sends it, whatever faults hit it. */
   readonly onClaimWrite: (request: HttpRequest) => void;
-  /** Told of each rejection of a pod when it is sent. */
+  /** Called for each rejection of a pod when the agent sends it. */
   readonly onPodWrite: (request: HttpRequest) => void;
-  /** Told of each request that something befalls. */
+  /** Called for each request that a fault hits. */
   readonly onStruck: (call: Call, fate: Fate) => void;
   readonly servers: () => number;
-  /** Keeps a copy of what is sent, where somebody does. */
+  /** Returns a function that keeps a copy of a request; undefined for a request that nobody keeps. */
   readonly keeperOf: (call: Call) => Fate["keep"];
 }
 
-/** What the weather is at present. */
+/** The active network faults. */
 export class Sky {
   readonly #parts: SkyParts;
   readonly #storms = new Set<Storm>();
-  /** How often each fault has befallen a request. */
+  /** How many requests each fault has hit. */
   readonly hits = new Map<Storm["kind"], number>();
-  /** How many writes to claims were sent, whether they changed anything or not. */
+  /** How many writes to claims were sent, with or without effect. */
   claimWrites = 0;
 
   constructor(parts: SkyParts) {
@@ -105,7 +105,7 @@ export class Sky {
     return struck;
   }
 
-  /** A stream that was opened in a storm outlives it, and is no longer slow then. */
+  /** A stream that was opened during the fault outlives it, and is slow only until then. */
   #slowly(ms: number, { answerMs }: Fate): () => number {
     return () => (this.isCalm ? (answerMs?.() ?? 0) : ms);
   }

@@ -1,6 +1,6 @@
 import type { Scheduler } from "../engine/scheduler.ts";
 
-/** What lasts for a time: it ends by itself, or when everything is healed. */
+/** Temporary faults: each ends by itself, or when everything is healed. */
 export class Windows {
   readonly #scheduler: Scheduler;
   readonly #open = new Set<() => void>();
@@ -9,7 +9,7 @@ export class Windows {
     this.#scheduler = scheduler;
   }
 
-  /** Something goes wrong until `end` is called after a time. */
+  /** A fault that lasts until `end` is called after `forMs`. */
   begin(forMs: number, end: () => void): void {
     this.#open.add(end);
     this.#scheduler.after(forMs, () => this.#close(end));

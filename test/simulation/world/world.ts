@@ -27,11 +27,11 @@ interface WorldParts {
   readonly dice: (name: string) => Dice;
 }
 
-/** A time in which a node had no agent. Milliseconds of true time. */
+/** A span in which a node had no agent. Milliseconds of true time. */
 export interface Agentless {
   readonly node: string;
   readonly removedMs: number;
-  /** From then on the node may count as one without an agent, also for what ended since the agent went. */
+  /** From then on the node may count as NoAgent, also for uses that ended after the agent went. */
   readonly fromMs: number;
   readonly toMs: number;
 }
@@ -40,7 +40,7 @@ export interface Agentless {
 const HEARS_MS = 30;
 const SLEWED = { source: "monotonic", driftPpm: 100_000 } as const;
 
-/** Nodes, claims, pods, an API server, and Mooring in it. */
+/** Nodes, claims, pods, an API server, and Mooring in between. */
 export class World {
   readonly engine: Engine;
   readonly sky: Sky;
@@ -50,31 +50,31 @@ export class World {
   readonly windows: Windows;
   readonly nodes: readonly SimNode[];
   readonly replicas: readonly Replica[];
-  /** What the installed policies do, and what the aggregators were told of them. */
+  /** The mode of the installed policies, and of the aggregators' setting. */
   readonly protection: ProtectionMode;
-  /** The machine that the aggregators run on. */
+  /** The machine of the aggregators. */
   readonly control: SimMachine;
-  /** What a part of the world itself threw: a mistake in the simulation. */
+  /** Errors of the simulation itself. */
   readonly bugs: unknown[] = [];
-  /** UIDs of claims that were unmounted while their pods ran: when such a use ended is a matter of opinion. */
+  /** UIDs of claims that were unmounted under running pods: when such a use ended is open to interpretation. */
   readonly unclear = new Set<string>();
-  /** By UID of a claim: how often somebody has forged its status. */
+  /** By UID of a claim: how often another client has forged its status. */
   readonly forged = new Map<string, number>();
-  /** UIDs of pods whose volumes somebody unmounted while they ran. */
+  /** UIDs of pods whose volumes an administrator unmounted while they ran. */
   readonly unmountedBehind = new Set<string>();
   /** Nodes that are out of service. */
   readonly given = new Set<string>();
-  /** Places where the next process that comes by dies, after so many that do not. */
+  /** Crash sites at which a process dies, after `skip` visits. */
   readonly doomed: { readonly site: string; skip: number }[] = [];
-  /** Times in which nodes had no agent and counted, or may have counted, as such. */
+  /** Spans in which nodes counted, or may have counted, as NoAgent. */
   agentless: readonly Agentless[];
   readonly rejections: Rejections;
   readonly copies: Copies;
   readonly apiClocks: ApiClocks;
   readonly backups: Backups;
-  /** When each process ran and heard of everything. */
+  /** When each process ran without faults. */
   readonly health: Health;
-  /** Times in which somebody said that a node was gone. */
+  /** Spans in which an administrator declared a node gone. */
   #givenUp: readonly { readonly node: string; readonly fromMs: number; readonly toMs: number }[] = [];
   readonly #dice: WorldParts["dice"];
   #touches = 0;
@@ -119,14 +119,14 @@ export class World {
     api.observe(({ resource, object, by }) => {
       if (resource === "pods" && (by === undefined || by.startsWith("agent-")))
         scheduler.after(HEARS_MS, () => this.#onPods());
-      // A replica writes nothing to pods but the leader's label.
+      // A replica changes no pod, except for the leader's label.
       const isLabel =
         resource === "pods" && by !== undefined && object.metadata.labels?.["mooring.dev/role"] === "leader";
       if (isLabel) this.copies.onLeader();
     });
   }
 
-  /** Somebody may have written who is none of the replicas. */
+  /** The new holder may be none of the replicas. */
   #onLease(identity: string): void {
     const isReplica = this.replicas.some(({ name }) => identity.startsWith(`${name}_`));
     this.health.lead(isReplica ? identity : "");
@@ -138,14 +138,14 @@ export class World {
     return this.replicas.find(({ name }) => name === pod?.metadata.name);
   }
 
-  /** Numbers are taken modulo how many there are. */
+  /** `index` counts modulo the number of nodes. */
   node(index: number): SimNode {
     const node = this.nodes[index % this.nodes.length];
     if (node === undefined) throw new Error("a world without nodes");
     return node;
   }
 
-  /** Truncated times of the API are of the first server. */
+  /** The first server gives creation times. */
   get apiWallMs(): number {
     return this.engine.trueWallMs() + (this.engine.api.servers[0]?.clockOffsetMs ?? 0);
   }
@@ -169,7 +169,7 @@ export class World {
     return new SimNode(parts, { name, machine, kernel, root, isForgetful });
   }
 
-  /** Controllers and kubelets hear of what became of pods. */
+  /** Controllers and kubelets see the changed pods. */
   #onPods(): void {
     this.cluster.claims.collect();
     this.#makeEphemeralClaims();
@@ -181,7 +181,7 @@ export class World {
     for (const node of this.nodes) node.kubelet.sync();
   }
 
-  /** As the ephemeral volume controller does, unless somebody has a claim of that name already. */
+  /** The ephemeral volume controller, unless a claim of that name exists already. */
   #makeEphemeralClaims(): void {
     for (const { name, uid, volumes } of this.cluster.pods.there) {
       for (const volume of volumes) {
@@ -192,14 +192,14 @@ export class World {
     }
   }
 
-  /** The node's agent is taken away for a time: when that is long, what its pods' status says counts. */
+  /** The node has no agent for this long. After a while the status of its pods counts instead. */
   noteAgentless(node: string, forMs: number): void {
     const fromMs = this.now + 0.9 * this.tempo.limits.noAgentAfterMs;
     const toMs = this.now + forMs;
     if (toMs > fromMs) this.agentless = [...this.agentless, { node, removedMs: this.now, fromMs, toMs }];
   }
 
-  /** Somebody says for so long that the node is gone, and it may be taken for that until it is heard of again. */
+  /** An administrator declares the node gone for this long. It may count as gone until it reports again. */
   noteGivenUp(node: string, forMs: number): void {
     this.#givenUp = [
       ...this.#givenUp,
@@ -207,12 +207,12 @@ export class World {
     ];
   }
 
-  /** True for a use that may have counted as ended with its node. */
+  /** Whether a use may have counted as ended together with its node. */
   wasGivenUp({ node, beganAt, endedAt = this.now }: Pick<Use, "node" | "beganAt" | "endedAt">): boolean {
     return this.#givenUp.some((one) => one.node === node && one.fromMs <= endedAt && one.toMs >= beganAt);
   }
 
-  /** Whether the process dies here. */
+  /** Returns true where the process dies. */
   readonly mayCrash = ({ site, phase }: SiteVisit): boolean => {
     const doom = this.doomed.find((one) => one.site === `${site}/${phase}`);
     if (doom === undefined) return false;
@@ -222,7 +222,7 @@ export class World {
     return true;
   };
 
-  /** Another writer changes a claim, so that what was decided on the state before is refused. */
+  /** Another client changes the claim, so that the server refuses a write that was decided on the state before. */
   touchClaim(path: string): void {
     const name = /persistentvolumeclaims\/([^/?]+)/.exec(path)?.[1];
     if (name === undefined) return;
@@ -234,7 +234,7 @@ export class World {
     }));
   }
 
-  /** What the pod garbage collector does with the pods of a node that is gone or given up. */
+  /** The pod garbage collector removes the pods of a node that is gone or out of service. */
   collectPods(node: string, afterMs: number, isStillGone: () => boolean): void {
     this.engine.scheduler.after(afterMs, () => {
       if (!isStillGone()) return;
@@ -247,7 +247,7 @@ export class World {
     this.collectPods(node.name, this.tempo.podGcMs, () => this.cluster.nodeGoneSince(node.name) !== undefined);
   }
 
-  /** All faults end, everything runs again. */
+  /** All faults end, and everything runs again. */
   heal(): void {
     this.windows.closeAll();
     this.sky.clear();
@@ -264,7 +264,10 @@ export class World {
   }
 }
 
-/** Calls whenever somebody else has the Lease of the aggregators, or nobody. Answers what looks at it when no event tells. */
+/**
+ * Calls `onChange` whenever the Lease of the aggregators has another holder or none. Returns a function that checks the Lease where no
+ * event shows the change.
+ */
 function watchLease(api: SimApi, onChange: (holder: string) => void): () => void {
   let last = "";
   const see = (lease: ApiObject | undefined): void => {

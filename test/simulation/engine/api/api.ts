@@ -2,72 +2,72 @@ import type { ApiObject, NewObject, ObjectRef, ResourceName } from "./objects.ts
 import type { ProtectionMode } from "./protection.ts";
 import type { StoreState } from "./store.ts";
 
-/** A change of the store, told at the moment when it is made. */
+/** A change of the store. Listeners get it at the moment of the write. */
 export interface StoreEvent {
   readonly type: "ADDED" | "MODIFIED" | "DELETED";
   readonly resource: ResourceName;
   readonly object: ApiObject;
-  /** The state before; nothing of what is new. */
+  /** The state before; undefined for a new object. */
   readonly previous: ApiObject | undefined;
-  /** Decimal, growing with each write. */
+  /** Decimal; it grows with each write. */
   readonly revision: number;
-  /** The process that wrote it; nothing when it was the world. */
+  /** The process that made the write; undefined for the world. */
   readonly by: string | undefined;
 }
 
-/** How the world writes. */
+/** Options of a write that the world makes. */
 export interface WriteOptions {
-  /** The field manager, for claims; `world` unless told. */
+  /** The field manager, for claims; the default is `world`. */
   readonly manager?: string | undefined;
-  /** With it `spec` stays as it is, and its fields are owned as a status write's. */
+  /** A status write: `spec` stays unchanged, and the field manager owns the fields under this subresource. */
   readonly subresource?: "status" | undefined;
 }
 
 /** One of the servers in front of the store. */
 export interface SimApiServer {
-  /** Its wall clock minus true wall time, milliseconds. The `Date` header shows it, truncated to seconds; so do creation times. */
+  /** Its wall clock minus true wall time, in milliseconds. The `Date` header and creation times show this clock, truncated to seconds. */
   clockOffsetMs: number;
-  /** By how much its watches lag behind the store, by collection. Milliseconds of true time. */
+  /** How far its watches lag behind the store, by collection. Milliseconds of true time. */
   lagMs: (resource: ResourceName) => number;
-  /** False: connections are refused. */
+  /** False: it refuses connections. */
   isUp: boolean;
-  /** Ends all connections to it: watches break off, and what is under way gets no answer. */
+  /** Ends all connections to it: watches break off, and pending requests get no answer. */
   readonly cut: () => void;
 }
 
-/** An API server as far as Mooring uses one; the world writes to it as somebody who may do anything. */
+/** The API server, as far as Mooring uses it. The world writes to it without any authorization. */
 export interface SimApi {
   readonly get: (ref: ObjectRef) => ApiObject | undefined;
   readonly list: (resource: ResourceName) => readonly ApiObject[];
-  /** Throws when it is there already. */
+  /** Throws when the object exists already. */
   readonly create: (resource: ResourceName, object: NewObject, options?: WriteOptions) => ApiObject;
-  /** Stores what `change` makes of it; nothing when it is not there. A change that changes nothing makes no event. */
+  /** Stores the object that `change` returns; does nothing when the object does not exist. A change without effect makes no event. */
   readonly update: (
     ref: ObjectRef,
     change: (object: ApiObject) => ApiObject,
     options?: WriteOptions,
   ) => ApiObject | undefined;
-  /** The same for what the server may refuse, by a precondition or a policy. False when it did, or when the object is not there. */
+  /** The same for a write that a precondition or a policy may refuse. False when the server refused it or the object does not exist. */
   readonly attempt: (ref: ObjectRef, change: (object: ApiObject) => ApiObject) => boolean;
-  /** As `kubectl delete`: what has finalizers stays until they are gone. */
+  /** Like `kubectl delete`: an object with finalizers stays until the last one is removed. */
   readonly requestDeletion: (ref: ObjectRef) => ApiObject | undefined;
   /** Installs the policies of a mode. */
   readonly protect: (mode: ProtectionMode) => void;
-  /** Whether the policy is in force that confines what agents may do to pods; it is unless told. */
+  /** Whether the policy that limits what agents may do to pods is in force; it is by default. */
   readonly confine: (isInForce: boolean) => void;
-  /** Takes it away at once, whatever its finalizers are. */
+  /** Removes the object at once, whatever its finalizers are. */
   readonly delete: (ref: ObjectRef) => ApiObject | undefined;
   readonly revision: () => number;
-  /** Forgets what happened before now: watches from before get 410. */
+  /** Forgets the history before now: watches from an earlier version get 410. */
   readonly compact: () => void;
   readonly snapshot: () => StoreState;
-  /** Puts an older state back, as after a restore of etcd: the revision goes back, too, and all connections end. */
+  /** Restores an older state of etcd: the revision goes back, too, and all connections end. */
   readonly restore: (snapshot: StoreState) => void;
-  /** The same for the objects of which `goesBack` says so: what else was done since is done again at once. Nobody who observes is told. */
+  /** The same for the objects that `goesBack` selects; every other change since then is repeated at once. Observers get no event. */
   readonly rewind: (snapshot: StoreState, goesBack: (before: ApiObject, now: ApiObject) => boolean) => void;
-  /** Told of each change at once. */
+  /** Calls the listener at once for each change. */
   readonly observe: (listener: (event: StoreEvent) => void) => void;
   readonly servers: readonly SimApiServer[];
-  /** All connections to all servers end, and nobody is served for `downMs`. */
+  /** Ends all connections to all servers, and refuses new ones for `downMs`. */
   readonly restart: (downMs: number) => void;
 }

@@ -11,12 +11,12 @@ export interface Application {
   readonly time: string;
 }
 
-/** What a server-side apply makes of an object, or the fields that others own with another value. */
+/** The object that a server-side apply makes, or the fields that another manager owns with a different value. */
 export type Applied =
   | { readonly kind: "applied"; readonly object: JsonObject; readonly owners: readonly Owner[] }
   | { readonly kind: "conflict"; readonly fields: readonly { readonly manager: string; readonly path: string }[] };
 
-/** Server-side apply as structured-merge-diff does it, for objects that are granular but for their lists. */
+/** Server-side apply as structured-merge-diff does it. Every object is granular; every list except the conditions is atomic. */
 export function applyTo(live: JsonObject, owners: readonly Owner[], application: Application): Applied {
   const { applied, manager, subresource, isForced, time } = application;
   const isOwn = (owner: Owner): boolean =>
@@ -50,7 +50,7 @@ export function applyTo(live: JsonObject, owners: readonly Owner[], application:
   return { kind: "applied", object, owners: [own, ...kept].filter((owner) => owner.paths.size > 0) };
 }
 
-/** Both: members of objects, and of conditions by their types; any other list is replaced. */
+/** Merges the members of objects, and conditions by their type; replaces every other list. */
 function merge(live: JsonObject, applied: JsonObject, path: string): JsonObject {
   const result: Record<string, Json | undefined> = { ...live };
   for (const [key, value] of Object.entries(applied)) {

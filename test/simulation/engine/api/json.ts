@@ -5,7 +5,7 @@ export function isObject(value: Json | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The member of an object, or nothing. */
+/** The member of an object, or undefined. */
 export function member(value: Json | undefined, key: string): Json | undefined {
   return isObject(value) ? value[key] : undefined;
 }
@@ -17,13 +17,13 @@ export function at(value: Json | undefined, ...path: readonly string[]): Json | 
   return found;
 }
 
-/** A text at a path; empty when there is none. */
+/** The text at a path; empty when there is none. */
 export function textAt(value: Json | undefined, ...path: readonly string[]): string {
   const found = at(value, ...path);
   return typeof found === "string" ? found : "";
 }
 
-/** Whether two values are the same JSON; members without a value do not count. */
+/** Whether two values are the same JSON; undefined members do not count. */
 export function isEqual(one: Json | undefined, other: Json | undefined): boolean {
   if (one === other) return true;
   if (Array.isArray(one) && Array.isArray(other))
@@ -34,7 +34,7 @@ export function isEqual(one: Json | undefined, other: Json | undefined): boolean
   return true;
 }
 
-/** A JSON merge patch (RFC 7396): null takes a member away. */
+/** A JSON merge patch (RFC 7396): null removes a member. */
 export function mergeObject(target: JsonObject, patch: JsonObject): JsonObject {
   const result: Record<string, Json | undefined> = { ...target };
   for (const [key, value] of Object.entries(patch)) {
@@ -46,14 +46,14 @@ export function mergeObject(target: JsonObject, patch: JsonObject): JsonObject {
   return result;
 }
 
-/** Without a member; the same object when it has none. */
+/** The object without one member; the same object when it does not have that member. */
 export function without(object: JsonObject, key: string): JsonObject {
   if (object[key] === undefined) return object;
   const { [key]: _, ...rest } = object;
   return rest;
 }
 
-/** Parses what a client sent; nothing for what is no JSON object. */
+/** Parses the body of a request; undefined unless it is a JSON object. */
 export function parseObject(text: string | undefined): JsonObject | undefined {
   try {
     const value: Json = JSON.parse(text ?? "");

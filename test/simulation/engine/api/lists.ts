@@ -4,7 +4,7 @@ import type { Resource } from "./resources.ts";
 import type { Selector } from "./selectors.ts";
 import { textOf } from "./store.ts";
 
-/** What is still to be sent of lists that were begun, by their `continue`. */
+/** The remaining objects of paged lists, by their `continue` token. */
 export class Pages {
   readonly #rest = new Map<string, { readonly objects: readonly ApiObject[]; readonly revision: number }>();
   #count = 0;
@@ -16,7 +16,7 @@ export class Pages {
     return token;
   }
 
-  /** The rest of a list, unless its revision is forgotten by now. */
+  /** The rest of a list, unless the server has compacted its revision. */
   take(
     token: string,
     floor: number,
@@ -28,17 +28,17 @@ export class Pages {
   }
 }
 
-/** How a list is to look. */
+/** How the client wants the list. */
 export interface ListForm {
   readonly resource: Resource;
   readonly revision: number;
-  /** At most so many; all without it. */
+  /** Page size; undefined for the whole list. */
   readonly limit: number | undefined;
-  /** Identities alone. */
+  /** Return metadata only. */
   readonly isMetadataOnly: boolean;
 }
 
-/** The body of a list; what does not fit is kept for the next page. */
+/** The body of a list. The remaining objects wait for the next page. */
 export function listBody(objects: readonly ApiObject[], form: ListForm, pages: Pages): string {
   const { resource, revision, limit = Number.POSITIVE_INFINITY, isMetadataOnly } = form;
   const page = objects.length > limit ? objects.slice(0, limit) : objects;
@@ -55,7 +55,7 @@ function identityOf({ metadata }: ApiObject): JsonObject {
   return { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1", metadata };
 }
 
-/** The selected ones, in the order of their keys as the server has it. */
+/** The selected objects, ordered by key as the API server orders them. */
 export function select(objects: ReadonlyMap<string, ApiObject>, selector: Selector): readonly ApiObject[] {
   return [...objects]
     .filter(([, object]) => selector(object))

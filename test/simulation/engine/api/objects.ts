@@ -1,11 +1,11 @@
-/** JSON as an object. Objects of the API are never changed, only replaced. */
+/** JSON. Code never changes an API object in place; it replaces it. */
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
 
 export interface JsonObject {
   readonly [key: string]: Json | undefined;
 }
 
-/** The metadata that every object has once it is stored. */
+/** The metadata of a stored object. */
 export interface Metadata extends JsonObject {
   readonly name: string;
   readonly namespace?: string | undefined;
@@ -25,7 +25,7 @@ export interface ApiObject extends JsonObject {
   readonly metadata: Metadata;
 }
 
-/** The collections that the simulated API server has. */
+/** The collections of the simulated API server. */
 export type ResourceName =
   | "pods"
   | "persistentvolumeclaims"
@@ -40,14 +40,14 @@ export type ResourceName =
   | "leases"
   | "events";
 
-/** Which object. */
+/** Identifies an object. */
 export interface ObjectRef {
   readonly resource: ResourceName;
   readonly namespace?: string | undefined;
   readonly name: string;
 }
 
-/** What is made: the server adds the UID, the resource version and the times. */
+/** A new object: the server adds the UID, the resource version and the times. */
 export interface NewObject extends JsonObject {
   readonly metadata: JsonObject & { readonly name: string; readonly namespace?: string | undefined };
 }

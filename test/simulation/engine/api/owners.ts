@@ -2,21 +2,21 @@ import { isEqual, isObject, member } from "./json.ts";
 import type { Json, JsonObject } from "./objects.ts";
 
 /**
- * Who owns which fields (structured-merge-diff). A path is made of the keys of `fieldsV1`, joined; objects are granular, the list
- * of conditions is a map by `type`, and every other list is one value.
+ * Which manager owns which fields (structured-merge-diff). A path joins the keys of `fieldsV1`. Objects are granular, the list of
+ * conditions is a map by `type`, and every other list is one value.
  */
 export interface Owner {
   readonly manager: string;
   readonly operation: "Apply" | "Update";
   readonly subresource: string | undefined;
-  /** When it last changed something, RFC 3339. */
+  /** When this owner last changed a field, RFC 3339. */
   readonly time: string;
   readonly paths: ReadonlySet<string>;
 }
 
 const JOINT = "\u0000";
 const LIST_MAPS: Readonly<Record<string, string>> = { "f:status\u0000f:conditions": "type" };
-/** Not fields that anybody owns. */
+/** Fields that nobody owns. */
 const IDENTITY: ReadonlySet<string> = new Set([
   "name",
   "namespace",
@@ -28,7 +28,7 @@ const IDENTITY: ReadonlySet<string> = new Set([
   "managedFields",
 ]);
 
-/** The fields of an object with their values. The item of a map-like list is a field of its own, with the value null. */
+/** The fields of an object with their values. An item of a map-like list is a field of its own, with the value null. */
 export function fieldsOf(object: JsonObject): ReadonlyMap<string, Json> {
   const fields = new Map<string, Json>();
   for (const [key, value] of Object.entries(object)) {
@@ -61,7 +61,7 @@ function collect(fields: Map<string, Json>, path: string, value: Json): void {
     if (part !== undefined) collect(fields, `${path}${JOINT}f:${name}`, part);
 }
 
-/** The fields in which `next` differs from `before`, and those that it has no more. */
+/** The fields that differ between `before` and `next`, and the fields that `next` no longer has. */
 export function differences(
   before: ReadonlyMap<string, Json>,
   next: ReadonlyMap<string, Json>,
@@ -73,7 +73,7 @@ export function differences(
   return { changed, removed };
 }
 
-/** Owners after an ordinary write: what it changed is its writer's alone, what it removed is nobody's. */
+/** The owners after an update: the writer alone owns what it changed, and nobody owns what it removed. */
 export function afterUpdate(
   owners: readonly Owner[],
   writer: Omit<Owner, "operation" | "paths">,
@@ -87,13 +87,13 @@ export function afterUpdate(
   return [...others, { ...writer, operation: "Update" as const, paths }].filter((owner) => owner.paths.size > 0);
 }
 
-/** An owner without some fields. */
+/** The owner without some of its fields. */
 export function drop(owner: Owner, ...gone: readonly ReadonlySet<string>[]): Owner {
   if (gone.every((paths) => owner.paths.isDisjointFrom(paths))) return owner;
   return { ...owner, paths: gone.reduce((left: ReadonlySet<string>, paths) => left.difference(paths), owner.paths) };
 }
 
-/** An object without a field, and without what becomes empty by that. */
+/** The object without a field, and without the parents that become empty. */
 export function removeField(object: JsonObject, path: string): JsonObject {
   const removed = removeAt(object, path.split(JOINT));
   return isObject(removed) ? removed : {};

@@ -4,15 +4,15 @@ import type { ApiObject, Json } from "./objects.ts";
 import { forbidden, type Refused } from "./refusals.ts";
 import type { Unversioned } from "./store.ts";
 
-/** What the policies of manifests/components/protection-* do with the write that lets a deleted claim go. */
+/** What the policies of manifests/components/protection-* do with the write that removes a deleted claim. */
 export type ProtectionMode = "off" | "audit" | "enforce";
 
 const POLICY = "mooring-protection.mooring.dev";
 const FORCE_RELEASE = "mooring.dev/force-release";
-/** So many characters of the claim's UID make an override that claim's. */
+/** An override names its claim by this many characters of the UID. */
 export const TOKEN_LENGTH = 8;
 
-/** Why the policy refuses an update, as manifests/components/protection-audit/policies.yaml says it; nothing where it admits it. */
+/** Why the policy refuses an update, in the words of manifests/components/protection-audit/policies.yaml; undefined where it admits it. */
 export function vetoOf(previous: ApiObject, object: Unversioned): Refused | undefined {
   if (!takesProtectionAway(previous, object) || !isHeld(previous) || isForced(previous)) return undefined;
   const { namespace, name } = previous.metadata;
@@ -23,17 +23,17 @@ function takesProtectionAway(previous: ApiObject, object: Unversioned): boolean 
   return finalizersOf(previous).includes(PVC_PROTECTION) && !finalizersOf(object).includes(PVC_PROTECTION);
 }
 
-/** The stored claim is bound, and a condition of Mooring keeps it. */
+/** The stored claim is bound and has a condition of Mooring that protects it. */
 export function isHeld(claim: ApiObject): boolean {
   return textAt(claim, "status", "phase") === "Bound" && holdingConditions(claim).length > 0;
 }
 
-/** The stored claim carries the override with its own UID. */
+/** The stored claim carries the override for its own UID. */
 export function isForced({ metadata }: ApiObject): boolean {
   return textAt(metadata, "annotations", FORCE_RELEASE).startsWith(metadata.uid.slice(0, TOKEN_LENGTH));
 }
 
-/** The conditions that keep a claim. */
+/** The conditions that protect a claim. */
 export function holdingConditions(claim: ApiObject): readonly Json[] {
   const conditions = at(claim, "status", "conditions");
   if (!Array.isArray(conditions)) return [];
@@ -49,7 +49,7 @@ function messageOf(claim: ApiObject): string {
   return textAt(holdingConditions(claim)[0], "message");
 }
 
-/** A claim with the override, with a value for which the caller answers. */
+/** The claim with the override; the caller chooses the value. */
 export function withOverride(claim: ApiObject, value: string): ApiObject {
   const annotations = { ...claim.metadata.annotations, [FORCE_RELEASE]: value };
   return { ...claim, metadata: { ...claim.metadata, annotations } };

@@ -58,7 +58,7 @@ export function ownedByOthers(fields: readonly { readonly manager: string; reado
   return { code: 409, reason: "Conflict", message, details: { causes } };
 }
 
-/** Why a DELETE does not fit the object: its preconditions name another one, or another state of it (k8s.io/apiserver: storage, `Preconditions.Check`). */
+/** Why a DELETE fails: its preconditions name another object or another version (k8s.io/apiserver: storage, `Preconditions.Check`). */
 export function unmetPrecondition(
   { name: kind }: Resource,
   { metadata }: ApiObject,
@@ -75,13 +75,13 @@ export function unmetPrecondition(
   return { code: 409, reason: "Conflict", message, details: { name: metadata.name, kind } };
 }
 
-/** A policy that denies (ValidatingAdmissionPolicy, reason Forbidden). */
+/** The refusal of a policy (ValidatingAdmissionPolicy, reason Forbidden). */
 export function forbidden(policy: string, why: string): Refused {
   const message = `ValidatingAdmissionPolicy '${policy}' with binding '${policy}' denied request: ${why}`;
   return { code: 403, reason: "Forbidden", message };
 }
 
-/** Finalizers for an object that is being deleted (apimachinery: pkg/api/validation/objectmeta.go). */
+/** The refusal of new finalizers on an object that is being deleted (apimachinery: pkg/api/validation/objectmeta.go). */
 export function lateFinalizer({ kind }: Resource, name: string, added: readonly string[]): Refused {
   const why = `Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{"${added.join('", "')}"}`;
   const cause = { reason: "FieldValueForbidden", message: why, field: "metadata.finalizers" };
@@ -104,5 +104,5 @@ export function tooLarge(asked: number, present: number): Refused {
   return { code: 504, reason: "Timeout", message, details: { causes, retryAfterSeconds: 1 } };
 }
 
-/** What is not served has no `Status`. */
+/** The answer for a path that is not served; it has no `Status`. */
 export const NOT_SERVED = { status: 404, headers: {}, body: "404 page not found\n" } as const;

@@ -1,14 +1,14 @@
 import type { ObjectRef, ResourceName } from "./objects.ts";
 
-/** A collection as the API names it. */
+/** A collection of the API. */
 export interface Resource {
   readonly name: ResourceName;
-  /** Group and version as objects write it: `v1`, `coordination.k8s.io/v1`. */
+  /** Group and version as objects write them: `v1`, `coordination.k8s.io/v1`. */
   readonly apiVersion: string;
   readonly kind: string;
   readonly isNamespaced: boolean;
   readonly hasStatus: boolean;
-  /** Who owns which field is kept for these: nothing else that Mooring reads depends on it. */
+  /** Whether the server tracks field owners for it: Mooring reads them for these collections only. */
   readonly hasOwners: boolean;
 }
 
@@ -65,7 +65,7 @@ export const RESOURCE_NAMES: readonly ResourceName[] = [
   "events",
 ];
 
-/** What `make` gives for each collection. */
+/** Calls `make` for each collection. */
 export function forEachResource<T>(make: (name: ResourceName) => T): Record<ResourceName, T> {
   return {
     pods: make("pods"),
@@ -83,21 +83,21 @@ export function forEachResource<T>(make: (name: ResourceName) => T): Record<Reso
   };
 }
 
-/** Name of an object within its collection, as stores key it. */
+/** The key of an object within its collection. */
 export function keyOf({ namespace, name }: Pick<ObjectRef, "namespace" | "name">): string {
   return namespace === undefined ? name : `${namespace}/${name}`;
 }
 
-/** What a path names. */
+/** What a path refers to. */
 export interface Target {
   readonly resource: Resource;
-  /** Nothing for a collection across all namespaces. */
+  /** Undefined for a collection across all namespaces. */
   readonly namespace: string | undefined;
   readonly name: string | undefined;
   readonly subresource: string | undefined;
 }
 
-/** Reads `/api/v1/namespaces/a/pods/b/status` and the like; nothing for a path that is not served. */
+/** Parses `/api/v1/namespaces/a/pods/b/status` and the like; undefined for a path that is not served. */
 export function readPath(path: string): Target | undefined {
   const parts = path.split("/");
   const isCore = parts[1] === "api";

@@ -2,10 +2,13 @@ import { at, member } from "./json.ts";
 import type { ApiObject, Json } from "./objects.ts";
 import type { Target } from "./resources.ts";
 
-/** Whether an object is one of those that were asked for. */
+/** Whether a request selects the object. */
 export type Selector = (object: ApiObject) => boolean;
 
-/** What path and query select. Terms of field selectors are paths; label selectors take `=`, `!=`, `in` of one value, and existence. */
+/**
+ * The selector of a path and its query. Field selector terms are paths; label selectors support `=`, `!=`, `in` with one value, and
+ * existence.
+ */
 export function selectorOf(target: Pick<Target, "namespace" | "name">, query: URLSearchParams): Selector {
   const { namespace } = target;
   const terms = [
@@ -24,7 +27,7 @@ function termsOf(
   return text.split(",").map((term) => {
     const [, what = "", operator, wanted] = /^([^=!]+?)(==|!=|=)(.*)$/.exec(term) ?? [];
     if (operator === undefined) return (object: ApiObject) => read(object, term) !== undefined;
-    // A field that is not set is empty.
+    // A field that is not set counts as empty.
     const isWanted = (object: ApiObject): boolean => (read(object, what) ?? "") === wanted;
     return operator === "!=" ? (object: ApiObject) => !isWanted(object) : isWanted;
   });

@@ -34,7 +34,7 @@ interface ServerParts {
   readonly trueWallMs: () => number;
 }
 
-/** A request as a server reads it. */
+/** A parsed request. */
 interface Asked {
   readonly request: HttpRequest;
   readonly target: Target;
@@ -75,7 +75,7 @@ export class Server implements SimApiServer {
     this.#connections.clear();
   };
 
-  /** A new process: its caches begin with the store as it is. */
+  /** A restarted server: its caches start from the present content of the store. */
   reset(): void {
     this.cut();
     for (const name of RESOURCE_NAMES) this.#caches[name].reset();
@@ -215,7 +215,7 @@ export class Server implements SimApiServer {
     return this.#parts.store.areAgentsConfined ? no(AGENT_DENIAL) : { kind: "written", object: found };
   }
 
-  /** An apply to the object itself makes what is not there, but for that it names a UID. */
+  /** An apply to the object itself creates it when it does not exist, unless the apply names a UID. */
   #absent({ target, request }: Asked, body: JsonObject | undefined): Refused {
     const { resource, name = "", subresource } = target;
     const uid = textAt(body, "metadata", "uid");
@@ -241,7 +241,7 @@ export class Server implements SimApiServer {
   }
 }
 
-/** What a client says of the status of what it makes does not count. */
+/** The server ignores the status in a create request. */
 function begun({ name, hasStatus }: Target["resource"], body: JsonObject): JsonObject {
   if (!hasStatus) return body;
   return name === "persistentvolumeclaims" ? { ...body, status: { phase: "Pending" } } : without(body, "status");

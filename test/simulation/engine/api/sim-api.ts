@@ -17,13 +17,13 @@ interface ApiParts {
   readonly trueWallMs: () => number;
 }
 
-/** An API server, and where requests to it arrive. */
+/** The API server, and the endpoint that receives its requests. */
 export interface CreatedApi {
   readonly api: SimApi;
   readonly endpoint: Endpoint;
 }
 
-/** A store with so many servers in front of it, and nothing in it but the namespaces that every cluster has. */
+/** Creates a store with `count` servers in front of it. It contains only the namespaces that every cluster has. */
 export function createSimApi(parts: ApiParts, count: number): CreatedApi {
   const store = new Store();
   const pages = new Pages();
@@ -126,7 +126,7 @@ function backups(store: Store, servers: readonly Server[]): Pick<SimApi, "snapsh
   };
 }
 
-/** The world does not write what cannot be written. */
+/** A write of the world must succeed: throws when the server refuses it. */
 function stored(written: Written): ApiObject {
   if (written.kind === "written") return written.object;
   throw new Error(`the world's write was refused: ${written.why.message}`);

@@ -7,7 +7,7 @@ import { forEachResource, keyOf, RESOURCE_NAMES } from "./resources.ts";
 /** Objects by collection and key. */
 export type Objects = Readonly<Record<ResourceName, Map<string, ApiObject>>>;
 
-/** An object without what the store gives it. */
+/** An object before the store gives it a version. */
 export type Unversioned = JsonObject & Pick<ApiObject, "apiVersion" | "kind" | "metadata">;
 
 /** A commit to the store. */
@@ -20,25 +20,25 @@ export interface Commit {
   readonly owners?: readonly Owner[] | undefined;
 }
 
-/** Everything that a store had at a moment. */
+/** The content of the store at a moment. */
 export interface StoreState {
   readonly revision: number;
   readonly objects: Objects;
 }
 
-/** What is written from then on is newer than anything that anybody has seen. */
+/** After a restore the revision jumps by this much, so that new writes are newer than anything a client has seen. */
 const BUMP = 100_000;
 
-/** What etcd is to API servers: objects, one revision for all, and what happened. */
+/** The part of etcd: objects, one revision for all of them, and the history. */
 export class Store {
   revision = 1_000;
-  /** What happened up to it is forgotten. */
+  /** The history up to this revision is compacted. */
   floor = 1_000;
   objects: Objects = emptyObjects();
   readonly logs: Readonly<Record<ResourceName, StoreEvent[]>> = forEachResource((): StoreEvent[] => []);
-  /** What the installed policies do. */
+  /** The mode of the installed protection policies. */
   protection: ProtectionMode = "off";
-  /** The policy that confines agents is in force. */
+  /** Whether the policy that limits agents is in force. */
   areAgentsConfined = true;
   readonly listeners: ((event: StoreEvent) => void)[] = [];
   readonly #owners = new WeakMap<ApiObject, readonly Owner[]>();
@@ -48,7 +48,7 @@ export class Store {
     return this.objects[resource].get(key);
   }
 
-  /** An UID that no object had before, also after a restore. Its first eight characters tell it from others, as those of a real one do. */
+  /** A UID that no object had before, not even before a restore. Like real UIDs, the first eight characters already differ. */
   newUid(resource: ResourceName): string {
     this.#uids += 1;
     return `${String(this.#uids).padStart(8, "0")}-${resource.slice(0, 3)}`;
@@ -83,8 +83,8 @@ export class Store {
   }
 
   /**
-   * A backup is put back as `etcdutl snapshot restore --bump-revision --mark-compacted` does it, and what the world has done since is done
-   * again at once: of what is there now the objects go back, with their versions, of which `goesBack` says so.
+   * Restores a backup like `etcdutl snapshot restore --bump-revision --mark-compacted`, and repeats at once what the world has done since:
+   * only the objects that `goesBack` selects go back, with their versions.
    */
   rewind({ objects }: StoreState, goesBack: (before: ApiObject, now: ApiObject) => boolean): void {
     for (const name of RESOURCE_NAMES) {
@@ -97,7 +97,7 @@ export class Store {
     this.compact();
   }
 
-  /** The past of another store: nothing that was after it ever happened, though clients may have seen it. */
+  /** Restores the past of another store: the writes after it never happened, although clients may have seen them. */
   restore({ revision, objects }: StoreState): void {
     this.revision = revision;
     this.objects = copyOf(objects);
@@ -105,7 +105,7 @@ export class Store {
   }
 }
 
-/** The JSON of an object, made once. */
+/** The JSON of an object, serialized once. */
 export function textOf(object: ApiObject): string {
   const known = texts.get(object);
   if (known !== undefined) return known;

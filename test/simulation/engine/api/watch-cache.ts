@@ -4,10 +4,10 @@ import type { ApiObject, ResourceName } from "./objects.ts";
 import { keyOf } from "./resources.ts";
 import type { Store } from "./store.ts";
 
-/** Told of each event of one collection, in order, as late as the cache learns of it. */
+/** Receives each event of one collection, in order, when the cache has it. */
 export type CacheListener = (event: StoreEvent) => void;
 
-/** What one API server knows of one collection: it hears of writes by a watch of the store, and may lag behind. */
+/** The watch cache of one API server for one collection. It follows the store by a watch, and may lag behind. */
 export class WatchCache {
   /** As of `position`. */
   readonly objects = new Map<string, ApiObject>();
@@ -31,13 +31,13 @@ export class WatchCache {
     this.reset();
   }
 
-  /** Up to which revision it knows everything. */
+  /** The revision up to which the cache is complete. */
   get position(): number {
     const [first] = this.#pending;
     return first === undefined ? this.#parts.store.revision : first.revision - 1;
   }
 
-  /** A new server: it lists the store, and knows nothing of what was before. */
+  /** A restarted server: it lists the store and has no history. */
   reset(): void {
     const { store } = this.#parts;
     this.#generation += 1;
@@ -47,7 +47,7 @@ export class WatchCache {
     this.#floor = store.revision;
   }
 
-  /** A write to the store. */
+  /** Takes a write to the store. */
   hear(event: StoreEvent): void {
     const { scheduler } = this.#parts;
     const lagMs = this.#lagMs();
@@ -63,7 +63,7 @@ export class WatchCache {
     });
   }
 
-  /** What happened after a revision, as far as it is known here; nothing when that is forgotten. */
+  /** The events after a revision, as far as this cache has them; undefined when that revision is compacted. */
   since(revision: number): readonly StoreEvent[] | undefined {
     const { store } = this.#parts;
     if (revision < Math.max(this.#floor, store.floor)) return undefined;

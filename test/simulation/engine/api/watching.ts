@@ -9,13 +9,13 @@ import type { Selector } from "./selectors.ts";
 import { type Store, textOf } from "./store.ts";
 import type { WatchCache } from "./watch-cache.ts";
 
-/** A watch that was asked for. */
+/** A watch request. */
 export interface WatchOrder {
   readonly resource: Resource;
   readonly selector: Selector;
-  /** After this revision; nothing: from now on. */
+  /** Start after this revision; undefined: start now. */
   readonly from: number | undefined;
-  /** The collection as it is comes first, and a bookmark that says where it ends. */
+  /** Send the present collection first, and then a bookmark that marks its end. */
   readonly isWithList: boolean;
   readonly hasBookmarks: boolean;
   readonly timeoutS: number | undefined;
@@ -32,7 +32,7 @@ interface WatchParts {
 const BOOKMARK_MS = 60_000;
 const LONGEST_S = 1_800;
 
-/** Serves a watch until it is cancelled or its time is over. */
+/** Serves a watch until the client cancels it or its timeout is over. */
 export function serveWatch(parts: WatchParts, order: WatchOrder, sink: Sink): Cancel {
   const { scheduler, random, store, cache } = parts;
   const { selector, resource } = order;
@@ -48,7 +48,7 @@ export function serveWatch(parts: WatchParts, order: WatchOrder, sink: Sink): Ca
   };
   if (order.isWithList) {
     after = store.revision;
-    // At once, as what is written without a pause arrives.
+    // All at once: the lines arrive as if written without a pause.
     const selected = [...store.objects[resource.name].values()].filter(selector);
     if (selected.length > 0) sink.write(selected.map((object) => line("ADDED", textOf(object))).join(""));
     sink.write(bookmark(resource, after, true));
@@ -75,13 +75,13 @@ export function serveWatch(parts: WatchParts, order: WatchOrder, sink: Sink): Ca
   return stop;
 }
 
-/** How an event looks to somebody who sees only a selection; nothing when it is none of theirs. */
+/** The event as a client with this selector sees it; undefined when it does not concern the selection. */
 function lineOf({ type, object, previous, revision }: StoreEvent, selector: Selector): string | undefined {
   const was = previous !== undefined && selector(previous);
   const is = type !== "DELETED" && selector(object);
   if (is) return line(was ? "MODIFIED" : "ADDED", textOf(object));
   if (!was) return undefined;
-  // The last state that they saw, with the version at which it went.
+  // The last state that the client saw, with the version of the deletion.
   const last: ApiObject =
     type === "DELETED"
       ? object

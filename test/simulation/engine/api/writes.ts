@@ -16,22 +16,22 @@ import type { Resource } from "./resources.ts";
 import { keyOf } from "./resources.ts";
 import type { Store, Unversioned } from "./store.ts";
 
-/** Who writes, and how. */
+/** The writer of a write. */
 export interface Writer {
-  /** The process; nothing for the world. */
+  /** The process; undefined for the world. */
   readonly by: string | undefined;
   readonly manager: string;
   readonly subresource: "status" | undefined;
-  /** The server's wall clock as objects have it. */
+  /** The server's wall clock, in the format of API objects. */
   readonly time: string;
 }
 
-/** What became of a write. */
+/** The result of a write. */
 export type Written =
   | { readonly kind: "written"; readonly object: ApiObject }
   | { readonly kind: "refused"; readonly why: Refused };
 
-/** Stores what is not there yet. */
+/** Stores a new object. */
 export function createObject(
   store: Store,
   {
@@ -68,7 +68,7 @@ interface Change {
   readonly next: JsonObject;
 }
 
-/** Stores what a PUT, a patch or the world makes of an object: with the same preconditions, in the order of the real server. */
+/** Stores the result of a PUT, a patch or a write of the world. It checks the preconditions in the order of the real server. */
 export function updateObject(store: Store, { resource, previous, next }: Change, writer: Writer): Written {
   const why = unfit(resource, previous, next);
   if (why !== undefined) return { kind: "refused", why };
@@ -79,7 +79,7 @@ export function updateObject(store: Store, { resource, previous, next }: Change,
   return commitChange(store, { resource, previous, object, owners }, writer);
 }
 
-/** A server-side apply to an object that is there. */
+/** A server-side apply to an existing object. */
 export function applyObject(
   store: Store,
   { resource, previous, next, isForced }: Change & { readonly isForced: boolean },
@@ -99,7 +99,7 @@ export function applyObject(
   return commitChange(store, { resource, previous, object, owners: applied.owners }, writer);
 }
 
-/** Takes an object away; nobody is the world itself. */
+/** Removes an object at once; `by` is undefined for the world. */
 export function deleteObject(
   store: Store,
   resource: Resource,
@@ -108,7 +108,7 @@ export function deleteObject(
   return store.commit({ type: "DELETED", resource: resource.name, object: previous, previous, by });
 }
 
-/** A DELETE: an object with finalizers stays until they are gone, and a pod that is not over until its kubelet takes it away. */
+/** A DELETE: an object with finalizers stays until the last one is removed, and a running pod stays until its kubelet removes it. */
 export function requestDeletion(store: Store, resource: Resource, { previous, writer }: Deletion): ApiObject {
   const graceS = graceOf(resource, previous);
   if (graceS === 0 && finalizersOf(previous).length === 0)
@@ -129,14 +129,14 @@ interface Deletion {
   readonly writer: Writer;
 }
 
-/** The version is looked at first, then the UID (k8s.io/apiserver: registry/generic/registry/store.go, Update). */
+/** Checks the version first, then the UID (k8s.io/apiserver: registry/generic/registry/store.go, Update). */
 function unfit(resource: Resource, { metadata }: ApiObject, next: JsonObject): Refused | undefined {
   const [version, uid] = [textAt(next, "metadata", "resourceVersion"), textAt(next, "metadata", "uid")];
   if (version !== "" && version !== metadata.resourceVersion) return outdated(resource, metadata.name);
   return uid !== "" && uid !== metadata.uid ? wrongUid(resource, metadata.name, uid) : undefined;
 }
 
-/** A write of the status leaves the rest as it is, and the other way round; nobody changes what an object is. */
+/** A status write keeps everything else, and any other write keeps the status; no write changes the identity of an object. */
 function confine(
   resource: Resource,
   { previous, next }: { readonly previous: ApiObject; readonly next: JsonObject },
@@ -159,7 +159,7 @@ function confine(
     : { ...next, ...part(previous, "status"), ...kept };
 }
 
-/** Maps and lists that have become empty are left out, as Go leaves them out. */
+/** Drops empty maps and lists, as Go does. */
 function withoutEmpty(metadata: JsonObject): JsonObject {
   return ["annotations", "labels", "finalizers"].reduce((left, name) => {
     const value = left[name];
@@ -172,7 +172,7 @@ function part(object: ApiObject, name: "spec" | "status"): JsonObject {
   return { [name]: object[name] };
 }
 
-/** What a status apply says of the spec is not looked at. */
+/** The server ignores `spec` in an apply to the status. */
 function confineApplied(applied: JsonObject, subresource: "status" | undefined): JsonObject {
   return without(applied, subresource === "status" ? "spec" : "status");
 }
@@ -184,7 +184,7 @@ interface Storing {
   readonly owners: readonly Owner[] | undefined;
 }
 
-/** A write that changes nothing is none. */
+/** A write without a change makes no event. */
 function commitChange(store: Store, storing: Storing & { readonly previous: ApiObject }, writer: Writer): Written {
   const { resource, previous, object, owners } = storing;
   const why = refusalOf(store, storing);
@@ -199,7 +199,7 @@ function commitChange(store: Store, storing: Storing & { readonly previous: ApiO
   return { kind: "written", object: isSame ? previous : commit(store, storing, writer) };
 }
 
-/** Validation comes before the policies. */
+/** Validation comes before the admission policies. */
 function refusalOf(
   { protection }: Store,
   { resource, previous, object }: Storing & Pick<Deletion, "previous">,
