@@ -15,7 +15,7 @@ const PLANS: readonly (ProvisionerPlan & { readonly name: string })[] = [
     name: `a keeper that ends at "${site}" of an attachment, and a provisioner that starts before it is tried again`,
     seed: 17,
     nodes: [{ pools: [{ name: "one", disk: 1 }], diskMib: [40, 40, 20] }],
-    deeds: [
+    actions: [
       { ...CLAIM, thenMs: 12_000 },
       { kind: "crash-at", site, skip: 0, thenMs: 0 } as const,
       { kind: "reboot", index: 0, ms: 500, thenMs: 560 } as const,
@@ -27,7 +27,7 @@ const PLANS: readonly (ProvisionerPlan & { readonly name: string })[] = [
     name: `a keeper that ends before a growing image is on the disk, and a power cut after the size is recorded (${seed})`,
     seed,
     nodes: [{ pools: [{ name: "one", disk: 1 }], diskMib: [40, 40] }],
-    deeds: [
+    actions: [
       { ...CLAIM, thenMs: 20_000 },
       { kind: "crash-at", site: "fsync/before", skip: 0, thenMs: 0 } as const,
       { kind: "grow-claim", index: 0, thenMs: 20_000 } as const,
@@ -38,7 +38,7 @@ const PLANS: readonly (ProvisionerPlan & { readonly name: string })[] = [
     name: "a keeper that ends between the unlinking of an image and the sync of its folder",
     seed: 40510,
     nodes: [{ pools: ["one", "two"].map((name) => ({ name, disk: 1 })), diskMib: [32, 42, 32] }],
-    deeds: [
+    actions: [
       { ...CLAIM, thenMs: 6_000 },
       { kind: "crash-at", site: "fsync/before", skip: 0, thenMs: 0 },
       { kind: "delete-claim", index: 0, thenMs: 0 },
@@ -49,7 +49,7 @@ const PLANS: readonly (ProvisionerPlan & { readonly name: string })[] = [
     name: "a claim that asks for more than there is room for before it is told that it has grown",
     seed: 70438,
     nodes: [{ pools: [{ name: "one", disk: 1 }], diskMib: [40, 10, 20] }],
-    deeds: [
+    actions: [
       { ...CLAIM, thenMs: 20_000 },
       { kind: "crash-at", site: "apply persistentvolumeclaims/status/before", skip: 0, thenMs: 0 },
       { kind: "grow-claim", index: 0, thenMs: 40 },
@@ -60,7 +60,7 @@ const PLANS: readonly (ProvisionerPlan & { readonly name: string })[] = [
     name: "a PersistentVolume that is on its way while the provisioner ends and the class gets another pool",
     seed: 993,
     nodes: [{ pools: ["one", "two"].map((name, index) => ({ name, disk: index + 1 })), diskMib: [40, 40, 40] }],
-    deeds: [
+    actions: [
       { kind: "rest", thenMs: 6_000 },
       { ...CLAIM, thenMs: 0 },
       { kind: "crash-at", site: "create persistentvolumes/sent", skip: 0, thenMs: 0 },
@@ -91,7 +91,7 @@ describe("the real provisioner and the real keeper in a simulated world", () => 
   it("do the same again in the world of the same seed", async () => {
     const told: string[][] = [[], []];
 
-    for (const lines of told) await runProvisionerPlan(provisionerPlanOf(4), { tell: (line) => lines.push(line) });
+    for (const lines of told) await runProvisionerPlan(provisionerPlanOf(4), { print: (line) => lines.push(line) });
 
     expect(told[0]).toEqual(told[1]);
     expect(told[0]?.length).toBeGreaterThan(60);

@@ -3,8 +3,8 @@ import { connect } from "../../common/kube/connection.ts";
 import { borrowControlPlane } from "../rig/control-plane/lent.ts";
 import { type Owner, openOwner } from "../rig/process/owner.ts";
 import { closeOnSignals } from "../rig/process/run-owned.ts";
-import { realAsker, simulatedAsker } from "../simulation/conformance/asker.ts";
-import { askAll } from "../simulation/conformance/script.ts";
+import { runScript } from "../simulation/conformance/script.ts";
+import { realServer, simulatedServer } from "../simulation/conformance/server-under-test.ts";
 import type { Seen } from "../simulation/conformance/session.ts";
 
 let owner: Owner;
@@ -18,9 +18,9 @@ beforeAll(async () => {
   // Without controllers nothing else writes.
   const plane = await borrowControlPlane(owner);
   const { transport, authorization } = await connect({ kubeconfig: plane.kubeconfig, inCluster: false }, {});
-  real = await askAll(realAsker(transport, await authorization()));
+  real = await runScript(realServer(transport, await authorization()));
   await transport.close();
-  simulated = await askAll(simulatedAsker());
+  simulated = await runScript(simulatedServer());
 });
 afterAll(async () => {
   await owner.close();

@@ -17,7 +17,7 @@ describe("the real agent and the real aggregator in a simulated world", () => {
     const plan = { ...planOf(4), steps: planOf(4).steps.slice(0, 60) };
     const told: string[][] = [[], []];
 
-    for (const lines of told) await runPlan(plan, { tell: (line) => lines.push(line) });
+    for (const lines of told) await runPlan(plan, { print: (line) => lines.push(line) });
 
     expect(told[0]).toEqual(told[1]);
     expect(told[0]?.length).toBeGreaterThan(60);

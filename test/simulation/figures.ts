@@ -82,12 +82,12 @@ export function figuresText(figures: Figures, tookMs: number): string {
   return [
     head,
     "",
-    "How often each kind of step was done, and how many requests each fault of the network befell:",
+    "Steps by kind, and requests by the network fault that hit them:",
     ...faults,
     "",
     ...chanceRows(figures.chances),
     "",
-    `  ${"Crash point".padEnd(44)} ${"passed".padStart(12)} ${"died there".padStart(10)}`,
+    `  ${"Crash site".padEnd(44)} ${"visited".padStart(12)} ${"died there".padStart(10)}`,
     ...crashes,
   ].join("\n");
 }

@@ -9,13 +9,13 @@ import { figuresText, neverMet } from "./figures.ts";
 import { FOCUSED_SEEDS, tryMutants, unknownMutants, WINGS } from "./mutants.ts";
 import { CRASH_SITES } from "./plan/crash-sites.ts";
 import { planOf } from "./plan/generate.ts";
-import { kindsOf, USUAL_KINDS } from "./plan/happenings.ts";
 import { type Plan, readPlan } from "./plan/step.ts";
+import { kindsOf, USUAL_KINDS } from "./plan/step-makers.ts";
 import { playProvisioner } from "./provisioner/main.ts";
 import { runPlan } from "./run.ts";
 import { type FailedSeed, playSeed } from "./seeds.ts";
 import { simulate } from "./simulate.ts";
-import { NETWORK_FAULTS } from "./world/weather.ts";
+import { NETWORK_FAULTS } from "./world/fault-injector.ts";
 
 /** From this many seeds on, a fault or a crash site that no world covered fails the run. */
 const LARGE = 10_000;
@@ -27,12 +27,12 @@ const USAGE = `Usage: npm run simulate [-- flags]
   --seed X          this one alone; a failing plan is made shorter
   --plan FILE       this plan, which --save has written
   --save FILE       with --seed: write the shortest plan that fails there
-  --tell            with --seed or --plan: print everything that happens
+  --verbose         with --seed or --plan: print everything that happens
   --minutes M       begin no further world after so many minutes
   --jobs J          threads (one for each core)
   --focus A,B       worlds in which nothing but these kinds of steps goes wrong
   --keep-going      do not end at the tenth failure, and look for no shorter plans
-  --world W         agents (default), or provisioner: with --seeds, --first-seed, --seed, --tell, --keep-going and --mutants
+  --world W         agents (default), or provisioner: with --seeds, --first-seed, --seed, --verbose, --keep-going and --mutants
   --mutants         deliberately wrong variants of the product: each has to be caught; names may follow
 `;
 
@@ -44,7 +44,7 @@ const OPTIONS = {
     seed: { type: "string" },
     plan: { type: "string" },
     save: { type: "string" },
-    tell: { type: "boolean", default: false },
+    verbose: { type: "boolean", default: false },
     minutes: { type: "string", default: "600" },
     focus: { type: "string" },
     jobs: { type: "string", default: String(availableParallelism()) },
@@ -100,13 +100,13 @@ function write(text: string): void {
 }
 
 async function playPlan(plan: Plan): Promise<boolean> {
-  const { failure } = await runPlan(plan, { tell: values.tell ? write : undefined });
+  const { failure } = await runPlan(plan, { print: values.verbose ? write : undefined });
   write(failure === undefined ? "This plan keeps every promise." : failureText({ seed: plan.seed, failure, plan }));
   return failure === undefined;
 }
 
 async function playOne(seed: number): Promise<boolean> {
-  if (values.tell) return await playPlan(planOf(seed, focus));
+  if (values.verbose) return await playPlan(planOf(seed, focus));
   const { failed } = await playSeed(seed, { focus, shrinks: true });
   if (values.save !== undefined && failed !== undefined) await writeFile(values.save, JSON.stringify(failed.plan));
   write(failed === undefined ? `Seed ${seed} keeps every promise.` : failureText(failed));
@@ -122,7 +122,7 @@ async function playMany(): Promise<boolean> {
     mostFailures: values["keep-going"] ? Number.POSITIVE_INFINITY : 10,
     shrinks: !values["keep-going"],
     focus,
-    tell: write,
+    print: write,
   });
   for (const one of failed) write(`\n${failureText(one)}`);
   write(`\n${figuresText(figures, tookMs)}`);
@@ -157,12 +157,12 @@ async function planIn(file: string): Promise<Plan> {
 }
 
 async function playProvisionerWorlds(): Promise<boolean> {
-  const { seed, seeds, tell } = values;
+  const { seed, seeds, verbose } = values;
   const [first, count] = seed === undefined ? [values["first-seed"], seeds] : [seed, "1"];
   const shrinks = !values["keep-going"];
   const mostFailures = shrinks ? 10 : Number.POSITIVE_INFINITY;
-  const tells = tell && seed !== undefined;
-  return await playProvisioner({ first: Number(first), count: Number(count), tells, shrinks, mostFailures }, write);
+  const isVerbose = verbose && seed !== undefined;
+  return await playProvisioner({ first: Number(first), count: Number(count), isVerbose, shrinks, mostFailures }, write);
 }
 
 async function play(): Promise<boolean> {

@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { PROMISES } from "../judge/docket.ts";
 import { planOf } from "./plan/generate.ts";
-import { kindsOf } from "./plan/happenings.ts";
 import { readPlan } from "./plan/step.ts";
+import { kindsOf } from "./plan/step-makers.ts";
 import { runPlan } from "./run.ts";
 
 /** Runs in a copy of the tree with a mutant: plays seeds, or a kept plan, until a promise is broken, and prints that promise. */

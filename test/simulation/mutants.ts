@@ -68,7 +68,7 @@ export async function keptMutants({ folder }: Wing): Promise<readonly string[]> 
 /** Tries all mutants, or the named ones. A seed that the unchanged product fails, too, catches no mutant. */
 export async function tryMutants(
   { names, jobs, wing }: { readonly names: readonly string[]; readonly jobs: number; readonly wing: Wing },
-  tell: (line: string) => void,
+  print: (line: string) => void,
 ): Promise<readonly MutantResult[]> {
   return await tryVariants(
     { folder: wing.folder, copied: COPIED, names, jobs },
@@ -76,7 +76,7 @@ export async function tryMutants(
       const focus = second.startsWith(FOCUS) ? second.slice(FOCUS.length).replaceAll(" ", "") : "";
       return hunt({ ...trees, wing, plan: join(ROOT, wing.folder, `${name}.plan.json`) }, focus);
     },
-    (result) => tell(mutantText(result)),
+    (result) => print(mutantText(result)),
   );
 }
 

@@ -14,7 +14,7 @@ export interface SimulationOptions {
   readonly mostFailures: number;
   readonly shrinks: boolean;
   readonly focus: readonly StepKind[] | undefined;
-  readonly tell: (line: string) => void;
+  readonly print: (line: string) => void;
 }
 
 export interface SimulationResult {
@@ -24,13 +24,13 @@ export interface SimulationResult {
 }
 
 /** Time between two lines of progress. Milliseconds. */
-const TELL_MS = 10_000;
+const PROGRESS_MS = 10_000;
 /** A thread plays this many seeds, and then a new thread replaces it: what Node.js keeps of finished worlds slows the next ones down. */
 const MOST_AT_ONCE = 1_000;
 
 /** Plays the seeds, distributed over `jobs` threads. */
 export async function simulate(clock: Clock, options: SimulationOptions): Promise<SimulationResult> {
-  const { firstSeed, seeds, jobs, limitMs, mostFailures, shrinks, focus, tell } = options;
+  const { firstSeed, seeds, jobs, limitMs, mostFailures, shrinks, focus, print } = options;
   const begunAt = clock.monotonicMs();
   const done = new AbortController();
   let figures: Figures = NO_FIGURES;
@@ -39,7 +39,7 @@ export async function simulate(clock: Clock, options: SimulationOptions): Promis
     figures = addFigures(figures, result.figures);
     if (result.failed !== undefined) {
       failed.push(result.failed);
-      tell(`Seed ${result.failed.seed}: ${result.failed.failure.detail}`);
+      print(`Seed ${result.failed.seed}: ${result.failed.failure.detail}`);
     }
     if (failed.length >= mostFailures || clock.monotonicMs() - begunAt >= limitMs) done.abort("enough");
   };
@@ -53,15 +53,15 @@ export async function simulate(clock: Clock, options: SimulationOptions): Promis
       await runWorker({ first, last: next - 1, shrinks, focus }, { onResult, signal: done.signal });
     }
   });
-  const told = tellNowAndThen(clock, done.signal, () => {
+  const progress = printProgress(clock, done.signal, () => {
     const seconds = Math.round((clock.monotonicMs() - begunAt) / 1000);
-    tell(`${figures.seeds} of ${seeds} seeds, ${figures.steps} steps, ${failed.length} failed, ${seconds} s`);
+    print(`${figures.seeds} of ${seeds} seeds, ${figures.steps} steps, ${failed.length} failed, ${seconds} s`);
   });
   try {
     await Promise.all(work);
   } finally {
     done.abort("done");
-    await told;
+    await progress;
   }
   return { figures, failed, tookMs: clock.monotonicMs() - begunAt };
 }
@@ -91,9 +91,9 @@ function runWorker(workerData: WorkerData, { onResult, signal }: WorkerOptions):
   });
 }
 
-async function tellNowAndThen(clock: Clock, signal: AbortSignal, tell: () => void): Promise<void> {
+async function printProgress(clock: Clock, signal: AbortSignal, print: () => void): Promise<void> {
   while (!signal.aborted) {
-    await clock.sleep(TELL_MS, signal);
-    if (!signal.aborted) tell();
+    await clock.sleep(PROGRESS_MS, signal);
+    if (!signal.aborted) print();
   }
 }

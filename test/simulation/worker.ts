@@ -1,6 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
 import * as v from "valibot";
-import { HAPPENINGS } from "./plan/happenings.ts";
+import { STEP_MAKERS } from "./plan/step-makers.ts";
 import { playSeed } from "./seeds.ts";
 
 /** Plays the seeds from `first` to `last`, unless the main thread ends it. */
@@ -9,7 +9,7 @@ const { first, last, shrinks, focus } = v.parse(
     first: v.number(),
     last: v.number(),
     shrinks: v.boolean(),
-    focus: v.optional(v.array(v.picklist(HAPPENINGS.map(([kind]) => kind)))),
+    focus: v.optional(v.array(v.picklist(STEP_MAKERS.map(([kind]) => kind)))),
   }),
   workerData,
 );

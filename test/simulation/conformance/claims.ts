@@ -131,5 +131,5 @@ export async function absent(session: Session): Promise<void> {
   await session.step("a merge patch of no object", merge(`${CLAIMS}/absent`, { metadata: { uid } }), refusalView);
   await session.step("no object is read", get(`${CLAIMS}/absent`), refusalView);
   await session.step("a group that is not served", get("/apis/example.org/v1/things/a"), refusalView);
-  await session.step("a body that is no JSON", { ...post(CLAIMS, {}), body: "{" }, (said) => said.status);
+  await session.step("a body that is no JSON", { ...post(CLAIMS, {}), body: "{" }, (answer) => answer.status);
 }

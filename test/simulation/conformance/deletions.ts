@@ -1,17 +1,21 @@
 import { at, textAt } from "../engine/api/json.ts";
 import type { Json } from "../engine/api/objects.ts";
-import type { Said } from "./asker.ts";
 import { apply, CLAIMS, claimBody, get, idOf, merge, post, statusBody } from "./requests.ts";
+import type { ServerAnswer } from "./server-under-test.ts";
 import type { Session } from "./session.ts";
 import { refusalView } from "./views.ts";
 
 const FINALIZER = "kubernetes.io/pvc-protection";
-const CLAIM = `${CLAIMS}/doomed`;
+const CLAIM = `${CLAIMS}/deleted`;
 const DELETE = { method: "DELETE", path: CLAIM, headers: {} } as const;
 
 /** A deleted claim stays until its last finalizer is removed. */
 export async function deletions(session: Session): Promise<void> {
-  const start = await session.step("a claim that will be deleted", post(CLAIMS, claimBody("doomed")), deletionView);
+  const start = await session.step(
+    "a claim that will be deleted",
+    post(CLAIMS, claimBody("deleted")),
+    deletionView,
+  );
   const from = textAt(start.body, "metadata", "resourceVersion");
   await session.step("its deletion is asked for", DELETE, deletionView);
   await session.step("and again", DELETE, deletionView);
@@ -23,7 +27,7 @@ export async function deletions(session: Session): Promise<void> {
   const known = idOf(await session.step("it is there still", get(CLAIM), deletionView));
   await session.step(
     "its status is applied",
-    apply(`${CLAIM}/status`, statusBody(known, { name: "doomed" })),
+    apply(`${CLAIM}/status`, statusBody(known, { name: "deleted" })),
     deletionView,
   );
   const more = { metadata: { finalizers: [FINALIZER, "example.org/late"] } };
@@ -39,7 +43,7 @@ export async function deletions(session: Session): Promise<void> {
 
 /** A claim without finalizers goes at once. */
 export async function freeDeletions(session: Session): Promise<void> {
-  await session.step("a claim that is freed first", post(CLAIMS, claimBody("doomed")), deletionView);
+  await session.step("a claim that is freed first", post(CLAIMS, claimBody("deleted")), deletionView);
   await session.step("its finalizer is taken away", merge(CLAIM, { metadata: { finalizers: [] } }), deletionView);
   for (const preconditions of [{ uid: "another" }, { resourceVersion: "1" }]) {
     const headers = { "content-type": "application/json" };
@@ -51,11 +55,11 @@ export async function freeDeletions(session: Session): Promise<void> {
   await session.step("and is not found", get(CLAIM), refusalView);
 }
 
-function refusalStatus({ status, body }: Said): Json {
+function refusalStatus({ status, body }: ServerAnswer): Json {
   return [status, textAt(body, "reason")];
 }
 
-function deletionView({ status, body }: Said): Json {
+function deletionView({ status, body }: ServerAnswer): Json {
   const metadata = at(body, "metadata");
   return [
     status,

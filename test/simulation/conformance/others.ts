@@ -18,11 +18,11 @@ export async function lists(session: Session): Promise<void> {
     await session.step(`claim ${name} is made`, post(CLAIMS, claimBody(name)), claimView);
   const page = await session.step("a page of a list", get(`${CLAIMS}?limit=2`), listView);
   const next = encodeURIComponent(textAt(page.body, "metadata", "continue"));
-  await session.step("the next page", get(`${CLAIMS}?limit=2&continue=${next}`), (said) => [
-    listView(said),
-    textAt(said.body, "metadata", "resourceVersion") === textAt(page.body, "metadata", "resourceVersion"),
+  await session.step("the next page", get(`${CLAIMS}?limit=2&continue=${next}`), (answer) => [
+    listView(answer),
+    textAt(answer.body, "metadata", "resourceVersion") === textAt(page.body, "metadata", "resourceVersion"),
   ]);
-  await session.step("a page of nothing known", get(`${CLAIMS}?limit=2&continue=nonsense`), (said) => said.status);
+  await session.step("a page of nothing known", get(`${CLAIMS}?limit=2&continue=nonsense`), (answer) => answer.status);
   await session.step("a list from the cache", get(`${CLAIMS}?resourceVersion=0`), listView);
   await session.step("a list of one by name", get(`${CLAIMS}?fieldSelector=metadata.name%3Done`), listView);
   await session.step("a list by a label", get(`${CLAIMS}?labelSelector=role%3Dleader`), listView);
@@ -33,10 +33,10 @@ export async function lists(session: Session): Promise<void> {
   await session.step("a list not older than what is to come", get(`${CLAIMS}?limit=1&${future}`), refusalView);
   const accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
   const metadata = { ...get(`${CLAIMS}?limit=1`), headers: { accept } };
-  await session.step("a list of identities", metadata, (said) => [
-    listView(said),
-    said.body.kind ?? "",
-    at(firstOf(said), "spec") ?? null,
+  await session.step("a list of identities", metadata, (answer) => [
+    listView(answer),
+    answer.body.kind ?? "",
+    at(firstOf(answer), "spec") ?? null,
   ]);
 }
 
@@ -50,7 +50,7 @@ export async function watches(session: Session): Promise<void> {
   await session.step("it changes", merge(lease, { spec: { holderIdentity: "x" } }), leaseView);
   await session.step("it changes its label", merge(lease, { metadata: { labels: { role: "leader" } } }), leaseView);
   await session.step("it loses its label", merge(lease, { metadata: { labels: { role: null } } }), leaseView);
-  await session.step("it goes", { method: "DELETE", path: lease, headers: {} }, (said) => said.status);
+  await session.step("it goes", { method: "DELETE", path: lease, headers: {} }, (answer) => answer.status);
   await session.see("a watch from there", `${LEASES}?${query}&resourceVersion=${from}`, 5);
   await session.see(
     "a watch of a selection",

@@ -1,7 +1,7 @@
 import type { HttpRequest } from "../../../common/kube/transport.ts";
 import { textAt } from "../engine/api/json.ts";
 import type { JsonObject } from "../engine/api/objects.ts";
-import type { Said } from "./asker.ts";
+import type { ServerAnswer } from "./server-under-test.ts";
 
 export const CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims";
 export const LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
@@ -15,7 +15,7 @@ const MERGE = "application/merge-patch+json";
 /** Identifies an object and its state. */
 export type Identity = { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined };
 
-export function idOf({ body }: Said): Identity {
+export function idOf({ body }: ServerAnswer): Identity {
   return { uid: textAt(body, "metadata", "uid"), resourceVersion: textAt(body, "metadata", "resourceVersion") };
 }
 

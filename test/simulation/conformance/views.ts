@@ -2,13 +2,13 @@ import type { WatchEvent } from "../../../common/kube/watch-stream.ts";
 import { ownersOf } from "../../../common/storage/managed-fields.ts";
 import { at, textAt } from "../engine/api/json.ts";
 import type { Json, JsonObject } from "../engine/api/objects.ts";
-import type { Said } from "./asker.ts";
 import { CONDITION, NOTE } from "./requests.ts";
+import type { ServerAnswer } from "./server-under-test.ts";
 
 /** The compared part of each answer: everything that Mooring reads of it. */
 
 /** A claim as `projectClaim` reads it, with the field owners that `upstream-unused.ts` and `claim-status.ts` look for. */
-export function claimView({ status, body }: Said): Json {
+export function claimView({ status, body }: ServerAnswer): Json {
   const managed = at(body, "metadata", "managedFields");
   const owners = (path: readonly string[]): Json =>
     ownersOf(managed, path)
@@ -36,7 +36,7 @@ function conditionsOf(body: JsonObject): Json {
   return seen.toSorted(([one = ""], [other = ""]) => one.localeCompare(other));
 }
 
-export function refusalView({ status, body }: Said): Json {
+export function refusalView({ status, body }: ServerAnswer): Json {
   const causes = at(body, "details", "causes");
   const fields = Array.isArray(causes)
     ? causes.map((cause: Json) => [textAt(cause, "reason"), textAt(cause, "field")])
@@ -51,7 +51,7 @@ export function refusalView({ status, body }: Said): Json {
   ];
 }
 
-export function leaseView({ status, body }: Said): Json {
+export function leaseView({ status, body }: ServerAnswer): Json {
   return [
     status,
     textAt(body, "kind"),
@@ -63,12 +63,12 @@ export function leaseView({ status, body }: Said): Json {
   ];
 }
 
-export function firstOf({ body }: Said): Json | undefined {
+export function firstOf({ body }: ServerAnswer): Json | undefined {
   const { items } = body;
   return Array.isArray(items) ? items[0] : undefined;
 }
 
-export function listView({ status, body }: Said): Json {
+export function listView({ status, body }: ServerAnswer): Json {
   const { items } = body;
   const names = Array.isArray(items) ? items.map((item: Json) => textAt(item, "metadata", "name")) : [];
   const hasVersion = /^\d+$/.test(textAt(body, "metadata", "resourceVersion"));

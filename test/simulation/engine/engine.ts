@@ -206,7 +206,7 @@ class World implements Engine {
   readonly trace = (): string => this.#trace.hash;
 
   readonly close = async (): Promise<void> => {
-    for (const life of this.#lives) life.bury();
+    for (const life of this.#lives) life.unwind();
     this.#lives.length = 0;
     await settle();
   };

@@ -106,7 +106,7 @@ class Poll implements MountNotifier {
    * poll.
    */
   #polled(begunAt: number): boolean {
-    const untilMs = Math.min(this.#now, this.#changed ?? Number.POSITIVE_INFINITY, this.#life.stoodStillAfter(begunAt));
+    const untilMs = Math.min(this.#now, this.#changed ?? Number.POSITIVE_INFINITY, this.#life.pausedAfter(begunAt));
     const polledMs = Math.max(0, untilMs - begunAt);
     if (this.#changed !== undefined) {
       const polls = Math.floor(polledMs / POLL_MS);

@@ -21,7 +21,7 @@ export interface CommonPorts {
 }
 
 /** A process that reads the clock this often at one moment is in an endless loop: no other event of the world would ever happen. */
-const MOST_ASKS = 200_000;
+const MOST_READS = 200_000;
 
 /** The clocks of its machine. A sleep never wakes after the end of the process. */
 export function processClock(life: Life): Clock {
@@ -31,19 +31,19 @@ export function processClock(life: Life): Clock {
     const nowMs = life.machine.clock.monotonicMs();
     asks = nowMs === lastMs ? asks + 1 : 0;
     lastMs = nowMs;
-    if (asks > MOST_ASKS) throw new Error("a process goes on and on, and no time passes");
+    if (asks > MOST_READS) throw new Error("a process goes on and on, and no time passes");
     return nowMs;
   };
   return { wallMs, monotonicMs, uptimeMs, processorMs, rate, sleep: (ms, signal) => life.sleep(ms, signal) };
 }
 
 /** A logger that passes lines of a minimum level to the world, until the process ends. */
-export function processLogger(life: Life, tell: (line: LogLine) => void): Logger {
+export function processLogger(life: Life, print: (line: LogLine) => void): Logger {
   const logger = (own: LogFields): Logger => {
     const write =
       (level: LogLine["level"]) =>
       (fields: LogFields, message: string): void => {
-        if (life.isAlive) tell({ level, message, fields: { ...own, ...fields } });
+        if (life.isAlive) print({ level, message, fields: { ...own, ...fields } });
       };
     return {
       debug: () => {},

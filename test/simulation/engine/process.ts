@@ -140,7 +140,7 @@ export class Life {
   }
 
   /** When the process was first paused after a moment, on its monotonic clock; infinity when it was not. */
-  stoodStillAfter(ms: number): number {
+  pausedAfter(ms: number): number {
     return this.#pauses.find((at) => at >= ms) ?? Number.POSITIVE_INFINITY;
   }
 
@@ -167,7 +167,7 @@ export class Life {
   }
 
   /** Unwinds the pending promises of a dead process without effect, so that it can be collected. */
-  bury(): void {
+  unwind(): void {
     this.end("crashed");
     this.terminated.abort("over");
   }

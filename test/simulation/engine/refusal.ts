@@ -1,7 +1,7 @@
 import type { Refusal } from "./fate.ts";
 import type { Answer } from "./network.ts";
 
-const WORDS: Readonly<Record<Refusal["status"], readonly [reason: string, message: string]>> = {
+const TEXTS: Readonly<Record<Refusal["status"], readonly [reason: string, message: string]>> = {
   401: ["Unauthorized", "Unauthorized"],
   403: ["Forbidden", 'forbidden: User "mooring" cannot patch resource "any" in API group "" at the cluster scope'],
   409: [
@@ -18,7 +18,7 @@ const WORDS: Readonly<Record<Refusal["status"], readonly [reason: string, messag
 
 /** The answer in place of the server. A 502 is the HTML page of a proxy, without a `Status`. */
 export function refusalAnswer({ status, retryAfterS }: Refusal): Answer {
-  const [reason, message] = WORDS[status];
+  const [reason, message] = TEXTS[status];
   const headers = retryAfterS === undefined ? {} : { "retry-after": String(retryAfterS) };
   const body =
     reason === "" ? `<html>${message}</html>` : JSON.stringify({ kind: "Status", code: status, reason, message });

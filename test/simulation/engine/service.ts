@@ -41,7 +41,7 @@ export class Service implements Endpoint {
     this.#parts = parts;
     parts.api.observe(({ resource, object }) => {
       if (resource !== "pods" || object.metadata.namespace !== NAMESPACE) return;
-      parts.scheduler.after(parts.lagMs(), () => this.#look());
+      parts.scheduler.after(parts.lagMs(), () => this.#sync());
     });
   }
 
@@ -88,7 +88,7 @@ export class Service implements Endpoint {
     return this.#lives.get(pod);
   }
 
-  #look(): void {
+  #sync(): void {
     this.#endpoints = this.#parts.api
       .list("pods")
       .filter(({ metadata }) => metadata.namespace === NAMESPACE && member(metadata.labels, ROLE) === LEADER)

@@ -6,9 +6,9 @@ import { judgeEnds, judgeMeanwhile, judgeRest } from "../../judge/rest.ts";
 import { type ClaimRecord, claimNamesOf } from "../world/claims.ts";
 import { NAMESPACE } from "../world/objects.ts";
 import type { World } from "../world/world.ts";
-import { watchAlarms } from "./alarms.ts";
 import { DeletionWatch, judgeDeleted } from "./deletions.ts";
 import { PlacementWatch } from "./placement.ts";
+import { watchAlarms } from "./unmount-events.ts";
 import { WriteWatch } from "./watch.ts";
 import { Witness } from "./witness.ts";
 

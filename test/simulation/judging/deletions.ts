@@ -5,13 +5,13 @@ import { publishedIn } from "../../judge/published.ts";
 import { describeUse } from "../../judge/record.ts";
 import type { StoreEvent } from "../engine/api/api.ts";
 import type { ApiObject } from "../engine/api/objects.ts";
-import { isHeld } from "../engine/api/protection.ts";
+import { isProtected } from "../engine/api/protection.ts";
 import type { Use } from "../truth.ts";
 import { type ClaimRecord, meansClaim } from "../world/claims.ts";
 import { NAMESPACE } from "../world/objects.ts";
 import { stagedSince } from "../world/staging.ts";
 import type { World } from "../world/world.ts";
-import { agentOn, type Witness, WRITES_MS } from "./witness.ts";
+import { reportersOf, type Witness, WRITES_MS } from "./witness.ts";
 
 /** An agent retries a refused report within this time. Milliseconds. */
 const RETRIES_MS = 5_000;
@@ -42,11 +42,11 @@ export class DeletionWatch {
     this.#world = world;
     this.#docket = docket;
     this.#witness = witness;
-    if (world.protection === "enforce") world.engine.api.observe((event) => this.#hear(event));
+    if (world.protection === "enforce") world.engine.api.observe((event) => this.#onEvent(event));
     world.backups.onRestored(() => this.#stored.clear());
   }
 
-  #hear({ resource, type, object, previous }: StoreEvent): void {
+  #onEvent({ resource, type, object, previous }: StoreEvent): void {
     if (resource !== "persistentvolumeclaims") return;
     const claim = this.#world.cluster.claims.byUid(object.metadata.uid);
     if (claim === undefined || previous === undefined) return;
@@ -81,9 +81,9 @@ export class DeletionWatch {
         return [this.#heldMount(claim, { words, node, sinceMs, knownMs: sinceMs, excuse })];
       }),
     ];
-    const isBack = this.#world.backups.isBack(claim.uid);
-    const why = isBack ? WENT_BACK : JUST_FORGED;
-    const isForged = isBack || this.#takenAway.has(claim.uid) || this.#witness.forgeries.isNew(claim.uid);
+    const isRolledBack = this.#world.backups.isRolledBack(claim.uid);
+    const why = isRolledBack ? WENT_BACK : JUST_FORGED;
+    const isForged = isRolledBack || this.#takenAway.has(claim.uid) || this.#witness.forgeries.isNew(claim.uid);
     judgeGone(this.#docket, {
       name: claim.name,
       stored: isForged ? undefined : publishedIn(previous),
@@ -100,7 +100,7 @@ export class DeletionWatch {
 
   /** An administrator declares the node gone: then its stored mounts do not count either. */
   #excuseOfNode({ node, beganAt }: Pick<Use, "node" | "beganAt">): string | undefined {
-    return this.#world.wasGivenUp({ node, beganAt, endedAt: undefined }) ? "node given up" : undefined;
+    return this.#world.wasDeclaredGone({ node, beganAt, endedAt: undefined }) ? "node declared gone" : undefined;
   }
 
   /** The status once said that the claim is mounted there: Mooring may forget that only for what the node itself has reported since. */
@@ -118,7 +118,7 @@ export class DeletionWatch {
 
   #excuseOfUse(use: Use, byMs: number): string | undefined {
     if (this.#witness.useOf(use).promisedEnd !== undefined) return "no mount table shows it";
-    return this.#witness.isKnown(use, { byMs, forMs: WRITES_MS }) ? undefined : "nobody was well since";
+    return this.#witness.isKnown(use, { byMs, forMs: WRITES_MS }) ? undefined : "no leader without faults since";
   }
 
   #excuseOfStaging(
@@ -126,10 +126,10 @@ export class DeletionWatch {
     { sinceMs, byMs }: { readonly sinceMs: number; readonly byMs: number },
   ): string | undefined {
     const { health, now } = this.#world;
-    if (this.#witness.isUnseen(node, now)) return "no mount table shows it";
+    if (this.#witness.hadNoAgent(node, now)) return "no mount table shows it";
     const span = { fromMs: sinceMs, toMs: byMs };
-    return health.ledBy(span, RETRIES_MS + WRITES_MS, agentOn(node)) === undefined
-      ? "nobody was well since"
+    return health.ledBy(span, RETRIES_MS + WRITES_MS, reportersOf(node)) === undefined
+      ? "no leader without faults since"
       : undefined;
   }
 }
@@ -142,7 +142,7 @@ export function judgeDeleted(world: World, docket: Docket, isKeptByHand: (claim:
     const isGone = there?.metadata.uid !== claim.uid;
     if (!isGone && !claim.isDeleting) continue;
     // kube-controller-manager still has to retry a failed request of its own.
-    const isOwed = !isGone && !isHeld(there) && cluster.claimController.retryAt(claim.uid) !== undefined;
+    const isOwed = !isGone && !isProtected(there) && cluster.claimController.retryAt(claim.uid) !== undefined;
     const byHand = !isGone && isKeptByHand(claim) ? FORGED_NODE : undefined;
     const excuse = isOwed ? "kube-controller-manager waits" : byHand;
     judgeStranded(docket, { name: claim.name, isGone, isNeeded: isNeeded(world, claim), excuse });

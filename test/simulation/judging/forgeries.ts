@@ -20,7 +20,7 @@ export class Forgeries {
 
   constructor(world: World) {
     this.#world = world;
-    world.engine.api.observe((event) => this.#hear(event));
+    world.engine.api.observe((event) => this.#onEvent(event));
   }
 
   of(uid: string): readonly Forgery[] {
@@ -53,7 +53,7 @@ export class Forgeries {
     this.#written.add(uid);
   }
 
-  #hear({ resource, type, by, object, previous }: StoreEvent): void {
+  #onEvent({ resource, type, by, object, previous }: StoreEvent): void {
     if (resource !== "persistentvolumeclaims" || type !== "MODIFIED" || previous === undefined) return;
     if (by !== undefined) return;
     const { uid } = object.metadata;

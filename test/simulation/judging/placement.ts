@@ -48,7 +48,7 @@ export class PlacementWatch {
     this.#world = world;
     this.#docket = docket;
     this.#loops = new PlacementLoops(world);
-    world.engine.api.observe((event) => this.#hear(event));
+    world.engine.api.observe((event) => this.#onEvent(event));
   }
 
   onRequest({ body }: HttpRequest): void {
@@ -56,7 +56,7 @@ export class PlacementWatch {
     if (version !== undefined && !this.#sent.has(version)) this.#sent.set(version, this.#world.now);
   }
 
-  #hear({ type, resource, by, object, previous }: StoreEvent): void {
+  #onEvent({ type, resource, by, object, previous }: StoreEvent): void {
     if (resource !== "pods" || by?.startsWith("agent-") !== true) return;
     const { uid, name } = object.metadata;
     const isDeletion = type === "DELETED" || object.metadata.deletionTimestamp !== previous?.metadata.deletionTimestamp;
@@ -111,7 +111,7 @@ export class PlacementWatch {
     if (failed.length === 0) return "no agent had failed it";
     const isRejected = settings?.deleteRejected === true && phaseOf(pod) === "Failed";
     const isReverted = settings?.deleteReverted === true && phaseOf(pod) === "Pending";
-    if (!isRejected && !isReverted) return `it is ${phaseOf(pod)}, and no agent was told to`;
+    if (!isRejected && !isReverted) return `it is ${phaseOf(pod)}, and no setting asks for that`;
     return isRejected && now - last < STANDS_MS
       ? `had been failed only ${Math.round(now - last)} ms before`
       : undefined;
@@ -167,7 +167,12 @@ function isExcluded(world: World, pod: PodRecord): boolean {
 function isStuck(world: World, pod: PodRecord): boolean {
   const { cluster, nodes } = world;
   const node = nodes.find(({ name }) => name === pod.node);
-  if (node?.agentPodUid === undefined || pod.startedIn !== undefined || pod.isDeleting || cluster.wasMadeAnew(pod.node))
+  if (
+    node?.agentPodUid === undefined ||
+    pod.startedIn !== undefined ||
+    pod.isDeleting ||
+    cluster.wasRecreated(pod.node)
+  )
     return false;
   // API times are whole seconds: the pod may be bound before its Node object was created.
   if ((pod.boundAt ?? 0) < NODES_MADE_MS) return false;

@@ -42,7 +42,7 @@ export class WriteWatch {
     this.#world = world;
     this.#docket = docket;
     this.#witness = witness;
-    world.engine.api.observe((event) => this.#hear(event));
+    world.engine.api.observe((event) => this.#onEvent(event));
     world.backups.onRestored(() => this.#writtenAt.clear());
   }
 
@@ -73,7 +73,7 @@ export class WriteWatch {
     judgeNews(this.#docket, name, { now: written, before: publishedIn(claim) });
   }
 
-  #hear({ resource, by, type, object, previous }: StoreEvent): void {
+  #onEvent({ resource, by, type, object, previous }: StoreEvent): void {
     if (resource !== "persistentvolumeclaims" || by === undefined || type !== "MODIFIED" || previous === undefined)
       return;
     const { uid } = object.metadata;
@@ -89,7 +89,7 @@ export class WriteWatch {
     const sentMs = this.#sent.get(sentKey(previous.metadata.resourceVersion, now)) ?? this.#world.now;
     const beforeMs = this.#writtenAt.get(uid) ?? 0;
     this.#writtenAt.set(uid, this.#world.now);
-    const heardMs = this.#world.health.heardOf(by, { untilMs: sentMs, forMs: UNREAD_MS });
+    const heardMs = this.#world.health.knewUntil(by, { untilMs: sentMs, forMs: UNREAD_MS });
     const claim = this.#world.cluster.claims.byUid(uid);
     if (claim !== undefined) {
       // Mooring repairs what another client wrote, such as the copied status of an earlier claim.
@@ -115,7 +115,7 @@ export class WriteWatch {
   #presentMs(by: string, { isOwn, sentMs }: { readonly isOwn: boolean; readonly sentMs: number }): number {
     const { engine, apiClocks, health, tempo } = this.#world;
     // A process without an answer for longer no longer leads.
-    const answeredMs = health.heardOf(by, { untilMs: sentMs, forMs: tempo.election.renewDeadlineMs });
+    const answeredMs = health.knewUntil(by, { untilMs: sentMs, forMs: tempo.election.renewDeadlineMs });
     return engine.trueWallMs() + (isOwn ? apiClocks.leastNow : apiClocks.leastFrom(answeredMs));
   }
 }

@@ -10,7 +10,7 @@ import type { World } from "../world/world.ts";
 import { Forgeries } from "./forgeries.ts";
 
 /** Without faults, a watch shows the end of a pod, and a scan shows a mount, within this time. Milliseconds. */
-const SHOWS_MS = 2_000;
+const SEEN_MS = 2_000;
 /** The leader stores what it has seen for this long. */
 export const WRITES_MS = 3_000;
 
@@ -25,7 +25,7 @@ export class Witness {
   readonly #world: World;
   /** Uses that Mooring had to know, for good: any part of it, and the agents of their nodes. */
   readonly #known = new WeakSet<TrueUse>();
-  readonly #told = new WeakSet<TrueUse>();
+  readonly #reported = new WeakSet<TrueUse>();
 
   constructor(world: World) {
     this.#world = world;
@@ -42,7 +42,7 @@ export class Witness {
       namedBy: pods.map(({ uid }) => uid),
       ...this.#lookalikesOf(claim),
       dispute: this.#disputeOf(claim),
-      forgetsUntilMs: this.#world.backups.forgetsUntil(claim.uid),
+      forgetsUntilMs: this.#world.backups.lostUntil(claim.uid),
       forged: this.forgeries.of(claim.uid),
       isJustForged: this.forgeries.isNew(claim.uid),
     };
@@ -87,7 +87,7 @@ export class Witness {
     const { cluster, truth, health, now } = this.#world;
     const inline = cluster.pods.all.filter((pod) => hasInline(pod, volume.pv));
     const unseen = inline.filter((pod) => {
-      const isShown = health.ledBy({ fromMs: pod.madeAt, toMs: now }, SHOWS_MS) !== undefined;
+      const isShown = health.ledBy({ fromMs: pod.madeAt, toMs: now }, SEEN_MS) !== undefined;
       return !(pod.isThere && isShown);
     });
     const earlier = truth.all.filter(({ claimUid }) => {
@@ -104,11 +104,11 @@ export class Witness {
     const { cluster, unclear, truth, backups } = this.#world;
     const { claims } = cluster;
     // A creation time has no fraction of a second, and a mount may end at any time between two scans.
-    const madeAt = (claims.madeAt(uid) ?? 0) - SHOWS_MS;
+    const madeAt = (claims.madeAt(uid) ?? 0) - SEEN_MS;
     const isLeftBehind = truth.all.some(({ claimUid, endedAt = Number.POSITIVE_INFINITY }) => {
       return claimUid !== uid && endedAt >= madeAt && claims.byUid(claimUid)?.volume.pv === volume.pv;
     });
-    if (backups.isBack(uid)) return WENT_BACK;
+    if (backups.isRolledBack(uid)) return WENT_BACK;
     if (isLeftBehind) return "mounts of an earlier claim of its volume";
     return unclear.has(uid) ? "unmounted under a running pod" : undefined;
   }
@@ -132,7 +132,7 @@ export class Witness {
       promisedEnd: momentOf(this.#endOf(use)),
       isKnown: this.#isKnownNow(use),
       excuse: this.#excuseOf(use),
-      unseen: this.#isUnseenByAll(use) ? "nobody could see it" : this.#whyElsewhere(use),
+      unseen: this.#isUnobserved(use) ? "unobserved" : this.#whyElsewhere(use),
       forgotten: this.#whyForgotten(use),
     };
   }
@@ -145,17 +145,17 @@ export class Witness {
     const { cluster, now } = this.#world;
     const pv = cluster.claims.byUid(use.claimUid)?.volume.pv ?? "";
     if (!cluster.placement.wasExcluded(pv, use.node, use.beganAt)) return undefined;
-    return this.isKnown(use, { byMs: now, forMs: SHOWS_MS }) ? undefined : "moved away unseen";
+    return this.isKnown(use, { byMs: now, forMs: SEEN_MS }) ? undefined : "unobserved on an excluded node";
   }
 
   #whyForgotten(use: TrueUse): string | undefined {
     const { node: name, beganAt, endedAt = this.#world.now } = use;
     const { nodes, health } = this.#world;
     if (nodes.find((node) => node.name === name)?.disk.isSound !== true) return "lost with the disk";
-    if (this.#told.has(use)) return undefined;
-    if (health.ledBy({ fromMs: beganAt, toMs: endedAt }, SHOWS_MS, agentOn(name)) === undefined)
-      return "nobody had been told";
-    this.#told.add(use);
+    if (this.#reported.has(use)) return undefined;
+    if (health.ledBy({ fromMs: beganAt, toMs: endedAt }, SEEN_MS, reportersOf(name)) === undefined)
+      return "not reported to a leader";
+    this.#reported.add(use);
     return undefined;
   }
 
@@ -167,15 +167,15 @@ export class Witness {
   /** When a use ended, as far as Mooring promises to know: without a mount, when the API showed the pod as over. */
   #endOf({ isShown, node, podUid, endedAt }: TrueUse): number | undefined {
     const overAt = this.#world.cluster.pods.byUid(podUid)?.overAt;
-    if (isShown && !this.isUnseen(node, overAt ?? endedAt)) return endedAt;
+    if (isShown && !this.hadNoAgent(node, overAt ?? endedAt)) return endedAt;
     return endedAt === undefined || overAt === undefined ? (endedAt ?? overAt) : Math.min(endedAt, overAt);
   }
 
   /** The node had no agent then, and has been NoAgent for so long that the status of its pods counts. */
-  isUnseen(node: string, atMs: number | undefined): boolean {
-    const { agentless, now, tempo } = this.#world;
-    return agentless.some((one) => {
-      const isThen = atMs !== undefined && atMs >= one.removedMs && atMs <= one.toMs + tempo.isHeardAfterMs;
+  hadNoAgent(node: string, atMs: number | undefined): boolean {
+    const { withoutAgent, now, tempo } = this.#world;
+    return withoutAgent.some((one) => {
+      const isThen = atMs !== undefined && atMs >= one.removedMs && atMs <= one.toMs + tempo.reportsWithinMs;
       return one.node === node && isThen && now >= one.fromMs;
     });
   }
@@ -188,7 +188,7 @@ export class Witness {
     const isInTime = beganAt <= overAt;
     if (isInTime && health.ledBy({ fromMs: this.namedMs(use), toMs: Math.min(overAt, byMs) }, forMs) !== undefined)
       return true;
-    return health.ledBy({ fromMs: beganAt, toMs: Math.min(endedAt, byMs) }, forMs, agentOn(node)) !== undefined;
+    return health.ledBy({ fromMs: beganAt, toMs: Math.min(endedAt, byMs) }, forMs, reportersOf(node)) !== undefined;
   }
 
   /** Since when its pod named this claim: a pod may wait for an ephemeral claim that is recreated. */
@@ -200,38 +200,38 @@ export class Witness {
   #excuseOf(use: TrueUse): string | undefined {
     const world = this.#world;
     const pod = world.cluster.pods.byUid(use.podUid);
-    if (world.wasGivenUp(use)) return "node given up";
+    if (world.wasDeclaredGone(use)) return "node declared gone";
     if (pod?.overAt !== undefined && pod.overAt < use.beganAt) return "mounted after its pod's end";
-    const isForPods = !use.isShown || this.isUnseen(use.node, world.now);
+    const isForPods = !use.isShown || this.hadNoAgent(use.node, world.now);
     return isForPods && !this.#isPodWatched(use) ? "no watch showed its pod, or the end of it" : undefined;
   }
 
   #isPodWatched(use: TrueUse): boolean {
     const { cluster, health, now } = this.#world;
     const overAt = cluster.pods.byUid(use.podUid)?.overAt;
-    if (overAt === undefined) return this.isKnown(use, { byMs: now, forMs: SHOWS_MS });
-    return health.ledBy({ fromMs: overAt - SHOWS_MS, toMs: overAt }, SHOWS_MS) !== undefined;
+    if (overAt === undefined) return this.isKnown(use, { byMs: now, forMs: SEEN_MS });
+    return health.ledBy({ fromMs: overAt - SEEN_MS, toMs: overAt }, SEEN_MS) !== undefined;
   }
 
   /**
    * docs/claim-status.md: a use between two scans of a pod that no replica saw, or one before the first leader that no scan showed; and a
    * use on a machine with a recreated Node object and an empty disk.
    */
-  #isUnseenByAll({ node: name, podUid, beganAt, endedAt }: TrueUse): boolean {
+  #isUnobserved({ node: name, podUid, beganAt, endedAt }: TrueUse): boolean {
     const { nodes, cluster, health, now } = this.#world;
     const node = nodes.find((one) => one.name === name);
     if (node === undefined || endedAt === undefined) return false;
-    if (endedAt <= (node.disk.emptyAt ?? 0) && cluster.wasMadeAnew(name)) return true;
+    if (endedAt <= (node.disk.emptyAt ?? 0) && cluster.wasRecreated(name)) return true;
     const { madeAt = beganAt, overAt = now } = cluster.pods.byUid(podUid) ?? {};
-    if (health.ledBy({ fromMs: madeAt, toMs: overAt }, SHOWS_MS) !== undefined) return false;
-    const firstMs = health.ledBy({ fromMs: 0, toMs: now }, SHOWS_MS) ?? now;
-    const isBeforeAll = overAt < firstMs && node.glances.areNoneIn({ beganAt, endedAt });
-    return isBeforeAll || node.glances.areAround({ beganAt, endedAt });
+    if (health.ledBy({ fromMs: madeAt, toMs: overAt }, SEEN_MS) !== undefined) return false;
+    const firstMs = health.ledBy({ fromMs: 0, toMs: now }, SEEN_MS) ?? now;
+    const isBeforeAll = overAt < firstMs && node.scans.hasNoScanIn({ beganAt, endedAt });
+    return isBeforeAll || node.scans.enclose({ beganAt, endedAt });
   }
 }
 
 /** Everything that has to work so that a node reports a mount. */
-export function agentOn(node: string): readonly string[] {
+export function reportersOf(node: string): readonly string[] {
   return [`agent-${node}`, scansOf(node)];
 }
 

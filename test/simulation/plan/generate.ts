@@ -2,8 +2,8 @@ import type { ProtectionMode } from "../engine/api/protection.ts";
 import { createDice, type Dice } from "../world/dice.ts";
 import { VOLUME_KINDS } from "../world/kubelet-paths.ts";
 import { FIRST_SITES } from "./crash-sites.ts";
-import { DELETIONS, HAPPENINGS, PLACEMENT, USUAL_KINDS } from "./happenings.ts";
 import type { AffinitySetup, ClaimSetup, NodeSetup, Plan, Setup, Step, StepKind } from "./step.ts";
+import { DELETIONS, PLACEMENT, STEP_MAKERS, USUAL_KINDS } from "./step-makers.ts";
 import type { TempoName } from "./tempo.ts";
 
 /** The least number of steps. */
@@ -112,7 +112,7 @@ function planWith(seed: number, focus: readonly StepKind[]): Plan {
   const setup = PLACEMENT.some((kind) => focus.includes(kind))
     ? { ...kept, isEnforcing: true, affinity: affinityOf(dice) }
     : kept;
-  const kinds = HAPPENINGS.map(([kind]) => kind).filter((kind) => ALWAYS.includes(kind) || focus.includes(kind));
+  const kinds = STEP_MAKERS.map(([kind]) => kind).filter((kind) => ALWAYS.includes(kind) || focus.includes(kind));
   const steps = Array.from({ length: LEAST_STEPS }, () => {
     return stepOf(dice, setup, { choice: weighted(focusedKinds(dice, focus, kinds), setup), gapOf: slowGap });
   });
@@ -151,7 +151,7 @@ function weighted(kinds: readonly StepKind[], { tempo, protection }: Setup): rea
 
 function stepOf(dice: Dice, setup: Setup, { choice, gapOf }: Course): Step {
   const kind = dice.pick(choice);
-  const make = HAPPENINGS.find(([one]) => one === kind)?.[1];
+  const make = STEP_MAKERS.find(([one]) => one === kind)?.[1];
   if (make === undefined) throw new Error(`no step of kind ${kind}`);
   return { ...make(dice, setup), thenMs: kind === "recover" ? recoveryOf(dice) : gapOf(dice) };
 }

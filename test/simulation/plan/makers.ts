@@ -1,9 +1,9 @@
 import type { Dice } from "../world/dice.ts";
-import type { Happening, Setup } from "./step.ts";
+import type { Setup, StepAction } from "./step.ts";
 import { TEMPOS } from "./tempo.ts";
 
 /** Makes a step of one kind. */
-export type Maker = (dice: Dice, setup: Setup) => Happening;
+export type Maker = (dice: Dice, setup: Setup) => StepAction;
 
 /** An index; the step takes it modulo the number of candidates. */
 export function pick(dice: Dice): { readonly pick: number } {

@@ -1,12 +1,12 @@
 import type { ProtectionMode } from "../engine/api/protection.ts";
 import type { NextClaim } from "../world/claims.ts";
+import type { NetworkFault } from "../world/fault-injector.ts";
 import type { ForgedPart } from "../world/forged-status.ts";
 import type { VolumeKind } from "../world/kubelet-paths.ts";
 import type { PodVolume, ReclaimPolicy } from "../world/objects.ts";
 import type { Zone } from "../world/placement.ts";
 import type { PodPace } from "../world/pods.ts";
 import type { ReadDamage } from "../world/table-read.ts";
-import type { NetworkFault } from "../world/weather.ts";
 import type { TempoName } from "./tempo.ts";
 
 /**
@@ -16,10 +16,10 @@ import type { TempoName } from "./tempo.ts";
 export type Step = {
   /** True time after the step, in milliseconds. */
   readonly thenMs: number;
-} & Happening;
+} & StepAction;
 
 /** The action of a step. Node indexes start at 0. */
-export type Happening =
+export type StepAction =
   | { readonly kind: "rest" }
   /** All faults end, and none starts until the next step: every status has to become right. */
   | { readonly kind: "recover" }

@@ -24,13 +24,13 @@ export interface Tempo {
   /** Delay of the pod garbage collector. */
   readonly podGcMs: number;
   /** An agent that is back reports within this time. */
-  readonly isHeardAfterMs: number;
+  readonly reportsWithinMs: number;
   /** After all faults have ended, every status becomes right within this time. */
   readonly settlesMs: number;
   /** Ends of uses this long after all faults have ended are exact. */
   readonly exactAfterMs: number;
   /** Time between two checks whether every status is right. */
-  readonly looksMs: number;
+  readonly checkEveryMs: number;
   /** At rest, Mooring writes nothing for this long. */
   readonly restsMs: number;
 }
@@ -46,11 +46,11 @@ const FULL: Tempo = {
   aggregatorStartMs: 1_200,
   bootMs: 4_000,
   podGcMs: 20_000,
-  isHeardAfterMs: 60_000,
+  reportsWithinMs: 60_000,
   // A new leader needs two minutes to find that a node has no agent: the limit, and the next check of Leases.
   settlesMs: 130_000,
   exactAfterMs: 130_000,
-  looksMs: 50_000,
+  checkEveryMs: 50_000,
   restsMs: 100_000,
 };
 
@@ -64,10 +64,10 @@ const BRISK: Tempo = {
   aggregatorStartMs: 400,
   bootMs: 700,
   podGcMs: 4_000,
-  isHeardAfterMs: 60_000,
+  reportsWithinMs: 60_000,
   settlesMs: 10_000,
   exactAfterMs: 100_000,
-  looksMs: 3_000,
+  checkEveryMs: 3_000,
   restsMs: 6_000,
 };
 

@@ -6,13 +6,13 @@ import { imageName } from "./world/judge.ts";
 import { LINKS, type ProvisionerNode } from "./world/node.ts";
 import { bytesOf, type ProvisionerWorld } from "./world/world.ts";
 
-/** A rule that is not kept yet, and by what. */
+/** A rule that does not hold yet, with its details. */
 export interface Problem {
   readonly rule: string;
   readonly detail: string;
 }
 
-/** What is not right when everything has worked for long enough. */
+/** What is wrong after everything has worked for long enough. */
 export function wrongAtLast(world: ProvisionerWorld): readonly Problem[] {
   const problems = [
     ...world.nodes.flatMap((node) => [
@@ -41,7 +41,7 @@ function* imageProblems(world: ProvisionerWorld, node: ProvisionerNode): Iterabl
   }
 }
 
-/** To a PersistentVolume of the node, to a claim that waits for it, or to people, who were told of it. */
+/** The file belongs to a PersistentVolume of the node, to a claim that waits for it, or to an image that an event has reported. */
 function belongs(world: ProvisionerWorld, node: ProvisionerNode, file: string): boolean {
   const { api } = world.engine;
   const image = imageName(file);
@@ -67,15 +67,15 @@ function* linkProblems({ kernel, name }: ProvisionerNode): Iterable<string> {
   }
 }
 
-/** What is published must be what there is, but for a hundredth of the pool. */
+/** The published capacity must equal the real one, to a hundredth of the pool. */
 function* capacityProblems({ engine: { api } }: ProvisionerWorld, node: ProvisionerNode): Iterable<string> {
   for (const one of api.list("csistoragecapacities")) {
     if (textAt(one.metadata.labels, NODE_LABEL) !== node.name) continue;
     const storageClass = api.get({ resource: "storageclasses", name: textAt(one, "storageClassName") });
     const truth = roomOf(node, textAt(storageClass, "parameters", "pool"));
-    const told = bytesOf(textAt(one, "capacity"));
-    if (told > truth.free + truth.slack)
-      yield `capacity-too-high: ${told} bytes of ${node.name} are published, there are ${truth.free}`;
+    const published = bytesOf(textAt(one, "capacity"));
+    if (published > truth.free + truth.slack)
+      yield `capacity-too-high: ${published} bytes of ${node.name} are published, and it has ${truth.free}`;
   }
 }
 
@@ -98,30 +98,30 @@ function* volumeProblems(world: ProvisionerWorld): Iterable<string> {
     const node = world.nodes.find((one) => one.name === textAt(volume.metadata.labels, NODE_LABEL));
     if (node === undefined || volume.metadata.name.startsWith("foreign")) continue;
     yield* endProblems(world, node, volume);
-    if (textAt(volume, "status", "phase") === "Bound" && world.homes.placeOf(node, volume) !== undefined)
+    if (textAt(volume, "status", "phase") === "Bound" && world.locations.placeOf(node, volume) !== undefined)
       yield* boundProblems(world, node, volume);
   }
 }
 
-/** What Delete and Retain promise. */
+/** The promises of the policies Delete and Retain. */
 function* endProblems(world: ProvisionerWorld, node: ProvisionerNode, volume: ApiObject): Iterable<string> {
   const { name, deletionTimestamp } = volume.metadata;
   const phase = textAt(volume, "status", "phase");
   const isKept = textAt(volume, "spec", "persistentVolumeReclaimPolicy") === "Retain";
-  const hasPool = world.homes.placeOf(node, volume) !== undefined;
+  const hasPool = world.locations.placeOf(node, volume) !== undefined;
   const isOurs = finalizersOf(volume).some((one) => one.startsWith("external-provisioner"));
   if (phase === "Released" && !isKept && hasPool) yield `not-deleted: ${name} is Released and stays`;
   if (isKept && isOurs) yield `kept-finalizer: ${name} is to be retained and has our finalizer`;
   if (deletionTimestamp !== undefined && phase !== "Bound" && isKept) yield `not-deleted: ${name} is to go and stays`;
-  if (!hasPool || !isKept || world.judge.licences.wasGiven(name) || world.judge.isExcused(name)) return;
+  if (!hasPool || !isKept || world.judge.permissions.wasEverGranted(name) || world.judge.isExcused(name)) return;
   const problem = contentProblem(world, node, volume);
   if (problem !== undefined) yield `not-retained: ${problem}`;
 }
 
-/** What a pod wrote is there, in an image that is whole and called so. */
+/** The pod's data is there, in a complete image with the right name. */
 function contentProblem(world: ProvisionerWorld, node: ProvisionerNode, volume: ApiObject): string | undefined {
   const { name } = volume.metadata;
-  const image = world.homes.imageOf(node, volume);
+  const image = world.locations.imageOf(node, volume);
   if (image === undefined) return `the image of ${name} is gone`;
   const { bytes, writtenFor } = image.inode.now;
   if (image.ending !== "img") return `the image of ${name} is still called ${image.ending}`;
@@ -135,7 +135,7 @@ function* boundProblems(world: ProvisionerWorld, node: ProvisionerNode, volume: 
   const isExcused = world.judge.isExcused(name);
   const problem = contentProblem(world, node, volume);
   if (problem !== undefined && !isExcused) yield `image-gone: ${name} is bound, and ${problem}`;
-  if (world.homes.imageOf(node, volume) === undefined) return;
+  if (world.locations.imageOf(node, volume) === undefined) return;
   const number = node.kernel.deviceAt(`${LINKS}/${name}`);
   if (number === undefined) yield `not-attached: ${name} is bound, and ${node.name} does not have it attached`;
   if (number === undefined || isExcused) return;
@@ -150,12 +150,12 @@ function* growthProblems(world: ProvisionerWorld, node: ProvisionerNode, volume:
   const bytes = bytesOf(textAt(volume, "spec", "capacity", "storage"));
   const missing = bytesOf(textAt(claim, "spec", "resources", "requests", "storage")) - bytes;
   const { free, slack } = roomOf(node, textAt(annotations, "local.mooring.dev/pool"));
-  const told = bytesOf(textAt(claim, "status", "capacity", "storage"));
+  const published = bytesOf(textAt(claim, "status", "capacity", "storage"));
   const isPending = textAt(claim, "status", "allocatedResourceStatuses", "storage") === "NodeResizePending";
   const isBlock = textAt(volume, "spec", "volumeMode") === "Block";
-  // A filesystem grows with its next mount.
-  if (textAt(claim, "status", "phase") === "Bound" && told < bytes && (isBlock || !isPending))
-    yield `not-told: the claim of ${name} has ${told} bytes in its status, its volume ${bytes}`;
+  // A filesystem grows at its next mount.
+  if (textAt(claim, "status", "phase") === "Bound" && published < bytes && (isBlock || !isPending))
+    yield `size-not-published: the claim of ${name} has ${published} bytes in its status, its volume ${bytes}`;
   if (missing > 0 && free - slack >= missing) yield `not-grown: ${name} lacks ${missing} bytes, and there are ${free}`;
 }
 
@@ -174,16 +174,17 @@ function* claimProblems(world: ProvisionerWorld): Iterable<string> {
   }
 }
 
-/** It asks for what is not served. */
+/** The claim requests something that the provisioner does not support. */
 function isBad({ spec }: ApiObject): boolean {
   return /ReadWriteMany|selector|dataSource/.test(JSON.stringify(spec));
 }
 
-/** A claim that could be placed is bound, and one that could not has no node. */
+/** A claim that fits somewhere is bound, and a claim that fits nowhere has no selected node. */
 function* waitingProblems(world: ProvisionerWorld, claim: ApiObject): Iterable<string> {
   const { name, annotations, uid } = claim.metadata;
   if (textAt(claim, "spec", "volumeName") !== "") return;
-  // Kubernetes binds no claim to a volume that is being deleted, and the volume is not Released while its claim is there: people decide.
+  // Kubernetes binds no claim to a volume that is being deleted, and the volume is not Released while its claim exists: an administrator
+  // has to decide.
   if (world.engine.api.get(volumeRef(`pvc-${uid}`))?.metadata.deletionTimestamp !== undefined) return;
   if (textAt(annotations, SELECTED) !== "") yield `not-decided: ${name} waits with a node selected`;
   if (world.podsOf(name).length === 0) return;

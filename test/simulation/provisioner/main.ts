@@ -3,22 +3,22 @@ import { provisionerPlanOf } from "./plan.ts";
 import { runProvisionerPlan } from "./run.ts";
 import { type ProvisionerSeed, playProvisionerSeed } from "./seeds.ts";
 
-/** What is asked of worlds of the provisioner. */
+/** Options of a run of provisioner worlds. */
 export interface ProvisionerRun {
   readonly first: number;
   readonly count: number;
-  /** One seed alone, with all that happens in it. */
-  readonly tells: boolean;
+  /** Play one seed, and print everything that happens. */
+  readonly isVerbose: boolean;
   readonly shrinks: boolean;
   readonly mostFailures: number;
 }
 
-/** Plays worlds of the provisioner, and writes what became of them. False when a rule was broken. */
+/** Plays worlds of the provisioner, and prints the results. False when a rule was broken. */
 export async function playProvisioner(run: ProvisionerRun, write: (text: string) => void): Promise<boolean> {
   const clock = createSystemClock();
   const begunAt = clock.monotonicMs();
-  if (run.tells) {
-    const { failure } = await runProvisionerPlan(provisionerPlanOf(run.first), { tell: write });
+  if (run.isVerbose) {
+    const { failure } = await runProvisionerPlan(provisionerPlanOf(run.first), { print: write });
     write(failure === undefined ? "Every rule was kept." : `Broke a rule: ${failure.detail}`);
     return failure === undefined;
   }
@@ -49,6 +49,6 @@ function failureText(seed: number, { failure, plan }: NonNullable<ProvisionerSee
   return [
     `Seed ${seed} broke a rule after step ${failure.step}, ${Math.round(failure.atMs)} ms: ${failure.detail}`,
     `  in ${JSON.stringify(plan.nodes)}`,
-    ...plan.deeds.map((deed) => `  ${JSON.stringify(deed)}`),
+    ...plan.actions.map((action) => `  ${JSON.stringify(action)}`),
   ].join("\n");
 }

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { provisionerPlanOf, readProvisionerPlan } from "./plan.ts";
 import { runProvisionerPlan } from "./run.ts";
 
-/** Run in a copy of the tree that a mutant has spoilt: plays seeds until a rule is broken, and prints which. */
+/** Runs in a copy of the tree with a mutant: plays seeds until a rule is broken, and prints that rule. */
 const [first = "1", last = "1", , file = ""] = process.argv.slice(2);
 const kept = file === "" ? undefined : readProvisionerPlan(JSON.parse(await readFile(file, "utf8")));
 

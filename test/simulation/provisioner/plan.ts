@@ -1,9 +1,9 @@
 import { createDice, type Dice } from "../world/dice.ts";
-import { NETWORK_FAULTS, type NetworkFault } from "../world/weather.ts";
+import { NETWORK_FAULTS, type NetworkFault } from "../world/fault-injector.ts";
 import type { NodeSetup } from "./world/node.ts";
 
-/** Something that happens, as plain values; indexes are taken modulo what there is. */
-export type Deed =
+/** An action, as plain values; indexes count modulo the number of candidates. */
+export type Action =
   | {
       readonly kind: "new-claim";
       readonly name: number;
@@ -40,8 +40,8 @@ export type Deed =
   | { readonly kind: "step-clock"; readonly index: number; readonly ms: number }
   | { readonly kind: "class-anew" | "compact" | "other-loop" | "rest" };
 
-/** Deeds of some kinds. */
-export type Of<Kind extends Deed["kind"]> = Deed extends infer One
+/** Actions of some kinds. */
+export type Of<Kind extends Action["kind"]> = Action extends infer One
   ? One extends { readonly kind: infer Known }
     ? Kind & Known extends never
       ? never
@@ -49,15 +49,15 @@ export type Of<Kind extends Deed["kind"]> = Deed extends infer One
     : never
   : never;
 
-export type TimedDeed = Deed & { readonly thenMs: number };
+export type TimedAction = Action & { readonly thenMs: number };
 
 export interface ProvisionerPlan {
   readonly seed: number;
   readonly nodes: readonly NodeSetup[];
-  readonly deeds: readonly TimedDeed[];
+  readonly actions: readonly TimedAction[];
 }
 
-/** Port calls at which processes die. */
+/** The port calls at which processes die. */
 const CALLS = [
   "create persistentvolumes",
   "patch persistentvolumes",
@@ -98,10 +98,10 @@ export const PROVISIONER_SITES: readonly string[] = [
   ...CHANGES.flatMap((call) => ["before", "after"].map((phase) => `${call}/${phase}`)),
 ];
 
-type Maker = (dice: Dice) => Deed;
+type Maker = (dice: Dice) => Action;
 
 const timed =
-  (kind: Extract<Deed, { readonly index: number; readonly ms: number }>["kind"], most: number): Maker =>
+  (kind: Extract<Action, { readonly index: number; readonly ms: number }>["kind"], most: number): Maker =>
   (dice) =>
     ({ kind, index: dice.between(0, 9), ms: dice.between(100, most) }) as const;
 
@@ -162,7 +162,7 @@ const TROUBLES: readonly Maker[] = [
   () => ({ kind: "other-loop" }),
 ];
 
-/** The plan that a seed stands for: one world in eight has no troubles. */
+/** The plan of a seed: one world in eight has no faults. */
 export function provisionerPlanOf(seed: number): ProvisionerPlan {
   const dice = createDice(`provisioner plan ${seed}`);
   const nodes = Array.from({ length: dice.pick([1, 1, 2, 2, 3]) }, (): NodeSetup => {
@@ -175,14 +175,14 @@ export function provisionerPlanOf(seed: number): ProvisionerPlan {
     };
   });
   const share = seed % 8 === 0 ? 0 : dice.pick([0.15, 0.4, 1]);
-  const troubles = TROUBLES.filter(() => dice.chance(share));
+  const faults = TROUBLES.filter(() => dice.chance(share));
   const count = dice.between(20, 45);
-  const deeds = Array.from({ length: count }, () => {
-    const make = troubles.length > 0 && dice.chance(0.4) ? dice.pick(troubles) : dice.pick(USUAL);
+  const actions = Array.from({ length: count }, () => {
+    const make = faults.length > 0 && dice.chance(0.4) ? dice.pick(faults) : dice.pick(USUAL);
     return { ...make(dice), thenMs: gapOf(dice) };
   });
   const first = [0, 1].map(() => ({ ...claim(dice), thenMs: dice.between(0, 2_000) }));
-  return { seed, nodes, deeds: [...first, ...deeds] };
+  return { seed, nodes, actions: [...first, ...actions] };
 }
 
 function gapOf(dice: Dice): number {
@@ -191,12 +191,12 @@ function gapOf(dice: Dice): number {
   return roll < 0.95 ? dice.between(400, 4_000) : dice.between(4_000, 80_000);
 }
 
-/** Takes over a plan that was kept: it is ours, so only its outline is looked at. */
+/** Reads a saved plan. It is our own file, so that a check of its outline is enough. */
 export function readProvisionerPlan(value: unknown): ProvisionerPlan {
   if (!isPlan(value)) throw new Error("this is no plan");
   return value;
 }
 
 function isPlan(value: unknown): value is ProvisionerPlan {
-  return typeof value === "object" && value !== null && "seed" in value && "nodes" in value && "deeds" in value;
+  return typeof value === "object" && value !== null && "seed" in value && "nodes" in value && "actions" in value;
 }

@@ -1,12 +1,12 @@
 import type { CrashSites } from "../engine/sites.ts";
-import { doDeed, removePod } from "./deeds.ts";
+import { doAction, removePod } from "./actions.ts";
 import { claimsThere, type Problem, wrongAtLast } from "./final.ts";
-import { bringBack, comesBack } from "./node-deeds.ts";
+import { bringBack, comesBack } from "./node-actions.ts";
 import type { ProvisionerPlan } from "./plan.ts";
 import { BrokenRule } from "./world/judge.ts";
 import { ProvisionerWorld } from "./world/world.ts";
 
-/** A rule that was broken, and where. */
+/** A broken rule, and where. */
 export interface ProvisionerFailure {
   readonly rule: string;
   readonly detail: string;
@@ -23,35 +23,35 @@ export interface ProvisionerOutcome {
 
 export interface ProvisionerRunOptions {
   readonly sites?: CrashSites | undefined;
-  readonly tell?: ((line: string) => void) | undefined;
+  readonly print?: ((line: string) => void) | undefined;
 }
 
-/** All that was tried again later has been, within so long: the back-off ends at five minutes, and a request at one. Milliseconds. */
+/** Every retry has happened within this time: the back-off ends at five minutes, and a request at one. Milliseconds. */
 const SETTLES_MS = 1_000_000;
-/** What waits for room is tried again later. */
+/** Claims that wait for room are retried later. */
 const WAITS: ReadonlySet<string> = new Set(["not-bound", "not-grown"]);
 const LOOKS_MS = 10_000;
-/** Longer than from one resync to the next. Milliseconds. */
+/** Longer than the time between two resyncs. Milliseconds. */
 const BACKS_OFF_MS = 310_000;
 const RESTS_MS = { usual: 60_000, long: 1_200_000 } as const;
 const LONG_REST_EVERY = 16;
 
-/** Plays a plan in a new world; then everything works, half of the claims go, and at last nothing may happen. */
+/** Plays a plan in a new world; then all faults end, half of the claims go, and at last the world is at rest. */
 export async function runProvisionerPlan(
   plan: ProvisionerPlan,
-  { sites, tell }: ProvisionerRunOptions = {},
+  { sites, print }: ProvisionerRunOptions = {},
 ): Promise<ProvisionerOutcome> {
-  const world = new ProvisionerWorld({ seed: plan.seed, nodes: plan.nodes, sites, tell });
+  const world = new ProvisionerWorld({ seed: plan.seed, nodes: plan.nodes, sites, print });
   const progress = { step: 0 };
   let failure: ProvisionerFailure | undefined;
   try {
-    for (const deed of plan.deeds) {
-      tell?.(`${Math.round(world.now)} step ${progress.step} ${JSON.stringify(deed)}`);
-      doDeed(world, deed);
+    for (const action of plan.actions) {
+      print?.(`${Math.round(world.now)} step ${progress.step} ${JSON.stringify(action)}`);
+      doAction(world, action);
       progress.step += 1;
-      await pass(world, deed.thenMs);
+      await pass(world, action.thenMs);
     }
-    tell?.(`${Math.round(world.now)} everything works again`);
+    print?.(`${Math.round(world.now)} everything works again`);
     heal(world);
     await settle(world, () => world.patienceMs);
     endHalf(world);
@@ -80,12 +80,12 @@ async function pass(world: ProvisionerWorld, ms: number): Promise<void> {
 }
 
 function heal(world: ProvisionerWorld): void {
-  world.doom = undefined;
+  world.crashPoint = undefined;
   world.isExact = true;
-  world.sky.clear();
+  world.injector.clear();
   for (const server of world.engine.api.servers) server.lagMs = () => 0;
   for (const [index, node] of world.nodes.entries()) {
-    node.trouble = "none";
+    node.fault = "none";
     node.dismiss("-new");
     node.powerOn();
     bringBack(world, node);
@@ -95,12 +95,12 @@ function heal(world: ProvisionerWorld): void {
     kubelet.hangsUntilMs = 0;
     kubelet.copiesMounts = false;
   }
-  world.pokeAll();
+  world.syncAll();
 }
 
-/** Waits until all is right, but not for ever, and for no single thing as long as until the next resync. */
+/** Waits, for a limited time, until everything is right, and for no single thing as long as until the next resync. */
 async function settle(world: ProvisionerWorld, patienceMs: (rule: string) => number): Promise<void> {
-  // What was begun before everything worked may still end.
+  // What began before the faults ended may still finish.
   await pass(world, 90_000);
   const untilMs = world.now + SETTLES_MS;
   let since = new Map<string, number>();
@@ -111,12 +111,12 @@ async function settle(world: ProvisionerWorld, patienceMs: (rule: string) => num
       return world.now >= untilMs || world.now - sinceMs > patienceMs(one.rule);
     });
     if (late !== undefined) throw new BrokenRule(late.rule, late.detail);
-    world.pokeAll();
+    world.syncAll();
     await pass(world, LOOKS_MS);
   }
 }
 
-/** Figures in it change while it is the same problem. */
+/** The same problem keeps its key although its figures change. */
 function keyOf({ rule, detail }: Problem): string {
   return `${rule} ${detail.replaceAll(/ \d+\b/g, "")}`;
 }
@@ -132,12 +132,12 @@ function endHalf(world: ProvisionerWorld): void {
 }
 
 async function rest(world: ProvisionerWorld, ms: number): Promise<void> {
-  // What has no room is tried again at last.
+  // At the end, claims without room are retried.
   await pass(world, BACKS_OFF_MS);
   const before = world.writes;
   const { events } = world;
   await pass(world, ms);
-  // What is found at a resync is told once.
+  // A resync may report what it finds once.
   if (world.events > events + claimsThere(world))
     throw new BrokenRule("event-at-rest", `${world.events - events} events in ${ms} ms`);
   if (world.writes > before) throw new BrokenRule("write-at-rest", `${world.writes - before} writes in ${ms} ms`);

@@ -1,9 +1,9 @@
 import { CrashSites, type SiteFigure } from "../engine/sites.ts";
 import { shrink } from "../plan/shrink.ts";
-import { type ProvisionerPlan, provisionerPlanOf, type TimedDeed } from "./plan.ts";
+import { type ProvisionerPlan, provisionerPlanOf, type TimedAction } from "./plan.ts";
 import { type ProvisionerFailure, runProvisionerPlan } from "./run.ts";
 
-/** What became of one seed; the plan is the shortest that was found to break the same rule. */
+/** The result of one seed; its plan is the shortest found that breaks the same rule. */
 export interface ProvisionerSeed {
   readonly failed: { readonly failure: ProvisionerFailure; readonly plan: ProvisionerPlan } | undefined;
   readonly figures: Readonly<Record<string, number>>;
@@ -23,8 +23,8 @@ export async function playProvisionerSeed(seed: number, shrinks: boolean): Promi
 }
 
 async function shortest(plan: ProvisionerPlan, failure: ProvisionerFailure) {
-  const failsAlike = async (deeds: readonly TimedDeed[]): Promise<boolean> =>
-    (await runProvisionerPlan({ ...plan, deeds })).failure?.rule === failure.rule;
-  const short = { ...plan, deeds: await shrink(plan.deeds, failsAlike, MOST_TRIES) };
+  const failsAlike = async (actions: readonly TimedAction[]): Promise<boolean> =>
+    (await runProvisionerPlan({ ...plan, actions })).failure?.rule === failure.rule;
+  const short = { ...plan, actions: await shrink(plan.actions, failsAlike, MOST_TRIES) };
   return { failure: (await runProvisionerPlan(short)).failure ?? failure, plan: short };
 }

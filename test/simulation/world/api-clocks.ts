@@ -4,7 +4,7 @@ import type { SimApiServer } from "../engine/api/api.ts";
  * A writer that has had no answer since the step of a clock still uses the time from before the step. At most this long, in milliseconds of
  * true time.
  */
-const UNHEARD_MS = 100_000;
+const STALE_CLOCK_MS = 100_000;
 
 /** How far a clock was ahead of true time, and until when; infinity for the present offset. */
 interface Offset {
@@ -39,7 +39,7 @@ export class ApiClocks {
 
   /** The smallest offset that the writer of a moment may still have used. */
   leastSince(trueMs: number): number {
-    return this.leastFrom(trueMs - UNHEARD_MS);
+    return this.leastFrom(trueMs - STALE_CLOCK_MS);
   }
 
   /** The smallest offset of any server since a moment. */

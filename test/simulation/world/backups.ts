@@ -5,12 +5,12 @@ import type { SimProcess } from "../engine/process.ts";
 import type { World } from "./world.ts";
 
 /** A replica that kept running repairs what went back within this time, once it has no faults. Milliseconds. */
-const RIGHTS_MS = 3_000;
+const REPAIR_MS = 3_000;
 
 const MOST_RESTORES = 3;
 
 /** A claim whose status went back, and the processes that had seen the later status. */
-interface WentBack {
+interface RolledBack {
   readonly atMs: number;
   readonly seenBy: ReadonlyMap<string, SimProcess>;
 }
@@ -24,7 +24,7 @@ export class Backups {
   readonly #listeners: (() => void)[] = [];
   #restores = 0;
   /** By UID, until a replica that had seen the later status has had the time to write it again. */
-  readonly #wentBack = new Map<string, WentBack>();
+  readonly #rolledBack = new Map<string, RolledBack>();
   /** By UID: uses that ended before this time may be lost for good. */
   readonly #lastMs = new Map<string, number>();
 
@@ -42,32 +42,32 @@ export class Backups {
     if (this.#restores === MOST_RESTORES) return;
     this.#restores += 1;
     const { api } = this.#world.engine;
-    const before = new Map(api.list("persistentvolumeclaims").map((claim) => [claim.metadata.uid, saidBy(claim)]));
+    const before = new Map(api.list("persistentvolumeclaims").map((claim) => [claim.metadata.uid, statusText(claim)]));
     const seenBy = this.#runners();
     api.rewind(backup, isOursAlone);
     for (const claim of api.list("persistentvolumeclaims")) {
       const { uid } = claim.metadata;
-      if (before.get(uid) === saidBy(claim)) continue;
-      this.#wentBack.set(uid, { atMs: this.#world.now, seenBy });
+      if (before.get(uid) === statusText(claim)) continue;
+      this.#rolledBack.set(uid, { atMs: this.#world.now, seenBy });
       this.#lastMs.set(uid, this.#world.now);
     }
     for (const listener of this.#listeners) listener();
   }
 
   /** The claim's status went back, and no process that had seen the later one has led for long enough since. */
-  isBack(uid: string): boolean {
-    const back = this.#wentBack.get(uid);
+  isRolledBack(uid: string): boolean {
+    const back = this.#rolledBack.get(uid);
     if (back === undefined) return false;
     const { health, replicas, now } = this.#world;
-    const hasLed = health.ledBy({ fromMs: back.atMs, toMs: now }, RIGHTS_MS) !== undefined;
+    const hasLed = health.ledBy({ fromMs: back.atMs, toMs: now }, REPAIR_MS) !== undefined;
     const isOver =
       hasLed && replicas.some(({ name, process }) => name === health.leader && isSame(back, name, process));
-    if (isOver) this.#wentBack.delete(uid);
+    if (isOver) this.#rolledBack.delete(uid);
     return !isOver;
   }
 
   /** Uses of the claim that ended before this time may be lost, because the claim's last-use record went back. */
-  forgetsUntil(uid: string): number | undefined {
+  lostUntil(uid: string): number | undefined {
     return this.#lastMs.get(uid);
   }
 
@@ -75,17 +75,17 @@ export class Backups {
   #runners(): ReadonlyMap<string, SimProcess> {
     const { replicas, health } = this.#world;
     const running = replicas.flatMap(({ name, process }) =>
-      process && health.isWell(name, RIGHTS_MS) ? [[name, process] as const] : [],
+      process && health.isWell(name, REPAIR_MS) ? [[name, process] as const] : [],
     );
     return new Map(running);
   }
 }
 
-function isSame({ seenBy }: WentBack, name: string, process: SimProcess | undefined): boolean {
+function isSame({ seenBy }: RolledBack, name: string, process: SimProcess | undefined): boolean {
   return process !== undefined && seenBy.get(name) === process;
 }
 
-function saidBy(claim: ApiObject): string {
+function statusText(claim: ApiObject): string {
   const said: Published | undefined = publishedIn(claim);
   return JSON.stringify(said ?? null);
 }

@@ -16,7 +16,7 @@ interface ControllerParts {
 }
 
 /** Delay until its watch shows a write. Milliseconds. */
-const HEARS_MS = 30;
+const WATCH_DELAY_MS = 30;
 /** k8s.io/client-go: workqueue.DefaultTypedControllerRateLimiter. */
 const FIRST_RETRY_MS = 5;
 const LONGEST_RETRY_MS = 1_000_000;
@@ -35,7 +35,7 @@ export class ClaimController {
 
   constructor(parts: ControllerParts) {
     this.#parts = parts;
-    parts.api.observe((event) => this.#hear(event));
+    parts.api.observe((event) => this.#onEvent(event));
   }
 
   /** UIDs of claims whose finalizer the server refused to remove. */
@@ -49,7 +49,7 @@ export class ClaimController {
   /** The store went back: the versions that it had seen are no longer valid. */
   relist(): void {
     const { api, after } = this.#parts;
-    after(HEARS_MS, () => {
+    after(WATCH_DELAY_MS, () => {
       for (const claim of api.list("persistentvolumeclaims")) {
         const { uid, deletionTimestamp } = claim.metadata;
         if (deletionTimestamp === undefined) continue;
@@ -59,13 +59,13 @@ export class ClaimController {
     });
   }
 
-  #hear({ resource, type, object }: StoreEvent): void {
+  #onEvent({ resource, type, object }: StoreEvent): void {
     const { after } = this.#parts;
     if (resource === "pods" && (type === "DELETED" || isOver(object)))
-      after(HEARS_MS, () => this.#onPod(object.metadata.uid));
+      after(WATCH_DELAY_MS, () => this.#onPod(object.metadata.uid));
     if (resource !== "persistentvolumeclaims" || object.metadata.deletionTimestamp === undefined) return;
     const { uid } = object.metadata;
-    after(HEARS_MS, () => {
+    after(WATCH_DELAY_MS, () => {
       if (type === "DELETED") {
         this.#forget(uid);
         return;

@@ -51,7 +51,7 @@ interface ClaimsParts {
 /** Time between the end of a claim and the next claim of its name. Milliseconds. */
 const AGAIN_MS = 1_200;
 /** Delay until a controller sees a write. Milliseconds. */
-const HEARS_MS = 30;
+const WATCH_DELAY_MS = 30;
 
 /** Claims and volumes, with the part of the binder and the provisioner. */
 export class Claims {
@@ -65,12 +65,12 @@ export class Claims {
   readonly restored = new Set<string>();
   readonly #madeAt = new Map<string, number>();
   /** Released volumes; the provisioner deletes them once they are detached. */
-  readonly #doomed = new Set<string>();
+  readonly #crashPoints = new Set<string>();
   #made = 0;
 
   constructor(parts: ClaimsParts) {
     this.#parts = parts;
-    parts.api.observe((event) => this.#hear(event));
+    parts.api.observe((event) => this.#onEvent(event));
   }
 
   get all(): readonly ClaimRecord[] {
@@ -161,9 +161,9 @@ export class Claims {
       if (owner !== undefined && !pods.some(({ uid }) => uid === owner)) this.delete(name, undefined);
   }
 
-  #hear({ resource, type, object, previous }: StoreEvent): void {
+  #onEvent({ resource, type, object, previous }: StoreEvent): void {
     if (type !== "DELETED") return;
-    if (resource === "volumeattachments") this.#parts.after(HEARS_MS, () => this.#destroy());
+    if (resource === "volumeattachments") this.#parts.after(WATCH_DELAY_MS, () => this.#destroy());
     const claim = resource === "persistentvolumeclaims" ? this.#known.get(object.metadata.uid) : undefined;
     if (claim !== undefined) this.#onGone(claim, previous);
   }
@@ -172,7 +172,7 @@ export class Claims {
     const { name, volume, reclaim } = claim;
     if (this.#claims.get(name) === claim) this.#claims.delete(name);
     const { after } = this.#parts;
-    after(HEARS_MS, () => this.#release(claim));
+    after(WATCH_DELAY_MS, () => this.#release(claim));
     const { next } = claim;
     const left = leftOn(object);
     if (next !== undefined) after(AGAIN_MS, () => this.#makeAgain({ name, volume, reclaim, left }, next));
@@ -181,7 +181,7 @@ export class Claims {
   #release({ name, uid, volume: { pv }, reclaim }: ClaimRecord): void {
     this.#setVolume(pv, { phase: "Released", claimRef: { namespace: NAMESPACE, name, uid } });
     if (reclaim !== "Delete") return;
-    this.#doomed.add(pv);
+    this.#crashPoints.add(pv);
     this.#destroy();
   }
 
@@ -189,9 +189,9 @@ export class Claims {
   #destroy(): void {
     const { api } = this.#parts;
     const attached = api.list("volumeattachments").map(({ spec }) => JSON.stringify(spec));
-    for (const pv of this.#doomed) {
+    for (const pv of this.#crashPoints) {
       if (attached.some((spec) => spec.includes(`"${pv}"`))) continue;
-      this.#doomed.delete(pv);
+      this.#crashPoints.delete(pv);
       api.delete({ resource: "persistentvolumes", name: pv });
     }
   }

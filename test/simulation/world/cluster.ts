@@ -142,7 +142,7 @@ export class Cluster {
   }
 
   /** Whether its object was ever deleted. */
-  wasMadeAnew(node: string): boolean {
+  wasRecreated(node: string): boolean {
     return this.#deleted.has(node);
   }
 

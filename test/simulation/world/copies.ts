@@ -20,7 +20,7 @@ interface Copy extends Message {
 /** Number of reports that it keeps of each node. */
 const MOST_KEPT = 400;
 /** Delays after the leader's label has moved: the aggregator believes the first report of a node. Milliseconds. */
-const COMES_AFTER_MS = [6, 30, 150, 700] as const;
+const DELIVERY_DELAYS_MS = [6, 30, 150, 700] as const;
 
 interface CopiesParts {
   readonly dice: Dice;
@@ -53,7 +53,7 @@ export class Copies {
   }
 
   /** Returns a function that keeps a copy of this call; undefined for a call that is not kept. */
-  keeperOf({ site, request }: Call): ((deliver: () => void) => void) | undefined {
+  copierOf({ site, request }: Call): ((deliver: () => void) => void) | undefined {
     if (!this.#isKeeping || site !== "put report") return undefined;
     const sent = v.parse(message, JSON.parse(request.body ?? ""));
     this.#newest.set(sent.node, sent);
@@ -68,7 +68,7 @@ export class Copies {
     this.#isArmed = false;
     for (const [node, copies] of this.#kept) {
       const copy = this.#worst(this.#newest.get(node), copies);
-      if (copy !== undefined) for (const ms of COMES_AFTER_MS) this.#parts.after(ms, copy.deliver);
+      if (copy !== undefined) for (const ms of DELIVERY_DELAYS_MS) this.#parts.after(ms, copy.deliver);
     }
   }
 

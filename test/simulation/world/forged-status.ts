@@ -57,7 +57,7 @@ export function withForged(claim: ApiObject, forging: Forging): ApiObject {
 
 type Fields = Readonly<Record<string, string>>;
 
-const WORDS: Readonly<Record<(typeof FORGED_CONDITIONS)[number], Fields>> = {
+const CONDITIONS: Readonly<Record<(typeof FORGED_CONDITIONS)[number], Fields>> = {
   unused: { type: UNUSED, status: "True", reason: "Unmounted" },
   mounted: { type: UNUSED, status: "False", reason: "Mounted" },
   referenced: { type: UNUSED, status: "False", reason: "Referenced" },
@@ -73,12 +73,12 @@ const WORDS: Readonly<Record<(typeof FORGED_CONDITIONS)[number], Fields>> = {
 
 /** Without a status the condition is removed. */
 function withCondition(claim: ApiObject, which: (typeof FORGED_CONDITIONS)[number], time: string): ApiObject {
-  const words = WORDS[which];
+  const fields = CONDITIONS[which];
   const status = isObject(claim.status) ? claim.status : {};
   const all = Array.isArray(status.conditions) ? status.conditions : [];
-  const others = all.filter((one) => !isObject(one) || one.type !== words.type);
-  const told = which === "without-time" ? {} : { lastTransitionTime: time };
-  const own = words.status === undefined ? [] : [{ ...words, message: "Tidied up", ...told }];
+  const others = all.filter((one) => !isObject(one) || one.type !== fields.type);
+  const times = which === "without-time" ? {} : { lastTransitionTime: time };
+  const own = fields.status === undefined ? [] : [{ ...fields, message: "Tidied up", ...times }];
   return { ...claim, status: { ...status, conditions: [...others, ...own] } };
 }
 
@@ -87,8 +87,8 @@ function annotationsOf(uid: string, which: (typeof FORGED_ANNOTATIONS)[number], 
   const [since, mountedOn, lastUse] = OURS;
   const time = secondsText(atMs);
   const use = (claimUID: string, pod: string): string => {
-    const told = { claimUID, release: `${node}/${pod}/${time}`, node, pod: `shop/${pod}`, podUID: pod };
-    return JSON.stringify({ ...told, releasedAt: time, uncertaintyMs: 1, evidence: "mount-table" });
+    const named = { claimUID, release: `${node}/${pod}/${time}`, node, pod: `shop/${pod}`, podUID: pod };
+    return JSON.stringify({ ...named, releasedAt: time, uncertaintyMs: 1, evidence: "mount-table" });
   };
   const nodes = (claimUID: string, more: boolean): string =>
     JSON.stringify({ claimUID, nodes: [node, NOBODY], ...(more && { more }) });

@@ -1,5 +1,5 @@
 /** A process without faults that starts or continues knows everything after this time. Milliseconds. */
-const STARTS_MS = 6_000;
+const CATCH_UP_MS = 6_000;
 
 interface Span {
   readonly fromMs: number;
@@ -7,7 +7,7 @@ interface Span {
 }
 
 /** A time of leadership; an empty name while nobody leads. */
-interface Term {
+interface Leadership {
   readonly leader: string;
   readonly fromMs: number;
 }
@@ -21,29 +21,29 @@ export function scansOf(node: string): string {
 }
 
 /** A process without faults has listed everything this long after its start. Milliseconds. */
-const LISTS_MS = 1_000;
+const LISTED_MS = 1_000;
 
 /** When each process ran without faults, in true time. */
 export class Health {
   readonly #now: () => number;
-  readonly #troubles = new Map<string, readonly Span[]>();
-  readonly #terms: Term[] = [];
+  readonly #faults = new Map<string, readonly Span[]>();
+  readonly #leaderships: Leadership[] = [];
   readonly #lags: { readonly byMs: number; readonly toMs: number }[] = [];
   /** The last pause of each process. */
-  readonly #still = new Map<string, Span>();
+  readonly #pauses = new Map<string, Span>();
 
   readonly #startedMs = new Map<string, number>();
   /** When the last leader ended; infinity while a process leads. */
   #leftMs = 0;
-  #isChained = true;
+  hasNoGap = true;
 
   constructor(now: () => number) {
     this.#now = now;
   }
 
   /** Each new leader had listed everything before the leader before it ended, so that the pod watch has no gap. */
-  get wasAlwaysWatched(): boolean {
-    return this.#isChained;
+  get hadNoWatchGap(): boolean {
+    return this.hasNoGap;
   }
 
   /** The process is down, or unreliable, from now on. */
@@ -57,22 +57,22 @@ export class Health {
     this.#startedMs.set(process, now);
     const spans = this.#spansOf(process);
     const still = spans.find(({ toMs }) => toMs === Number.POSITIVE_INFINITY);
-    if (still !== undefined) this.#still.set(process, { fromMs: still.fromMs, toMs: now });
-    this.#troubles.set(
+    if (still !== undefined) this.#pauses.set(process, { fromMs: still.fromMs, toMs: now });
+    this.#faults.set(
       process,
       spans.map(({ fromMs, toMs }) => ({ fromMs, toMs: Number.isFinite(toMs) ? toMs : now })),
     );
-    this.strike(process, STARTS_MS);
+    this.noteFault(process, CATCH_UP_MS);
   }
 
   /** A fault hit the process, and may delay it for this long. */
-  strike(process: string, forMs: number): void {
+  noteFault(process: string, forMs: number): void {
     this.#add(process, this.#now() + forMs);
   }
 
   /** The API servers are unreliable for this long. */
-  strikeAll(forMs: number): void {
-    this.strike(API, forMs);
+  noteApiFault(forMs: number): void {
+    this.noteFault(API, forMs);
   }
 
   /** All watches lag by `byMs` for this long. */
@@ -85,32 +85,35 @@ export class Health {
     const leader = identity.split("_", 1)[0] ?? "";
     // The holder may be dead already: its request outlived it, and its successor waits until the Lease expires.
     const isLed = leader !== "" && !this.#isDown(leader);
-    this.#chain(isLed ? leader : undefined);
-    this.#terms.push({ leader: isLed ? leader : "", fromMs: this.#now() });
+    this.#noteLeader(isLed ? leader : undefined);
+    this.#leaderships.push({ leader: isLed ? leader : "", fromMs: this.#now() });
   }
 
-  #chain(leader: string | undefined): void {
+  #noteLeader(leader: string | undefined): void {
     if (leader === undefined) {
       if (this.leader !== "") this.#leftMs = this.#now();
       return;
     }
-    const listedMs = (this.#startedMs.get(leader) ?? 0) + LISTS_MS;
-    if (listedMs > Math.max(LISTS_MS, this.#leftMs)) this.#isChained = false;
+    const listedMs = (this.#startedMs.get(leader) ?? 0) + LISTED_MS;
+    if (listedMs > Math.max(LISTED_MS, this.#leftMs)) this.hasNoGap = false;
     this.#leftMs = Number.POSITIVE_INFINITY;
   }
 
   /** The process has ended; the Lease may still name it. */
   end(process: string): void {
     this.down(process);
-    if (this.#terms.at(-1)?.leader === process) this.lead("");
+    if (this.#leaderships.at(-1)?.leader === process) this.lead("");
   }
 
   /**
    * By when a leader, together with these processes, had been without faults for `forMs` within a span; undefined when that never was so.
    */
   ledBy({ fromMs, toMs }: Span, forMs: number, processes: readonly string[] = []): number | undefined {
-    for (const [index, { leader, fromMs: leadsMs }] of this.#terms.entries()) {
-      const term = { fromMs: Math.max(fromMs, leadsMs), toMs: Math.min(toMs, this.#terms[index + 1]?.fromMs ?? toMs) };
+    for (const [index, { leader, fromMs: leadsMs }] of this.#leaderships.entries()) {
+      const term = {
+        fromMs: Math.max(fromMs, leadsMs),
+        toMs: Math.min(toMs, this.#leaderships[index + 1]?.fromMs ?? toMs),
+      };
       const foundMs = leader === "" ? undefined : this.#wellBy(term, forMs, [API, leader, ...processes]);
       if (foundMs !== undefined) return foundMs;
     }
@@ -119,7 +122,7 @@ export class Health {
 
   /** The leader; empty while nobody leads. */
   get leader(): string {
-    return this.#terms.at(-1)?.leader ?? "";
+    return this.#leaderships.at(-1)?.leader ?? "";
   }
 
   /** No fault has hit the process for this long. */
@@ -135,7 +138,7 @@ export class Health {
 
   /** When the present leader began to lead; infinity while nobody leads. */
   get ledSinceMs(): number {
-    const { leader = "", fromMs = 0 } = this.#terms.at(-1) ?? {};
+    const { leader = "", fromMs = 0 } = this.#leaderships.at(-1) ?? {};
     return leader === "" ? Number.POSITIVE_INFINITY : fromMs;
   }
 
@@ -143,14 +146,14 @@ export class Health {
    * The true time up to which a process knew everything: the process ran until `untilMs` and had an answer within `forMs`. Its last pause
    * and the lag of watches count against it.
    */
-  heardOf(process: string, { untilMs, forMs }: { readonly untilMs: number; readonly forMs: number }): number {
+  knewUntil(process: string, { untilMs, forMs }: { readonly untilMs: number; readonly forMs: number }): number {
     const lags = this.#lags.filter(({ toMs }) => toMs >= untilMs - forMs).map(({ byMs }) => byMs);
-    const heardMs = untilMs - forMs - Math.max(0, ...lags);
-    const still = this.#still.get(process);
-    return still === undefined || still.toMs <= heardMs ? heardMs : heardMs - (still.toMs - still.fromMs);
+    const knownMs = untilMs - forMs - Math.max(0, ...lags);
+    const still = this.#pauses.get(process);
+    return still === undefined || still.toMs <= knownMs ? knownMs : knownMs - (still.toMs - still.fromMs);
   }
 
-  isTroubled(process: string): boolean {
+  hasFault(process: string): boolean {
     const now = this.#now();
     return [API, process].some((one) => this.#spansOf(one).some(({ fromMs, toMs }) => fromMs <= now && now < toMs));
   }
@@ -160,19 +163,19 @@ export class Health {
   }
 
   #wellBy({ fromMs, toMs }: Span, forMs: number, processes: readonly string[]): number | undefined {
-    const troubles = processes
+    const faults = processes
       .flatMap((process) => this.#spansOf(process))
       .toSorted((one, other) => one.fromMs - other.fromMs);
     let wellMs = fromMs;
-    for (const trouble of troubles) {
-      if (trouble.fromMs - wellMs >= forMs) break;
-      wellMs = Math.max(wellMs, trouble.toMs);
+    for (const fault of faults) {
+      if (fault.fromMs - wellMs >= forMs) break;
+      wellMs = Math.max(wellMs, fault.toMs);
     }
     return wellMs + forMs <= toMs ? wellMs + forMs : undefined;
   }
 
   #spansOf(process: string): readonly Span[] {
-    return this.#troubles.get(process) ?? [];
+    return this.#faults.get(process) ?? [];
   }
 
   #add(process: string, toMs: number): void {
@@ -182,6 +185,6 @@ export class Health {
     const isOneWithLast =
       last !== undefined && last.toMs >= fromMs && Number.isFinite(last.toMs) && Number.isFinite(toMs);
     const span = isOneWithLast ? { fromMs: last.fromMs, toMs: Math.max(last.toMs, toMs) } : { fromMs, toMs };
-    this.#troubles.set(process, [...(isOneWithLast ? spans.slice(0, -1) : spans), span]);
+    this.#faults.set(process, [...(isOneWithLast ? spans.slice(0, -1) : spans), span]);
   }
 }

@@ -48,7 +48,7 @@ export class MountTable {
     const parent = this.#topAt(point) ?? this.#mounts.findLast((one) => isAbove(one.point, point));
     const ids = { id: this.#freeId(), parentId: parent?.id ?? 1 };
     this.#mounts.push({ ...ids, point, device, root, fsType, source, options, sinceMs: this.#now() });
-    this.#tell();
+    this.#notify();
   }
 
   /** Unmounts the topmost mount of a mount point. False where nothing is mounted. */
@@ -58,7 +58,7 @@ export class MountTable {
     const next = this.#mounts[this.#mounts.indexOf(top) + 1];
     this.#unmounted = [...this.#unmounted, { mount: top, atMs: this.#now(), next }].slice(-16);
     this.#mounts = this.#mounts.filter((one) => one !== top);
-    this.#tell();
+    this.#notify();
     return true;
   }
 
@@ -72,7 +72,7 @@ export class MountTable {
     const top = this.#topAt(point);
     if (top === undefined) return;
     this.#mounts = this.#mounts.map((one) => (one === top ? { ...one, options } : one));
-    this.#tell();
+    this.#notify();
   }
 
   isMounted(point: string): boolean {
@@ -96,7 +96,7 @@ export class MountTable {
     return id;
   }
 
-  #tell(): void {
+  #notify(): void {
     for (const listener of [...this.#listeners]) listener();
   }
 }

@@ -23,7 +23,7 @@ export class Rejections {
       sync: () => world.syncKubelets(),
     });
     this.settings = settings;
-    engine.api.observe((event) => this.#hear(event));
+    engine.api.observe((event) => this.#onEvent(event));
   }
 
   /** Since when, by true time, no policy limits agents; undefined while one does. */
@@ -37,7 +37,7 @@ export class Rejections {
     this.#unconfinedSince = isInForce ? undefined : this.#world.now;
   }
 
-  #hear({ type, resource, object, by }: StoreEvent): void {
+  #onEvent({ type, resource, object, by }: StoreEvent): void {
     if (resource !== "pods" || by?.startsWith("agent-") !== true) return;
     const { pods } = this.#world.cluster;
     const pod = pods.byUid(object.metadata.uid);

@@ -12,13 +12,13 @@ import type { Truth } from "../truth.ts";
 import type { Cluster } from "./cluster.ts";
 import type { Dice } from "./dice.ts";
 import { Disk } from "./disk.ts";
-import { Glances } from "./glances.ts";
 import type { Health } from "./health.ts";
 import { Kubelet } from "./kubelet.ts";
 import { foreignMounts, tokenMount } from "./kubelet-paths.ts";
 import { MountTable } from "./mount-table.ts";
 import { AGENTS, agentPodObject } from "./objects.ts";
 import { Power } from "./power.ts";
+import { ScanLog } from "./scan-log.ts";
 import { type KernelKind, type ReadDamage, readTable } from "./table-read.ts";
 
 interface NodeParts {
@@ -62,7 +62,7 @@ export class SimNode {
   damage: ReadDamage[] = [];
   /** Duration of a scan before and after the moment that it shows. Milliseconds of true time. */
   readMs: readonly [number, number] = USUAL_READ_MS;
-  readonly glances = new Glances();
+  readonly scans = new ScanLog();
   #agent: SimProcess | undefined;
   readonly #parts: NodeParts;
   readonly #kernel: KernelKind;
@@ -264,7 +264,7 @@ export class SimNode {
       readMs: () => this.readMs,
       text: (windowMs) => {
         const damage = this.damage.shift();
-        this.glances.note({ agent, atMs: scheduler.nowMs(), isDamaged: damage !== undefined });
+        this.scans.note({ agent, atMs: scheduler.nowMs(), isDamaged: damage !== undefined });
         return readTable(table, { kernel: this.#kernel, dice, windowMs, damage, root: this.root });
       },
       onChange: (listener) => table.onChange(listener),

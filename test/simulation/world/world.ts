@@ -7,28 +7,28 @@ import type { SiteVisit } from "../engine/sites.ts";
 import type { Setup } from "../plan/step.ts";
 import { TEMPOS, type Tempo } from "../plan/tempo.ts";
 import { Truth, type Use } from "../truth.ts";
+import { freeLease } from "./api-actions.ts";
 import { ApiClocks } from "./api-clocks.ts";
-import { freeLease } from "./api-deeds.ts";
 import { Backups } from "./backups.ts";
 import { Cluster } from "./cluster.ts";
 import { Copies } from "./copies.ts";
 import type { Dice } from "./dice.ts";
+import type { FaultInjector } from "./fault-injector.ts";
 import { Health } from "./health.ts";
 import { NAMESPACE } from "./objects.ts";
 import { Rejections } from "./rejections.ts";
 import { Replica } from "./replica.ts";
 import { SimNode } from "./sim-node.ts";
-import type { Sky } from "./weather.ts";
 import { Windows } from "./windows.ts";
 
 interface WorldParts {
   readonly engine: Engine;
-  readonly sky: Sky;
+  readonly injector: FaultInjector;
   readonly dice: (name: string) => Dice;
 }
 
 /** A span in which a node had no agent. Milliseconds of true time. */
-export interface Agentless {
+export interface NoAgentSpan {
   readonly node: string;
   readonly removedMs: number;
   /** From then on the node may count as NoAgent, also for uses that ended after the agent went. */
@@ -37,13 +37,13 @@ export interface Agentless {
 }
 
 /** Milliseconds of true time. */
-const HEARS_MS = 30;
+const WATCH_DELAY_MS = 30;
 const SLEWED = { source: "monotonic", driftPpm: 100_000 } as const;
 
 /** Nodes, claims, pods, an API server, and Mooring in between. */
 export class World {
   readonly engine: Engine;
-  readonly sky: Sky;
+  readonly injector: FaultInjector;
   readonly tempo: Tempo;
   readonly truth: Truth;
   readonly cluster: Cluster;
@@ -63,11 +63,11 @@ export class World {
   /** UIDs of pods whose volumes an administrator unmounted while they ran. */
   readonly unmountedBehind = new Set<string>();
   /** Nodes that are out of service. */
-  readonly given = new Set<string>();
+  readonly outOfService = new Set<string>();
   /** Crash sites at which a process dies, after `skip` visits. */
-  readonly doomed: { readonly site: string; skip: number }[] = [];
+  readonly crashPoints: { readonly site: string; skip: number }[] = [];
   /** Spans in which nodes counted, or may have counted, as NoAgent. */
-  agentless: readonly Agentless[];
+  withoutAgent: readonly NoAgentSpan[];
   readonly rejections: Rejections;
   readonly copies: Copies;
   readonly apiClocks: ApiClocks;
@@ -75,14 +75,14 @@ export class World {
   /** When each process ran without faults. */
   readonly health: Health;
   /** Spans in which an administrator declared a node gone. */
-  #givenUp: readonly { readonly node: string; readonly fromMs: number; readonly toMs: number }[] = [];
+  #declaredGone: readonly { readonly node: string; readonly fromMs: number; readonly toMs: number }[] = [];
   readonly #dice: WorldParts["dice"];
   #touches = 0;
 
-  constructor({ engine, sky, dice }: WorldParts, setup: Setup) {
+  constructor({ engine, injector, dice }: WorldParts, setup: Setup) {
     const { scheduler, api } = engine;
     this.engine = engine;
-    this.sky = sky;
+    this.injector = injector;
     this.tempo = TEMPOS[setup.tempo];
     this.#dice = dice;
     this.truth = new Truth(scheduler.nowMs);
@@ -92,7 +92,7 @@ export class World {
     this.health = new Health(scheduler.nowMs);
     this.backups = new Backups(this);
     this.backups.onRestored(watchLease(engine.api, (identity) => this.#onLease(identity)));
-    this.agentless = setup.nodes.flatMap(({ hasAgent }, index) => {
+    this.withoutAgent = setup.nodes.flatMap(({ hasAgent }, index) => {
       return hasAgent ? [] : [{ node: `node-${index}`, removedMs: 0, fromMs: 0, toMs: Number.POSITIVE_INFINITY }];
     });
     for (const [index, server] of api.servers.entries()) server.clockOffsetMs = setup.serverOffsetsMs[index] ?? 0;
@@ -118,7 +118,7 @@ export class World {
     for (const [index, node] of this.nodes.entries()) if (setup.nodes[index]?.hasAgent) node.installAgent();
     api.observe(({ resource, object, by }) => {
       if (resource === "pods" && (by === undefined || by.startsWith("agent-")))
-        scheduler.after(HEARS_MS, () => this.#onPods());
+        scheduler.after(WATCH_DELAY_MS, () => this.#onPods());
       // A replica changes no pod, except for the leader's label.
       const isLabel =
         resource === "pods" && by !== undefined && object.metadata.labels?.["mooring.dev/role"] === "leader";
@@ -193,32 +193,32 @@ export class World {
   }
 
   /** The node has no agent for this long. After a while the status of its pods counts instead. */
-  noteAgentless(node: string, forMs: number): void {
+  noteNoAgent(node: string, forMs: number): void {
     const fromMs = this.now + 0.9 * this.tempo.limits.noAgentAfterMs;
     const toMs = this.now + forMs;
-    if (toMs > fromMs) this.agentless = [...this.agentless, { node, removedMs: this.now, fromMs, toMs }];
+    if (toMs > fromMs) this.withoutAgent = [...this.withoutAgent, { node, removedMs: this.now, fromMs, toMs }];
   }
 
   /** An administrator declares the node gone for this long. It may count as gone until it reports again. */
-  noteGivenUp(node: string, forMs: number): void {
-    this.#givenUp = [
-      ...this.#givenUp,
+  noteDeclaredGone(node: string, forMs: number): void {
+    this.#declaredGone = [
+      ...this.#declaredGone,
       { node, fromMs: this.now, toMs: this.now + forMs + this.tempo.limits.nodeStaleAfterMs },
     ];
   }
 
   /** Whether a use may have counted as ended together with its node. */
-  wasGivenUp({ node, beganAt, endedAt = this.now }: Pick<Use, "node" | "beganAt" | "endedAt">): boolean {
-    return this.#givenUp.some((one) => one.node === node && one.fromMs <= endedAt && one.toMs >= beganAt);
+  wasDeclaredGone({ node, beganAt, endedAt = this.now }: Pick<Use, "node" | "beganAt" | "endedAt">): boolean {
+    return this.#declaredGone.some((one) => one.node === node && one.fromMs <= endedAt && one.toMs >= beganAt);
   }
 
   /** Returns true where the process dies. */
   readonly mayCrash = ({ site, phase }: SiteVisit): boolean => {
-    const doom = this.doomed.find((one) => one.site === `${site}/${phase}`);
-    if (doom === undefined) return false;
-    doom.skip -= 1;
-    if (doom.skip >= 0) return false;
-    this.doomed.splice(this.doomed.indexOf(doom), 1);
+    const crashPoint = this.crashPoints.find((one) => one.site === `${site}/${phase}`);
+    if (crashPoint === undefined) return false;
+    crashPoint.skip -= 1;
+    if (crashPoint.skip >= 0) return false;
+    this.crashPoints.splice(this.crashPoints.indexOf(crashPoint), 1);
     return true;
   };
 
@@ -250,8 +250,8 @@ export class World {
   /** All faults end, and everything runs again. */
   heal(): void {
     this.windows.closeAll();
-    this.sky.clear();
-    this.doomed.length = 0;
+    this.injector.clear();
+    this.crashPoints.length = 0;
     this.cluster.cutOff.clear();
     for (const node of this.nodes) {
       node.damage = [];

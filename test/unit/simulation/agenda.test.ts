@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { Agenda } from "../../simulation/engine/agenda.ts";
 
 describe("an agenda", () => {
-  it("gives everything that was not called off, the earliest first, and nothing before its time", () => {
+  it("returns all entries that were not cancelled, the earliest first, and none before its time", () => {
     const moment = fc.record({
       atMs: fc.integer({ min: 0, max: 50 }),
       tie: fc.integer({ min: 0, max: 3 }),
@@ -32,7 +32,7 @@ describe("an agenda", () => {
     );
   });
 
-  it("cannot be called off any more once it has been taken", () => {
+  it("cannot cancel an entry that was taken", () => {
     const agenda = new Agenda();
     const cancel = agenda.add({ atMs: 1, tie: 0 }, () => {});
 

@@ -3,9 +3,9 @@ import type { CrashSites, SiteVisit } from "../../simulation/engine/sites.ts";
 import { createStory } from "./story.ts";
 
 const END_MS = 100_000;
-/** The claim is in use then, and about to be left. */
+/** At this time the claim is in use, shortly before its unmount. */
 const IN_USE_MS = 28_000;
-/** By then an agent that was killed at the worst moment, and a leader whose Lease has to run out, have caught up. */
+/** By then an agent that was killed at the worst moment has caught up, and so has a leader that waited for a Lease to expire. */
 const CAUGHT_UP_MS = 60_000;
 
 async function play(mayCrash: (visit: SiteVisit, atMs: number) => boolean) {
@@ -25,7 +25,7 @@ async function play(mayCrash: (visit: SiteVisit, atMs: number) => boolean) {
   return { status, states, figures, unmountedAtMs: story.unmountedAtMs() ?? Number.NaN };
 }
 
-/** Every place that the story comes by where a process may die, and the visit of it at which it matters most. */
+/** Every crash site of the story, and the visit at which a crash matters most. */
 async function places(): Promise<readonly { readonly place: string; readonly nth: number }[]> {
   const visits = new Map<string, number[]>();
   await play(({ site, phase }, atMs) => {
@@ -39,7 +39,7 @@ async function places(): Promise<readonly { readonly place: string; readonly nth
   });
 }
 
-/** Dies at the n-th visit of a place, once. */
+/** Kills the process at the n-th visit of a site, once. */
 function dieAt(place: string, nth: number): (visit: SiteVisit) => boolean {
   let visits = 0;
   return ({ site, phase }) => {

@@ -17,7 +17,7 @@ interface Scene {
   readonly pass: (ms: number) => Promise<void>;
 }
 
-/** A claim with its volume where protection is enforced; nothing runs but Kubernetes' own controllers. */
+/** A claim with its volume under enforced protection; only Kubernetes' own controllers run. */
 function sceneWith({ reclaim = "Retain" }: { readonly reclaim?: "Retain" | "Delete" } = {}): Scene {
   const engine = createEngine({ seed: 1 });
   const { api, scheduler } = engine;
@@ -40,12 +40,12 @@ function sceneWith({ reclaim = "Retain" }: { readonly reclaim?: "Retain" | "Dele
 describe("the simulated policy", () => {
   it.each([
     { name: "keeps a claim that is in use", conditions: [MOUNTED], isKept: true },
-    { name: "keeps one that is staged", conditions: [UNUSED, STAGED], isKept: true },
-    { name: "lets one go that is unused", conditions: [UNUSED], isKept: false },
-    { name: "lets one go that Mooring never wrote of", conditions: [], isKept: false },
-    { name: "keeps one whose override names another", conditions: [MOUNTED], override: "00000000", isKept: true },
-    { name: "keeps one whose override is too short", conditions: [MOUNTED], override: "uid", length: 7, isKept: true },
-    { name: "lets one go with its own override", conditions: [MOUNTED], override: "uid", length: 8, isKept: false },
+    { name: "keeps a staged claim", conditions: [UNUSED, STAGED], isKept: true },
+    { name: "lets an unused claim go", conditions: [UNUSED], isKept: false },
+    { name: "lets a claim go that Mooring never wrote", conditions: [], isKept: false },
+    { name: "keeps a claim with an override for another one", conditions: [MOUNTED], override: "00000000", isKept: true },
+    { name: "keeps a claim with an override that is too short", conditions: [MOUNTED], override: "uid", length: 7, isKept: true },
+    { name: "lets a claim go with its own override", conditions: [MOUNTED], override: "uid", length: 8, isKept: false },
   ])("$name", async ({ conditions, override, length, isKept }) => {
     const { cluster, say, isThere, pass, engine } = sceneWith();
     say(...conditions);
@@ -73,23 +73,23 @@ describe("the simulated policy", () => {
 });
 
 describe("the simulated kube-controller-manager", () => {
-  it("tries again at once when the claim is written, and lets its volume go with it", async () => {
+  it("retries at once when the claim is written, and its volume goes with it", async () => {
     const { engine, cluster, say, isThere, pass } = sceneWith({ reclaim: "Delete" });
     say(MOUNTED);
     cluster.claims.delete("data", undefined);
     await pass(300_000);
-    const isHeld = isThere();
+    const isProtected = isThere();
 
     say(UNUSED);
     await pass(200);
 
-    expect([isHeld, isThere(), engine.api.list("persistentvolumes").length]).toEqual([true, false, 0]);
+    expect([isProtected, isThere(), engine.api.list("persistentvolumes").length]).toEqual([true, false, 0]);
     await engine.close();
   });
 
   it.each([
-    { name: "waits for a pod that is scheduled, also for one that is over", node: "n1", isKept: true },
-    { name: "does not wait for a pod that is on no node", node: "", isKept: false },
+    { name: "waits for a scheduled pod, also for a finished one", node: "n1", isKept: true },
+    { name: "does not wait for an unscheduled pod", node: "", isKept: false },
   ])("$name", async ({ node, isKept }) => {
     const { engine, cluster, isThere, pass } = sceneWith();
     const pace = { mountMs: 1, publishMs: 1, startMs: 1, graceMs: 1, statusMs: 1, unmountMs: 1, unstageMs: 1 };

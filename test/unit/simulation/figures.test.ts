@@ -21,7 +21,7 @@ describe("the figures of a simulation", () => {
     expect(sum.sites).toEqual({ "put report/sent": { visits: 5, crashes: 1 } });
   });
 
-  it("tell what was never met: a place that was passed and where nothing died counts as such", () => {
+  it("list what the run never covered: a site that was visited without a crash counts as such", () => {
     const figures = figuresOf({ kinds: { rest: 1 }, sites: { "put report/sent": { visits: 9, crashes: 0 } } });
 
     const missing = neverMet(figures, { kinds: ["rest", "power-cut"], network: ["slow"], sites: ["put report/sent"] });

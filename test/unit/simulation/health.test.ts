@@ -6,7 +6,7 @@ interface Act {
   readonly act: (health: Health) => void;
 }
 
-/** What became of the processes, and what is known of it at 100 s. */
+/** The health at 100 s, after these events. */
 function healthAfter(...acts: readonly Act[]): Health {
   let now = 0;
   const health = new Health(() => now);
@@ -24,17 +24,17 @@ const LED: readonly Act[] = [
 ];
 const SPAN = { fromMs: 10_000, toMs: 20_000 };
 
-describe("a leader that was well for three seconds within a span", () => {
+describe("a leader without faults for three seconds within a span", () => {
   it.each([
     { name: "is found at its begin", acts: LED, found: 13_000 },
     { name: "is none when nobody led", acts: [], found: undefined },
     {
-      name: "is none when it had ended",
+      name: "is none once its process has ended",
       acts: [...LED, { atMs: 5_000, act: (h: Health) => h.end("a") }],
       found: undefined,
     },
     {
-      name: "is none when the Lease was made by a request that outlived it, and its process runs again",
+      name: "is none when a request that outlived its process took the Lease, although the process runs again",
       acts: [
         { atMs: 0, act: (h: Health) => h.up("a") },
         { atMs: 900, act: (h: Health) => h.down("a") },
@@ -44,22 +44,22 @@ describe("a leader that was well for three seconds within a span", () => {
       found: undefined,
     },
     {
-      name: "is none while it stood still",
+      name: "is none while it is paused",
       acts: [...LED, { atMs: 5_000, act: (h: Health) => h.down("a") }],
       found: undefined,
     },
     {
-      name: "is found when it had got over what befell it",
-      acts: [...LED, { atMs: 9_000, act: (h: Health) => h.strike("a", 4_000) }],
+      name: "is found once its fault is over",
+      acts: [...LED, { atMs: 9_000, act: (h: Health) => h.noteFault("a", 4_000) }],
       found: 16_000,
     },
     {
-      name: "is none where the API servers were away",
-      acts: [...LED, { atMs: 9_000, act: (h: Health) => h.strikeAll(9_000) }],
+      name: "is none while the API servers are down",
+      acts: [...LED, { atMs: 9_000, act: (h: Health) => h.noteApiFault(9_000) }],
       found: undefined,
     },
     {
-      name: "is found before somebody else led",
+      name: "is found before another process leads",
       acts: [...LED, { atMs: 14_000, act: (h: Health) => h.lead("b_1") }],
       found: 13_000,
     },
@@ -76,42 +76,42 @@ describe("a leader that was well for three seconds within a span", () => {
     expect(healthAfter(...acts).ledBy(SPAN, 3_000)).toBe(found);
   });
 
-  it("counts only while the others are well, too", () => {
-    const health = healthAfter(...LED, { atMs: 9_000, act: (one) => one.strike("agent", 5_000) });
+  it("counts only while the other processes are without faults, too", () => {
+    const health = healthAfter(...LED, { atMs: 9_000, act: (one) => one.noteFault("agent", 5_000) });
 
     expect(health.ledBy(SPAN, 3_000, ["agent"])).toBe(17_000);
   });
 });
 
-describe("what a writer had heard of two seconds later", () => {
+describe("the time up to which a writer knew everything, two seconds later", () => {
   const asked = { untilMs: 50_000, forMs: 2_000 };
 
   it.each([
-    { name: "is all from before", acts: LED, heardMs: 48_000 },
+    { name: "is two seconds before", acts: LED, knownMs: 48_000 },
     {
-      name: "is less by what it had stood still",
+      name: "is earlier by the writer's pause",
       acts: [
         ...LED,
         { atMs: 40_000, act: (h: Health) => h.down("a") },
         { atMs: 49_000, act: (h: Health) => h.up("a") },
       ],
-      heardMs: 39_000,
+      knownMs: 39_000,
     },
     {
-      name: "is the same long after it had stood still",
+      name: "is the same long after a pause",
       acts: [
         ...LED,
         { atMs: 30_000, act: (h: Health) => h.down("a") },
         { atMs: 40_000, act: (h: Health) => h.up("a") },
       ],
-      heardMs: 48_000,
+      knownMs: 48_000,
     },
     {
-      name: "is less by what watches lagged",
+      name: "is earlier by the lag of watches",
       acts: [...LED, { atMs: 45_000, act: (h: Health) => h.lag(3_000, 4_000) }],
-      heardMs: 45_000,
+      knownMs: 45_000,
     },
-  ])("$name", ({ acts, heardMs }) => {
-    expect(healthAfter(...acts).heardOf("a", asked)).toBe(heardMs);
+  ])("$name", ({ acts, knownMs }) => {
+    expect(healthAfter(...acts).knewUntil("a", asked)).toBe(knownMs);
   });
 });

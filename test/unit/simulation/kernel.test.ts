@@ -5,15 +5,15 @@ import { tableNotifier } from "../../simulation/engine/kernel.ts";
 import { Life, startProcess } from "../../simulation/engine/process.ts";
 import { CrashSites } from "../../simulation/engine/sites.ts";
 
-type Deed = "change" | "ask" | "pause" | "resume";
+type Action = "change" | "ask" | "pause" | "resume";
 
-interface Happening {
+interface TimedAction {
   readonly atMs: number;
-  readonly deed: Deed;
+  readonly action: Action;
 }
 
-/** A process that waits for a table again and again: what it was told, and when. */
-async function waitFor(happenings: readonly Happening[], waitMs = 5_000) {
+/** A process that waits for changes of a table: the reasons for its scans, and when. */
+async function waitFor(events: readonly TimedAction[], waitMs = 5_000) {
   const { scheduler, machine } = createEngine({ seed: 1 });
   const computer = machine({ name: "m", upForMs: 0 });
   const life = new Life("p", "agent", { scheduler, machine: computer, sites: new CrashSites(), mayCrash: () => false });
@@ -36,41 +36,41 @@ async function waitFor(happenings: readonly Happening[], waitMs = 5_000) {
   const change = (): void => {
     for (const tell of listeners) tell();
   };
-  const deeds = { change, ask: mountNotifier.request, ...process };
-  for (const { atMs, deed } of happenings) scheduler.at(atMs, deeds[deed]);
+  const actions = { change, ask: mountNotifier.request, ...process };
+  for (const { atMs, action } of events) scheduler.at(atMs, actions[action]);
   await scheduler.runUntil(60_000);
-  return { told, spans, changes: happenings.filter(({ deed }) => deed === "change").map(({ atMs }) => atMs) };
+  return { told, spans, changes: events.filter(({ action }) => action === "change").map(({ atMs }) => atMs) };
 }
 
-/** Times that often meet: half seconds, as many as told. */
+/** Times that often coincide: half seconds. */
 const roundMs = (max: number) => fc.integer({ min: 1, max }).map((halves) => halves * 500);
 
 describe("the simulated poll(2)", () => {
   it.each([
-    { name: "a change is told at once", happenings: [{ atMs: 1_500, deed: "change" }], first: ["mounts", 1_500] },
-    { name: "a question is told at once", happenings: [{ atMs: 1_500, deed: "ask" }], first: ["asked", 1_500] },
-    { name: "nothing is told in time", happenings: [], first: ["timer", 5_000] },
+    { name: "a change triggers a scan at once", events: [{ atMs: 1_500, action: "change" }], first: ["mounts", 1_500] },
+    { name: "a request triggers a scan at once", events: [{ atMs: 1_500, action: "ask" }], first: ["asked", 1_500] },
+    { name: "without either, the timer triggers one", events: [], first: ["timer", 5_000] },
     {
-      name: "what happens to a process that stands still is told when it goes on",
-      happenings: [
-        { atMs: 100, deed: "pause" },
-        { atMs: 200, deed: "change" },
-        { atMs: 900, deed: "resume" },
+      name: "a change during a pause triggers one when the process continues",
+      events: [
+        { atMs: 100, action: "pause" },
+        { atMs: 200, action: "change" },
+        { atMs: 900, action: "resume" },
       ],
       first: ["mounts", 900],
     },
-  ] as const)("$name", async ({ happenings, first }) => {
-    const { told } = await waitFor(happenings);
+  ] as const)("$name", async ({ events, first }) => {
+    const { told } = await waitFor(events);
 
     expect([told[0]?.reason, told[0]?.atMs]).toEqual(first);
   });
 
-  it("tells of a question rather than of a change that came together with it, and of each once", async () => {
+  it("gives a request as the reason when a change came together with it, and each once", async () => {
     const { told } = await waitFor([
-      { atMs: 100, deed: "pause" },
-      { atMs: 200, deed: "change" },
-      { atMs: 300, deed: "ask" },
-      { atMs: 900, deed: "resume" },
+      { atMs: 100, action: "pause" },
+      { atMs: 200, action: "change" },
+      { atMs: 300, action: "ask" },
+      { atMs: 900, action: "resume" },
     ]);
 
     expect(told.slice(0, 2)).toEqual([
@@ -79,10 +79,10 @@ describe("the simulated poll(2)", () => {
     ]);
   });
 
-  it("never says of a time in which the table changed that it did not", async () => {
+  it("never reports a time with a change as unchanged", async () => {
     const happening = fc.record({
       atMs: fc.oneof(fc.integer({ min: 0, max: 50_000 }), roundMs(100)),
-      deed: fc.constantFrom<Deed>("change", "ask", "pause", "resume"),
+      action: fc.constantFrom<Action>("change", "ask", "pause", "resume"),
     });
     await fc.assert(
       fc.asyncProperty(
@@ -91,7 +91,7 @@ describe("the simulated poll(2)", () => {
         async (all, ms) => {
           const { spans, changes } = await waitFor(all, ms);
 
-          // A change of the span's last moment may have come after the poll that found none.
+          // A change at the span's last moment may come after the last poll.
           for (const { from, until } of spans) expect(changes.filter((at) => at > from && at < until)).toEqual([]);
         },
       ),

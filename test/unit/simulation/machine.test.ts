@@ -39,16 +39,20 @@ describe("the clocks of a simulated machine", () => {
   });
 
   it.each([
-    { name: "a suspend stops the monotonic clock alone", deed: suspended, shown: [0, 60_000, 60_000] },
-    { name: "a step moves the wall clock alone", deed: stepped, shown: [60_000, 60_000, 3_660_000] },
-    { name: "a boot begins both others anew, and not the wall clock", deed: rebooted, shown: [10_000, 10_000, 60_000] },
-  ])("$name", async ({ deed, shown }) => {
+    { name: "a suspend stops the monotonic clock alone", action: suspended, shown: [0, 60_000, 60_000] },
+    { name: "a step moves the wall clock alone", action: stepped, shown: [60_000, 60_000, 3_660_000] },
+    {
+      name: "a boot begins both others anew, and not the wall clock",
+      action: rebooted,
+      shown: [10_000, 10_000, 60_000],
+    },
+  ])("$name", async ({ action, shown }) => {
     const engine = createEngine({ seed: 1 });
     const machine = engine.machine({ name: "m", upForMs: 0 });
     const { clock } = machine;
     const wallMs = clock.wallMs();
 
-    deed(machine);
+    action(machine);
     await engine.scheduler.runUntil(50_000);
     machine.powerOn();
     await engine.scheduler.runUntil(60_000);

@@ -32,7 +32,7 @@ function newTable(): World {
 }
 
 describe("a simulated kernel's mount table", () => {
-  it("shows stacked mounts each with a line, and takes away the upper one first", () => {
+  it("has a line for each stacked mount, and unmounts the upper one first", () => {
     const { table, read } = newTable();
     table.mount({ point: POINT, device: "8:16" });
     table.mount({ point: POINT, device: "8:32" });
@@ -44,7 +44,7 @@ describe("a simulated kernel's mount table", () => {
     expect(table.all.filter(({ point }) => point === POINT).map(({ device }) => device)).toEqual(["8:16"]);
   });
 
-  it("writes what would end a field as an escape", () => {
+  it("escapes characters that would end a field", () => {
     const { table, read } = newTable();
 
     table.mount({ point: "/data/kube let\\x" });
@@ -52,7 +52,7 @@ describe("a simulated kernel's mount table", () => {
     expect(read()).toContain(" /data/kube\\040let\\134x ");
   });
 
-  it("hands out an ID again", () => {
+  it("reuses an ID", () => {
     const { table } = newTable();
     table.mount({ point: "/a" });
     const [, first] = table.all;
@@ -70,13 +70,13 @@ describe("a simulated kernel's mount table", () => {
     readonly shown: readonly boolean[];
   }>([
     {
-      name: "may still show what was unmounted while it was read",
+      name: "may still show what was unmounted during the scan",
       kernel: "stable-cursor",
       waitMs: 0,
       shown: [true, false],
     },
     {
-      name: "does not show what was unmounted before it was read",
+      name: "does not show what was unmounted before the scan",
       kernel: "stable-cursor",
       waitMs: 10,
       shown: [false],
@@ -94,7 +94,7 @@ describe("a simulated kernel's mount table", () => {
     expect([...seen].toSorted().toReversed()).toEqual(shown);
   });
 
-  it("of a kernel that counts lines may leave out what came after an unmount", () => {
+  it("may drop the line after an unmount on a kernel that counts lines", () => {
     const { table, read } = newTable();
     table.mount({ point: "/other" });
     table.mount({ point: POINT });
@@ -105,7 +105,7 @@ describe("a simulated kernel's mount table", () => {
     expect(new Set(reads)).toEqual(new Set([true, false]));
   });
 
-  it("of another namespace does not show the kubelet's mounts", () => {
+  it("does not show the kubelet's mounts in another namespace", () => {
     const { table, read } = newTable();
 
     table.mount({ point: POINT });

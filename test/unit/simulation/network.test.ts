@@ -7,7 +7,7 @@ const LIST = { method: "GET", path: "/api/v1/nodes", headers: {} } as const;
 const WATCH = { ...LIST, path: "/api/v1/nodes?watch=true&resourceVersion=1003" };
 const CREATE = { method: "POST", path: "/api/v1/nodes", headers: {}, body: '{"metadata":{"name":"a"}}' } as const;
 
-/** What becomes of a request by its fate: an answer, an error or nothing; and when. */
+/** The result of a request with these faults: an answer, an error or nothing; and when. */
 async function send(request: typeof LIST | typeof CREATE, fate: Fate, abortAfterMs?: number) {
   const engine = createEngine({ seed: 1, weather: () => fate });
   const { scheduler, api } = engine;
@@ -32,7 +32,7 @@ async function send(request: typeof LIST | typeof CREATE, fate: Fate, abortAfter
 describe("a request in the simulated network", () => {
   it.each([
     { name: "is answered", fate: { requestMs: 10, answerMs: () => 20 }, what: "201", atMs: 30, nodes: 1 },
-    { name: "is lost, and nobody learns of it", fate: { lost: "request" }, what: "nothing", atMs: 0, nodes: 0 },
+    { name: "is lost without an error", fate: { lost: "request" }, what: "nothing", atMs: 0, nodes: 0 },
     {
       name: "is lost with its connection",
       fate: { lost: "request", brokenAfterMs: 50 },
@@ -41,23 +41,23 @@ describe("a request in the simulated network", () => {
       nodes: 0,
     },
     {
-      name: "is done, and its answer lost",
+      name: "takes effect, and its answer is lost",
       fate: { requestMs: 10, lost: "answer", brokenAfterMs: 50 },
       what: "error",
       atMs: 60,
       nodes: 1,
     },
-    { name: "is refused by somebody on the way", fate: { refusal: { status: 503 } }, what: "503", atMs: 1, nodes: 0 },
+    { name: "is refused by a proxy", fate: { refusal: { status: 503 } }, what: "503", atMs: 1, nodes: 0 },
     { name: "breaks off in the middle of the body", fate: { cutAfterMs: 1 }, what: "broken", atMs: 1, nodes: 1 },
   ] as const)("$name", async ({ fate, what, atMs, nodes }) => {
     expect(await send(CREATE, fate)).toEqual({ what, atMs, nodes });
   });
 
-  it("is done although its sender has given up", async () => {
+  it("takes effect although its sender has given up", async () => {
     expect(await send(CREATE, { requestMs: 50 }, 10)).toEqual({ what: "error", atMs: 10, nodes: 1 });
   });
 
-  it("is done again when it is repeated, and answered once", async () => {
+  it("takes effect twice when it is repeated, and is answered once", async () => {
     const engine = createEngine({ seed: 1, weather: () => ({ againAfterMs: [10, 20] }) });
     const body = '{"metadata":{"generateName":"a-"}}';
     const answers: number[] = [];
@@ -71,7 +71,7 @@ describe("a request in the simulated network", () => {
     expect([answers, engine.api.list("nodes").length]).toEqual([[201], 3]);
   });
 
-  it("overtakes another one that is slower", async () => {
+  it("overtakes a slower one", async () => {
     const delays = [30, 10];
     const engine = createEngine({ seed: 1, weather: () => ({ requestMs: delays.shift() }) });
     const transport = engine.transport("t");
@@ -84,7 +84,7 @@ describe("a request in the simulated network", () => {
   });
 });
 
-/** Watches nodes, and answers the lines that come. */
+/** Watches nodes, and returns the lines. */
 function watch(engine: Engine): string[] {
   const lines: string[] = [];
   const read = async (): Promise<void> => {
@@ -98,26 +98,26 @@ function watch(engine: Engine): string[] {
 
 describe("a watch of the simulated API server", () => {
   it.each([
-    { name: "goes on while nothing befalls it", deed: () => {}, last: "nothing" },
-    { name: "breaks when the server is cut off", deed: ({ api }: Engine) => api.servers[0]?.cut(), last: "broken" },
-    { name: "breaks when the server is restarted", deed: ({ api }: Engine) => api.restart(100), last: "broken" },
+    { name: "goes on without a fault", action: () => {}, last: "nothing" },
+    { name: "breaks when the server is cut off", action: ({ api }: Engine) => api.servers[0]?.cut(), last: "broken" },
+    { name: "breaks when the server is restarted", action: ({ api }: Engine) => api.restart(100), last: "broken" },
     {
       name: "breaks when an older state is restored",
-      deed: ({ api }: Engine) => api.restore(api.snapshot()),
+      action: ({ api }: Engine) => api.restore(api.snapshot()),
       last: "broken",
     },
-  ])("$name", async ({ deed, last }) => {
+  ])("$name", async ({ action, last }) => {
     const engine = createEngine({ seed: 1 });
     const lines = watch(engine);
     await engine.scheduler.runUntil(1_000);
 
-    deed(engine);
+    action(engine);
     await engine.scheduler.runUntil(2_000);
 
     expect(lines.at(-1) ?? "nothing").toBe(last);
   });
 
-  it("lags behind by as much as its server, in order", async () => {
+  it("lags as much as its server, and keeps the order", async () => {
     const engine = createEngine({ seed: 1 });
     const { api, scheduler } = engine;
     const lags = [500, 100];
@@ -135,7 +135,7 @@ describe("a watch of the simulated API server", () => {
     expect(lines.map((line) => JSON.parse(line).object.metadata.name)).toEqual(["a", "b"]);
   });
 
-  it("is refused from what a restarted server does not know", async () => {
+  it("gets 410 from a version that a restarted server does not have", async () => {
     const engine = createEngine({ seed: 1 });
     engine.api.create("nodes", { metadata: { name: "a" } });
     engine.api.restart(10);

@@ -3,7 +3,7 @@ import { createEngine } from "../../simulation/engine/engine.ts";
 import { Life, startProcess } from "../../simulation/engine/process.ts";
 import { CrashSites, type Phase } from "../../simulation/engine/sites.ts";
 
-/** A process that stores one, sleeps a second, and stores two; it dies at a place, if told. */
+/** A process that stores one, sleeps a second, and stores two; it dies at a crash site, if given. */
 function start(dies?: { readonly site: string; readonly phase: Phase }) {
   const { scheduler, machine } = createEngine({ seed: 1 });
   const sites = new CrashSites();
@@ -46,11 +46,11 @@ describe("a simulated process", () => {
     expect(sites.figures().get(`${site}/${phase}`)).toEqual({ visits: 1, crashes: 1 });
   });
 
-  it("has no effect either while what is left of it is buried", async () => {
+  it("has no effect while its promises unwind", async () => {
     const { scheduler, process, life, stored } = start();
     await scheduler.runUntil(500);
     process.crash();
-    life.bury();
+    life.unwind();
     await scheduler.runUntil(2_000);
 
     expect(stored).toEqual(["one"]);
@@ -66,7 +66,7 @@ describe("a simulated process", () => {
     expect([process.state(), stored]).toEqual(["crashed", ["one"]]);
   });
 
-  it("is told to stop when it goes on", async () => {
+  it("gets SIGTERM after a pause", async () => {
     const { scheduler, process, stored } = start();
     await scheduler.runUntil(500);
     process.pause();
@@ -79,7 +79,7 @@ describe("a simulated process", () => {
     expect([before, process.state(), stored]).toEqual(["paused", "ended", ["one"]]);
   });
 
-  it("takes what came while it stood still one after the other, and what comes then after that", async () => {
+  it("takes what arrived during a pause in order, and later arrivals after that", async () => {
     const { scheduler, process, life } = start();
     const taken: string[] = [];
     process.pause();
@@ -95,7 +95,7 @@ describe("a simulated process", () => {
     expect(taken).toEqual(["one", "after one", "two", "after two", "three", "after three", "four"]);
   });
 
-  it("has failed when it throws", async () => {
+  it("counts as failed when it throws", async () => {
     const { scheduler, machine } = createEngine({ seed: 1 });
     const parts = { scheduler, machine: machine({ name: "m" }), sites: new CrashSites(), mayCrash: () => false };
     const process = startProcess(new Life("p", "agent", parts), () => Promise.reject(new TypeError("a bug")));

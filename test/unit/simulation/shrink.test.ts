@@ -23,7 +23,7 @@ describe("shrink", () => {
     expect(shortest).toEqual(few);
   });
 
-  it("asks no more often than it may", async () => {
+  it("does not exceed its limit of tries", async () => {
     let asked = 0;
 
     await shrink(

@@ -15,7 +15,7 @@ async function play(seed: number) {
 }
 
 describe("the smallest simulated world", () => {
-  it("says of a claim since when it is unused: not before the unmount, and within its uncertainty", async () => {
+  it("publishes since when a claim is unused: not before the unmount, and within its uncertainty", async () => {
     const { story } = await play(1);
 
     const { status } = story.claim();
@@ -28,7 +28,7 @@ describe("the smallest simulated world", () => {
     expect((status?.lastUse?.releasedAtMs ?? Number.NaN) - uncertaintyMs).toBeLessThanOrEqual(unmountedAtMs);
   });
 
-  it("is the same for the same seed, to the last word that was written or logged", async () => {
+  it("is the same for the same seed, down to the last write and log line", async () => {
     const [one, again, other] = [await play(7), await play(7), await play(8)];
 
     expect(again.lines).toEqual(one.lines);
@@ -36,7 +36,7 @@ describe("the smallest simulated world", () => {
     expect(other.story.engine.trace()).not.toBe(one.story.engine.trace());
   });
 
-  it("finds the truth again after an older state of the API was restored", async () => {
+  it("recovers the truth after a restore of an older API state", async () => {
     const story = createStory({ seed: 5 });
     const { scheduler, api } = story.engine;
     story.startAggregator("a");
@@ -50,7 +50,7 @@ describe("the smallest simulated world", () => {
     api.restore(inUse);
     const restored = story.claim().status;
     await scheduler.runUntil(75_000);
-    // What the kubelet finds out of a pod that is long over.
+    // What the kubelet finds for a pod that ended long ago.
     api.delete({ resource: "pods", namespace: "default", name: "web" });
     await scheduler.runUntil(100_000);
 
@@ -59,7 +59,7 @@ describe("the smallest simulated world", () => {
     expect(status?.sinceMs).toBeGreaterThanOrEqual(story.unmountedAtMs() ?? Number.NaN);
   });
 
-  it("does not call a claim unused for longer after a state of the API was restored in which it had not been used yet", async () => {
+  it("does not make a claim unused for longer after a restore of an API state from before its use", async () => {
     const story = createStory({ seed: 5 });
     const { scheduler, api } = story.engine;
     story.startAggregator("a");
@@ -80,7 +80,7 @@ describe("the smallest simulated world", () => {
     expect([status?.unused, (status?.sinceMs ?? 0) >= unmountedAtMs]).toEqual([true, true]);
   });
 
-  it("leaves no process that ended by an error", async () => {
+  it("leaves no failed process", async () => {
     const { story } = await play(1);
 
     expect(story.processes.map((process) => process.state())).toEqual(["running", "running", "running"]);

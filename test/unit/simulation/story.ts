@@ -7,7 +7,7 @@ import { createEngine, type Engine, type EngineOptions } from "../../simulation/
 import type { SimMachine } from "../../simulation/engine/machine.ts";
 import type { SimProcess } from "../../simulation/engine/process.ts";
 
-/** One node with its table, an agent on it, two aggregators elsewhere, one claim; nothing is restarted by itself unless asked. */
+/** One node with its table, an agent on it, two aggregators elsewhere, one claim; nothing restarts by itself by default. */
 export interface Story {
   readonly engine: Engine;
   readonly node: SimMachine;
@@ -16,7 +16,7 @@ export interface Story {
   readonly startAgent: () => SimProcess;
   readonly startAggregator: (name: "a" | "b") => SimProcess;
   readonly claim: () => Claim;
-  /** True wall time of the unmount, milliseconds since the epoch; nothing before it. */
+  /** True wall time of the unmount, milliseconds since the epoch; undefined before it. */
   readonly unmountedAtMs: () => number | undefined;
   /** A pod uses the claim for ten seconds, then its volume is unmounted; a second later it is gone. */
   readonly use: (fromMs: number) => void;

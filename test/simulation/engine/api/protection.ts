@@ -14,7 +14,7 @@ export const TOKEN_LENGTH = 8;
 
 /** Why the policy refuses an update, in the words of manifests/components/protection-audit/policies.yaml; undefined where it admits it. */
 export function vetoOf(previous: ApiObject, object: Unversioned): Refused | undefined {
-  if (!takesProtectionAway(previous, object) || !isHeld(previous) || isForced(previous)) return undefined;
+  if (!takesProtectionAway(previous, object) || !isProtected(previous) || isForced(previous)) return undefined;
   const { namespace, name } = previous.metadata;
   return forbidden(POLICY, `the volume of claim ${namespace}/${name} is in use: ${messageOf(previous)}`);
 }
@@ -24,8 +24,8 @@ function takesProtectionAway(previous: ApiObject, object: Unversioned): boolean 
 }
 
 /** The stored claim is bound and has a condition of Mooring that protects it. */
-export function isHeld(claim: ApiObject): boolean {
-  return textAt(claim, "status", "phase") === "Bound" && holdingConditions(claim).length > 0;
+export function isProtected(claim: ApiObject): boolean {
+  return textAt(claim, "status", "phase") === "Bound" && protectingConditions(claim).length > 0;
 }
 
 /** The stored claim carries the override for its own UID. */
@@ -34,7 +34,7 @@ export function isForced({ metadata }: ApiObject): boolean {
 }
 
 /** The conditions that protect a claim. */
-export function holdingConditions(claim: ApiObject): readonly Json[] {
+export function protectingConditions(claim: ApiObject): readonly Json[] {
   const conditions = at(claim, "status", "conditions");
   if (!Array.isArray(conditions)) return [];
   return conditions.filter((one: Json) => {
@@ -46,7 +46,7 @@ export function holdingConditions(claim: ApiObject): readonly Json[] {
 }
 
 function messageOf(claim: ApiObject): string {
-  return textAt(holdingConditions(claim)[0], "message");
+  return textAt(protectingConditions(claim)[0], "message");
 }
 
 /** The claim with the override; the caller chooses the value. */

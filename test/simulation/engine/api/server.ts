@@ -35,7 +35,7 @@ interface ServerParts {
 }
 
 /** A parsed request. */
-interface Asked {
+interface ParsedRequest {
   readonly request: HttpRequest;
   readonly target: Target;
   readonly query: URLSearchParams;
@@ -62,7 +62,7 @@ export class Server implements SimApiServer {
   constructor(parts: ServerParts) {
     this.#parts = parts;
     this.#caches = forEachResource((name) => new WatchCache(parts, name, () => this.lagMs(name)));
-    parts.store.listeners.push((event: StoreEvent) => this.#caches[event.resource].hear(event));
+    parts.store.listeners.push((event: StoreEvent) => this.#caches[event.resource].onWrite(event));
   }
 
   /** Its wall clock, milliseconds since the epoch. */
@@ -97,7 +97,7 @@ export class Server implements SimApiServer {
     else this.#serve({ request, target, query: new URLSearchParams(search), by }, dated);
   }
 
-  #serve(asked: Asked, respond: Respond): void {
+  #serve(asked: ParsedRequest, respond: Respond): void {
     const { request, target, query } = asked;
     if (request.method !== "GET") respond(this.#write(asked));
     else if (target.name !== undefined) respond(this.#get(target));
@@ -111,7 +111,7 @@ export class Server implements SimApiServer {
     return { status: 200, headers: {}, body: textOf(object) };
   }
 
-  #list(asked: Asked, respond: Respond): void {
+  #list(asked: ParsedRequest, respond: Respond): void {
     const { target, query, request } = asked;
     const { store, pages, scheduler } = this.#parts;
     const cache = this.#caches[target.resource.name];
@@ -143,7 +143,7 @@ export class Server implements SimApiServer {
     else scheduler.after(CATCH_UP_MS, fromCache);
   }
 
-  #watch({ target, query }: Asked): Answer {
+  #watch({ target, query }: ParsedRequest): Answer {
     const { resource } = target;
     const cache = this.#caches[resource.name];
     const isWithList = query.get("sendInitialEvents") === "true";
@@ -171,13 +171,13 @@ export class Server implements SimApiServer {
     };
   }
 
-  #write(asked: Asked): Answer {
+  #write(asked: ParsedRequest): Answer {
     const written = this.#writeOf(asked);
     if (written.kind === "refused") return refused(written.why);
     return { status: asked.request.method === "POST" ? 201 : 200, headers: {}, body: textOf(written.object) };
   }
 
-  #writeOf(asked: Asked): Written {
+  #writeOf(asked: ParsedRequest): Written {
     const { request, target } = asked;
     const { store } = this.#parts;
     const { resource, namespace, name = "" } = target;
@@ -216,7 +216,7 @@ export class Server implements SimApiServer {
   }
 
   /** An apply to the object itself creates it when it does not exist, unless the apply names a UID. */
-  #absent({ target, request }: Asked, body: JsonObject | undefined): Refused {
+  #absent({ target, request }: ParsedRequest, body: JsonObject | undefined): Refused {
     const { resource, name = "", subresource } = target;
     const uid = textAt(body, "metadata", "uid");
     return isApply(request) && subresource === undefined && uid !== ""
@@ -224,7 +224,7 @@ export class Server implements SimApiServer {
       : notFound(resource, name);
   }
 
-  #writerOf({ by, query, target, request }: Asked): Writer {
+  #writerOf({ by, query, target, request }: ParsedRequest): Writer {
     const manager = query.get("fieldManager") ?? request.headers["user-agent"] ?? by;
     const subresource = target.subresource === "status" ? "status" : undefined;
     return { by, manager, subresource, time: secondsText(this.wallMs()) };

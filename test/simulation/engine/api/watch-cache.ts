@@ -48,7 +48,7 @@ export class WatchCache {
   }
 
   /** Takes a write to the store. */
-  hear(event: StoreEvent): void {
+  onWrite(event: StoreEvent): void {
     const { scheduler } = this.#parts;
     const lagMs = this.#lagMs();
     if (this.#pending.length === 0 && lagMs <= 0) {

@@ -10,7 +10,7 @@ import { type Store, textOf } from "./store.ts";
 import type { WatchCache } from "./watch-cache.ts";
 
 /** A watch request. */
-export interface WatchOrder {
+export interface WatchRequest {
   readonly resource: Resource;
   readonly selector: Selector;
   /** Start after this revision; undefined: start now. */
@@ -33,7 +33,7 @@ const BOOKMARK_MS = 60_000;
 const LONGEST_S = 1_800;
 
 /** Serves a watch until the client cancels it or its timeout is over. */
-export function serveWatch(parts: WatchParts, order: WatchOrder, sink: Sink): Cancel {
+export function serveWatch(parts: WatchParts, order: WatchRequest, sink: Sink): Cancel {
   const { scheduler, random, store, cache } = parts;
   const { selector, resource } = order;
   let after = order.from ?? store.revision;
@@ -41,7 +41,7 @@ export function serveWatch(parts: WatchParts, order: WatchOrder, sink: Sink): Ca
   const stop = (): void => {
     for (const cancel of cancels.splice(0)) cancel();
   };
-  const tell = (event: StoreEvent): void => {
+  const send = (event: StoreEvent): void => {
     if (event.revision <= after) return;
     const line = lineOf(event, selector);
     if (line !== undefined) sink.write(line);
@@ -59,9 +59,9 @@ export function serveWatch(parts: WatchParts, order: WatchOrder, sink: Sink): Ca
       sink.end();
       return stop;
     }
-    for (const event of missed) tell(event);
+    for (const event of missed) send(event);
   }
-  cancels.push(cache.listen(tell));
+  cancels.push(cache.listen(send));
   const mark = (): void => {
     if (cache.position > after) sink.write(bookmark(resource, cache.position, false));
     cancels[1] = scheduler.after(BOOKMARK_MS * (0.9 + 0.2 * random.fraction()), mark);

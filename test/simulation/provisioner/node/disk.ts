@@ -1,18 +1,18 @@
 import type { Dice } from "../../world/dice.ts";
 
-/** What of a file a power cut can take back to its last fsync(2). */
+/** The part of a file that a power cut can take back to its last fsync(2). */
 interface Content {
   readonly bytes: number;
   readonly allocatedBytes: number;
   readonly text: string;
-  /** The volume whose pod wrote into it last; nothing while it is zeros. */
+  /** The volume whose pod last wrote into it; undefined while it is zeros. */
   readonly writtenFor: string | undefined;
 }
 
 /** A file of a simulated disk. */
 export interface Inode {
   readonly number: number;
-  /** When it was made, true time. Copies of a disk keep it. */
+  /** Its creation, in true time. Copies of a disk keep it. */
   readonly bornMs: number;
   now: Content;
   synced: Content;
@@ -20,7 +20,7 @@ export interface Inode {
 
 type Names = Map<string, Inode>;
 
-/** A folder: its names as they are, as they are on the disk, and the changes in between in their order. */
+/** A folder: its names in memory, its names on the disk, and the changes in between in their order. */
 interface Folder {
   names: Names;
   durable: Names;
@@ -30,15 +30,15 @@ interface Folder {
 const NOTHING: Content = { bytes: 0, allocatedBytes: 0, text: "", writtenFor: undefined };
 export const BLOCK = 4_096;
 
-/** A filesystem: folders without folders in them, on blocks that can run out. */
+/** A filesystem: flat folders, on blocks that can run out. */
 export class Disk {
   readonly id: number;
   readonly bytes: number;
-  /** What files of others take. */
+  /** Bytes that other files take. */
   otherBytes = 0;
-  /** When that changed last, true time. */
+  /** The last change of that, in true time. */
   filledMs = Number.NEGATIVE_INFINITY;
-  /** Files that a loop device shows: they keep their blocks without a name, too. */
+  /** Files behind a loop device: they keep their blocks even without a name. */
   readonly held = new Set<Inode>();
   readonly #folders = new Map<string, Folder>();
   #inodes = 10;
@@ -48,7 +48,7 @@ export class Disk {
     this.bytes = bytes;
   }
 
-  /** As `/proc/self/mountinfo` has it. */
+  /** The number in `/proc/self/mountinfo`. */
   get number(): string {
     return `259:${this.id}`;
   }
@@ -79,7 +79,7 @@ export class Disk {
     return inode;
   }
 
-  /** Changes names now, and on the disk when the folder is synced, or by chance. */
+  /** Changes names in memory. The disk has the change after a sync of the folder, or by chance. */
   change(folder: string, change: (names: Names) => void): void {
     const { names, pending } = this.folder(folder);
     change(names);
@@ -92,7 +92,7 @@ export class Disk {
     kept.pending = [];
   }
 
-  /** What was not synced may be there or not: of names the first changes, of each file's content either state. */
+  /** A power cut. What was not synced may be there or not: the first name changes, and either state of each file's content. */
   cut(dice: Dice): void {
     this.held.clear();
     for (const folder of this.#folders.values()) {
@@ -108,7 +108,7 @@ export class Disk {
     }
   }
 
-  /** What was done is on the disk: an unmount. */
+  /** An unmount: everything is on the disk. */
   flush(): void {
     this.held.clear();
     for (const [name, { names }] of this.#folders) {
@@ -122,7 +122,7 @@ export class Disk {
     this.held.clear();
   }
 
-  /** Puts back what `copy` gave. */
+  /** Returns a function that restores the present content. */
   copy(): () => void {
     const saved = [...this.#folders].map(([name, { names }]) => ({
       name,

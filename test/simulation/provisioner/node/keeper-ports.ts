@@ -7,8 +7,8 @@ import type { Life } from "../../engine/process.ts";
 import type { Scheduler } from "../../engine/scheduler.ts";
 import type { Dice } from "../../world/dice.ts";
 import type { NodeKernel } from "./kernel.ts";
-import { NodeHand } from "./node-hand.ts";
-import type { NodeWitness } from "./node-view.ts";
+import type { NodeWitness } from "./readable-node.ts";
+import { WritableNode } from "./writable-node.ts";
 
 interface Parts {
   readonly scheduler: Scheduler;
@@ -26,7 +26,7 @@ export interface KeeperPorts {
   readonly mountInfo: MountInfoSource;
 }
 
-/** The node as a keeper sees it: each call may be its last, and takes time now and then. */
+/** The keeper's ports to the node. The keeper may die at each call, and some calls take time. */
 export function keeperPorts(parts: Parts): KeeperPorts {
   const { life, kernel, scheduler, dice, podUid } = parts;
   life.onEnd(() => kernel.closeAll(life.name));
@@ -36,7 +36,7 @@ export function keeperPorts(parts: Parts): KeeperPorts {
       if (dice.chance(share)) await pass(dice.chance(0.05) ? dice.between(100, 2_000) : 5 * dice.fraction());
       return act();
     });
-  const node = new NodeHand({ ...parts, owner: life.name });
+  const node = new WritableNode({ ...parts, owner: life.name });
   const read = <T>(act: () => T): Promise<T> => call("read node", 0.03, act);
   const write = <T>(site: string, act: () => T): Promise<T> => call(site, 0.6, act);
   return {
@@ -70,7 +70,7 @@ export function keeperPorts(parts: Parts): KeeperPorts {
 
 type Write = <T>(site: string, act: () => T) => Promise<T>;
 
-function actionsOf(node: NodeHand, write: Write): NodeActions {
+function actionsOf(node: WritableNode, write: Write): NodeActions {
   return {
     createFile: (path) => write("create file", () => node.create(path)),
     writeFile: (path, text) => write("write file", () => node.writeFile(path, text)),
@@ -90,7 +90,7 @@ function actionsOf(node: NodeHand, write: Write): NodeActions {
 }
 
 function opened(
-  node: NodeHand,
+  node: WritableNode,
   {
     fd,
     read,
@@ -107,7 +107,7 @@ function opened(
   };
 }
 
-/** The node's mount table, as the first process sees it. */
+/** The node's mount table, as process 1 sees it. */
 function tableText(kernel: NodeKernel, podUid: string): string {
   const pools = [...kernel.pools].filter(([, { isMount }]) => isMount);
   return [

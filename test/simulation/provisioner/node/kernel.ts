@@ -1,13 +1,13 @@
 import type { Disk, Inode } from "./disk.ts";
 
-/** Where a folder is: on a disk, mounted there or a part of the node's own. */
+/** The place of a folder: on a mounted disk, or on the node's own. */
 export interface Place {
   readonly disk: Disk;
   readonly folder: string;
   readonly isMount: boolean;
 }
 
-/** What a loop device shows: a file of a pool, or something of others. */
+/** The backing of a loop device: a file of a pool, or a foreign file. */
 type Backing =
   | {
       readonly kind: "image";
@@ -32,11 +32,11 @@ export interface Mount {
   readonly namespace: string;
   readonly point: string;
   readonly loop: number;
-  /** The node of the device is bound, not its filesystem. */
+  /** A bind of the device node, not of its filesystem. */
   readonly isNode: boolean;
 }
 
-/** What a descriptor is of. */
+/** What a file descriptor refers to. */
 export type Handle = { readonly owner: string } & (
   | { readonly kind: "folder"; readonly place: Place; readonly pool: string }
   | {
@@ -55,7 +55,7 @@ export function failed(code: string, call: string): Error {
   return Object.assign(new Error(`${code}: ${call}`), { code });
 }
 
-/** What a node's kernel has in memory: a reboot makes a new one. */
+/** The kernel's memory: a reboot makes a new one. */
 export class NodeKernel {
   readonly pools: Map<string, Place>;
   readonly loops = new Map<number, Loop>();
@@ -79,7 +79,7 @@ export class NodeKernel {
     return this.open({ kind: "loop", loop: number, isExclusive, owner });
   }
 
-  /** The last one that closes a device which was to be detached detaches it. */
+  /** The last close of a device with a pending detach detaches it. */
   close(descriptor: number): void {
     const handle = this.handles.get(descriptor);
     this.handles.delete(descriptor);
@@ -121,12 +121,12 @@ export class NodeKernel {
     loop.isAutoclear = true;
   }
 
-  /** A filesystem cannot be mounted while another has the device for itself alone. */
+  /** A filesystem cannot be mounted while another process has the device open exclusively. */
   mount(mount: Mount): void {
-    const isHeld = [...this.handles.values()].some(
+    const isProtected = [...this.handles.values()].some(
       (one) => one.kind === "loop" && one.loop === mount.loop && one.isExclusive,
     );
-    if (!mount.isNode && isHeld) throw failed("EBUSY", `mount /dev/loop${mount.loop}`);
+    if (!mount.isNode && isProtected) throw failed("EBUSY", `mount /dev/loop${mount.loop}`);
     if (this.loops.get(mount.loop)?.backing === undefined) throw failed("ENXIO", `mount /dev/loop${mount.loop}`);
     this.mounts.add(mount);
   }
@@ -142,7 +142,7 @@ export class NodeKernel {
     return Number.isNaN(number) || this.loops.get(number)?.backing === undefined ? undefined : number;
   }
 
-  /** Who uses the devices that show a file: mounts in any namespace, devices on top, programs of pods. */
+  /** The users of the devices that show a file: mounts in any namespace, devices on top, programs of pods. */
   usersOf(inode: Inode): readonly string[] {
     const shown = [...this.loops.values()].filter(
       ({ backing }) => backing?.kind === "image" && backing.inode === inode,

@@ -8,7 +8,7 @@ export const PROVISIONER = "local.mooring.dev";
 export const SELECTED = "volume.kubernetes.io/selected-node";
 export const NODE_LABEL = "local.mooring.dev/node";
 export const POOL = "local.mooring.dev/pool";
-/** What makes a folder a pool, and tells which. */
+/** The file that makes a folder a pool and identifies it. */
 export const POOL_FILE = "pool.json";
 const PV_PROTECTION = "kubernetes.io/pv-protection";
 const ASKED = "volume.kubernetes.io/storage-provisioner";
@@ -24,7 +24,7 @@ export const CLASSES = [
 export interface ControllerParts {
   readonly api: SimApi;
   readonly dice: Dice;
-  /** The scheduler knows the room as it is published. */
+  /** The scheduler knows the capacity as it is published. */
   readonly isExact?: boolean;
 }
 
@@ -59,7 +59,7 @@ function listAt(value: Json | undefined, ...path: readonly string[]): readonly J
   return Array.isArray(found) ? found : [];
 }
 
-/** Its node affinity lets the volume be used on the node. */
+/** The node affinity lets the volume be used on the node. */
 export function isFor(volume: ApiObject, node: string): boolean {
   const terms = listAt(volume, "spec", "nodeAffinity", "required", "nodeSelectorTerms");
   return terms.some((term) => {
@@ -77,8 +77,11 @@ export function claimNameOf(pod: ApiObject): string {
   return textAt(pod, "spec", "claim");
 }
 
-/** kube-controller-manager: asks for volumes, binds, releases, and protects claims and volumes. One write a look, so that others come between. */
-export function controllerLook({ api, dice }: ControllerParts): boolean {
+/**
+ * kube-controller-manager: requests volumes, binds, releases, and protects claims and volumes. One write for each call, so that other
+ * writes can come between.
+ */
+export function reconcileOnce({ api, dice }: ControllerParts): boolean {
   const todo: (() => unknown)[] = [];
   const pods = api.list("pods");
   for (const claim of api.list("persistentvolumeclaims")) {
@@ -110,7 +113,7 @@ function claimWrite(api: SimApi, claim: ApiObject, pods: readonly ApiObject[]): 
     setStatus(api, claim, { phase: "Bound", capacity: { storage: textAt(volume, "spec", "capacity", "storage") } });
 }
 
-/** Binds a claim to the volume that was made for it, or asks its provisioner for one. */
+/** Binds a claim to its volume, or asks its provisioner for one. */
 function unboundWrite(api: SimApi, claim: ApiObject): (() => unknown) | undefined {
   const { name, uid, annotations } = claim.metadata;
   const ref = claimRef(name);
@@ -164,8 +167,8 @@ export function setStatus(api: SimApi, { kind, metadata }: ApiObject, status: Js
   });
 }
 
-/** kube-scheduler: places pods, by the room that is published, of which its copy may be old. */
-export function schedulerLook(parts: ControllerParts, mib: (quantity: string) => number): void {
+/** kube-scheduler: places pods by the published capacity; its copy may be stale. */
+export function scheduleOnce(parts: ControllerParts, mib: (quantity: string) => number): void {
   const { api } = parts;
   const nodes = api.list("nodes").map(({ metadata }) => metadata.name);
   for (const pod of api.list("pods")) {

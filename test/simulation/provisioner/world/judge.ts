@@ -3,7 +3,7 @@ import type { ApiObject } from "../../engine/api/objects.ts";
 import type { Disk, Inode } from "../node/disk.ts";
 import type { NodeKernel, Place } from "../node/kernel.ts";
 import { NODE_LABEL, POOL, POOL_FILE } from "./controllers.ts";
-import { Licences } from "./licences.ts";
+import { ErasePermissions } from "./erase-permissions.ts";
 
 /** A rule that a provisioner broke. */
 export class BrokenRule extends Error {
@@ -15,23 +15,23 @@ export class BrokenRule extends Error {
   }
 }
 
-/** Names of images that a judge can read: this is the world's own reading of a pool. */
+/** Image names. The world parses them by itself, without the product's code. */
 const IMAGE = /^(pvc-[0-9a-f-]{36})\.(partial|made|img)$/;
 
-/** The volume and the state that a file's name tells. */
+/** The volume and the state in a file's name. */
 export function imageName(name: string): { readonly volume: string; readonly ending: string } | undefined {
   const [, volume, ending] = IMAGE.exec(name) ?? [];
   return volume === undefined || ending === undefined ? undefined : { volume, ending };
 }
 
-/** On which node something is erased, and when. */
+/** Where and when an image is erased. */
 interface Eraser {
   readonly kernel: NodeKernel;
   readonly node: string;
   readonly nowMs: number;
 }
 
-/** Who begins which pool, and what PersistentVolumes there are. */
+/** A pool that begins, and the existing PersistentVolumes. */
 interface Beginner {
   readonly pool: string;
   readonly node: string;
@@ -39,23 +39,24 @@ interface Beginner {
   readonly volumes: readonly ApiObject[];
 }
 
-/** A keeper allocates so soon after its look at the room. Milliseconds. */
-const LOOKED_MS = 5_000;
-/** PersistentVolumes that name a pool are in every copy by then. Milliseconds. */
+/** A keeper allocates this soon after it has checked the room. Milliseconds. */
+const CHECKED_MS = 5_000;
+/** By then every cache has the PersistentVolumes that name a pool. Milliseconds. */
 const KNOWN_MS = 30_000;
 
 /**
- * Judges by the truth alone: what kernels and disks have, what pods wrote, and what the API server stores. It shares no code with the product.
+ * Judges by the truth alone: the content of kernels and disks, what pods wrote, and what the API server stores. It shares no code with the
+ * product.
  */
 export class Judge {
   broken: BrokenRule | undefined;
   readonly figures: Record<string, number> = {};
-  readonly licences = new Licences();
-  /** Volumes in which a pod's data is. */
+  readonly permissions = new ErasePermissions();
+  /** Volumes with data of a pod. */
   readonly #written = new Set<string>();
-  /** Volumes whose disk was lost or is an older copy: their data may be gone, and blank what was blank then. */
+  /** Volumes whose disk was lost or is an older copy: their data may be gone, and they may be blank again. */
   readonly #excused = new Set<string>();
-  /** Since when there is a PersistentVolume of a volume, true time. */
+  /** Since when a volume has a PersistentVolume, in true time. */
   readonly #publishedMs = new Map<string, number>();
   readonly #wasPublished = new Set<string>();
 
@@ -98,15 +99,15 @@ export class Judge {
     const [user] = kernel.usersOf(inode);
     if (user !== undefined) this.fail("erased-in-use", `${name} is erased although it is used: ${user}`);
     this.count("images erased");
-    // What is called so was judged when it got the name.
+    // The judge checked the image when it got the name .partial.
     if (image.ending === "partial") return;
-    const { untilMs, isThere } = this.licences.of(image.volume, node);
+    const { untilMs, isThere } = this.permissions.of(image.volume, node);
     const isNew = image.ending === "made" && !isThere && inode.now.writtenFor === undefined;
     if (!isNew && untilMs < nowMs)
       this.fail("erased-without-licence", `${name} of ${node} is erased, and its PersistentVolume did not allow it`);
   }
 
-  /** A folder becomes a pool: never one that is one, and never in the place of one that volumes are in. */
+  /** A folder becomes a pool: it must not be one already, nor take the place of a pool with volumes. */
   onBegin({ disk, folder }: Place, { pool, node, nowMs, volumes }: Beginner): void {
     if (disk.folder(folder).names.has(POOL_FILE)) this.fail("begun-over", `pool ${pool} of ${node} is begun again`);
     const named = volumes.find(
@@ -119,18 +120,18 @@ export class Judge {
       this.fail("begun-over", `pool ${pool} of ${node} is begun although ${named.metadata.name} is in it`);
   }
 
-  /** Every byte that is promised is there: the images have their blocks, and the reserve is left. */
+  /** Every promised byte is there: the images have their blocks, and the reserve is free. */
   onAllocated(disk: Disk, reserveBytes: number, nowMs: number): void {
     for (const { now } of disk.inodes)
       if (now.allocatedBytes < now.bytes)
         this.fail("overcommitted", `an image of ${now.bytes} bytes has ${now.allocatedBytes}`);
-    // Others can take the room between the keeper's look and its allocation.
-    if (disk.freeBytes < reserveBytes && nowMs - disk.filledMs > LOOKED_MS)
+    // Other files can take the room between the keeper's check and its allocation.
+    if (disk.freeBytes < reserveBytes && nowMs - disk.filledMs > CHECKED_MS)
       this.fail("overcommitted", `${disk.freeBytes} bytes are left of a reserve of ${reserveBytes}`);
     this.count("images reserved or grown");
   }
 
-  /** A link leads to a device: whoever follows it must find it ready. */
+  /** A link leads to a device: the device has to be ready. */
   onDevice(
     kernel: NodeKernel,
     { number, inode, volume }: { readonly number: number; readonly inode: Inode; readonly volume: string },
@@ -143,7 +144,7 @@ export class Judge {
     if (shown.length > 1) this.fail("two-devices", `${shown.length} loop devices show the image of ${volume}`);
   }
 
-  /** A kubelet or a pod begins to use what the link of a volume leads to. */
+  /** A kubelet or a pod starts to use the device that a volume's link leads to. */
   onUse(inode: Inode, { volume, capacityBytes }: { readonly volume: string; readonly capacityBytes: number }): void {
     const { writtenFor, bytes } = inode.now;
     this.count("uses");

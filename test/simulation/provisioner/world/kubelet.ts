@@ -18,7 +18,7 @@ interface KubeletParts {
   readonly bytesOf: (quantity: string) => number;
 }
 
-/** A pod whose volume is mounted, or on its way. */
+/** A pod whose volume is mounted, or being mounted. */
 interface Running {
   readonly kernel: NodeKernel;
   readonly volume: string;
@@ -28,13 +28,13 @@ interface Running {
   isEnding: boolean;
 }
 
-/** What a kubelet does with `local` volumes: looks for the device, formats what is blank, mounts; and undoes it when the pod is over. */
+/** The kubelet's part of `local` volumes: it finds the device, formats a blank one, mounts it, and undoes that after the pod's end. */
 export class LocalKubelet {
-  /** Nothing is done until then, true time. */
+  /** It does nothing until then, in true time. */
   hangsUntilMs = 0;
   /** Another mount namespace gets a copy of each mount, and keeps it for a while. */
   copiesMounts = false;
-  /** Pods that were asked to end. */
+  /** Pods that should end. */
   readonly ending = new Set<string>();
   readonly #parts: KubeletParts;
   readonly #pods = new Map<string, Running>();
@@ -44,19 +44,19 @@ export class LocalKubelet {
     this.#parts = parts;
   }
 
-  /** Looks at its pods soon. */
-  poke(ms = 100): void {
+  /** Syncs its pods soon. */
+  syncSoon(ms = 100): void {
     if (this.#due) return;
     this.#due = true;
     const { scheduler, dice } = this.#parts;
     scheduler.after(Math.max(dice.between(1, ms), this.hangsUntilMs - scheduler.nowMs()), () => {
       this.#due = false;
-      if (scheduler.nowMs() < this.hangsUntilMs) this.poke();
-      else this.#look();
+      if (scheduler.nowMs() < this.hangsUntilMs) this.syncSoon();
+      else this.#sync();
     });
   }
 
-  #look(): void {
+  #sync(): void {
     const { api, node } = this.#parts;
     if (!node.machine.isUp()) return;
     const pods = api.list("pods").filter((pod) => textAt(pod, "spec", "nodeName") === node.name);
@@ -98,7 +98,7 @@ export class LocalKubelet {
     this.#next(uid, { running, steps });
   }
 
-  /** One step after the other; one that fails ends the try, and the next begins anew. */
+  /** Runs one step after the other. A failed step ends the attempt, and the next attempt starts over. */
   #next(uid: string, { running, steps }: { readonly running: Running; readonly steps: readonly (() => void)[] }): void {
     const { scheduler, dice, node, judge } = this.#parts;
     const [step, ...rest] = steps;
@@ -116,12 +116,12 @@ export class LocalKubelet {
         judge.count("failed mounts");
         this.#undo(running);
         this.#pods.delete(uid);
-        this.poke(3_000);
+        this.syncSoon(3_000);
       }
     });
   }
 
-  /** Each step follows the link anew, as blkid, mkfs and mount do. */
+  /** Each step follows the link again, as blkid, mkfs and mount do. */
   #mountSteps(
     uid: string,
     { running, capacityBytes }: { readonly running: Running; readonly capacityBytes: number },
@@ -162,7 +162,7 @@ export class LocalKubelet {
     scheduler.after(dice.between(1_000, 90_000), () => kernel.unmount(copy));
   }
 
-  /** The node of the device is bound, a loop device on top of it holds it, and the pod opens it. */
+  /** Binds the device node; a loop device on top keeps it open, and the pod opens it. */
   #blockSteps(uid: string, running: Running): readonly (() => void)[] {
     const { judge } = this.#parts;
     const { kernel, volume } = running;
@@ -210,7 +210,7 @@ export class LocalKubelet {
     scheduler.after(Math.max(wait, this.hangsUntilMs - scheduler.nowMs()), () => {
       if (running.kernel === node.kernel && node.machine.isUp()) this.#undo(running);
       this.#pods.delete(uid);
-      this.poke();
+      this.syncSoon();
     });
   }
 
@@ -221,7 +221,7 @@ export class LocalKubelet {
     running.mounts = [];
   }
 
-  /** Grows the filesystem of a claim that asks for it. */
+  /** Grows the filesystem of a claim with a pending resize. */
   #grow(name: string): void {
     const { api } = this.#parts;
     const claim = api.get(claimRef(name));

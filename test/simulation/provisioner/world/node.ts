@@ -19,13 +19,13 @@ const DEADLINE_MS = 60_000;
 const MIB = 2 ** 20;
 
 export interface NodeSetup {
-  /** Pools, and on which disk each is: the first disk is the node's own, of which a fifth stays free. */
+  /** The disk of each pool; the first disk is the node's own, which keeps a fifth free. */
   readonly pools: readonly { readonly name: string; readonly disk: number }[];
   readonly diskMib: readonly number[];
 }
 
-/** Answers one line with another; nothing while no keeper runs. */
-type Door = (line: string) => Promise<string>;
+/** Answers a request line; undefined while no keeper runs. */
+type KeeperEndpoint = (line: string) => Promise<string>;
 
 /** A node: its disks, its kernel, and the two processes of the provisioner. */
 export class ProvisionerNode {
@@ -34,12 +34,12 @@ export class ProvisionerNode {
   readonly disks: readonly Disk[];
   readonly setup: NodeSetup;
   kernel: NodeKernel;
-  /** Requests to the keeper are slow or lost for a time. */
-  trouble: "none" | "slow" | "lost" = "none";
+  /** Requests to the keeper are slow or lost for a while. */
+  fault: "none" | "slow" | "lost" = "none";
   isAway = new Set<string>();
   readonly processes = new Map<string, SimProcess>();
   readonly #parts: { readonly engine: Engine; readonly judge: Judge; readonly dice: Dice };
-  readonly #doors = new Map<string, Door>();
+  readonly #endpoints = new Map<string, KeeperEndpoint>();
   #upSinceMs = Number.NEGATIVE_INFINITY;
   #ids = 0;
 
@@ -56,7 +56,7 @@ export class ProvisionerNode {
     this.kernel = new NodeKernel(this.places());
   }
 
-  /** Where each pool is: one that is away is an empty folder of the node's own disk. */
+  /** The place of each pool. An absent pool is an empty folder on the node's own disk. */
   places(): Map<string, Place> {
     const [root] = this.disks;
     return new Map(
@@ -69,7 +69,7 @@ export class ProvisionerNode {
     );
   }
 
-  /** It is up, and its disks have been what they are for so long. */
+  /** It is up, and its disks have been unchanged for this long. */
   isSteady(ms: number): boolean {
     return this.machine.isUp() && this.#parts.engine.scheduler.nowMs() - this.#upSinceMs >= ms;
   }
@@ -84,7 +84,7 @@ export class ProvisionerNode {
     this.startProvisioner("");
   }
 
-  /** `suffix` tells a second one from the first, during an update. */
+  /** `suffix` distinguishes the second keeper during an update from the first. */
   startKeeper(suffix: string): void {
     const name = `keeper-${this.name}${suffix}`;
     const { engine, judge, dice } = this.#parts;
@@ -117,11 +117,11 @@ export class ProvisionerNode {
         { ...node, random, logger: ports.logger, errors },
         { pools, reservePercent: RESERVE_PERCENT, links: LINKS, podUid },
       );
-      this.#doors.set(name, (line) => this.#answer(life, line, keeper.answer));
+      this.#endpoints.set(name, (line) => this.#answer(life, line, keeper.answer));
       await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
     });
     this.#keep(name, process, () => this.startKeeper(suffix));
-    process.onEnd(() => this.#doors.delete(name));
+    process.onEnd(() => this.#endpoints.delete(name));
   }
 
   startProvisioner(suffix: string): void {
@@ -135,7 +135,7 @@ export class ProvisionerNode {
     this.#keep(name, process, () => this.startProvisioner(suffix));
   }
 
-  /** Ends those of an update that are in the way. */
+  /** Stops the processes with this suffix, which are left from an update. */
   dismiss(suffix: string): void {
     for (const role of ["keeper", "provisioner"]) {
       const process = this.processes.get(`${role}-${this.name}${suffix}`);
@@ -168,7 +168,7 @@ export class ProvisionerNode {
     return `aaaaaaaa-0000-4000-8000-${this.name.slice(-1).padStart(4, "0")}${String(this.#ids).padStart(8, "0")}`;
   }
 
-  /** The kubelet starts it again. */
+  /** The kubelet restarts it. */
   #keep(name: string, process: SimProcess, again: () => void): void {
     this.processes.set(name, process);
     process.onEnd((state) => {
@@ -229,19 +229,19 @@ export class ProvisionerNode {
     const cancel = life.machine.timer(DEADLINE_MS, giveUp);
     life.open.add(cancel);
     signal.addEventListener("abort", giveUp);
-    const wayMs = (): number => (this.trouble === "slow" ? dice.between(1, 70_000) : 2 * dice.fraction());
-    const isLost = (): boolean => this.trouble === "lost" && dice.chance(0.5);
-    // A connection is to one keeper, and does not outlive it.
-    const [name, door] = [...this.#doors].at(-1) ?? [];
-    if (name === undefined || door === undefined) {
+    const wayMs = (): number => (this.fault === "slow" ? dice.between(1, 70_000) : 2 * dice.fraction());
+    const isLost = (): boolean => this.fault === "lost" && dice.chance(0.5);
+    // A connection leads to one keeper, and does not outlive it.
+    const [name, endpoint] = [...this.#endpoints].at(-1) ?? [];
+    if (name === undefined || endpoint === undefined) {
       engine.scheduler.after(0, giveUp);
       return;
     }
     this.processes.get(name)?.onEnd(() => engine.scheduler.after(0, giveUp));
     if (isLost()) return;
     engine.scheduler.after(wayMs(), () => {
-      if (this.#doors.get(name) !== door) return;
-      void door(line).then((reply) => {
+      if (this.#endpoints.get(name) !== endpoint) return;
+      void endpoint(line).then((reply) => {
         if (!isLost()) engine.scheduler.after(wayMs(), () => end(reply));
       });
     });

@@ -4,18 +4,18 @@ import { finalizersOf } from "../../engine/api/deletion.ts";
 import { at, isEqual, textAt } from "../../engine/api/json.ts";
 import type { ApiObject } from "../../engine/api/objects.ts";
 import { CLASSES, claimRef, isFor, NODE_LABEL } from "./controllers.ts";
-import { durableFiles, type Homes } from "./homes.ts";
+import { FINALIZER } from "./erase-permissions.ts";
+import { durableFiles, type ImageLocations } from "./image-locations.ts";
 import { imageName, type Judge } from "./judge.ts";
-import { FINALIZER } from "./licences.ts";
 import { LINKS, type ProvisionerNode } from "./node.ts";
 
-/** Requests are not on their way for longer. Milliseconds. */
+/** No request is on its way for longer. Milliseconds. */
 const ON_ITS_WAY_MS = 30_000;
 
 interface RuleParts {
   readonly api: SimApi;
   readonly judge: Judge;
-  readonly homes: Homes;
+  readonly locations: ImageLocations;
   readonly nodeOf: (volume: ApiObject) => ProvisionerNode | undefined;
   readonly now: () => number;
 }
@@ -28,7 +28,7 @@ function hasOurs(volume: ApiObject | undefined): volume is ApiObject {
   return volume !== undefined && finalizersOf(volume).includes(FINALIZER);
 }
 
-/** What of a new PersistentVolume is not as its claim and its class ask. */
+/** The fields of a new PersistentVolume that do not match its claim and its class. */
 function wrongFields(api: SimApi, volume: ApiObject): readonly string[] {
   const { name, labels } = volume.metadata;
   const claim = api.get(claimRef(textAt(volume, "spec", "claimRef", "name")));
@@ -59,7 +59,7 @@ function claimFields(volume: ApiObject, claim: ApiObject): Readonly<Record<strin
   };
 }
 
-/** What is judged of a PersistentVolume at the moment when it comes, changes or goes. */
+/** Judges a PersistentVolume when it is created, changed or deleted. */
 export class VolumeRules {
   readonly #parts: RuleParts;
 
@@ -81,7 +81,7 @@ export class VolumeRules {
   }
 
   #onAdded(volume: ApiObject): void {
-    const { api, judge, homes, now } = this.#parts;
+    const { api, judge, locations, now } = this.#parts;
     const { name } = volume.metadata;
     const wasThere = judge.wasPublished(name);
     judge.onPublished(name, now());
@@ -90,50 +90,50 @@ export class VolumeRules {
     const twice = uids.find((uid, index) => uid !== "" && uids.indexOf(uid) !== index);
     if (twice !== undefined) judge.fail("two-volumes", `claim ${twice} has two PersistentVolumes`);
     const node = this.#parts.nodeOf(volume);
-    // A request that was on its way while its pool went, or that comes for the second time.
+    // The request was on its way while its pool went, or arrived twice.
     if (wasThere || node === undefined || !node.isSteady(ON_ITS_WAY_MS)) return;
-    const problem = homes.onVolume(node, volume);
-    if (problem !== undefined) judge.fail("wrong-home", `${name} is published, and ${problem}`);
+    const problem = locations.onVolume(node, volume);
+    if (problem !== undefined) judge.fail("wrong-location", `${name} is published, and ${problem}`);
     this.#checkDurable(volume);
     const wrong = wrongFields(api, volume);
     if (wrong.length > 0) judge.fail("wrong-object", `${name} has ${wrong.join(", ")} that nobody asked for`);
   }
 
-  /** What a PersistentVolume says outlives a power cut. */
+  /** What a PersistentVolume states survives a power cut. */
   #checkDurable(volume: ApiObject): void {
-    const { judge, homes, nodeOf } = this.#parts;
+    const { judge, locations, nodeOf } = this.#parts;
     const { name } = volume.metadata;
     const node = nodeOf(volume);
-    const place = node && homes.placeOf(node, volume);
-    if (place === undefined || judge.isExcused(name) || judge.licences.wasGiven(name)) return;
+    const place = node && locations.placeOf(node, volume);
+    if (place === undefined || judge.isExcused(name) || judge.permissions.wasEverGranted(name)) return;
     const bytes = capacityOf(volume);
     const isDurable = durableFiles(place, name).some(
       ([file, { synced }]) =>
         imageName(file)?.ending !== "partial" && synced.bytes >= bytes && synced.allocatedBytes >= bytes,
     );
-    if (!isDurable) judge.fail("not-durable", `${name} is told with ${bytes} bytes before they are on the disk`);
+    if (!isDurable) judge.fail("not-durable", `${name} is published with ${bytes} bytes before they are on the disk`);
   }
 
-  /** What is deleted does not come back after a power cut. */
+  /** A deleted image does not return after a power cut. */
   #checkErased(volume: ApiObject): void {
-    const { judge, homes, nodeOf } = this.#parts;
+    const { judge, locations, nodeOf } = this.#parts;
     const { name } = volume.metadata;
     const node = nodeOf(volume);
-    const place = node && homes.placeOf(node, volume);
+    const place = node && locations.placeOf(node, volume);
     const isKept = textAt(volume, "spec", "persistentVolumeReclaimPolicy") !== "Delete";
     if (place === undefined || isKept || judge.isExcused(name)) return;
     const [file] = durableFiles(place, name);
     if (file !== undefined) judge.fail("not-durable", `${name} is called deleted, and ${file[0]} is still on the disk`);
   }
 
-  /** Also where the PersistentVolume goes, what was to be retained stays. */
+  /** A retained image stays, even when its PersistentVolume goes. */
   #checkRetained(volume: ApiObject): void {
-    const { judge, homes, nodeOf } = this.#parts;
+    const { judge, locations, nodeOf } = this.#parts;
     const { name } = volume.metadata;
     const node = nodeOf(volume);
-    if (node === undefined || homes.placeOf(node, volume) === undefined) return;
+    if (node === undefined || locations.placeOf(node, volume) === undefined) return;
     if (textAt(volume, "spec", "persistentVolumeReclaimPolicy") !== "Retain") return;
-    if (judge.licences.wasGiven(name) || judge.isExcused(name)) return;
-    if (homes.imageOf(node, volume) === undefined) judge.fail("not-retained", `the image of ${name} is gone`);
+    if (judge.permissions.wasEverGranted(name) || judge.isExcused(name)) return;
+    if (locations.imageOf(node, volume) === undefined) judge.fail("not-retained", `the image of ${name} is gone`);
   }
 }

@@ -5,17 +5,17 @@ import { textAt } from "../../engine/api/json.ts";
 import { createEngine, type Engine } from "../../engine/engine.ts";
 import type { CrashSites, SiteVisit } from "../../engine/sites.ts";
 import { createDice, type Dice } from "../../world/dice.ts";
-import { Sky } from "../../world/weather.ts";
+import { FaultInjector } from "../../world/fault-injector.ts";
 import {
   CLASSES,
   claimNameOf,
-  controllerLook,
   NAMESPACE,
   NODE_LABEL,
   PROVISIONER,
-  schedulerLook,
+  reconcileOnce,
+  scheduleOnce,
 } from "./controllers.ts";
-import { Homes } from "./homes.ts";
+import { ImageLocations } from "./image-locations.ts";
 import { Judge } from "./judge.ts";
 import { LocalKubelet } from "./kubelet.ts";
 import { type NodeSetup, ProvisionerNode } from "./node.ts";
@@ -25,59 +25,59 @@ export interface WorldOptions {
   readonly seed: number;
   readonly nodes: readonly NodeSetup[];
   readonly sites?: CrashSites | undefined;
-  readonly tell?: ((line: string) => void) | undefined;
+  readonly print?: ((line: string) => void) | undefined;
 }
 
 export const bytesOf = (quantity: string): number => parseBytes(quantity) ?? 0;
 
-/** A cluster whose nodes have pools, and all that Kubernetes does with their volumes. */
+/** A cluster whose nodes have pools, with Kubernetes' part of their volumes. */
 export class ProvisionerWorld {
   readonly engine: Engine;
   readonly judge = new Judge();
-  readonly homes = new Homes();
+  readonly locations = new ImageLocations();
   readonly nodes: readonly ProvisionerNode[];
   readonly kubelets: readonly LocalKubelet[];
-  readonly sky: Sky;
+  readonly injector: FaultInjector;
   readonly dice: Dice;
-  /** Where the next process dies, after so many visits. */
-  doom: { readonly site: string; skip: number } | undefined;
-  /** Volumes whose PersistentVolume was taken away by hand, or was deleted with Retain: their images stay, and are reported. */
+  /** The next process that visits this site dies there, after `skip` visits. */
+  crashPoint: { readonly site: string; skip: number } | undefined;
+  /** Volumes whose PersistentVolume was deleted by hand or with Retain: their images stay, and events report them. */
   readonly forced = new Set<string>();
-  /** What was begun in slow times may be done so much later. Milliseconds. */
+  /** What began during slow requests may finish this much later. Milliseconds. */
   graceMs = 15_000;
-  /** Whatever is tried again has been within so long. Milliseconds. */
+  /** Every retry has happened within this time. Milliseconds. */
   patienceMs = 420_000;
-  /** Writes of the provisioners that were stored. */
+  /** Writes of the provisioners that the API server stored. */
   writes = 0;
-  /** Everything works: the scheduler's copy is not old any more. */
+  /** All faults have ended: the scheduler's cache is no longer stale. */
   isExact = false;
-  /** Events that they told. */
+  /** Events that the provisioners sent. */
   events = 0;
   readonly #rules: VolumeRules;
   #uids = 0;
   #isControllerDue = false;
   #isSchedulerDue = false;
 
-  constructor({ seed, nodes, sites, tell }: WorldOptions) {
+  constructor({ seed, nodes, sites, print }: WorldOptions) {
     const dice = createDice(`provisioner world ${seed}`);
     this.dice = dice;
-    this.sky = new Sky({
+    this.injector = new FaultInjector({
       dice: createDice(`provisioner weather ${seed}`),
       ...{
         touchClaim: () => {},
         onClaimWrite: () => {},
         onPodWrite: () => {},
-        onStruck: () => this.judge.count("requests struck"),
+        onFault: () => this.judge.count("requests faulty"),
       },
-      ...{ servers: () => 1, keeperOf: () => undefined },
+      ...{ servers: () => 1, copierOf: () => undefined },
     });
     this.engine = createEngine({
-      ...{ seed, sites, weather: this.sky.weather, mayCrash: (visit) => this.#mayCrash(visit) },
+      ...{ seed, sites, weather: this.injector.weather, mayCrash: (visit) => this.#mayCrash(visit) },
       onLog: (process, { level, message, fields }) => {
         const { err } = fields;
         const text = err instanceof Error ? (err.stack ?? err.message) : JSON.stringify(fields);
         if (message === INTERNAL_ERROR) this.judge.fail("bug", `${process}: ${text}`);
-        tell?.(`${Math.round(this.now)} ${process} ${level} ${message} ${text}`);
+        print?.(`${Math.round(this.now)} ${process} ${level} ${message} ${text}`);
       },
     });
     const { api, scheduler } = this.engine;
@@ -87,13 +87,13 @@ export class ProvisionerWorld {
     );
     this.kubelets = this.nodes.map((node) => new LocalKubelet({ api, scheduler, dice, judge, node, bytesOf }));
     this.#rules = new VolumeRules({
-      ...{ api, judge, homes: this.homes, now: () => this.now },
+      ...{ api, judge, locations: this.locations, now: () => this.now },
       nodeOf: ({ metadata }) => this.nodes.find(({ name }) => name === textAt(metadata.labels, NODE_LABEL)),
     });
     for (const one of CLASSES) this.makeClass(one);
     for (const { name } of this.nodes) this.makeNode(name);
     this.#makeForeign();
-    this.#observe(tell);
+    this.#observe(print);
     for (const node of this.nodes) node.start();
   }
 
@@ -101,7 +101,7 @@ export class ProvisionerWorld {
     return this.engine.scheduler.nowMs();
   }
 
-  /** UUIDs, as the API server makes them. */
+  /** UUIDs in the API server's format. */
   newUid(): string {
     this.#uids += 1;
     return `00000000-0000-4000-8000-${String(this.#uids).padStart(12, "0")}`;
@@ -126,38 +126,38 @@ export class ProvisionerWorld {
     });
   }
 
-  /** Controllers, scheduler and kubelets look again. */
-  pokeAll(): void {
+  /** Syncs controllers, scheduler and kubelets. */
+  syncAll(): void {
     const { scheduler, api } = this.engine;
     if (!this.#isControllerDue) {
       this.#isControllerDue = true;
       scheduler.after(this.dice.between(1, 60), () => {
         this.#isControllerDue = false;
-        if (controllerLook({ api, dice: this.dice })) this.pokeAll();
+        if (reconcileOnce({ api, dice: this.dice })) this.syncAll();
       });
     }
     if (!this.#isSchedulerDue) {
       this.#isSchedulerDue = true;
       scheduler.after(this.dice.between(20, 1_500), () => {
         this.#isSchedulerDue = false;
-        schedulerLook({ api, dice: this.dice, isExact: this.isExact }, bytesOf);
+        scheduleOnce({ api, dice: this.dice, isExact: this.isExact }, bytesOf);
       });
     }
-    for (const kubelet of this.kubelets) kubelet.poke();
+    for (const kubelet of this.kubelets) kubelet.syncSoon();
   }
 
-  #observe(tell: WorldOptions["tell"]): void {
+  #observe(print: WorldOptions["print"]): void {
     this.engine.api.observe((event) => {
       const { type, resource, object, by } = event;
       const what = resource === "events" ? object.note : object.status;
-      tell?.(
+      print?.(
         `${Math.round(this.now)} ${by ?? "cluster"} ${type} ${resource} ${object.metadata.name} ${JSON.stringify(what ?? {})}`,
       );
       if (by?.startsWith("provisioner")) this.#onWrite(event);
       if (resource === "persistentvolumes") this.#onVolumeEvent(event);
       if (resource === "persistentvolumes" || resource === "persistentvolumeclaims")
-        this.judge.licences.onChange(this.engine.api, { nowMs: this.now, graceMs: this.graceMs });
-      if (resource !== "events") this.pokeAll();
+        this.judge.permissions.onChange(this.engine.api, { nowMs: this.now, graceMs: this.graceMs });
+      if (resource !== "events") this.syncAll();
     });
   }
 
@@ -213,13 +213,14 @@ export class ProvisionerWorld {
   }
 
   #mayCrash({ process, site, phase }: SiteVisit): boolean {
-    const { doom } = this;
-    if (doom === undefined || doom.site !== `${site}/${phase}` || !/^(keeper|provisioner)/.test(process)) return false;
-    if (doom.skip > 0) {
-      doom.skip -= 1;
+    const { crashPoint } = this;
+    if (crashPoint === undefined || crashPoint.site !== `${site}/${phase}` || !/^(keeper|provisioner)/.test(process))
+      return false;
+    if (crashPoint.skip > 0) {
+      crashPoint.skip -= 1;
       return false;
     }
-    this.doom = undefined;
+    this.crashPoint = undefined;
     this.judge.count("crashes");
     return true;
   }

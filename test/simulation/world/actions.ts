@@ -1,12 +1,12 @@
 import { TOKEN_LENGTH } from "../engine/api/protection.ts";
 import type { Step, StepKind } from "../plan/step.ts";
-import { actOnApi } from "./api-deeds.ts";
+import { actOnApi } from "./api-actions.ts";
 import type { ClaimRecord } from "./claims.ts";
 import { foreignMounts } from "./kubelet-paths.ts";
-import { actOnMooring } from "./mooring-deeds.ts";
-import { actOnNodes } from "./node-deeds.ts";
+import { actOnMooring } from "./mooring-actions.ts";
+import { actOnNodes } from "./node-actions.ts";
 import type { PodVolume } from "./objects.ts";
-import { actOnPlacement } from "./placement-deeds.ts";
+import { actOnPlacement } from "./placement-actions.ts";
 import type { PodRecord } from "./pods.ts";
 import type { SimNode } from "./sim-node.ts";
 import type { World } from "./world.ts";

@@ -3,7 +3,7 @@ import { forMs, type Maker, pick } from "./makers.ts";
 import { LEASE_EDITS, RIGHTS, type StepKind } from "./step.ts";
 
 /** Makes the steps of administrators and other clients with write access to the API server. */
-export const API_HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
+export const API_STEP_MAKERS: readonly (readonly [StepKind, Maker])[] = [
   [
     "lose-rights",
     (dice, setup) => ({

@@ -5,29 +5,29 @@ import type { JsonObject } from "../engine/api/objects.ts";
 import { createEngine } from "../engine/engine.ts";
 
 /** An answer, reduced to what can be compared. */
-export interface Said {
+export interface ServerAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: JsonObject;
 }
 
 /** An API server that gets one request after the other. */
-export interface Asker {
-  readonly ask: (request: HttpRequest) => Promise<Said>;
+export interface ServerUnderTest {
+  readonly request: (request: HttpRequest) => Promise<ServerAnswer>;
   /** Collects `count` events of a watch, and then ends it. */
   readonly watch: (path: string, count: number) => Promise<readonly WatchEvent[]>;
 }
 
 /** Sends requests by a transport; `pump` advances time until a promise has settled. */
-function askerOf(
+function serverOf(
   transport: ByteTransport,
   headers: HttpRequest["headers"],
   pump: <T>(wait: Promise<T>) => Promise<T>,
-): Asker {
+): ServerUnderTest {
   const send = (request: HttpRequest, signal: AbortSignal) =>
     transport.send({ ...request, headers: { ...headers, ...request.headers } }, signal);
   return {
-    ask: (request) =>
+    request: (request) =>
       pump(
         (async () => {
           const { status, headers: got, body, cancel } = await send(request, new AbortController().signal);
@@ -52,14 +52,14 @@ function askerOf(
 }
 
 /** The real API server. */
-export function realAsker(transport: ByteTransport, authorization: string | undefined): Asker {
-  return askerOf(transport, authorization === undefined ? {} : { authorization }, (wait) => wait);
+export function realServer(transport: ByteTransport, authorization: string | undefined): ServerUnderTest {
+  return serverOf(transport, authorization === undefined ? {} : { authorization }, (wait) => wait);
 }
 
 /** The simulated API server. */
-export function simulatedAsker(): Asker {
+export function simulatedServer(): ServerUnderTest {
   const engine = createEngine({ seed: 1 });
-  return askerOf(engine.transport("asker"), {}, async (wait) => {
+  return serverOf(engine.transport("asker"), {}, async (wait) => {
     const state = { isOver: false };
     const done = wait.finally(() => {
       state.isOver = true;

@@ -1,10 +1,10 @@
 import { formatMicroTime } from "../../../common/runtime/micro-time.ts";
 import type { JsonObject, ObjectRef } from "../engine/api/objects.ts";
 import type { LeaseEdit, LostRight, Step } from "../plan/step.ts";
+import type { ActiveFault } from "./fault-injector.ts";
 import { withForged } from "./forged-status.ts";
 import { NAMESPACE } from "./objects.ts";
 import { secondsText } from "./time.ts";
-import type { Storm } from "./weather.ts";
 import type { World } from "./world.ts";
 
 type StepOf<K extends Step["kind"]> = Extract<Step, { kind: K }>;
@@ -52,22 +52,22 @@ const FORBIDDEN: Readonly<Record<LostRight, readonly string[]>> = {
 
 function loseRights(world: World, { right, from, forMs }: StepOf<"lose-rights">): void {
   const at = FORBIDDEN[right];
-  const storm: Storm = { kind: "refused", from: senderOf(world, from), to: "api", probability: 1, at };
-  world.sky.begin(storm);
-  world.health.strikeAll(forMs + RECOVERS_MS);
-  world.windows.begin(forMs, () => world.sky.end(storm));
+  const active: ActiveFault = { kind: "refused", from: senderOf(world, from), to: "api", probability: 1, at };
+  world.injector.begin(active);
+  world.health.noteApiFault(forMs + RECOVERS_MS);
+  world.windows.begin(forMs, () => world.injector.end(active));
 }
 
 function changeLeader(world: World, { status, how, forMs }: StepOf<"refuse-writes-and-change-leader">): void {
   const at = FORBIDDEN["write-claims"];
-  const storm: Storm = { kind: "refused", from: "aggregator", to: "api", probability: 1, at, status };
-  world.sky.begin(storm);
-  world.health.strikeAll(forMs + RECOVERS_MS);
+  const active: ActiveFault = { kind: "refused", from: "aggregator", to: "api", probability: 1, at, status };
+  world.injector.begin(active);
+  world.health.noteApiFault(forMs + RECOVERS_MS);
   const process = world.leader?.process;
   process?.[how]();
   if (how === "pause" && process !== undefined) world.health.down(process.name);
   world.windows.begin(forMs, () => {
-    world.sky.end(storm);
+    world.injector.end(active);
     // Mooring retries an invalid write after a minute, or when the claim changes.
     if (status === 422)
       for (const { name } of world.cluster.claims.all) world.touchClaim(`persistentvolumeclaims/${name}`);
@@ -113,7 +113,7 @@ function restoreEtcd(world: World, { afterMs, downMs }: StepOf<"restore-etcd">):
   world.windows.begin(afterMs, () => {
     world.backups.restore(backup);
     api.restart(downMs);
-    world.health.strikeAll(downMs + RESTORED_MS);
+    world.health.noteApiFault(downMs + RESTORED_MS);
     world.engine.scheduler.after(downMs + 1, () => world.syncKubelets());
   });
 }

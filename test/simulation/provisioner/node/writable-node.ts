@@ -1,9 +1,9 @@
 import { BLOCK } from "./disk.ts";
 import { failed } from "./kernel.ts";
-import { AUTOCLEAR, FLAGS, NodeView } from "./node-view.ts";
+import { AUTOCLEAR, FLAGS, ReadableNode } from "./readable-node.ts";
 
-/** What a keeper can change of its node. */
-export class NodeHand extends NodeView {
+/** The keeper's calls that change its node. */
+export class WritableNode extends ReadableNode {
   create(path: string): void {
     const { place, name } = this.nameAt(path);
     if (place.disk.folder(place.folder).names.has(name)) throw failed("EEXIST", path);
@@ -19,7 +19,7 @@ export class NodeHand extends NodeView {
     inode.synced = inode.now;
   }
 
-  /** What there is of room is taken also where it is not enough. */
+  /** Without enough room, the call fails and still takes the room that there is. */
   allocate(path: string, bytes: number): void {
     const { place, pool } = this.nameAt(path);
     const inode = this.inodeAt(this.nameAt(path));
@@ -64,7 +64,7 @@ export class NodeHand extends NodeView {
     const { place, name, pool } = this.nameAt(from);
     const next = this.nameAt(to).name;
     const inode = this.inodeAt(this.nameAt(from));
-    // Whoever calls it a part says that nobody is to have it any more.
+    // The keeper renames an image to .partial once no volume needs it any more.
     if (next.endsWith(".partial")) this.parts.witness.onErase(inode, name, pool);
     if (next === "pool.json") this.parts.witness.onBegin(place, pool);
     const replaced = place.disk.folder(place.folder).names.get(next);

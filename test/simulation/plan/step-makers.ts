@@ -1,11 +1,11 @@
 import type { Dice } from "../world/dice.ts";
+import { NETWORK_FAULTS } from "../world/fault-injector.ts";
 import type { PodVolume } from "../world/objects.ts";
-import { NETWORK_FAULTS } from "../world/weather.ts";
-import { API_HAPPENINGS } from "./api-happenings.ts";
+import { API_STEP_MAKERS } from "./api-step-makers.ts";
 import { CRASH_SITES } from "./crash-sites.ts";
 import { forMs, type Maker, node, pick, within } from "./makers.ts";
 import { paceOf } from "./pace.ts";
-import { PLACEMENT_HAPPENINGS } from "./placement-happenings.ts";
+import { PLACEMENT_STEP_MAKERS } from "./placement-step-makers.ts";
 import type { Setup, StepKind } from "./step.ts";
 
 function lagMs(dice: Dice, setup: Setup): number {
@@ -27,7 +27,7 @@ function volumesOf(dice: Dice, { claims }: Setup): readonly PodVolume[] {
 }
 
 /** Makes a step of each kind. */
-export const HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
+export const STEP_MAKERS: readonly (readonly [StepKind, Maker])[] = [
   ["rest", () => ({ kind: "rest" })],
   ["recover", () => ({ kind: "recover" })],
   [
@@ -177,8 +177,8 @@ export const HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
   ["restart-api", (dice, setup) => ({ kind: "restart-api", forMs: within(dice, setup, [0, 40_000]) })],
   ["compact-api", () => ({ kind: "compact-api" })],
   ["lagging-watches", (dice, setup) => ({ kind: "lagging-watches", lagMs: lagMs(dice, setup), ...forMs(dice, setup) })],
-  ...API_HAPPENINGS,
-  ...PLACEMENT_HAPPENINGS,
+  ...API_STEP_MAKERS,
+  ...PLACEMENT_STEP_MAKERS,
   ["crash-at", (dice) => ({ kind: "crash-at", site: dice.pick(CRASH_SITES), skip: dice.pick([0, 0, 1, 4]) })],
 ];
 
@@ -192,17 +192,17 @@ const FOCUSED: readonly StepKind[] = ["put-back"];
 export const DELETIONS: readonly StepKind[] = ["delete-claim", "waiting-pod", "force-release", "take-finalizer"];
 
 /** Step kinds that every world with enforcement has. */
-export const PLACEMENT: readonly StepKind[] = PLACEMENT_HAPPENINGS.map(([kind]) => kind);
+export const PLACEMENT: readonly StepKind[] = PLACEMENT_STEP_MAKERS.map(([kind]) => kind);
 
 /** The step kinds of ordinary worlds. */
-export const USUAL_KINDS: readonly StepKind[] = HAPPENINGS.map(([kind]) => kind).filter(
+export const USUAL_KINDS: readonly StepKind[] = STEP_MAKERS.map(([kind]) => kind).filter(
   (kind) => !FOCUSED.includes(kind),
 );
 
 /** Parses comma-separated step kinds. Throws for an unknown name. */
 export function kindsOf(names: string): readonly StepKind[] {
   return names.split(",").map((name) => {
-    const found = HAPPENINGS.find(([kind]) => kind === name.trim())?.[0];
+    const found = STEP_MAKERS.find(([kind]) => kind === name.trim())?.[0];
     if (found === undefined) throw new Error(`there is no kind of step "${name}"`);
     return found;
   });

@@ -1,9 +1,9 @@
 import type { Step } from "../plan/step.ts";
-import { RECOVERS_MS, senderOf } from "./api-deeds.ts";
+import { RECOVERS_MS, senderOf } from "./api-actions.ts";
+import type { ActiveFault } from "./fault-injector.ts";
 import { scansOf } from "./health.ts";
 import type { Replica } from "./replica.ts";
 import { USUAL_READ_MS } from "./sim-node.ts";
-import type { Storm } from "./weather.ts";
 import type { World } from "./world.ts";
 
 /** How long the Service takes to follow a change of the leader's label. Milliseconds. */
@@ -32,7 +32,7 @@ export function actOnMooring(world: World, step: Step): void {
       return;
     case "damaged-reads":
       world.node(step.node).damage.push(...step.damage);
-      world.health.strike(scansOf(world.node(step.node).name), READ_MS);
+      world.health.noteFault(scansOf(world.node(step.node).name), READ_MS);
       return;
     case "slow-reads":
       slowReads(world, step);
@@ -66,12 +66,12 @@ function actOnWays(world: World, step: Step): void {
       return;
     case "restart-api":
       api.restart(step.forMs);
-      world.health.strikeAll(step.forMs + RESTARTED_MS);
+      world.health.noteApiFault(step.forMs + RESTARTED_MS);
       // Also where everything else is healed: this takes its time.
       world.engine.scheduler.after(step.forMs + 1, () => world.syncKubelets());
       return;
     case "compact-api":
-      world.health.strikeAll(RESTARTED_MS);
+      world.health.noteApiFault(RESTARTED_MS);
       api.compact();
       return;
     case "late-copies":
@@ -82,7 +82,7 @@ function actOnWays(world: World, step: Step): void {
       lag(world, step);
       return;
     case "crash-at":
-      world.doomed.push({ site: step.site, skip: step.skip });
+      world.crashPoints.push({ site: step.site, skip: step.skip });
       return;
     default:
       return;
@@ -95,7 +95,7 @@ function lag({ engine, health, windows }: World, { lagMs, forMs }: StepOf<"laggi
   for (const server of servers) server.lagMs = () => lagMs;
   engine.serviceLagMs = lagMs;
   health.lag(lagMs, forMs);
-  health.strikeAll(forMs + lagMs + RESTARTED_MS);
+  health.noteApiFault(forMs + lagMs + RESTARTED_MS);
   windows.begin(forMs, () => {
     for (const server of servers) server.lagMs = () => 0;
     engine.serviceLagMs = SERVICE_MS;
@@ -133,14 +133,14 @@ function removeAgent(world: World, { node: index, forMs }: StepOf<"remove-agent"
   const node = world.node(index);
   if (node.agentPodUid === undefined || node.power.isFrozen) return;
   node.removeAgent();
-  world.noteAgentless(node.name, forMs);
+  world.noteNoAgent(node.name, forMs);
   world.windows.begin(forMs, () => node.installAgent());
 }
 
 function slowReads(world: World, { node: index, readMs, forMs }: StepOf<"slow-reads">): void {
   const node = world.node(index);
   node.readMs = [readMs, readMs];
-  world.health.strike(scansOf(node.name), forMs + READ_MS);
+  world.health.noteFault(scansOf(node.name), forMs + READ_MS);
   world.windows.begin(forMs, () => {
     node.readMs = USUAL_READ_MS;
   });
@@ -148,7 +148,7 @@ function slowReads(world: World, { node: index, readMs, forMs }: StepOf<"slow-re
 
 function spoilDisk(world: World, { node: index, fault, forMs }: StepOf<"disk">): void {
   const { disk } = world.node(index);
-  world.health.strike(scansOf(world.node(index).name), forMs + READ_MS);
+  world.health.noteFault(scansOf(world.node(index).name), forMs + READ_MS);
   if (fault === "wiped") disk.wipe();
   if (fault === "older") disk.loseLast(3);
   if (fault === "wiped" || fault === "older") return;
@@ -184,14 +184,14 @@ function upgradeAll(world: World): void {
 }
 
 function disturb(world: World, { fault, from, to, probability, forMs }: StepOf<"network">): void {
-  const storm: Storm = {
+  const active: ActiveFault = {
     kind: fault,
     from: senderOf(world, from),
     to,
     probability: fault === "cut-off" ? 1 : probability,
   };
-  world.sky.begin(storm);
+  world.injector.begin(active);
   // A client checks only now and then whether a missing permission is back.
-  if (fault === "forbidden-writes") world.health.strikeAll(forMs + RECOVERS_MS);
-  world.windows.begin(forMs, () => world.sky.end(storm));
+  if (fault === "forbidden-writes") world.health.noteApiFault(forMs + RECOVERS_MS);
+  world.windows.begin(forMs, () => world.injector.end(active));
 }

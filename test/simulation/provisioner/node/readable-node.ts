@@ -5,35 +5,35 @@ import type { Scheduler } from "../../engine/scheduler.ts";
 import { BLOCK, type Disk, type Inode } from "./disk.ts";
 import { failed, type Handle, type NodeKernel, type Place } from "./kernel.ts";
 
-/** Told before a file is cut or loses its name, before a folder becomes a pool, and after an image has got its blocks. */
+/** Gets events: before a file is truncated or loses its name, before a folder becomes a pool, and after an image has its blocks. */
 export interface NodeWitness {
   readonly onErase: (inode: Inode, name: string, pool: string) => void;
   readonly onBegin: (place: Place, pool: string) => void;
   readonly onAllocated: (disk: Disk, pool: string) => void;
 }
 
-/** What a view of a node needs. */
+/** The parts of a node's view. */
 export interface ViewParts {
   readonly scheduler: Scheduler;
   readonly kernel: NodeKernel;
-  /** The process that looks. */
+  /** The process that reads. */
   readonly owner: string;
   readonly witness: NodeWitness;
 }
 
 const EXT4 = 0xef53;
-/** Of a loop device, and where they stand in its status. */
+/** A flag in the status of a loop device, and the offset of the flags. */
 export const AUTOCLEAR = 4;
 export const FLAGS = 52;
 
-/** Where a path leads. */
+/** What a path leads to. */
 type Found =
   | { readonly kind: "folder"; readonly place: Place; readonly pool: string }
   | { readonly kind: "name"; readonly place: Place; readonly pool: string; readonly name: string }
   | { readonly kind: "loop"; readonly number: number };
 
-/** What a process can read of its node. */
-export class NodeView {
+/** The calls by which a process reads its node. */
+export class ReadableNode {
   protected readonly parts: ViewParts;
 
   constructor(parts: ViewParts) {

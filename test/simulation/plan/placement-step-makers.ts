@@ -7,7 +7,7 @@ import type { StepKind } from "./step.ts";
  * Makes the steps that let pods wait on nodes which their volumes exclude. Nodes mostly stay in their zone, and many volumes have no
  * affinity: an agent fails no pod of a node on which most pods are wrong.
  */
-export const PLACEMENT_HAPPENINGS: readonly (readonly [StepKind, Maker])[] = [
+export const PLACEMENT_STEP_MAKERS: readonly (readonly [StepKind, Maker])[] = [
   [
     "move-volume",
     (dice) => ({ kind: "move-volume", ...pick(dice), zone: dice.chance(0.45) ? undefined : dice.pick(ZONES) }),

@@ -1,8 +1,8 @@
 import { finalizersOf } from "../engine/api/deletion.ts";
 import { isObject, textAt } from "../engine/api/json.ts";
 import type { ApiObject } from "../engine/api/objects.ts";
-import { onNode, SLOW_MS } from "./node-deeds.ts";
-import type { Deed, Of } from "./plan.ts";
+import { onNode, SLOW_MS } from "./node-actions.ts";
+import type { Action, Of } from "./plan.ts";
 import { CLASSES, claimRef, NAMESPACE, volumeRef, withFinalizers } from "./world/controllers.ts";
 import { bytesOf, type ProvisionerWorld } from "./world/world.ts";
 
@@ -12,58 +12,58 @@ function nth<T>(list: readonly T[], index: number): T | undefined {
 
 const isOwn = ({ metadata }: ApiObject): boolean => !metadata.name.startsWith("foreign");
 
-/** Does what a plan says; what there is nothing for is not done. */
-export function doDeed(world: ProvisionerWorld, deed: Deed): void {
-  world.judge.count(`deed ${deed.kind}`);
+/** Does what a plan says. An action without a target does nothing. */
+export function doAction(world: ProvisionerWorld, action: Action): void {
+  world.judge.count(`action ${action.kind}`);
   const { api } = world.engine;
-  switch (deed.kind) {
+  switch (action.kind) {
     case "new-claim":
-      newClaim(world, deed);
+      newClaim(world, action);
       break;
     case "new-pod":
     case "delete-claim":
     case "grow-claim": {
-      const claim = nth(api.list("persistentvolumeclaims").filter(isOwn), deed.index);
-      if (claim !== undefined) onClaim(world, deed.kind, claim);
+      const claim = nth(api.list("persistentvolumeclaims").filter(isOwn), action.index);
+      if (claim !== undefined) onClaim(world, action.kind, claim);
       break;
     }
     case "delete-volume":
     case "force-volume":
     case "retain-volume": {
-      const volume = nth(api.list("persistentvolumes").filter(isOwn), deed.index);
-      if (volume !== undefined) onVolume(world, deed.kind, volume);
+      const volume = nth(api.list("persistentvolumes").filter(isOwn), action.index);
+      if (volume !== undefined) onVolume(world, action.kind, volume);
       break;
     }
     case "end-pod":
-      endPod(world, deed);
+      endPod(world, action);
       break;
     default:
-      if ("index" in deed) onNode(world, deed);
-      else onCluster(world, deed);
+      if ("index" in action) onNode(world, action);
+      else onCluster(world, action);
   }
 }
 
-type ClusterDeed = Of<
+type ClusterAction = Of<
   "crash-at" | "network" | "api-restart" | "lag" | "class-anew" | "compact" | "other-loop" | "rest"
 >;
 
-function onCluster(world: ProvisionerWorld, deed: ClusterDeed): void {
+function onCluster(world: ProvisionerWorld, action: ClusterAction): void {
   const { api } = world.engine;
-  switch (deed.kind) {
+  switch (action.kind) {
     case "crash-at":
-      world.doom = { site: deed.site, skip: deed.skip };
+      world.crashPoint = { site: action.site, skip: action.skip };
       break;
     case "network":
-      storm(world, deed);
+      active(world, action);
       break;
     case "api-restart":
-      api.restart(deed.ms);
+      api.restart(action.ms);
       break;
     case "compact":
       api.compact();
       break;
     case "lag":
-      for (const server of api.servers) server.lagMs = () => deed.ms * world.dice.fraction();
+      for (const server of api.servers) server.lagMs = () => action.ms * world.dice.fraction();
       break;
     case "class-anew":
       classAnew(world);
@@ -158,20 +158,20 @@ export function removePod(world: ProvisionerWorld, pod: ApiObject, isForced: boo
   world.kubelets[at]?.ending.add(pod.metadata.uid);
   if (isForced || at === -1)
     world.engine.api.delete({ resource: "pods", namespace: NAMESPACE, name: pod.metadata.name });
-  world.pokeAll();
+  world.syncAll();
 }
 
-function storm(world: ProvisionerWorld, { fault, probability, ms }: Of<"network">): void {
-  const { sky, engine } = world;
+function active(world: ProvisionerWorld, { fault, probability, ms }: Of<"network">): void {
+  const { injector, engine } = world;
   world.graceMs = SLOW_MS;
-  // What is forbidden is tried again after five minutes, and again.
+  // The provisioner retries a forbidden write after five minutes, and again.
   if (fault === "forbidden-writes") world.patienceMs = 720_000;
-  const storm = { kind: fault, from: "", to: "api", probability } as const;
-  sky.begin(storm);
-  engine.scheduler.after(ms, () => sky.end(storm));
+  const active = { kind: fault, from: "", to: "api", probability } as const;
+  injector.begin(active);
+  engine.scheduler.after(ms, () => injector.end(active));
 }
 
-/** The class is made anew, with another pool. */
+/** The class is recreated, with another pool. */
 function classAnew(world: ProvisionerWorld): void {
   const { api } = world.engine;
   const [first] = CLASSES;

@@ -1,23 +1,23 @@
 /** One scan of a mount table, in true time. */
-interface Glance {
+interface Scan {
   readonly agent: unknown;
   readonly atMs: number;
   readonly isDamaged: boolean;
 }
 
 /** An agent reports a gap when two scans are more than five seconds apart; each scan may take three seconds more. Milliseconds. */
-const FAR_MS = 11_000;
+const GAP_MS = 11_000;
 
 /** When agents scanned a node's mount table. */
-export class Glances {
-  readonly #all: Glance[] = [];
+export class ScanLog {
+  readonly #all: Scan[] = [];
 
-  note(glance: Glance): void {
+  note(glance: Scan): void {
     this.#all.push(glance);
   }
 
   /** No agent scanned the table in this time, for any reason: no scan can show what happened in it. */
-  areNoneIn({ beganAt, endedAt }: { readonly beganAt: number; readonly endedAt: number }): boolean {
+  hasNoScanIn({ beganAt, endedAt }: { readonly beganAt: number; readonly endedAt: number }): boolean {
     return !this.#all.some(({ atMs }) => atMs >= beganAt && atMs < endedAt);
   }
 
@@ -25,13 +25,13 @@ export class Glances {
    * This time lies wholly between two scans of an agent without a gap: the agent sees only that the table changed. A node may have two
    * agents.
    */
-  areAround({ beganAt, endedAt }: { readonly beganAt: number; readonly endedAt: number }): boolean {
-    const looksAfter = this.#all.filter(({ atMs }) => atMs >= endedAt && atMs - beganAt <= FAR_MS);
-    return looksAfter.some((after) => {
+  enclose({ beganAt, endedAt }: { readonly beganAt: number; readonly endedAt: number }): boolean {
+    const later = this.#all.filter(({ atMs }) => atMs >= endedAt && atMs - beganAt <= GAP_MS);
+    return later.some((after) => {
       const earlier = this.#all.filter(({ agent, atMs }) => agent === after.agent && atMs < after.atMs);
       const before = earlier.at(-1);
       if (before === undefined || before.isDamaged || after.isDamaged) return false;
-      return before.atMs <= beganAt && after.atMs - before.atMs <= FAR_MS;
+      return before.atMs <= beganAt && after.atMs - before.atMs <= GAP_MS;
     });
   }
 }

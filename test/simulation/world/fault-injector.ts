@@ -19,7 +19,7 @@ export const NETWORK_FAULTS = [
 export type NetworkFault = (typeof NETWORK_FAULTS)[number];
 
 /** A fault that is active, and the processes that it hits. */
-export interface Storm {
+export interface ActiveFault {
   /** `refused`: the API server, or a proxy in front of it, refuses. */
   readonly kind: NetworkFault | "refused";
   /** A part of the name of the processes that it hits. */
@@ -33,7 +33,7 @@ export interface Storm {
   readonly status?: Refusal["status"];
 }
 
-interface SkyParts {
+interface FaultInjectorParts {
   readonly dice: Dice;
   /** Changes the claim that a write is about to change. */
   readonly touchClaim: (path: string) => void;
@@ -42,39 +42,39 @@ interface SkyParts {
   /** Called for each rejection of a pod when the agent sends it. */
   readonly onPodWrite: (request: HttpRequest) => void;
   /** Called for each request that a fault hits. */
-  readonly onStruck: (call: Call, fate: Fate) => void;
+  readonly onFault: (call: Call, fate: Fate) => void;
   readonly servers: () => number;
   /** Returns a function that keeps a copy of a request; undefined for a request that nobody keeps. */
-  readonly keeperOf: (call: Call) => Fate["keep"];
+  readonly copierOf: (call: Call) => Fate["keep"];
 }
 
 /** The active network faults. */
-export class Sky {
-  readonly #parts: SkyParts;
-  readonly #storms = new Set<Storm>();
+export class FaultInjector {
+  readonly #parts: FaultInjectorParts;
+  readonly #active = new Set<ActiveFault>();
   /** How many requests each fault has hit. */
-  readonly hits = new Map<Storm["kind"], number>();
+  readonly hits = new Map<ActiveFault["kind"], number>();
   /** How many writes to claims were sent, with or without effect. */
   claimWrites = 0;
 
-  constructor(parts: SkyParts) {
+  constructor(parts: FaultInjectorParts) {
     this.#parts = parts;
   }
 
-  begin(storm: Storm): void {
-    this.#storms.add(storm);
+  begin(active: ActiveFault): void {
+    this.#active.add(active);
   }
 
-  end(storm: Storm): void {
-    this.#storms.delete(storm);
+  end(active: ActiveFault): void {
+    this.#active.delete(active);
   }
 
   clear(): void {
-    this.#storms.clear();
+    this.#active.clear();
   }
 
   get isCalm(): boolean {
-    return this.#storms.size === 0;
+    return this.#active.size === 0;
   }
 
   readonly weather: Weather = (call) => {
@@ -86,23 +86,23 @@ export class Sky {
     if (call.site === "patch pods/status") this.#parts.onPodWrite(call.request);
     const [requestMs, answerMs] = [0.2 + dice.fraction(), 0.2 + dice.fraction()];
     const usual: Fate = {
-      keep: this.#parts.keeperOf(call),
+      keep: this.#parts.copierOf(call),
       requestMs,
       answerMs: () => answerMs,
       server: dice.between(0, servers() - 1),
     };
-    return [...this.#storms]
-      .filter((storm) => befalls(storm, call) && dice.chance(storm.probability))
-      .reduce<Fate>((before, storm) => this.#strike(before, storm, call), usual);
+    return [...this.#active]
+      .filter((active) => hits(active, call) && dice.chance(active.probability))
+      .reduce<Fate>((before, active) => this.#noteFault(before, active, call), usual);
   };
 
-  #strike(fate: Fate, storm: Storm, call: Call): Fate {
-    const { kind, status = 403 } = storm;
-    const struck = kind === "refused" ? { ...fate, refusal: { status } } : this.#fateOf(fate, kind, call);
-    if (struck === fate) return fate;
+  #noteFault(fate: Fate, active: ActiveFault, call: Call): Fate {
+    const { kind, status = 403 } = active;
+    const faulty = kind === "refused" ? { ...fate, refusal: { status } } : this.#fateOf(fate, kind, call);
+    if (faulty === fate) return fate;
     this.hits.set(kind, (this.hits.get(kind) ?? 0) + 1);
-    this.#parts.onStruck(call, struck);
-    return struck;
+    this.#parts.onFault(call, faulty);
+    return faulty;
   }
 
   /** A stream that was opened during the fault outlives it, and is slow only until then. */
@@ -139,7 +139,7 @@ export class Sky {
   }
 }
 
-function befalls({ from, to, at }: Storm, call: Call): boolean {
+function hits({ from, to, at }: ActiveFault, call: Call): boolean {
   const isThere = at === undefined || at.some((begin) => call.site.startsWith(begin));
   return isThere && call.from.includes(from) && (to === "both" || to === call.to);
 }

@@ -6,19 +6,22 @@ import { NODE_LABEL } from "./controllers.ts";
 
 export const FINALIZER = "external-provisioner.volume.kubernetes.io/finalizer";
 
-interface Licence {
+interface ErasePermission {
   readonly node: string;
-  /** Until then the image may be erased, true time. */
+  /** The image may be erased until then, in true time. */
   readonly untilMs: number;
 }
 
-/** Which images may be erased, by what the API server stores. */
-export class Licences {
-  readonly #known = new Map<string, Licence>();
+/** Which images may be erased, by the objects in the API server. */
+export class ErasePermissions {
+  readonly #known = new Map<string, ErasePermission>();
   #there: ReadonlySet<string> = new Set();
   readonly #given = new Set<string>();
 
-  /** A PersistentVolume or a claim has changed. What was asked for just before may still be done: for so long. A volume that is gone keeps what it had. */
+  /**
+   * A PersistentVolume or a claim has changed. A request from before the change may still erase the image within the grace period. A
+   * deleted volume keeps its last permission.
+   */
   onChange(api: SimApi, { nowMs, graceMs }: { readonly nowMs: number; readonly graceMs: number }): void {
     const volumes = api.list("persistentvolumes");
     this.#there = new Set(volumes.map(({ metadata }) => metadata.name));
@@ -35,12 +38,12 @@ export class Licences {
     }
   }
 
-  /** It might once be erased. */
-  wasGiven(volume: string): boolean {
+  /** Whether it was ever allowed to erase the image. */
+  wasEverGranted(volume: string): boolean {
     return this.#given.has(volume);
   }
 
-  /** Until when the image that a node has of a volume may be erased, and whether its PersistentVolume is there. */
+  /** Until when the node may erase the volume's image, and whether the PersistentVolume exists. */
   of(volume: string, node: string): { readonly untilMs: number; readonly isThere: boolean } {
     const known = this.#known.get(volume);
     if (known?.node !== node) return { untilMs: Number.NEGATIVE_INFINITY, isThere: false };
@@ -48,7 +51,7 @@ export class Licences {
   }
 }
 
-/** Its claim is gone and its policy is Delete; whoever takes our finalizer away takes the image over. */
+/** Its claim is gone and its policy is Delete; a client that removes our finalizer becomes responsible for the image. */
 function isDeletable(api: SimApi, volume: ApiObject): boolean {
   const { deletionTimestamp } = volume.metadata;
   const isDeleting = deletionTimestamp !== undefined;

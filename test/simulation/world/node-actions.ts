@@ -16,7 +16,7 @@ export function actOnNodes(world: World, step: Step): boolean {
       return cutPower(world, step);
     case "put-back":
       world.node(step.node).putBack(step);
-      world.health.strike(`agent-${world.node(step.node).name}`, PUT_BACK_MS);
+      world.health.noteFault(`agent-${world.node(step.node).name}`, PUT_BACK_MS);
       return true;
     case "suspend-node":
       return suspend(world, step);
@@ -66,11 +66,11 @@ function suspend(world: World, { node: index, forMs }: StepOf<"suspend-node">): 
 
 function cutOff(world: World, { node: index, forMs }: StepOf<"cut-off-node">): true {
   const { name, kubelet } = world.node(index);
-  const storm = { kind: "cut-off", from: name, to: "both", probability: 1 } as const;
-  world.sky.begin(storm);
+  const active = { kind: "cut-off", from: name, to: "both", probability: 1 } as const;
+  world.injector.begin(active);
   world.cluster.cutOff.add(name);
   world.windows.begin(forMs, () => {
-    world.sky.end(storm);
+    world.injector.end(active);
     world.cluster.cutOff.delete(name);
     kubelet.sync();
   });
@@ -80,7 +80,7 @@ function cutOff(world: World, { node: index, forMs }: StepOf<"cut-off-node">): t
 function deleteNode(world: World, { node: index, forMs }: StepOf<"delete-node">): true {
   const node = world.node(index);
   world.deleteNode(node);
-  world.noteGivenUp(node.name, forMs);
+  world.noteDeclaredGone(node.name, forMs);
   world.windows.begin(forMs, () => registerAgain(world, node));
   return true;
 }
@@ -98,11 +98,11 @@ function giveUp(world: World, { node: index, forMs, isOff }: StepOf<"out-of-serv
   else node.power.freeze();
   cluster.statuses.set(node.name, node.machine.bootId(), "Unknown");
   cluster.taint(node.name, true);
-  world.given.add(node.name);
-  world.noteGivenUp(node.name, forMs);
-  world.collectPods(node.name, 1_000, () => world.given.has(node.name));
+  world.outOfService.add(node.name);
+  world.noteDeclaredGone(node.name, forMs);
+  world.collectPods(node.name, 1_000, () => world.outOfService.has(node.name));
   world.windows.begin(forMs, () => {
-    world.given.delete(node.name);
+    world.outOfService.delete(node.name);
     cluster.taint(node.name, false);
     if (isOff) {
       node.boot();

@@ -6,68 +6,68 @@ import type { LocalKubelet } from "./world/kubelet.ts";
 import type { ProvisionerNode } from "./world/node.ts";
 import type { ProvisionerWorld } from "./world/world.ts";
 
-type DiskDeed = Of<"fill-disk" | "kill" | "power-cut" | "reboot" | "pool-away" | "older-disk" | "node-rebuilt">;
-type ForAWhile = Of<
+type DiskAction = Of<"fill-disk" | "kill" | "power-cut" | "reboot" | "pool-away" | "older-disk" | "node-rebuilt">;
+type TemporaryFault = Of<
   "kubelet-hangs" | "private-copies" | "update" | "keeper-slow" | "keeper-lost" | "step-clock" | "node-deleted"
 >;
 
-/** Requests take so long at most where they are slow: two to the keeper, or some to the API server. Milliseconds. */
+/** The longest time for slow requests: two to the keeper, or some to the API server. Milliseconds. */
 export const SLOW_MS = 150_000;
 
-/** Does something to a node. */
-export function onNode(world: ProvisionerWorld, deed: DiskDeed | ForAWhile): void {
-  const index = deed.index % world.nodes.length;
+/** Acts on a node. */
+export function onNode(world: ProvisionerWorld, action: DiskAction | TemporaryFault): void {
+  const index = action.index % world.nodes.length;
   const [node, kubelet] = [world.nodes[index], world.kubelets[index]];
   if (node === undefined || kubelet === undefined) return;
-  switch (deed.kind) {
+  switch (action.kind) {
     case "fill-disk": {
-      const disk = node.disks[deed.index % node.disks.length];
+      const disk = node.disks[action.index % node.disks.length];
       if (disk === undefined) break;
-      disk.otherBytes = Math.floor((disk.freeBytes + disk.otherBytes) * deed.share);
+      disk.otherBytes = Math.floor((disk.freeBytes + disk.otherBytes) * action.share);
       disk.filledMs = world.now;
       break;
     }
     case "kill":
-      node.processes.get(`${deed.role}-${node.name}`)?.crash();
+      node.processes.get(`${action.role}-${node.name}`)?.crash();
       break;
     case "power-cut":
     case "reboot":
-      offFor(world, node, { ms: deed.ms, isClean: deed.kind === "reboot", meanwhile: () => {} });
+      offFor(world, node, { ms: action.ms, isClean: action.kind === "reboot", meanwhile: () => {} });
       break;
     case "pool-away":
       node.isAway.add("one");
       offFor(world, node, { ms: 500, isClean: true, meanwhile: () => {} });
-      world.engine.scheduler.after(deed.ms, () => bringBack(world, node));
+      world.engine.scheduler.after(action.ms, () => bringBack(world, node));
       break;
     case "older-disk":
-      olderDisk(world, node, deed.ms);
+      olderDisk(world, node, action.ms);
       break;
     case "node-rebuilt":
-      offFor(world, node, { ms: deed.ms, isClean: true, meanwhile: () => wipe(world, node) });
+      offFor(world, node, { ms: action.ms, isClean: true, meanwhile: () => wipe(world, node) });
       break;
     default:
-      forAWhile(world, deed, { node, kubelet });
+      startTemporary(world, action, { node, kubelet });
   }
 }
 
-function forAWhile(
+function startTemporary(
   world: ProvisionerWorld,
-  deed: ForAWhile,
+  action: TemporaryFault,
   { node, kubelet }: { readonly node: ProvisionerNode; readonly kubelet: LocalKubelet },
 ): void {
-  const end = endOf(world, deed, { node, kubelet });
-  if (end !== undefined) world.engine.scheduler.after(deed.ms, end);
+  const end = endOf(world, action, { node, kubelet });
+  if (end !== undefined) world.engine.scheduler.after(action.ms, end);
 }
 
-/** Begins it, and answers what ends it. */
+/** Starts the fault, and returns a function that ends it. */
 function endOf(
   world: ProvisionerWorld,
-  deed: ForAWhile,
+  action: TemporaryFault,
   { node, kubelet }: { readonly node: ProvisionerNode; readonly kubelet: LocalKubelet },
 ): (() => void) | undefined {
-  switch (deed.kind) {
+  switch (action.kind) {
     case "kubelet-hangs":
-      kubelet.hangsUntilMs = world.now + deed.ms;
+      kubelet.hangsUntilMs = world.now + action.ms;
       return undefined;
     case "private-copies":
       kubelet.copiesMounts = true;
@@ -81,12 +81,12 @@ function endOf(
     case "keeper-slow":
     case "keeper-lost":
       world.graceMs = SLOW_MS;
-      node.trouble = deed.kind === "keeper-slow" ? "slow" : "lost";
+      node.fault = action.kind === "keeper-slow" ? "slow" : "lost";
       return () => {
-        node.trouble = "none";
+        node.fault = "none";
       };
     case "step-clock":
-      node.machine.stepWall(deed.ms);
+      node.machine.stepWall(action.ms);
       return undefined;
     case "node-deleted":
       world.engine.api.delete({ resource: "nodes", name: node.name });
@@ -108,7 +108,7 @@ function offFor(
   meanwhile();
   world.engine.scheduler.after(ms, () => {
     node.powerOn();
-    world.pokeAll();
+    world.syncAll();
   });
 }
 
@@ -122,7 +122,7 @@ export function comesBack(world: ProvisionerWorld, node: ProvisionerNode): void 
   if (world.engine.api.get({ resource: "nodes", name: node.name }) === undefined) world.makeNode(node.name);
 }
 
-/** The garbage collector: what the Node owned goes with it. */
+/** The garbage collector: objects that the Node owned go with it. */
 function collect({ engine: { api } }: ProvisionerWorld, name: string): void {
   for (const one of api.list("csistoragecapacities"))
     if (textAt(one.metadata.labels, NODE_LABEL) === name)
@@ -142,7 +142,7 @@ function wipe(world: ProvisionerWorld, node: ProvisionerNode): void {
   for (const disk of node.disks) disk.wipe();
 }
 
-/** A copy of now is put back later. */
+/** Takes a copy of the disk now, and restores it later. */
 function olderDisk(world: ProvisionerWorld, node: ProvisionerNode, ms: number): void {
   const back = node.disks.map((disk) => disk.copy());
   world.engine.scheduler.after(ms, () =>
