@@ -45,6 +45,6 @@ describe("a deliberately wrong variant", () => {
 
 describe("a cut wire", () => {
   it("is tried by its own name alone: a name that none has would be none that survives", async () => {
-    expect(await unknownWires(["settled-unmount-records-stay", "settled"])).toEqual(["settled"]);
+    expect(await unknownWires(["acknowledged-records-stay", "settled"])).toEqual(["settled"]);
   });
 });
