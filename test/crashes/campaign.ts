@@ -1,23 +1,23 @@
 import type { Owner } from "../rig/process/owner.ts";
 import { waitUntil } from "../rig/process/wait.ts";
-import { lastOf } from "./judged.ts";
 import { Killer } from "./killer.ts";
 import { LINES } from "./lines.ts";
 import type { PlannedRound } from "./plan.ts";
+import { untilPublished } from "./publication.ts";
 import type { Checkpoint, CrashRecord, Kill, TrueUse } from "./record.ts";
-import { untilTold } from "./told.ts";
+import { lastOf } from "./states.ts";
 import { type WorkParts, work } from "./worker.ts";
 import type { CrashWorld } from "./world.ts";
 
 const UP_LIMIT_MS = 60_000;
-/** After everything is told, what is told wrongly has this long to come. */
+/** Time for wrong writes after the last expected one. Milliseconds. */
 const REST_MS = 2_000;
 
-/** Called after each round, for whoever watches. */
+/** Called after each round. */
 export type OnRound = (record: CrashRecord) => void;
 
-/** Uses claims and kills as planned, round after round; between them all come back, and the last uses are asked for. */
-export async function wage(
+/** Runs uses and kills as planned, round after round. Between rounds all processes run, and every claim's last use has to be published. */
+export async function runCampaign(
   owner: Owner,
   {
     world,
@@ -36,7 +36,7 @@ export async function wage(
     world.leadership.noteKill(kill.name);
     kills.push(kill);
   };
-  const killer = new Killer(owner, { cast: world.cast, onKill });
+  const killer = new Killer(owner, { findVictim: world.findVictim, onKill });
   const notes = {
     noteUse: (use: TrueUse): void => void uses.set(use.podUid, use),
     noteCheckpoint: (checkpoint: Checkpoint): void => void checkpoints.push(checkpoint),
@@ -45,12 +45,12 @@ export async function wage(
   const record = (): CrashRecord => ({
     uses: [...uses.values()],
     claims: world.log.histories(),
-    lives: world.lives(),
+    uptimes: world.uptimes(),
     checkpoints,
     kills,
   });
   for (const round of rounds) {
-    await fight({ owner, world, killer, record, ...notes }, round);
+    await runRound({ owner, world, killer, record, ...notes }, round);
     await settle({ owner, world, record });
     if (owner.signal.aborted) break;
     checkpoints.push({ atMs: owner.clock.wallMs(), claim: "all" });
@@ -59,24 +59,24 @@ export async function wage(
   return record();
 }
 
-async function fight(parts: WorkParts, round: PlannedRound): Promise<void> {
+async function runRound(parts: WorkParts, round: PlannedRound): Promise<void> {
   await Promise.all(LINES.map((line) => work(parts, line, round.get(line.name) ?? [])));
   await parts.killer.settled();
 }
 
-/** Waits until all are up and the last use of every claim is told, or too late to be. */
+/** Waits until all processes are up and every claim's last use is published, or the limit has passed. */
 async function settle({ owner, world, record }: Pick<WorkParts, "owner" | "world" | "record">): Promise<void> {
   const { uses } = record();
   const { clock, signal } = owner;
-  await Promise.all(world.mortals.map((mortal) => mortal.up()));
+  await Promise.all(world.processes.map((target) => target.up()));
   const leads = async (): Promise<void> => {
-    if (world.leadership.leader === undefined) throw new TypeError("nobody leads");
+    if (world.leadership.leader === undefined) throw new TypeError("no replica leads");
   };
   await waitUntil(owner, { what: "a leader", limitMs: UP_LIMIT_MS, check: leads });
   const last = [...new Set(uses.map(({ claim }) => claim))].flatMap(
     (claim) => lastOf(uses.filter((use) => use.claim === claim)) ?? [],
   );
-  await untilTold({ owner, record }, last);
+  await untilPublished({ owner, record }, last);
   await clock.sleep(REST_MS, signal);
 }
 

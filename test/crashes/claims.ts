@@ -12,7 +12,7 @@ export const NODES = ["node-a", "node-b"] as const;
 const DRIVER = "csi.example.com";
 const BIND_LIMIT_MS = 60_000;
 
-/** A claim's volume as a kubelet gets it. */
+/** A claim's volume for the kubelet. */
 export function volumeOf({ name, volume }: CrashClaim): StandInVolume {
   const volumeName = `pv-${name}`;
   return volume.kind === "local"
@@ -20,7 +20,7 @@ export function volumeOf({ name, volume }: CrashClaim): StandInVolume {
     : { name: volumeName, csi: { driver: DRIVER, handle: `vol-${name}` } };
 }
 
-/** Makes all volumes and claims, and waits until the controller manager has bound them. */
+/** Creates all volumes and claims, and waits until the controller manager has bound them. */
 export async function makeClaims(owner: Owner, api: ClusterApi): Promise<void> {
   await api.create("/apis/storage.k8s.io/v1/csidrivers", {
     metadata: { name: DRIVER },

@@ -8,18 +8,18 @@ import { HarnessError } from "../rig/process/errors.ts";
 import type { Owner } from "../rig/process/owner.ts";
 import { waitUntil } from "../rig/process/wait.ts";
 
-/** What the API server needs, so that its store can be read without it: JSON instead of protobuf, and no history that is dropped. */
+/** Settings that make the API server's store readable without it: JSON instead of protobuf, and no compaction. */
 export const READABLE: NonNullable<ControlPlaneOptions["args"]> = {
   "kube-apiserver": ["--storage-media-type=application/json", "--etcd-compaction-interval=0"],
 };
 
-/** A write of the API server's, read off its store. */
+/** A write of the API server, read from its store. */
 export interface StoreEvent {
   /** `/registry/pods/shop/one` */
   readonly key: string;
-  /** Nothing when it was deleted. */
+  /** Undefined for a deletion. */
   readonly object: unknown;
-  /** It was stored before this moment. Wall clock, milliseconds. */
+  /** An upper bound of the time at which it was stored. Wall clock, milliseconds. */
   readonly seenMs: number;
 }
 
@@ -35,8 +35,8 @@ const response = v.object({
 });
 
 /**
- * Calls back for every single write below a prefix, in the order of the store, from the first on: a watch of the API server's would miss
- * some whenever that is killed. The owner's control plane has to be started with `READABLE`.
+ * Calls back for every write below a prefix, in the order of the store, from the first one: a watch of the API server would miss some
+ * whenever the server is killed. The owner's control plane has to run with `READABLE`.
  */
 export async function followStore(
   owner: Owner,
@@ -45,7 +45,7 @@ export async function followStore(
 ): Promise<void> {
   const pem = (name: string): Buffer => readFileSync(join(owner.folder, folder, name));
   const identity = credentials.createSsl(pem("etcd-ca.crt"), pem("etcd-client.key"), pem("etcd-client.crt"));
-  // An address is no name of a server: Node.js refuses one (RFC 6066).
+  // An IP address is no server name: Node.js refuses it (RFC 6066).
   const names = { "grpc.ssl_target_name_override": "localhost", "grpc.default_authority": "localhost" };
   const client = new Client(`127.0.0.1:${plane.part("etcd").port}`, identity, names);
   const stream = openWatch(client);
@@ -53,7 +53,7 @@ export async function followStore(
   let failure: string | undefined;
   stream.on("error", (error) => {
     failure ??= error.message;
-    // Whoever judges by this has to know that it is not all.
+    // The judge's record is incomplete from now on.
     if (!owner.signal.aborted) owner.say(`the watch of the store ended: ${error.message}`);
   });
   stream.on("data", (raw: unknown) => {
@@ -96,7 +96,7 @@ function readEvent({ type, kv }: v.InferOutput<typeof event>, seenMs: number): S
   return { key, object: type === "PUT" ? JSON.parse(Buffer.from(kv.value).toString("utf8")) : undefined, seenMs };
 }
 
-/** The first key behind all that begin so: etcd's way to say "prefix". */
+/** The first key after all keys with this prefix: etcd's form of a prefix range. */
 function endOf(prefix: string): Buffer {
   const end = Buffer.from(prefix);
   const last = end.length - 1;

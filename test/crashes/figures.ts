@@ -1,50 +1,50 @@
 import { percentile } from "../bench/statistics.ts";
 import { PROMISES } from "../judge/docket.ts";
 import type { Verdict } from "./judge.ts";
-import { lastOf, writesOf } from "./judged.ts";
 import { OFTEN_KILLED } from "./plan.ts";
 import type { ClaimHistory, CrashRecord, TrueUse, Victim } from "./record.ts";
+import { lastOf, writesOf } from "./states.ts";
 
-/** By how much later than the truth something was, milliseconds. */
+/** How much later than the truth, in milliseconds. */
 export interface Lateness {
   /** The published time. */
   readonly publishedMs: readonly number[];
-  /** The moment at which it was published. */
-  readonly toldMs: readonly number[];
+  /** The write that published it. */
+  readonly publicationMs: readonly number[];
 }
 
-/** Of every use that was told as the last one when it was: by the first words that name it. */
+/** For every use that was published as the last one while it was: by the first write that names it. */
 export function latenessOf({ uses, claims }: Pick<CrashRecord, "uses" | "claims">): Lateness {
   const found = claims.flatMap((history) =>
-    firstWords(
+    firstPublications(
       history,
       uses.filter(({ claim }) => claim === history.claim),
     ),
   );
-  return { publishedMs: found.map(({ lateMs }) => lateMs), toldMs: found.map(({ delayMs }) => delayMs) };
+  return { publishedMs: found.map(({ lateMs }) => lateMs), publicationMs: found.map(({ delayMs }) => delayMs) };
 }
 
-function firstWords(
+function firstPublications(
   { states }: ClaimHistory,
   uses: readonly TrueUse[],
 ): readonly { readonly lateMs: number; readonly delayMs: number }[] {
-  const told = new Set<string>();
-  return writesOf(states).flatMap(({ seenMs, words }) => {
-    const podUid = words.isUnused ? words.lastUse?.podUid : undefined;
+  const seen = new Set<string>();
+  return writesOf(states).flatMap(({ seenMs, published }) => {
+    const podUid = published.isUnused ? published.lastUse?.podUid : undefined;
     const over = uses.filter(({ unmounted }) => (unmounted?.toMs ?? Number.POSITIVE_INFINITY) <= seenMs);
     const last = lastOf(over);
-    if (last?.unmounted === undefined || last.podUid !== podUid || told.has(podUid)) return [];
-    told.add(podUid);
+    if (last?.unmounted === undefined || last.podUid !== podUid || seen.has(podUid)) return [];
+    seen.add(podUid);
     const endMs = last.unmounted.toMs;
-    return [{ lateMs: words.sinceMs - endMs, delayMs: seenMs - endMs }];
+    return [{ lateMs: published.sinceMs - endMs, delayMs: seenMs - endMs }];
   });
 }
 
-/** Writes that changed something, and transitions: changes between in use and unused, and later times of unused ones. */
+/** Counts writes with a change, and transitions: changes between in use and unused, and later times of unused claims. */
 export function writesIn(claims: readonly ClaimHistory[]): { readonly writes: number; readonly transitions: number } {
   const all = claims.map(({ states }) => writesOf(states));
   const isTransition = (writes: ReturnType<typeof writesOf>, index: number): boolean => {
-    const [before, now] = [writes[index - 1]?.words, writes[index]?.words];
+    const [before, now] = [writes[index - 1]?.published, writes[index]?.published];
     if (before === undefined || now === undefined) return true;
     return before.isUnused !== now.isUnused || (now.isUnused && now.sinceMs > before.sinceMs);
   };
@@ -54,7 +54,7 @@ export function writesIn(claims: readonly ClaimHistory[]): { readonly writes: nu
   };
 }
 
-/** What a campaign came to, as a table. */
+/** The result of a campaign as a table. */
 export function figureRows(record: CrashRecord, { findings, chances }: Verdict): readonly (readonly string[])[] {
   const { uses, claims, kills, checkpoints } = record;
   const late = latenessOf(record);
@@ -65,9 +65,9 @@ export function figureRows(record: CrashRecord, { findings, chances }: Verdict):
     ["WHAT", "HOW OFTEN", "P50", "P99", "MAX"],
     ...victims.map((victim) => [`kill -9 of the ${victim}`, String(killsOf(kills, victim))]),
     ["unmounts", String(ended)],
-    ["ends asked for", String(checkpoints.length)],
-    ["published later than true", ...summary(late.publishedMs)],
-    ["told after the end", ...summary(late.toldMs)],
+    ["checkpoints", String(checkpoints.length)],
+    ["published time after the truth", ...summary(late.publishedMs)],
+    ["published after the end", ...summary(late.publicationMs)],
     ["writes", String(writes), `${(writes / Math.max(1, transitions)).toFixed(2)} a transition`],
     ...Object.keys(PROMISES).flatMap((promise) => {
       const { judged = 0, excused = {} } = chances[promise] ?? {};

@@ -2,22 +2,22 @@ import { parseArgs } from "node:util";
 import { explain, HarnessError } from "../rig/process/errors.ts";
 import type { CampaignSize } from "./plan.ts";
 
-export const HELP = `Kills agents, aggregators and the API server at random moments of real uses of claims, and judges what was published.
+export const HELP = `Kills agents, aggregators and the API server at random moments of real uses of claims, and judges the published statuses.
 
   npm run crashes -- [options]
 
-  --seed N        another plan of uses and kills; the same number is the same plan (1)
-  --rounds N      how often all come back and every last use is asked for (10)
+  --seed N        another plan of uses and kills; the same number gives the same plan (1)
+  --rounds N      number of checkpoints: all processes run, and every last use is published (10)
   --unmounts N    of all claims together (300)
   --kills N       of each agent, of the leader and of the standby, at least (30)
   --api-kills N   of the API server (4)
-  --absences N    how often an agent is away for the whole of a use (10)
-  --blackouts N   how often all of Mooring is (5)
-  --keep FOLDER   leave there what was recorded, and the logs of all processes
+  --absences N    how often an agent is down for a whole use (10)
+  --blackouts N   how often all of Mooring is down for a whole use (5)
+  --keep FOLDER   save the record and the logs of all processes there
   --help          this text
 `;
 
-/** What the command line asks for. */
+/** The parsed command line. */
 export interface CrashFlags {
   readonly size: CampaignSize;
   /** A folder. */
@@ -25,7 +25,7 @@ export interface CrashFlags {
   readonly help: boolean;
 }
 
-/** Throws a HarnessError for what is not understood. */
+/** Throws a HarnessError for a flag that it does not know. */
 export function readFlags(argv: readonly string[]): CrashFlags {
   const values = valuesOf(argv);
   const number = (name: keyof typeof DEFAULTS): number => {

@@ -3,13 +3,13 @@ import type { Published } from "../judge/published.ts";
 import type { Case, Use } from "../judge/record.ts";
 import { judgeMeanwhile, judgeRest } from "../judge/rest.ts";
 import { judgeWrite, UNREAD_MS } from "../judge/writes.ts";
-import { common, earliestEnd, lastOf, wordsAt, writesOf } from "./judged.ts";
-import type { ClaimHistory, CrashRecord, Lives, Span, TrueUse } from "./record.ts";
+import type { ClaimHistory, CrashRecord, Span, TrueUse, Uptimes } from "./record.ts";
+import { common, earliestEnd, lastOf, publishedAt, writesOf } from "./states.ts";
 
-/** A mount has to be told when all who tell it have been up for so long. Milliseconds. */
-const TOLD_MS = 6_000;
+/** A mount has to be published once its agent, a leader and the API server have been up for this long. Milliseconds. */
+const REPORTED_WITHIN_MS = 6_000;
 
-/** One thing that is wrong. */
+/** A broken promise. */
 export interface Finding {
   readonly claim: string;
   readonly promise: PromiseName;
@@ -18,9 +18,9 @@ export interface Finding {
   readonly text: string;
 }
 
-/** What the judge says of a campaign. */
+/** The judge's result for a campaign. */
 export interface Verdict {
-  /** In the order of time. */
+  /** Ordered by time. */
   readonly findings: readonly Finding[];
   readonly chances: Readonly<Record<string, Chances>>;
 }
@@ -36,7 +36,7 @@ export function judge(record: CrashRecord): Verdict {
   return court.verdict;
 }
 
-/** What is wrong with what stands there once all has been told: the last use is over, and named, unless nobody could see it. */
+/** Checks the status of a claim once its last use should be published: the use is over and named, unless no process could observe it. */
 export function lostAt(
   record: CrashRecord,
   { claim, atMs }: { readonly claim: string; readonly atMs: number },
@@ -46,7 +46,7 @@ export function lostAt(
   return court.verdict;
 }
 
-/** Brings a campaign before the one judge. */
+/** Brings a campaign before the judge. */
 class Court {
   readonly #record: CrashRecord;
   readonly #docket = new Docket();
@@ -61,39 +61,51 @@ class Court {
     return { findings, chances: this.#docket.chances };
   }
 
-  /** Each write when it was stored. */
+  /** Judges each write when it is stored. */
   judgeWrites(history: ClaimHistory): void {
     const writes = writesOf(history.states);
     const claim = this.#caseOf(history);
-    for (const [index, { seenMs, words: now }] of writes.entries()) {
+    for (const [index, { seenMs, published: now }] of writes.entries()) {
       const before = writes[index - 1];
       const times = { beforeMs: before?.seenMs ?? 0, sentMs: seenMs, heardMs: seenMs - UNREAD_MS, presentMs: seenMs };
-      this.#at(history.claim, seenMs, () => judgeWrite(this.#docket, claim, { now, before: before?.words, ...times }));
+      this.#at(history.claim, seenMs, () =>
+        judgeWrite(this.#docket, claim, { now, before: before?.published, ...times }),
+      );
     }
   }
 
-  /** A mount is told as long as its agent, a leader and the API server are up: not at once, but never unsaid again. */
+  /** Judges mounts while their agent, a leader and the API server are up: a mount may be published late, and stays published. */
   judgeMounts({ claim, states }: ClaimHistory): void {
-    const { lives, uses } = this.#record;
+    const { uptimes, uses } = this.#record;
     for (const use of uses.filter((one) => one.claim === claim)) {
       const mounted = [{ fromMs: use.mounted.toMs, toMs: earliestEnd(use) }];
-      for (const { fromMs, toMs } of common(mounted, lives.agents[use.node] ?? [], lives.leaders, lives.apiServer)) {
-        const toldMs = fromMs + TOLD_MS;
-        const later = states.filter(({ seenMs }) => seenMs > toldMs && seenMs < toMs);
-        const all = toldMs < toMs ? [wordsAt(states, toldMs), ...later.map(({ words }) => words)] : [];
-        this.#at(claim, toldMs, () => this.#judgeMount(use, all));
+      for (const { fromMs, toMs } of common(
+        mounted,
+        uptimes.agents[use.node] ?? [],
+        uptimes.leaders,
+        uptimes.apiServer,
+      )) {
+        const publicationMs = fromMs + REPORTED_WITHIN_MS;
+        const later = states.filter(({ seenMs }) => seenMs > publicationMs && seenMs < toMs);
+        const all =
+          publicationMs < toMs ? [publishedAt(states, publicationMs), ...later.map(({ published }) => published)] : [];
+        this.#at(claim, publicationMs, () => this.#judgeMount(use, all));
       }
     }
   }
 
   #judgeMount(use: TrueUse, all: readonly (Published | undefined)[]): void {
-    const known = { ...usedBy(use, { states: [], lives: this.#record.lives }), promisedEnd: undefined, isKnown: true };
-    // One that is not told is one fault, however often it is not.
-    const worst = all.find((words) => words?.isUnused === true) ?? all[0];
-    if (all.length > 0) judgeMeanwhile(this.#docket, { ...NOBODYS, name: use.claim, uses: [known] }, worst);
+    const known = {
+      ...usedBy(use, { states: [], uptimes: this.#record.uptimes }),
+      promisedEnd: undefined,
+      isKnown: true,
+    };
+    // A mount that is never published is one finding, not one for each write.
+    const worst = all.find((published) => published?.isUnused === true) ?? all[0];
+    if (all.length > 0) judgeMeanwhile(this.#docket, { ...UNUSED_CASE, name: use.claim, uses: [known] }, worst);
   }
 
-  /** Every claim that was used and is not in use says so at a checkpoint. */
+  /** At a checkpoint, every claim that was used and is no longer in use has to show that. */
   judgeEnds(history: ClaimHistory, atMs: number): void {
     const uses = this.#record.uses.filter(({ claim }) => claim === history.claim);
     const over = uses.filter(({ unmounted }) => unmounted !== undefined && unmounted.toMs <= atMs);
@@ -108,14 +120,14 @@ class Court {
       mayBeLateMs: undefined,
       isLastNamed: true,
     };
-    const now = wordsAt(history.states, atMs);
+    const now = publishedAt(history.states, atMs);
     this.#at(history.claim, atMs, () => judgeRest(this.#docket, this.#caseOf(history, over), { now, scene }));
   }
 
   #caseOf({ claim, states }: ClaimHistory, uses = this.#record.uses.filter((use) => use.claim === claim)): Case {
-    const { lives } = this.#record;
+    const { uptimes } = this.#record;
     const namedBy = uses.map(({ podUid }) => podUid);
-    return { ...NOBODYS, name: claim, uses: uses.map((use) => usedBy(use, { states, lives })), namedBy };
+    return { ...UNUSED_CASE, name: claim, uses: uses.map((use) => usedBy(use, { states, uptimes })), namedBy };
   }
 
   #at(claim: string, atMs: number, act: () => void): void {
@@ -126,8 +138,8 @@ class Court {
   }
 }
 
-/** Claims are made before a campaign begins, and once. */
-const NOBODYS: Case = {
+/** Claims are created once, before the campaign begins. */
+const UNUSED_CASE: Case = {
   name: "",
   made: { afterMs: 0, byMs: 0 },
   uses: [],
@@ -136,38 +148,39 @@ const NOBODYS: Case = {
   dispute: undefined,
 };
 
-interface Seen {
+interface Observations {
   readonly states: ClaimHistory["states"];
-  readonly lives: Lives;
+  readonly uptimes: Uptimes;
 }
 
-function usedBy(use: TrueUse, seen: Seen): Use {
+function usedBy(use: TrueUse, seen: Observations): Use {
   const { node, pod, podUid, mounted, unmounted } = use;
-  const isScanned = wasScanned(use, seen.lives) || undefined;
+  const isScanned = wasScanned(use, seen.uptimes) || undefined;
   const ended = unmounted && { afterMs: unmounted.fromMs, byMs: unmounted.toMs };
   return {
     ...{ node, pod, podUid, isShown: true, isScanned, isKnown: false, ended, promisedEnd: ended },
     ...{ beganMs: mounted.toMs, endedMs: unmounted?.fromMs, excuse: undefined, unseen: undefined },
-    forgotten: wasSeen(use, seen) ? undefined : "nobody could see it",
+    forgotten: wasObserved(use, seen) ? undefined : "unobserved",
   };
 }
 
-/** Its agent could see the mount, or a replica that lived until that was told could see the pod. */
-function wasSeen(use: TrueUse, { states, lives }: Seen): boolean {
-  // An agent writes down what it has seen; a replica that is killed before it has told takes it along.
-  if (wasScanned(use, lives)) return true;
+/** Its agent could scan the mount, or a replica that lived until the publication could watch the pod. */
+function wasObserved(use: TrueUse, { states, uptimes }: Observations): boolean {
+  // An agent stores what it has scanned; a replica that is killed first loses what it has watched.
+  if (wasScanned(use, uptimes)) return true;
   const there = { fromMs: use.mounted.toMs, toMs: use.removedMs ?? Number.POSITIVE_INFINITY };
-  const toldMs = writesOf(states).find(({ words }) => words.isUnused && words.sinceMs >= earliestEnd(use))?.seenMs ?? 0;
-  const survivors = lives.aggregators.filter(({ toMs }) => toMs >= toldMs);
-  // Nobody but the API server tells it of pods.
-  return isLongEnough(there, survivors, lives.apiServer);
+  const publicationMs =
+    writesOf(states).find(({ published }) => published.isUnused && published.sinceMs >= earliestEnd(use))?.seenMs ?? 0;
+  const survivors = uptimes.aggregators.filter(({ toMs }) => toMs >= publicationMs);
+  // A replica sees pods through the API server only.
+  return isLongEnough(there, survivors, uptimes.apiServer);
 }
 
-function wasScanned(use: TrueUse, { agents }: Lives): boolean {
+function wasScanned(use: TrueUse, { agents }: Uptimes): boolean {
   return isLongEnough({ fromMs: use.mounted.toMs, toMs: earliestEnd(use) }, agents[use.node] ?? []);
 }
 
-/** All of them were up for two seconds of it. */
-function isLongEnough(span: Span, ...lives: readonly (readonly Span[])[]): boolean {
-  return common([span], ...lives).some(({ fromMs, toMs }) => toMs - fromMs >= UNREAD_MS);
+/** All of them were up together for two seconds of it. */
+function isLongEnough(span: Span, ...uptimes: readonly (readonly Span[])[]): boolean {
+  return common([span], ...uptimes).some(({ fromMs, toMs }) => toMs - fromMs >= UNREAD_MS);
 }

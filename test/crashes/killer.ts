@@ -1,70 +1,70 @@
 import type { Owner } from "../rig/process/owner.ts";
-import type { Mortal } from "./process.ts";
+import type { KillableProcess } from "./process.ts";
 import type { Kill, Victim } from "./record.ts";
 
-const LOOK_MS = 50;
+const POLL_MS = 50;
 
-/** Who is who at the moment; nothing where nobody is to be killed: nobody leads, or he is down already. */
-export type Cast = (victim: Victim) => Mortal | undefined;
+/** The present process of a role; undefined without one: nobody leads, or the process is down already. */
+export type FindVictim = (victim: Victim) => KillableProcess | undefined;
 
-/** How somebody is killed. */
-export interface Sentence {
-  /** How long whoever was down may run before, milliseconds. */
+/** The times of a kill. */
+export interface KillOptions {
+  /** A process that was down runs this long before the kill. Milliseconds. */
   readonly lateMs: number;
-  /** Resolves when he may come back. */
+  /** Resolves when the process may restart. */
   readonly over: () => Promise<void>;
 }
 
-/** Kills processes and lets them come back. Whoever is down is waited for and killed then: in the middle of his start, too. */
+/** Kills processes and restarts them. It waits for a process that is down and then kills it, also during its start. */
 export class Killer {
   readonly #owner: Pick<Owner, "clock" | "signal">;
-  readonly #cast: Cast;
+  readonly #findVictim: FindVictim;
   readonly #onKill: (kill: Kill) => void;
   readonly #running = new Set<Promise<void>>();
-  readonly #dying = new Set<Mortal>();
+  readonly #dying = new Set<KillableProcess>();
   #failure: unknown;
 
   constructor(
     owner: Pick<Owner, "clock" | "signal">,
-    { cast, onKill }: { readonly cast: Cast; readonly onKill: (kill: Kill) => void },
+    { findVictim, onKill }: { readonly findVictim: FindVictim; readonly onKill: (kill: Kill) => void },
   ) {
     this.#owner = owner;
-    this.#cast = cast;
+    this.#findVictim = findVictim;
     this.#onKill = onKill;
   }
 
   /**
-   * Kills all at once, and starts all when `over` resolves; returns when they are killed. Where one was down, all wait `lateMs` more from
-   * the moment at which all run again: a start has many moments to be killed at.
+   * Kills all victims at once and returns; it restarts them when `over` resolves. Where one was down, it first waits until all run, and
+   * then `lateMs` longer: so kills hit many moments of a start.
    */
-  async kill(victims: readonly Victim[], { lateMs, over }: Sentence): Promise<void> {
+  async kill(victims: readonly Victim[], { lateMs, over }: KillOptions): Promise<void> {
     const { clock, signal } = this.#owner;
     let found = this.#find(victims);
     while (found === undefined && !signal.aborted) {
-      await clock.sleep(LOOK_MS, signal);
+      await clock.sleep(POLL_MS, signal);
       if (this.#find(victims) === undefined) continue;
       await clock.sleep(lateMs, signal);
       found = this.#find(victims);
     }
     if (found === undefined) return;
-    // Whoever waits for one of them, too, waits on: nobody dies twice at a time.
-    for (const { mortal } of found) this.#dying.add(mortal);
-    // All are signalled before one is waited for.
-    const killed = await Promise.all(found.map(({ mortal }) => mortal.kill()));
-    found.forEach(({ victim, mortal: { name } }, index) => {
+    // Other kills that wait for one of them keep waiting: no process dies twice at a time.
+    for (const { target } of found) this.#dying.add(target);
+    // Signals all of them before it waits for one.
+    const killed = await Promise.all(found.map(({ target }) => target.kill()));
+    found.forEach(({ victim, target: { name } }, index) => {
       this.#onKill({ victim, name, atMs: killed[index] ?? clock.wallMs() });
     });
-    for (const { mortal } of found) this.#dying.delete(mortal);
-    const mortals = found.map(({ mortal }) => mortal);
-    this.#keep(over().then(async () => void (await Promise.all(mortals.map((mortal) => this.#restart(mortal))))));
+    for (const { target } of found) this.#dying.delete(target);
+    const processes = found.map(({ target }) => target);
+    this.#keep(over().then(async () => void (await Promise.all(processes.map((target) => this.#restart(target))))));
   }
 
-  /** Does something without waiting for it; `settled` does, and tells of its failure. */
+  /** Runs a task in the background; `settled` waits for it and rejects when it failed. */
   inBackground(task: Promise<void>): void {
     this.#keep(task);
   }
 
-  /** Waits until all that was begun is done. Rejects when something of it failed. */
+  /** Waits until all background tasks are done. Rejects when one failed. */
   async settled(): Promise<void> {
     while (this.#running.size > 0) await Promise.all(this.#running);
     if (this.#failure !== undefined) throw this.#failure;
@@ -79,15 +79,17 @@ export class Killer {
     this.#running.add(kept);
   }
 
-  async #restart(mortal: Mortal): Promise<void> {
-    if (!this.#owner.signal.aborted) await mortal.start();
+  async #restart(target: KillableProcess): Promise<void> {
+    if (!this.#owner.signal.aborted) await target.start();
   }
 
-  /** All of them, each another one; nothing as long as one is missing. */
-  #find(victims: readonly Victim[]): readonly { readonly victim: Victim; readonly mortal: Mortal }[] | undefined {
+  /** The processes of all victims, each a different one; undefined while one is missing. */
+  #find(
+    victims: readonly Victim[],
+  ): readonly { readonly victim: Victim; readonly target: KillableProcess }[] | undefined {
     const found = victims.flatMap((victim) => {
-      const mortal = this.#cast(victim);
-      return mortal?.isRunning() === true && !this.#dying.has(mortal) ? [{ victim, mortal }] : [];
+      const target = this.#findVictim(victim);
+      return target?.isRunning() === true && !this.#dying.has(target) ? [{ victim, target }] : [];
     });
     return found.length === victims.length ? found : undefined;
   }

@@ -1,20 +1,20 @@
 import * as v from "valibot";
 import type { StoreEvent } from "./etcd-log.ts";
-import { LifeBook } from "./process.ts";
+import { UptimeLog } from "./process.ts";
 import type { Span } from "./record.ts";
 
 const pod = v.object({ metadata: v.object({ labels: v.optional(v.record(v.string(), v.string()), {}) }) });
 
-/** Which replica leads: the one whose pod bears the label that the Service selects. */
+/** Tracks the leader: the replica whose pod carries the label that the Service selects. */
 export class Leadership {
-  readonly #book: LifeBook;
+  readonly #log: UptimeLog;
   readonly #labelled = new Set<string>();
 
   constructor(now: () => number) {
-    this.#book = new LifeBook(now);
+    this.#log = new UptimeLog(now);
   }
 
-  /** Where the Service leads to, also when it has died; nothing where nobody bears the label. */
+  /** The Service's target, even when it is dead; undefined while no pod has the label. */
   get leader(): string | undefined {
     return [...this.#labelled][0];
   }
@@ -26,18 +26,18 @@ export class Leadership {
     if (isLeader === this.#labelled.has(name)) return;
     if (isLeader) this.#labelled.add(name);
     else this.#labelled.delete(name);
-    this.#book.end();
-    // With two labels at a time the Service leads to either: nobody can say who is reached.
-    if (this.#labelled.size === 1) this.#book.begin();
+    this.#log.end();
+    // With two labels at a time the Service may lead to either: the leader is unknown.
+    if (this.#labelled.size === 1) this.#log.begin();
   }
 
-  /** A replica was killed: the label stays, but nobody is there. */
+  /** A replica was killed: its pod keeps the label, but nothing answers. */
   noteKill(name: string): void {
-    if (this.leader === name) this.#book.end();
+    if (this.leader === name) this.#log.end();
   }
 
-  /** When exactly one led and lived. */
-  lives(): readonly Span[] {
-    return this.#book.lives();
+  /** The spans in which exactly one replica was labelled and alive. */
+  uptimes(): readonly Span[] {
+    return this.#log.uptimes();
   }
 }

@@ -1,20 +1,20 @@
 /** Index of a node. */
 export type NodeIndex = 0 | 1;
 
-/** A claim of a campaign, and what its volume is. */
+/** A claim of a campaign, with its volume. */
 export interface CrashClaim {
   readonly name: string;
-  /** A local volume is mounted as it is; that of a CSI driver is staged first, and can go to any node. */
+  /** A local volume belongs to one node; a CSI volume is staged first, and can go to any node. */
   readonly volume: { readonly kind: "local"; readonly node: NodeIndex } | { readonly kind: "csi" };
-  /** Its pods also mount a folder of it (subPath), which is unmounted first. */
+  /** Its pods also mount a subPath, which is unmounted first. */
   readonly hasSubPath: boolean;
 }
 
-/** Uses of a claim one after the other; several lines of one claim overlap. */
+/** Consecutive uses of a claim; several lines of one claim overlap. */
 export interface Line {
   readonly name: string;
   readonly claim: CrashClaim;
-  /** Each use is on one of these. */
+  /** The nodes of its uses. */
   readonly nodes: readonly NodeIndex[];
 }
 
@@ -31,7 +31,7 @@ const csi = (name: string, nodes: readonly NodeIndex[]): Line => ({
 
 const shared: CrashClaim = { name: "shared", volume: { kind: "csi" }, hasSubPath: false };
 
-/** What goes on at a time: volumes of one node, of one node after the other, and of both at once. */
+/** The lines run in parallel: volumes of one node, of one node after the other, and of both at once. */
 export const LINES: readonly Line[] = [
   local("local-a", 0),
   local("local-b", 1),

@@ -3,7 +3,7 @@ import { type Published, publishedIn } from "../judge/published.ts";
 import type { StoreEvent } from "./etcd-log.ts";
 import type { ClaimHistory, StoredState } from "./record.ts";
 
-/** As much of a claim as is read; what cannot be read is taken for no silence. */
+/** The parsed fields of a claim. A claim that cannot be parsed is an error, not an empty status. */
 const claim = v.object({
   metadata: v.object({ uid: v.string(), annotations: v.optional(v.record(v.string(), v.string())) }),
   status: v.optional(
@@ -11,23 +11,23 @@ const claim = v.object({
   ),
 });
 
-/** Keeps everything that was stored of the claims of a namespace. */
+/** Collects every stored status of the claims of a namespace. */
 export class ClaimLog {
   readonly #states = new Map<string, readonly StoredState[]>();
 
-  /** Takes a write of a claim. One that left Mooring's words as they were is somebody else's. */
+  /** Takes a write of a claim. A write that changes nothing of Mooring's status is another client's. */
   note({ key, object, seenMs }: StoreEvent): void {
     if (object === undefined) throw new TypeError(`${key} was deleted: nobody is to do that here`);
     const name = key.slice(key.lastIndexOf("/") + 1);
     const states = this.#states.get(name) ?? [];
-    const words = publishedIn(v.parse(claim, object));
-    if (JSON.stringify(words) === JSON.stringify(states.at(-1)?.words)) return;
-    this.#states.set(name, [...states, { seenMs, words }]);
+    const published = publishedIn(v.parse(claim, object));
+    if (JSON.stringify(published) === JSON.stringify(states.at(-1)?.published)) return;
+    this.#states.set(name, [...states, { seenMs, published }]);
   }
 
-  /** What is stored at present. */
-  words(claim: string): Published | undefined {
-    return this.#states.get(claim)?.at(-1)?.words;
+  /** The present status. */
+  published(claim: string): Published | undefined {
+    return this.#states.get(claim)?.at(-1)?.published;
   }
 
   histories(): readonly ClaimHistory[] {

@@ -6,14 +6,14 @@ import { seldomJudged } from "../judge/tally.ts";
 import { HarnessError } from "../rig/process/errors.ts";
 import type { Owner } from "../rig/process/owner.ts";
 import { runOwned } from "../rig/process/run-owned.ts";
-import { wage } from "./campaign.ts";
+import { runCampaign } from "./campaign.ts";
 import { figureRows } from "./figures.ts";
 import { type CrashFlags, HELP, readFlags } from "./flags.ts";
 import { type Finding, judge, type Verdict } from "./judge.ts";
-import { clockTime } from "./judged.ts";
 import { planOf } from "./plan.ts";
 import type { CrashRecord } from "./record.ts";
 import { shortfalls } from "./shortfall.ts";
+import { clockTime } from "./states.ts";
 import { storyOf } from "./story.ts";
 import { openCrashWorld } from "./world.ts";
 
@@ -22,17 +22,17 @@ async function play(owner: Owner, { size, keep }: CrashFlags): Promise<void> {
   printer.title(`kill -9 of everything, seed ${size.seed}`);
   const begunAt = owner.clock.monotonicMs();
   const world = await openCrashWorld(owner);
-  let told = 0;
-  // What is wrong is told at once, and kept at once: a long run may be interrupted.
+  let printed = 0;
+  // Prints and saves findings at once: a long run may be interrupted.
   const onRound = (record: CrashRecord): void => {
     const seconds = Math.round((owner.clock.monotonicMs() - begunAt) / 1000);
     const { findings } = judge(record);
     printer.text(`  ${seconds} s: ${record.uses.length} uses, ${record.kills.length} kills, ${findings.length} faults`);
-    for (const finding of findings.slice(told)) tellFault(printer, finding);
-    told = findings.length;
+    for (const finding of findings.slice(printed)) printFinding(printer, finding);
+    printed = findings.length;
     if (keep !== undefined) keepRecord(owner, record, keep);
   };
-  const record = await wage(owner, { world, rounds: planOf(size), onRound });
+  const record = await runCampaign(owner, { world, rounds: planOf(size), onRound });
   if (owner.signal.aborted) return;
   const verdict = judge(record);
   const { findings } = verdict;
@@ -44,7 +44,7 @@ async function play(owner: Owner, { size, keep }: CrashFlags): Promise<void> {
   throw new HarnessError(`${findings.length} faults; the plan again: npm run crashes -- --seed ${size.seed}`);
 }
 
-/** The whole story of each claim of which something is wrong, and then the table. */
+/** Prints the story of each claim with a finding, and then the table. */
 function tell(printer: Printer, record: CrashRecord, verdict: Verdict): void {
   const { findings } = verdict;
   for (const claim of new Set(findings.map((finding) => finding.claim))) {
@@ -52,15 +52,15 @@ function tell(printer: Printer, record: CrashRecord, verdict: Verdict): void {
     for (const line of storyOf(claim, record)) printer.text(line);
   }
   printer.text("");
-  for (const finding of findings) tellFault(printer, finding);
+  for (const finding of findings) printFinding(printer, finding);
   printer.table(figureRows(record, verdict));
 }
 
-function tellFault(printer: Printer, { claim, atMs, text }: Finding): void {
+function printFinding(printer: Printer, { claim, atMs, text }: Finding): void {
   printer.line("failed", `${clockTime(atMs)} ${claim}: ${text}`);
 }
 
-/** Keeps what was judged, and what the processes wrote. */
+/** Saves the record and the logs of all processes. */
 function keepRecord(owner: Owner, record: CrashRecord, folder: string): void {
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, "record.json"), JSON.stringify(record, undefined, 1));

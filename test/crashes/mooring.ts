@@ -9,18 +9,18 @@ import type { ClusterApi } from "../rig/stand-in/cluster-api.ts";
 import { createClusterApi } from "../rig/stand-in/cluster-api.ts";
 import type { StandInKubelet } from "../rig/stand-in/kubelet.ts";
 import { applyManifests } from "../rig/stand-in/mooring.ts";
-import { createProgram, type Mortal } from "./process.ts";
+import { createProgram, type KillableProcess } from "./process.ts";
 
 const NAMESPACE = "mooring";
 const REPLICAS = ["aggregator-0", "aggregator-1"] as const;
 
-/** Times of seconds instead of minutes; the rules are the same. A node stays silent as long as it takes: it never counts as agentless. */
+/** Seconds instead of minutes; the rules are the same. A node stays Stale for ever: it never becomes NoAgent. */
 const AGGREGATOR_PACE = ["--leader-elect-lease-duration", "3s", "--node-stale-after", "5s", "--reason-delay", "300ms"];
 const AGENT_PACE = ["--heartbeat", "1s"];
 
 /** A replica of the aggregator. */
-export interface Replica extends Mortal {
-  /** Where it takes reports. */
+export interface Replica extends KillableProcess {
+  /** Its port for reports. */
   readonly port: number;
 }
 
@@ -29,7 +29,7 @@ interface Parts {
   readonly api: ClusterApi;
 }
 
-/** Two replicas of the aggregator, one of which is to lead; they are not started yet. */
+/** Creates two replicas of the aggregator with leader election; the caller starts them. */
 export async function createAggregators(owner: Owner, { plane, api }: Parts): Promise<readonly Replica[]> {
   await applyManifests(plane);
   const account = { serviceAccount: { namespace: NAMESPACE, name: "mooring-aggregator" } };
@@ -49,16 +49,16 @@ export async function createAggregators(owner: Owner, { plane, api }: Parts): Pr
   );
 }
 
-/** The agent of a node; it is not started yet. */
+/** Creates the agent of a node; the caller starts it. */
 export async function createAgent(
   owner: Owner,
   plane: ControlPlane,
   { kubelet, aggregatorUrl }: { readonly kubelet: StandInKubelet; readonly aggregatorUrl: string },
-): Promise<Mortal> {
+): Promise<KillableProcess> {
   const random = createSystemRandom();
   const account = await agentAccountOn(createClusterApi(plane.api), kubelet.node, random.id().slice(0, 8));
   const port = await freePort(random, "127.0.0.1");
-  // On a real node an init container makes it.
+  // On a real node an init container creates it.
   const journal = `${owner.folder}/${kubelet.node}/journal`;
   mkdirSync(journal, { recursive: true });
   const args = [
@@ -71,7 +71,7 @@ export async function createAgent(
     AGENT_PACE,
     ["--journal-dir", journal],
   ].flat();
-  // Not its readiness: an agent that nobody takes reports from watches all the same.
+  // Liveness, not readiness: an agent without an aggregator still scans.
   const health = `http://127.0.0.1:${port}/livez`;
   return createProgram(owner, { name: `agent-${kubelet.node}`, program: "agent", args, health });
 }

@@ -6,12 +6,12 @@ import { publishPath, stagingPath, subPathOf } from "../rig/stand-in/kubelet-pat
 import { type Mounter, startMounter } from "./mounter/mounter.ts";
 import type { Span } from "./record.ts";
 
-/** A pod of a campaign; with a subPath the folder of a container is mounted besides. */
+/** A pod of a campaign; with a subPath, its container's folder is mounted, too. */
 export interface CrashPod extends StandInPod {
   readonly hasSubPath: boolean;
 }
 
-/** A node whose kubelet is stood in for, and whose mounts are made by calls of the kernel whose time is known. */
+/** A node with a stand-in kubelet, and with mounts by system calls of known time. */
 export class CrashNode {
   readonly kubelet: StandInKubelet;
   readonly #api: ClusterApi;
@@ -35,7 +35,7 @@ export class CrashNode {
     return { ...(await this.kubelet.createPod(pod)), hasSubPath };
   }
 
-  /** Mounts what the pod needs, in a kubelet's order. */
+  /** Mounts the pod's volume in a kubelet's order. */
   async mount({ uid, volume, hasSubPath }: CrashPod): Promise<Span> {
     const { root } = this.kubelet;
     const disk = `${root}/disks/${volume.name}`;
@@ -47,7 +47,7 @@ export class CrashNode {
     return { fromMs: first.fromMs, toMs: last.toMs };
   }
 
-  /** Unmounts it, and answers when the last of its mounts went; the volume is no longer staged then, either. */
+  /** Unmounts it, and returns the time of the last unmount; the volume is then no longer staged. */
   async unmount({ uid, volume, hasSubPath }: CrashPod): Promise<Span> {
     const { root } = this.kubelet;
     if (hasSubPath) await this.#mounter.unmount(subPathOf(root, uid, volume));
@@ -69,18 +69,18 @@ export class CrashNode {
     await this.#api.patch(`/api/v1/namespaces/${namespace}/pods/${name}/status`, { status });
   }
 
-  /** Asks for its end with a period of grace. */
+  /** Deletes it with a grace period. */
   async terminate({ namespace, name }: CrashPod): Promise<void> {
     await this.#call({ method: "DELETE", path: `/api/v1/namespaces/${namespace}/pods/${name}?gracePeriodSeconds=30` });
   }
 
-  /** Its object is gone at once. */
+  /** Deletes its object at once. */
   async remove(pod: CrashPod): Promise<void> {
     await this.kubelet.forceDelete(pod);
   }
 }
 
-/** How the API server is asked: until it answers. */
+/** Access to the API server; `call` retries until it answers. */
 export interface ApiParts {
   readonly api: ClusterApi;
   readonly call: ApiCall;

@@ -5,8 +5,8 @@ import { LINES, type Line, type NodeIndex } from "./lines.ts";
 import type { Victim } from "./record.ts";
 
 /**
- * How a use ends. A pod finishes and is unmounted then; its object is deleted by force and the mount outlives it; it is deleted with a
- * period of grace, the way of most; or the volume is unmounted under a running pod.
+ * How a use ends. The pod finishes, then the unmount; the pod is force-deleted and the mount outlives it; the pod is deleted with a grace
+ * period, as most are; or the volume is unmounted under a running pod.
  */
 export const ENDINGS = ["finished", "deleted", "terminated", "unmounted-first"] as const;
 export type Ending = (typeof ENDINGS)[number];
@@ -14,21 +14,21 @@ export type Ending = (typeof ENDINGS)[number];
 /** A kill -9 near the end of a use. */
 export interface PlannedKill {
   readonly kind: "kill";
-  /** All at once. */
+  /** Killed together. */
   readonly victims: readonly Victim[];
-  /** From the call of umount on; negative is before it. Milliseconds. */
+  /** Relative to the umount call; negative means before. Milliseconds. */
   readonly offsetMs: number;
-  /** Who is down at that time is killed so long after his start. Milliseconds. */
+  /** A process that is down at that time is killed this long after its start. Milliseconds. */
   readonly lateMs: number;
-  /** How long they are down. Milliseconds. */
+  /** How long they stay down. Milliseconds. */
   readonly pauseMs: number;
 }
 
-/** Killed before the pod is made, and back after its object and its mount are gone: the agent of the node, or all of Mooring. */
+/** Down from before the pod is created until its object and its mount are gone: the agent of the node, or all of Mooring. */
 export interface PlannedAbsence {
   readonly kind: "away";
   readonly who: "agent" | "everybody";
-  /** From the end of the use on. Milliseconds. */
+  /** From the end of the use. Milliseconds. */
   readonly pauseMs: number;
 }
 
@@ -38,50 +38,50 @@ export type PlannedFault = PlannedKill | PlannedAbsence;
 export interface PlannedUse {
   readonly node: NodeIndex;
   readonly restMs: number;
-  readonly holdMs: number;
+  readonly mountedMs: number;
   /** Between the pod's end and the unmount. */
   readonly gapMs: number;
   readonly ending: Ending;
-  /** The next use waits until the end of this one is told. */
-  readonly isAwaited: boolean;
+  /** The next use waits until the end of this one is published. */
+  readonly isWaitedFor: boolean;
   readonly faults: readonly PlannedFault[];
 }
 
-/** What each line does between two checkpoints. */
+/** The uses of each line between two checkpoints. */
 export type PlannedRound = ReadonlyMap<string, readonly PlannedUse[]>;
 
-/** How much of everything. */
+/** The size of a campaign. */
 export interface CampaignSize {
   readonly seed: number;
   readonly rounds: number;
   /** Of all lines together. */
   readonly unmounts: number;
-  /** Of each of the two agents, the leader and the standby. */
+  /** For each of the two agents, the leader and the standby. */
   readonly kills: number;
   readonly apiServerKills: number;
-  /** How often an agent is away for a whole use. */
+  /** How often an agent is down for a whole use. */
   readonly absences: number;
-  /** How often all of Mooring is. */
+  /** How often all of Mooring is down for a whole use. */
   readonly blackouts: number;
 }
 
-/** Who is killed as often as the size says. */
+/** The roles that are killed `kills` times. */
 export const OFTEN_KILLED = ["agent of node-a", "agent of node-b", "leader", "standby"] as const satisfies Victim[];
-/** To each so many kills of one alone there is one of several at once. */
+/** For this many kills of one process, there is one kill of several at once. */
 const TOGETHER = 5;
 
-/** The plan of a campaign: the same for the same size and seed, everywhere and always. */
+/** The plan of a campaign: the same for the same size and seed on every machine. */
 export function planOf(size: CampaignSize): readonly PlannedRound[] {
   const random = createFakeRandom(size.seed);
   return share(size.unmounts, size.rounds).map((unmounts, round) => {
     const uses = LINES.flatMap((line, index) =>
       Array.from({ length: share(unmounts, LINES.length)[index] ?? 0 }, () => ({ line, use: useOn(line, random) })),
     );
-    return dealt(faultsOf({ size, round }, random), uses, random);
+    return assignFaults(faultsOf({ size, round }, random), uses, random);
   });
 }
 
-/** A whole in parts that differ by at most one. */
+/** Splits a whole into parts that differ by at most one. */
 export function share(whole: number, parts: number): readonly number[] {
   const upTo = (index: number): number => Math.floor((index * whole) / parts);
   return Array.from({ length: parts }, (_, index) => upTo(index + 1) - upTo(index));
@@ -92,7 +92,7 @@ function faultsOf(
   random: Random,
 ): readonly PlannedFault[] {
   const times = (whole: number): readonly unknown[] => new Array(share(whole, size.rounds)[round] ?? 0).fill(0);
-  // Most come back at once, some late.
+  // Most restart at once, some late.
   const pauseMs = (): number => Math.round(random.fraction() ** 2 * 5_000);
   const kill = (victims: readonly Victim[]): PlannedFault => ({
     kind: "kill",
@@ -123,8 +123,8 @@ interface OfLine {
   readonly use: PlannedUse;
 }
 
-/** Gives the faults to uses at random, and each line its own. */
-function dealt(faults: readonly PlannedFault[], uses: readonly OfLine[], random: Random): PlannedRound {
+/** Assigns the faults to random uses, and returns the uses of each line. */
+function assignFaults(faults: readonly PlannedFault[], uses: readonly OfLine[], random: Random): PlannedRound {
   const given = uses.map((): PlannedFault[] => []);
   for (const fault of faults) given[Math.floor(random.fraction() * given.length)]?.push(fault);
   const round = new Map<string, readonly PlannedUse[]>();
@@ -134,17 +134,17 @@ function dealt(faults: readonly PlannedFault[], uses: readonly OfLine[], random:
   return round;
 }
 
-/** A use is short or long, so that some are over before they are told, and some are there when all have come back. */
+/** A use is short or long, so that some end before they are reported, and some last until all processes are back. */
 function useOn({ nodes }: Line, random: Random): PlannedUse {
   const pick = <T>(values: readonly [T, ...T[]] | readonly T[]): T | undefined =>
     values[Math.floor(random.fraction() * values.length)];
   return {
     node: pick(nodes) ?? 0,
     restMs: Math.round(random.fraction() * 1_500),
-    holdMs: Math.round(100 + random.fraction() ** 3 * 10_000),
+    mountedMs: Math.round(100 + random.fraction() ** 3 * 10_000),
     gapMs: Math.round(random.fraction() ** 2 * 1_200),
     ending: pick(ENDINGS) ?? "finished",
-    isAwaited: random.fraction() < 0.6,
+    isWaitedFor: random.fraction() < 0.6,
     faults: [],
   };
 }

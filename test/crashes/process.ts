@@ -6,74 +6,76 @@ import { waitUntil } from "../rig/process/wait.ts";
 import type { Span } from "./record.ts";
 
 const START_LIMIT_MS = 60_000;
-const LOOK_MS = 100;
+const POLL_MS = 100;
 const RESTART_MS = 1_000;
 
-/** Something that is killed and started again, and the spans in which it was up. */
-export interface Mortal {
+/** A process that is killed and restarted, and the spans in which it was up. */
+export interface KillableProcess {
   readonly name: string;
-  /** It runs; that it answers, too, its lives tell. */
+  /** It runs; `uptimes` says whether it answers, too. */
   readonly isRunning: () => boolean;
   readonly start: () => Promise<void>;
-  /** SIGKILL; answers when it was sent, by the wall clock. */
+  /** SIGKILL; returns the time of the signal, by the wall clock. */
   readonly kill: () => Promise<number>;
-  /** The last of them ends when it is asked for. */
-  readonly lives: () => readonly Span[];
+  /** The last span ends at the time of the call. */
+  readonly uptimes: () => readonly Span[];
   /** Waits until it is up. */
   readonly up: () => Promise<void>;
 }
 
-/** Keeps the spans in which something was up. */
-export class LifeBook {
+/** Records the spans in which a process was up. */
+export class UptimeLog {
   readonly #now: () => number;
-  readonly #lives: Span[] = [];
-  #bornMs: number | undefined;
+  readonly #uptimes: Span[] = [];
+  #sinceMs: number | undefined;
 
   constructor(now: () => number) {
     this.#now = now;
   }
 
   get isUp(): boolean {
-    return this.#bornMs !== undefined;
+    return this.#sinceMs !== undefined;
   }
 
   begin(): void {
-    this.#bornMs ??= this.#now();
+    this.#sinceMs ??= this.#now();
   }
 
   end(): void {
-    if (this.#bornMs !== undefined) this.#lives.push({ fromMs: this.#bornMs, toMs: this.#now() });
-    this.#bornMs = undefined;
+    if (this.#sinceMs !== undefined) this.#uptimes.push({ fromMs: this.#sinceMs, toMs: this.#now() });
+    this.#sinceMs = undefined;
   }
 
-  lives(): readonly Span[] {
-    return this.#bornMs === undefined ? this.#lives : [...this.#lives, { fromMs: this.#bornMs, toMs: this.#now() }];
+  uptimes(): readonly Span[] {
+    return this.#sinceMs === undefined
+      ? this.#uptimes
+      : [...this.#uptimes, { fromMs: this.#sinceMs, toMs: this.#now() }];
   }
 }
 
-/** One of Mooring's programs. */
+/** A program of Mooring. */
 export interface ProgramSpec {
   readonly name: string;
   readonly program: MooringProgram;
   readonly args: readonly string[];
-  /** Answers with success as soon as it counts as up. */
+  /** The health endpoint: the process counts as up once it answers with success. */
   readonly health: string;
 }
 
-/** Makes a program of Mooring's that is not started yet. */
-export function createProgram(owner: Owner, { name, program, args, health }: ProgramSpec): Mortal {
+/** Creates a program; the caller starts it. */
+export function createProgram(owner: Owner, { name, program, args, health }: ProgramSpec): KillableProcess {
   const { clock, signal } = owner;
   const child = owner.child({ name, command: process.execPath, args: [fileOf(program), ...args], stopLimitMs: 3_000 });
-  const book = new LifeBook(clock.wallMs);
-  /** Looks until it is up, or until this run of it has ended. */
+  const log = new UptimeLog(clock.wallMs);
+  /** Polls until the process is up, or this run of it has ended. */
   const follow = async (pid: number | undefined): Promise<void> => {
     while (child.pid === pid && pid !== undefined && !signal.aborted) {
       const isUp = await fetch(health).then(
         ({ ok }) => ok,
         () => false,
       );
-      if (isUp && child.pid === pid) return book.begin();
-      await clock.sleep(LOOK_MS, signal);
+      if (isUp && child.pid === pid) return log.begin();
+      await clock.sleep(POLL_MS, signal);
     }
   };
   const start = async (): Promise<void> => {
@@ -81,9 +83,9 @@ export function createProgram(owner: Owner, { name, program, args, health }: Pro
     await child.start();
     void follow(child.pid);
     void child.exited.then(async (exit) => {
-      book.end();
+      log.end();
       if (exit.signal === "SIGKILL" || signal.aborted) return;
-      // A kubelet starts it again; that it ended is told, because nobody killed it.
+      // A kubelet restarts it. An unplanned exit is printed.
       owner.say(`${name} ended by itself with ${describeExit(exit)}:\n${child.tail(5)}`);
       await clock.sleep(RESTART_MS, signal);
       await start();
@@ -94,16 +96,16 @@ export function createProgram(owner: Owner, { name, program, args, health }: Pro
     isRunning: () => child.pid !== undefined,
     start,
     kill: async () => {
-      book.end();
+      log.end();
       const atMs = clock.wallMs();
       await child.kill();
       return atMs;
     },
-    lives: () => book.lives(),
-    up: () => waitUntil(owner, { what: name, limitMs: START_LIMIT_MS, child, check: () => requireUp(book) }),
+    uptimes: () => log.uptimes(),
+    up: () => waitUntil(owner, { what: name, limitMs: START_LIMIT_MS, child, check: () => requireUp(log) }),
   };
 }
 
-async function requireUp(book: LifeBook): Promise<void> {
-  if (!book.isUp) throw new HarnessError("it does not answer");
+async function requireUp(log: UptimeLog): Promise<void> {
+  if (!log.isUp) throw new HarnessError("it does not answer");
 }

@@ -2,14 +2,13 @@ import { createConnection, createServer, type Socket } from "node:net";
 import { HarnessError } from "../rig/process/errors.ts";
 import type { Owner } from "../rig/process/owner.ts";
 
-/** One address in front of the replicas, as a Service has it: each new connection goes to where `leader` says at that moment. */
+/** One address in front of the replicas, like a Service: each new connection goes to the replica that `leader` returns. */
 export interface LeaderService {
   readonly url: string;
 }
 
 /**
- * A connection stays where it went to, as one through a Service does, until either side ends it. Nobody is reached where nobody leads:
- * the connection is refused.
+ * Like a connection through a Service, it stays with its replica until either side closes it. Without a leader, connections are refused.
  */
 export async function startLeaderService(owner: Owner, leader: () => number | undefined): Promise<LeaderService> {
   const sockets = new Set<Socket>();
@@ -28,7 +27,7 @@ export async function startLeaderService(owner: Owner, leader: () => number | un
     }
     const far = keep(createConnection({ host: "127.0.0.1", port, noDelay: true }));
     far.on("error", () => far.destroy());
-    // A half that breaks takes the other along, behind what it has brought: nobody must wait for an answer that nobody sends.
+    // A side that closes also closes the other, after the data on its way: no peer may wait for an answer that never comes.
     near.on("close", () => far.destroySoon());
     far.on("close", () => near.destroySoon());
     near.pipe(far);

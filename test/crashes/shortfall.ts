@@ -2,7 +2,7 @@ import { killsOf } from "./figures.ts";
 import { type CampaignSize, OFTEN_KILLED } from "./plan.ts";
 import type { CrashRecord } from "./record.ts";
 
-/** What a campaign was to have and has not, a sentence each: a proof that did not take place is none. */
+/** What the campaign planned and did not reach, one sentence each: an incomplete campaign proves nothing. */
 export function shortfalls(size: CampaignSize, { kills, uses, checkpoints }: CrashRecord): readonly string[] {
   const unmounts = uses.filter(({ unmounted }) => unmounted !== undefined).length;
   const counts = [

@@ -1,16 +1,16 @@
 import type { Published } from "../judge/published.ts";
-import { clockTime } from "./judged.ts";
 import type { CrashRecord, TrueUse } from "./record.ts";
+import { clockTime } from "./states.ts";
 
-/** Everything that happened to a claim and around it, a line each, in the order of time. */
-export function storyOf(claim: string, { uses, claims, kills, lives, checkpoints }: CrashRecord): readonly string[] {
+/** Everything that happened to a claim and around it, one line each, ordered by time. */
+export function storyOf(claim: string, { uses, claims, kills, uptimes, checkpoints }: CrashRecord): readonly string[] {
   const states = claims.find((history) => history.claim === claim)?.states ?? [];
   const moments = [
     ...uses.filter((use) => use.claim === claim).flatMap(momentsOf),
-    ...states.map(({ seenMs, words }) => ({ atMs: seenMs, text: `     STORED ${textOf(words)}` })),
+    ...states.map(({ seenMs, published }) => ({ atMs: seenMs, text: `     STORED ${textOf(published)}` })),
     ...kills.map(({ atMs, victim, name }) => ({ atMs, text: `  kill -9 of the ${victim} (${name})` })),
-    ...lives.leaders.map(({ fromMs }) => ({ atMs: fromMs, text: "  somebody leads" })),
-    ...Object.entries(lives.agents).flatMap(([node, spans]) =>
+    ...uptimes.leaders.map(({ fromMs }) => ({ atMs: fromMs, text: "  a leader is up" })),
+    ...Object.entries(uptimes.agents).flatMap(([node, spans]) =>
       spans.map(({ fromMs }) => ({ atMs: fromMs, text: `  the agent of ${node} is up` })),
     ),
     ...checkpoints
@@ -23,7 +23,7 @@ export function storyOf(claim: string, { uses, claims, kills, lives, checkpoints
 function momentsOf(use: TrueUse): readonly { readonly atMs: number; readonly text: string }[] {
   const { pod, podUid, node, askedMs, mounted, unmounted, removedMs } = use;
   return [
-    { atMs: askedMs, text: `${pod} is asked for on ${node} (${podUid})` },
+    { atMs: askedMs, text: `${pod} is created on ${node} (${podUid})` },
     { atMs: mounted.toMs, text: `${pod} MOUNTED on ${node}` },
     ...(unmounted === undefined
       ? []
@@ -32,9 +32,9 @@ function momentsOf(use: TrueUse): readonly { readonly atMs: number; readonly tex
   ];
 }
 
-function textOf(words: Published | undefined): string {
-  if (words === undefined) return "nothing";
-  const { isUnused, reason, sinceMs, lastUse, message } = words;
+function textOf(published: Published | undefined): string {
+  if (published === undefined) return "nothing";
+  const { isUnused, reason, sinceMs, lastUse, message } = published;
   const use =
     lastUse === undefined
       ? "no last use"

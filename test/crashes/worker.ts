@@ -4,24 +4,24 @@ import type { Killer } from "./killer.ts";
 import { LINES, type Line } from "./lines.ts";
 import type { CrashNode, CrashPod } from "./node.ts";
 import { type Ending, OFTEN_KILLED, type PlannedUse } from "./plan.ts";
+import { untilPublished } from "./publication.ts";
 import type { Checkpoint, CrashRecord, Span, TrueUse, Victim } from "./record.ts";
-import { untilTold } from "./told.ts";
 import type { CrashWorld } from "./world.ts";
 
-/** What workers write down. */
+/** Where workers record what they do. */
 export interface Notes {
   readonly noteUse: (use: TrueUse) => void;
   readonly noteCheckpoint: (checkpoint: Checkpoint) => void;
-  /** Unlike that of any other pod. */
+  /** A unique pod name. */
   readonly nextPod: () => string;
 }
 
-/** What workers work on. */
+/** What workers need. */
 export interface WorkParts extends Notes {
   readonly owner: Owner;
   readonly world: CrashWorld;
   readonly killer: Killer;
-  /** All that has happened so far. */
+  /** The record so far. */
   readonly record: () => CrashRecord;
 }
 
@@ -31,19 +31,19 @@ export async function work(parts: WorkParts, line: Line, uses: readonly PlannedU
   for (const planned of uses) {
     if (signal.aborted) return;
     await clock.sleep(planned.restMs, signal);
-    const back = await sendAway(parts, planned);
+    const back = await takeDown(parts, planned);
     try {
       const over = await use(parts, line, planned);
       back();
-      if (planned.isAwaited && !isShared(line)) await told(parts, over);
+      if (planned.isWaitedFor && !isShared(line)) await awaitPublication(parts, over);
     } finally {
       back();
     }
   }
 }
 
-/** Kills those who are to be away for the whole of a use; the answer lets them come back. */
-async function sendAway({ owner, killer }: WorkParts, planned: PlannedUse): Promise<() => void> {
+/** Kills the processes that are down for a whole use; the returned function lets them restart. */
+async function takeDown({ owner, killer }: WorkParts, planned: PlannedUse): Promise<() => void> {
   const away = planned.faults.find((fault) => fault.kind === "away");
   const over = Promise.withResolvers<void>();
   if (away === undefined) return over.resolve;
@@ -60,7 +60,7 @@ function agentOf({ node }: PlannedUse): Victim {
   return node === 0 ? "agent of node-a" : "agent of node-b";
 }
 
-/** Another line may use the claim all the time: nobody can wait for its end. */
+/** Another line may use the claim at any time, so that its end cannot be awaited. */
 function isShared(line: Line): boolean {
   return LINES.some((other) => other !== line && other.claim === line.claim);
 }
@@ -69,8 +69,8 @@ async function use(parts: WorkParts, line: Line, planned: PlannedUse): Promise<T
   const { owner, noteUse } = parts;
   const { clock, signal } = owner;
   const { node, pod, begun } = await begin(parts, line, planned);
-  const endsAtMs = clock.monotonicMs() + planned.holdMs;
-  plot(parts, planned, endsAtMs);
+  const endsAtMs = clock.monotonicMs() + planned.mountedMs;
+  scheduleKills(parts, planned, endsAtMs);
   await node.reportRunning(pod);
   await clock.sleep(endsAtMs - planned.gapMs - clock.monotonicMs(), signal);
   const wait = (): Promise<void> => clock.sleep(endsAtMs - clock.monotonicMs(), signal);
@@ -91,7 +91,7 @@ interface Begun {
   readonly begun: TrueUse;
 }
 
-/** Makes a pod and mounts its volume. */
+/** Creates a pod and mounts its volume. */
 async function begin({ owner, world, nextPod, noteUse }: WorkParts, line: Line, planned: PlannedUse): Promise<Begun> {
   const node = world.nodes[planned.node];
   if (node === undefined) throw new TypeError(`no node ${planned.node}`);
@@ -114,8 +114,8 @@ async function begin({ owner, world, nextPod, noteUse }: WorkParts, line: Line, 
   return { node, pod, begun };
 }
 
-/** Each kill at its own time, around the planned unmount. */
-function plot({ owner, killer }: WorkParts, { faults }: PlannedUse, endsAtMs: number): void {
+/** Schedules each kill around the planned unmount. */
+function scheduleKills({ owner, killer }: WorkParts, { faults }: PlannedUse, endsAtMs: number): void {
   const { clock, signal } = owner;
   for (const fault of faults) {
     if (fault.kind === "away") continue;
@@ -131,7 +131,7 @@ interface End {
   readonly node: CrashNode;
   readonly pod: CrashPod;
   readonly unmount: () => Promise<Span>;
-  /** Until the planned end: what comes first comes earlier by the planned gap. */
+  /** Waits until the planned end. The first of the two events comes earlier by the planned gap. */
   readonly wait: () => Promise<void>;
 }
 
@@ -164,8 +164,8 @@ const ENDS: Readonly<Record<Ending, (end: End) => Promise<Span>>> = {
   },
 };
 
-/** Waits until the end of the use is told, where nobody else uses the claim. */
-async function told({ owner, record, noteCheckpoint }: WorkParts, over: TrueUse): Promise<void> {
-  await untilTold({ owner, record }, [over]);
+/** Waits until the end of the use is published, unless another line uses the claim. */
+async function awaitPublication({ owner, record, noteCheckpoint }: WorkParts, over: TrueUse): Promise<void> {
+  await untilPublished({ owner, record }, [over]);
   if (!owner.signal.aborted) noteCheckpoint({ atMs: owner.clock.wallMs(), claim: over.claim });
 }

@@ -9,28 +9,28 @@ import { Leadership } from "./leadership.ts";
 import { ClaimLog } from "./log.ts";
 import { createAgent, createAggregators, type Replica } from "./mooring.ts";
 import { CrashNode } from "./node.ts";
-import { LifeBook, type Mortal } from "./process.ts";
-import type { Lives, Victim } from "./record.ts";
+import { type KillableProcess, UptimeLog } from "./process.ts";
+import type { Uptimes, Victim } from "./record.ts";
+import { createRetryingCall } from "./retrying-api.ts";
 import { startLeaderService } from "./service.ts";
-import { createSteadyCall } from "./steady-api.ts";
 
 const START_LIMIT_MS = 60_000;
 
-/** Everything that a campaign is waged on: a real API server, two nodes, and Mooring, of which all can be killed. */
+/** The setup of a campaign: a real API server, two nodes, and Mooring. Everything can be killed. */
 export interface CrashWorld {
   readonly nodes: readonly CrashNode[];
   readonly log: ClaimLog;
-  readonly mortals: readonly Mortal[];
+  readonly processes: readonly KillableProcess[];
   readonly leadership: Leadership;
-  /** Who that is at the moment. */
-  readonly cast: (victim: Victim) => Mortal | undefined;
-  readonly lives: () => Lives;
+  /** The present process of a role. */
+  readonly findVictim: (victim: Victim) => KillableProcess | undefined;
+  readonly uptimes: () => Uptimes;
 }
 
-/** Starts everything, and waits until every claim is known and all are up. */
+/** Starts everything, and waits until every claim has a status and all processes are up. */
 export async function openCrashWorld(owner: Owner): Promise<CrashWorld> {
   const plane = await startControlPlane(owner, { parts: ["kube-controller-manager"], args: READABLE });
-  const call = createSteadyCall(owner, plane.api);
+  const call = createRetryingCall(owner, plane.api);
   const parts = { call, api: createClusterApi(call) };
   const log = new ClaimLog();
   const leadership = new Leadership(owner.clock.wallMs);
@@ -44,18 +44,18 @@ export async function openCrashWorld(owner: Owner): Promise<CrashWorld> {
     makeClaims(owner, parts.api),
   ]);
   const agents = await startMooring(owner, { plane, nodes, aggregators, leadership });
-  const server = mortalServer(owner, plane.part("kube-apiserver"));
+  const server = killableServer(owner, plane.part("kube-apiserver"));
   return {
     nodes,
     log,
     leadership,
-    mortals: [...agents, ...aggregators, server],
-    cast: (victim) => castOf(victim, { agents, aggregators, server, leadership }),
-    lives: () => ({
-      agents: Object.fromEntries(NODES.map((name, index) => [name, agents[index]?.lives() ?? []])),
-      aggregators: aggregators.flatMap((replica) => replica.lives()),
-      leaders: leadership.lives(),
-      apiServer: server.lives(),
+    processes: [...agents, ...aggregators, server],
+    findVictim: (victim) => findIn(victim, { agents, aggregators, server, leadership }),
+    uptimes: () => ({
+      agents: Object.fromEntries(NODES.map((name, index) => [name, agents[index]?.uptimes() ?? []])),
+      aggregators: aggregators.flatMap((replica) => replica.uptimes()),
+      leaders: leadership.uptimes(),
+      apiServer: server.uptimes(),
     }),
   };
 }
@@ -81,55 +81,55 @@ interface Starting {
 async function startMooring(
   owner: Owner,
   { plane, nodes, aggregators, leadership }: Starting,
-): Promise<readonly Mortal[]> {
+): Promise<readonly KillableProcess[]> {
   const port = (): number | undefined => aggregators.find(({ name }) => name === leadership.leader)?.port;
   const { url } = await startLeaderService(owner, port);
   const agents = await Promise.all(
     nodes.map(({ kubelet }) => createAgent(owner, plane, { kubelet, aggregatorUrl: url })),
   );
   const all = [...agents, ...aggregators];
-  await Promise.all(all.map((mortal) => mortal.start()));
-  await Promise.all(all.map((mortal) => mortal.up()));
+  await Promise.all(all.map((target) => target.start()));
+  await Promise.all(all.map((target) => target.up()));
   return agents;
 }
 
-/** The API server as one of those that die. */
-function mortalServer(owner: Owner, part: Part): Mortal {
+/** The API server as a killable process. */
+function killableServer(owner: Owner, part: Part): KillableProcess {
   const { clock } = owner;
-  const book = new LifeBook(clock.wallMs);
-  book.begin();
+  const log = new UptimeLog(clock.wallMs);
+  log.begin();
   return {
     name: part.name,
     isRunning: () => part.pid !== undefined,
     start: async () => {
       await part.start();
-      book.begin();
+      log.begin();
     },
     kill: async () => {
-      book.end();
+      log.end();
       const atMs = clock.wallMs();
       await part.kill();
       return atMs;
     },
-    lives: () => book.lives(),
+    uptimes: () => log.uptimes(),
     up: async () => {},
   };
 }
 
-interface Troupe {
-  readonly agents: readonly Mortal[];
-  readonly aggregators: readonly Mortal[];
-  readonly server: Mortal;
+interface Processes {
+  readonly agents: readonly KillableProcess[];
+  readonly aggregators: readonly KillableProcess[];
+  readonly server: KillableProcess;
   readonly leadership: Leadership;
 }
 
-function castOf(victim: Victim, { agents, aggregators, server, leadership }: Troupe): Mortal | undefined {
+function findIn(victim: Victim, { agents, aggregators, server, leadership }: Processes): KillableProcess | undefined {
   const { leader } = leadership;
-  const troupe: Readonly<Record<Victim, Mortal | undefined>> = {
+  const troupe: Readonly<Record<Victim, KillableProcess | undefined>> = {
     "agent of node-a": agents[0],
     "agent of node-b": agents[1],
     leader: aggregators.find(({ name }) => name === leader),
-    // As long as nobody leads, nobody stands by.
+    // Without a leader there is no standby.
     standby: leader === undefined ? undefined : aggregators.find(({ name }) => name !== leader),
     "kube-apiserver": server,
   };

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { wage } from "../crashes/campaign.ts";
+import { runCampaign } from "../crashes/campaign.ts";
 import { judge } from "../crashes/judge.ts";
 import { type CampaignSize, planOf } from "../crashes/plan.ts";
 import type { CrashRecord } from "../crashes/record.ts";
@@ -42,7 +42,7 @@ describe("kill -9 of agents, aggregators and the API server in the middle of rea
   it("makes no published time too early, and no end is lost", async () => {
     const world = await openCrashWorld(owner);
 
-    const record = await wage(owner, { world, rounds: planOf(SIZE) });
+    const record = await runCampaign(owner, { world, rounds: planOf(SIZE) });
 
     expect(judge(record).findings, stories(record)).toEqual([]);
     expect(shortfalls(SIZE, record)).toEqual([]);

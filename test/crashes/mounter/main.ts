@@ -1,5 +1,5 @@
-// Mounts and unmounts in the mount namespace that it runs in, and says when: node .ci/launch.mjs test/crashes/mounter/main.ts <socket>
-// A program for each umount would take milliseconds of which nobody knows when the kernel was called.
+// Mounts and unmounts in its own mount namespace, and returns the times: node .ci/launch.mjs test/crashes/mounter/main.ts <socket>. A
+// program for each umount would add milliseconds around the system call.
 import { mkdirSync } from "node:fs";
 import { createServer } from "node:net";
 import { createInterface } from "node:readline";
@@ -24,7 +24,7 @@ function answerTo(request: MountRequest): MountAnswer {
   const fromMs = clock.wallMs();
   const result: number =
     request.call === "bind" ? mount(request.source, request.target, null, MS_BIND, null) : umount(request.target, 0);
-  // The clock shows whole milliseconds that have begun.
+  // The clock shows completed milliseconds.
   const toMs = clock.wallMs() + 1;
   return { id: request.id, fromMs, toMs, errno: result === 0 ? 0 : koffi.errno() };
 }

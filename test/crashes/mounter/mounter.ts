@@ -11,7 +11,7 @@ import { type MountAnswer, type MountRequest, mountAnswer } from "./calls.ts";
 
 const MAIN = fileURLToPath(new URL("main.ts", import.meta.url));
 
-/** Calls the kernel in a mount namespace, and says between which moments it did. A call that fails is an error. */
+/** Calls the kernel in a mount namespace, and returns the times around the call. Rejects when the call fails. */
 export interface Mounter {
   readonly bind: (source: string, target: string) => Promise<Span>;
   readonly unmount: (target: string) => Promise<Span>;

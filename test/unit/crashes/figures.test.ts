@@ -20,15 +20,15 @@ function use(name: string, fromMs: number, toMs: number): TrueUse {
 
 function state(seenMs: number, unused: boolean, [sinceMs, name]: readonly [number, string?]): StoredState {
   const use = { podUid: `uid-${name}`, releasedAtMs: sinceMs, uncertaintyMs: 1 };
-  const words = stored(unused, sinceMs, name === undefined ? undefined : usedLast(use));
-  return { seenMs, words: { ...words, reason: "Reason", message: "words" } };
+  const published = stored(unused, sinceMs, name === undefined ? undefined : usedLast(use));
+  return { seenMs, published: { ...published, reason: "Reason", message: "published" } };
 }
 
 const USES = [use("one", 10_000, 20_000), use("two", 30_000, 40_000)];
 const HISTORY: ClaimHistory = {
   claim: "claim",
   states: [
-    { seenMs: 500, words: undefined },
+    { seenMs: 500, published: undefined },
     state(1_000, true, [1_000]),
     state(10_100, false, [10_050]),
     state(20_300, true, [21_000, "one"]),
@@ -46,24 +46,24 @@ const KILLS: readonly Kill[] = [
 const RECORD: CrashRecord = {
   uses: USES,
   claims: [HISTORY],
-  lives: { agents: { "node-a": [{ fromMs: 9_000, toMs: 50_000 }] }, aggregators: [], leaders: [], apiServer: [] },
+  uptimes: { agents: { "node-a": [{ fromMs: 9_000, toMs: 50_000 }] }, aggregators: [], leaders: [], apiServer: [] },
   checkpoints: [{ atMs: 45_000, claim: "all" }],
   kills: KILLS,
 };
 
 describe("the figures of a campaign", () => {
-  it("measure each end of a use by the first words that name it", () => {
+  it("measure each end of a use by the first write that names it", () => {
     const late = latenessOf(RECORD);
 
-    expect(late).toEqual({ publishedMs: [1_000, 1_000], toldMs: [300, 700] });
+    expect(late).toEqual({ publishedMs: [1_000, 1_000], publicationMs: [300, 700] });
   });
 
-  it("do not measure words on a use that was not the last one any more", () => {
+  it("do not measure a write about a use that is no longer the last one", () => {
     const states = [state(40_300, true, [40_000, "one"]), state(40_900, true, [41_000, "two"])];
 
     const late = latenessOf({ uses: USES, claims: [{ claim: "claim", states }] });
 
-    expect(late).toEqual({ publishedMs: [1_000], toldMs: [900] });
+    expect(late).toEqual({ publishedMs: [1_000], publicationMs: [900] });
   });
 
   it("count writes, and how many of them were transitions", () => {
@@ -74,7 +74,7 @@ describe("the figures of a campaign", () => {
 
   it("are a table with the kills of each, the faults of each kind and the worst cases", () => {
     const finding = { claim: "claim", promise: "exact", atMs: 1, text: "why" } as const;
-    const chances = { exact: { judged: 3, excused: { "nobody could see it": 1 } } };
+    const chances = { exact: { judged: 3, excused: { unobserved: 1 } } };
 
     const rows = figureRows(RECORD, { findings: [finding, finding], chances });
 
@@ -83,10 +83,10 @@ describe("the figures of a campaign", () => {
         ["kill -9 of the leader", "2"],
         ["kill -9 of the agent of node-a", "0"],
         ["unmounts", "2"],
-        ["told after the end", "2", "300 ms", "700 ms", "700 ms"],
+        ["published after the end", "2", "300 ms", "700 ms", "700 ms"],
         ["writes", "7", "1.17 a transition"],
         ["exact", "3", "2 broken"],
-        ["exact, excused: nobody could see it", "1"],
+        ["exact, excused: unobserved", "1"],
       ]),
     );
   });
@@ -96,11 +96,11 @@ describe("what a campaign falls short of", () => {
   const size = { seed: 1, rounds: 1, unmounts: 2, kills: 0, apiServerKills: 0, absences: 0, blackouts: 0 };
 
   it.each([
-    { name: "nothing, where all took place", asked: size, missing: [] },
+    { name: "nothing, where the plan was carried out", asked: size, missing: [] },
     { name: "unmounts", asked: { ...size, unmounts: 3 }, missing: ["2 unmounts instead of 3"] },
     { name: "rounds", asked: { ...size, rounds: 2 }, missing: ["1 rounds instead of 2"] },
     {
-      name: "kills of each",
+      name: "kills of each role",
       asked: { ...size, kills: 2, apiServerKills: 1 },
       missing: [
         "0 kills of the agent of node-a instead of 2",
@@ -115,14 +115,14 @@ describe("what a campaign falls short of", () => {
 });
 
 describe("the story of a claim", () => {
-  it("tells its uses, its kills and its writes in the order of time", () => {
+  it("lists its uses, kills and writes, ordered by time", () => {
     const story = storyOf("claim", RECORD);
 
     expect(story.slice(0, 5)).toEqual([
       "00:00:00.500      STORED nothing",
-      "00:00:01.000      STORED True Reason since 00:00:01.000, no last use: words",
+      "00:00:01.000      STORED True Reason since 00:00:01.000, no last use: published",
       "00:00:09.000   the agent of node-a is up",
-      "00:00:09.990 shop/one is asked for on node-a (uid-one)",
+      "00:00:09.990 shop/one is created on node-a (uid-one)",
       "00:00:10.001 shop/one MOUNTED on node-a",
     ]);
     expect(story).toContain("00:00:20.100   kill -9 of the leader (aggregator-0)");

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { HELP, readFlags } from "../../crashes/flags.ts";
 
 describe("the flags of a campaign", () => {
-  it("ask for what the proof needs when nothing is said", () => {
+  it("default to the size that the proof needs", () => {
     const { size, keep, help } = readFlags([]);
 
     expect(size).toEqual({
@@ -47,8 +47,8 @@ describe("the flags of a campaign", () => {
   });
 
   it.each([
-    { name: "an option that there is not", argv: ["--speed", "1"] },
-    { name: "a number that is none", argv: ["--kills", "many"] },
+    { name: "an unknown option", argv: ["--speed", "1"] },
+    { name: "a value that is no number", argv: ["--kills", "many"] },
     { name: "a negative number", argv: ["--kills=-1"] },
   ])("refuse $name, and say where help is", ({ argv }) => {
     expect(() => readFlags(argv)).toThrow("--help");

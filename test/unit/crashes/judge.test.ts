@@ -1,19 +1,19 @@
 import { describe, expect, it } from "vitest";
 import { judge } from "../../crashes/judge.ts";
-import type { CrashRecord, Lives, StoredState, TrueUse } from "../../crashes/record.ts";
+import type { CrashRecord, StoredState, TrueUse, Uptimes } from "../../crashes/record.ts";
 import type { PublishedUse } from "../../judge/published.ts";
 import { stored, usedLast } from "./stored.ts";
 
-/** All times of the rows are milliseconds from here on. */
+/** All times of the rows are milliseconds after this moment. */
 const ALWAYS = [{ fromMs: 0, toMs: 1_000_000 }];
-const UP: Lives = {
+const UP: Uptimes = {
   agents: { "node-a": ALWAYS, "node-b": ALWAYS },
   aggregators: ALWAYS,
   leaders: ALWAYS,
   apiServer: ALWAYS,
 };
 
-/** `used("one", [10_000, 20_000])`: mounted by a pod of this name from the one until the other moment, each call taking 5 ms. */
+/** `used("one", [10_000, 20_000])`: mounted by a pod of this name from the first to the second moment; each call takes 5 ms. */
 function used(name: string, [fromMs, toMs]: readonly [number, number?], more: Partial<TrueUse> = {}): TrueUse {
   return {
     claim: "claim",
@@ -28,32 +28,32 @@ function used(name: string, [fromMs, toMs]: readonly [number, number?], more: Pa
   };
 }
 
-const inUse = (seenMs: number, sinceMs: number): StoredState => ({ seenMs, words: stored(false, sinceMs) });
+const inUse = (seenMs: number, sinceMs: number): StoredState => ({ seenMs, published: stored(false, sinceMs) });
 
-/** Unused since a time; by the pod of this name, which is said to have ended up to 300 ms before `releasedAtMs`. */
+/** Unused since a time, last used by the pod of this name, with an uncertainty of 300 ms before `releasedAtMs`. */
 function unused(
   [seenMs, sinceMs]: readonly [number, number],
   name?: string,
   use: Partial<PublishedUse> = {},
 ): StoredState {
-  const told = usedLast({ podUid: `uid-${name}`, releasedAtMs: sinceMs, uncertaintyMs: 300, ...use });
-  return { seenMs, words: stored(true, sinceMs, name === undefined ? undefined : told) };
+  const lastUse = usedLast({ podUid: `uid-${name}`, releasedAtMs: sinceMs, uncertaintyMs: 300, ...use });
+  return { seenMs, published: stored(true, sinceMs, name === undefined ? undefined : lastUse) };
 }
 
 interface Row {
   readonly name: string;
   readonly uses: readonly TrueUse[];
   readonly states: readonly StoredState[];
-  readonly lives?: Partial<Lives>;
+  readonly uptimes?: Partial<Uptimes>;
   readonly checkpoint?: number;
   readonly found: readonly string[];
 }
 
-function rulesOf({ uses, states, lives, checkpoint = 60_000 }: Row): readonly string[] {
+function rulesOf({ uses, states, uptimes, checkpoint = 60_000 }: Row): readonly string[] {
   const record: CrashRecord = {
     uses,
     claims: [{ claim: "claim", states }],
-    lives: { ...UP, ...lives },
+    uptimes: { ...UP, ...uptimes },
     checkpoints: [
       { atMs: checkpoint, claim: "all" },
       { atMs: checkpoint, claim: "another" },
@@ -65,41 +65,41 @@ function rulesOf({ uses, states, lives, checkpoint = 60_000 }: Row): readonly st
 
 const one = used("one", [10_000, 20_000]);
 const two = used("two", [30_000, 40_000]);
-const told = [inUse(10_200, 10_000), unused([20_200, 20_100], "one")];
+const exact = [inUse(10_200, 10_000), unused([20_200, 20_100], "one")];
 
 describe("the judge of crashes", () => {
   it.each<Row>([
-    { name: "finds nothing in a claim that nobody used", uses: [], states: [unused([1_000, 1_000])], found: [] },
-    { name: "finds nothing in a use that is told to the point", uses: [one], states: told, found: [] },
+    { name: "finds nothing in a claim without a use", uses: [], states: [unused([1_000, 1_000])], found: [] },
+    { name: "finds nothing in a use that is published exactly", uses: [one], states: exact, found: [] },
     {
-      name: "finds nothing in a time at the very begin of the call that unmounted",
+      name: "finds nothing in a time at the begin of the unmount call",
       uses: [one],
       states: [inUse(10_200, 10_000), unused([20_200, 20_000], "one")],
       found: [],
     },
     {
-      name: "finds nothing in a claim that counts as unused for the moment until a mount is known",
+      name: "finds nothing in a claim that is unused until its new mount is reported",
       uses: [one],
-      states: [unused([9_000, 9_000]), unused([10_900, 9_500]), ...told],
+      states: [unused([9_000, 9_000]), unused([10_900, 9_500]), ...exact],
       found: [],
     },
     {
-      name: "sees a time that is a millisecond before the end",
+      name: "finds a time that is a millisecond before the end",
       uses: [one],
       states: [inUse(10_200, 10_000), unused([20_200, 19_999], "one", { releasedAtMs: 20_100 })],
       found: ["never-longer"],
     },
     {
-      name: "sees a time of the use before the last one",
+      name: "finds a time of the use before the last one",
       uses: [one, two],
-      states: [...told, inUse(30_200, 30_000), unused([40_200, 30_500], "one", { releasedAtMs: 20_100 })],
+      states: [...exact, inUse(30_200, 30_000), unused([40_200, 30_500], "one", { releasedAtMs: 20_100 })],
       found: ["never-longer", "last-user"],
     },
     {
-      name: "sees the same when it is put right later",
+      name: "finds the same when it is corrected later",
       uses: [one, two],
       states: [
-        ...told,
+        ...exact,
         inUse(30_200, 30_000),
         unused([40_200, 30_500], "one", { releasedAtMs: 20_100 }),
         unused([40_900, 40_100], "two"),
@@ -107,13 +107,13 @@ describe("the judge of crashes", () => {
       found: ["never-longer"],
     },
     {
-      name: "sees True in the middle of a use",
+      name: "finds True in the middle of a use",
       uses: [one],
       states: [inUse(10_200, 10_000), unused([15_000, 15_000]), inUse(15_200, 15_100), unused([20_200, 20_100], "one")],
       found: ["never-unused-while-mounted"],
     },
     {
-      name: "sees True while one of two nodes has it mounted",
+      name: "finds True while one of two nodes has the claim mounted",
       uses: [one, used("other", [12_000, 50_000], { node: "node-b" })],
       states: [
         inUse(10_200, 10_000),
@@ -124,16 +124,16 @@ describe("the judge of crashes", () => {
       found: ["never-unused-while-mounted"],
     },
     {
-      name: "sees a mount that is never told although all are up",
+      name: "finds a mount that is never published although all are up",
       uses: [one],
       states: [unused([1_000, 1_000]), unused([20_200, 20_100], "one")],
       found: ["never-unused-while-mounted"],
     },
     {
-      name: "does not ask for a mount to be told that its agent does not see",
+      name: "does not require a mount whose agent is down",
       uses: [one],
       states: [unused([1_000, 1_000]), unused([30_200, 30_100], "one", { uncertaintyMs: 20_000 })],
-      lives: {
+      uptimes: {
         agents: {
           "node-a": [
             { fromMs: 0, toMs: 11_000 },
@@ -144,10 +144,10 @@ describe("the judge of crashes", () => {
       found: [],
     },
     {
-      name: "does not ask for a mount to be told where nobody leads",
+      name: "does not require a mount while no replica leads",
       uses: [one],
       states: [unused([1_000, 1_000]), unused([20_200, 20_100], "one")],
-      lives: {
+      uptimes: {
         leaders: [
           { fromMs: 0, toMs: 9_000 },
           { fromMs: 15_000, toMs: 100_000 },
@@ -156,10 +156,10 @@ describe("the judge of crashes", () => {
       found: [],
     },
     {
-      name: "sees a mount that is not told although all have been up again for long",
+      name: "finds a mount that is not published although all have been up again for long",
       uses: [one],
       states: [unused([1_000, 1_000]), unused([20_200, 20_100], "one")],
-      lives: {
+      uptimes: {
         leaders: [
           { fromMs: 0, toMs: 9_000 },
           { fromMs: 12_000, toMs: 100_000 },
@@ -168,7 +168,7 @@ describe("the judge of crashes", () => {
       found: ["never-unused-while-mounted"],
     },
     {
-      name: "sees a time that moves back",
+      name: "finds a time that moves back",
       uses: [one],
       states: [
         inUse(10_200, 10_000),
@@ -178,94 +178,94 @@ describe("the judge of crashes", () => {
       found: ["never-earlier"],
     },
     {
-      name: "sees a time that moves back with a change to False",
+      name: "finds a time that moves back with a change to False",
       uses: [one, two],
-      states: [...told, inUse(30_200, 20_000), unused([40_200, 40_100], "two")],
+      states: [...exact, inUse(30_200, 20_000), unused([40_200, 40_100], "two")],
       found: ["never-earlier"],
     },
     {
-      name: "sees a last use that is said to have ended before it did",
+      name: "finds a last use that is published as ended before its end",
       uses: [one],
       states: [inUse(10_200, 10_000), unused([20_200, 20_100], "one", { releasedAtMs: 19_999 })],
       found: ["uncertainty", "last-user"],
     },
     {
-      name: "sees a last use that goes on",
+      name: "finds a last use that has not ended",
       uses: [used("one", [10_000])],
       states: [
         {
           seenMs: 15_000,
-          words: stored(false, 10_000, usedLast({ podUid: "uid-one", releasedAtMs: 14_000, uncertaintyMs: 1 })),
+          published: stored(false, 10_000, usedLast({ podUid: "uid-one", releasedAtMs: 14_000, uncertaintyMs: 1 })),
         },
       ],
       found: ["uncertainty"],
     },
     {
-      name: "sees an uncertainty that leaves out the truth",
+      name: "finds an uncertainty that excludes the truth",
       uses: [one],
       states: [inUse(10_200, 10_000), unused([21_200, 21_008], "one", { uncertaintyMs: 1_000 })],
       found: ["uncertainty"],
     },
     {
-      name: "finds nothing in an uncertainty that leaves out the truth by what was rounded",
+      name: "finds nothing in an uncertainty that excludes the truth by rounding",
       uses: [one],
       states: [inUse(10_200, 10_000), unused([21_200, 21_007], "one", { uncertaintyMs: 1_000 })],
       found: [],
     },
     {
-      name: "sees that nothing is said of how sure an end is that its agent could see",
+      name: "finds a missing uncertainty of an end that the agent could scan",
       uses: [one],
       states: [inUse(10_200, 10_000), unused([29_000, 29_000], "one", { uncertaintyMs: undefined })],
       found: ["uncertainty"],
     },
     {
-      name: "finds nothing in an uncertainty that is not known where its agent could see nothing",
+      name: "finds nothing in a missing uncertainty where the agent could not scan",
       uses: [one],
       states: [inUse(10_200, 10_000), unused([29_000, 29_000], "one", { uncertaintyMs: undefined })],
-      lives: { agents: { "node-a": [{ fromMs: 28_000, toMs: 100_000 }] } },
+      uptimes: { agents: { "node-a": [{ fromMs: 28_000, toMs: 100_000 }] } },
       found: [],
     },
     {
-      name: "sees a last use by a pod that never was",
+      name: "finds a last use by a pod that never existed",
       uses: [one],
       states: [inUse(10_200, 10_000), unused([20_200, 20_100], "nobody")],
       found: ["last-user"],
     },
     {
-      name: "sees a claim that stays in use",
+      name: "finds a claim that stays in use",
       uses: [one],
       states: [inUse(10_200, 10_000)],
       found: ["exact"],
     },
     {
-      name: "sees a claim of which nothing is said",
+      name: "finds a claim without a status",
       uses: [one],
-      states: [{ seenMs: 1_000, words: undefined }],
+      states: [{ seenMs: 1_000, published: undefined }],
       found: ["exact"],
     },
     {
-      name: "sees a last use that is an earlier one, although the time is right",
+      name: "finds a last use that is an earlier one, although the time is right",
       uses: [one, two],
-      states: [...told, inUse(30_200, 30_000), unused([40_200, 40_100], "one", { releasedAtMs: 20_100 })],
+      states: [...exact, inUse(30_200, 30_000), unused([40_200, 40_100], "one", { releasedAtMs: 20_100 })],
       found: ["last-user"],
     },
     {
-      name: "sees that nothing is said of the last use",
+      name: "finds a missing last use",
       uses: [one],
       states: [inUse(10_200, 10_000), unused([20_200, 20_100])],
       found: ["last-user"],
     },
     {
-      name: "sees an end that is told without the pod that its agent could see",
+      name: "finds an end without its pod, although the agent could scan the mount",
       uses: [one],
       states: [inUse(10_200, 10_000), unused([20_200, 20_100], "one", { podUid: undefined })],
       found: ["last-user"],
     },
     {
-      name: "does not take an end for lost that is told, although its pod is not, which nobody saw",
+      name: "accepts an end without its pod when no process could observe the pod",
       uses: [one, two],
-      states: [...told, unused([45_200, 45_000], "two", { podUid: undefined, uncertaintyMs: undefined })],
-      lives: {
+      states: [...exact, unused([45_200, 45_000], "two", { podUid: undefined, uncertaintyMs: undefined })],
+      uptimes: {
         agents: {
           "node-a": [
             { fromMs: 0, toMs: 29_000 },
@@ -284,17 +284,17 @@ describe("the judge of crashes", () => {
       found: [],
     },
     {
-      name: "sees an end without a pod that is not that of the last use",
+      name: "finds an end without a pod that is not the end of the last use",
       uses: [one, two],
-      states: [...told, unused([40_200, 40_100], "one", { podUid: undefined, releasedAtMs: 20_100 })],
-      lives: { leaders: [] },
+      states: [...exact, unused([40_200, 40_100], "one", { podUid: undefined, releasedAtMs: 20_100 })],
+      uptimes: { leaders: [] },
       found: ["last-user"],
     },
     {
-      name: "does not ask for the name of a use that went unobserved",
+      name: "does not require the name of an unobserved use",
       uses: [one, two],
-      states: [...told, unused([45_200, 45_000], "one", { releasedAtMs: 20_100 })],
-      lives: {
+      states: [...exact, unused([45_200, 45_000], "one", { releasedAtMs: 20_100 })],
+      uptimes: {
         agents: {
           "node-a": [
             { fromMs: 0, toMs: 29_000 },
@@ -313,10 +313,10 @@ describe("the judge of crashes", () => {
       found: [],
     },
     {
-      name: "asks for it where a standby could see the pod",
+      name: "requires it where a standby could watch the pod",
       uses: [one, two],
-      states: [...told, unused([45_200, 45_000], "one", { releasedAtMs: 20_100 })],
-      lives: {
+      states: [...exact, unused([45_200, 45_000], "one", { releasedAtMs: 20_100 })],
+      uptimes: {
         agents: {
           "node-a": [
             { fromMs: 0, toMs: 29_000 },
@@ -331,10 +331,10 @@ describe("the judge of crashes", () => {
       found: ["last-user"],
     },
     {
-      name: "does not ask for it where that one was killed before it had told",
+      name: "does not require it where that standby was killed before the publication",
       uses: [one, two],
-      states: [...told, unused([45_200, 45_000], "one", { releasedAtMs: 20_100 })],
-      lives: {
+      states: [...exact, unused([45_200, 45_000], "one", { releasedAtMs: 20_100 })],
+      uptimes: {
         agents: { "node-a": [{ fromMs: 44_000, toMs: 100_000 }] },
         aggregators: [
           { fromMs: 0, toMs: 42_000 },
@@ -345,10 +345,10 @@ describe("the judge of crashes", () => {
       found: [],
     },
     {
-      name: "does not ask for it where no API server told of the pod while it was there",
+      name: "does not require it where the API server was down while the pod existed",
       uses: [one, two],
-      states: [...told, unused([45_200, 45_000], "one", { releasedAtMs: 20_100 })],
-      lives: {
+      states: [...exact, unused([45_200, 45_000], "one", { releasedAtMs: 20_100 })],
+      uptimes: {
         agents: { "node-a": [{ fromMs: 44_000, toMs: 100_000 }] },
         apiServer: [
           { fromMs: 0, toMs: 30_500 },
@@ -358,39 +358,39 @@ describe("the judge of crashes", () => {
       found: [],
     },
     {
-      name: "takes either of two uses that ended within the uncertainty for the last one",
+      name: "accepts either of two uses that ended within the uncertainty as the last one",
       uses: [one, used("other", [12_000, 20_050])],
       states: [inUse(10_200, 10_000), unused([20_200, 20_100], "one")],
       found: [],
     },
     {
-      name: "takes a use that no agent could see for the last one, where the uncertainty is not known",
+      name: "accepts an unobserved use as the last one, where the uncertainty is missing",
       uses: [used("unseen", [12_000, 13_000], { node: "node-b" }), one],
       states: [inUse(10_200, 10_000), unused([30_200, 30_100], "unseen", { uncertaintyMs: undefined })],
-      lives: { agents: { "node-a": ALWAYS, "node-b": [{ fromMs: 30_000, toMs: 100_000 }] } },
+      uptimes: { agents: { "node-a": ALWAYS, "node-b": [{ fromMs: 30_000, toMs: 100_000 }] } },
       found: [],
     },
     {
-      name: "does not take a use for the last one that ended before another began",
+      name: "does not accept a use as the last one that ended before another began",
       uses: [one, two],
       states: [
-        ...told,
+        ...exact,
         inUse(30_200, 30_000),
         unused([40_200, 40_100], "one", { releasedAtMs: 20_100, uncertaintyMs: 19_000 }),
       ],
       found: ["last-user"],
     },
     {
-      name: "asks for nothing of a claim that is in use again",
+      name: "requires nothing of a claim that is in use again",
       uses: [one, used("two", [59_000, 70_000])],
-      states: [...told.slice(0, 1), unused([70_200, 70_100], "two")],
+      states: [...exact.slice(0, 1), unused([70_200, 70_100], "two")],
       found: [],
     },
     {
-      name: "asks at a checkpoint only for what was over by then",
+      name: "requires at a checkpoint only the ends from before it",
       uses: [one, two],
-      states: told,
-      lives: { leaders: [{ fromMs: 0, toMs: 25_000 }] },
+      states: exact,
+      uptimes: { leaders: [{ fromMs: 0, toMs: 25_000 }] },
       checkpoint: 28_000,
       found: [],
     },
@@ -400,9 +400,9 @@ describe("the judge of crashes", () => {
     expect(rules).toEqual(row.found);
   });
 
-  it("says which claim, when and why", () => {
+  it("names the claim, the time and the reason", () => {
     const states = [inUse(10_200, 10_000), unused([20_200, 19_000], "one", { releasedAtMs: 20_100 })];
-    const record = { uses: [one], claims: [{ claim: "claim", states }], lives: UP, checkpoints: [], kills: [] };
+    const record = { uses: [one], claims: [{ claim: "claim", states }], uptimes: UP, checkpoints: [], kills: [] };
 
     const { findings } = judge(record);
 

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { Killer, type Sentence } from "../../crashes/killer.ts";
-import type { Mortal } from "../../crashes/process.ts";
+import { Killer, type KillOptions } from "../../crashes/killer.ts";
+import type { KillableProcess } from "../../crashes/process.ts";
 import type { Kill, Victim } from "../../crashes/record.ts";
 import { createFakeClock, type FakeClock } from "../../fakes/clock.ts";
 
-/** Somebody who notes when he is killed and started. */
-class FakeMortal implements Mortal {
+/** A process that records when it is killed and started. */
+class FakeMortal implements KillableProcess {
   readonly name: string;
   readonly seen: string[] = [];
   readonly #clock: FakeClock;
@@ -23,7 +23,7 @@ class FakeMortal implements Mortal {
   }
 
   readonly isRunning = (): boolean => this.running;
-  readonly lives = () => [];
+  readonly uptimes = () => [];
   readonly up = async (): Promise<void> => {};
   readonly start = async (): Promise<void> => {
     this.running = true;
@@ -44,9 +44,9 @@ function scene() {
   const second = new FakeMortal(clock, "aggregator-1");
   let leader: FakeMortal | undefined = first;
   const kills: Kill[] = [];
-  const cast = (victim: Victim): Mortal | undefined => (victim === "leader" ? leader : agent);
-  const killer = new Killer({ clock, signal: ending.signal }, { cast, onKill: (kill) => kills.push(kill) });
-  const pause = (ms: number, lateMs = 0): Sentence => ({ lateMs, over: () => clock.sleep(ms, ending.signal) });
+  const findVictim = (victim: Victim): KillableProcess | undefined => (victim === "leader" ? leader : agent);
+  const killer = new Killer({ clock, signal: ending.signal }, { findVictim, onKill: (kill) => kills.push(kill) });
+  const pause = (ms: number, lateMs = 0): KillOptions => ({ lateMs, over: () => clock.sleep(ms, ending.signal) });
   const lead = (next: FakeMortal | undefined): void => {
     leader = next;
   };
@@ -54,7 +54,7 @@ function scene() {
 }
 
 describe("the killer", () => {
-  it("kills at once, and starts again after the pause", async () => {
+  it("kills at once, and restarts after the pause", async () => {
     const { clock, agent, killer, kills, pause } = scene();
     const begunMs = clock.wallMs();
 
@@ -78,7 +78,7 @@ describe("the killer", () => {
     expect(kills.map(({ name }) => name)).toEqual(["agent", "aggregator-0"]);
   });
 
-  it("waits for whoever is down, and kills him as soon as he runs", async () => {
+  it("waits for a process that is down, and kills it as soon as it runs", async () => {
     const { clock, agent, killer, pause } = scene();
     await killer.kill(["agent of node-a"], pause(400));
 
@@ -88,7 +88,7 @@ describe("the killer", () => {
     expect(agent.seen).toEqual(["killed at 0", "started at 400", "killed at 400"]);
   });
 
-  it("lets whoever was down run for as long as is said before", async () => {
+  it("lets a process that was down run for the given time first", async () => {
     const { clock, agent, killer, pause } = scene();
     await killer.kill(["agent of node-a"], pause(400));
 
@@ -98,7 +98,7 @@ describe("the killer", () => {
     expect(agent.seen).toEqual(["killed at 0", "started at 400", "killed at 650"]);
   });
 
-  it("kills nobody twice at a time, and each whom it was told to", async () => {
+  it("kills no process twice at a time, and each one that it should", async () => {
     const { clock, agent, kills, killer, pause } = scene();
 
     for (let time = 0; time < 3; time += 1) killer.inBackground(killer.kill(["agent of node-a"], pause(100)));
@@ -115,7 +115,7 @@ describe("the killer", () => {
     expect(kills).toHaveLength(3);
   });
 
-  it("kills nobody of several before all are there", async () => {
+  it("kills none of several before all run", async () => {
     const { clock, agent, second, killer, pause, lead } = scene();
     lead(undefined);
 
@@ -130,7 +130,7 @@ describe("the killer", () => {
     expect(second.seen.map((line) => line.split(" ")[0])).toEqual(["killed", "started"]);
   });
 
-  it("is settled when all have been started again", async () => {
+  it("is settled when all have restarted", async () => {
     const { clock, agent, killer, pause } = scene();
     await killer.kill(["agent of node-a"], pause(700));
     let isSettled = false;
@@ -146,7 +146,7 @@ describe("the killer", () => {
     expect([before, isSettled, agent.running]).toEqual([false, true, true]);
   });
 
-  it("tells of a failure in the background when it is settled", async () => {
+  it("rejects with a failure in the background when it is settled", async () => {
     const { killer } = scene();
 
     killer.inBackground(Promise.reject(new TypeError("no such node")));
@@ -154,7 +154,7 @@ describe("the killer", () => {
     await expect(killer.settled()).rejects.toThrow("no such node");
   });
 
-  it("starts nobody when the run is over", async () => {
+  it("restarts no process when the run is over", async () => {
     const { clock, ending, agent, killer, pause } = scene();
     await killer.kill(["agent of node-a"], pause(700));
 

@@ -10,10 +10,10 @@ function pod(name: string, role?: string): StoreEvent {
   return { key: `/registry/pods/mooring/${name}`, object: { metadata: { name, labels } }, seenMs: 0 };
 }
 
-/** Tells what happens at the times given, and answers who led when. */
+/** Replays these events, and returns who led when. */
 function led(...events: readonly (readonly [atMs: number, event: StoreEvent | string])[]): {
   readonly leader: string | undefined;
-  readonly lives: readonly (readonly [number, number])[];
+  readonly uptimes: readonly (readonly [number, number])[];
 } {
   let nowMs = 0;
   const leadership = new Leadership(() => nowMs);
@@ -23,50 +23,53 @@ function led(...events: readonly (readonly [atMs: number, event: StoreEvent | st
     else leadership.note(event);
   }
   nowMs = 100;
-  return { leader: leadership.leader, lives: leadership.lives().map(({ fromMs, toMs }) => [fromMs, toMs] as const) };
+  return {
+    leader: leadership.leader,
+    uptimes: leadership.uptimes().map(({ fromMs, toMs }) => [fromMs, toMs] as const),
+  };
 }
 
-describe("who leads", () => {
+describe("the leader", () => {
   it.each([
-    { name: "nobody before the first label", found: led([1, pod(FIRST)]), leader: undefined, lives: [] },
-    { name: "who bears the label", found: led([1, pod(FIRST, "leader")]), leader: FIRST, lives: [[1, 100]] },
+    { name: "unknown before the first label", found: led([1, pod(FIRST)]), leader: undefined, uptimes: [] },
+    { name: "the pod with the label", found: led([1, pod(FIRST, "leader")]), leader: FIRST, uptimes: [[1, 100]] },
     {
-      name: "the same one when his pod changes otherwise",
+      name: "the same one when its pod changes otherwise",
       found: led([1, pod(FIRST, "leader")], [2, pod(FIRST, "leader")]),
       leader: FIRST,
-      lives: [[1, 100]],
+      uptimes: [[1, 100]],
     },
     {
-      name: "by his label also when he was killed, but he does not live",
+      name: "by its label also after a kill, but without uptime",
       found: led([1, pod(FIRST, "leader")], [5, FIRST]),
       leader: FIRST,
-      lives: [[1, 5]],
+      uptimes: [[1, 5]],
     },
     {
-      name: "the same one when the other one is killed",
+      name: "the same one when the standby is killed",
       found: led([1, pod(FIRST, "leader")], [5, SECOND]),
       leader: FIRST,
-      lives: [[1, 100]],
+      uptimes: [[1, 100]],
     },
     {
-      name: "the next one when the label has gone over",
+      name: "the next one when the label has moved",
       found: led([1, pod(FIRST, "leader")], [5, FIRST], [8, pod(FIRST)], [9, pod(SECOND, "leader")]),
       leader: SECOND,
-      lives: [
+      uptimes: [
         [1, 5],
         [9, 100],
       ],
     },
     {
-      name: "nobody for sure as long as two bear it",
+      name: "unknown while two pods have the label",
       found: led([1, pod(FIRST, "leader")], [5, pod(SECOND, "leader")], [8, pod(FIRST)]),
       leader: SECOND,
-      lives: [
+      uptimes: [
         [1, 5],
         [8, 100],
       ],
     },
-  ])("is $name", ({ found, leader, lives }) => {
-    expect(found).toEqual({ leader, lives });
+  ])("is $name", ({ found, leader, uptimes }) => {
+    expect(found).toEqual({ leader, uptimes });
   });
 });

@@ -25,7 +25,7 @@ describe("the plan of a campaign", () => {
     expect(other).not.toEqual(one);
   });
 
-  it("has as much of everything as was asked for, whatever the size", () => {
+  it("has the requested number of everything, for any size", () => {
     const size = fc.record({
       seed: fc.integer(),
       rounds: fc.integer({ min: 1, max: 9 }),
@@ -53,7 +53,7 @@ describe("the plan of a campaign", () => {
     );
   });
 
-  it("kills several at once, each pair of processes some time", () => {
+  it("kills several at once, each pair of processes at least once", () => {
     const together = usesOf(SIZE)
       .flatMap(({ faults }) => faults)
       .flatMap((fault) => (fault.kind === "kill" && fault.victims.length > 1 ? [fault.victims] : []));

@@ -1,6 +1,6 @@
 import type { Published, PublishedUse } from "../../judge/published.ts";
 
-/** What stands in a claim's status. */
+/** The published status of a claim. */
 export function stored(isUnused: boolean, sinceMs: number, lastUse?: PublishedUse): Published {
   const reason = isUnused ? "Unmounted" : "Mounted";
   const none = {

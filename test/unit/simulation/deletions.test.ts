@@ -43,8 +43,19 @@ describe("the simulated policy", () => {
     { name: "keeps a staged claim", conditions: [UNUSED, STAGED], isKept: true },
     { name: "lets an unused claim go", conditions: [UNUSED], isKept: false },
     { name: "lets a claim go that Mooring never wrote", conditions: [], isKept: false },
-    { name: "keeps a claim with an override for another one", conditions: [MOUNTED], override: "00000000", isKept: true },
-    { name: "keeps a claim with an override that is too short", conditions: [MOUNTED], override: "uid", length: 7, isKept: true },
+    {
+      name: "keeps a claim with an override for another one",
+      conditions: [MOUNTED],
+      override: "00000000",
+      isKept: true,
+    },
+    {
+      name: "keeps a claim with an override that is too short",
+      conditions: [MOUNTED],
+      override: "uid",
+      length: 7,
+      isKept: true,
+    },
     { name: "lets a claim go with its own override", conditions: [MOUNTED], override: "uid", length: 8, isKept: false },
   ])("$name", async ({ conditions, override, length, isKept }) => {
     const { cluster, say, isThere, pass, engine } = sceneWith();

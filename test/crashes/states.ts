@@ -2,19 +2,19 @@ import { formatMillisecondsUp } from "../../common/storage/timestamp.ts";
 import type { Published } from "../judge/published.ts";
 import type { Span, StoredState, TrueUse } from "./record.ts";
 
-/** The states with words in them. */
+/** The states in which Mooring had published something. */
 export function writesOf(
   states: readonly StoredState[],
-): readonly { readonly seenMs: number; readonly words: Published }[] {
-  return states.flatMap(({ seenMs, words }) => (words === undefined ? [] : [{ seenMs, words }]));
+): readonly { readonly seenMs: number; readonly published: Published }[] {
+  return states.flatMap(({ seenMs, published }) => (published === undefined ? [] : [{ seenMs, published }]));
 }
 
-/** What stood there at a moment. */
-export function wordsAt(states: readonly StoredState[], atMs: number): Published | undefined {
-  return states.findLast(({ seenMs }) => seenMs <= atMs)?.words;
+/** The published status at a moment. */
+export function publishedAt(states: readonly StoredState[], atMs: number): Published | undefined {
+  return states.findLast(({ seenMs }) => seenMs <= atMs)?.published;
 }
 
-/** The use was not over before this moment; one that goes on never is. */
+/** A lower bound of the use's end; infinity while it lasts. */
 export function earliestEnd({ unmounted }: TrueUse): number {
   return unmounted?.fromMs ?? Number.POSITIVE_INFINITY;
 }
@@ -27,7 +27,7 @@ export function lastOf(uses: readonly TrueUse[]): TrueUse | undefined {
   );
 }
 
-/** What is in one of the spans of each list; none of it is empty. */
+/** The intersection of the lists of spans; no span is empty. */
 export function common(...lists: readonly (readonly Span[])[]): readonly Span[] {
   const [first = [], ...others] = lists;
   return others.reduce(

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { isPublished, untilPublished, wouldBeLost } from "../../crashes/publication.ts";
 import type { CrashRecord, TrueUse } from "../../crashes/record.ts";
-import { isLost, isTold, untilTold } from "../../crashes/told.ts";
 import { createFakeClock } from "../../fakes/clock.ts";
 import type { Published } from "../../judge/published.ts";
-import { usedLast, stored as words } from "./stored.ts";
+import { stored as published, usedLast } from "./stored.ts";
 
-/** The wall clock of the fake one begins here. */
+/** The initial wall clock of the fake clock. */
 const BEGIN_MS = createFakeClock().wallMs();
 const END_MS = BEGIN_MS - 1_000;
 const USE: TrueUse = {
@@ -22,13 +22,13 @@ const ALWAYS = [{ fromMs: 0, toMs: Number.POSITIVE_INFINITY }];
 const BY_WEB = usedLast({ podUid: "uid-web", releasedAtMs: END_MS + 40, uncertaintyMs: 100 });
 const EARLIER = usedLast({ podUid: "uid-job", releasedAtMs: END_MS - 30_000, uncertaintyMs: 100 });
 
-/** A record of the one use, where these words have stood since before now. */
+/** A record with one use and this published status. */
 function recordWith(stored: Published | undefined, isWatched = true): CrashRecord {
-  const lives = isWatched ? ALWAYS : [];
+  const uptimes = isWatched ? ALWAYS : [];
   return {
     uses: [USE],
-    claims: [{ claim: "data", states: stored === undefined ? [] : [{ seenMs: END_MS + 60, words: stored }] }],
-    lives: { agents: { "node-a": lives }, aggregators: lives, leaders: lives, apiServer: ALWAYS },
+    claims: [{ claim: "data", states: stored === undefined ? [] : [{ seenMs: END_MS + 60, published: stored }] }],
+    uptimes: { agents: { "node-a": uptimes }, aggregators: uptimes, leaders: uptimes, apiServer: ALWAYS },
     checkpoints: [],
     kills: [],
   };
@@ -38,41 +38,46 @@ const at = { claim: "data", atMs: BEGIN_MS };
 
 describe("a use that is over", () => {
   it.each([
-    { name: "is told and named", record: recordWith(words(true, END_MS + 40, BY_WEB)), told: true, lost: false },
     {
-      name: "is told before anybody knows whose it was",
-      record: recordWith(words(true, END_MS + 40)),
-      told: true,
-      lost: true,
-    },
-    {
-      name: "is told beside an earlier one",
-      record: recordWith(words(true, END_MS + 40, EARLIER)),
-      told: true,
-      lost: true,
-    },
-    {
-      name: "is told as well as can be where it went unobserved",
-      record: recordWith(words(true, END_MS + 40), false),
-      told: true,
+      name: "is published and named",
+      record: recordWith(published(true, END_MS + 40, BY_WEB)),
+      isStored: true,
       lost: false,
     },
     {
-      name: "is not told by an earlier time",
-      record: recordWith(words(true, END_MS - 500, EARLIER)),
-      told: false,
+      name: "is published before it is named",
+      record: recordWith(published(true, END_MS + 40)),
+      isStored: true,
       lost: true,
     },
     {
-      name: "is not told where it counts as in use",
-      record: recordWith(words(false, END_MS - 8_000)),
-      told: false,
+      name: "is published with an earlier last use",
+      record: recordWith(published(true, END_MS + 40, EARLIER)),
+      isStored: true,
       lost: true,
     },
-    { name: "is not told where nothing is", record: recordWith(undefined), told: false, lost: true },
-  ])("$name", ({ record, told, lost }) => {
-    expect(isTold(record, USE)).toBe(told);
-    expect(isLost(record, at)).toBe(lost);
+    {
+      name: "is not lost without a name where it went unobserved",
+      record: recordWith(published(true, END_MS + 40), false),
+      isStored: true,
+      lost: false,
+    },
+    {
+      name: "is not published by an earlier time",
+      record: recordWith(published(true, END_MS - 500, EARLIER)),
+      isStored: false,
+      lost: true,
+    },
+    {
+      name: "is not published while the claim is in use",
+      record: recordWith(published(false, END_MS - 8_000)),
+      isStored: false,
+      lost: true,
+    },
+    { name: "is not published without a status", record: recordWith(undefined), isStored: false, lost: true },
+  ])("$name", ({ record, isStored, lost }) => {
+    expect(isPublished(record, USE)).toBe(isStored);
+    expect(wouldBeLost(record, at)).toBe(lost);
   });
 
   it.each([
@@ -82,16 +87,21 @@ describe("a use that is over", () => {
   ])("is awaited $name", async ({ isWatched, namedAfterMs, waitedMs }) => {
     const clock = createFakeClock();
     const elapsedMs = (): number => clock.wallMs() - BEGIN_MS;
-    // Told a second after the wait began.
+    // Published a second after the wait began.
     const record = (): CrashRecord => {
       if (elapsedMs() < 1_000) return recordWith(undefined, isWatched);
-      return recordWith(words(true, END_MS + 40, elapsedMs() < 1_000 + namedAfterMs ? undefined : BY_WEB), isWatched);
+      return recordWith(
+        published(true, END_MS + 40, elapsedMs() < 1_000 + namedAfterMs ? undefined : BY_WEB),
+        isWatched,
+      );
     };
     let doneMs: number | undefined;
 
-    const waiting = untilTold({ owner: { clock, signal: new AbortController().signal }, record }, [USE]).then(() => {
-      doneMs = elapsedMs();
-    });
+    const waiting = untilPublished({ owner: { clock, signal: new AbortController().signal }, record }, [USE]).then(
+      () => {
+        doneMs = elapsedMs();
+      },
+    );
     await clock.advance(20_000);
     await waiting;
 

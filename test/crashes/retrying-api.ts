@@ -9,10 +9,10 @@ const AGAIN_MS = 200;
 const named = object({ metadata: object({ name: string() }) });
 
 /**
- * Asks until the API server answers: it is killed now and then, and for a moment after its start it knows nobody's rights. What is
- * created must have a name of its own, so that an answer that was lost does not create it twice.
+ * Retries until the API server answers: it is killed now and then, and right after its start it knows no RBAC rules. New objects need
+ * unique names, so that a retry after a lost answer does not create two.
  */
-export function createSteadyCall(owner: Owner, api: ApiCall): ApiCall {
+export function createRetryingCall(owner: Owner, api: ApiCall): ApiCall {
   return async (request) => {
     const { clock, signal } = owner;
     const until = clock.monotonicMs() + LIMIT_MS;
@@ -34,7 +34,7 @@ function isPassing({ status }: ApiAnswer): boolean {
   return status >= 500 || [401, 403, 429].includes(status);
 }
 
-/** Of an object that is there already the first try may have been the one that created it. */
+/** An object that exists already may come from the first try. */
 async function found(
   api: ApiCall,
   { method, path, body }: ApiRequest,
