@@ -160,7 +160,7 @@ function usedBy(use: TrueUse, seen: Observations): Use {
   return {
     ...{ node, pod, podUid, isShown: true, isScanned, isKnown: false, ended, promisedEnd: ended },
     ...{ beganMs: mounted.toMs, endedMs: unmounted?.fromMs, excuse: undefined, unseen: undefined },
-    forgotten: wasObserved(use, seen) ? undefined : "unobserved",
+    forgotten: wasObserved(use, seen) ? undefined : "nobody could see it",
   };
 }
 

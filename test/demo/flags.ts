@@ -13,7 +13,7 @@ export const HELP = `Plays Mooring's main job on a real API server, step by step
   --help    this text
 `;
 
-/** What the command line asks for. */
+/** The parsed command line. */
 export interface DemoFlags {
   readonly node: boolean;
   readonly provisioner: boolean;
@@ -21,7 +21,7 @@ export interface DemoFlags {
   readonly help: boolean;
 }
 
-/** Throws a HarnessError for what is not understood. */
+/** Throws a HarnessError for a flag that it does not know. */
 export function readFlags(argv: readonly string[]): DemoFlags {
   const flag = { type: "boolean", default: false } as const;
   try {

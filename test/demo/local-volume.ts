@@ -9,8 +9,8 @@ import type { Owner } from "../rig/process/owner.ts";
 import { waitUntil } from "../rig/process/wait.ts";
 import { kubectl } from "../rig/stand-in/protection.ts";
 import { NAMESPACE } from "../rig/stand-in/stage.ts";
+import { awaitClaim, check, isMounted, type Scene, show } from "./checks.ts";
 import type { Printer } from "./print.ts";
-import { awaitClaim, check, isMounted, type Scene, show } from "./telling.ts";
 import type { World } from "./world.ts";
 
 const POOL = "default";

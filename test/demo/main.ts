@@ -1,19 +1,19 @@
-// The story of Mooring on a real API server with real mounts: each step is checked, the first that does not hold ends it.
+// Plays Mooring's story on a real API server with real mounts. It checks each step, and the first failed check ends it.
 import { HarnessError } from "../rig/process/errors.ts";
 import type { Owner } from "../rig/process/owner.ts";
 import { runOwned } from "../rig/process/run-owned.ts";
+import type { Measured, Scene } from "./checks.ts";
 import { type DemoFlags, HELP, readFlags } from "./flags.ts";
 import { localVolume } from "./local-volume.ts";
 import { openNodeWorld } from "./node-world.ts";
 import { createPrinter, type Printer, standardScreen } from "./print.ts";
-import { leaveMountedClaim } from "./protected-claim.ts";
+import { leaveMounted } from "./protected-claim.ts";
 import { openStandInWorld } from "./stand-in-world.ts";
 import { powerCut, SCENES } from "./story.ts";
-import type { Measured, Scene } from "./telling.ts";
 import type { World } from "./world.ts";
 
 function scenesFor({ power, poolNodes }: World): readonly Scene[] {
-  // A node that boots has the disk of its pool no more.
+  // A node that boots no longer has the disk of its pool.
   return [
     ...SCENES,
     ...(poolNodes.length === 0 ? [] : [localVolume]),
@@ -41,8 +41,8 @@ function ms(value: number): string {
   return `${Math.round(value)} ms`;
 }
 
-async function explainHowToLook(printer: Printer, world: World): Promise<void> {
-  const ways = [...(await world.waysToLook()), ...(await leaveMountedClaim(world))];
+async function printInspectCommands(printer: Printer, world: World): Promise<void> {
+  const ways = [...(await world.inspectCommands()), ...(await leaveMounted(world))];
   printer.title("\nLeft running. Look around, Ctrl-C ends everything:");
   for (const way of ways) printer.text(`  ${way}`);
 }
@@ -58,7 +58,7 @@ async function play(owner: Owner, { node, provisioner, keep }: DemoFlags): Promi
   for (const scene of scenesFor(world)) measured.push(...(await scene(world, printer)));
   summarize(printer, measured, ((owner.clock.monotonicMs() - begunAt) / 1000).toFixed(1));
   if (!keep) return;
-  await explainHowToLook(printer, world);
+  await printInspectCommands(printer, world);
   while (!owner.signal.aborted) await owner.clock.sleep(60_000, owner.signal);
 }
 

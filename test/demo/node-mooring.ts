@@ -19,9 +19,9 @@ const pod = object({
 });
 const podList = object({ items: array(pod) });
 
-/** What the pods of Mooring are looked at with. */
+/** Access to Mooring's pods. */
 export interface MooringGround extends Pick<World, "owner" | "api" | "limitMs"> {
-  /** Says what is done. */
+  /** Prints what happens. */
   readonly note: (text: string) => void;
 }
 
@@ -35,15 +35,15 @@ export interface MooringPod {
   readonly restarts: number;
 }
 
-/** The pod of the aggregator that leads. Throws a HarnessError when none does. */
+/** The pod of the leading aggregator. Throws a HarnessError without a leader. */
 export async function leaderOf(ground: Pick<MooringGround, "api">): Promise<MooringPod> {
-  // A holder calls itself after its pod, and each run of it otherwise.
+  // The holder identity begins with the pod name; each run adds its own suffix.
   const [name = ""] = (await holderOf(ground)).split("_");
   if (name === "") throw new HarnessError("no aggregator leads");
   return readPod(await ground.api.get(`${AGGREGATORS}/${name}`));
 }
 
-/** The aggregator that leads: when it is killed, another one takes over. */
+/** The leading aggregator: when it is killed, another one takes over. */
 export function leadingAggregator(ground: MooringGround): MooringPart {
   const { owner, limitMs, note } = ground;
   let killed = "";
@@ -67,7 +67,7 @@ export function leadingAggregator(ground: MooringGround): MooringPart {
   };
 }
 
-/** The agent of a node: when it is killed, the kubelet starts it again. */
+/** The agent of a node: when it is killed, the kubelet restarts it. */
 export function agentOn(ground: MooringGround, node: string): MooringPart {
   let isBack = (): Promise<void> => Promise.resolve();
   return {
@@ -81,7 +81,7 @@ export function agentOn(ground: MooringGround, node: string): MooringPart {
   };
 }
 
-/** Remembers how often the agent of a node was started; the answer waits until it was once more and works. */
+/** Records how often the agent of a node has started; the returned function waits until it has restarted and works. */
 export async function restartOn(ground: MooringGround, node: string): Promise<() => Promise<void>> {
   const { restarts } = await agentPod(ground, node);
   const check = async (): Promise<void> => {

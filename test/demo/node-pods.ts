@@ -12,7 +12,7 @@ import type { NewPod, PodInUse, World } from "./world.ts";
 
 const PODS = `/api/v1/namespaces/${NAMESPACE}/pods`;
 const BEAT_LIMIT_MS = 5_000;
-/** Writes to the volume until it is told to end; `deaf` does not hear that, and is killed a second later. */
+/** Writes to the volume until SIGTERM; a container that ignores SIGTERM is killed a second later. */
 const WRITE = "while :; do date > /data/beat; sleep 0.1; done";
 const LINES = { deaf: `trap '' TERM; ${WRITE}`, obedient: `trap 'exit 0' TERM; ${WRITE}` } as const;
 
@@ -24,15 +24,15 @@ const seen = object({
   }),
 });
 
-/** What a pod on a real node is played with. */
+/** Access to a real node and its pods. */
 export interface NodeGround extends Pick<World, "owner" | "api" | "limitMs"> {
   readonly node: RealNode;
   readonly driver: CsiDriver;
-  /** Says what is done. */
+  /** Prints what happens. */
   readonly note: (text: string) => void;
 }
 
-/** Runs a pod with the volume of its claim on a real node, until its container runs. */
+/** Creates a pod with its claim's volume on a real node, and waits until its container runs. */
 export async function runNodePod(ground: NodeGround, pod: NewPod): Promise<PodInUse> {
   const { owner, api, limitMs } = ground;
   await api.create(PODS, podObject(ground.node.name, pod));
@@ -48,7 +48,7 @@ export async function runNodePod(ground: NodeGround, pod: NewPod): Promise<PodIn
   return pod.keptBy === "kubelet" ? keptByKubelet(use) : keptByDriver(use);
 }
 
-/** The name of a claim's volume, which is its handle, too. */
+/** The name of a claim's volume, which is also its handle. */
 export function nodeVolumeOf(claim: string): string {
   return `pv-${claim}`;
 }
@@ -68,7 +68,7 @@ function podObject(node: string, { name, claim, keptBy }: NewPod): object {
   };
 }
 
-/** A pod and where its volume is mounted on the node. */
+/** A pod, and where its volume is mounted on the node. */
 interface Use {
   readonly ground: NodeGround;
   readonly pod: NewPod;
@@ -87,7 +87,7 @@ function keptByNothing(use: Use): PodInUse {
   };
 }
 
-/** The kubelet hangs, as one does whose disk does: the container goes on as if nothing had happened. */
+/** The kubelet hangs, like one with a hanging disk; the container runs on. */
 function keptByKubelet(use: Use): PodInUse {
   const { node, note } = use.ground;
   const plain = keptByNothing(use);
@@ -106,7 +106,7 @@ function keptByKubelet(use: Use): PodInUse {
   };
 }
 
-/** The driver's unmount is held back just before it would happen. */
+/** The driver's unmount is delayed right before it would happen. */
 function keptByDriver(use: Use): PodInUse {
   const { driver, note } = use.ground;
   const plain = keptByNothing(use);
@@ -128,7 +128,7 @@ function keptByDriver(use: Use): PodInUse {
   };
 }
 
-/** Whether the container still writes: twenty times as long as it waits between two writes is enough to see one. */
+/** Whether the container still writes: twenty times its interval is enough to see a write. */
 async function isWriting({ ground: { owner, node }, target }: Use): Promise<boolean> {
   const begunAtMs = owner.clock.wallMs();
   const check = async (): Promise<void> => {
@@ -140,7 +140,7 @@ async function isWriting({ ground: { owner, node }, target }: Use): Promise<bool
   );
 }
 
-/** Waits until the driver has unmounted it, and says when by the driver's own record. */
+/** Waits until the driver has unmounted it, and returns the time from the driver's own record. */
 async function endOf({ ground: { owner, driver, limitMs }, pod, uid }: Use): Promise<Moment> {
   let moment: Moment | undefined;
   const check = async (): Promise<void> => {

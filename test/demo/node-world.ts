@@ -23,12 +23,12 @@ import type { Power, World } from "./world.ts";
 
 const DRIVER = "disks.csi.mooring.test";
 const LIMIT_MS = 180_000;
-/** The default is made for clusters, not for an audience: it folds changes of the reason alone over 5 s. */
+/** The default suits clusters, not an audience: it delays reason-only changes by 5 s. */
 const PACE = { MOORING_REASON_DELAY: DEMO_PACE.reasonDelay };
 
 type Pair<T> = readonly [T, T];
 
-/** What is there before a pod runs. */
+/** The cluster before any pod runs. */
 interface Ground {
   readonly owner: Owner;
   readonly cluster: NodeCluster;
@@ -37,8 +37,8 @@ interface Ground {
 }
 
 /**
- * Two real nodes with Mooring rolled out, and a CSI driver that writes down when it unmounts. Throws a HarnessError that names what
- * is missing on a machine that cannot run them.
+ * Two real nodes with Mooring installed, and a CSI driver that records its unmounts. Throws a HarnessError that names what is missing on a
+ * machine that cannot run them.
  */
 export async function openNodeWorld(owner: Owner, printer: Printer, hasProvisioner: boolean): Promise<World> {
   await requireNodes(owner, missingForImages());
@@ -55,7 +55,7 @@ export async function openNodeWorld(owner: Owner, printer: Printer, hasProvision
     startDrivers(ground),
     makeNamespace(ground),
   ]);
-  await tellOfMooring(ground, printer, image);
+  await printMooring(ground, printer, image);
   await makeClaims(ground);
   printer.line("ok", `claims ${CLAIMS.join(", ")}: bound; a CSI driver mounts them and writes down when`);
   return { ...worldOf(ground, printer, drivers), poolNodes };
@@ -78,7 +78,7 @@ function worldOf(ground: Ground, printer: Printer, drivers: Pair<CsiDriver>): Om
     spareNode: async () => ((await leaderOf(ground)).node === nodes[0].name ? 1 : 0),
     power: powerOf(seen, nodes, drivers),
     listClaims: () => listClaims(ground),
-    waysToLook: () => waysToLook(ground),
+    inspectCommands: () => inspectCommands(ground),
   };
 }
 
@@ -108,7 +108,7 @@ async function startDrivers({ owner, api, nodes }: Ground): Promise<Pair<CsiDriv
   const start = async ({ name, inside }: RealNode): Promise<CsiDriver> => {
     const driver = await startCsiDriver(owner, { driver: DRIVER, node: name, inside });
     await driver.registered();
-    // Its staging mount outlives its last use, as the device mount of a driver does that is slow or wrong.
+    // Its staging mount outlives the last use, as with a slow or wrong driver.
     driver.misbehave({ call: "NodeUnstageVolume", volume: nodeVolumeOf("shared"), effect: { kind: "pretend" } });
     return driver;
   };
@@ -117,7 +117,7 @@ async function startDrivers({ owner, api, nodes }: Ground): Promise<Pair<CsiDriv
 
 async function makeNamespace({ owner, api }: Ground): Promise<void> {
   await api.create("/api/v1/namespaces", { metadata: { name: NAMESPACE } });
-  // No pod is admitted before.
+  // Kubernetes admits no pod before.
   const check = async (): Promise<void> =>
     void (await api.get(`/api/v1/namespaces/${NAMESPACE}/serviceaccounts/default`));
   await waitUntil(owner, { what: "the service account of pods", limitMs: LIMIT_MS, check });
@@ -134,7 +134,7 @@ async function makeClaims({ owner, api }: Ground): Promise<void> {
     await claimThat({ owner, api }, { claim, what: "Bound", holds: ({ phase }) => phase === "Bound" });
 }
 
-async function tellOfMooring(ground: Ground, printer: Printer, { reference }: BuiltImage): Promise<void> {
+async function printMooring(ground: Ground, printer: Printer, { reference }: BuiltImage): Promise<void> {
   const { node } = await leaderOf(ground);
   printer.line("ok", `the image ${reference}, rolled out with kubectl apply -k`);
   printer.line(
@@ -149,7 +149,7 @@ async function listClaims({ owner, cluster }: Ground): Promise<string> {
   );
 }
 
-async function waysToLook({ cluster, nodes }: Ground): Promise<readonly string[]> {
+async function inspectCommands({ cluster, nodes }: Ground): Promise<readonly string[]> {
   return [
     `export KUBECONFIG=${cluster.kubeconfig}`,
     `alias kubectl=${cluster.kubectl}`,

@@ -1,33 +1,33 @@
-/** What a line of a step says. */
-export type Mark = "ok" | "failed" | "note";
+/** The kind of a line. */
+export type LineKind = "ok" | "failed" | "note";
 
 /** Prints a story step by step: in colour on a terminal, plain when piped. */
 export interface Printer {
   readonly title: (text: string) => void;
   readonly step: (text: string) => void;
-  readonly line: (mark: Mark, text: string) => void;
+  readonly line: (kind: LineKind, text: string) => void;
   readonly table: (rows: readonly (readonly string[])[]) => void;
   readonly text: (text: string) => void;
 }
 
-const MARKS: Readonly<Record<Mark, { readonly sign: string; readonly colour: number }>> = {
+const MARKS: Readonly<Record<LineKind, { readonly sign: string; readonly colour: number }>> = {
   ok: { sign: "✓", colour: 32 },
   failed: { sign: "✗", colour: 31 },
   note: { sign: "·", colour: 90 },
 };
 
-/** Where it is printed. */
+/** The output. */
 export interface Screen {
   readonly write: (text: string) => void;
   readonly hasColour: boolean;
-  /** Columns; nothing where lines may be as long as they are. */
+  /** Columns; undefined for unlimited lines. */
   readonly width: number | undefined;
 }
 
-/** What stands before the text of a line: four spaces, the sign, a space. */
+/** The text of a line follows four spaces, a sign and a space. */
 const INDENT = 6;
 
-/** The screen of this process. `NO_COLOR` is honoured (no-color.org). */
+/** The screen of this process. It honours `NO_COLOR` (no-color.org). */
 export function standardScreen(): Screen {
   const { isTTY, columns } = process.stdout;
   return {
@@ -37,11 +37,11 @@ export function standardScreen(): Screen {
   };
 }
 
-/** The words of a text in lines of at most `width` columns; a word that is longer has a line of its own. */
+/** Wraps a text into lines of at most `width` columns; a longer word has a line of its own. */
 export function wrap(text: string, width: number): readonly string[] {
   const lines: string[] = [];
   let line = "";
-  // Spaces between two words may be several: they lay out what fits into one line.
+  // Spaces between two words may be several: they are the layout of text that fits.
   for (const [part, word = ""] of text.matchAll(/\s*(\S+)/g)) {
     if (line !== "" && line.length + part.length > width) {
       lines.push(line);
@@ -61,10 +61,10 @@ export function createPrinter({ write, hasColour, width }: Screen): Printer {
       steps += 1;
       write(`\n${paint(1, `${String(steps).padStart(2)}  ${text}`)}\n`);
     },
-    line: (mark, text) => {
-      const { sign, colour } = MARKS[mark];
+    line: (kind, text) => {
+      const { sign, colour } = MARKS[kind];
       const [first = "", ...more] = width === undefined ? [text] : wrap(text, width - INDENT);
-      const words = (line: string): string => (mark === "note" ? paint(90, line) : line);
+      const words = (line: string): string => (kind === "note" ? paint(90, line) : line);
       write(`    ${paint(colour, sign)} ${words(first)}\n`);
       for (const line of more) write(`${" ".repeat(INDENT)}${words(line)}\n`);
     },

@@ -3,14 +3,14 @@ import { HarnessError } from "../rig/process/errors.ts";
 import { waitUntil } from "../rig/process/wait.ts";
 import { kubectl, protectionInForce } from "../rig/stand-in/protection.ts";
 import { NAMESPACE, readClaim } from "../rig/stand-in/stage.ts";
-import { awaitClaim, check, isMounted, mountClaim, type Scene, show } from "./telling.ts";
+import { awaitClaim, check, isMounted, mountClaim, type Scene, show } from "./checks.ts";
 import type { PodInUse, World } from "./world.ts";
 
 /** The claim that is deleted while it is mounted. */
 export const PROTECTED = "invoices";
-/** The claim that is left mounted for who looks around. */
+/** The claim that stays mounted for the user to try. */
 export const LEFT_MOUNTED = "ledger";
-/** Longer than kube-controller-manager and the policy take together where no claim is late: a second or two. Milliseconds. */
+/** Longer than kube-controller-manager and the policy need together, which is a second or two. Milliseconds. */
 const GONE_WITHIN_MS = 20_000;
 
 const volumePhase = object({ status: object({ phase: string() }) });
@@ -34,7 +34,7 @@ export const protectedClaim: Scene = async (world, printer) => {
   check(printer, stderr.includes("stays Terminating"), "kubectl warns: mounted, and where");
   const { claim } = await awaitClaim(world, {
     claim: PROTECTED,
-    what: "deleted, its pod gone",
+    what: "deleted, without its pod",
     holds: (one) => one.isDeleting && one.status?.message.startsWith("In use: still mounted") === true,
   });
   show(printer, claim);
@@ -43,7 +43,7 @@ export const protectedClaim: Scene = async (world, printer) => {
   const isKept = claim.isDeleting && isMounted(claim) && (await phase()) === "Bound";
   check(printer, isKept, "it is Terminating and its volume Bound: Kubernetes alone would let both go now");
 
-  printer.step("The kubelet unmounts it at last");
+  printer.step("At last the kubelet unmounts it");
   await pod.unmount();
   const begunAt = owner.clock.monotonicMs();
   const isGone = async (): Promise<void> => {
@@ -56,8 +56,8 @@ export const protectedClaim: Scene = async (world, printer) => {
   return [];
 };
 
-/** Leaves a mounted claim behind, and says how to try to delete it. */
-export async function leaveMountedClaim(world: World): Promise<readonly string[]> {
+/** Leaves a mounted claim behind, and returns commands that try to delete it. */
+export async function leaveMounted(world: World): Promise<readonly string[]> {
   await mountWithoutPod(world, LEFT_MOUNTED);
   const ask = `${world.plane.kubectl} -n ${NAMESPACE}`;
   return [

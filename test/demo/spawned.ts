@@ -6,22 +6,22 @@ import { fileURLToPath } from "node:url";
 
 const DEMO = fileURLToPath(new URL("main.ts", import.meta.url));
 
-/** A demo that plays in another process. */
+/** A demo in another process. */
 export interface SpawnedDemo extends Disposable {
   readonly child: ChildProcess;
-  /** Resolves when it has ended and all that it printed is here. */
+  /** Resolves when it has ended and its output is complete. */
   readonly ended: Promise<number | NodeJS.Signals | null>;
   readonly stdout: () => string;
   readonly stderr: () => string;
-  /** The folder of its run folders, which nobody else uses. */
+  /** The folder of its run folders; no other run uses it. */
   readonly parent: string;
-  /** What is in there. */
+  /** The files that are left in it. */
   readonly left: () => readonly string[];
-  /** Resolves once it has printed this; rejects when it ends before. */
+  /** Resolves once the demo has printed this; rejects when it ends before. */
   readonly printed: (text: string) => Promise<void>;
 }
 
-/** Starts the demo with these arguments; its disposal kills it. */
+/** Starts the demo with these arguments; disposal kills it. */
 export function spawnDemo(args: readonly string[], env: Readonly<Record<string, string>> = {}): SpawnedDemo {
   const parent = mkdtempSync(join(tmpdir(), "demo-"));
   const child = spawn(process.execPath, [DEMO, ...args], {
@@ -46,12 +46,12 @@ export function spawnDemo(args: readonly string[], env: Readonly<Record<string, 
     left: () => readdirSync(parent),
     printed: (wanted) =>
       new Promise((resolve, reject) => {
-        const look = (): void => {
+        const check = (): void => {
           if (text.stdout.includes(wanted)) resolve();
         };
-        child.stdout.on("data", look);
+        child.stdout.on("data", check);
         child.once("close", () => reject(new Error(`it ended without printing ${wanted}: ${text.stderr}`)));
-        look();
+        check();
       }),
     [Symbol.dispose]: () => {
       child.kill("SIGKILL");

@@ -10,7 +10,7 @@ import type { MooringPart, NewPod, PodInUse, World } from "./world.ts";
 
 const LIMIT_MS = 90_000;
 
-/** A cluster whose kubelets are stood in for, with Mooring as processes of this machine. */
+/** A cluster with stand-in kubelets, and Mooring as processes of this machine. */
 export async function openStandInWorld(owner: Owner, printer: Printer): Promise<World> {
   const cluster = await buildCluster(owner);
   const { plane, api, kubelets } = cluster;
@@ -33,12 +33,12 @@ export async function openStandInWorld(owner: Owner, printer: Printer): Promise<
     runPod: (pod) => runPod(kubelets[pod.on], pod),
     aggregator: partOf(mooring.aggregator),
     agents: [partOf(mooring.agents[0]), partOf(mooring.agents[1])],
-    // Its aggregator runs on neither.
+    // Its aggregator runs on neither node.
     spareNode: async () => 0,
     power: undefined,
     poolNodes: [],
     listClaims: () => runClaimsCommand(owner, ["--kubeconfig", plane.kubeconfig, ...aboutClaims(stage)]),
-    waysToLook: async () => waysToLook(stage),
+    inspectCommands: async () => inspectCommands(stage),
   };
 }
 
@@ -65,7 +65,7 @@ function aboutClaims({ aggregator }: Stage): readonly string[] {
   return ["--aggregator", aggregator.url, "--namespace", NAMESPACE];
 }
 
-function waysToLook(stage: Stage): readonly string[] {
+function inspectCommands(stage: Stage): readonly string[] {
   const { plane, aggregator, agents } = stage;
   return [
     `export KUBECONFIG=${plane.kubeconfig}`,

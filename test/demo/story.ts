@@ -1,16 +1,16 @@
 import { NAMESPACE, readClaim } from "../rig/stand-in/stage.ts";
+import { awaitClaim, check, checkUnmount, isMounted, isUnmounted, mountClaim, type Scene, show } from "./checks.ts";
 import { LEFT_MOUNTED, PROTECTED, protectedClaim } from "./protected-claim.ts";
-import { awaitClaim, check, checkUnmount, isMounted, isUnmounted, mountClaim, type Scene, show } from "./telling.ts";
 import type { Power } from "./world.ts";
 
 /** The claims of the story; `shared` can be used on both nodes at once. */
 export const CLAIMS: readonly string[] = ["orders", "reports", "cache", "shared", PROTECTED, LEFT_MOUNTED];
 
 export const idleClaim: Scene = async (world, printer) => {
-  printer.step("Claims that nobody has used yet");
+  printer.step("Claims without a use so far");
   const { claim } = await awaitClaim(world, {
     claim: "orders",
-    what: "known to both",
+    what: "known to Mooring and to Kubernetes",
     holds: ({ status, upstream }) => status !== undefined && upstream !== undefined,
   });
   show(printer, claim);
@@ -24,11 +24,11 @@ export const forceDelete: Scene = async (world, printer) => {
   const pod = await mountClaim(world, { claim: "orders", on, name: "orders-0", keptBy: "kubelet" });
   const before = await awaitClaim(world, {
     claim: "orders",
-    what: "in use for both",
+    what: "in use for Mooring and for Kubernetes",
     holds: (one) => isMounted(one) && one.upstream?.unused === false,
   });
   show(printer, before.claim);
-  check(printer, true, "both say: in use");
+  check(printer, true, "Mooring and Kubernetes: in use");
 
   printer.step("The pod is force-deleted, but the mount is still there");
   await pod.forceDelete();
@@ -44,32 +44,32 @@ export const forceDelete: Scene = async (world, printer) => {
   printer.text(`\n    $ npm run claims -- -n ${NAMESPACE}`);
   printer.text((await world.listClaims()).trimEnd().replace(/^/gm, "    "));
 
-  printer.step("The kubelet unmounts it at last");
+  printer.step("At last the kubelet unmounts it");
   const truth = await pod.unmount();
   return await checkUnmount(world, printer, { claim: "orders", step: "unmount after a force-delete", truth });
 };
 
 export const aggregatorKilled: Scene = async (world, printer) => {
-  printer.step("The aggregator is killed, and the volume of a pod that has ended is unmounted meanwhile");
+  printer.step("The aggregator is killed; meanwhile the kubelet unmounts the volume of a pod that has ended");
   const pod = await mountClaim(world, { claim: "reports", on: 0, name: "reports-0", keptBy: "driver" });
   await pod.forceDelete();
   await world.aggregator.kill();
   const truth = await pod.unmount();
-  check(printer, isMounted(await readClaim(world.api, "reports")), "nothing is written while nobody knows");
+  check(printer, isMounted(await readClaim(world.api, "reports")), "no aggregator runs, and the status stays");
   await world.aggregator.back();
   return await checkUnmount(world, printer, { claim: "reports", step: "aggregator killed (kill -9)", truth });
 };
 
 export const agentKilled: Scene = async (world, printer) => {
   const [agent] = world.agents;
-  printer.step(`The agent of ${world.nodes[0]} is killed, a volume is unmounted meanwhile`);
+  printer.step(`The agent of ${world.nodes[0]} is killed; meanwhile the kubelet unmounts a volume`);
   const pod = await mountClaim(world, { claim: "cache", on: 0, name: "cache-0", keptBy: "driver" });
   await pod.forceDelete();
   await agent.kill();
   const truth = await pod.unmount();
   await agent.back();
-  const firstReadMs = world.owner.clock.wallMs() + 1000;
-  return await checkUnmount(world, printer, { claim: "cache", step: "agent killed (kill -9)", truth, firstReadMs });
+  const firstScanMs = world.owner.clock.wallMs() + 1000;
+  return await checkUnmount(world, printer, { claim: "cache", step: "agent killed (kill -9)", truth, firstScanMs });
 };
 
 export const twoNodes: Scene = async (world, printer) => {
@@ -95,7 +95,11 @@ export const twoNodes: Scene = async (world, printer) => {
   const step = "API server killed (kill -9)";
   const measured = await checkUnmount(world, printer, { claim: "shared", step, truth });
   const staged = await readClaim(world.api, "shared");
-  check(printer, isUnmounted(staged), "the staging mount is still there: it protects the volume, but it is no use");
+  check(
+    printer,
+    isUnmounted(staged),
+    "the staging mount is still there: it protects the volume, but it does not count as a use",
+  );
   return measured;
 };
 
@@ -109,7 +113,7 @@ export const etcdKilled: Scene = async (world, printer) => {
   return await checkUnmount(world, printer, { claim: "reports", step: "etcd killed (kill -9)", truth });
 };
 
-/** Where nodes have a power that can be cut. */
+/** A scene for nodes whose power can be cut. */
 export function powerCut({ cut, restore }: Power): Scene {
   return async (world, printer) => {
     const on = await world.spareNode();
@@ -124,10 +128,10 @@ export function powerCut({ cut, restore }: Power): Scene {
       holds: ({ upstream }) => upstream?.unused === true,
     });
     show(printer, claim);
-    check(printer, isMounted(claim), `Mooring does not believe in an unmount before ${node} is heard of again`);
+    check(printer, isMounted(claim), `Mooring assumes no unmount before ${node} reports again`);
     await restore(on);
-    const firstReadMs = world.owner.clock.wallMs() + 1000;
-    return await checkUnmount(world, printer, { claim: "cache", step: "power cut and boot", truth, firstReadMs });
+    const firstScanMs = world.owner.clock.wallMs() + 1000;
+    return await checkUnmount(world, printer, { claim: "cache", step: "power cut and boot", truth, firstScanMs });
   };
 }
 

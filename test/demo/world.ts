@@ -8,33 +8,33 @@ import type { Moment } from "../rig/stand-in/kubelet.ts";
 /** A node of the story. */
 export type Place = 0 | 1;
 
-/** What the story is played on: a cluster with two nodes and Mooring on it. Its kubelets are real, or stood in for. */
+/** The stage of the story: a cluster with two nodes, real or stand-in kubelets, and Mooring. */
 export interface World {
   readonly owner: Owner;
   readonly plane: ControlPlane;
   readonly api: ClusterApi;
-  /** The nodes' names. */
+  /** The names of the nodes. */
   readonly nodes: readonly [string, string];
-  /** Longest wait for anything that a step expects. Milliseconds. */
+  /** The longest wait for anything that a step expects. Milliseconds. */
   readonly limitMs: number;
-  /** What the machine made everybody wait since the world began. */
+  /** How long the machine was too busy since the world began. */
   readonly starvation: Starvation;
   /** Runs a pod until its node has the claim mounted. */
   readonly runPod: (pod: NewPod) => Promise<PodInUse>;
-  /** The aggregator, or the one of several that leads. */
+  /** The aggregator, or the leader of several. */
   readonly aggregator: MooringPart;
   /** The agent of each node. */
   readonly agents: readonly [MooringPart, MooringPart];
-  /** A node whose loss is not that of the leading aggregator, too. While its kubelet hangs, the leader's lists can be asked for. */
+  /** A node without the leading aggregator: while its kubelet hangs, the leader still serves its lists. */
   readonly spareNode: () => Promise<Place>;
-  /** Nothing where nodes cannot lose their power. */
+  /** Undefined where nodes cannot lose their power. */
   readonly power: Power | undefined;
-  /** Nodes with a pool of the provisioner; none where it was not asked for. */
+  /** Nodes with a pool of the provisioner; empty without the provisioner. */
   readonly poolNodes: readonly RealNode[];
-  /** What `npm run claims` prints of the story's claims. */
+  /** The output of `npm run claims` for the story's claims. */
   readonly listClaims: () => Promise<string>;
-  /** Commands with which a person can look around. */
-  readonly waysToLook: () => Promise<readonly string[]>;
+  /** Commands for a user who wants to check around. */
+  readonly inspectCommands: () => Promise<readonly string[]>;
 }
 
 /** A pod to run. */
@@ -43,8 +43,8 @@ export interface NewPod {
   readonly on: Place;
   readonly name: string;
   /**
-   * Why the mount outlives the pod object on a real node, which gives up a mount within seconds: its kubelet hangs, or the driver takes
-   * its time. The latter ends within milliseconds of `unmount`. A stand-in kubelet needs no reason.
+   * Why the mount outlives the pod object on a real node, where a mount otherwise ends within seconds: its kubelet hangs, or the driver is
+   * slow. The driver finishes within milliseconds of `unmount`. A stand-in kubelet needs no reason.
    */
   readonly keptBy?: "kubelet" | "driver";
 }
@@ -53,23 +53,23 @@ export interface NewPod {
 export interface PodInUse {
   /** Deletes the pod object at once, as `kubectl delete --force` does. The mount stays. */
   readonly forceDelete: () => Promise<void>;
-  /** Whether its container goes on writing to the volume; nothing where no container runs. */
+  /** Whether its container still writes to the volume; undefined where no container runs. */
   readonly isWriting: () => Promise<boolean | undefined>;
-  /** Lets the kubelet unmount the volume, and says when it did. */
+  /** Lets the kubelet unmount the volume, and returns the time. */
   readonly unmount: () => Promise<Moment>;
 }
 
 /** A part of Mooring that can be killed. */
 export interface MooringPart {
-  /** `kill -9`. Nothing starts it again before `back`, or not so soon that it sees what is done right after this. */
+  /** `kill -9`. It restarts only with `back`, or too late to see what happens right after the kill. */
   readonly kill: () => Promise<void>;
-  /** Has it working again, or waits until whoever is in charge of it has. */
+  /** Restarts it, or waits until its supervisor has. */
   readonly back: () => Promise<void>;
 }
 
 /** The power of the nodes. */
 export interface Power {
-  /** All that runs on a node ends at once; its disk stays. Says when. */
+  /** Everything on a node ends at once; its disk stays. Returns the time. */
   readonly cut: (on: Place) => Promise<Moment>;
   /** Boots a node, and waits until its agent works. */
   readonly restore: (on: Place) => Promise<void>;

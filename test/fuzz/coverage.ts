@@ -1,16 +1,16 @@
 import inspector from "node:inspector";
 
-/** A place of the code, and how often it was passed: counts of the same order are one. */
+/** A place in the code, with the order of magnitude of its count. */
 export type Feature = string;
 
-/** What of Mooring's code ran; by V8's own counters of each block, so that nothing has to be instrumented or built. */
+/** The covered code of Mooring, by V8's own block counters: no instrumentation and no build. */
 export interface Coverage {
-  /** What ran since it was last asked. */
+  /** What ran since the last call. */
   readonly take: () => ReadonlySet<Feature>;
   readonly stop: () => void;
 }
 
-/** The parts of a coverage that are looked at (Chrome DevTools Protocol, `Profiler.takePreciseCoverage`). */
+/** The fields of a coverage that are read (Chrome DevTools Protocol, `Profiler.takePreciseCoverage`). */
 interface Script {
   readonly url: string;
   readonly functions: readonly {
@@ -19,10 +19,10 @@ interface Script {
 }
 
 const ROOT = new URL("../../", import.meta.url).href;
-/** The product, and the library that most of its decoding is done by. */
+/** The product, and the library that does most of its decoding. */
 const WATCHED = ["agent/", "aggregator/", "cli/", "common/", "node_modules/valibot/"].map((folder) => ROOT + folder);
 
-/** Begins to count, in this thread alone. */
+/** Starts to count, in this thread only. */
 export function startCoverage(): Coverage {
   const session = new inspector.Session();
   session.connect();
@@ -31,7 +31,7 @@ export function startCoverage(): Coverage {
   return {
     take: () => {
       const found = new Set<Feature>();
-      // The answer of a session of the same thread is there when `post` returns.
+      // A session of the same thread answers before `post` returns.
       session.post("Profiler.takePreciseCoverage", (error, { result }) => {
         if (error !== null) throw error;
         for (const script of result) keep(script, found);

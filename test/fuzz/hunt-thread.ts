@@ -1,4 +1,4 @@
-// A thread that hunts: what it takes may hang, or fill its memory, and then the thread is ended from outside.
+// A thread that hunts: an input may hang it or fill its memory, and then the main thread ends it.
 import { parentPort, workerData } from "node:worker_threads";
 import { createSystemClock } from "../../common/runtime/clock.ts";
 import { createFakeRandom } from "../fakes/random.ts";
@@ -7,7 +7,7 @@ import { hunt } from "./hunt.ts";
 import { LONGEST_INPUT } from "./target.ts";
 import { targetOf } from "./targets.ts";
 
-/** What the thread is told. */
+/** The task of the thread. */
 export interface ThreadTask {
   readonly target: string;
   readonly seed: number;
@@ -16,12 +16,12 @@ export interface ThreadTask {
   readonly slate: SharedArrayBuffer;
 }
 
-/** Where the thread leaves what it is at: how many inputs, how long the present one is, and its bytes. */
+/** Shared memory for the present input of a thread: a counter, its length, and its bytes. */
 export function createSlate(): SharedArrayBuffer {
   return new SharedArrayBuffer(8 + LONGEST_INPUT);
 }
 
-/** The input that a thread is at, and a number that changes with each. */
+/** The present input of a thread, and a counter that changes with each input. */
 export function readSlate(slate: SharedArrayBuffer): { readonly count: number; readonly input: string } {
   const head = new Int32Array(slate, 0, 2);
   const input = Buffer.from(slate, 8, head[1] ?? 0).toString("latin1");

@@ -10,42 +10,42 @@ export interface Finding {
   readonly why: string;
 }
 
-/** What came of a hunt. */
+/** The result of a hunt. */
 export interface Hunted {
   readonly runs: number;
-  /** Inputs that each showed a place of the code, or a count of it, that none before had. */
+  /** Inputs that each covered a new place of the code, or a new count of it. */
   readonly corpus: number;
-  /** Places of the code, and orders of their counts. */
+  /** Covered places of the code, with the orders of their counts. */
   readonly features: number;
-  /** The longest that one input took. Milliseconds of this thread's time. */
+  /** The longest time for one input. Milliseconds of this thread's time. */
   readonly slowestMs: number;
   readonly finding: Finding | undefined;
 }
 
-/** What a hunt is given. */
+/** The parts of a hunt. */
 export interface HuntParts {
   readonly clock: Clock;
   readonly random: Random;
-  /** Without one, every input comes from the seeds. */
+  /** Without it, every input comes from the seeds. */
   readonly coverage?: Coverage | undefined;
-  /** Told of each input before it is taken: whoever watches knows it then if nothing comes back. */
+  /** Called with each input before the target takes it: the caller knows the input of a hang. */
   readonly onInput?: (input: string) => void;
 }
 
-/** The end of a hunt: after so many runs, or at a moment of the monotonic clock. */
+/** The end of a hunt: after this many runs, or at a time of the monotonic clock. */
 export interface HuntLimit {
   readonly runs?: number;
   readonly untilMs?: number;
 }
 
-/** An input of at most 16 kB has to be done within this; twenty times what the slowest takes. Milliseconds of the thread. */
+/** The longest time for an input of at most 16 kB; twenty times what the slowest takes. Milliseconds of the thread. */
 const SLOW_MS = 1_000;
-/** A finding is made shorter by no more tries: one of them may take a second. */
+/** The most tries to shorten a finding: one of them may take a second. */
 const MOST_TRIES = 500;
-/** Asking what ran costs as much as many inputs: it is asked after so many, and one by one only where something is new. */
+/** A coverage query costs as much as many inputs: one for each batch, and one for each input only where a batch covers something new. */
 const BATCH = 32;
 
-/** Takes a target's seeds, what broke it before, and then what it makes of them, until something breaks or the limit is met. */
+/** Runs a target's seeds, its earlier findings, and then changed inputs, until a finding or the limit. */
 export async function hunt(target: FuzzTarget, parts: HuntParts, limit: HuntLimit): Promise<Hunted> {
   const hunter = new Hunter(target, parts);
   const isOver = (): boolean =>
@@ -102,7 +102,7 @@ class Hunter {
     }
     if (coverage === undefined || !addAll(this.#inBatches, coverage.take())) return undefined;
     for (const input of inputs) {
-      // What was no finding just now may be one now: a target with a memory of its own is a bug of the target.
+      // An input without a finding in the batch may have one now: a target that keeps state is a bug of the target.
       const finding = await this.#take(input);
       if (finding !== undefined) return finding;
       if (this.#isNews()) this.#corpus.push(input);
@@ -124,14 +124,14 @@ class Hunter {
   }
 }
 
-/** True when one of them was not there. */
+/** True when at least one is new. */
 function addAll(known: Set<Feature>, found: ReadonlySet<Feature>): boolean {
   const before = known.size;
   for (const feature of found) known.add(feature);
   return known.size > before;
 }
 
-/** Lets a target take one input: what it broke, if anything, and how long it took. */
+/** Runs a target on one input: what it broke, if anything, and how long it took. */
 export async function takeOnce(
   target: FuzzTarget,
   input: string,
@@ -148,7 +148,7 @@ export async function takeOnce(
   return { finding: ms > SLOW_MS ? { input, why } : undefined, ms };
 }
 
-/** The same finding with as little as possible around it: pieces are left out, larger ones first, as long as it is one. */
+/** Shortens a finding: leaves out pieces, larger ones first, as long as the finding stays. */
 async function shorten(target: FuzzTarget, finding: Finding): Promise<Finding> {
   let shortest = finding;
   let tries = 0;

@@ -1,4 +1,4 @@
-// Feeds every parser of what comes from outside with what it does not expect: npm run fuzz [-- target ...] [--minutes n]
+// Runs every parser of external input on unexpected inputs: npm run fuzz [-- target ...] [--minutes n]
 import { hash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -20,15 +20,15 @@ const OPTIONS = {
   },
 } as const;
 
-/** One input takes a millisecond; a machine that is busy with other things takes a thread off for a while. */
-const HANGS_AFTER_LOOKS = 30;
+/** An input takes a millisecond; a busy machine suspends a thread for a while. */
+const HANGS_AFTER_CHECKS = 30;
 const LOOK_MS = 1_000;
-/** What a thread may keep, its code and its corpus included. */
+/** The heap of a thread, including its code and its corpus. */
 const HEAP_MIB = 256;
 
 const printer = createPrinter(standardScreen());
 
-/** A hunt in a thread of its own: one that hangs or fills its memory is a finding, too. */
+/** A hunt in its own thread: a hang or a full heap is a finding, too. */
 async function huntIn(owner: Owner, task: Omit<ThreadTask, "slate">): Promise<Hunted> {
   const slate = createSlate();
   const { promise, resolve } = Promise.withResolvers<Hunted>();
@@ -45,7 +45,7 @@ async function huntIn(owner: Owner, task: Omit<ThreadTask, "slate">): Promise<Hu
   const done = new AbortController();
   const watching = watch(owner, {
     slate,
-    onHang: () => lost(`took more than ${(HANGS_AFTER_LOOKS * LOOK_MS) / 1000} s`),
+    onHang: () => lost(`took more than ${(HANGS_AFTER_CHECKS * LOOK_MS) / 1000} s`),
     done,
   });
   try {
@@ -63,7 +63,7 @@ interface Watched {
   readonly done: AbortController;
 }
 
-/** Looks, not time: a machine that slept, or stopped this run for a while, is no hang. */
+/** Counts checks, not time: a suspend of the machine or of this run is no hang. */
 async function watch({ clock, signal }: Owner, { slate, onHang, done }: Watched): Promise<void> {
   const ended = AbortSignal.any([signal, done.signal]);
   let [before, looks] = [-1, 0];
@@ -71,13 +71,13 @@ async function watch({ clock, signal }: Owner, { slate, onHang, done }: Watched)
     const { count } = readSlate(slate);
     looks = count === before ? looks + 1 : 0;
     before = count;
-    if (looks >= HANGS_AFTER_LOOKS) onHang();
+    if (looks >= HANGS_AFTER_CHECKS) onHang();
     await clock.sleep(LOOK_MS, ended);
   }
   if (signal.aborted) onHang();
 }
 
-/** Beside the targets' other findings: from now on a test takes it. */
+/** Saves a finding beside the target's others: from now on a test runs it. */
 function save(target: string, { input }: Finding): string {
   const folder = new URL(`corpus/${target}/`, import.meta.url);
   mkdirSync(folder, { recursive: true });
@@ -118,7 +118,7 @@ interface Flags {
   readonly replay: string | undefined;
 }
 
-/** Throws an error that says what is wrong with what was told. */
+/** Throws an error that says what is wrong with the flags. */
 function readFlags(): Flags {
   const { values, positionals } = parseArgs(OPTIONS);
   const names = positionals.length > 0 ? positionals : TARGETS.map(({ name }) => name);

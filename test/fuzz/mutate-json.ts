@@ -2,7 +2,7 @@ import type { Random } from "../../common/runtime/random.ts";
 import type { Material } from "./mutate.ts";
 import { inputOf, utf8Of } from "./target.ts";
 
-/** Texts of values that decoders meet when somebody means ill, or writes another language's JSON. */
+/** JSON values that an attacker or another language's encoder may send. */
 const ODD_VALUES = [
   ...["null", "true", "[]", "{}", '""', "0", "-1", "-0", "1.5", "1e308", "-1e308", "1e309", "9007199254740993"],
   ...[
@@ -35,7 +35,7 @@ interface Place {
   readonly name: string;
 }
 
-/** The text with one place of its JSON changed, or nothing where it is none. An input of lines has one of its lines changed. */
+/** The text with one place of its JSON changed; undefined where it is no JSON. Of an input of lines, one line is changed. */
 export function mutateJson(input: string, material: Material): string | undefined {
   const lines = input.split("\n");
   const at = Math.floor(material.random.fraction() * lines.length);
@@ -57,7 +57,7 @@ function changedText(input: string, { random, words }: Material): string | undef
   return root.value === undefined ? undefined : inputOf(textOf(root.value));
 }
 
-/** JSON can say more than a number can hold: `1e999` is read as infinity, which would be written as null. */
+/** JSON can hold more than a number: `1e999` parses as infinity, which would be written as null. */
 function textOf(value: unknown): string {
   const text = JSON.stringify(value, (_, one) => {
     if (typeof one !== "number" || Number.isFinite(one)) return one;
@@ -77,12 +77,12 @@ function change({ holder, name }: Place, { random, words }: Pick<Material, "rand
   else define(holder, name, oddValue(random));
 }
 
-/** As JSON has it: `__proto__` is a name like others. */
+/** As in JSON, `__proto__` is an ordinary name. */
 function define(holder: object, name: string, value: unknown): void {
   Object.defineProperty(holder, name, { value, writable: true, enumerable: true, configurable: true });
 }
 
-/** A value of the same kind that is not far away. */
+/** A similar value of the same kind. */
 function neighbour(value: unknown, random: Random): unknown {
   const sign = random.fraction() < 0.5 ? 1 : -1;
   if (typeof value === "number")

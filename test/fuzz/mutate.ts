@@ -2,32 +2,32 @@ import type { Random } from "../../common/runtime/random.ts";
 import { mutateJson } from "./mutate-json.ts";
 import { LONGEST_INPUT } from "./target.ts";
 
-/** What an input is made from. */
+/** What changes are made of. */
 export interface Material {
   readonly random: Random;
-  /** Inputs that other parts may be taken from; never empty. */
+  /** Inputs to take parts from; never empty. */
   readonly corpus: readonly string[];
   readonly words: readonly string[];
 }
 
-/** Another input, near to this one: one to eight changes, each of one place. */
+/** A similar input: one to eight changes, each of one place. */
 export function mutate(input: string, material: Material): string {
   const { random } = material;
   let text = input;
   for (let left = 1 + below(random, 8); left > 0; left -= 1) {
-    // Half of what is JSON stays JSON: bytes of chance never get past its parser.
+    // Half of the changed JSON stays JSON: random bytes never get past its parser.
     const changed = random.fraction() < 0.5 ? mutateJson(text, material) : undefined;
     text = (changed ?? pick(random, CHANGES)(text, material)).slice(0, LONGEST_INPUT);
   }
   return text;
 }
 
-/** A whole number from 0 on, less than `limit`. */
+/** A whole number from 0, less than `limit`. */
 export function below(random: Random, limit: number): number {
   return Math.floor(random.fraction() * limit);
 }
 
-/** One of several; throws when there is none. */
+/** A random element; throws for an empty list. */
 export function pick<T>(random: Random, all: readonly T[]): T {
   const one = all[below(random, all.length)];
   if (one === undefined) throw new RangeError("there is nothing to pick");
@@ -49,10 +49,10 @@ const ODD_NUMBERS = [
   "NaN",
 ];
 
-/** A piece of the text: from where to where. */
+/** A random span of the text. */
 function span(text: string, random: Random): { readonly from: number; readonly to: number } {
   const from = below(random, text.length + 1);
-  // Mostly short, at times all the rest.
+  // Mostly short, sometimes the whole rest.
   const longest = random.fraction() < 0.1 ? text.length - from : Math.min(16, text.length - from);
   return { from, to: from + below(random, longest + 1) };
 }
@@ -76,7 +76,7 @@ function repeat(text: string, { random }: Material): string {
   const { from, to } = span(text, random);
   const piece = text.slice(from, to);
   const most = Math.floor(LONGEST_INPUT / Math.max(1, piece.length));
-  // A great many at times: what grows faster than its input shows then.
+  // Sometimes very often: superlinear cost shows then.
   const times = random.fraction() < 0.05 ? most : 1 + below(random, 8);
   return put(text, to, piece.repeat(Math.min(times, most)));
 }

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { LONGEST_INPUT } from "./target.ts";
 
-/** Whole mount tables of real machines, as far as an input is long: some from the begin of one, some from its end. */
+/** Mount tables of real machines, cut to the length of an input: from the begin of some, and from the end of others. */
 export function mountTables(): readonly string[] {
   const folder = new URL("../fixtures/mount-tables/", import.meta.url);
   const names = readdirSync(folder).filter((name) => name.endsWith(".txt"));
@@ -11,7 +11,7 @@ export function mountTables(): readonly string[] {
   });
 }
 
-/** Objects of the API, as it writes them. */
+/** API objects in the API server's format. */
 export const POD = {
   metadata: {
     ...{

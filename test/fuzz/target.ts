@@ -1,22 +1,24 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** A parser of what comes from outside, and what it promises whatever comes. */
+/** A parser of external input, and its promises. */
 export interface FuzzTarget {
   readonly name: string;
-  /** What it reads, and from whom. */
+  /** What it reads, and who writes that. */
   readonly about: string;
-  /** Good inputs, from which the others are made. */
+  /** Valid inputs, from which the others are made. */
   readonly seeds: readonly string[];
-  /** What an input of chance would never hold. */
+  /** Words that random changes would never produce. */
   readonly words: readonly string[];
-  /** Takes one input, as latin1 text: one character a byte. Throws only when a promise is broken; expected errors it takes itself. */
+  /**
+   * Takes one input, as latin1 text: one character for each byte. Throws only when a promise is broken, and handles expected errors itself.
+   */
   readonly take: (input: string) => Promise<void> | void;
 }
 
-/** No input is longer: what is quadratic shows well below. Characters. */
+/** The longest input: quadratic cost shows well below. Characters. */
 export const LONGEST_INPUT = 16_384;
 
-/** A promise of a parser that does not hold. */
+/** A broken promise of a parser. */
 export class BrokenPromise extends Error {
   override readonly name = "BrokenPromise";
 }
@@ -26,7 +28,7 @@ export function promise(holds: boolean, what: string): void {
   if (!holds) throw new BrokenPromise(what);
 }
 
-/** What `work` gives, or nothing where it throws one of the errors that it may throw. */
+/** The result of `work`, or undefined where it throws an expected error. */
 export function unless<T>(isExpected: (error: unknown) => boolean, work: () => T): T | undefined {
   try {
     return work();
@@ -46,26 +48,26 @@ export function jsonOrText(input: string): unknown {
   }
 }
 
-/** The bytes of an input as the text that they most likely are. */
+/** The bytes of an input, decoded as UTF-8. */
 export function utf8Of(input: string): string {
   return Buffer.from(input, "latin1").toString("utf8");
 }
 
-/** An input of a text. */
+/** The input for a text. */
 export function inputOf(text: string): string {
   return Buffer.from(text, "utf8").toString("latin1");
 }
 
-/** Inputs that broke a promise once, of all targets: a file each, `<target>/<what it shows>`. */
+/** Earlier findings of all targets: a file each, `<target>/<what it shows>`. */
 const CORPUS = new URL("corpus/", import.meta.url);
 
-/** What once broke a promise of a target, by the name of its file. */
+/** The earlier findings of a target, by file name. */
 export function findingsOf(target: string): ReadonlyMap<string, string> {
   const folder = new URL(`${target}/`, CORPUS);
   try {
     return new Map(readdirSync(folder).map((name) => [name, readFileSync(new URL(name, folder), "latin1")]));
   } catch {
-    // A target whose promises held all the time has no folder.
+    // A target without findings has no folder.
     return new Map();
   }
 }

@@ -9,14 +9,14 @@ import { fleet, reportAnswers, reports } from "./targets/reports.ts";
 import { listPages, watchStream } from "./targets/streams.ts";
 import { tokens } from "./targets/tokens.ts";
 
-/** Everything that reads what others wrote. */
+/** The parsers of everything that others write. */
 export const TARGETS: readonly FuzzTarget[] = [
   ...[mountTable, reports, fleet, reportAnswers, requests, tokens, apiObjects, annotations, selectors],
   ...[watchStream, listPages, headers, journalRows, journalFile, journalLog, settings, claimLines, nodeFacts],
   ...[keeperRequests, keeperFiles],
 ];
 
-/** Throws `HarnessError` when there is none of that name. */
+/** Throws `HarnessError` for an unknown name. */
 export function targetOf(name: string): FuzzTarget {
   const found = TARGETS.find((target) => target.name === name);
   if (found !== undefined) return found;

@@ -3,7 +3,7 @@ import { createFakeLogger, type FakeLogger } from "../fakes/logger.ts";
 import type { SimApi } from "../simulation/engine/api/api.ts";
 import type { NewObject, ResourceName } from "../simulation/engine/api/objects.ts";
 import { createEngine, type Engine, type ProcessMain, type ProcessOptions } from "../simulation/engine/engine.ts";
-import { CALM, type Weather } from "../simulation/engine/fate.ts";
+import { type FaultPolicy, NO_FAULTS } from "../simulation/engine/fate.ts";
 import type { SimProcess } from "../simulation/engine/process.ts";
 
 /** How long something that is under way may take at most, on the clock of the house. Milliseconds. */
@@ -13,8 +13,8 @@ const STEP_MS = 5;
 /** How the API server is away: it refuses connections, takes requests and never answers, or a proxy answers in its place. */
 export type Absence = "broken" | "silence" | "unavailable";
 
-const ABSENT: Readonly<Record<Absence, Weather>> = {
-  broken: CALM,
+const ABSENT: Readonly<Record<Absence, FaultPolicy>> = {
+  broken: NO_FAULTS,
   silence: () => ({ lost: "request" }),
   unavailable: () => ({ refusal: { status: 503 } }),
 };
@@ -33,11 +33,11 @@ export class House {
   readonly engine: Engine;
   readonly #processes: SimProcess[] = [];
   readonly #loggers: FakeLogger[] = [];
-  #weather: Weather = CALM;
+  #faultPolicy: FaultPolicy = NO_FAULTS;
 
   /** With so many API servers, of which only `befall` leads to another one than the first. */
   constructor(servers = 1) {
-    this.engine = createEngine({ seed: 1, servers, weather: (call) => this.#weather(call) });
+    this.engine = createEngine({ seed: 1, servers, faultPolicy: (call) => this.#faultPolicy(call) });
     houses.push(this);
   }
 
@@ -55,8 +55,8 @@ export class House {
   }
 
   /** What becomes of each request from now on. */
-  befall(weather: Weather): void {
-    this.#weather = weather;
+  befall(faultPolicy: FaultPolicy): void {
+    this.#faultPolicy = faultPolicy;
   }
 
   /** All watches end, and nothing is answered until it is back. */
@@ -70,7 +70,7 @@ export class House {
 
   bringApiBack(): void {
     for (const server of this.api.servers) server.isUp = true;
-    this.befall(CALM);
+    this.befall(NO_FAULTS);
   }
 
   create(resource: ResourceName, object: NewObject): void {

@@ -8,7 +8,7 @@ import { runOwned } from "../rig/process/run-owned.ts";
 import { isProven, type Outcome, type Part, partsFor, summaryRows } from "./parts.ts";
 
 const root = new URL("../../", import.meta.url);
-/** A simulation that is interrupted still tells how far it came. */
+/** An interrupted simulation still prints its results so far. */
 const STOP_LIMIT_MS = 20_000;
 
 function scriptsOf(): Readonly<Record<string, string>> {

@@ -1,6 +1,6 @@
 import { HarnessError } from "../rig/process/errors.ts";
 
-/** One long run: a script of package.json, and what it is told. */
+/** One long run: a script of package.json with its arguments. */
 export interface Part {
   readonly name: string;
   readonly script: string;
@@ -9,41 +9,40 @@ export interface Part {
   readonly shows: string;
 }
 
-/** The long versions of what `npm test` runs a share of. */
+/** The long versions of the proofs of which `npm test` runs a share. */
 export const PARTS: readonly Part[] = [
-  { name: "crashes", script: "crashes", args: [], shows: "kill -9 of real processes in the middle of real uses" },
+  { name: "crashes", script: "crashes", args: [], shows: "kill -9 of real processes during real uses" },
   {
     name: "simulation",
     script: "simulate",
     args: ["--seeds", "100000"],
-    shows: "every fault at every step, in a world whose truth is known",
+    shows: "every fault at every step, in a world with a known truth",
   },
-  { name: "mutants", script: "simulate", args: ["--mutants"], shows: "that the simulation sees code that is wrong" },
+  { name: "mutants", script: "simulate", args: ["--mutants"], shows: "that the simulation catches wrong code" },
   {
     name: "provisioner-mutants",
     script: "simulate",
     args: ["--world", "provisioner", "--mutants"],
-    shows: "the same of the provisioner and its keeper",
+    shows: "the same for the provisioner and its keeper",
   },
-  { name: "worlds", script: "simulate", args: ["--seeds", "1000"], shows: "a thousand worlds of all faults" },
+  { name: "worlds", script: "simulate", args: ["--seeds", "1000"], shows: "a thousand worlds with all faults" },
   {
     name: "provisioner-worlds",
     script: "simulate",
     args: ["--world", "provisioner", "--seeds", "1000"],
-    shows: "the same of the provisioner and its keeper",
+    shows: "the same for the provisioner and its keeper",
   },
   {
     name: "restart",
     script: "simulate:restart",
     args: [],
-    shows: "that an aggregator which starts beside 200,000 conditions writes nothing but news",
+    shows: "that an aggregator which restarts beside 200,000 conditions writes only changes",
   },
   {
     name: "nodes",
     script: "test:e2e",
     args: [],
-    shows:
-      "real nodes: what befalls claims on good days and bad ones, while nobody watches, and in upgrades of everything",
+    shows: "real nodes: claims with and without faults, during outages, and in upgrades of everything",
   },
   {
     name: "affinity",
@@ -55,40 +54,40 @@ export const PARTS: readonly Part[] = [
     name: "failover",
     script: "test:e2e:long",
     args: ["test/e2e/long/failover.test.ts"],
-    shows: "how soon another aggregator leads, and what is written by then",
+    shows: "how soon another aggregator leads, and what it has written by then",
   },
   {
     name: "certificates",
     script: "test:e2e:long",
     args: ["test/e2e/long/certificates.test.ts", "test/e2e/long/given-certificates.test.ts"],
-    shows: "certificates that are replaced or somebody else's from now on, while agents report and volumes are used",
+    shows: "certificates that are rotated or replaced by external ones, while agents report and volumes are in use",
   },
-  { name: "wires", script: "wires", args: [], shows: "that the tests of whole programs see a wire that is cut" },
-  { name: "mutation", script: "mutation", args: [], shows: "that the unit tests see code that is changed" },
+  { name: "wires", script: "wires", args: [], shows: "that the tests of whole programs catch a cut connection" },
+  { name: "mutation", script: "mutation", args: [], shows: "that the unit tests catch changed code" },
   {
     name: "fuzz",
     script: "fuzz",
     args: ["--minutes", "5"],
-    shows: "each parser of what comes from outside, for five minutes",
+    shows: "each parser of external input, for five minutes",
   },
 ];
 
-/** What became of a part. */
+/** The result of a part. */
 export interface Outcome {
   readonly name: string;
-  /** Nothing where it was ended by a signal or did not begin. */
+  /** Undefined when a signal ended it or it did not start. */
   readonly exitCode: number | undefined;
   readonly seconds: number;
 }
 
 /**
- * The parts that are asked for by name, in their own order; all of them when none is. Throws a HarnessError for a name that there is not,
- * and for a part whose script this project does not have: what was not run must not look as if it had been.
+ * The named parts, in their own order; all parts without a name. Throws a HarnessError for an unknown name, and for a part whose script
+ * this project does not have: a part that did not run must not look as if it had.
  */
 export function partsFor(names: readonly string[], scripts: Readonly<Record<string, unknown>>): readonly Part[] {
   const known = PARTS.map(({ name }) => name).join(", ");
   const unknown = names.filter((name) => !PARTS.some((part) => part.name === name));
-  if (unknown.length > 0) throw new HarnessError(`there is no ${unknown.join(", ")} to prove; there are ${known}`);
+  if (unknown.length > 0) throw new HarnessError(`unknown proof ${unknown.join(", ")}; the proofs are ${known}`);
   const parts = names.length === 0 ? PARTS : PARTS.filter(({ name }) => names.includes(name));
   const missing = parts
     .filter(({ script }) => !(script in scripts))

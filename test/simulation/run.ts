@@ -108,7 +108,7 @@ function newStage({ seed, setup, steps }: Plan, { sites, print }: RunOptions): S
     seed,
     sites,
     servers,
-    weather: injector.weather,
+    faultPolicy: injector.faultPolicy,
     mayCrash: (visit) => found.world?.mayCrash(visit) ?? false,
     onLog: (process, { level, message, fields }) => {
       if (message === INTERNAL_ERROR) found.court?.fail(process, fields.err);

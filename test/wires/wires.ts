@@ -7,7 +7,7 @@ import { tryVariants, type Unfit, type VariantResult, variantNames } from "../va
 
 const run = promisify(execFile);
 
-/** Where the cuts of a part of the product are, and the rows that have to notice them: those of the second folder where none of the first does. */
+/** The cuts of a part of the product, and the test folders that have to catch them: the second where no test of the first fails. */
 interface Wing {
   readonly folder: string;
   readonly rows: readonly (readonly string[])[];
@@ -29,38 +29,39 @@ const COPIED = [
   ...["package.json", "tsconfig.json", "vitest.config.ts"],
 ];
 
-/** What became of a cut. */
+/** The result of a cut. */
 export type Fate =
   | { readonly kind: "caught"; readonly row: string }
   | { readonly kind: "survived" }
-  /** So does a machine that has too much to do: nobody has noticed anything. */
-  | { readonly kind: "comes to no end" }
-  /** A compiler notices it: no row has to. */
+  /** An overloaded machine times out, too: no test has failed. */
+  | { readonly kind: "times out" }
+  /** The compiler reports it: no test has to. */
   | { readonly kind: "does not compile"; readonly why: string };
 
 export type WireResult = VariantResult<Fate>;
 
-/** Milliseconds. */
+/** The longest time for all tests of a cut. Milliseconds. */
 const LONGEST_MS = 600_000;
 
-/** Names that no cut has. */
-export async function unknownWires(names: readonly string[]): Promise<readonly string[]> {
+/** The names without a cut. */
+export async function unknownCuts(names: readonly string[]): Promise<readonly string[]> {
   const known = (await Promise.all(Object.values(WINGS).map(({ folder }) => variantNames(folder)))).flat();
   return names.filter((name) => !known.includes(name));
 }
 
-/** Makes all cuts, or those that are named, each in a copy of the tree that is thrown away. Rejects where rows fail without any. */
-export async function tryWires(
+/** Tries all cuts, or the named ones, each in a temporary copy of the tree. Rejects when tests fail without a cut. */
+export async function tryCuts(
   { names, jobs }: { readonly names: readonly string[]; readonly jobs: number },
-  tell: (line: string) => void,
+  print: (line: string) => void,
 ): Promise<readonly WireResult[]> {
   const results: WireResult[] = [];
   for (const [name, wing] of Object.entries(WINGS)) {
     const wanted = (await variantNames(wing.folder)).filter((one) => names.length === 0 || names.includes(one));
     if (wanted.length === 0) continue;
     const prepare = async (plain: string): Promise<void> => {
-      const whole = await fateBy(plain, wing.rows.flat());
-      if (whole.kind !== "survived") throw new Error(`rows of the ${name} fail without any cut: ${endText(whole)}`);
+      const unchanged = await fateBy(plain, wing.rows.flat());
+      if (unchanged.kind !== "survived")
+        throw new Error(`tests of the ${name} fail without a cut: ${endText(unchanged)}`);
       await typeError(plain, name);
     };
     const trial = { folder: wing.folder, copied: COPIED, names: wanted, jobs, prepare };
@@ -68,7 +69,7 @@ export async function tryWires(
       ...(await tryVariants(
         trial,
         (_, { copy }) => fateIn(copy, name, wing),
-        (result) => tell(wireText(result)),
+        (result) => print(wireText(result)),
       )),
     );
   }
@@ -85,7 +86,7 @@ async function fateIn(copy: string, part: string, { rows }: Wing): Promise<Fate>
   return { kind: "survived" };
 }
 
-/** The first thing that the compiler has to say of a part of the tree; of what is as it was when the tree was copied it does not think again. */
+/** The first compiler error in a part of the tree. The compiler reuses what it knows of the unchanged files. */
 async function typeError(copy: string, part: string): Promise<string | undefined> {
   const config = join(copy, "tsconfig.wires.json");
   await writeFile(config, JSON.stringify({ extends: "./tsconfig.json", include: [part] }));
@@ -109,7 +110,7 @@ const report = v.object({
   ),
 });
 
-/** What the rows in these folders say of a tree. */
+/** The result of the tests in these folders. */
 async function fateBy(cwd: string, paths: readonly string[]): Promise<Fate> {
   const vitest = join(cwd, "node_modules/vitest/vitest.mjs");
   const flags = ["--project", "unit", "--bail", "1", "--maxWorkers", "1", "--reporter", "json"];
@@ -121,7 +122,7 @@ async function fateBy(cwd: string, paths: readonly string[]): Promise<Fate> {
     });
     return { kind: "survived" };
   } catch (error) {
-    if (Object(error).killed === true) return { kind: "comes to no end" };
+    if (Object(error).killed === true) return { kind: "times out" };
     return { kind: "caught", row: await failureIn(join(cwd, "test-results.json")) };
   }
 }
@@ -130,7 +131,7 @@ async function failureIn(file: string): Promise<string> {
   const { testResults } = v.parse(report, JSON.parse(await readFile(file, "utf8")));
   const failed = testResults.filter(({ status }) => status === "failed");
   const rows = failed.flatMap(({ assertionResults }) => assertionResults.filter(({ status }) => status === "failed"));
-  return rows[0]?.fullName ?? failed[0]?.name ?? "(the rows could not be run)";
+  return rows[0]?.fullName ?? failed[0]?.name ?? "(the tests could not run)";
 }
 
 function wireText({ name, what, fate }: WireResult): string {

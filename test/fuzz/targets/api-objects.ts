@@ -39,7 +39,7 @@ const PROJECTIONS: readonly ((object: unknown) => unknown)[] = [
 
 const isRefusal = (error: unknown): boolean => error instanceof v.ValiError || error instanceof MooringError;
 
-/** Objects of the API: what Mooring reads of them, users have written. */
+/** API objects: users write what Mooring reads. */
 export const apiObjects: FuzzTarget = {
   name: "api-objects",
   about: "pods, claims, volumes, nodes, attachments, leases and jobs, by whoever may write one",
@@ -61,12 +61,12 @@ export const apiObjects: FuzzTarget = {
     readStatus(object);
     promise((watchError(object).retryAfterMs ?? 0) <= 300_000, "nobody is kept waiting for long");
     const volume = unless(isRefusal, () => projectVolume(object));
-    // Written down by the projection, read by the decisions.
+    // The projection stores it, and the decisions read it.
     if (volume !== undefined) reachOf(volume, () => undefined)("n1");
   },
 };
 
-/** A PV's node affinity and a node's labels, one on each of two lines. */
+/** A PV's node affinity and a node's labels, one line each. */
 export const selectors: FuzzTarget = {
   name: "selectors",
   about: "the node affinity of PVs and the labels of nodes",
@@ -93,7 +93,7 @@ export const selectors: FuzzTarget = {
 
 const NOW = 1_789_000_000_000;
 
-/** What Mooring reads of annotations and of the managed fields beside them; the first line is the condition. */
+/** What Mooring reads of annotations and of the managed fields; the first line is the condition. */
 export const annotations: FuzzTarget = {
   name: "annotations",
   about: "annotations of claims, pods and leases, by whoever may edit them",
@@ -145,7 +145,7 @@ function takeStatus(fields: Parameters<typeof readClaimStatus>[0]): void {
 
 const USE = endWith({ byMs: NOW - 60_000 });
 const SILENT = { node: "n1", isSilent: true, why: "was-mounted" } as const;
-/** What may become known of a claim whose stored status somebody has written. */
+/** What Mooring may learn about a claim whose status another client has written. */
 const CHANGES: readonly Partial<ClaimFacts>[] = [
   ...[{}, { holders: ["n1"] }, { references: ["shop/web-0"] }, { holders: ["n1"], pendingNodes: [SILENT] }],
   ...[{ ends: [USE] }, { ends: [nodeGoneWith({ byMs: NOW - 1 })] }, { ends: [{ ...USE, byMs: 0 }], isNodeBack: true }],
@@ -171,7 +171,7 @@ function takeWritten(fields: Parameters<typeof readClaimStatus>[0], status: Clai
   promise(JSON.stringify(rewritten) === JSON.stringify(written), "what is written twice is the same");
 }
 
-/** The headers of an answer that ask for patience, or date it. */
+/** Response headers that ask for patience, or carry a date. */
 export const headers: FuzzTarget = {
   name: "headers",
   about: "Retry-After and Date, from the API server or a proxy before it",

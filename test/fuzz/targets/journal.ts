@@ -28,7 +28,7 @@ const FULL = nodeState({
 
 const noPause = (): undefined => undefined;
 
-/** What a state that was read is worth: whatever its journal said, the aggregator understands what the agent makes of it. */
+/** Whatever a journal contains, the aggregator understands what the agent reports from it. */
 function takeState(stored: NodeState): void {
   const now = { bootId: "boot-1", clock: "monotonic-raw", nowMs: 100 };
   for (const place of [now, { ...now, bootId: "boot-2" }, { ...now, clock: "other" }, { ...now, nowMs: 5 }]) {
@@ -57,7 +57,7 @@ const ROWS: readonly Row[] = [
   ...FULL.unmountRecords.map((one) => ({ kind: "unmount-record", key: one.id, body: JSON.stringify(one) }) as const),
 ];
 
-/** The rows of a journal, a line each; the digests are made to fit, which hide what is behind them from all but their maker. */
+/** The rows of a journal, one line each. The digests are corrected: otherwise they would hide the code behind them. */
 export const journalRows: FuzzTarget = {
   name: "journal-rows",
   about: "the rows of a journal, from whoever may write into its directory",
@@ -99,16 +99,16 @@ function withSums(row: Row, digest: string): Row {
   if (row.kind !== "head") return row;
   const text = row.body.replace(/"digest":"[^"]*"/, `"digest":"${digest}"`);
   const { body } = headRow("", FULL, "");
-  // The sum of another text, or of this one: both have to be taken.
+  // The digest of another text, or of this one: the journal accepts both.
   return { ...row, body: text.includes(digest) ? sumOf(text) : body };
 }
 
 function sumOf(text: string): string {
-  // `headRow` sums up the text that it makes: this one is its own.
+  // `headRow` digests its own text: this digest is its own.
   return `${hash("sha256", text)} ${text}`;
 }
 
-/** In memory where there is such a place: a disk would take most of the time. */
+/** In memory where possible: a disk would take most of the time. */
 const BASE = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 
 function inFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
@@ -121,7 +121,7 @@ function journalIn(folder: string) {
   return createSqliteJournal({ ...parts, bringToDisk: async () => {} }, { directory: folder, node: "node-1" });
 }
 
-/** The files of a journal whose agent was killed, and of one that was closed in order: 12 kB each. */
+/** The files of a journal after a kill of its agent, and after a clean stop: 12 kB each. */
 const FILES = await inFolder(async (folder) => {
   const journal = journalIn(folder);
   await journal.load();
@@ -131,7 +131,7 @@ const FILES = await inFolder(async (folder) => {
   return { file: file ?? "", log: log ?? "", closed: readFileSync(join(folder, JOURNAL_FILE), "latin1") };
 });
 
-/** Whatever the files hold: the journal is loaded, set aside or given up, and what it gives can be told. */
+/** Whatever the files contain: the agent loads, sets aside or gives up the journal, and can report its content. */
 function takeFiles(file: string, log: string | undefined): Promise<void> {
   return inFolder(async (folder) => {
     writeFileSync(join(folder, JOURNAL_FILE), file, "latin1");
@@ -161,7 +161,7 @@ export const journalFile: FuzzTarget = {
   take: (input) => takeFiles(input, undefined),
 };
 
-/** What an agent had written that was killed, beside a file that is whole. */
+/** The write-ahead log of a killed agent, beside a valid file. */
 export const journalLog: FuzzTarget = {
   name: "journal-log",
   about: "the write-ahead log of a journal, after a loss of power or from whoever may write into its directory",

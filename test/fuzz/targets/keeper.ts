@@ -16,7 +16,7 @@ const VERBS: readonly KeeperVerb[] = ["pools", "volumes", "begin", "make", "publ
 const MOST_REPLIES = 8;
 const never = new AbortController().signal;
 
-/** All bytes of one connection, which come in pieces. */
+/** All bytes of one connection, which arrive in pieces. */
 export const keeperRequests: FuzzTarget = {
   name: "keeper-requests",
   about: "what comes over the keeper's socket, and what the provisioner gets back",
@@ -55,7 +55,7 @@ export const keeperRequests: FuzzTarget = {
       read.push(line.toString("latin1"));
       takeRequest(line.toString("utf8"));
     }
-    // Eight questions about each: of an input of empty lines that would take most of its time.
+    // Each reply is checked against eight requests: in an input of empty lines that would take most of the time.
     for (const line of read.slice(0, MOST_REPLIES)) takeReply(utf8Of(line));
     promise(input.startsWith(read.map((line) => `${line}\n`).join("")), "what is read is what was sent, in its order");
   },
@@ -79,7 +79,7 @@ function takeReply(line: string): void {
 const OURS = { device: "/dev/loop7", volume: VOLUME };
 const HOLD = "40 1 7:7 / /mnt rw - ext4 /dev/loop7 rw\n";
 
-/** Names of files, paths of the kernel and the text of a pool's file, which others may have written. */
+/** File names, kernel paths and the text of a pool's file, which others may have written. */
 export const keeperFiles: FuzzTarget = {
   name: "keeper-files",
   about: "the files of a pool, the loop devices and the mount table of a node",

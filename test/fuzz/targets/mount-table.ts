@@ -13,7 +13,7 @@ const POD = "5b7a6f4e-0000-4000-8000-000000000001";
 const OWN = `36 35 0:99 / ${ROOT}/pods/${POD}/volumes/kubernetes.io~projected/kube-api-access ro - tmpfs tmpfs ro\n`;
 const HOLD = `37 35 8:1 / ${ROOT}/pods/another/volumes/kubernetes.io~csi/pv-of-the-end/mount rw - ext4 /dev/sda rw\n`;
 
-/** `/proc/<pid>/mountinfo`: the kernel writes it, whoever may mount anything on the node says what is in it. */
+/** `/proc/<pid>/mountinfo`: the kernel writes it, and everyone who may mount on the node decides its content. */
 export const mountTable: FuzzTarget = {
   name: "mount-table",
   about: "/proc/<pid>/mountinfo, whose paths, types and sources are chosen by whoever mounts",
@@ -37,7 +37,7 @@ export const mountTable: FuzzTarget = {
     for (const root of findKubeletRoots(text, POD)) promise(!root.includes(" "), "a root has no field in it");
     const { facts } = surveyTable(text);
     promise(JSON.stringify(facts).length < 2_000, "what is told of a table is short");
-    takeHolds(text);
+    takeMountedVolumes(text);
   },
 };
 
@@ -54,8 +54,8 @@ function takeTable(text: string): void {
   promise(more.entries.length === entries.length + 1, "no line hides the one behind it");
 }
 
-/** Whatever is mounted, the agent has something to say that the aggregator takes. */
-function takeHolds(text: string): void {
+/** Whatever is mounted, the agent makes a report that the aggregator accepts. */
+function takeMountedVolumes(text: string): void {
   const scan = scanMountedVolumes(
     { text, beganAt: 10, endedAt: 11 },
     { by: "own-pod", podUid: POD, override: undefined },

@@ -22,7 +22,7 @@ import { type FuzzTarget, inputOf, promise, unless, utf8Of } from "../target.ts"
 
 const isConfigInvalid = (error: unknown): boolean => error instanceof MooringError && error.code === "config-invalid";
 
-/** Arguments, a line each; those with a name in capitals and `=` are the environment. */
+/** Arguments, one line each; a line with a name in capitals and `=` is an environment variable. */
 export const settings: FuzzTarget = {
   name: "settings",
   about: "flags and environment variables of the agent, the aggregator and the kubectl plugin",
@@ -61,7 +61,7 @@ export const settings: FuzzTarget = {
 
 const QUERY = "namespace=shop&name=data&name=other";
 
-/** A request: method and target on the first line, the body behind it. */
+/** A request: method and target on the first line, then the body. */
 export const requests: FuzzTarget = {
   name: "requests",
   about: "methods, paths, queries and bodies that reach the aggregator's server",
@@ -135,10 +135,10 @@ export const claimLines: FuzzTarget = {
   },
 };
 
-/** In memory where there is such a place: a disk would take most of the time. */
+/** In memory where possible: a disk would take most of the time. */
 const BASE = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 
-/** Files of the kernel that tell of the node, all with the same text, and the kubelet's version. */
+/** Files of the kernel with facts about the node, all with the same text, and the kubelet's version. */
 export const nodeFacts: FuzzTarget = {
   name: "node-facts",
   about: "files of procfs and the kubelet's version, which distributions write as they like",

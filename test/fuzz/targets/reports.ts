@@ -52,7 +52,7 @@ const WORDS = [
   "pod-1",
 ];
 
-/** The body of `PUT /v1/nodes/<node>/report`, and what comes of a report that is understood. */
+/** The body of `PUT /v1/nodes/<node>/report`, and the effect of a valid report. */
 export const reports: FuzzTarget = {
   name: "reports",
   about: "the body of a report, from whoever has an agent's token",
@@ -69,7 +69,7 @@ export const reports: FuzzTarget = {
   },
 };
 
-/** Reports one behind the other, a line each, that an aggregator gets which has a claim, its volume and two nodes. */
+/** A sequence of reports, one line each, to an aggregator with a claim, its volume and two nodes. */
 export const fleet: FuzzTarget = {
   name: "fleet",
   about: "what a leading aggregator makes of reports that it understands, up to the status that it writes",
@@ -128,7 +128,7 @@ async function play(messages: readonly NodeMessage[]): Promise<void> {
     promise(sinceMs <= nowMs + 1_000, "no claim is unused since a time to come");
     promise((lastUse?.releasedAtMs ?? 0) <= nowMs + 1_000, "no use ends in a time to come");
   }
-  // Rejects when the aggregator met a bug.
+  // Rejects when the aggregator hit a bug.
   await closeHouses();
 }
 

@@ -22,7 +22,7 @@ const EVENTS = [
 
 const isBroken = (error: unknown): boolean => error instanceof MooringError;
 
-/** The body of a watch, as it comes: cut anywhere. */
+/** The body of a watch, cut anywhere. */
 export const watchStream: FuzzTarget = {
   name: "watch-stream",
   about: "the lines of a watch, from the API server or what stands before it",
@@ -78,7 +78,7 @@ async function* chunks(input: string, size: number): AsyncGenerator<Uint8Array> 
 const PAGE = { metadata: { resourceVersion: "300", continue: "next" }, items: [POD] };
 const LAST = { metadata: { resourceVersion: "301" }, items: [CLAIM, null] };
 
-/** The pages of a list, one on each line; the first character chooses the status. */
+/** The pages of a list, one line each; the first character chooses the status. */
 export const listPages: FuzzTarget = {
   name: "list-pages",
   about: "the pages of a list and refusals, from the API server or what stands before it",

@@ -11,11 +11,7 @@ const DELETE = { method: "DELETE", path: CLAIM, headers: {} } as const;
 
 /** A deleted claim stays until its last finalizer is removed. */
 export async function deletions(session: Session): Promise<void> {
-  const start = await session.step(
-    "a claim that will be deleted",
-    post(CLAIMS, claimBody("deleted")),
-    deletionView,
-  );
+  const start = await session.step("a claim that will be deleted", post(CLAIMS, claimBody("deleted")), deletionView);
   const from = textAt(start.body, "metadata", "resourceVersion");
   await session.step("its deletion is asked for", DELETE, deletionView);
   await session.step("and again", DELETE, deletionView);

@@ -12,7 +12,7 @@ import type { SimApi } from "./api/api.ts";
 import { type CreatedApi, createSimApi } from "./api/sim-api.ts";
 import { textOf } from "./api/store.ts";
 import { AGENT_CONFIG, AGGREGATOR_CONFIG } from "./configs.ts";
-import { CALM, type Weather } from "./fate.ts";
+import { type FaultPolicy, NO_FAULTS } from "./fate.ts";
 import { type KernelTable, tableNotifier, tableSource } from "./kernel.ts";
 import { createMachine, type MachineOptions, type SimMachine } from "./machine.ts";
 import { createTransport, type NetworkParts } from "./network.ts";
@@ -73,7 +73,7 @@ export interface EngineOptions {
   readonly seed: number;
   /** True wall time when the world begins, milliseconds since the epoch. */
   readonly beginMs?: number | undefined;
-  readonly weather?: Weather | undefined;
+  readonly faultPolicy?: FaultPolicy | undefined;
   /** Returns true where the process dies. */
   readonly mayCrash?: ((visit: SiteVisit) => boolean) | undefined;
   readonly sites?: CrashSites | undefined;
@@ -135,13 +135,13 @@ class World implements Engine {
 
   constructor(options: EngineOptions) {
     this.#options = options;
-    const { onEvent, weather = CALM, servers = 1 } = options;
+    const { onEvent, faultPolicy = NO_FAULTS, servers = 1 } = options;
     this.sites = options.sites ?? new CrashSites();
     this.scheduler = createScheduler({ random: this.random("scheduler"), onEvent });
     const { scheduler } = this;
     this.#created = createSimApi({ scheduler, random: this.random("api"), trueWallMs: this.trueWallMs }, servers);
     this.api = this.#created.api;
-    this.#network = { scheduler, weather };
+    this.#network = { scheduler, faultPolicy };
     this.#service = new Service({
       scheduler,
       random: this.random("service"),

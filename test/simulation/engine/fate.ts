@@ -42,7 +42,7 @@ export interface Refusal {
 }
 
 /** Decides the faults of each request. */
-export type Weather = (call: Call) => Fate;
+export type FaultPolicy = (call: Call) => Fate;
 
 /** No faults at all. */
-export const CALM: Weather = () => ({});
+export const NO_FAULTS: FaultPolicy = () => ({});

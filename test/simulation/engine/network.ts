@@ -1,6 +1,6 @@
 import type { ByteTransport, HttpRequest, HttpResponse } from "../../../common/kube/transport.ts";
 import { MooringError } from "../../../common/runtime/errors.ts";
-import type { Call, Fate, Weather } from "./fate.ts";
+import type { Call, Fate, FaultPolicy } from "./fate.ts";
 import { Pipe } from "./pipe.ts";
 import { type Life, never } from "./process.ts";
 import { refusalAnswer } from "./refusal.ts";
@@ -42,7 +42,7 @@ export interface Sender {
 
 export interface NetworkParts {
   readonly scheduler: Scheduler;
-  readonly weather: Weather;
+  readonly faultPolicy: FaultPolicy;
 }
 
 interface Way {
@@ -64,7 +64,7 @@ export function createTransport(parts: NetworkParts, life: Life, { to, endpoint,
       return new Promise((resolve, reject) => {
         if (signal.aborted) return reject(failed(site, "given up"));
         const call = { from: life.name, to, site, request };
-        const exchange = new Exchange(parts, life, { call, endpoint, fate: parts.weather(call) });
+        const exchange = new Exchange(parts, life, { call, endpoint, fate: parts.faultPolicy(call) });
         exchange.start(signal, resolve, reject);
         life.survives(site, "sent");
       });

@@ -100,7 +100,7 @@ export class DeletionWatch {
 
   /** An administrator declares the node gone: then its stored mounts do not count either. */
   #excuseOfNode({ node, beganAt }: Pick<Use, "node" | "beganAt">): string | undefined {
-    return this.#world.wasDeclaredGone({ node, beganAt, endedAt: undefined }) ? "node declared gone" : undefined;
+    return this.#world.wasDeclaredGone({ node, beganAt, endedAt: undefined }) ? "node given up" : undefined;
   }
 
   /** The status once said that the claim is mounted there: Mooring may forget that only for what the node itself has reported since. */
@@ -118,7 +118,7 @@ export class DeletionWatch {
 
   #excuseOfUse(use: Use, byMs: number): string | undefined {
     if (this.#witness.useOf(use).promisedEnd !== undefined) return "no mount table shows it";
-    return this.#witness.isKnown(use, { byMs, forMs: WRITES_MS }) ? undefined : "no leader without faults since";
+    return this.#witness.isKnown(use, { byMs, forMs: WRITES_MS }) ? undefined : "nobody was well since";
   }
 
   #excuseOfStaging(
@@ -129,7 +129,7 @@ export class DeletionWatch {
     if (this.#witness.hadNoAgent(node, now)) return "no mount table shows it";
     const span = { fromMs: sinceMs, toMs: byMs };
     return health.ledBy(span, RETRIES_MS + WRITES_MS, reportersOf(node)) === undefined
-      ? "no leader without faults since"
+      ? "nobody was well since"
       : undefined;
   }
 }

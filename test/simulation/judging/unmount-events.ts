@@ -18,7 +18,7 @@ export function watchAlarms({ engine, health, unmountedBehind }: World, docket: 
     if (!event.success) return;
     const { note, regarding } = event.output;
     const isTrue = unmountedBehind.has(regarding.uid);
-    if (!isTrue && health.hasFault(by)) docket.excuse("false-alarm", "faults of the agent's pod watch");
+    if (!isTrue && health.hasFault(by)) docket.excuse("false-alarm", "the agent's watch was disturbed");
     else docket.judge("false-alarm", isTrue, () => `${by} says of ${regarding.uid}: ${note}`);
   });
 }

@@ -132,7 +132,7 @@ export class Witness {
       promisedEnd: momentOf(this.#endOf(use)),
       isKnown: this.#isKnownNow(use),
       excuse: this.#excuseOf(use),
-      unseen: this.#isUnobserved(use) ? "unobserved" : this.#whyElsewhere(use),
+      unseen: this.#isUnobserved(use) ? "nobody could see it" : this.#whyElsewhere(use),
       forgotten: this.#whyForgotten(use),
     };
   }
@@ -145,7 +145,7 @@ export class Witness {
     const { cluster, now } = this.#world;
     const pv = cluster.claims.byUid(use.claimUid)?.volume.pv ?? "";
     if (!cluster.placement.wasExcluded(pv, use.node, use.beganAt)) return undefined;
-    return this.isKnown(use, { byMs: now, forMs: SEEN_MS }) ? undefined : "unobserved on an excluded node";
+    return this.isKnown(use, { byMs: now, forMs: SEEN_MS }) ? undefined : "moved away unseen";
   }
 
   #whyForgotten(use: TrueUse): string | undefined {
@@ -154,7 +154,7 @@ export class Witness {
     if (nodes.find((node) => node.name === name)?.disk.isSound !== true) return "lost with the disk";
     if (this.#reported.has(use)) return undefined;
     if (health.ledBy({ fromMs: beganAt, toMs: endedAt }, SEEN_MS, reportersOf(name)) === undefined)
-      return "not reported to a leader";
+      return "nobody had been told";
     this.#reported.add(use);
     return undefined;
   }
@@ -200,7 +200,7 @@ export class Witness {
   #excuseOf(use: TrueUse): string | undefined {
     const world = this.#world;
     const pod = world.cluster.pods.byUid(use.podUid);
-    if (world.wasDeclaredGone(use)) return "node declared gone";
+    if (world.wasDeclaredGone(use)) return "node given up";
     if (pod?.overAt !== undefined && pod.overAt < use.beganAt) return "mounted after its pod's end";
     const isForPods = !use.isShown || this.hadNoAgent(use.node, world.now);
     return isForPods && !this.#isPodWatched(use) ? "no watch showed its pod, or the end of it" : undefined;

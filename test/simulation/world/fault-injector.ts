@@ -1,5 +1,5 @@
 import type { HttpRequest } from "../../../common/kube/transport.ts";
-import type { Call, Fate, Refusal, Weather } from "../engine/fate.ts";
+import type { Call, Fate, FaultPolicy, Refusal } from "../engine/fate.ts";
 import type { Dice } from "./dice.ts";
 
 /** Network faults. */
@@ -77,7 +77,7 @@ export class FaultInjector {
     return this.#active.size === 0;
   }
 
-  readonly weather: Weather = (call) => {
+  readonly faultPolicy: FaultPolicy = (call) => {
     const { dice, servers, onClaimWrite } = this.#parts;
     if (call.request.method === "PATCH" && call.site.includes("persistentvolumeclaims")) {
       this.claimWrites += 1;

@@ -74,7 +74,7 @@ describe("the figures of a campaign", () => {
 
   it("are a table with the kills of each, the faults of each kind and the worst cases", () => {
     const finding = { claim: "claim", promise: "exact", atMs: 1, text: "why" } as const;
-    const chances = { exact: { judged: 3, excused: { unobserved: 1 } } };
+    const chances = { exact: { judged: 3, excused: { "nobody could see it": 1 } } };
 
     const rows = figureRows(RECORD, { findings: [finding, finding], chances });
 
@@ -86,7 +86,7 @@ describe("the figures of a campaign", () => {
         ["published after the end", "2", "300 ms", "700 ms", "700 ms"],
         ["writes", "7", "1.17 a transition"],
         ["exact", "3", "2 broken"],
-        ["exact, excused: unobserved", "1"],
+        ["exact, excused: nobody could see it", "1"],
       ]),
     );
   });

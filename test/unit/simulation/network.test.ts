@@ -9,7 +9,7 @@ const CREATE = { method: "POST", path: "/api/v1/nodes", headers: {}, body: '{"me
 
 /** The result of a request with these faults: an answer, an error or nothing; and when. */
 async function send(request: typeof LIST | typeof CREATE, fate: Fate, abortAfterMs?: number) {
-  const engine = createEngine({ seed: 1, weather: () => fate });
+  const engine = createEngine({ seed: 1, faultPolicy: () => fate });
   const { scheduler, api } = engine;
   const stop = new AbortController();
   if (abortAfterMs !== undefined) scheduler.after(abortAfterMs, () => stop.abort("enough"));
@@ -58,7 +58,7 @@ describe("a request in the simulated network", () => {
   });
 
   it("takes effect twice when it is repeated, and is answered once", async () => {
-    const engine = createEngine({ seed: 1, weather: () => ({ againAfterMs: [10, 20] }) });
+    const engine = createEngine({ seed: 1, faultPolicy: () => ({ againAfterMs: [10, 20] }) });
     const body = '{"metadata":{"generateName":"a-"}}';
     const answers: number[] = [];
 
@@ -73,7 +73,7 @@ describe("a request in the simulated network", () => {
 
   it("overtakes a slower one", async () => {
     const delays = [30, 10];
-    const engine = createEngine({ seed: 1, weather: () => ({ requestMs: delays.shift() }) });
+    const engine = createEngine({ seed: 1, faultPolicy: () => ({ requestMs: delays.shift() }) });
     const transport = engine.transport("t");
 
     for (const name of ["first", "second"])

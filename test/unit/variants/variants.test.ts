@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { WINGS as WORLDS } from "../../simulation/mutants.ts";
-import { unknownWires, WINGS } from "../../wires/wires.ts";
+import { unknownCuts, WINGS } from "../../wires/wires.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const PATCHES = [...Object.values(WORLDS), ...Object.values(WINGS)].flatMap(({ folder }) =>
@@ -45,6 +45,6 @@ describe("a deliberately wrong variant", () => {
 
 describe("a cut wire", () => {
   it("is tried by its own name alone: a name that none has would be none that survives", async () => {
-    expect(await unknownWires(["acknowledged-records-stay", "settled"])).toEqual(["settled"]);
+    expect(await unknownCuts(["acknowledged-records-stay", "settled"])).toEqual(["settled"]);
   });
 });

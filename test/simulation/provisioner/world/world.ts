@@ -72,7 +72,7 @@ export class ProvisionerWorld {
       ...{ servers: () => 1, copierOf: () => undefined },
     });
     this.engine = createEngine({
-      ...{ seed, sites, weather: this.injector.weather, mayCrash: (visit) => this.#mayCrash(visit) },
+      ...{ seed, sites, faultPolicy: this.injector.faultPolicy, mayCrash: (visit) => this.#mayCrash(visit) },
       onLog: (process, { level, message, fields }) => {
         const { err } = fields;
         const text = err instanceof Error ? (err.stack ?? err.message) : JSON.stringify(fields);

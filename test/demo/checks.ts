@@ -7,53 +7,53 @@ import { claimThat } from "../rig/stand-in/stage.ts";
 import type { Printer } from "./print.ts";
 import type { NewPod, PodInUse, World } from "./world.ts";
 
-/** What the summary table says of one unmount. Milliseconds. */
+/** The measurements of one unmount in the summary table. Milliseconds. */
 export interface Measured {
   readonly step: string;
   /** From the end of `umount` until the status was stored. */
   readonly delayMs: number;
-  /** How much later than the unmount the published moment is. */
+  /** How much later than the unmount the published time is. */
   readonly lateMs: number;
-  /** The uncertainty that Mooring states. */
+  /** The uncertainty that Mooring publishes. */
   readonly widthMs: number | undefined;
 }
 
-/** A scene of the story: plays, checks, and says what it measured. Throws a HarnessError when a check does not hold. */
+/** A scene of the story: it plays, checks, and returns its measurements. Throws a HarnessError when a check fails. */
 export type Scene = (world: World, printer: Printer) => Promise<readonly Measured[]>;
 
-/** What a scene knows about the end of a use that is to be published. */
+/** The truth about the end of a use that Mooring has to publish. */
 export interface KnownEnd {
   readonly claim: string;
   /** Names it in the summary. */
   readonly step: string;
   readonly truth: Moment;
-  /** The latest moment that may be published where nobody looked: the first complete scan since. Milliseconds of the wall clock. */
-  readonly firstReadMs?: number;
+  /** The latest time that may be published where no agent scanned: the first complete scan since. Milliseconds of the wall clock. */
+  readonly firstScanMs?: number;
 }
 
-/** How much later than the truth Mooring may be where its agent looked on, milliseconds. */
+/** How much later than the truth a published time may be while the agent runs, in milliseconds. */
 const BUDGET_MS = 1500;
 
 export const isMounted = ({ status }: Claim): boolean => status?.reason === "Mounted";
 export const isUnmounted = ({ status }: Claim): boolean => status?.reason === "Unmounted";
 
-/** Prints a check. Throws a HarnessError when it does not hold. */
+/** Prints a check. Throws a HarnessError when it fails. */
 export function check(printer: Printer, holds: boolean, text: string): void {
   printer.line(holds ? "ok" : "failed", text);
   if (!holds) throw new HarnessError(`this does not hold: ${text}`);
 }
 
-/** Prints what both say of a claim. */
+/** Prints the conditions of Mooring and of Kubernetes. */
 export function show(printer: Printer, { status, upstream }: Claim): void {
   const kubernetes =
     upstream === undefined
       ? "nothing"
       : `${upstream.unused ? "unused" : "in use"} since ${secondTime(upstream.sinceMs ?? 0)}`;
   printer.line("note", `Kubernetes: ${kubernetes}`);
-  for (const line of status === undefined ? ["nothing"] : wordsOf(status)) printer.line("note", `Mooring:    ${line}`);
+  for (const line of status === undefined ? ["nothing"] : fieldsOf(status)) printer.line("note", `Mooring:    ${line}`);
 }
 
-function wordsOf({ unused, reason, sinceMs, message }: ClaimStatus): readonly string[] {
+function fieldsOf({ unused, reason, sinceMs, message }: ClaimStatus): readonly string[] {
   return [`${unused ? "unused" : "in use"} since ${secondTime(sinceMs)}, ${reason}`, message];
 }
 
@@ -65,7 +65,7 @@ export function awaitClaim(
   return claimThat(world, { ...expected, limitMs: world.limitMs });
 }
 
-/** Starts a pod and waits until Mooring sees its mount. */
+/** Starts a pod and waits until Mooring reports its mount. */
 export async function mountClaim(world: World, pod: NewPod): Promise<PodInUse> {
   const running = await world.runPod(pod);
   const node = world.nodes[pod.on];
@@ -74,9 +74,9 @@ export async function mountClaim(world: World, pod: NewPod): Promise<PodInUse> {
   return running;
 }
 
-/** Checks a published unmount against the truth, which is a moment between two readings of this machine's clock. */
+/** Checks a published unmount against the truth, which lies between two readings of this machine's clock. */
 export async function checkUnmount(world: World, printer: Printer, known: KnownEnd): Promise<readonly Measured[]> {
-  const { claim: name, step, truth, firstReadMs } = known;
+  const { claim: name, step, truth, firstScanMs } = known;
   const { claim, seenAtMs } = await awaitClaim(world, { claim: name, what: "unmounted", holds: isUnmounted });
   show(printer, claim);
   const releasedAtMs = claim.status?.lastUse?.releasedAtMs ?? 0;
@@ -87,8 +87,8 @@ export async function checkUnmount(world: World, printer: Printer, known: KnownE
   printer.line("note", `unmounted at ${unmounted}, published as ${published}, ${uncertainty}`);
   const isLate = releasedAtMs >= truth.notBeforeMs && sinceMs >= truth.notBeforeMs;
   check(printer, isLate, "not before the truth: the idle time is never too long");
-  const limitMs = (firstReadMs ?? truth.notAfterMs + BUDGET_MS) + world.starvation(truth.notAfterMs, releasedAtMs);
-  const limit = firstReadMs === undefined ? "and within 1.5 s of it" : "and not after the first complete scan since";
+  const limitMs = (firstScanMs ?? truth.notAfterMs + BUDGET_MS) + world.starvation(truth.notAfterMs, releasedAtMs);
+  const limit = firstScanMs === undefined ? "and within 1.5 s of it" : "and not after the first complete scan since";
   check(printer, releasedAtMs <= limitMs, limit);
   return [{ step, delayMs: seenAtMs - truth.notAfterMs, lateMs: releasedAtMs - truth.notBeforeMs, widthMs }];
 }
