@@ -6,7 +6,7 @@ import type { Stage } from "../rig/stand-in/stage.ts";
 import { answered, startInPod } from "./pod-process.ts";
 import { connections, cpuMs, residentMiB } from "./process-figures.ts";
 
-/** What an agent under measurement runs with. */
+/** The settings of an agent under measurement. */
 export interface AgentRun {
   readonly name: string;
   readonly script: string;
@@ -14,7 +14,7 @@ export interface AgentRun {
   readonly aggregatorUrl: string;
 }
 
-/** An agent that runs, and what the kernel says of it. */
+/** A running agent, and the kernel's figures of it. */
 export interface MeasuredAgent {
   readonly child: OwnedChild;
   /** Base of its health endpoints. */
@@ -27,7 +27,7 @@ export interface MeasuredAgent {
   readonly connections: () => number;
 }
 
-/** Starts an agent as a pod runs it, with a service account and no kubeconfig, and waits until it is ready. */
+/** Starts an agent as a pod runs it, with a service account and without a kubeconfig, and waits until it is ready. */
 export async function startPodAgent({ owner, plane }: Stage, run: AgentRun): Promise<MeasuredAgent> {
   const { name, script, kubelet, aggregatorUrl } = run;
   const port = await freePort(createSystemRandom(), "127.0.0.1");

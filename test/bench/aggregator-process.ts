@@ -16,15 +16,15 @@ export interface MeasuredAggregator {
   readonly child: OwnedChild;
   readonly url: string;
   readonly metrics: () => Promise<Exposition>;
-  /** The metrics of a process of the same niceness that does nothing: what its event loop shows is the machine's. */
+  /** The metrics of an idle process of the same niceness: its event loop shows the lag of the machine. */
   readonly idleMetrics: () => Promise<Exposition>;
-  /** Waits until it is ready: all is listed, and the nodes have been heard. */
+  /** Waits until it is ready: it has listed everything, and the nodes have reported. */
   readonly ready: (limitMs: number) => Promise<void>;
-  /** Stops it as a rollout does, and starts it again at the same place; returns as soon as it answers. */
+  /** Stops it as a rollout does, and restarts it at the same address; returns as soon as it answers. */
   readonly restart: () => Promise<void>;
 }
 
-/** What else Node.js and the aggregator are told, and how much is added to the niceness. */
+/** Further flags of Node.js and of the aggregator, and the added niceness. */
 export interface AggregatorChoice {
   readonly nodeOptions?: readonly string[];
   readonly nice?: number;
@@ -43,7 +43,7 @@ export async function startAggregator(
     name: "aggregator",
     account: "mooring-aggregator",
     script: await bundled(owner.folder, "aggregator"),
-    // A line for each transition is what a real one writes, too.
+    // A real aggregator, too, logs a line for each transition.
     args: ["--api-bind-address", `127.0.0.1:${port}`, ...args],
     nodeOptions,
     nice,
@@ -66,8 +66,8 @@ export async function startAggregator(
 }
 
 /**
- * By a connection of its own, and again if need be: while this process is busy with 200,000 objects it sends so late that the other side has
- * given up by then.
+ * Uses a connection of its own, and retries if necessary: while this process is busy with 200,000 objects, it sends so late that the peer
+ * has given up.
  */
 async function expositionAt(owner: Owner, child: OwnedChild, url: string): Promise<Exposition> {
   let body = "";

@@ -12,16 +12,16 @@ import { type Fleet, startFleet } from "./fleet/fleet.ts";
 import { measurePhase, type PhaseFigures, phaseTable } from "./phases.ts";
 import { Rewrites } from "./rewrites.ts";
 
-/** How large, how long each of the last phases takes, and what else Node.js is told. */
+/** The size, the duration of each of the last phases, and further flags of Node.js. */
 export interface ScaleOptions {
   readonly fraction: number;
-  /** So many claims have no condition yet when the aggregator begins; nothing: none has one. */
+  /** This many claims have no condition when the aggregator starts; undefined: none has one. */
   readonly bareClaims?: number | undefined;
   readonly minutes: number;
   readonly nodeOptions: readonly string[];
 }
 
-/** Everything a run at scale works with. */
+/** The parts of a run at scale. */
 export interface ScaleRun {
   readonly owner: Owner;
   readonly cluster: LoadedCluster;
@@ -33,20 +33,20 @@ export interface ScaleRun {
   readonly rewrites: Rewrites;
 }
 
-/** The API server, its database and the fleet would be on other machines: on this one they step back. */
+/** The API server, its database and the fleet belong on other machines: here they run with a lower priority. */
 const NICE = 10;
 const LIST_LIMIT_MS = 900_000;
 const READY_LIMIT_MS = 300_000;
 const FILL_LIMIT_MS = 3_600_000;
-/** Nothing follows a status any more after this time without a change: reason-only changes wait for 5 s. */
+/** After this time without a change no further write follows: reason-only changes wait for 5 s. */
 const CALM_MS = 10_000;
 
-/** The aggregator beside a cluster of the largest size that it is built for, or a fraction of it. */
+/** The aggregator beside a cluster of the largest supported size, or a fraction of it. */
 export async function startAtScale(
   owner: Owner,
   { fraction, bareClaims, nodeOptions }: ScaleOptions,
 ): Promise<ScaleRun> {
-  // Whoever starts this with less priority wants it to stay behind.
+  // Keeps the lower priority of a run that started with one.
   setPriority(Math.max(getPriority(), NICE));
   const sizes = sizesOf(fraction);
   const form = { sizes, writtenNodes: writtenNodesOf(sizes, bareClaims ?? sizes.claims) };
@@ -62,7 +62,7 @@ export async function startAtScale(
   return { owner, cluster, watch, aggregator, fleet, conditions, rewrites };
 }
 
-/** What the body costs the aggregator; told as soon as it is over, since the next may take long. */
+/** The cost of `body` for the aggregator; printed as soon as it is over, since the next phase may take long. */
 export async function phaseOf(
   { owner, aggregator }: ScaleRun,
   name: string,
@@ -73,7 +73,7 @@ export async function phaseOf(
   return figures;
 }
 
-/** Until the aggregator has listed everything. */
+/** Waits until the aggregator has listed everything. */
 export function untilListed({ owner, aggregator: { url, child } }: ScaleRun): Promise<void> {
   const check = async (): Promise<void> => {
     const text = await (await fetch(`${url}/readyz?verbose`)).text();
@@ -83,29 +83,29 @@ export function untilListed({ owner, aggregator: { url, child } }: ScaleRun): Pr
   return waitUntil(owner, { what, limitMs: LIST_LIMIT_MS, child, everyMs: 250, check });
 }
 
-/** Until it has heard the nodes. */
+/** Waits until the nodes have reported to it. */
 export function untilReady({ aggregator }: ScaleRun): Promise<void> {
   return aggregator.ready(READY_LIMIT_MS);
 }
 
-/** How many claims had their condition before the start. */
+/** The number of claims with a condition before the start. */
 export function writtenClaimsOf({ writtenNodes }: ClusterForm): number {
   return writtenNodes * CLAIMS_PER_NODE;
 }
 
-/** What became of them; told at once, since the next may fail. */
-export function tellRewrites({ owner, cluster, rewrites }: ScaleRun): void {
+/** The changes of these claims; printed at once, since the next phase may fail. */
+export function printRewrites({ owner, cluster, rewrites }: ScaleRun): void {
   const { claims, changes } = rewrites.counts;
   const examples = rewrites.examples.map((example) => `\n  ${example}`).join("");
   owner.say(`${changes} rewrites, of ${claims} of the ${writtenClaimsOf(cluster)} conditions of before${examples}`);
 }
 
-/** Until each claim that had none has its first condition. */
+/** Waits until each claim without a condition has its first one. */
 export function untilFilled({ conditions, cluster, aggregator: { child } }: ScaleRun): Promise<void> {
   return conditions.reached(cluster.sizes.claims - writtenClaimsOf(cluster), { limitMs: FILL_LIMIT_MS, child });
 }
 
-/** Until nothing follows any more. */
+/** Waits until no further write follows. */
 export function untilCalm({ owner, watch }: ScaleRun): Promise<void> {
   return calm(owner, watch, CALM_MS);
 }

@@ -7,13 +7,13 @@ import type { ControlPlane } from "../rig/control-plane/control-plane.ts";
 import { HarnessError } from "../rig/process/errors.ts";
 import type { Owner } from "../rig/process/owner.ts";
 
-/** Sees every change of a claim as it is stored. */
+/** Sees every change of a claim when it is stored. */
 export interface ClaimWatch {
   /** The newest resource version that was seen. */
   readonly resourceVersion: () => string;
   /** How many changes of claims have been seen. */
   readonly changes: () => number;
-  /** Calls `see` for each change from now on, until the answer is called. */
+  /** Calls `see` for each further change, until the caller calls the returned function. */
   readonly listen: (see: Listener) => () => void;
 }
 
@@ -26,7 +26,7 @@ const listHead = object({ metadata: object({ resourceVersion: string() }) });
 const watchEvent = object({ type: string(), object: unknown() });
 const versioned = object({ metadata: object({ resourceVersion: string() }) });
 
-/** A watch of its own making: what is measured must not be measured by its own means. It begins with what is stored next. */
+/** Its own watch: the measured client must not measure itself. It begins with the next write. */
 export async function watchClaims(owner: Owner, plane: ControlPlane): Promise<ClaimWatch> {
   const { clock, signal } = owner;
   const { transport } = await connect({ inCluster: false, kubeconfig: plane.kubeconfig }, {});
@@ -51,10 +51,10 @@ export async function watchClaims(owner: Owner, plane: ControlPlane): Promise<Cl
     for await (const line of createInterface({ input: Readable.from(response.body) })) take(line);
   };
   const read = async (): Promise<void> => {
-    // An API server that is busy drops whoever reads too slowly: what follows comes late, and nothing is missed.
+    // A busy API server drops slow readers: events then arrive late, and none is lost.
     while (!signal.aborted) await follow();
   };
-  // A watch that breaks ends the run: nothing measured with it counts.
+  // A watch that breaks ends the run: its measurements do not count.
   void read().catch((error: unknown) => {
     if (!signal.aborted) throw error;
   });

@@ -20,7 +20,7 @@ const conditions = looseObject({
   status: looseObject({ conditions: optional(array(looseObject({ type: string(), status: string() })), []) }),
 });
 
-/** How many writes of its status a claim costs from the mount of its volume until that is unstaged. */
+/** How many status writes a claim costs from the mount of its volume until it is unstaged. */
 export async function writesPerUse(
   scene: Scene,
   { claim, uses }: { readonly claim: string; readonly uses: number },
@@ -43,7 +43,7 @@ export async function writesPerUse(
   return ((await written()) - before) / uses;
 }
 
-/** From the request until the claim is gone, each, and until all are. */
+/** From the request until each claim is gone, and until all are. */
 export async function deleteUnused(
   scene: Scene,
   names: readonly string[],
@@ -52,20 +52,20 @@ export async function deleteUnused(
   const { clock, signal } = stage.owner;
   await makeAll(scene, names);
   const gone = goneTimes(scene);
-  const asked = new Map<string, number>();
+  const requestedAt = new Map<string, number>();
   const beganAt = clock.monotonicMs();
   await forEachIndex({ count: names.length, workers: WORKERS, signal }, async (index) => {
     const name = names[index] ?? "";
-    asked.set(name, clock.monotonicMs());
+    requestedAt.set(name, clock.monotonicMs());
     await client.request({ method: "DELETE", path: `${CLAIMS}/${name}` }, signal);
   });
-  const samples = await gone.since(asked);
+  const samples = await gone.since(requestedAt);
   return { samples, ms: Math.max(...gone.times()) - beganAt };
 }
 
 /**
- * From the unmount until the claim is gone, each. All are deleted by one request while they are mounted; then each is unmounted, and its pod
- * deleted, as a kubelet does it.
+ * From the unmount until each claim is gone. One request deletes all while they are mounted; then each is unmounted, and its pod deleted,
+ * as a kubelet does it.
  */
 export async function deleteMounted(scene: Scene, count: number): Promise<readonly number[]> {
   const { stage, client } = scene;
@@ -115,7 +115,7 @@ function goneTimes({ stage, watch }: Scene) {
   });
   return {
     times: () => [...gone.values()],
-    /** Waits until all of these claims are gone; how long after its moment each was. */
+    /** Waits until all of these claims are gone; returns how long after its moment each went. */
     since: async (moments: ReadonlyMap<string, number>): Promise<readonly number[]> => {
       const check = async (): Promise<void> => {
         if (gone.size < moments.size) throw new Error(`${gone.size} of ${moments.size} are`);

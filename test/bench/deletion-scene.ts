@@ -30,11 +30,11 @@ const BINDINGS = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic
 export const CLAIMS = `/api/v1/namespaces/${NAMESPACE}/persistentvolumeclaims`;
 export const WORKERS = 16;
 export const LIMIT_MS = 600_000;
-/** What is deleted in one go is found by it. */
+/** The label of the objects that one request deletes. */
 export const LABEL = "bench";
 const run = promisify(execFile);
 
-/** What the API server does with a deleted claim that is mounted. */
+/** The API server's policy for a deleted claim that is mounted. */
 export type Mode = "off" | "enforce";
 
 /** A cluster of its own, with Mooring on two nodes. */
@@ -45,7 +45,7 @@ export interface Scene {
   readonly auditLog: string;
 }
 
-/** With the claims `orders`, on a local volume, and `shared`, whose volume is staged. */
+/** With the claim `orders` on a local volume, and `shared` on a staged one. */
 export async function openScene(owner: Owner, mode: Mode): Promise<Scene> {
   const policy = join(owner.folder, "audit-policy.yaml");
   const auditLog = join(owner.folder, "audit.log");
@@ -81,7 +81,7 @@ async function enforce({ stage }: Scene): Promise<void> {
   await unmounted(stage, "orders", pod);
 }
 
-/** A pod of a claim that runs; waits until the aggregator has written that its volume is mounted. */
+/** A running pod of a claim; waits until the status says that its volume is mounted. */
 export async function mounted(stage: Stage, claim: string): Promise<StandInPod> {
   const name = `user-${randomUUID()}`;
   const pod = await stage.kubelets[0].runPod({ namespace: NAMESPACE, name, claim, volume: volumeOf(claim) });
@@ -90,7 +90,7 @@ export async function mounted(stage: Stage, claim: string): Promise<StandInPod> 
   return pod;
 }
 
-/** Ends it as a kubelet does, the object last; waits until the aggregator has written that. */
+/** Ends the pod as a kubelet does, the object last; waits until the status says so. */
 export async function unmounted(stage: Stage, claim: string, pod: StandInPod): Promise<void> {
   await stage.kubelets[0].unmount(pod);
   await stage.kubelets[0].forceDelete(pod);
@@ -98,7 +98,7 @@ export async function unmounted(stage: Stage, claim: string, pod: StandInPod): P
   await claimThat(stage, { claim, what: "unused", holds, limitMs: LIMIT_MS });
 }
 
-/** Makes bound claims, and waits until the aggregator has written of each. */
+/** Creates bound claims, and waits until each has a status. */
 export async function makeAll(
   { stage, client }: Pick<Scene, "stage" | "client">,
   names: readonly string[],
@@ -126,7 +126,7 @@ const auditEvent = v.object({
 });
 type AuditEvent = v.InferOutput<typeof auditEvent>;
 
-/** Requests that changed a claim, or were to, as the API server has written them down. */
+/** Requests to change a claim, by the API server's audit log. */
 export async function requests(
   { auditLog }: Pick<Scene, "auditLog">,
   isMeant: (event: AuditEvent) => boolean,
@@ -136,7 +136,7 @@ export async function requests(
   return events.filter((event) => event.stage === "ResponseComplete" && isMeant(event)).length;
 }
 
-/** How often Kubernetes' controller was told that a claim stays. */
+/** How often the API server reported Kubernetes' controller that a claim stays. */
 export function refusals(scene: Scene): Promise<number> {
   return requests(
     scene,

@@ -5,16 +5,16 @@ import { type Mode, openScene, refusals, type Scene } from "./deletion-scene.ts"
 import { percentile, summary } from "./statistics.ts";
 
 const USES = 20;
-/** In turns, one cluster and the other. */
+/** In turns, first one cluster and then the other. */
 const ROUNDS = 4;
 
-/** How many claims are deleted that nobody uses, and how many while they are unmounted. */
+/** The number of deleted claims without a use, and of those deleted while they are unmounted. */
 export interface DeletionSizes {
   readonly ordinary: number;
   readonly mounted: number;
 }
 
-/** What one mode took. Milliseconds; requests are those that the API server has written down. */
+/** The result of one mode. Milliseconds; the API server's audit log counts the requests. */
 interface Figures {
   readonly ordinary: number[];
   ordinaryMs: number;
@@ -32,7 +32,7 @@ export async function benchDeletions(owner: Owner, printer: Printer, sizes: Dele
     return [what, ...summary(samples), ratio.toFixed(2), `${Math.round(moreMs)} ms`];
   };
   const head = ["N", "MIN", "P50", "P99", "MAX", "P50 RATIO", "P99 MORE"];
-  printer.title(`\n${sizes.ordinary} claims that nobody uses: deletion asked -> claim gone`);
+  printer.title(`\n${sizes.ordinary} unused claims: deletion requested -> claim gone`);
   printer.table([
     ["PROTECTION", ...head, "ALL IN", "REFUSED"],
     [...row("enforce", on.ordinary, off.ordinary), seconds(on.ordinaryMs), String(on.refused.ordinary)],
@@ -56,7 +56,7 @@ function seconds(ms: number): string {
   return `${(ms / 1000).toFixed(1)} s`;
 }
 
-/** Both clusters at once, in turns: what else the machine does meanwhile meets both. */
+/** Both clusters in turns: other load of the machine affects both. */
 async function measure(parent: Owner, sizes: DeletionSizes): Promise<Readonly<Record<Mode, Figures>>> {
   const scenes = { off: await sceneOf(parent, "off"), enforce: await sceneOf(parent, "enforce") };
   const figures = { off: emptyFigures(), enforce: emptyFigures() };

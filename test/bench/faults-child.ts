@@ -1,4 +1,4 @@
-// What both programs under comparison have in common: what they follow, and how they tell what they see.
+// The common parts of both programs under comparison: what they follow, and how they report it.
 import { createServer } from "node:http";
 import type { Seen } from "../rig/faults/direct.ts";
 import type { Delivery } from "../rig/faults/ledger.ts";
@@ -10,28 +10,28 @@ export interface ToFollow {
   readonly labelSelector?: string;
 }
 
-/** What such a program is told, as JSON in its first argument. */
+/** The task of such a program, as JSON in its first argument. */
 export interface ChildTask {
   readonly follow: readonly ToFollow[];
-  /** Where it shows its stores, one array for each collection. */
+  /** The address at which it shows its stores, one array for each collection. */
   readonly port: number;
   /** A kubeconfig whose server is the proxy, or the folder of a service account whose cluster is the proxy. */
   readonly access: string;
-  /** Only for who ends by errors: whether it starts again. */
+  /** Only for a client that ends by errors: whether it restarts. */
   readonly restarts: boolean;
 }
 
 /** One line on standard output. */
-export interface Told extends Delivery {
+export interface Reported extends Delivery {
   /** The place of its collection in the task. */
   readonly collection: number;
 }
 
-export function tell(told: Told): void {
-  process.stdout.write(`${JSON.stringify(told)}\n`);
+export function report(reported: Reported): void {
+  process.stdout.write(`${JSON.stringify(reported)}\n`);
 }
 
-/** Shows the stores on request, so that memory can be taken without what a copy of them would add. */
+/** Shows the stores on request, so that a copy of them does not count as its memory. */
 export function show(port: number, stores: () => readonly (readonly Seen[])[]): void {
   createServer((_, answer) => answer.end(JSON.stringify(stores()))).listen(port, "127.0.0.1");
 }

@@ -10,7 +10,7 @@ import {
 import { createSystemClock } from "../../common/runtime/clock.ts";
 import { readSeen } from "../rig/faults/direct.ts";
 import type { Delivery } from "../rig/faults/ledger.ts";
-import { type ChildTask, pathOf, show, type ToFollow, tell } from "./faults-child.ts";
+import { type ChildTask, pathOf, report, show, type ToFollow } from "./faults-child.ts";
 
 /** "Restart informer after 5sec", says the example. */
 const RESTART_MS = 5_000;
@@ -22,10 +22,10 @@ config.loadFromFile(task.access);
 const api = config.makeApiClient(CoreV1Api);
 
 function listOf({ namespace, resource, labelSelector }: ToFollow) {
-  const asked = { namespace, ...(labelSelector === undefined ? {} : { labelSelector }) };
+  const named = { namespace, ...(labelSelector === undefined ? {} : { labelSelector }) };
   return resource === "configmaps"
-    ? () => api.listNamespacedConfigMap(asked)
-    : () => api.listNamespacedPersistentVolumeClaim(asked);
+    ? () => api.listNamespacedConfigMap(named)
+    : () => api.listNamespacedPersistentVolumeClaim(named);
 }
 
 function follow(collection: ToFollow, index: number): Informer<KubernetesObject> & ObjectCache<KubernetesObject> {
@@ -36,7 +36,7 @@ function follow(collection: ToFollow, index: number): Informer<KubernetesObject>
     collection.labelSelector,
   );
   const on = (event: "add" | "update" | "delete", kind: Delivery["kind"]): void => {
-    informer.on(event, (object) => tell({ collection: index, kind, object: readSeen(object) }));
+    informer.on(event, (object) => report({ collection: index, kind, object: readSeen(object) }));
   };
   on("add", "added");
   on("update", "updated");

@@ -25,11 +25,11 @@ export interface ContenderPlan {
   readonly restarts: boolean;
 }
 
-/** What a contender did and cost. */
+/** A contender and its program. */
 export interface Figures extends Score, Tally {
   readonly connections: number;
   readonly requests: number;
-  /** Requests that came at once after one that had failed or broken off, or sooner than its answer had asked for. */
+  /** Retries without a pause after a failure, or sooner than the answer's `Retry-After`. */
   readonly hasty: number;
   /** By how many objects its stores differed from the server's at a moment of the storm, on average. */
   readonly behind: number;
@@ -45,7 +45,7 @@ interface Started {
 }
 
 const seen = v.object({ key: v.string(), uid: v.string(), resourceVersion: v.string() });
-const told = v.object({
+const reported = v.object({
   collection: v.number(),
   kind: v.picklist(["added", "updated", "deleted"]),
   object: seen,
@@ -80,7 +80,7 @@ export class Contender {
       command: process.execPath,
       args: [join(import.meta.dirname, plan.script), JSON.stringify(task)],
       env: { KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port },
-      onLine: (line) => this.#hear(line),
+      onLine: (line) => this.#onLine(line),
     });
   }
 
@@ -94,7 +94,7 @@ export class Contender {
       protocol: "h2",
       target: world.identity,
       clock: owner.clock,
-      // Who asks seldom would otherwise meet a wall of refusals that were meant for a moment long past.
+      // A slow client would otherwise meet all refusals that were meant for an earlier time.
       isTimed: true,
     });
     owner.defer(() => proxy.close());
@@ -108,30 +108,30 @@ export class Contender {
     return contender;
   }
 
-  /** In how many objects its stores differ from the server's now; nothing when either does not say. */
+  /** By how many objects its stores differ from the server's now; undefined when either does not answer. */
   async lag(direct: Direct): Promise<number | undefined> {
-    const [held, fresh] = [await this.#held(), await this.#fresh(direct)];
-    if (held === undefined || fresh === undefined) return undefined;
-    return fresh.reduce((count, objects, index) => count + differences(held[index] ?? [], objects), 0);
+    const [stored, fresh] = [await this.#stored(), await this.#fresh(direct)];
+    if (stored === undefined || fresh === undefined) return undefined;
+    return fresh.reduce((count, objects, index) => count + differences(stored[index] ?? [], objects), 0);
   }
 
-  /** Notes by how much it differs now. While the API server is away there is nothing to compare with. */
+  /** Records the present difference. While the API server is down there is nothing to compare. */
   async sample(direct: Direct): Promise<void> {
     const lag = await this.lag(direct);
     if (lag !== undefined) this.#samples.push(lag);
   }
 
-  /** Notes when it was as the server for the first time after the storm. */
+  /** Records when the stores first equalled the server's after the storm. */
   async look(direct: Direct, sinceMs: number): Promise<boolean> {
     if (this.#caughtUpMs === undefined && (await this.lag(direct)) === 0) this.#caughtUpMs = sinceMs;
     return this.#caughtUpMs !== undefined;
   }
 
   async figures(direct: Direct): Promise<Figures> {
-    const [held = [], fresh] = [await this.#held(), await this.#fresh(direct)];
+    const [stored = [], fresh] = [await this.#stored(), await this.#fresh(direct)];
     if (fresh === undefined) throw new HarnessError("the API server does not list what was followed");
     const scores = fresh.map((objects, index) =>
-      score({ deliveries: this.#deliveries[index] ?? [], held: held[index] ?? [], fresh: objects }),
+      score({ deliveries: this.#deliveries[index] ?? [], stored: stored[index] ?? [], fresh: objects }),
     );
     const { pid } = this.#child;
     return {
@@ -146,14 +146,14 @@ export class Contender {
     };
   }
 
-  /** Standard error comes in the same lines, and is no JSON. */
-  #hear(line: string): void {
+  /** Standard error arrives in the same lines, and is no JSON. */
+  #onLine(line: string): void {
     if (!line.startsWith('{"collection":')) return;
-    const { collection, kind, object } = v.parse(told, JSON.parse(line));
+    const { collection, kind, object } = v.parse(reported, JSON.parse(line));
     this.#deliveries[collection]?.push({ kind, object });
   }
 
-  async #held(): Promise<readonly (readonly Seen[])[] | undefined> {
+  async #stored(): Promise<readonly (readonly Seen[])[] | undefined> {
     try {
       const answer = await fetch(`http://127.0.0.1:${this.#port}`, { signal: AbortSignal.timeout(ANSWER_MS) });
       return v.parse(stores, await answer.json());
@@ -183,7 +183,7 @@ function hastyIn(requests: readonly RequestRecord[]): number {
   );
 }
 
-/** What a pod has: the files of a service account, with the proxy's authority. The proxy asks nobody who he is. */
+/** The files of a pod's service account, with the proxy's CA. The proxy authenticates no client. */
 function writeServiceAccount(folder: string, { ca }: Pick<FaultProxy, "ca">): void {
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, "ca.crt"), ca);

@@ -6,7 +6,7 @@ import { createSystemClock } from "../../common/runtime/clock.ts";
 import { createLogger } from "../../common/runtime/logger.ts";
 import { createSystemRandom } from "../../common/runtime/random.ts";
 import { readSeen } from "../rig/faults/direct.ts";
-import { type ChildTask, pathOf, show, tell } from "./faults-child.ts";
+import { type ChildTask, pathOf, report, show } from "./faults-child.ts";
 
 const task: ChildTask = JSON.parse(process.argv[2] ?? "");
 const [clock, logger, random] = [createSystemClock(), createLogger("silent"), createSystemRandom()];
@@ -20,7 +20,7 @@ const informers = task.follow.map(({ labelSelector, ...collection }, index) =>
       ...(labelSelector === undefined ? {} : { query: { labelSelector } }),
     },
     project: readSeen,
-    onChange: ({ kind, object }) => tell({ collection: index, kind, object }),
+    onChange: ({ kind, object }) => report({ collection: index, kind, object }),
   }),
 );
 show(task.port, () => informers.map((informer) => [...informer.all()]));

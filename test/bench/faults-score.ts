@@ -1,59 +1,59 @@
 import type { Seen } from "../rig/faults/direct.ts";
 import type { Delivery } from "../rig/faults/ledger.ts";
 
-/** What a follower got wrong; all counts of objects. */
+/** What a follower got wrong; counts of objects. */
 export interface Score {
-  /** The last state of what is there was never told. */
+  /** The last state of an existing object was never reported. */
   readonly unseenStates: number;
-  /** Gone, and told of, but never told to be gone. */
+  /** An object that was reported is gone, and its deletion was never reported. */
   readonly unseenDeletions: number;
-  /** Another object under the same name, told as an update: whoever listens takes it for the one before. */
+  /** Another object of the same name was reported as an update: the listener takes it for the former one. */
   readonly swapped: number;
   /** Wrong in the store at the end: missing, outdated, another one, or long gone. */
   readonly stale: number;
 }
 
-/** What a follower told, what its store held at the end (nothing when it could not be asked), and what the truth was then. */
+/** What a follower reported, its stores at the end (undefined when it did not answer), and the truth at that time. */
 export interface Scored {
   readonly deliveries: readonly Delivery[];
-  readonly held: readonly Seen[];
+  readonly stored: readonly Seen[];
   readonly fresh: readonly Seen[];
 }
 
-/** Counts what was lost. An object that came and went while nobody could look is not: nobody needs to hear of it. */
-export function score({ deliveries, held, fresh }: Scored): Score {
-  const told = new Map<string, Seen>();
+/** Counts what was lost. An object that came and went unobserved is not lost: no client needs to know it. */
+export function score({ deliveries, stored, fresh }: Scored): Score {
+  const reported = new Map<string, Seen>();
   const gone = new Set<string>();
   const seen = new Set<string>();
   let swapped = 0;
   for (const { kind, object } of deliveries) {
-    const known = told.get(object.key);
+    const known = reported.get(object.key);
     if (kind === "updated" && known !== undefined && known.uid !== object.uid) swapped += 1;
     if (kind === "deleted") {
-      told.delete(object.key);
-      // Who is told that a name is gone takes it for the object that he knows by it.
+      reported.delete(object.key);
+      // A client that learns of a deleted name forgets the object that it knows by that name.
       gone.add(known?.uid ?? object.uid);
     } else {
-      told.set(object.key, object);
+      reported.set(object.key, object);
       seen.add(object.uid);
     }
   }
   const there = new Set(fresh.map(({ uid }) => uid));
-  const states = new Set([...told.values()].map(describe));
+  const states = new Set([...reported.values()].map(describe));
   return {
     unseenStates: fresh.filter((object) => !states.has(describe(object))).length,
     unseenDeletions: [...seen].filter((uid) => !there.has(uid) && !gone.has(uid)).length,
     swapped,
-    stale: differences(held, fresh),
+    stale: differences(stored, fresh),
   };
 }
 
 /** In how many names two sets of objects differ. */
-export function differences(held: readonly Seen[], fresh: readonly Seen[]): number {
-  const byKey = new Map(held.map((object) => [object.key, describe(object)]));
+export function differences(stored: readonly Seen[], fresh: readonly Seen[]): number {
+  const byKey = new Map(stored.map((object) => [object.key, describe(object)]));
   const wrong = fresh.filter((object) => byKey.get(object.key) !== describe(object));
   const keys = new Set(fresh.map(({ key }) => key));
-  return wrong.length + held.filter(({ key }) => !keys.has(key)).length;
+  return wrong.length + stored.filter(({ key }) => !keys.has(key)).length;
 }
 
 /** Several collections of one follower together. */

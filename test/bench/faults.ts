@@ -25,8 +25,8 @@ const FOLLOWED: readonly ToFollow[] = [
 const CLAIM = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Mi" } }, storageClassName: "" };
 
 /**
- * What some contender could not be hit by: nobody writes, few objects make one page, client-node asks for no bookmarks. And a list that is
- * truncated is cut here in whichever form it comes, so that a cut of a streaming one would only be the same once more.
+ * Faults that cannot hit some contender: no writer, lists of one page, client-node requests no bookmarks. A truncated list is cut here in
+ * either form, so that a cut streaming list would only repeat that.
  */
 const LEFT_OUT: readonly ProxyFaultKind[] = [
   "expired-page",
@@ -40,10 +40,10 @@ const LEFT_OUT: readonly ProxyFaultKind[] = [
 const SPACING_MS = 2_000;
 const LENGTH_MS = 10_000;
 const CALM_LIMIT_MS = 120_000;
-const LOOK_MS = 500;
+const POLL_MS = 500;
 const SAMPLE_MS = 2_000;
 
-/** How long to go on, and from which seed. */
+/** The duration, and the first seed. */
 export interface FaultsBenchOptions {
   readonly rounds: number;
   readonly seed: number;
@@ -77,7 +77,7 @@ export async function benchFaults(owner: Owner, printer: Printer, options: Fault
   const sides = contenders.map(({ proxy }) => ({ proxy, misses: [] }));
   const scenes = [{ seed, mutator, sides, isSteady: () => true }];
   await rage({ world, scenes, clock: owner.clock }, { ofScene: () => schedule, ofWorld }, owner.signal);
-  // The last ones have their time, too.
+  // The last faults run their full time, too.
   await owner.clock.sleep(LENGTH_MS, owner.signal);
   over.abort();
   await Promise.all([mutating, sampling]);
@@ -96,7 +96,7 @@ function scheduleOf({ rounds, seed }: FaultsBenchOptions): readonly Fault<ProxyF
   return faultSchedule({ seed, kinds, rounds, spacingMs: SPACING_MS, lengthMs: LENGTH_MS });
 }
 
-/** Everybody has to know everything before the first fault. */
+/** Every contender has to be complete before the first fault. */
 function synced(owner: Owner, { direct }: World, contender: Contender): Promise<void> {
   const check = async (): Promise<void> => {
     const lag = await contender.lag(direct);
@@ -117,14 +117,14 @@ async function sample({ clock }: Owner, { direct }: World, { contenders, signal 
   }
 }
 
-/** Waits until everybody knows everything that there is, or the limit. */
+/** Waits until every contender is complete, or the limit. */
 async function calm({ clock, signal }: Owner, { direct }: World, contenders: readonly Contender[]): Promise<void> {
   const begin = clock.monotonicMs();
   for (;;) {
     const sinceMs = clock.monotonicMs() - begin;
     const done = await Promise.all(contenders.map((contender) => contender.look(direct, sinceMs)));
     if (done.every(Boolean) || sinceMs > CALM_LIMIT_MS || signal.aborted) return;
-    await clock.sleep(LOOK_MS, signal);
+    await clock.sleep(POLL_MS, signal);
   }
 }
 
@@ -133,7 +133,7 @@ async function print(printer: Printer, { direct }: World, contenders: readonly C
   printer.table([
     [
       ...["WHAT", "FAULTS", "HIT", "NOT CONNECTED", "NOTHING TO HIT"],
-      ...["FINAL STATES NOT SEEN", "DELETIONS NOT SEEN", "RE-CREATIONS TOLD AS UPDATES"],
+      ...["FINAL STATES NOT SEEN", "DELETIONS NOT SEEN", "RE-CREATIONS REPORTED AS UPDATES"],
       ...["STALE ON AVERAGE", "STALE AT THE END", "CAUGHT UP AFTER"],
       ...["CONNECTIONS", "REQUESTS", "WITHOUT BACK-OFF", "RSS"],
     ],

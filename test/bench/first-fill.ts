@@ -14,10 +14,10 @@ import { createClaim } from "./cluster/loader.ts";
 import { createWriter, type ObjectWriter } from "./cluster/writer.ts";
 import { FirstConditions } from "./first-conditions.ts";
 
-/** As it is shipped: the harness otherwise lets the controller manager ask more often than that. */
+/** As shipped: the harness otherwise raises the controller manager's rate limit. */
 const SHIPPED = ["--kube-api-qps=20", "--kube-api-burst=30"];
 const LIMIT_MS = 300_000;
-/** What a bare loop has under way at once: as many as the aggregator. */
+/** Concurrent requests of a bare loop: as many as the aggregator's. */
 const AT_ONCE = 16;
 
 type Start = () => Promise<OwnedChild | undefined>;
@@ -39,7 +39,7 @@ export async function benchFirstFill(owner: Owner, printer: Printer): Promise<vo
     args: { "kube-controller-manager": SHIPPED },
   });
   const controllers = plane.part("kube-controller-manager");
-  // Claims that are there before either starts: neither is to be measured at the pace at which they are made.
+  // The claims exist before either starts: their creation must not limit the measurement.
   await controllers.stop();
   await applyManifests(plane);
   const writer = await createWriter(owner, plane);
@@ -77,7 +77,7 @@ export async function benchFirstFill(owner: Owner, printer: Printer): Promise<vo
   ]);
 }
 
-/** Writes as the aggregator: the policies cost the API server time, for this account alone. */
+/** Writes from the aggregator's account: the policies cost the API server time for this account alone. */
 async function ownWriter(owner: Owner, plane: ControlPlane): Promise<ObjectWriter> {
   const serviceAccount = { namespace: "mooring", name: "mooring-aggregator" };
   return await createWriter(owner, { kubeconfig: await plane.kubeconfigFor({ serviceAccount }) });
@@ -139,7 +139,7 @@ async function filled(
   const begunAt = owner.clock.monotonicMs();
   const child = await start();
   await conditions.reached(count, { limitMs: LIMIT_MS, ...(child === undefined ? {} : { child }) });
-  // What it goes on doing would be in the way of the next.
+  // Its further work would disturb the next measurement.
   await child?.stop();
   const [first = Number.NaN, last = Number.NaN] = [conditions.times.at(0), conditions.times.at(-1)];
   return { fromStartMs: last - begunAt, fromFirstMs: last - first };

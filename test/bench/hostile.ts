@@ -22,11 +22,11 @@ import { percentile } from "./statistics.ts";
 
 const clock = createSystemClock();
 
-/** Mounts of a usual node, and how often each of a fleet reports before anything is measured. */
+/** Mounts of an ordinary node, and the number of reports of each node before the measurement. */
 const USUAL_MOUNTS = 60;
 const FLEET_ROUNDS = 100;
 
-/** Ends of use of so many pods, of one claim or of as many volumes. */
+/** Unmount records of this many pods, of one claim or of as many volumes. */
 function endsOf(count: number, { round = 0, isOneClaim = true } = {}): string {
   const unmountRecords = Array.from({ length: count }, (_, index) => {
     const pod = `pod-${round}-${index}`;
@@ -37,7 +37,7 @@ function endsOf(count: number, { round = 0, isOneClaim = true } = {}): string {
   return JSON.stringify(reportWith({ generation: round + 1, scan, observedSince: 500, unmountRecords }));
 }
 
-/** A node so full. */
+/** A full node. */
 function manyMountedVolumes(count: number, round = 0): ReturnType<typeof mountedVolumeOf>[] {
   return Array.from({ length: count }, (_, index) => ({
     ...mountedVolumeOf(`pod-${round}-${index}`),
@@ -46,14 +46,14 @@ function manyMountedVolumes(count: number, round = 0): ReturnType<typeof mounted
 }
 
 interface Measured {
-  /** How much of the processor each step of taking a report took. */
+  /** The processor time of each step of taking a report. */
   readonly turns: readonly number[];
   readonly lags: readonly number[];
   readonly collections: readonly number[];
   readonly tookMs: number;
 }
 
-/** How late turns of the event loop were while something was done, and how long each garbage collection took. */
+/** How late turns of the event loop were, and how long each garbage collection took. */
 async function measure(work: () => Promise<unknown>, turns: number[]): Promise<Measured> {
   turns.length = 0;
   const lags: number[] = [];
@@ -90,7 +90,7 @@ function longestOf(times: readonly number[]): number {
   return times.reduce((most, one) => Math.max(most, one), 0);
 }
 
-/** Hands reports to a session that leads, and notes how much of the processor each step of taking one takes. */
+/** Sends reports to a leader session, and records the processor time of each step. */
 function takerOf({ session }: Awaited<ReturnType<typeof lead>>, turns: number[]): Parameters<typeof reportRoute>[0] {
   return {
     turnAway: () => undefined,
@@ -103,7 +103,7 @@ function takerOf({ session }: Awaited<ReturnType<typeof lead>>, turns: number[])
 
 function* timed<T>(steps: Steps<T>, turns: number[]): Steps<T> {
   for (;;) {
-    // Of the processor: what else runs on the machine, and V8's own threads, is not the step's.
+    // Processor time of this thread: it excludes other processes and V8's own threads.
     const begun = process.threadCpuUsage();
     const step = steps.next();
     const { user, system } = process.threadCpuUsage(begun);
@@ -113,7 +113,7 @@ function* timed<T>(steps: Steps<T>, turns: number[]): Steps<T> {
   }
 }
 
-/** A fleet reports: from then on the code runs as in a process that has been up for a while, and is not compiled in the middle of a figure. */
+/** Warms up with the reports of a fleet: the code then runs as in an old process, and no compilation falls into a measurement. */
 async function warmUp(put: (body: string, node: string) => Promise<unknown>): Promise<void> {
   for (let round = 0; round < FLEET_ROUNDS; round += 1) {
     const mountedVolumes = manyMountedVolumes(USUAL_MOUNTS).map((mountedVolume, index) => ({
@@ -139,7 +139,7 @@ function clusterOf(nodes: readonly string[]): FakeCluster {
   return cluster;
 }
 
-/** What an agent's token, a stranger or a tenant can cost the event loop, beside a report of a usual node. */
+/** The event-loop cost of an agent's token, a stranger or a tenant, beside a report of an ordinary node. */
 export async function benchHostile(_: unknown, printer: Printer): Promise<void> {
   const session = await lead(clusterOf(["n1", "n2", "n3", "n4"]));
   const turns: number[] = [];
@@ -170,10 +170,10 @@ export async function benchHostile(_: unknown, printer: Printer): Promise<void> 
     [`${MAX_REPORT_UNMOUNT_RECORDS} ends of as many volumes`, () => put(bodies[3] ?? "")],
     [`${MAX_REPORT_UNMOUNT_RECORDS} others`, () => put(bodies[4] ?? "")],
     ["as many again", () => put(bodies[5] ?? "")],
-    [`${MAX_REPORT_ENTRIES} holds of a usual node`, () => put(full("n2"), "n2")],
+    [`${MAX_REPORT_ENTRIES} mounted volumes of an ordinary node`, () => put(full("n2"), "n2")],
     [`${MAX_REPORT_ENTRIES} others in their place`, () => put(full("n2", 1), "n2")],
     ["as many again", () => put(full("n2", 2), "n2")],
-    [`${MAX_REPORT_ENTRIES} holds after all these ends`, () => put(full("n1"))],
+    [`${MAX_REPORT_ENTRIES} mounted volumes after these unmount records`, () => put(full("n1"))],
     ["16 KB of `a-` to be logged", async () => redact("a-".repeat(8_192))],
   ];
   printer.title("\nWhat a hostile input costs the event loop, milliseconds");

@@ -4,7 +4,7 @@ import { startPodAgent } from "./agent-process.ts";
 import { bundled, UNBUNDLED } from "./pod-process.ts";
 import { residentMiB } from "./process-figures.ts";
 
-/** What an agent costs that has nothing to do. */
+/** The cost of an idle agent. */
 interface IdleCost {
   readonly mib: number;
   readonly cpuPercent: number;
@@ -48,9 +48,9 @@ async function idleCost(
   { name, script, minutes }: { readonly name: string; readonly script: string; readonly minutes: number },
 ): Promise<IdleCost> {
   const { owner, kubelets, aggregator } = stage;
-  // Two agents for one node take turns at reporting; the aggregator drops what is stale, and neither does more for it.
+  // Two agents of one node take turns at reporting; the aggregator drops stale reports, and neither does more for it.
   const agent = await startPodAgent(stage, { name, script, kubelet: kubelets[1], aggregatorUrl: aggregator.url });
-  // What the start needed is not what idling costs.
+  // The cost of the start does not count.
   await owner.clock.sleep(5_000, owner.signal);
   const [cpuBefore, requestsBefore, begunAt] = [agent.cpuMs(), await requestsOf(agent.url), owner.clock.monotonicMs()];
   await owner.clock.sleep(minutes * 60_000, owner.signal);

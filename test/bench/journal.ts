@@ -15,16 +15,16 @@ import { parseExposition, total } from "./exposition.ts";
 import { percentile } from "./statistics.ts";
 
 const ROUNDS = 200;
-const HOLDS = [30, 1_000, 10_000];
+const MOUNTED_VOLUMES = [30, 1_000, 10_000];
 
-/** A journal under measurement, and how many bytes it has given the disk. */
+/** A journal under measurement, and the bytes that it has written. */
 interface Contender {
   readonly name: string;
   readonly journal: Journal;
   readonly writtenBytes: () => Promise<number>;
 }
 
-/** What happens on a node, round after round. */
+/** The changes of a node, round after round. */
 const EVENTS: readonly { readonly name: string; readonly after: (state: NodeState, round: number) => NodeState }[] = [
   {
     name: "a scan that shows the same (each heartbeat)",
@@ -50,11 +50,11 @@ const EVENTS: readonly { readonly name: string; readonly after: (state: NodeStat
   },
 ];
 
-/** What storing costs, beside the plain way: the whole state as JSON into a new file that takes the old one's place. */
+/** The cost of storing, beside the plain way: the whole state as JSON in a new file that replaces the old one. */
 export async function benchJournal({ clock, signal }: Owner, printer: Printer): Promise<void> {
   printer.title(`\nStoring what an agent knows, ${ROUNDS} times each, on the disk of ${tmpdir()}`);
   const rows: (readonly string[])[] = [];
-  for (const count of HOLDS) {
+  for (const count of MOUNTED_VOLUMES) {
     for (const event of EVENTS) {
       for (const make of [sqliteContender, wholeFileContender]) {
         if (signal.aborted) return;
@@ -67,7 +67,7 @@ export async function benchJournal({ clock, signal }: Owner, printer: Printer): 
       }
     }
   }
-  printer.table([["HOLDS", "WHAT", "HOW", "P50", "P99", "LOOP HELD UP P99", "MAX", "BYTES"], ...rows]);
+  printer.table([["MOUNTED VOLUMES", "WHAT", "HOW", "P50", "P99", "LOOP BLOCKED P99", "MAX", "BYTES"], ...rows]);
 }
 
 interface Task {
@@ -84,27 +84,27 @@ async function measure(contender: Contender, { clock, count, event }: Task): Pro
   await journal.load();
   await journal.store(state);
   const before = await writtenBytes();
-  const [took, held]: [number[], number[]] = [[], []];
+  const [took, blocked]: [number[], number[]] = [[], []];
   for (let round = 1; round <= ROUNDS; round += 1) {
     state = event.after(state, round);
     const pulse = startPulse(clock);
     const begunAt = clock.monotonicMs();
     await journal.store(state);
     took.push(clock.monotonicMs() - begunAt);
-    held.push(await pulse.longest());
+    blocked.push(await pulse.longest());
   }
   const bytes = ((await writtenBytes()) - before) / ROUNDS;
   await journal.close?.();
   const [p50, p99] = [percentile(took, 0.5), percentile(took, 0.99)].map(milliseconds);
-  const [heldP99, heldMax] = [percentile(held, 0.99), percentile(held, 1)].map(milliseconds);
-  return [name, p50 ?? "", p99 ?? "", heldP99 ?? "", heldMax ?? "", `${Math.round(bytes)}`];
+  const [blockedP99, blockedMax] = [percentile(blocked, 0.99), percentile(blocked, 1)].map(milliseconds);
+  return [name, p50 ?? "", p99 ?? "", blockedP99 ?? "", blockedMax ?? "", `${Math.round(bytes)}`];
 }
 
 function milliseconds(value: number): string {
   return `${value.toFixed(2)} ms`;
 }
 
-/** Takes turns of the event loop and notes the longest time without one. */
+/** Takes turns of the event loop, and records the longest time without one. */
 function startPulse(clock: Clock): { readonly longest: () => Promise<number> } {
   let [longest, isOver] = [0, false];
   const beat = async (): Promise<void> => {

@@ -10,10 +10,10 @@ import { describeClaim, NAMESPACE, type Stage, volumeOf } from "../rig/stand-in/
 
 const LIMIT_MS = 30_000;
 
-/** Tells when a claim has become what is waited for, by a watch: milliseconds on the monotonic clock. */
+/** Returns when a watch shows the awaited state of a claim: milliseconds on the monotonic clock. */
 type ClaimWatch = (claim: string, mountedVolumes: (claim: Claim) => boolean) => Promise<number>;
 
-/** From the end of `umount` until the status is stored and seen by a watch, `count` times. Milliseconds. */
+/** From the end of `umount` until a watch shows the stored status, `count` times. Milliseconds. */
 export async function unmountLatency(stage: Stage, claim: string, count: number): Promise<readonly number[]> {
   const { owner, kubelets } = stage;
   const watch = await watchClaims(stage);

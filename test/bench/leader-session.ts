@@ -11,7 +11,7 @@ import { createFixedRandom } from "../fakes/random.ts";
 import { createFakeConnection, createFakeTransport } from "../fakes/transport.ts";
 import type { FakeCluster } from "./fake-cluster.ts";
 
-/** A session of a leader in a cluster made by hand, whose writes are stored and shown at once: a figure of it is of its own work alone. */
+/** A leader session in a fake cluster that stores and shows writes at once: its figures contain only its own work. */
 export async function lead(cluster: FakeCluster) {
   const [clock, logger] = [createFakeClock(), createFakeLogger()];
   const serverTime = () => ({ latestMs: clock.wallMs(), widthMs: 40 });

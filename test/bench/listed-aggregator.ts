@@ -1,5 +1,5 @@
-// An aggregator that leads a cluster of claims at rest, in front of an API server that is only played: what `lists` asks.
-// Usage: listed-aggregator.ts <port> <claims>
+// An aggregator that leads a cluster of idle claims, in front of a fake API server. `lists` queries it. Usage: listed-aggregator.ts <port>
+// <claims>
 import { runAggregator } from "../../aggregator/aggregator.ts";
 import { readAggregatorCommand } from "../../aggregator/settings/config.ts";
 import { createKubeClient } from "../../common/kube/client.ts";
@@ -46,8 +46,8 @@ function volumeOf(index: number) {
 const NONE = { wallMs: 0, processorMs: 0 };
 let longest = NONE;
 /**
- * Each turn of the event loop asks for the next: what one takes is the longest time for which nothing else got a turn. On a machine that does
- * other things as well the processor's time says more; that of the garbage collector's threads is in it.
+ * Each turn of the event loop schedules the next: the longest turn is the longest time in which no other code ran. On a busy machine the
+ * processor time says more; it includes the garbage collector's threads.
  */
 async function watch(): Promise<never> {
   const now = () => ({ wallMs: clock.monotonicMs(), processorMs: clock.processorMs() });

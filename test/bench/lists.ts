@@ -10,7 +10,7 @@ import { waitUntil } from "../rig/process/wait.ts";
 
 const LISTED_LIMIT_MS = 300_000;
 
-/** What all claims of a large cluster cost the aggregator that lists them, beside the same time in which nobody asks. */
+/** The cost of a list of all claims in a large cluster for the aggregator, beside the same time without requests. */
 export async function benchLists(owner: Owner, printer: Printer, { claims }: { readonly claims: number }) {
   printer.title(`\nAll of ${claims} claims and volumes at rest, listed over loopback; milliseconds`);
   const port = await freePort(createSystemRandom(), "127.0.0.1");
@@ -45,7 +45,7 @@ export async function benchLists(owner: Owner, printer: Printer, { claims }: { r
   printer.table([["WHAT", "ENTRIES", "TOOK", "LONGEST TURN", "OF THE PROCESSOR"], ...rows]);
 }
 
-/** Every claim was decided once, and nothing waits to be written. */
+/** Every claim was decided once, and no write is pending. */
 async function atRest(owner: Owner, child: OwnedChild, url: string): Promise<void> {
   let quiet = 0;
   const check = async (): Promise<void> => {
@@ -63,7 +63,7 @@ async function longestTurn(url: string): Promise<v.InferOutput<typeof Turn>> {
   return v.parse(Turn, await (await fetch(`${url}/longest-turn`)).json());
 }
 
-/** How many entries the whole list has, read as it comes. */
+/** The number of entries of the whole list, read as it arrives. */
 async function entriesOf(url: string): Promise<number> {
   const { body } = await fetch(url);
   let [lines, last] = [0, ""];
@@ -74,7 +74,7 @@ async function entriesOf(url: string): Promise<number> {
     last = `${last}${parts.join("\n")}`.slice(-200);
   }
   const { entries } = v.parse(listEnd, JSON.parse(last.trimEnd().split("\n").at(-1) ?? ""));
-  // The first line and the last are none.
+  // The first line and the last are no entries.
   if (entries !== lines - 2) throw new HarnessError(`${url} has ${lines} lines and says ${entries} entries`);
   return entries;
 }

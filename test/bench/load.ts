@@ -18,21 +18,21 @@ import { withNiceness } from "./priority.ts";
 import { cpuMs, residentMiB } from "./process-figures.ts";
 import { percentile } from "./statistics.ts";
 
-/** How many nodes report, for how long at their own pace. */
+/** The number of nodes, and how long they report at their own pace. */
 export interface LoadOptions {
   readonly nodes: number;
   readonly minutes: number;
 }
 
-/** An agent's own pace, without its jitter. */
+/** An agent's interval, without its jitter. */
 const HEARTBEAT_MS = 30_000;
-/** Reports under way at a time when all come as fast as they are taken; more only wait longer. */
+/** Concurrent reports when all arrive as fast as possible; more would only wait longer. */
 const AT_A_TIME = 64;
-/** The API server and the fleet would be on other machines: on this one they step back. */
+/** The API server and the fleet belong on other machines: here they run with a lower priority. */
 const NICE = 10;
 const LIMIT_MS = 180_000;
 
-/** What a span of reports was like. */
+/** The figures of a span of reports. */
 interface LoadFigures {
   readonly what: string;
   readonly seconds: number;
@@ -79,7 +79,7 @@ export async function benchLoad(owner: Owner, printer: Printer, { nodes, minutes
   printer.table(phaseTable(phases));
 }
 
-/** Before it leads and has listed everything, an aggregator takes no report. */
+/** An aggregator takes no report before it leads and has listed everything. */
 function firstTaken({ owner, agents, child }: Load): Promise<void> {
   const check = async (): Promise<void> => {
     const sent = await agents[0]?.send("report", owner.signal);
@@ -100,7 +100,7 @@ function fleetOf(owner: Owner, { way, nodes, child }: FleetChoice): Load {
   return { owner, agents, child };
 }
 
-/** Every agent once, so many at a time. */
+/** Each agent once, this many at a time. */
 function all({ owner, agents, child }: Load, saying: Saying): Promise<LoadFigures> {
   return measured(owner, { child, what: `${saying}s at once` }, async (send) => {
     await forEachIndex({ count: agents.length, workers: AT_A_TIME, signal: owner.signal }, async (index) => {
@@ -109,9 +109,9 @@ function all({ owner, agents, child }: Load, saying: Saying): Promise<LoadFigure
   });
 }
 
-/** Every agent each half a minute, evenly spread; memory is looked at each minute. */
+/** Each agent every half minute, evenly spread; memory is read every minute. */
 function atPace({ owner, agents, child }: Load, minutes: number): Promise<LoadFigures> {
-  return measured(owner, { child, what: `heartbeats for ${minutes} min` }, async (send, lookAtMemory) => {
+  return measured(owner, { child, what: `heartbeats for ${minutes} min` }, async (send, readMemory) => {
     const beginMs = owner.clock.monotonicMs();
     const [total, everyMs] = [minutes * 2 * agents.length, HEARTBEAT_MS / agents.length];
     const under: Promise<void>[] = [];
@@ -119,7 +119,7 @@ function atPace({ owner, agents, child }: Load, minutes: number): Promise<LoadFi
       const waitMs = beginMs + index * everyMs - owner.clock.monotonicMs();
       if (waitMs > 0) await owner.clock.sleep(waitMs, owner.signal);
       under.push(send(agents[index % agents.length]?.send("heartbeat", owner.signal)));
-      if (index % (2 * agents.length) === 0) lookAtMemory();
+      if (index % (2 * agents.length) === 0) readMemory();
     }
     await Promise.all(under);
   });
@@ -130,7 +130,7 @@ type Send = (message: Promise<Sent> | undefined) => Promise<void>;
 async function measured(
   { clock, signal }: Owner,
   { child, what }: { readonly child: OwnedChild; readonly what: string },
-  run: (send: Send, lookAtMemory: () => void) => Promise<void>,
+  run: (send: Send, readMemory: () => void) => Promise<void>,
 ): Promise<LoadFigures> {
   const sent: Sent[] = [];
   const rss: number[] = [];
@@ -151,7 +151,7 @@ async function measured(
   return { what, seconds: elapsedMs / 1000, sent, failed, rss, cpuPercent };
 }
 
-/** The same reports to a server that does nothing with them. */
+/** The same reports to a server that ignores them. */
 async function bareFigures(
   owner: Owner,
   plane: ControlPlane,

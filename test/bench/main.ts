@@ -1,6 +1,5 @@
-// Figures, side by side with a named baseline in one run; nothing here is asserted. `npm run bench -- parse mounts` runs some.
-// Root is needed where an agent runs in a pod's configuration (mounts, idle, first-fill,
-// transitions, scale, restart).
+// Figures beside a named baseline in the same run; nothing here is asserted. `npm run bench -- parse mounts` runs some. Benches that run an
+// agent in a pod's configuration need root (mounts, idle, first-fill, transitions, scale, restart).
 
 import { createPrinter, type Printer, standardScreen } from "../demo/print.ts";
 import type { Owner } from "../rig/process/owner.ts";
@@ -39,10 +38,10 @@ async function benchLatency(stage: Stage, printer: Printer): Promise<void> {
 }
 
 const minutes = (fallback: number): number => numberSetting("MOORING_BENCH_MINUTES", fallback);
-/** Told to the aggregator's Node.js: a limit of its heap, a profile. */
+/** Flags for the aggregator's Node.js: a heap limit, a profile. */
 const NODE_OPTIONS = process.env.MOORING_BENCH_NODE_OPTIONS?.split(" ") ?? [];
 
-/** What is measured on the demo's stage: two nodes, Mooring, a few claims. */
+/** Benches on the demo's stage: two nodes, Mooring, a few claims. */
 const ON_STAGE: Readonly<Record<string, (stage: Stage, printer: Printer) => Promise<void> | void>> = {
   latency: benchLatency,
   parse: benchParse,
@@ -50,7 +49,7 @@ const ON_STAGE: Readonly<Record<string, (stage: Stage, printer: Printer) => Prom
   idle: (stage, printer) => benchIdle(stage, printer, minutes(5)),
 };
 
-/** What brings a cluster of its own. */
+/** Benches with a cluster of their own. */
 const ALONE: Readonly<Record<string, (owner: Owner, printer: Printer) => Promise<void>>> = {
   journal: benchJournal,
   hostile: benchHostile,
@@ -94,8 +93,8 @@ function atScale() {
   return { fraction, bareClaims, minutes: minutes(3), nodeOptions: NODE_OPTIONS };
 }
 
-/** The full size takes half an hour, and as long again where its cluster has to be made first: it has to be asked for. */
-const UNASKED = [...Object.keys(ON_STAGE), "journal", "first-fill", "transitions"];
+/** The full size takes half an hour, and as long again to fill its cluster: the user has to name it. */
+const DEFAULT_NAMES = [...Object.keys(ON_STAGE), "journal", "first-fill", "transitions"];
 
 async function benchOnStage(owner: Owner, names: readonly string[]): Promise<void> {
   const cluster = await buildCluster(owner);
@@ -105,17 +104,17 @@ async function benchOnStage(owner: Owner, names: readonly string[]): Promise<voi
 }
 
 const printer = createPrinter(standardScreen());
-const asked = process.argv.slice(2);
-const unknown = asked.filter((name) => !(name in ON_STAGE) && !(name in ALONE));
+const named = process.argv.slice(2);
+const unknown = named.filter((name) => !(name in ON_STAGE) && !(name in ALONE));
 if (unknown.length > 0) {
   const known = [...Object.keys(ON_STAGE), ...Object.keys(ALONE)].join(", ");
   process.stderr.write(`mooring: no bench ${unknown.join(", ")}; there are ${known}\n`);
   process.exitCode = 1;
 } else {
-  const names = asked.length > 0 ? asked : UNASKED;
+  const names = named.length > 0 ? named : DEFAULT_NAMES;
   const onStage = names.filter((name) => name in ON_STAGE);
   if (onStage.length > 0) await runOwned((owner) => benchOnStage(owner, onStage));
-  // One after the other, each with a run of its own: another's API server would take part in what is measured.
+  // One after the other, each with its own run: another API server would disturb the measurement.
   for (const [name, bench] of Object.entries(ALONE)) {
     if (names.includes(name)) await runOwned((owner) => bench(owner, printer));
   }

@@ -40,7 +40,7 @@ export function benchParse({ owner }: Stage, printer: Printer): void {
   printer.title(`\nA mount table of ${LINES} lines, median of 50`);
   printer.table([
     ["WHAT", "TIME", "RATIO"],
-    ["holds from the text", `${parse.toFixed(2)} ms`, (parse / split).toFixed(2)],
+    ["mounted volumes from the text", `${parse.toFixed(2)} ms`, (parse / split).toFixed(2)],
     ["baseline, split into fields", `${split.toFixed(2)} ms`, "1"],
   ]);
 }

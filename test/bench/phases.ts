@@ -3,7 +3,7 @@ import type { MeasuredAggregator } from "./aggregator-process.ts";
 import { observedBetween, quantileBound, total } from "./exposition.ts";
 import { cpuMs, peakMiB, queuedMs, resetPeak, residentMiB } from "./process-figures.ts";
 
-/** What an aggregator cost over a span of its run. */
+/** The aggregator's cost over a span. */
 export interface PhaseFigures {
   readonly name: string;
   readonly seconds: number;
@@ -14,14 +14,14 @@ export interface PhaseFigures {
   readonly cpuPercent: number;
   /** Share of the time in which its event loop was ready to run and other processes had the processors. */
   readonly queuedPercent: number;
-  /** The bounds that 99 % and all of the waits for the event loop kept to. Seconds. */
+  /** The bounds of 99 % and of all waits for the event loop. Seconds. */
   readonly lagP99: number;
   readonly lagMax: number;
-  /** The same of a process that does nothing. */
+  /** The same of an idle process. */
   readonly idleLagP99: number;
   readonly idleLagMax: number;
   readonly requests: number;
-  /** Status writes that were stored, and those that were not. */
+  /** Status writes that were stored, and those that failed. */
   readonly written: number;
   readonly refused: number;
 }

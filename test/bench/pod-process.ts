@@ -19,7 +19,7 @@ export async function bundled(parent: string, program: keyof typeof UNBUNDLED): 
   return `${folder}/${program}.mjs`;
 }
 
-/** The service accounts, and in which namespace they are (manifests/base). */
+/** The program, and its service account. */
 const NAMESPACES = { "mooring-agent": "mooring-agents", "mooring-aggregator": "mooring" } as const;
 
 /** Flags of Node.js that the image gives its programs. */
@@ -36,13 +36,13 @@ export interface PodRun {
   readonly account: keyof typeof NAMESPACES;
   readonly script: string;
   readonly args: readonly string[];
-  /** Told to Node.js besides what the image tells it. */
+  /** Further flags of Node.js, after those of the image. */
   readonly nodeOptions?: readonly string[];
   /** Added to the niceness of this process, and the weight of its session; less than 0 needs root, as the mounts do. */
   readonly nice?: number;
 }
 
-/** Starts a program as a pod runs it: with a service account where the kubelet puts it, and no kubeconfig. */
+/** Starts a program as a pod runs it: with a service account in the kubelet's place, and without a kubeconfig. */
 export async function startInPod(owner: Owner, plane: ControlPlane, run: PodRun): Promise<OwnedChild> {
   const { name, script, args, nodeOptions = [], nice = 0 } = run;
   const account = `${owner.folder}/account-${name}`;

@@ -4,10 +4,10 @@ import { createLogger } from "../../common/runtime/logger.ts";
 import { decodeNodeMessage, isReport, MAX_REPORT_BYTES, type NodeReport } from "../../common/storage/node-report.ts";
 import type { Owner } from "../rig/process/owner.ts";
 
-/** Takes an agent's reports in the aggregator's place, and tells when one shows what is waited for. */
+/** Takes an agent's reports in place of the aggregator, and resolves when one shows the awaited state. */
 export interface Receiver {
   readonly url: string;
-  /** Resolves with the moment on the monotonic clock at which such a report came. */
+  /** Resolves with the arrival of such a report, on the monotonic clock. */
   readonly reported: (holds: (report: NodeReport) => boolean) => Promise<number>;
 }
 

@@ -2,10 +2,10 @@ import type { Printer } from "../demo/print.ts";
 import type { Owner } from "../rig/process/owner.ts";
 import {
   phaseOf,
+  printRewrites,
   type ScaleOptions,
   type ScaleRun,
   startAtScale,
-  tellRewrites,
   untilCalm,
   untilFilled,
   untilListed,
@@ -14,8 +14,8 @@ import {
 import { type PhaseFigures, phaseTable } from "./phases.ts";
 
 /**
- * An aggregator that is started again beside claims that all have their condition, as it has written them itself, and agents that go on
- * reporting: how soon it is ready, what that costs, and what it writes, which should be nothing.
+ * An aggregator that restarts beside claims that all have their condition, as it has written them itself, while agents keep reporting: how
+ * soon it is ready, its cost, and its writes, which should be none.
  */
 export async function benchRestart(owner: Owner, printer: Printer, options: ScaleOptions): Promise<void> {
   const run = await startAtScale(owner, options);
@@ -25,7 +25,7 @@ export async function benchRestart(owner: Owner, printer: Printer, options: Scal
   await untilFilled(run);
   await untilCalm(run);
   run.rewrites.stop();
-  tellRewrites(run);
+  printRewrites(run);
   owner.say(`${sizes.claims} claims have their condition, restarting the aggregator`);
   const before = watch.changes();
   const phases = await restarted(run, options);
@@ -40,15 +40,15 @@ async function restarted(run: ScaleRun, { minutes }: ScaleOptions): Promise<read
   await aggregator.restart();
   return [
     await phaseOf(run, "restart: list", () => untilListed(run)),
-    await phaseOf(run, "restart: hear the nodes", () => untilReady(run)),
+    await phaseOf(run, "restart: nodes report", () => untilReady(run)),
     await phaseOf(run, "after it", () => owner.clock.sleep(minutes * 60_000, owner.signal)),
   ];
 }
 
 function aimTable(phases: readonly PhaseFigures[], changes: number): readonly (readonly string[])[] {
-  const [list, hear] = phases;
+  const [list, report] = phases;
   const written = phases.reduce((sum, phase) => sum + phase.written + phase.refused, 0);
-  const readyS = (list?.seconds ?? Number.NaN) + (hear?.seconds ?? Number.NaN);
+  const readyS = (list?.seconds ?? Number.NaN) + (report?.seconds ?? Number.NaN);
   return [
     ["WHAT", "AIM", "MEASURED"],
     ["status writes", "0", String(written)],

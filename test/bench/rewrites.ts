@@ -1,10 +1,10 @@
 import type { Claim } from "../../common/storage/claim.ts";
 import type { ClaimWatch } from "./claim-watch.ts";
 
-/** So many are told in full. */
+/** This many are printed in full. */
 const EXAMPLES = 3;
 
-/** What becomes of conditions that stood there before the start, which are right: each change of such a claim is one too many. */
+/** The changes of correct conditions from before the start: each one is a needless write. */
 export class Rewrites {
   readonly #keys = new Set<string>();
   readonly #examples: string[] = [];
@@ -17,17 +17,17 @@ export class Rewrites {
     });
   }
 
-  /** What comes from now on is meant to come. */
+  /** Later changes are intended. */
   stop(): void {
     this.#stopListening();
   }
 
-  /** How many claims were changed, and how often in all. */
+  /** The number of changed claims, and of all changes. */
   get counts(): { readonly claims: number; readonly changes: number } {
     return { claims: this.#keys.size, changes: this.#changes };
   }
 
-  /** What the first of them say now. */
+  /** The present conditions of the first of them. */
   get examples(): readonly string[] {
     return this.#examples;
   }

@@ -2,10 +2,10 @@ import type { Printer } from "../demo/print.ts";
 import type { Owner } from "../rig/process/owner.ts";
 import {
   phaseOf,
+  printRewrites,
   type ScaleOptions,
   type ScaleRun,
   startAtScale,
-  tellRewrites,
   untilCalm,
   untilFilled,
   untilListed,
@@ -38,18 +38,18 @@ interface ScaleFigures {
 async function measure(run: ScaleRun, { minutes }: ScaleOptions): Promise<ScaleFigures> {
   const { owner, cluster, fleet, watch } = run;
   const list = await phaseOf(run, "start: list", () => untilListed(run));
-  const hear = await phaseOf(run, "start: hear the nodes", () => untilReady(run));
+  const report = await phaseOf(run, "start: nodes report", () => untilReady(run));
   const fill = await phaseOf(run, "first fill", () => untilFilled(run));
   const settle = await phaseOf(run, "second thoughts", () => untilCalm(run));
   const rest = await phaseOf(run, "rest", () => owner.clock.sleep(minutes * 60_000, owner.signal));
   run.rewrites.stop();
-  tellRewrites(run);
+  printRewrites(run);
   let transitions: TransitionFigures = { mounts: [], unmounts: [] };
   const changes = await phaseOf(run, `${PER_SECOND} transitions/s`, async () => {
     const pace = { perSecond: PER_SECOND, seconds: minutes * 60 };
     transitions = await driveTransitions(owner, { sizes: cluster.sizes, fleet, watch }, pace);
   });
-  return { phases: [list, hear, fill, settle, rest, changes], transitions };
+  return { phases: [list, report, fill, settle, rest, changes], transitions };
 }
 
 function aimTable(
@@ -80,7 +80,7 @@ function aimTable(
   ];
 }
 
-/** A phase that is over at once has none. */
+/** A phase that ends at once has none. */
 function lagText(bounds: readonly number[]): string {
   return `<= ${Math.max(...bounds.filter((bound) => !Number.isNaN(bound))) * 1000} ms`;
 }

@@ -43,7 +43,7 @@ const SCENES: readonly Scene[] = [
   },
 ];
 
-/** How long a scrape holds the event loop with 200,000 volumes and claims, beside counting them anew for each. */
+/** How long a scrape with 200,000 volumes and claims blocks the event loop, beside counting them for each scrape. */
 export async function benchScrape(_: Owner, printer: Printer): Promise<void> {
   printer.title(
     `\nA scrape of the figures of ${COUNT} volumes and ${COUNT} claims, ${ROUNDS} times; milliseconds of the processor`,
@@ -89,7 +89,7 @@ async function measure(scene: Scene): Promise<readonly (readonly string[])[]> {
   return [row("as it is", await timed(() => metrics.text())), row("baseline: counted anew", await timed(count))];
 }
 
-/** Milliseconds of the processor that each round took: on a machine that does other things as well a clock would tell of those. */
+/** Processor time of each round in milliseconds: on a busy machine a clock would include other processes. */
 async function timed(work: () => unknown): Promise<readonly number[]> {
   const times: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {

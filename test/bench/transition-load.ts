@@ -8,7 +8,7 @@ import type { Fleet } from "./fleet/fleet.ts";
 import type { SimulatedMountedVolume } from "./fleet/node-story.ts";
 import { summary } from "./statistics.ts";
 
-/** How long it took until what a report told stood in the claim's status, as a watch sees it. Milliseconds. */
+/** From a report until a watch shows its effect in the claim's status. Milliseconds. */
 export interface TransitionFigures {
   /** From a report of a first mount until the claim is in use. */
   readonly mounts: readonly number[];
@@ -30,12 +30,12 @@ interface Use {
   readonly since: number;
 }
 
-/** A use lasts this long at least, so that mounts and unmounts of one claim do not meet. */
+/** The least duration of a use, so that mounts and unmounts of one claim do not overlap. */
 const SHORTEST_USE_MS = 5_000;
-/** Whatever is not stored by then is lost. */
+/** A transition that is not stored by then is lost. */
 const LIMIT_MS = 30_000;
 
-/** Makes so many transitions a second, every other one the end of a use; returns when all have been stored. */
+/** Makes this many transitions a second, every other one the end of a use; returns when all have been stored. */
 export async function driveTransitions(
   owner: Owner,
   stage: TransitionStage,
@@ -57,7 +57,7 @@ class TransitionLoad {
   readonly #idle: Iterator<ClaimPlace>;
   readonly #stopListening: () => void;
   readonly #uses: Use[] = [];
-  /** What is on its way, by claim. */
+  /** Pending transitions, by claim. */
   readonly #pending = new Map<string, { readonly sentAt: number; readonly unused: boolean }>();
   readonly #mounts: number[] = [];
   readonly #unmounts: number[] = [];

@@ -16,16 +16,16 @@ const FRACTION = 0.05;
 const PER_SECOND = 50;
 const LIMIT_MS = 300_000;
 const CALM_MS = 10_000;
-/** The API server and the fleet would be on other machines: on this one they step back. */
+/** The API server and the fleet belong on other machines: here they run with a lower priority. */
 const NICE = 10;
 
-/** For how long, and what else Node.js is told. */
+/** The duration, and further flags of Node.js. */
 export interface TransitionOptions {
   readonly minutes: number;
   readonly nodeOptions: readonly string[];
 }
 
-/** Transitions at a steady rate, from reports as agents send them until the status is stored. */
+/** Transitions at a steady rate, from the agents' reports until the status is stored. */
 export async function benchTransitions(
   owner: Owner,
   printer: Printer,

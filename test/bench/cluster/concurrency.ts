@@ -1,11 +1,11 @@
-/** How many indexes, from 0 on, and how many at a time. */
+/** The number of indexes, from 0, and of concurrent tasks. */
 export interface IndexWork {
   readonly count: number;
   readonly workers: number;
   readonly signal: AbortSignal;
 }
 
-/** Does `task` for each index, so many at a time; stops at the first failure or when the signal is aborted, and rejects. */
+/** Runs `task` for each index, this many at a time; stops at the first failure or when the signal aborts, and rejects. */
 export async function forEachIndex(
   { count, workers, signal }: IndexWork,
   task: (index: number) => Promise<void>,

@@ -6,15 +6,15 @@ import { volumeKey } from "../../../common/storage/volume-identity.ts";
 import { HarnessError } from "../../rig/process/errors.ts";
 import { bootIdOf, type ClaimPlace, digestOf, nodeName, uuidOf } from "./layout.ts";
 
-/** So long the nodes had been up when the conditions were written: their boot clocks showed this. Milliseconds. */
+/** The boot clocks of the nodes when the conditions were written. Milliseconds. */
 export const UPTIME_MS = 2 * 86_400_000;
-/** So far the boot clocks were when the agents began to watch: long before, so that no time of a condition was unseen. */
+/** The boot clocks when the agents started to scan: long before, so that no time of a condition was unobserved. */
 export const WATCHED_FROM_MS = UPTIME_MS / 2;
 
-/** How long before its end a use had been seen last, as a node that reads its mount table ten times a second tells it. */
+/** How long before its end a use was last scanned, on a node with ten scans a second. */
 const WIDTH_MS = 100;
 
-/** What a claim's condition is written for, and when: a whole second that is not before the claim was made. */
+/** The claim of a condition, and its time: a whole second that is not before the claim's creation. */
 export interface Writing {
   readonly uid: string;
   readonly atMs: number;
@@ -27,8 +27,8 @@ export interface WrittenCondition {
 }
 
 /**
- * What an aggregator has written for a claim by what the fleet reports: decided and put into words by the product itself. Of the idle
- * claims every other one was used once, and the node's mount table told when that ended.
+ * The condition that an aggregator has written for a claim, by the reports of the fleet: the product itself decides it. Every other idle
+ * claim was used once, and the node's mount table showed its end.
  */
 export function writtenCondition(place: ClaimPlace, { uid, atMs }: Writing): WrittenCondition {
   const status = statusOf(decide({ ...NOTHING_KNOWN, ...useOf(place, atMs), nowMs: atMs }), undefined);
@@ -70,7 +70,7 @@ function endOf(place: ClaimPlace, byMs: number): UseEnd {
   };
 }
 
-/** A pod that is not there any more. */
+/** A pod that is gone. */
 function podOf({ namespace, name, index }: ClaimPlace): string {
   return `${namespace}/${name.replace(/^data-|-0$/g, "")}-${digestOf(`former pod of claim ${index}`).slice(0, 5)}`;
 }

@@ -23,39 +23,39 @@ import { attachmentObject, claimObject, volumeObject } from "./volumes.ts";
 import type { ObjectWriter } from "./writer.ts";
 
 /**
- * So many nodes, with all that is on them, are made by the API server itself; the others are copies of what it has stored. A copy
- * has names as long as its template's, which repeat with the eight workloads: 4 nodes of 30 pods and 40 claims.
+ * The API server itself creates this many nodes with all their objects; the others are copies of what it has stored. The names of a copy
+ * are as long as its template's, and repeat with the eight workloads: 4 nodes of 30 pods and 40 claims.
  */
 const TEMPLATE_NODES = 4;
 
 /**
- * What takes the managed fields off an object. They are a third of what an API server has in memory, and Mooring keeps nothing of them: without
- * them a machine of 24 GB holds the largest cluster.
+ * Removes the managed fields from an object. They are a third of the API server's memory, and Mooring keeps none of them: without them a
+ * machine of 24 GB holds the largest cluster.
  */
 export const WITHOUT_MANAGERS = { metadata: { managedFields: [{}] } };
 
-/** How many nodes the API server has to make. */
+/** The number of nodes that the API server has to create. */
 export function templateNodesOf({ nodes }: Sizes): number {
   return Math.min(TEMPLATE_NODES, nodes);
 }
 
-/** What a cluster is filled through. */
+/** The connections that fill a cluster. */
 export interface CopyParts {
   readonly store: EtcdStore;
   readonly writer: ObjectWriter;
   readonly sizes: Sizes;
-  /** So many nodes, from the first on, have claims with their condition. */
+  /** This many nodes, from the first on, have claims with their condition. */
   readonly writtenNodes: number;
 }
 
-/** What was made. */
+/** The created objects. */
 export interface Copied {
   readonly uidOf: UidOf;
   /** When the conditions were written, milliseconds since the epoch: a whole second. */
   readonly writtenAtMs: number;
 }
 
-/** Where an object is, and what its texts come from: by a number of its kind. `uid` gives it one of its own. */
+/** Where an object is, and the source of its texts: the number within its kind. `uid` gives it its own UID. */
 interface Kind {
   readonly perNode: number;
   readonly path: (index: number) => string;
@@ -68,7 +68,7 @@ export type UidOf = (kind: string, index: number) => string;
 
 const stored = object({ metadata: object({ uid: string() }) });
 
-/** Copies the nodes that the API server has made, with all that is on them, until there are as many as there should be. */
+/** Copies the nodes that the API server has created, with all their objects, up to the wanted number. */
 export async function copyNodes(owner: Owner, parts: CopyParts): Promise<Copied> {
   const kinds = kindsOf(parts.sizes);
   const templates = templateNodesOf(parts.sizes);
@@ -80,7 +80,7 @@ export async function copyNodes(owner: Owner, parts: CopyParts): Promise<Copied>
     }
   }
   const uidOf: UidOf = (kind, index) => known.get(`${kind} ${index}`) ?? uuidOf(`uid of ${kind} ${index}`);
-  // All claims have been made by now, and no time of a claim may be earlier than a second after that.
+  // All claims exist by now, and no time of a claim may be earlier than a second after that.
   const writtenAtMs = Math.ceil(owner.clock.wallMs() / 1000) * 1000 + 1_000;
   const conditionOf = (index: number): WrittenCondition =>
     writtenCondition(claimPlace(index, parts.sizes), { uid: uidOf("claims", index), atMs: writtenAtMs });
@@ -93,7 +93,7 @@ export async function copyNodes(owner: Owner, parts: CopyParts): Promise<Copied>
   return { uidOf, writtenAtMs };
 }
 
-/** Those without a condition first: their templates have none as long as nobody has written them one. */
+/** Claims without a condition first: their templates have none until one is written. */
 async function copyClaims(
   owner: Owner,
   parts: CopyParts,
@@ -106,7 +106,7 @@ async function copyClaims(
   await copyKind(owner, parts, { ...copied, textsOf, toNode: bareFrom });
 }
 
-/** The API server takes the conditions as from an aggregator, so that the managed fields are its own, too. */
+/** The API server takes the conditions as from an aggregator, so that the managed fields are right, too. */
 async function writeTemplates(
   { writer, sizes, writtenNodes }: CopyParts,
   { path, perNode }: Kind,
@@ -121,7 +121,7 @@ async function writeTemplates(
   }
 }
 
-/** Which nodes' objects of a kind are copies. */
+/** The nodes whose objects of a kind are copies. */
 interface CopiedKind extends Kind {
   readonly textsOf: (index: number) => unknown;
   readonly fromNode: number;
@@ -145,7 +145,7 @@ async function copyKind({ signal }: Owner, { store, sizes }: CopyParts, kind: Co
   }
 }
 
-/** What is on a node, in the order in which it is made. Keys are those of k8s.io/kubernetes: pkg/registry. */
+/** The objects of a node, in the order of their creation. The keys are those of k8s.io/kubernetes: pkg/registry. */
 function kindsOf(sizes: Sizes): Readonly<Record<string, Kind>> {
   const stagedOf = (index: number): number => stagedClaimsOf(Math.floor(index / STAGED))[index % STAGED] ?? 0;
   const claim = (index: number): ClaimPlace => claimPlace(index, sizes);

@@ -16,20 +16,20 @@ import { podObject, podStatus } from "./pods.ts";
 import { ATTACHMENT_STATUS, attachmentObject, CLAIM_STATUS, claimObject, volumeObject } from "./volumes.ts";
 import { createWriter } from "./writer.ts";
 
-/** What only the API server can tell of the objects: the pods' UIDs, by their numbers. */
+/** What only the API server knows of the objects: the pods' UIDs, by their numbers. */
 export interface ClusterIndex {
   readonly podUids: readonly string[];
   /** When the conditions were written, milliseconds since the epoch; nothing where no claim has one. */
   readonly writtenAtMs?: number | undefined;
 }
 
-/** How much there is, and on how many nodes, from the first on, the claims have their condition before the aggregator begins. */
+/** The sizes, and the number of nodes, from the first on, whose claims have their condition before the aggregator starts. */
 export interface ClusterForm {
   readonly sizes: Sizes;
   readonly writtenNodes: number;
 }
 
-/** A real API server that holds a whole cluster's objects. */
+/** A real API server with the objects of a whole cluster. */
 export interface LoadedCluster extends ClusterForm {
   readonly plane: ControlPlane;
   readonly index: ClusterIndex;
@@ -40,7 +40,7 @@ const QUOTA = 8 * 1024 ** 3;
 
 /** The API server's own informers list all pods before it calls itself ready. */
 const READY_LIMIT_MS = 1_200_000;
-/** Below it a data folder lies whole or not at all. */
+/** Below it, a data folder is complete or absent. */
 const ETCD = "etcd";
 const INDEX = "cluster.json";
 const LOADING = "loading";
@@ -48,8 +48,8 @@ const LOADING = "loading";
 const clusterIndex = object({ podUids: array(string()), writtenAtMs: optional(number()) });
 
 /**
- * Starts a control plane with a cluster of this form. Filling one takes some minutes, so its data folder is
- * kept in the cache and every run works on a copy.
+ * Starts a control plane with a cluster of this form. Filling one takes some minutes, so that the cache keeps its data folder, and every
+ * run works on a copy.
  */
 export async function openLoadedCluster(owner: Owner, form: ClusterForm): Promise<LoadedCluster> {
   const kept = await keptFolder(owner, form);
@@ -59,7 +59,7 @@ export async function openLoadedCluster(owner: Owner, form: ClusterForm): Promis
   return { plane: await startPlane(owner, { data: copy, name: "control-plane", env: FRUGAL }), ...form, index };
 }
 
-/** The data folder in the cache; it is made when it is not there. */
+/** The cached data folder; creates it when it is missing. */
 export async function keptFolder(owner: Owner, form: ClusterForm): Promise<string> {
   const { sizes, writtenNodes } = form;
   const folder = join(readSettings(process.env).cache, "scale", keyOf(form));
@@ -80,7 +80,7 @@ export async function keptFolder(owner: Owner, form: ClusterForm): Promise<strin
   return folder;
 }
 
-/** A folder's name that changes with everything that its content depends on. */
+/** A folder name that changes with everything that the content depends on. */
 export function keyOf({ sizes, writtenNodes }: ClusterForm): string {
   const [claim, pod] = [claimPlace(1, sizes), podPlace(1, sizes)];
   const samples = [
@@ -108,7 +108,7 @@ interface PlaneChoice {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Nobody reads but the few templates and, once, the names: no need for a cache, nor for collecting garbage most of the time. */
+/** Only the few templates and, once, the names are read: no cache is needed, and little garbage collection. */
 const IN_A_HURRY = {
   apiServer: ["--watch-cache=false"],
   env: { GOGC: "500", GOMEMLIMIT: "5GiB" },
@@ -124,7 +124,7 @@ function startPlane(owner: Owner, { data, name, apiServer = [], env = {} }: Plan
     readyLimitMs: READY_LIMIT_MS,
     args: {
       etcd: [`--data-dir=${data}`, `--quota-backend-bytes=${QUOTA}`],
-      // The objects are complete as they come, and no controller makes accounts for their namespaces.
+      // The objects are complete as they are, and no controller creates accounts for their namespaces.
       "kube-apiserver": ["--disable-admission-plugins=ServiceAccount", "--authorization-mode=RBAC", ...apiServer],
     },
   });

@@ -19,11 +19,11 @@ const DOUBLE = 2;
 /** The pod of a node that is its agent's. */
 const AGENT = SINGLE + DOUBLE;
 export const AGENT_NAMESPACE = "mooring-agents";
-/** The pods of a node that have finished, as jobs do, and are still there; they name no claim. */
+/** Finished pods of a node that still exist, as of jobs; they name no claim. */
 const FINISHED = 3;
-/** So many claims of a node are in use; the others were used once, or never. */
+/** This many claims of a node are in use; the others were used once, or never. */
 export const USED_PER_NODE = SINGLE + 2 * DOUBLE;
-/** So many of those are on a block device, which the kubelet stages before it mounts it: 30 holds on each node. */
+/** This many of them are on a block device, which the kubelet stages before it mounts it: 30 mounted volumes on each node. */
 export const STAGED_PER_NODE = 10;
 
 /** A cluster of this fraction of the full size, of one node at least. */
@@ -37,7 +37,7 @@ export function sizesOf(fraction: number): Sizes {
   };
 }
 
-/** How many nodes, from the first on, have claims with a condition when so many claims are to be without one. */
+/** The nodes, from the first on, that have claims with a condition when this many claims are to have none. */
 export function writtenNodesOf({ nodes }: Sizes, bareClaims: number): number {
   return Math.max(0, nodes - Math.ceil(bareClaims / CLAIMS_PER_NODE));
 }
@@ -99,7 +99,7 @@ export function claimPlace(index: number, { namespaces }: Sizes): ClaimPlace {
   };
 }
 
-/** The number in a claim's name; nothing for a name that is of no claim here. */
+/** The number in a claim's name; undefined for any other name. */
 export function claimIndexIn(name: string): number | undefined {
   const number = /^data-.*-(\d+)-0$/.exec(name)?.[1];
   return number === undefined ? undefined : Number(number);

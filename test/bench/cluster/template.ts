@@ -1,12 +1,12 @@
 import { HarnessError } from "../../rig/process/errors.ts";
 
-/** Shorter texts might stand for something else, too. */
+/** A shorter text might occur elsewhere by chance. */
 const SHORTEST = 4;
 
 /**
- * An object as the API server has stored it, of which others can be made that differ in texts alone. What the texts are is told by
- * two sources of one shape, the object's own and the copy's: wherever these differ, so do the copies. Texts of another length are
- * left as they are, because in protobuf the length stands before them (addresses of pods, which nothing here looks at).
+ * A stored object as a template for others that differ in texts alone. Two sources of one shape give the texts, the object's own and the
+ * copy's: wherever they differ, so do the copies. Texts of another length stay as they are, because protobuf writes the length before them
+ * (pod addresses, which nothing here reads).
  */
 export class Template {
   readonly #bytes: Buffer;

@@ -5,18 +5,17 @@ import type { ControlPlane } from "../../rig/control-plane/control-plane.ts";
 import { HarnessError } from "../../rig/process/errors.ts";
 import type { Owner } from "../../rig/process/owner.ts";
 
-/** Writes objects as an administrator who is in a hurry: many requests at a time over one connection. */
+/** Writes objects quickly: many requests at a time over one connection. */
 export interface ObjectWriter {
   /**
-   * Creates an object and answers it as JSON text; one that is there already is answered as it is. Who writes decides the field
-   * manager, as in a real cluster.
+   * Creates an object and returns its JSON; returns an existing one as it is. The account decides the field manager, as in a real cluster.
    */
   readonly create: (collection: string, object: NamedObject, manager: string) => Promise<string>;
-  /** Sets an object's status; the object goes with it, because an update costs the server less than a patch. */
+  /** Sets an object's status; sends the whole object, because an update costs the server less than a patch. */
   readonly setStatus: (path: string, object: object, manager: string) => Promise<void>;
   /** Changes an object by a JSON merge patch. */
   readonly patch: (path: string, patch: object) => Promise<void>;
-  /** Applies fields to the status of an object as the aggregator does. */
+  /** Reads an object. */
   readonly applyStatus: (path: string, applied: object, manager: string) => Promise<void>;
   /** Answers what is there. */
   readonly read: (path: string, accept: string) => Promise<string>;
@@ -27,7 +26,7 @@ export interface NamedObject {
   readonly metadata?: { readonly name?: string };
 }
 
-/** A server that has more to do than it can is asked again, so many times in all, after a pause. */
+/** The tries for each request to an overloaded server. */
 const TRIES = 10;
 const PAUSE_MS = 2_000;
 
@@ -66,7 +65,7 @@ export async function createWriter(
       const request = requestOf("POST", `${collection}?fieldManager=${manager}`, object);
       const answer = await ask(request);
       if (answer.status !== 409) return accepted(request, answer);
-      // A run before this one, or a try whose answer was lost, has made it.
+      // An earlier run, or a try with a lost answer, has created it.
       const question = requestOf("GET", `${collection}/${object.metadata?.name}`);
       return accepted(question, await ask(question));
     },

@@ -21,14 +21,14 @@ import { type FleetParts, SimulatedAgent } from "./simulated-agent.ts";
 /** The agents of all nodes of a cluster. */
 export interface Fleet {
   readonly agentOf: (node: number) => SimulatedAgent;
-  /** How many have been heard. */
-  readonly heard: () => number;
+  /** How many nodes have reported. */
+  readonly reporting: () => number;
 }
 
 /** Heartbeats are spread over this time; so are the first reports of a fleet that did not start at once. Milliseconds. */
 const SPREAD_MS = 30_000;
 
-/** Starts a fleet whose agents hold what the pods of the cluster use. They report until the owner's run ends. */
+/** Starts a fleet whose agents report what the cluster's pods use, until the owner's run ends. */
 export function startFleet(
   owner: Owner,
   cluster: LoadedCluster,
@@ -41,11 +41,11 @@ export function startFleet(
     { wallMs: clock.wallMs(), monotonicMs: clock.monotonicMs() },
     cluster.index.writtenAtMs,
   );
-  const { aheadMs, beganAtMs: now, heldSinceMs: heldSince } = bootClock;
+  const { aheadMs, beganAtMs: now, mountedSinceMs: mountedSince } = bootClock;
   const parts = { clock, aheadMs, random, logger: createLogger("silent"), reports, url, podsResourceVersion };
   const agents = Array.from({ length: cluster.sizes.nodes }, (_, node) => {
     const podUid = cluster.index.podUids[agentPodOf(node)] ?? "";
-    const identity = { node: nodeName(node), bootId: bootIdOf(node), podUid, now, heldSince };
+    const identity = { node: nodeName(node), bootId: bootIdOf(node), podUid, now, mountedSince };
     return new SimulatedAgent(parts, { ...identity, mountedVolumes: mountedVolumesOf(node, cluster) });
   });
   for (const agent of agents) void agent.run(random.fraction() * SPREAD_MS, signal);
@@ -55,11 +55,11 @@ export function startFleet(
       if (agent === undefined) throw new RangeError(`there is no node ${node}`);
       return agent;
     },
-    heard: () => agents.filter(({ isHeard }) => isHeard).length,
+    reporting: () => agents.filter(({ hasReported }) => hasReported).length,
   };
 }
 
-/** A pod hold for each claim that a pod of the node uses, and a staging mount for those on a block device. */
+/** A mounted volume for each claim that a pod of the node uses, and a staging mount for each on a block device. */
 function mountedVolumesOf(node: number, { sizes, index }: LoadedCluster): readonly SimulatedMountedVolume[] {
   const pods = Array.from({ length: PODS_PER_NODE }, (_, slot) => podPlace(node * PODS_PER_NODE + slot, sizes));
   return pods.flatMap((pod) =>

@@ -14,7 +14,7 @@ export interface SimulatedMountedVolume {
   readonly pod?: string;
 }
 
-/** Who a simulated node is, and what it holds when the story begins. */
+/** A simulated node, and its mounted volumes when the story begins. */
 export interface NodeStoryOptions {
   readonly node: string;
   readonly bootId: string;
@@ -22,17 +22,17 @@ export interface NodeStoryOptions {
   /** Begin of the story on the boot clock. Milliseconds. */
   readonly now: number;
   readonly mountedVolumes: readonly SimulatedMountedVolume[];
-  /** Since when it has held that, on the same clock; nothing: since the begin. */
-  readonly heldSince?: number | undefined;
+  /** Since when these are mounted, on the same clock; undefined: since the begin. */
+  readonly mountedSince?: number | undefined;
 }
 
-/** When something is said, and what the pod watch had reached by then. */
+/** When a message is made, and the version that the pod watch had reached. */
 export interface Moment {
   readonly now: number;
   readonly podsResourceVersion: string;
 }
 
-/** What an agent knows of its node and says about it, without a mount table behind it. Each message tells of a read just done. */
+/** What an agent knows of its node and reports, without a mount table. Each message reports a scan that was just made. */
 export class NodeStory {
   readonly #options: NodeStoryOptions;
   readonly #mountedVolumes = new Map<string, NodeReport["mountedVolumes"][number]>();
@@ -41,12 +41,12 @@ export class NodeStory {
 
   constructor(options: NodeStoryOptions) {
     this.#options = options;
-    const since = options.heldSince ?? options.now;
+    const since = options.mountedSince ?? options.now;
     for (const mountedVolume of options.mountedVolumes)
       this.#mountedVolumes.set(keyOf(mountedVolume), { ...mountedVolume, since });
   }
 
-  /** Rises with each change, as in an agent. */
+  /** Grows with each change, as in an agent. */
   get generation(): number {
     return this.#generation;
   }
@@ -65,7 +65,7 @@ export class NodeStory {
     this.#generation += 1;
   }
 
-  /** What the aggregator says may be forgotten. */
+  /** The records that the aggregator has acknowledged. */
   forget(ids: readonly string[]): void {
     const kept = this.#unmountRecords.filter(({ id }) => !ids.includes(id));
     if (kept.length === this.#unmountRecords.length) return;

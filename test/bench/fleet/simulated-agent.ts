@@ -17,15 +17,15 @@ export interface FleetParts {
   /** Base URL of the aggregator. */
   readonly url: string;
   readonly reports: Counter<"outcome">;
-  /** What the watch of its pods would have reached. */
+  /** The version that its pod watch has reached. */
   readonly podsResourceVersion: () => string;
 }
 
-/** So often an agent reports when nothing happens, and by how much each wait differs. */
+/** The heartbeat interval, and its jitter. */
 const HEARTBEAT_MS = 30_000;
 const HEARTBEAT_JITTER = 0.2;
 
-/** An agent without a node: it holds a connection of its own and sends what an agent sends, when an agent sends it. */
+/** An agent without a node: it has its own connection, and sends what an agent sends, at the same times. */
 export class SimulatedAgent {
   readonly #parts: FleetParts;
   readonly #story: NodeStory;
@@ -51,17 +51,17 @@ export class SimulatedAgent {
   }
 
   /** True once a report has been accepted. */
-  get isHeard(): boolean {
+  get hasReported(): boolean {
     return this.#sender.acceptedAt() !== undefined;
   }
 
-  /** Something is mounted: known at once, and reported. */
+  /** A volume is mounted: the agent knows and reports it at once. */
   mount(mountedVolume: SimulatedMountedVolume): void {
     this.#story.mount(mountedVolume, this.#now);
     this.#submit();
   }
 
-  /** It is unmounted again. */
+  /** The volume is unmounted. */
   unmount(mountedVolume: SimulatedMountedVolume): void {
     this.#story.unmount(mountedVolume, this.#now);
     this.#submit();

@@ -6,10 +6,10 @@ import { bootIdOf, digestOf, nodeName } from "../cluster/layout.ts";
 import { NodeStory, type SimulatedMountedVolume } from "../fleet/node-story.ts";
 import type { ReportWay } from "./report-way.ts";
 
-/** What an agent says of a node: all of it, all of it with something new, or that nothing is new. */
+/** The kind of a message: the whole state, the whole state with a change, or a heartbeat. */
 export type Saying = "report" | "changed report" | "heartbeat";
 
-/** What became of a message, and how long its answer took, from the begin of the connection if there had to be one. Milliseconds. */
+/** The result of a message, and the time until its answer, including the connection if it needed one. Milliseconds. */
 export interface Sent {
   readonly status: number;
   readonly ms: number;
@@ -38,7 +38,7 @@ export class LoadAgent {
     this.#path = reportPath("", identity.node);
   }
 
-  /** Rejects when no answer comes. */
+  /** Rejects without an answer. */
   async send(saying: Saying, signal: AbortSignal): Promise<Sent> {
     const body = JSON.stringify(this.#message(saying));
     const headers = {
@@ -73,7 +73,7 @@ function mountedVolumesOf(node: number): readonly SimulatedMountedVolume[] {
   return [...uses, ...staged];
 }
 
-/** After some changes a slot is one that is there already: a report does not grow without end. */
+/** After some changes an existing slot changes: a report does not grow without end. */
 function mountedVolumeOf(node: number, slot: number): SimulatedMountedVolume {
   const at = slot % (USES + 5);
   const name = `pvc-${digestOf(`volume ${node}/${at}`).slice(0, 32)}`;

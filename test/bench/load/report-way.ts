@@ -8,16 +8,16 @@ import { forEachIndex } from "../cluster/concurrency.ts";
 import { nodeName } from "../cluster/layout.ts";
 import { createWriter, type ObjectWriter } from "../cluster/writer.ts";
 
-/** How reports get to a server: where to, over what, and as whom. The one place of this bench that knows. */
+/** How reports get to a server: the address, the transport and the identity. No other file of this bench knows these. */
 export interface ReportWay {
   readonly target: { readonly origin: string; readonly ca?: string; readonly serverName?: string };
   /** Of the agent of a node, by the node's number. */
   readonly headersOf: (node: number) => Readonly<Record<string, string>>;
-  /** The pod that the agent's token, if it has one, is of. */
+  /** The pod of the agent's token, if it has one. */
   readonly podUidOf: (node: number) => string;
 }
 
-/** The same to another server of this machine that shows the same certificate; it asks nobody about tokens. */
+/** The same to another server of this machine with the same certificate; it reviews no tokens. */
 export function wayTo(way: ReportWay, port: number): ReportWay {
   return { ...way, target: { ...way.target, origin: `https://127.0.0.1:${port}` } };
 }
@@ -40,7 +40,7 @@ export interface AgentToken {
   readonly token: string;
 }
 
-/** A pod on each node, as the DaemonSet would make it, and a token for each, as its kubelet would ask for it. */
+/** A pod on each node, like the DaemonSet's, and a token for each, like the kubelet's. */
 export async function agentTokens(owner: Owner, plane: ControlPlane, nodes: number): Promise<readonly AgentToken[]> {
   const writer = await createWriter(owner, plane);
   const tokens: AgentToken[] = [];
@@ -56,7 +56,7 @@ async function agentToken(writer: ObjectWriter, node: number): Promise<AgentToke
   const { name, uid } = pod.metadata;
   const spec = {
     audiences: ["mooring-aggregator"],
-    // A real one has ten minutes, and a new one follows after eight: the bench would measure its own asking.
+    // A real token lasts ten minutes and is renewed after eight: the bench would measure its own renewals.
     expirationSeconds: 7_200,
     boundObjectRef: { apiVersion: "v1", kind: "Pod", name, uid },
   };
@@ -72,7 +72,7 @@ function agentPod(node: number): ReturnType<typeof accountPod> {
   return accountPod(account, { name: `${account.name}-${node}`, nodeName: nodeName(node), labels });
 }
 
-/** Over TLS, believing the authority that the leader tells agents of, each as the pod of its node. */
+/** Over TLS, with the CA that the leader publishes, each as the pod of its node. */
 export async function securedWay(
   owner: Owner,
   plane: ControlPlane,

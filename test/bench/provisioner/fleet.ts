@@ -18,7 +18,7 @@ export interface FleetSizes {
 
 const WORKERS = 16;
 const LIMIT_MS = 600_000;
-/** Longer than a provisioner waits before it writes or asks anything by itself. */
+/** Longer than a provisioner waits before it writes or reads anything by itself. */
 const REST_MS = 60_000;
 /** The baseline. */
 const FEW_NODES = 2;
@@ -110,7 +110,7 @@ function until(owner: Owner, what: string, holds: () => Promise<boolean>): Promi
   return waitUntil(owner, { what, limitMs: LIMIT_MS, everyMs: 500, check });
 }
 
-/** The requests that were sent meanwhile. */
+/** The requests in the meantime. */
 async function during(
   owner: Owner,
   counts: Map<string, number>,

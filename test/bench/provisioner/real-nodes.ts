@@ -18,8 +18,8 @@ export interface RealNodeSizes {
 const OURS = "ext4";
 const WHAT = {
   provisionedMs: "node and provisioner named -> PersistentVolume there",
-  boundMs: "claim and pod asked for -> Bound",
-  runningMs: "claim and pod asked for -> the pod runs",
+  boundMs: "claim and pod requested -> Bound",
+  runningMs: "claim and pod requested -> the pod runs",
   deletedMs: "pod gone -> PersistentVolume gone",
 } as const satisfies Record<keyof UseFigures, string>;
 

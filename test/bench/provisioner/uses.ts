@@ -16,13 +16,13 @@ const claim = v.object({
   status: v.object({ phase: v.optional(v.string(), "") }),
 });
 
-/** What one claim took, milliseconds, as watches told of it. */
+/** The durations of one claim, in milliseconds, by watches. */
 export interface UseFigures {
-  /** Claim and pod asked for -> Bound. */
+  /** Claim and pod requested -> Bound. */
   readonly boundMs: number;
   /** Node selected and provisioner named -> PersistentVolume there: the provisioner's own share. */
   readonly provisionedMs: number;
-  /** Claim and pod asked for -> the pod runs. */
+  /** Claim and pod requested -> the pod runs. */
   readonly runningMs: number;
   /** Pod gone, which is after its last unmount -> PersistentVolume gone. */
   readonly deletedMs: number;
@@ -63,7 +63,7 @@ export class Uses {
       path: "/api/v1/persistentvolumeclaims",
       read: (object) => {
         const { annotations } = v.parse(claim, object).metadata;
-        // Until kube-controller-manager, which sends 20 requests a second, has named the provisioner the claim is nobody's.
+        // Until kube-controller-manager, which sends 20 requests a second, has named the provisioner, the claim has none.
         return annotations[PROVISIONER] === undefined ? "" : (annotations[SELECTED] ?? "");
       },
     });

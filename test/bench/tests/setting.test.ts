@@ -2,11 +2,11 @@ import { describe, expect, it } from "vitest";
 import { HarnessError } from "../../rig/process/errors.ts";
 import { numberSetting } from "../setting.ts";
 
-describe("a number that a bench is told", () => {
+describe("a number in a bench setting", () => {
   it.each([
-    { name: "is what is said", text: "0.2", value: 0.2 },
+    { name: "is the given one", text: "0.2", value: 0.2 },
     { name: "may be 0", text: "0", value: 0 },
-    { name: "is the usual one where nothing is said", text: undefined, value: 3 },
+    { name: "is the default without a setting", text: undefined, value: 3 },
     { name: "is the usual one where it is empty", text: " ", value: 3 },
   ])("$name", ({ text, value }) => {
     expect(numberSetting("MOORING_BENCH_X", 3, { MOORING_BENCH_X: text })).toBe(value);

@@ -6,19 +6,19 @@ const NOTHING = { node: false, provisioner: false, keep: false, help: false };
 
 describe("readFlags", () => {
   it.each([
-    { name: "nothing means kubelets that are stood in for, and an end", argv: [], flags: NOTHING },
+    { name: "the default is stand-in kubelets, and an end", argv: [], flags: NOTHING },
     { name: "--node means real nodes", argv: ["--node"], flags: { ...NOTHING, node: true } },
-    { name: "--provisioner brings it, too", argv: ["--provisioner"], flags: { ...NOTHING, provisioner: true } },
-    { name: "--keep leaves all running", argv: ["--keep"], flags: { ...NOTHING, keep: true } },
-    { name: "both go together", argv: ["--keep", "--node"], flags: { ...NOTHING, node: true, keep: true } },
-    { name: "--help asks for the text", argv: ["--help"], flags: { ...NOTHING, help: true } },
+    { name: "--provisioner adds the provisioner", argv: ["--provisioner"], flags: { ...NOTHING, provisioner: true } },
+    { name: "--keep leaves everything running", argv: ["--keep"], flags: { ...NOTHING, keep: true } },
+    { name: "both flags combine", argv: ["--keep", "--node"], flags: { ...NOTHING, node: true, keep: true } },
+    { name: "--help prints the usage", argv: ["--help"], flags: { ...NOTHING, help: true } },
   ])("$name", ({ argv, flags }) => {
     expect(readFlags(argv)).toEqual(flags);
   });
 
   it.each([
-    { name: "a flag that is none", argv: ["--nodes"] },
-    { name: "a value where none belongs", argv: ["--node=2"] },
+    { name: "an unknown flag", argv: ["--nodes"] },
+    { name: "a value for a flag without one", argv: ["--node=2"] },
     { name: "a word", argv: ["node"] },
   ])("refuses $name in words that name it and the way to help", ({ argv: [given = ""] }) => {
     const read = (): unknown => readFlags([given]);

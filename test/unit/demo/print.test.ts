@@ -13,20 +13,20 @@ function printed(print: (printer: Printer) => void, screen: Partial<Screen> = {}
 describe("wrap", () => {
   it.each([
     {
-      name: "what fits stays on one line, its spaces too",
+      name: "a text that fits stays on one line, with its spaces",
       text: "Mooring:    in use",
       width: 20,
       lines: ["Mooring:    in use"],
     },
     { name: "a line may be as wide as the screen", text: "one two", width: 7, lines: ["one two"] },
-    { name: "it is broken between words", text: "one two three", width: 8, lines: ["one two", "three"] },
+    { name: "a longer line breaks between words", text: "one two three", width: 8, lines: ["one two", "three"] },
     {
       name: "a long word has a line of its own",
       text: "a verylongword b",
       width: 4,
       lines: ["a", "verylongword", "b"],
     },
-    { name: "nothing is one empty line", text: "", width: 4, lines: [""] },
+    { name: "an empty text is one empty line", text: "", width: 4, lines: [""] },
   ])("$name", ({ text, width, lines }) => {
     expect(wrap(text, width)).toEqual(lines);
   });
@@ -45,7 +45,7 @@ describe("a printer", () => {
     expect(text).toBe("\n 1  First\n    ✓ good\n\n 2  Second\n    ✗ bad\n    · so\n");
   });
 
-  it("keeps long lines below their begin on a terminal, and whole in a file", () => {
+  it("indents wrapped lines on a terminal, and does not wrap in a file", () => {
     const print = (printer: Printer): void => printer.line("ok", "one two three");
 
     expect(printed(print, { width: 14 })).toBe("    ✓ one two\n      three\n");

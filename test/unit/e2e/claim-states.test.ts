@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type ClaimState, readWords, saidBy } from "../../e2e/scenarios/claim-states.ts";
-import { gone, inUse, mooring, unused, wordsOf } from "./words.ts";
+import { gone, inUse, mooring, unused, wordsOf } from "./published.ts";
 
 const METADATA = { uid: "uid", creationTimestamp: "1970-01-01T00:00:01Z" };
 const MOORING = {
@@ -12,7 +12,7 @@ const MOORING = {
 const KUBERNETES = { ...MOORING, type: "Unused", status: "False", reason: "PodUsingPVC" };
 
 describe("readWords", () => {
-  it("tells Mooring's condition from Kubernetes' own", () => {
+  it("distinguishes Mooring's condition from Kubernetes' own", () => {
     expect(readWords({ metadata: METADATA, status: { conditions: [KUBERNETES, MOORING] } })).toEqual({
       mooring: expect.objectContaining({ isUnused: true, reason: "Unmounted", sinceMs: 11_000 }),
       kubernetes: { status: "False", reason: "PodUsingPVC", sinceMs: 11_000 },
@@ -34,11 +34,11 @@ describe("readWords", () => {
   it.each([
     { name: "no claim", claim: "a text" },
     {
-      name: "no time of Mooring's",
+      name: "without a time of Mooring",
       claim: { metadata: METADATA, status: { conditions: [{ ...MOORING, lastTransitionTime: "yesterday" }] } },
     },
     {
-      name: "no time of Kubernetes'",
+      name: "without a time of Kubernetes",
       claim: { metadata: METADATA, status: { conditions: [{ ...KUBERNETES, lastTransitionTime: "yesterday" }] } },
     },
   ])("refuses what is $name", ({ claim }) => {
@@ -49,7 +49,7 @@ describe("readWords", () => {
 describe("saidBy", () => {
   const named = { status: "False", reason: "PodUsingPVC", sinceMs: 3_000 };
 
-  it("tells each word once, when it was seen first", () => {
+  it("returns each status once, when it was first observed", () => {
     const states: ClaimState[] = [
       { seenMs: 1, words: wordsOf({}) },
       { seenMs: 2, words: wordsOf({ mooring: inUse }) },
@@ -67,7 +67,7 @@ describe("saidBy", () => {
     expect(saidBy("kubernetes", states).map(({ seenMs }) => seenMs)).toEqual([3]);
   });
 
-  it("tells a moved time", () => {
+  it("returns a moved time", () => {
     const said = saidBy("mooring", mooring([1, unused(11_000)], [2, unused(12_000)]));
 
     expect(said.map(({ sinceMs }) => sinceMs)).toEqual([11_000, 12_000]);

@@ -32,12 +32,12 @@ describe("figureRows", () => {
       cells: ["00:00:10.010", "00:00:11", "+0.99 s", "00:00:09", "-1.00 s; wrongly unused at 00:00:09.800"],
     },
     {
-      name: "one who says nothing",
+      name: "a missing condition",
       found: figure({ final: { mooring: unused, kubernetes: undefined } }),
       cells: ["00:00:10.010", "00:00:11", "+0.99 s", "-", "-"],
     },
     {
-      name: "one who says nothing any more, and did so wrongly",
+      name: "a condition that is gone, and was wrong",
       found: figure({ wronglyUnusedAt: { mooring: undefined, kubernetes: 9_800 } }),
       cells: ["00:00:10.010", "-", "-", "-", "wrongly unused at 00:00:09.800"],
     },

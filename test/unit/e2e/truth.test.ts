@@ -49,7 +49,7 @@ describe("useMounts", () => {
       left: [PUBLISHED],
     },
     {
-      name: "none where all are gone and others are told of",
+      name: "none where all are gone and only other mounts are listed",
       lines: [
         { kind: "watching", at: at(90) },
         life("attached", "1", PUBLISHED),
@@ -64,7 +64,7 @@ describe("useMounts", () => {
 });
 
 describe("missedMounts", () => {
-  it("counts those of which nobody can say where they were", () => {
+  it("counts mounts without a known mount point", () => {
     const missed = (mount: string): LifeEvent => ({ kind: "missed", mount, after: at(100), by: at(105) });
 
     expect(missedMounts([missed("1"), life("attached", "2", PUBLISHED), missed("3")])).toBe(2);
@@ -82,13 +82,13 @@ describe("umountsOf", () => {
     error: undefined,
   };
 
-  it("tells when a driver unmounted a place", () => {
+  it("returns when a driver unmounted a mount point", () => {
     expect(umountsOf([umount], PUBLISHED)).toEqual([{ afterMs: 100, byMs: 107 }]);
   });
 
   it.each<{ name: string; operation: MountOperation }>([
     { name: "one that failed", operation: { ...umount, error: "target is busy" } },
-    { name: "one that the driver did not live to see", operation: { ...umount, ended: undefined } },
+    { name: "one that a crash of the driver interrupted", operation: { ...umount, ended: undefined } },
     { name: "one elsewhere", operation: { ...umount, target: SUB_PATH } },
     { name: "an unstaging", operation: { ...umount, call: "NodeUnstageVolume" } },
     { name: "a mount", operation: { ...umount, operation: "mount" } },
@@ -107,17 +107,17 @@ describe("both", () => {
     expect(both(truth(other), truth(one))).toEqual(truth(known));
   });
 
-  it("knows nothing where they contradict each other", () => {
+  it("is undefined where they contradict each other", () => {
     expect(both(truth([1, 4]), truth([5, 8]))).toBeUndefined();
   });
 });
 
 describe("latest", () => {
-  it("takes the later begin and the later end, whosever they are", () => {
+  it("takes the later begin and the later end, of any users", () => {
     expect(latest([truth([1, 9]), truth([2, 5])])).toEqual(truth([2, 9]));
   });
 
-  it("is nothing without ends", () => {
+  it("is undefined without ends", () => {
     expect(latest([])).toBeUndefined();
   });
 });

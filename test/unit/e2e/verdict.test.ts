@@ -5,7 +5,7 @@ import { type Expected, type Truth, UNMOUNTED, UNMOUNTED_UNSEEN, type UserEnd } 
 import { judge, SAID_LIMIT_MS, type Verdict } from "../../e2e/scenarios/verdict.ts";
 import { PROMISES, type PromiseName } from "../../judge/docket.ts";
 import { NO_STARVATION, type Starvation } from "../../rig/process/starvation.ts";
-import { gone, idle, inUse, kubernetes, mooring, TRUTH, told, unused, WEB, wordsOf } from "./words.ts";
+import { gone, idle, inUse, kubernetes, mooring, publishedEnd, TRUTH, unused, WEB, wordsOf } from "./published.ts";
 
 const NEVER: Expected = { reason: "NeverObservedInUse", evidence: "none" };
 const ANY: Expected = { reason: "Unmounted", evidence: "any" };
@@ -15,7 +15,7 @@ function noPods(sinceMs: number): PublishedCondition {
   return { status: "True", reason: "NoPodsUsingPVC", sinceMs };
 }
 
-/** One user more, who ended sooner, on another node. */
+/** A second user, on another node, that ended earlier. */
 const EARLIER: UserEnd = {
   ...{ afterMs: 7_000, byMs: 7_010, node: "node-2", pod: "default/job", podUid: "uid-2", beganMs: 2_900 },
   isShown: true,
@@ -29,7 +29,7 @@ function used(beganMs: number): Truth {
   return { ...TRUTH, users: [{ ...WEB, beganMs }] };
 }
 
-/** The promises that are broken, and what is not as the scenario expects. */
+/** The broken promises, and the deviations from the scenario. */
 function found({ faults }: Verdict): readonly string[] {
   const names = Object.entries(PROMISES);
   return faults.map((fault) => names.find(([, words]) => fault.startsWith(`${words}: `))?.[0] ?? fault);
@@ -50,17 +50,17 @@ describe("judge", () => {
   it.each<Row>([
     { name: "a time at the end", states: mooring([3_100, inUse], [10_200, unused(11_000)]) },
     {
-      name: "a claim that was called unused before its use",
+      name: "a claim that was unused before its use",
       states: mooring([1_100, idle], [3_100, inUse], [10_200, unused(11_000)]),
     },
-    { name: "a time that is as late as may be", states: mooring([3_100, inUse], [10_600, unused(11_510)]) },
+    { name: "the latest allowed time", states: mooring([3_100, inUse], [10_600, unused(11_510)]) },
     {
       name: "a time soon after an outage",
       truth: { ...TRUTH, outageUntilMs: 40_000 },
       states: mooring([3_100, inUse], [40_600, unused(41_000)]),
     },
     {
-      name: "a time that moves on when more is known",
+      name: "a time that moves later with better evidence",
       states: mooring([3_100, inUse], [10_105, unused(10_100)], [10_200, unused(11_000)]),
     },
     { name: "a claim that was never in use", truth: "none", expected: NEVER, states: mooring([1_100, idle]) },
@@ -70,34 +70,37 @@ describe("judge", () => {
       states: [...mooring([3_100, inUse]), gone(10_300)],
     },
     {
-      name: "a claim that was called unused for a moment of its use",
+      name: "a claim that was unused for a moment of its use",
       states: mooring([1_100, idle], [4_500, inUse], [10_200, unused(11_000)]),
     },
     {
-      name: "a use that was over before anybody could tell of it",
+      name: "a use that ended before any process could report it",
       truth: used(8_600),
       expected: UNMOUNTED_UNSEEN,
-      states: mooring([1_100, idle], [10_200, unused(11_000, { lastUse: told({ uncertaintyMs: undefined }) })]),
+      states: mooring([1_100, idle], [10_200, unused(11_000, { lastUse: publishedEnd({ uncertaintyMs: undefined }) })]),
     },
     { name: "the last of two users", truth: TWO, states: mooring([3_100, inUse], [10_200, unused(11_000)]) },
     {
       name: "the one of two that ended within the uncertainty of the other",
       truth: { ...TRUTH, users: [{ ...EARLIER, afterMs: 9_950, byMs: 9_960 }, WEB] },
-      states: mooring([3_100, inUse], [10_200, unused(11_000, { lastUse: told(namesOf(EARLIER)) })]),
+      states: mooring([3_100, inUse], [10_200, unused(11_000, { lastUse: publishedEnd(namesOf(EARLIER)) })]),
     },
     {
       name: "an end of nobody knows whom, where no scan showed it",
       expected: UNMOUNTED_UNSEEN,
       states: mooring(
         [3_100, inUse],
-        [10_200, unused(11_000, { lastUse: told({ ...NOBODY, uncertaintyMs: undefined }) })],
+        [10_200, unused(11_000, { lastUse: publishedEnd({ ...NOBODY, uncertaintyMs: undefined }) })],
       ),
     },
     {
       name: "an end that is known from the pod's status",
       truth: HOST_PATH,
       expected: { reason: "NoPodUsing", evidence: "pod-status" },
-      states: mooring([3_100, inUse], [10_200, noPod(told({ evidence: "pod-status", uncertaintyMs: undefined }))]),
+      states: mooring(
+        [3_100, inUse],
+        [10_200, noPod(publishedEnd({ evidence: "pod-status", uncertaintyMs: undefined }))],
+      ),
     },
     {
       name: "a pod that only named the claim",
@@ -136,7 +139,7 @@ describe("judge", () => {
       faults: ["never-unused-while-mounted", "never-earlier", "never-unused-while-mounted"],
     },
     {
-      name: "a word before the end of a use that was never told of",
+      name: "a status before the end of a use that was never published",
       states: mooring([9_000, unused(9_000, { lastUse: undefined })], [10_200, unused(11_000)]),
       faults: ["never-unused-while-mounted", "never-unused-while-mounted"],
     },
@@ -147,7 +150,7 @@ describe("judge", () => {
       faults: ["never-unused-while-mounted", "never-unused-while-mounted"],
     },
     {
-      name: "a word while one of two pods uses it",
+      name: "a status while one of two pods uses it",
       truth: TWO,
       states: mooring(
         [3_000, inUse],
@@ -170,7 +173,7 @@ describe("judge", () => {
       faults: ["never-earlier"],
     },
     {
-      name: "a time from before the claim was made",
+      name: "a time from before the claim's creation",
       truth: "none",
       expected: NEVER,
       states: mooring([1_100, { ...idle, sinceMs: 999 }]),
@@ -184,18 +187,18 @@ describe("judge", () => {
     { name: "a claim that still counts as used", states: mooring([3_100, inUse]), faults: ["exact"] },
     { name: "silence", states: [], faults: ["exact", "nothing was published"] },
     {
-      name: "silence on a claim that is gone with its use",
+      name: "no status of a claim that is gone with its use",
       expected: "gone",
       states: [{ seenMs: 1_100, words: wordsOf({}) }, gone(10_300)],
       faults: ["nothing was published"],
     },
     {
-      name: "a claim that is called unused long after its use began",
+      name: "a claim that is unused long after its use began",
       states: mooring([1_100, idle], [4_501, inUse], [10_200, unused(11_000)]),
       faults: ["never-unused-while-mounted"],
     },
     {
-      name: "a claim that is called unused throughout its use",
+      name: "a claim that is unused throughout its use",
       states: mooring([1_100, idle], [10_200, unused(11_000)]),
       faults: ["never-unused-while-mounted"],
     },
@@ -215,7 +218,10 @@ describe("judge", () => {
   });
 
   it.each<
-    Omit<Row, "states"> & { readonly lastUse: Parameters<typeof told>[0] | "none"; readonly faults: readonly string[] }
+    Omit<Row, "states"> & {
+      readonly lastUse: Parameters<typeof publishedEnd>[0] | "none";
+      readonly faults: readonly string[];
+    }
   >([
     {
       name: "none",
@@ -223,7 +229,7 @@ describe("judge", () => {
       faults: ["last-user", "last-user", "the last use is known by none, not by mount-table"],
     },
     {
-      name: "one that never was",
+      name: "one that never existed",
       truth: "none",
       expected: NEVER,
       lastUse: {},
@@ -241,10 +247,10 @@ describe("judge", () => {
       lastUse: { evidence: "pod-status" },
       faults: ["the last use is known by pod-status, not by mount-table"],
     },
-    { name: "one whose mount was not seen", lastUse: { uncertaintyMs: undefined }, faults: ["uncertainty"] },
-    { name: "one whose mount cannot have been seen", expected: UNMOUNTED_UNSEEN, lastUse: {}, faults: ["uncertainty"] },
+    { name: "one whose mount was not scanned", lastUse: { uncertaintyMs: undefined }, faults: ["uncertainty"] },
+    { name: "one whose mount no scan can show", expected: UNMOUNTED_UNSEEN, lastUse: {}, faults: ["uncertainty"] },
     {
-      name: "one of nobody whose mount cannot have been seen",
+      name: "one without a pod whose mount no scan can show",
       expected: UNMOUNTED_UNSEEN,
       lastUse: NOBODY,
       faults: ["uncertainty"],
@@ -270,15 +276,15 @@ describe("judge", () => {
       lastUse: { ...NOBODY, node: "node-3" },
       faults: ["last-user", "last-user"],
     },
-    { name: "nobody where the mount was seen", lastUse: { podUid: undefined }, faults: ["last-user"] },
+    { name: "no pod although the mount was scanned", lastUse: { podUid: undefined }, faults: ["last-user"] },
   ])("finds fault with a last use: $name", ({ lastUse, faults, ...row }) => {
-    const use = lastUse === "none" ? undefined : told(lastUse);
+    const use = lastUse === "none" ? undefined : publishedEnd(lastUse);
     const states = mooring([3_000, inUse], [10_200, unused(11_000, { lastUse: use })]);
 
     expect(found(judgeRow({ ...row, states }))).toEqual(faults);
   });
 
-  it("says how often each promise was judged, and why it was not", () => {
+  it("counts how often each promise was judged, and the excuses", () => {
     const late = { ...TRUTH, users: [{ ...WEB, beganMs: 8_000 }] };
 
     const states = mooring([1_100, idle], [8_100, inUse], [9_400, unused(9_400)]);
@@ -289,9 +295,9 @@ describe("judge", () => {
   });
 
   it.each<{ name: string; states: ClaimState[]; errorMs: number | undefined }>([
-    { name: "later by so much", states: kubernetes([3_100, named], [11_100, noPods(11_000)]), errorMs: 990 },
-    { name: "earlier by so much", states: kubernetes([3_100, named], [9_800, noPods(9_000)]), errorMs: -1_000 },
-    { name: "as exact as can be told", states: kubernetes([3_100, named], [10_100, noPods(10_005)]), errorMs: 0 },
+    { name: "later by this much", states: kubernetes([3_100, named], [11_100, noPods(11_000)]), errorMs: 990 },
+    { name: "earlier by this much", states: kubernetes([3_100, named], [9_800, noPods(9_000)]), errorMs: -1_000 },
+    { name: "as exact as the resolution", states: kubernetes([3_100, named], [10_100, noPods(10_005)]), errorMs: 0 },
     { name: "no end", states: kubernetes([3_100, named]), errorMs: undefined },
   ])("calls a time $name", (row) => {
     expect(judgeRow(row).final.kubernetes?.errorMs).toBe(row.errorMs);
@@ -311,40 +317,40 @@ describe("judge", () => {
     expect(judgeRow(row).wronglyUnusedAt.kubernetes).toBe(row.at);
   });
 
-  it("says nothing of Kubernetes where it said nothing", () => {
+  it("has no figure for Kubernetes without its condition", () => {
     const { final } = judgeRow({ name: "", states: mooring([10_100, unused(11_000)]) });
 
     expect(final.kubernetes).toBeUndefined();
   });
 });
 
-describe("judge, of a machine that had no time for its processes", () => {
-  /** From 9.000 s on nothing ran for a share of the time. */
+describe("judge, on a machine that was too busy", () => {
+  /** From 9.000 s on the processes lacked a share of the time. */
   const starved =
     (share: number): Starvation =>
     (fromMs, toMs) =>
       share * Math.max(0, toMs - Math.max(fromMs, 9_000));
-  const unseen = told({ uncertaintyMs: undefined, releasedAtMs: 11_000 });
+  const unseen = publishedEnd({ uncertaintyMs: undefined, releasedAtMs: 11_000 });
 
   it.each<{
     name: string;
     share: number;
     sinceMs?: number;
     truth?: Truth;
-    lastUse?: ReturnType<typeof told>;
+    lastUse?: ReturnType<typeof publishedEnd>;
     faults: readonly string[];
   }>([
-    { name: "nothing in a time that is as late as that made it", share: 0.5, sinceMs: 13_000, faults: [] },
+    { name: "nothing in a time that is late by that share", share: 0.5, sinceMs: 13_000, faults: [] },
     { name: "a time that is later than that", share: 0.5, sinceMs: 14_010, faults: ["exact"] },
     {
-      name: "nothing in a time that is as late as that made it while Mooring had to wait",
+      name: "nothing in a time that is late by that share of Mooring's wait, too",
       share: 0.5,
       truth: { ...TRUTH, waitsMs: 1_500 },
       sinceMs: 16_010,
       faults: [],
     },
     {
-      name: "a time that is later than that and the wait",
+      name: "a time that is later than that share and the wait",
       share: 0.5,
       truth: { ...TRUTH, waitsMs: 1_500 },
       sinceMs: 16_020,
@@ -357,52 +363,52 @@ describe("judge, of a machine that had no time for its processes", () => {
       faults: ["never-longer", "never-longer"],
     },
     {
-      name: "nothing in a mount that no scan had the time to show",
+      name: "nothing in a mount that no scan had time to show",
       share: 0.6,
       truth: used(9_000),
       lastUse: unseen,
       faults: [],
     },
     {
-      name: "a mount that was not seen, though there was time",
+      name: "a mount that was not scanned, though there was time",
       share: 0.4,
       truth: used(9_000),
       lastUse: unseen,
       faults: ["uncertainty"],
     },
     {
-      name: "a mount that was not seen, though it was there for long before",
+      name: "a mount that was not scanned, though it had existed for long before",
       share: 1,
       truth: used(5_000),
       lastUse: unseen,
       faults: ["uncertainty"],
     },
-  ])("finds $name", ({ share, sinceMs = 11_000, truth = TRUTH, lastUse = told(), faults }) => {
+  ])("finds $name", ({ share, sinceMs = 11_000, truth = TRUTH, lastUse = publishedEnd(), faults }) => {
     const states = mooring([3_100, inUse], [14_200, unused(sinceMs, { lastUse })]);
 
     expect(found(judge({ expected: UNMOUNTED, truth, states, starvation: starved(share) }))).toEqual(faults);
   });
 });
 
-describe("judge, of a use that the machine left no time to tell", () => {
+describe("judge, of a use that a busy machine left no time to report", () => {
   const all: Starvation = (fromMs, toMs) => Math.max(0, toMs - fromMs);
   const judged = (said: typeof inUse) =>
     judge({ expected: "gone", truth: TRUTH, states: [...mooring([1_100, said]), gone(10_300)], starvation: all });
 
-  it("excuses a claim that is called unused, and says so", () => {
+  it("excuses a claim that is unused, and counts the excuse", () => {
     const { faults, chances } = judged(idle);
 
     expect(faults).toEqual([]);
     expect(chances["never-unused-while-mounted"]).toEqual({ judged: 0, excused: { "the machine had no time": 1 } });
   });
 
-  it("counts one that is called used all the same", () => {
+  it("judges a claim that is in use all the same", () => {
     expect(judged(inUse).chances["never-unused-while-mounted"]).toEqual({ judged: 1, excused: {} });
   });
 });
 
 describe("the wait for what is expected", () => {
-  it("outlasts what a new leader may have to wait for a node with nothing to tell: a heartbeat and a fifth", () => {
+  it("outlasts a new leader's longest wait for a node without changes: a heartbeat and a fifth", () => {
     const heartbeatMs = AGENT_SETTINGS.heartbeat.parse(AGENT_SETTINGS.heartbeat.fallback);
 
     expect(SAID_LIMIT_MS).toBeGreaterThan(1.2 * heartbeatMs + 10_000);
@@ -414,10 +420,10 @@ function namesOf({ node, pod, podUid }: UserEnd): Pick<UserEnd, "node" | "pod" |
 }
 
 /** The end of the earlier use, from 6.900 to 7.100 s. */
-function ofEarlier(): ReturnType<typeof told> {
-  return told({ ...namesOf(EARLIER), release: "r0", releasedAtMs: 7_100 });
+function ofEarlier(): ReturnType<typeof publishedEnd> {
+  return publishedEnd({ ...namesOf(EARLIER), release: "r0", releasedAtMs: 7_100 });
 }
 
-function noPod(lastUse: ReturnType<typeof told> | undefined): ReturnType<typeof unused> {
+function noPod(lastUse: ReturnType<typeof publishedEnd> | undefined): ReturnType<typeof unused> {
   return unused(11_000, { reason: "NoPodUsing", lastUse });
 }

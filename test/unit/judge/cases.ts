@@ -7,7 +7,7 @@ export function at(ms: number): Moment {
   return { afterMs: ms, byMs: ms };
 }
 
-/** A use from 10 s to 20 s that everybody could see, unless told. */
+/** A use from 10 s to 20 s that, by default, every process could observe. */
 export function useOf(use: Partial<Use> & { readonly endMs?: number | undefined } = {}): Use {
   const { endMs = 20_000, ...others } = use;
   const usual = { node: "n1", pod: "shop/web", podUid: "web", isShown: true, isKnown: true, isScanned: undefined };
@@ -15,12 +15,12 @@ export function useOf(use: Partial<Use> & { readonly endMs?: number | undefined 
   return { ...usual, ...end, beganMs: 10_000, excuse: undefined, unseen: undefined, forgotten: undefined, ...others };
 }
 
-/** The same, and it goes on. */
+/** The same, and it lasts. */
 export function ongoing(use: Partial<Use> = {}): Use {
   return useOf({ endedMs: undefined, ended: undefined, promisedEnd: undefined, ...use });
 }
 
-/** A claim that was made at 1 s. */
+/** A claim that was created at 1 s. */
 export function caseOf(found: Partial<Case> = {}): Case {
   const usual = { name: "data", made: at(1_000), namedBy: [], lookalikes: [], dispute: undefined };
   return { ...usual, uses: [useOf()], ...found };
@@ -48,7 +48,7 @@ export function lastUse(use: Partial<PublishedUse> = {}): PublishedUse {
   return { release: "r1", ...user, ...end, hasBlindGap: false, ...use };
 }
 
-/** Promises that are broken, and excuses that are made. */
+/** The broken promises and the excuses. */
 export function judged(judge: (docket: Docket) => void): readonly string[] {
   const docket = new Docket();
   judge(docket);

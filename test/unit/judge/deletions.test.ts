@@ -9,19 +9,19 @@ const NEW = { words: "shop/new has it mounted", isNew: true, excuse: undefined }
 
 describe("a protected claim that is gone", () => {
   it.each([
-    { name: "and nothing has mounted", mounts: [], isForced: false, found: [] },
+    { name: "without a mount", mounts: [], isForced: false, found: [] },
     { name: "while it is mounted", mounts: [MOUNT], isForced: false, found: ["protected"] },
     { name: "by override", mounts: [MOUNT], isForced: true, found: [] },
     {
-      name: "of a mount that was not known",
+      name: "with a mount that Mooring could not know",
       mounts: [LATE],
       isForced: false,
       found: ["excused: nobody was well since"],
     },
-    { name: "of a mount that is new", mounts: [NEW], isForced: false, found: [] },
-    { name: "of two, one new", mounts: [NEW, MOUNT], isForced: false, found: ["protected"] },
+    { name: "with a new mount", mounts: [NEW], isForced: false, found: [] },
+    { name: "with two mounts, one of them new", mounts: [NEW, MOUNT], isForced: false, found: ["protected"] },
     {
-      name: "of two, one known",
+      name: "with two mounts, one of them known",
       mounts: [LATE, MOUNT],
       isForced: false,
       found: ["protected", "excused: nobody was well since"],
@@ -33,7 +33,7 @@ describe("a protected claim that is gone", () => {
   });
 });
 
-it("says of a claim that goes although it says that it is in use that it was not protected, however new its mount is", () => {
+it("finds that a claim with the status in use was not protected, however new its mount is", () => {
   const gone = { name: "data", stored: inUse(), mounts: [NEW], isForced: false };
 
   expect(judged((docket) => judgeGone(docket, gone))).toEqual(["protected"]);
@@ -42,10 +42,10 @@ it("says of a claim that goes although it says that it is in use that it was not
 describe("a claim that was deleted long ago", () => {
   it.each([
     { name: "is gone", isGone: true, isNeeded: false, excuse: undefined, found: [] },
-    { name: "is there and needed", isGone: false, isNeeded: true, excuse: undefined, found: [] },
-    { name: "is there for nothing", isGone: false, isNeeded: false, excuse: undefined, found: ["stranded"] },
+    { name: "exists and is in use", isGone: false, isNeeded: true, excuse: undefined, found: [] },
+    { name: "exists without a reason", isGone: false, isNeeded: false, excuse: undefined, found: ["stranded"] },
     {
-      name: "is there for its controller",
+      name: "exists because its controller still retries",
       isGone: false,
       isNeeded: false,
       excuse: "it waits",
@@ -60,11 +60,11 @@ describe("a tally", () => {
   const often = { judged: 90, excused: { "node given up": 10 } };
   const seldom = { judged: 89, excused: { "node given up": 7, "a lookalike": 4 } };
 
-  it("names what was judged in less than nine of ten chances", () => {
+  it("names the promises that were judged in less than nine of ten chances", () => {
     expect(seldomJudged({ exact: often, anew: seldom })).toEqual(["anew: 89 of 100"]);
   });
 
-  it("says nothing of few chances", () => {
+  it("ignores promises with few chances", () => {
     expect(seldomJudged({ exact: { judged: 1, excused: { "a lookalike": 90 } } })).toEqual([]);
   });
 

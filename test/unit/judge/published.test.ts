@@ -7,12 +7,12 @@ function claimOf(condition: Readonly<Record<string, string>>, annotations: Reado
   return { metadata: { uid: "uid", annotations }, status: { conditions: [condition] } };
 }
 
-describe("what stands in a claim's status", () => {
-  it("says nothing where it tells no time", () => {
+describe("the published status of a claim", () => {
+  it("is undefined without a time", () => {
     expect(publishedIn(claimOf(UNUSED))).toBeUndefined();
   });
 
-  it("says who used the claim last only of this very claim, and in JSON", () => {
+  it("has a last use only of this very claim, and in JSON", () => {
     const lastTransitionTime = "2026-11-21T12:00:00Z";
     const use = (claimUID: string) => JSON.stringify({ claimUID, releasedAt: "2026-11-21T11:59:59Z" });
 

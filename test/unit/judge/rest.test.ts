@@ -46,28 +46,28 @@ const STATES: readonly Row[] = [
   { name: "not staged, and is", now: unused(), scene: { ...IDLE, stagedOn: ["n1"] }, found: ["exact"] },
   { name: "staged, and is not", now: unused({ staged: "on n1" }), found: ["exact"] },
   {
-    name: "mounted, and is unused: somebody else wrote that, of a node without an agent",
+    name: "mounted, and is unused: another client wrote that for a node without an agent",
     claim: { forged: [{ ...FORGED, mountedOn: ["n2"] }] },
     now: inUse({ mountedOn: ["n2"] }),
     scene: { ...IDLE, agentless: ["n2"] },
     found: ["excused: the node is somebody else's"],
   },
   {
-    name: "mounted, and is unused: somebody else wrote that, of a node that can tell",
+    name: "mounted, and is unused: another client wrote that for a node with an agent",
     claim: { forged: [{ ...FORGED, mountedOn: ["n2"] }] },
     now: inUse({ mountedOn: ["n2"] }),
     scene: { ...IDLE, agentless: ["n3"] },
     found: ["exact"],
   },
   {
-    name: "mounted on a node without an agent, and is unused: nobody else wrote that",
+    name: "mounted on a node without an agent, and is unused: no other client wrote that",
     claim: { forged: [FORGED] },
     now: inUse({ mountedOn: ["n2"] }),
     scene: { ...IDLE, agentless: ["n2"] },
     found: ["exact"],
   },
   {
-    name: "unused where that is a matter of opinion",
+    name: "unused where the end is open to interpretation",
     claim: DISPUTED,
     now: unused(),
     scene: { ...MOUNTED, mayBeLateMs: undefined },
@@ -77,25 +77,25 @@ const STATES: readonly Row[] = [
 
 const TIMES: readonly Row[] = [
   { name: "too late", now: unused({ sinceMs: 23_001 }), found: ["exact"] },
-  { name: "later than it may be", now: unused(), scene: { ...IDLE, mayBeLateMs: 999 }, found: ["exact"] },
+  { name: "later than allowed", now: unused(), scene: { ...IDLE, mayBeLateMs: 999 }, found: ["exact"] },
   { name: "late amid faults", now: unused({ sinceMs: 90_000 }), scene: { ...IDLE, mayBeLateMs: undefined }, found: [] },
   { name: "too early", now: unused({ sinceMs: 19_000 }), found: ["never-longer"] },
-  { name: "from before the claim was made", claim: { made: at(22_000), uses: [] }, now: unused(), found: ["anew"] },
+  { name: "from before the claim's creation", claim: { made: at(22_000), uses: [] }, now: unused(), found: ["anew"] },
   {
-    name: "too early, as somebody else has written since",
+    name: "too early, where another client has written since",
     claim: { forged: [{ atMs: 20_000, sinceMs: 19_000, release: undefined }] },
     now: unused({ sinceMs: 19_000 }),
     found: ["excused: the time is somebody else's"],
   },
   {
-    name: "used until before the claim was made",
+    name: "used until before the claim's creation",
     claim: { uses: [] },
     now: unused({ lastUse: lastUse({ releasedAtMs: -1 }) }),
     scene: { ...IDLE, mayBeLateMs: undefined },
     found: ["anew"],
   },
   {
-    name: "too early for a use that nobody could see",
+    name: "too early for an unobserved use",
     claim: { uses: [useOf({ unseen: "nobody could see it" })] },
     now: unused({ sinceMs: 19_000 }),
     found: ["excused: nobody could see it"],
@@ -112,18 +112,18 @@ const USERS: readonly Row[] = [
     found: [],
   },
   {
-    name: "another one whose end is known well",
+    name: "another one whose end is well known",
     claim: { uses: [LONG_AGO, useOf()] },
     now: unused({ lastUse: lastUse({ podUid: "old", releasedAtMs: 21_000, uncertaintyMs: 500 }) }),
     found: ["last-user"],
   },
   {
-    name: "nobody, and an end is told",
+    name: "no pod, and an end was reported",
     now: unused({ lastUse: lastUse({ podUid: undefined }) }),
     found: ["last-user"],
   },
   {
-    name: "nobody, and the end is told of a use whose disk was lost",
+    name: "no pod, and the end of a use whose disk was lost was reported",
     claim: { uses: [LONG_AGO, useOf({ forgotten: "lost with the disk" })] },
     now: unused({ lastUse: lastUse({ podUid: undefined }) }),
     found: ["excused: lost with the disk"],
@@ -147,13 +147,13 @@ describe.each([
   });
 });
 
-describe("amid faults", () => {
+describe("during faults", () => {
   it.each([
-    { name: "a use that all can see keeps its claim", use: ongoing(), found: ["never-unused-while-mounted"] },
-    { name: "one that nobody could see yet does not", use: ongoing({ isKnown: false }), found: [] },
-    { name: "one that is over does not", use: useOf(), found: [] },
+    { name: "an observed use keeps its claim in use", use: ongoing(), found: ["never-unused-while-mounted"] },
+    { name: "a use that no process could observe yet does not", use: ongoing({ isKnown: false }), found: [] },
+    { name: "a use that is over does not", use: useOf(), found: [] },
     {
-      name: "one of a node that is given up does not",
+      name: "a use on a node that was declared gone does not",
       use: ongoing({ excuse: "given up" }),
       found: ["excused: given up"],
     },
@@ -161,7 +161,7 @@ describe("amid faults", () => {
     expect(judged((docket) => judgeMeanwhile(docket, caseOf({ uses: [use] }), unused()))).toEqual(found);
   });
 
-  it("a use that all can see is called unused by somebody else's words, until there was time to put them right", () => {
+  it("a claim with an observed use is unused by another client's write, until Mooring had time to repair it", () => {
     const said = [true, false].map((isJustForged) =>
       judged((docket) => judgeMeanwhile(docket, caseOf({ uses: [ongoing()], isJustForged }), unused())),
     );
@@ -169,7 +169,7 @@ describe("amid faults", () => {
     expect(said).toEqual([["excused: somebody else has just written it"], ["never-unused-while-mounted"]]);
   });
 
-  it("an end that had been told is not forgotten", () => {
+  it("a reported end is not forgotten", () => {
     const now = unused({ lastUse: lastUse({ releasedAtMs: 12_000 }) });
 
     expect(judged((docket) => judgeEnds(docket, caseOf(), now))).toEqual(["last-user"]);

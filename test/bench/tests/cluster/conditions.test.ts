@@ -30,7 +30,7 @@ describe("a condition of before the start", () => {
       expected: { unused: true, reason: "NeverObservedInUse" },
     },
     {
-      name: "or its last use is told from the mount table",
+      name: "or its last use comes from the mount table",
       index: 61,
       expected: { unused: true, reason: "Unmounted", lastUse: { node: nodeName(1), evidence: "mount-table" } },
     },

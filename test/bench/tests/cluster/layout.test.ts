@@ -46,7 +46,7 @@ describe("the layout of a cluster", () => {
     );
   });
 
-  it("stages claims that are in use, ten on each node, which makes 30 holds", () => {
+  it("stages claims that are in use, ten on each node, which makes 30 mounted volumes", () => {
     const staged = stagedClaimsOf(3).map((claim) => claims[claim]);
 
     expect(staged.every((claim) => claim?.isUsed && claim.isStaged && claim.node === 3)).toBe(true);

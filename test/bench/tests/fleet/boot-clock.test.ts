@@ -7,7 +7,7 @@ describe("the boot clock of simulated nodes", () => {
     expect(bootClockAt({ wallMs: 9_000_000, monotonicMs: 500 }, undefined)).toEqual({
       aheadMs: 0,
       beganAtMs: 500,
-      heldSinceMs: 500,
+      mountedSinceMs: 500,
     });
   });
 
@@ -18,7 +18,7 @@ describe("the boot clock of simulated nodes", () => {
   });
 
   it("has mounts that are not older than the volumes' binding, or the product would take them for an earlier claim's", () => {
-    expect(bootClockAt({ wallMs: 9_000_000, monotonicMs: 500 }, 8_000_000).heldSinceMs).toBe(UPTIME_MS);
+    expect(bootClockAt({ wallMs: 9_000_000, monotonicMs: 500 }, 8_000_000).mountedSinceMs).toBe(UPTIME_MS);
   });
 
   it("has agents that watched long before the conditions were written", () => {

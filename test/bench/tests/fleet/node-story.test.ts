@@ -45,7 +45,7 @@ describe("a simulated node", () => {
     expect(story.report(at(3_002))).toMatchObject({ unmountRecords: [], generation: 2 });
   });
 
-  it("has changed nothing when it is told to forget what it does not know", () => {
+  it("has changed nothing when an acknowledgement names an unknown record", () => {
     const story = begun();
 
     story.forget(["something else"]);

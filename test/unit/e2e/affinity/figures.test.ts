@@ -12,13 +12,13 @@ describe("quantile", () => {
     expect(quantile(numbers, share)).toBe(found);
   });
 
-  it("is not made up where nothing was measured", () => {
+  it("is undefined without measurements", () => {
     expect(() => quantile([], 0.5)).toThrow(RangeError);
   });
 });
 
 describe("timingRows", () => {
-  it("tells of each kind and of all, rounded up", () => {
+  it("lists each kind and the total, rounded up", () => {
     const timings = [
       { kind: "by hand", tookMs: 5_001, isFromBind: true },
       { kind: "stale", tookMs: 6_000, isFromBind: true },
@@ -34,7 +34,7 @@ describe("timingRows", () => {
     ]);
   });
 
-  it("has a head alone where nothing was measured", () => {
+  it("has only a head without measurements", () => {
     expect(timingRows([])).toHaveLength(1);
   });
 });

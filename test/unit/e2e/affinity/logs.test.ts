@@ -3,7 +3,7 @@ import { readEvent } from "../../../e2e/affinity/event-log.ts";
 import { readPod } from "../../../e2e/affinity/pod-log.ts";
 
 describe("readPod", () => {
-  it("takes what there is of a pod that was just made", () => {
+  it("reads a new pod without its later fields", () => {
     const pod = { metadata: { name: "web", uid: "1" }, spec: {}, status: { phase: "Pending" } };
 
     expect(readPod(pod, 5)).toMatchObject({ seenMs: 5, node: "", reason: "", waitingFor: [], isReady: false });
@@ -19,7 +19,7 @@ describe("readPod", () => {
     expect(readPod(pod, 0).isReady).toBe(isReady);
   });
 
-  it("tells what its containers wait for, and how often they were started anew", () => {
+  it("lists what its containers wait for, and how often they restarted", () => {
     const waiting = { ready: false, restartCount: 2, state: { waiting: { reason: "ImagePullBackOff" } } };
     const running = { ready: true, restartCount: 1, state: { running: {} } };
     const status = { phase: "Pending", containerStatuses: [waiting, running] };
@@ -32,12 +32,12 @@ describe("readPod", () => {
 
 describe("readEvent", () => {
   it.each([
-    { name: "one that stands alone", counted: {}, times: 1 },
+    { name: "a single event", counted: {}, times: 1 },
     { name: "a series of events.k8s.io/v1", counted: { series: { count: 4 } }, times: 4 },
-    { name: "one that core/v1 counts", counted: { deprecatedCount: 7 }, times: 7 },
+    { name: "an event with a core/v1 count", counted: { deprecatedCount: 7 }, times: 7 },
   ])("counts $name", ({ counted, times }) => {
     const event = { type: "Warning", reason: "FailedMount", note: "no", regarding: { uid: "1" }, ...counted };
 
-    expect(readEvent(event)).toMatchObject({ about: "1", told: { reason: "FailedMount", times } });
+    expect(readEvent(event)).toMatchObject({ about: "1", publishedEnd: { reason: "FailedMount", times } });
   });
 });

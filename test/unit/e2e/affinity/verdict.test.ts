@@ -38,17 +38,17 @@ const FAILED: PodState = {
 
 describe("rejectionFaults", () => {
   it.each([
-    { name: "a pod that was rejected and stays so has none", states: [PENDING, FAILED], faults: [] },
+    { name: "no fault of a pod that was rejected and stays so", states: [PENDING, FAILED], faults: [] },
     {
-      name: "a reason that is missing for a moment is none",
+      name: "no fault of a reason that is missing for a moment",
       states: [PENDING, FAILED, { ...FAILED, seenMs: 1_100, reason: "" }, { ...FAILED, seenMs: 1_200 }],
       faults: [],
     },
-    { name: "a pod that is gone afterwards has none", states: [FAILED, { ...FAILED, isGone: true }], faults: [] },
-    { name: "nobody rejected it", states: [PENDING], faults: ["it is Pending"] },
-    { name: "nobody has seen it", states: [], faults: ["it is nowhere"] },
+    { name: "no fault of a pod that is gone afterwards", states: [FAILED, { ...FAILED, isGone: true }], faults: [] },
+    { name: "a pod that was not rejected", states: [PENDING], faults: ["it is Pending"] },
+    { name: "a pod that was never observed", states: [], faults: ["it is nowhere"] },
     {
-      name: "it failed by itself",
+      name: "a pod that failed by itself",
       states: [{ ...FAILED, annotations: {} }],
       faults: ["it is Failed"],
     },
@@ -58,12 +58,12 @@ describe("rejectionFaults", () => {
       faults: ["it was Pending again for 91.0 s"],
     },
     {
-      name: "the kubelet took the phase back, and over five seconds later",
+      name: "the kubelet took the phase back, and accepted it five seconds later",
       states: [FAILED, { ...PENDING, seenMs: 9_000 }, { ...FAILED, seenMs: 14_001 }],
       faults: ["it was Pending again for 5.0 s"],
     },
     {
-      name: "a phase that the kubelet takes back for a moment, and then over, is none",
+      name: "no fault of a phase that the kubelet takes back for a moment and then accepts",
       states: [FAILED, { ...PENDING, seenMs: 1_800 }, { ...PENDING, seenMs: 2_000 }, { ...FAILED, seenMs: 2_100 }],
       faults: [],
     },
@@ -95,8 +95,8 @@ describe("rejectionFaults", () => {
   });
 
   it.each([
-    { name: "has that time besides", waitedMs: 1_000, faults: [] },
-    { name: "has no more than that", waitedMs: 999, faults: ["it was Pending again for 6.0 s"] },
+    { name: "allows that time in addition", waitedMs: 1_000, faults: [] },
+    { name: "allows no more than that", waitedMs: 999, faults: ["it was Pending again for 6.0 s"] },
   ])("a kubelet that a busy machine keeps waiting $name", ({ waitedMs, faults }) => {
     const states = [FAILED, { ...PENDING, seenMs: 9_000 }, { ...FAILED, seenMs: 15_000 }];
 
@@ -105,7 +105,7 @@ describe("rejectionFaults", () => {
 });
 
 describe("takenBackMs", () => {
-  it("tells of each time that the kubelet wrote what it had before", () => {
+  it("lists each time that the kubelet wrote its earlier status", () => {
     const back = { ...PENDING, seenMs: 1_800 };
     const states = [PENDING, FAILED, back, { ...FAILED, seenMs: 2_100 }, { ...FAILED, seenMs: 9_000 }];
 
@@ -116,8 +116,8 @@ describe("takenBackMs", () => {
 
 describe("touchFaults", () => {
   it.each([
-    { name: "a pod that waits has none", states: [PENDING], faults: [] },
-    { name: "nobody has seen it", states: [], faults: ["it is not known"] },
+    { name: "no fault of a pod that waits", states: [PENDING], faults: [] },
+    { name: "a pod that was never observed", states: [], faults: ["it is not known"] },
     { name: "it was rejected", states: [PENDING, FAILED], faults: ["it failed", "it was marked"] },
     { name: "it was deleted", states: [{ ...PENDING, isDeleting: true }], faults: ["it was deleted"] },
   ])("$name", ({ states, faults }) => {
@@ -126,13 +126,13 @@ describe("touchFaults", () => {
 });
 
 describe("timeToRejection", () => {
-  it("begins when the pod has a node, not when it was made", () => {
+  it("begins when the pod has a node, not when it was created", () => {
     const states = [{ ...PENDING, node: "", seenMs: 10 }, { ...PENDING, seenMs: 400 }, FAILED];
 
     expect(timeToRejection(states)).toBe(600);
   });
 
-  it("is not made up for a pod that was not rejected", () => {
+  it("is undefined for a pod that was not rejected", () => {
     expect(() => timeToRejection([PENDING])).toThrow(RangeError);
   });
 });

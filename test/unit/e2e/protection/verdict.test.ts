@@ -17,7 +17,7 @@ const KEPT: Ending = {
 
 describe("lossesIn", () => {
   it.each([
-    { name: "nothing is lost where all went after the last unmount", ending: KEPT, losses: [] },
+    { name: "no loss where everything went after the last unmount", ending: KEPT, losses: [] },
     {
       name: "a claim that was gone before it",
       ending: { ...KEPT, goneMs: 8_000 },
@@ -43,25 +43,25 @@ describe("delaysIn", () => {
 
   it.each([
     {
-      name: "two seconds after the last unmount are let pass",
+      name: "two seconds after the last unmount are allowed",
       ending: { ...KEPT, goneMs: 11_005 },
       terms: {},
       delays: [],
     },
     {
-      name: "more are told",
+      name: "a longer delay is reported",
       ending: { ...KEPT, goneMs: 11_006 },
       terms: {},
       delays: ["the claim was gone 2.001 s after it was free, 0.000 s of it for want of the machine"],
     },
     {
-      name: "what the machine took away comes on top",
+      name: "the time of a busy machine is added",
       ending: { ...KEPT, goneMs: 11_006 },
       terms: { starvation: () => 100 },
       delays: [],
     },
     {
-      name: "where something else held it as well, the time runs from its end",
+      name: "another protection extends the time until its own end",
       ending: { ...KEPT, goneMs: 30_000 },
       terms: { freeMs: 25_000, limitMs: 5_000 },
       delays: [],
@@ -72,14 +72,14 @@ describe("delaysIn", () => {
 });
 
 describe("readClaim", () => {
-  it("takes a claim for bound when its status says so", () => {
+  it("reads a claim as bound when its status says so", () => {
     const spec = { volumeName: "pv-1" };
 
     expect(readClaim({ metadata: {}, spec, status: { phase: "Pending" } }).volume).toBe("");
     expect(readClaim({ metadata: {}, spec, status: { phase: "Bound" } }).volume).toBe("pv-1");
   });
 
-  it("tells what Mooring says of a claim that is being deleted", () => {
+  it("reads Mooring's status of a claim that is being deleted", () => {
     const conditions = [
       { type: "mooring.dev/Unused", status: "True", reason: "Unmounted" },
       { type: "mooring.dev/Staged", status: "True", reason: "Staged" },

@@ -2,7 +2,7 @@ import type { ClaimState, ClaimWords, PublishedCondition } from "../../e2e/scena
 import type { Truth, UserEnd } from "../../e2e/scenarios/scenario.ts";
 import type { Published, PublishedUse } from "../../judge/published.ts";
 
-/** What is said of a claim that was made at the first second of the epoch, and used by `WEB`. All times are milliseconds since then. */
+/** Statuses of a claim that was created at the first second of the epoch, and used by `WEB`. All times are milliseconds since the epoch. */
 
 const ENDED = { afterMs: 10_000, byMs: 10_010 };
 export const WEB: UserEnd = {
@@ -12,7 +12,7 @@ export const WEB: UserEnd = {
 export const TRUTH: Truth = { ...ENDED, users: [WEB] };
 
 /** An end of the use by `WEB` from 9.900 to 10.100 s. */
-export function told(use: Partial<PublishedUse> = {}): PublishedUse {
+export function publishedEnd(use: Partial<PublishedUse> = {}): PublishedUse {
   const { node, pod, podUid } = WEB;
   const end = { releasedAtMs: 10_100, uncertaintyMs: 200, evidence: "mount-table", hasBlindGap: false };
   return { release: "r1", node, pod, podUid, ...end, ...use };
@@ -29,15 +29,15 @@ export const idle = published({ isUnused: true, reason: "NeverObservedInUse", si
 export const inUse = published({});
 
 export function unused(sinceMs: number, words: Partial<Published> = {}): Published {
-  return published({ isUnused: true, reason: "Unmounted", sinceMs, lastUse: told(), ...words });
+  return published({ isUnused: true, reason: "Unmounted", sinceMs, lastUse: publishedEnd(), ...words });
 }
 
-/** What Mooring said, and from when on. */
+/** Mooring's statuses, and when each was first observed. */
 export function mooring(...said: readonly (readonly [seenMs: number, words: Published])[]): ClaimState[] {
   return said.map(([seenMs, one]) => ({ seenMs, words: wordsOf({ mooring: one }) }));
 }
 
-/** What Kubernetes said, and from when on. */
+/** Kubernetes' conditions, and when each was first observed. */
 export function kubernetes(...said: readonly (readonly [seenMs: number, words: PublishedCondition])[]): ClaimState[] {
   return said.map(([seenMs, one]) => ({ seenMs, words: wordsOf({ kubernetes: one, mooring: unused(11_000) }) }));
 }
