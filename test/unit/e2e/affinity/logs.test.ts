@@ -38,6 +38,6 @@ describe("readEvent", () => {
   ])("counts $name", ({ counted, times }) => {
     const event = { type: "Warning", reason: "FailedMount", note: "no", regarding: { uid: "1" }, ...counted };
 
-    expect(readEvent(event)).toMatchObject({ about: "1", publishedEnd: { reason: "FailedMount", times } });
+    expect(readEvent(event)).toMatchObject({ about: "1", told: { reason: "FailedMount", times } });
   });
 });
