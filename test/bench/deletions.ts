@@ -71,7 +71,7 @@ async function measure(parent: Owner, sizes: DeletionSizes): Promise<Readonly<Re
     of.writesPerUse.staged = await writesPerUse(scene, { claim: "shared", uses: USES });
   });
   for (let round = 0; round < ROUNDS; round += 1) {
-    await each(`claims that nobody uses, round ${round + 1} of ${ROUNDS}`, async (scene, of) => {
+    await each(`unused claims, round ${round + 1} of ${ROUNDS}`, async (scene, of) => {
       const names = Array.from({ length: Math.ceil(sizes.ordinary / ROUNDS) }, (_, i) => `unused-${round}-${i}`);
       const { samples, ms } = await deleteUnused(scene, names);
       of.ordinary.push(...samples);

@@ -77,7 +77,7 @@ export class FakeCluster implements Cluster {
       .filter(({ isTerminal }) => isTerminal)
       .map((pod) => ({ pod, gone: pod.resourceVersion, seenAtMs: this.nowMs, wasOver: true }));
   readonly podsWatchedSince = (): undefined => undefined;
-  /** Nothing while pods have to be listed anew. */
+  /** Undefined while pods have to be listed again. */
   podsAt: string | undefined = "1000";
   readonly podsReached = (): string | undefined => this.podsAt;
   claimsAt: string | undefined;

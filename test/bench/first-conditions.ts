@@ -17,7 +17,7 @@ export class FirstConditions {
     });
   }
 
-  /** Returns once so many claims are; throws a HarnessError when they are not after the limit, or `child` has ended. */
+  /** Returns once this many claims are; throws a HarnessError at the limit, or when `child` has ended. */
   async reached(
     count: number,
     { limitMs, child }: { readonly limitMs: number; readonly child?: OwnedChild },
@@ -36,7 +36,7 @@ export class FirstConditions {
   }
 }
 
-/** Returns once no claim has changed for so long: what came after the first conditions is over. */
+/** Returns once no claim has changed for this long: the writes after the first conditions are over. */
 export async function calm({ clock, signal }: Owner, watch: ClaimWatch, quietMs: number): Promise<void> {
   let known: number | undefined;
   while (known !== watch.changes() && !signal.aborted) {

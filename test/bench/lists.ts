@@ -38,7 +38,7 @@ export async function benchLists(owner: Owner, printer: Printer, { claims }: { r
     return both.reduce((sum, entries) => sum + entries, 0);
   });
   await measure("volumes", () => entriesOf(`${url}/v1/volumes`));
-  await measure("baseline: nobody asks for 10 s", async () => {
+  await measure("baseline: 10 s without requests", async () => {
     await owner.clock.sleep(10_000);
     return 0;
   });

@@ -86,7 +86,7 @@ async function measure(scene: Scene): Promise<readonly (readonly string[])[]> {
   const row = (name: string, times: readonly number[]): readonly string[] => [
     ...[scene.name, name, String(series), percentile(times, 0.5).toFixed(1), percentile(times, 1).toFixed(1)],
   ];
-  return [row("as it is", await timed(() => metrics.text())), row("baseline: counted anew", await timed(count))];
+  return [row("as it is", await timed(() => metrics.text())), row("baseline: counted again", await timed(count))];
 }
 
 /** Processor time of each round in milliseconds: on a busy machine a clock would include other processes. */

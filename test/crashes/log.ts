@@ -17,7 +17,7 @@ export class ClaimLog {
 
   /** Takes a write of a claim. A write that changes nothing of Mooring's status is another client's. */
   note({ key, object, seenMs }: StoreEvent): void {
-    if (object === undefined) throw new TypeError(`${key} was deleted: nobody is to do that here`);
+    if (object === undefined) throw new TypeError(`${key} was deleted: no part of a campaign does that`);
     const name = key.slice(key.lastIndexOf("/") + 1);
     const states = this.#states.get(name) ?? [];
     const published = publishedIn(v.parse(claim, object));

@@ -99,7 +99,7 @@ async function fill({ plane }: World, printer: Printer, node: RealNode): Promise
   check(
     printer,
     isKept,
-    `the disk of ${node.name} has ${Math.round(after / MIB)} MiB free as before: nobody else lost any`,
+    `the disk of ${node.name} has ${Math.round(after / MIB)} MiB free as before: no other volume lost any`,
   );
 }
 

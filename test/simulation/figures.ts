@@ -59,7 +59,7 @@ export interface Wanted {
 }
 
 /** What a run did not cover: a fault that never hit proves nothing. */
-export function neverMet({ kinds, network, sites }: Figures, wanted: Wanted): readonly string[] {
+export function notCovered({ kinds, network, sites }: Figures, wanted: Wanted): readonly string[] {
   return [
     ...wanted.kinds.filter((kind) => !kinds[kind]).map((kind) => `step ${kind}`),
     ...wanted.network.filter((fault) => !network[fault]).map((fault) => `network ${fault}`),

@@ -5,7 +5,7 @@ import { createSystemClock } from "../../common/runtime/clock.ts";
 import { messageOf } from "../../common/runtime/errors.ts";
 import { PROMISES } from "../judge/docket.ts";
 import { seldomJudged } from "../judge/tally.ts";
-import { figuresText, neverMet } from "./figures.ts";
+import { figuresText, notCovered } from "./figures.ts";
 import { FOCUSED_SEEDS, tryMutants, unknownMutants, WINGS } from "./mutants.ts";
 import { CRASH_SITES } from "./plan/crash-sites.ts";
 import { planOf } from "./plan/generate.ts";
@@ -22,18 +22,18 @@ const LARGE = 10_000;
 
 const USAGE = `Usage: npm run simulate [-- flags]
 
-  --seeds N         how many worlds (200)
+  --seeds N         number of worlds (200)
   --first-seed S    the first of them (1)
-  --seed X          this one alone; a failing plan is made shorter
-  --plan FILE       this plan, which --save has written
-  --save FILE       with --seed: write the shortest plan that fails there
+  --seed X          only this one; shortens a failing plan
+  --plan FILE       this plan, from --save
+  --save FILE       with --seed: save the shortest plan that fails
   --verbose         with --seed or --plan: print everything that happens
-  --minutes M       begin no further world after so many minutes
-  --jobs J          threads (one for each core)
-  --focus A,B       worlds in which nothing but these kinds of steps goes wrong
-  --keep-going      do not end at the tenth failure, and look for no shorter plans
+  --minutes M       start no further world after this many minutes
+  --jobs J          number of threads (one for each core)
+  --focus A,B       worlds in which only these step kinds cause faults
+  --keep-going      continue after the tenth failure, and shorten no plans
   --world W         agents (default), or provisioner: with --seeds, --first-seed, --seed, --verbose, --keep-going and --mutants
-  --mutants         deliberately wrong variants of the product: each has to be caught; names may follow
+  --mutants         try deliberately wrong variants of the product: each has to be caught; names may follow
 `;
 
 const OPTIONS = {
@@ -127,8 +127,10 @@ async function playMany(): Promise<boolean> {
   for (const one of failed) write(`\n${failureText(one)}`);
   write(`\n${figuresText(figures, tookMs)}`);
   const missing =
-    figures.seeds < LARGE ? [] : neverMet(figures, { kinds: USUAL_KINDS, network: NETWORK_FAULTS, sites: CRASH_SITES });
-  for (const one of missing) write(`Never met: ${one}`);
+    figures.seeds < LARGE
+      ? []
+      : notCovered(figures, { kinds: USUAL_KINDS, network: NETWORK_FAULTS, sites: CRASH_SITES });
+  for (const one of missing) write(`Not covered: ${one}`);
   const seldom = seldomJudged(figures.chances);
   for (const one of seldom) write(`Judged in less than nine of ten chances: ${one}`);
   write(failed.length === 0 ? "\nEvery promise was kept." : `\n${failed.length} seeds broke a promise.`);

@@ -42,7 +42,7 @@ const isRefusal = (error: unknown): boolean => error instanceof v.ValiError || e
 /** API objects: users write what Mooring reads. */
 export const apiObjects: FuzzTarget = {
   name: "api-objects",
-  about: "pods, claims, volumes, nodes, attachments, leases and jobs, by whoever may write one",
+  about: "pods, claims, volumes, nodes, attachments, leases and jobs, from anyone who may write one",
   seeds: [POD, CLAIM, VOLUME, NODE, LEASE, STATUS].map((object) => inputOf(JSON.stringify(object))),
   words: [
     "metadata",
@@ -59,7 +59,7 @@ export const apiObjects: FuzzTarget = {
     for (const project of PROJECTIONS) unless(isRefusal, () => project(object));
     readIdentity(object);
     readStatus(object);
-    promise((watchError(object).retryAfterMs ?? 0) <= 300_000, "nobody is kept waiting for long");
+    promise((watchError(object).retryAfterMs ?? 0) <= 300_000, "no client waits for long");
     const volume = unless(isRefusal, () => projectVolume(object));
     // The projection stores it, and the decisions read it.
     if (volume !== undefined) reachOf(volume, () => undefined)("n1");
@@ -96,7 +96,7 @@ const NOW = 1_789_000_000_000;
 /** What Mooring reads of annotations and of the managed fields; the first line is the condition. */
 export const annotations: FuzzTarget = {
   name: "annotations",
-  about: "annotations of claims, pods and leases, by whoever may edit them",
+  about: "annotations of claims, pods and leases, from anyone who may edit them",
   seeds: [
     ...Object.values(CLAIM.metadata.annotations),
     ...Object.values(LEASE.metadata.annotations),
@@ -180,7 +180,7 @@ export const headers: FuzzTarget = {
   take: (input) => {
     const [retry = "", date = ""] = input.split("\n");
     const waited = retryAfterMs({ "retry-after": retry, date }, { nowMs: NOW }) ?? 0;
-    promise(waited >= 0 && waited <= 300_000, "nobody is kept waiting for long");
+    promise(waited >= 0 && waited <= 300_000, "no client waits for long");
     promise(Number.isFinite(parseHttpDate(date) ?? 0), "a date is a time");
   },
 };

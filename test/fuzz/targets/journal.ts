@@ -41,7 +41,7 @@ function takeState(stored: NodeState): void {
       place.nowMs,
     );
     const decoded = decodeNodeMessage(JSON.parse(JSON.stringify(report)));
-    promise(decoded.ok, `what is remembered can be told: ${decoded.ok ? "" : decoded.problems.join("; ")}`);
+    promise(decoded.ok, `the journalled state can be reported: ${decoded.ok ? "" : decoded.problems.join("; ")}`);
   }
 }
 
@@ -60,7 +60,7 @@ const ROWS: readonly Row[] = [
 /** The rows of a journal, one line each. The digests are corrected: otherwise they would hide the code behind them. */
 export const journalRows: FuzzTarget = {
   name: "journal-rows",
-  about: "the rows of a journal, from whoever may write into its directory",
+  about: "the rows of a journal, from anyone who may write into its directory",
   seeds: [inputOf(ROWS.map(rowLine).join("\n"))],
   words: [
     "head",
@@ -152,7 +152,7 @@ function takeFiles(file: string, log: string | undefined): Promise<void> {
 /** The file of a journal, page by page. */
 export const journalFile: FuzzTarget = {
   name: "journal-file",
-  about: "the database file of a journal, after a broken disk or from whoever may write into its directory",
+  about: "the database file of a journal, after a broken disk or from anyone who may write into its directory",
   seeds: [FILES.closed, FILES.closed.slice(0, 4096), ""],
   words: [
     ...["SQLite format 3\0", "MOOR", "CREATE TABLE row", "CREATE VIEW row AS", "CREATE TRIGGER", "STRICT", "head"],
@@ -164,7 +164,7 @@ export const journalFile: FuzzTarget = {
 /** The write-ahead log of a killed agent, beside a valid file. */
 export const journalLog: FuzzTarget = {
   name: "journal-log",
-  about: "the write-ahead log of a journal, after a loss of power or from whoever may write into its directory",
+  about: "the write-ahead log of a journal, after a loss of power or from anyone who may write into its directory",
   seeds: [FILES.log, FILES.log.slice(0, 32), ""],
   words: ["\u0037\u007f\u0006\u0082", "\u0037\u007f\u0006\u0083", "\0\0\0\u0001", "\0\0\0\0"],
   take: (input) => takeFiles(FILES.file, input),

@@ -16,7 +16,7 @@ const HOLD = `37 35 8:1 / ${ROOT}/pods/another/volumes/kubernetes.io~csi/pv-of-t
 /** `/proc/<pid>/mountinfo`: the kernel writes it, and everyone who may mount on the node decides its content. */
 export const mountTable: FuzzTarget = {
   name: "mount-table",
-  about: "/proc/<pid>/mountinfo, whose paths, types and sources are chosen by whoever mounts",
+  about: "/proc/<pid>/mountinfo, whose paths, types and sources are chosen by anyone who mounts",
   seeds: [OWN + HOLD, ...mountTables()],
   words: [
     ...[OWN, HOLD, `${ROOT}/pods/`, "/volumes/kubernetes.io~csi/", "/mount ", "/volumeDevices/", "/globalmount "],
@@ -36,7 +36,7 @@ export const mountTable: FuzzTarget = {
     takeTable(text);
     for (const root of findKubeletRoots(text, POD)) promise(!root.includes(" "), "a root has no field in it");
     const { facts } = surveyTable(text);
-    promise(JSON.stringify(facts).length < 2_000, "what is told of a table is short");
+    promise(JSON.stringify(facts).length < 2_000, "the report of a table is short");
     takeMountedVolumes(text);
   },
 };

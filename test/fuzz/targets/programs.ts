@@ -124,7 +124,7 @@ const HEADER = {
 /** The aggregator's list, as the kubectl plugin reads it. */
 export const claimLines: FuzzTarget = {
   name: "claim-lines",
-  about: "lines of the list of claims, from whatever answers at the address that the kubectl plugin is told",
+  about: "lines of the list of claims, from any server at the address in the kubectl plugin's settings",
   seeds: [inputOf(`${JSON.stringify(HEADER)}\n{"complete":true,"entries":0}\n`)],
   words: ["\n", "serverTime", "complete", "status", "condition", "lastUse", "live", "Unused", "mountedOn"],
   take: async (input) => {
@@ -160,7 +160,7 @@ export const nodeFacts: FuzzTarget = {
     try {
       const found = await createNodeFacts(paths, { clock: createFakeClock() }).read(new AbortController().signal);
       const decoded = decodeNodeMessage(JSON.parse(JSON.stringify({ ...reportWith(), facts: found.facts })));
-      promise(decoded.ok, "what is found out about a node can be told");
+      promise(decoded.ok, "the facts of a node can be reported");
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }

@@ -55,7 +55,7 @@ const WORDS = [
 /** The body of `PUT /v1/nodes/<node>/report`, and the effect of a valid report. */
 export const reports: FuzzTarget = {
   name: "reports",
-  about: "the body of a report, from whoever has an agent's token",
+  about: "the body of a report, from anyone who has an agent's token",
   seeds: [FULL, BEAT, ODD_PLACES].map((report) => inputOf(JSON.stringify(report))),
   words: WORDS,
   take: (input) => {
@@ -105,13 +105,15 @@ async function play(messages: readonly NodeMessage[]): Promise<void> {
   scene.addPod("web", { metadata: { uid: "pod-1" } });
   await scene.lead();
   const statuses = scene.watchStatuses();
-  const told = new Set(messages.filter(isReport).flatMap(({ unmountRecords }) => unmountRecords.map(({ id }) => id)));
+  const reported = new Set(
+    messages.filter(isReport).flatMap(({ unmountRecords }) => unmountRecords.map(({ id }) => id)),
+  );
   for (const message of messages) {
     const { status, body } = await scene.leader.put(message);
     const answer = decodeReportAnswer(status === 200 ? JSON.parse(body) : { forget: [] });
     promise(
-      answer.ok && answer.value.forget.every((id) => told.has(id)),
-      "nothing is to be forgotten that nobody told",
+      answer.ok && answer.value.forget.every((id) => reported.has(id)),
+      "the aggregator acknowledges only reported records",
     );
     await scene.pass(1);
   }

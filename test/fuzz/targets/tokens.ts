@@ -71,7 +71,7 @@ async function takeReview(token: string, body: string): Promise<void> {
     if (reporter.kind !== "agent") return;
     promise(
       verdict.isAuthenticated && verdict.audiences.includes(RULE.audience),
-      "nobody is an agent without a review",
+      "no sender counts as an agent without a review",
     );
     promise(reporter.node !== "" && reporter.podUid !== "", "an agent has a node and a pod");
   } catch (error) {

@@ -14,7 +14,7 @@ export interface Scheduler {
   readonly nowMs: () => number;
   /** Runs `act` at a true time; a time in the past is next. */
   readonly at: (atMs: number, act: () => void) => Cancel;
-  /** After so many milliseconds of true time. */
+  /** Runs `act` after this many milliseconds of true time. */
   readonly after: (ms: number, act: () => void) => Cancel;
   /** Advances true time to a moment, and runs all events until then. */
   readonly runUntil: (atMs: number) => Promise<void>;

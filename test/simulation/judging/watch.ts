@@ -108,7 +108,9 @@ export class WriteWatch {
     const { dispute, lookalikes, lookalikesOn = [] } = this.#witness.caseOf(claim);
     if (dispute !== undefined || lookalikes.length > 0 || lookalikesOn.length > 0) return;
     if (now.sinceMs > before.sinceMs)
-      this.#moved.push(`${claim.name} was moved from ${before.sinceMs} to ${now.sinceMs}, and nobody used it since`);
+      this.#moved.push(
+        `${claim.name} was moved from ${before.sinceMs} to ${now.sinceMs}, and no pod has used it since`,
+      );
   }
 
   /** A time by a clock that only another process has seen is in the future for this writer. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { addFigures, type Figures, NO_FIGURES, neverMet } from "../../simulation/figures.ts";
+import { addFigures, type Figures, NO_FIGURES, notCovered } from "../../simulation/figures.ts";
 
 function figuresOf(fields: Partial<Figures>): Figures {
   return { ...NO_FIGURES, ...fields };
@@ -24,7 +24,11 @@ describe("the figures of a simulation", () => {
   it("list what the run never covered: a site that was visited without a crash counts as such", () => {
     const figures = figuresOf({ kinds: { rest: 1 }, sites: { "put report/sent": { visits: 9, crashes: 0 } } });
 
-    const missing = neverMet(figures, { kinds: ["rest", "power-cut"], network: ["slow"], sites: ["put report/sent"] });
+    const missing = notCovered(figures, {
+      kinds: ["rest", "power-cut"],
+      network: ["slow"],
+      sites: ["put report/sent"],
+    });
 
     expect(missing).toEqual(["step power-cut", "network slow", "crash at put report/sent"]);
   });

@@ -27,7 +27,7 @@ const SPAN = { fromMs: 10_000, toMs: 20_000 };
 describe("a leader without faults for three seconds within a span", () => {
   it.each([
     { name: "is found at its begin", acts: LED, found: 13_000 },
-    { name: "is none when nobody led", acts: [], found: undefined },
+    { name: "is none without a leader", acts: [], found: undefined },
     {
       name: "is none once its process has ended",
       acts: [...LED, { atMs: 5_000, act: (h: Health) => h.end("a") }],

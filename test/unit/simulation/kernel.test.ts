@@ -23,12 +23,12 @@ async function waitFor(events: readonly TimedAction[], waitMs = 5_000) {
     return () => listeners.delete(listener);
   };
   const mountNotifier = tableNotifier(life, { text: () => "", onChange });
-  const told: { readonly reason: string; readonly atMs: number }[] = [];
+  const reasons: { readonly reason: string; readonly atMs: number }[] = [];
   const spans: { readonly from: number; readonly until: number }[] = [];
   const process = startProcess(life, async (signal) => {
     while (!signal.aborted) {
       const reason = await mountNotifier.wait(waitMs, signal);
-      told.push({ reason, atMs: scheduler.nowMs() });
+      reasons.push({ reason, atMs: scheduler.nowMs() });
       const span = mountNotifier.unchanged();
       if (span !== undefined) spans.push(span);
     }
@@ -39,7 +39,7 @@ async function waitFor(events: readonly TimedAction[], waitMs = 5_000) {
   const actions = { change, ask: mountNotifier.request, ...process };
   for (const { atMs, action } of events) scheduler.at(atMs, actions[action]);
   await scheduler.runUntil(60_000);
-  return { told, spans, changes: events.filter(({ action }) => action === "change").map(({ atMs }) => atMs) };
+  return { reasons, spans, changes: events.filter(({ action }) => action === "change").map(({ atMs }) => atMs) };
 }
 
 /** Times that often coincide: half seconds. */
@@ -60,20 +60,20 @@ describe("the simulated poll(2)", () => {
       first: ["mounts", 900],
     },
   ] as const)("$name", async ({ events, first }) => {
-    const { told } = await waitFor(events);
+    const { reasons } = await waitFor(events);
 
-    expect([told[0]?.reason, told[0]?.atMs]).toEqual(first);
+    expect([reasons[0]?.reason, reasons[0]?.atMs]).toEqual(first);
   });
 
   it("gives a request as the reason when a change came together with it, and each once", async () => {
-    const { told } = await waitFor([
+    const { reasons } = await waitFor([
       { atMs: 100, action: "pause" },
       { atMs: 200, action: "change" },
       { atMs: 300, action: "ask" },
       { atMs: 900, action: "resume" },
     ]);
 
-    expect(told.slice(0, 2)).toEqual([
+    expect(reasons.slice(0, 2)).toEqual([
       { reason: "asked", atMs: 900 },
       { reason: "timer", atMs: 5_900 },
     ]);

@@ -42,7 +42,7 @@ describe("the clocks of a simulated machine", () => {
     { name: "a suspend stops the monotonic clock alone", action: suspended, shown: [0, 60_000, 60_000] },
     { name: "a step moves the wall clock alone", action: stepped, shown: [60_000, 60_000, 3_660_000] },
     {
-      name: "a boot begins both others anew, and not the wall clock",
+      name: "a boot restarts both others, and not the wall clock",
       action: rebooted,
       shown: [10_000, 10_000, 60_000],
     },

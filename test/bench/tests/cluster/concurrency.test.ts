@@ -5,7 +5,7 @@ import { forEachIndex } from "../../cluster/concurrency.ts";
 const never = new AbortController().signal;
 
 describe("forEachIndex", () => {
-  it("does each once, so many at a time", async () => {
+  it("runs each once, with the given concurrency", async () => {
     const done: number[] = [];
     let running = 0;
     let most = 0;

@@ -104,7 +104,7 @@ export class Judge {
     const { untilMs, isThere } = this.permissions.of(image.volume, node);
     const isNew = image.ending === "made" && !isThere && inode.now.writtenFor === undefined;
     if (!isNew && untilMs < nowMs)
-      this.fail("erased-without-licence", `${name} of ${node} is erased, and its PersistentVolume did not allow it`);
+      this.fail("erased-without-permission", `${name} of ${node} is erased, and its PersistentVolume did not allow it`);
   }
 
   /** A folder becomes a pool: it must not be one already, nor take the place of a pool with volumes. */
@@ -154,7 +154,7 @@ export class Judge {
       this.fail("data-lost", `${volume} is blank, and data was written into it`);
     const publishedMs = this.#publishedMs.get(volume) ?? Number.POSITIVE_INFINITY;
     if (inode.bornMs > publishedMs)
-      this.fail("made-anew", `the image of ${volume} is younger than its PersistentVolume`);
+      this.fail("recreated", `the image of ${volume} is younger than its PersistentVolume`);
     if (bytes < capacityBytes && !this.#excused.has(volume))
       this.fail("too-small", `${volume} has ${bytes} bytes of ${capacityBytes}`);
   }

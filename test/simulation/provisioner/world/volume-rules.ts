@@ -96,7 +96,7 @@ export class VolumeRules {
     if (problem !== undefined) judge.fail("wrong-location", `${name} is published, and ${problem}`);
     this.#checkDurable(volume);
     const wrong = wrongFields(api, volume);
-    if (wrong.length > 0) judge.fail("wrong-object", `${name} has ${wrong.join(", ")} that nobody asked for`);
+    if (wrong.length > 0) judge.fail("wrong-object", `${name} has ${wrong.join(", ")} that its claim did not request`);
   }
 
   /** What a PersistentVolume states survives a power cut. */
