@@ -1,4 +1,4 @@
-/** What a process says of itself at `/metrics`: the Prometheus text format, as far as it is needed here. */
+/** The metrics of a process at `/metrics`: a parser for the part of the Prometheus text format that the benches need. */
 export type Exposition = ReadonlyMap<string, number>;
 
 /** Reads the text; a series is called by its name and labels as they stand there. */

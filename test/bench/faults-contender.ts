@@ -35,7 +35,7 @@ export interface Figures extends Score, Tally {
   readonly behind: number;
   /** From the end of the storm until every store was as the server's, milliseconds; nothing when it never was. */
   readonly caughtUpMs: number | undefined;
-  /** Nothing when the process has ended. */
+  /** Undefined when the process has ended. */
   readonly mib: number | undefined;
 }
 

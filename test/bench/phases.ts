@@ -17,7 +17,7 @@ export interface PhaseFigures {
   /** The bounds of 99 % and of all waits for the event loop. Seconds. */
   readonly lagP99: number;
   readonly lagMax: number;
-  /** The same of an idle process. */
+  /** The same for an idle process. */
   readonly idleLagP99: number;
   readonly idleLagMax: number;
   readonly requests: number;

@@ -1,6 +1,6 @@
 import { HarnessError } from "../rig/process/errors.ts";
 
-/** What the variable of this name says. Throws a HarnessError unless that is a number from 0 on. */
+/** The number in an environment variable. Throws a HarnessError unless it is a number from 0. */
 export function numberSetting(name: string, fallback: number, env: NodeJS.ProcessEnv = process.env): number {
   const text = env[name]?.trim() ?? "";
   if (text === "") return fallback;

@@ -16,7 +16,7 @@ export interface TransitionFigures {
   readonly unmounts: readonly number[];
 }
 
-/** What transitions are made with. */
+/** The parts of the load. */
 export interface TransitionStage {
   readonly sizes: Sizes;
   readonly fleet: Fleet;

@@ -159,7 +159,7 @@ function publishedAt(driver: CsiDriver, uid: string): string {
   return mount.target;
 }
 
-/** What the driver did successfully for a pod; each mount point of a pod names its UID. */
+/** The driver's successful calls for a pod; each mount point of a pod contains its UID. */
 function operationFor(
   driver: CsiDriver,
   uid: string,

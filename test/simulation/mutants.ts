@@ -131,7 +131,7 @@ export function mutantText({ name, what, fate }: MutantResult): string {
 
 function endText(fate: Fate | Unfit): string {
   if (fate.kind !== "caught") return fate.kind.toUpperCase();
-  if (fate.isKept) return `${fate.promise}, in the plan that is kept for it`;
+  if (fate.isKept) return `${fate.promise}, in its kept plan`;
   const where = fate.focus === "" ? "" : ` of ${fate.focus.replaceAll(",", ", ")}`;
   return `${fate.promise}, seed ${fate.seed}${where}`;
 }

@@ -60,7 +60,7 @@ async function ownShare(printer: Printer, [ours, theirs]: readonly [Uses, Uses],
   ]);
 }
 
-/** What is done for the first time on a node takes longer. */
+/** The first use of a node takes longer. */
 async function warmUp(all: readonly Uses[]): Promise<void> {
   for (const [index, uses] of all.entries())
     await uses.run(namesOf(`warm-${index}`, 2), (at) => NODES[at % 2] ?? "node-1");

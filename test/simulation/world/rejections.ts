@@ -4,7 +4,7 @@ import { KubeletViews } from "./kubelet-views.ts";
 import { Owners } from "./owners.ts";
 import type { World } from "./world.ts";
 
-/** What happens to rejected pods, and what agents may do. */
+/** Follows rejected pods, and switches the policy that limits agents. */
 export class Rejections {
   readonly owners: Owners;
   readonly kubelets: KubeletViews;

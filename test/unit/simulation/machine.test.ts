@@ -4,7 +4,7 @@ import type { SimMachine } from "../../simulation/engine/machine.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** What the clocks of a machine show after an hour of true time, less what they showed before. */
+/** How far the clocks of a machine advance in an hour of true time. */
 async function anHour(options: { readonly driftPpm?: number; readonly slewPpm?: number; readonly isSlewed?: boolean }) {
   const { driftPpm, slewPpm, isSlewed } = options;
   const engine = createEngine({ seed: 1 });

@@ -67,7 +67,7 @@ export class ProvisionerWorld {
         touchClaim: () => {},
         onClaimWrite: () => {},
         onPodWrite: () => {},
-        onFault: () => this.judge.count("requests faulty"),
+        onFault: () => this.judge.count("requests with a fault"),
       },
       ...{ servers: () => 1, copierOf: () => undefined },
     });
