@@ -156,8 +156,8 @@ class Aggregator {
   #newLeadership(): Leadership {
     const { election } = this.#config;
     const [cluster, ends, unstored] = [this.#cluster, this.#ends, this.#unstored];
-    const mark = (): (() => boolean) => this.#session?.reconciler.queue.mark() ?? (() => this.#wasAtRest);
-    const parts = { ...this.#ports, cluster, ends, unstored, mark, nowMs: () => this.#nowMs() };
+    const checkpoint = (): (() => boolean) => this.#session?.reconciler.queue.checkpoint() ?? (() => this.#wasAtRest);
+    const parts = { ...this.#ports, cluster, ends, unstored, checkpoint, nowMs: () => this.#nowMs() };
     return election === undefined ? createSoleLeadership(parts) : createElectedLeadership(parts, election);
   }
 

@@ -39,10 +39,10 @@ export function volumeOf(object: unknown, { claim, attachedTo, nowMs }: Surround
   const { name, uid, annotations } = metadata;
   const { claimRef } = spec;
   const own = claimRef?.uid === undefined ? undefined : claim(claimRef.uid);
-  const toldMs = parseTimestamp(status?.lastPhaseTransitionTime);
+  const apiMs = parseTimestamp(status?.lastPhaseTransitionTime);
   const createdAtMs = parseTimestamp(metadata.creationTimestamp);
   // A single read has no earlier observation: where the API server has no time, it is unknown.
-  const times = { toldMs: isNoAnswer(toldMs, nowMs) ? undefined : toldMs, createdAtMs, firstSeenMs: undefined };
+  const times = { apiMs: isNoAnswer(apiMs, nowMs) ? undefined : apiMs, createdAtMs, firstSeenMs: undefined };
   return {
     name,
     uid,

@@ -30,16 +30,16 @@ export function statusOf(decision: Decision, stored: ClaimStatus | undefined): C
 }
 
 function inUseMessage({ mountedOn, isNamed, waitsFor }: InUse): string {
-  const silent = waitsFor.filter(({ isSilent }) => isSilent);
+  const stale = waitsFor.filter(({ isSilent }) => isSilent);
   if (mountedOn !== undefined && isNamed) return mountedMessage(mountedOn);
-  if (mountedOn?.more || (mountedOn && silent.every(({ node }) => mountedOn.nodes.includes(node)))) {
+  if (mountedOn?.more || (mountedOn && stale.every(({ node }) => mountedOn.nodes.includes(node)))) {
     return leftMountedMessage(
       mountedOn,
-      silent.map(({ node }) => node),
+      stale.map(({ node }) => node),
     );
   }
-  if (silent.length > 0) return silentMessage(silent);
-  return waitsFor.length > 0 ? awaitedMessage(waitsFor) : REFERENCED;
+  if (stale.length > 0) return staleMessage(stale);
+  return waitsFor.length > 0 ? pendingMessage(waitsFor) : REFERENCED;
 }
 
 function unusedMessage(unused: Unused): string {
@@ -57,7 +57,7 @@ function idleMessage({ reason, sinceMs, lastUse, visit, blindGap }: Unused): str
 }
 
 /** What a message says about the end of a use. */
-export interface ToldEnd {
+export interface DescribedEnd {
   readonly reason: UnusedReason;
   readonly node: string | undefined;
   readonly pod: string | undefined;
@@ -69,7 +69,7 @@ export interface ToldEnd {
 }
 
 /** What a message says about a pending node. */
-export interface ToldNode {
+export interface DescribedNode {
   readonly node: string;
   readonly why?: (typeof REASONS)[number] | undefined;
   readonly pod?: string | undefined;
@@ -97,13 +97,13 @@ function stagedMessage(nodes: readonly string[]): string | undefined {
 }
 
 /**
- * The same where every pod that names the claim has ended; `silent` are the Stale nodes among them. Nodes are sorted by name, so that
+ * The same where every pod that names the claim has ended; `stale` are the Stale nodes among them. Nodes are sorted by name, so that
  * the same facts give the same message.
  */
-export function leftMountedMessage(mountedOn: MountedOn, silent: readonly string[]): string {
+export function leftMountedMessage(mountedOn: MountedOn, stale: readonly string[]): string {
   const left = `In use: still mounted on ${whereText(mountedOn)}, although every pod that names the claim has ended`;
-  if (silent.length === 0) return left;
-  const nodes = listed([...new Set(silent)].sort());
+  if (stale.length === 0) return left;
+  const nodes = listed([...new Set(stale)].sort());
   return `${left}; no report of the mounts on ${nodes}, so this may be out of date`;
 }
 
@@ -112,24 +112,24 @@ function whereText({ nodes, more }: MountedOn): string {
 }
 
 /** Which nodes have to answer, and why. */
-export function silentMessage(nodes: readonly ToldNode[]): string {
-  return `Not known to be unused: no report from ${listed(told(nodes))}`;
+export function staleMessage(nodes: readonly DescribedNode[]): string {
+  return `Not known to be unused: no report from ${listed(described(nodes))}`;
 }
 
 /** The same while their answers may still come in time. */
-export function awaitedMessage(nodes: readonly ToldNode[]): string {
-  return `Not known to be unused: awaiting the next report from ${listed(told(nodes))}`;
+export function pendingMessage(nodes: readonly DescribedNode[]): string {
+  return `Not known to be unused: awaiting the next report from ${listed(described(nodes))}`;
 }
 
 /** Who used the claim last, between which times that ended, and on which evidence. */
-export function endMessage(end: ToldEnd): string {
+export function endMessage(end: DescribedEnd): string {
   if (end.reason === "NodeGone") {
     return `Last used${userText(end)}, which is gone since ${byText(end)}; its unmount was not observed and is assumed`;
   }
   return end.reason === "Unmounted" ? unmountedMessage(end) : podEndMessage(end);
 }
 
-function unmountedMessage(end: ToldEnd): string {
+function unmountedMessage(end: DescribedEnd): string {
   const { widthMs } = end;
   if (widthMs === undefined) {
     return `Last used${userText(end)}; its unmount was not seen, but by ${byText(end)} the node's mount table did not show it any more`;
@@ -137,7 +137,7 @@ function unmountedMessage(end: ToldEnd): string {
   return `Last used${userText(end)}; its volume was unmounted between ${spanText(end, widthMs)}, read from the node's mount table`;
 }
 
-function podEndMessage(end: ToldEnd): string {
+function podEndMessage(end: DescribedEnd): string {
   if (!end.wasUse) {
     return `${capital(podText(end))} named the claim and had ended by ${byText(end)} without having used its volume`;
   }
@@ -145,11 +145,11 @@ function podEndMessage(end: ToldEnd): string {
 }
 
 /** To the millisecond, as stored, so that the same facts give the same message. */
-function byText({ byMs }: ToldEnd): string {
+function byText({ byMs }: DescribedEnd): string {
   return timeText(secondUp(byMs));
 }
 
-function spanText({ byMs }: ToldEnd, widthMs: number): string {
+function spanText({ byMs }: DescribedEnd, widthMs: number): string {
   return betweenText(Math.ceil(byMs) - wholeUncertaintyMs(byMs, widthMs), byMs);
 }
 
@@ -175,7 +175,7 @@ function secondDown(ms: number): string {
   return formatSecondsUp(Math.floor(ms / 1000) * 1000);
 }
 
-function userText(end: ToldEnd): string {
+function userText(end: DescribedEnd): string {
   return `${end.pod === undefined ? "" : ` by ${podText(end)}`}${onNode(end)}`;
 }
 
@@ -184,16 +184,16 @@ export function gapMessage({ fromMs, toMs }: BlindGap): string {
   return `; unobserved between ${betweenText(fromMs, toMs)}, so it counts as used until then`;
 }
 
-function podText({ pod, podUid }: ToldEnd): string {
+function podText({ pod, podUid }: DescribedEnd): string {
   if (pod === undefined) return "a pod";
   return pod === podUid ? `a pod with the UID ${pod}` : `pod ${pod}`;
 }
 
-function onNode({ node }: ToldEnd): string {
+function onNode({ node }: DescribedEnd): string {
   return node === undefined ? "" : ` on node ${node}`;
 }
 
-function told(nodes: readonly ToldNode[]): readonly string[] {
+function described(nodes: readonly DescribedNode[]): readonly string[] {
   // Sorted by name, so that the same facts give the same message.
   const sorted = nodes.toSorted((one, other) => compare(keyOf(one), keyOf(other)));
   const first = new Map(sorted.toReversed().map((one) => [one.node, one]));
@@ -201,14 +201,14 @@ function told(nodes: readonly ToldNode[]): readonly string[] {
 }
 
 /** Of several reasons for one node the most specific one comes first. */
-function keyOf({ node, why, pod }: ToldNode): string {
+function keyOf({ node, why, pod }: DescribedNode): string {
   const rank = why === undefined ? REASONS.length : REASONS.indexOf(why);
   return `${node} ${rank} ${pod ?? "~"}`;
 }
 
 const REASONS = ["pod-ended", "was-mounted", "attached", "unwatched"] as const;
 
-function reasonText({ why, pod }: ToldNode): string {
+function reasonText({ why, pod }: DescribedNode): string {
   if (why === "pod-ended") return pod === undefined ? " (a pod ended there)" : ` (pod ${pod} ended there)`;
   if (why === "was-mounted") return " (had it mounted)";
   if (why === "attached") return " (the volume is attached to it)";

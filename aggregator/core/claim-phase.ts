@@ -20,11 +20,11 @@ export function claimPhaseSince(
   { volume, volumeSince, firstSeenMs }: ClaimPhaseParts,
 ): PhaseSince | undefined {
   if (phase === "Pending") return createdAtMs === undefined ? undefined : { ms: createdAtMs, from: "created" };
-  if (phase === "Lost") return phaseSince({ toldMs: undefined, createdAtMs, firstSeenMs });
+  if (phase === "Lost") return phaseSince({ apiMs: undefined, createdAtMs, firstSeenMs });
   const isOwn = phase === "Bound" && volume?.phase === "Bound" && volume.claim?.uid === uid;
   if (!isOwn || volumeSince === undefined) return undefined;
   const { ms, from } = volumeSince;
   return from === "first-seen"
-    ? phaseSince({ toldMs: undefined, createdAtMs, firstSeenMs: ms })
-    : phaseSince({ toldMs: ms, createdAtMs, firstSeenMs: undefined });
+    ? phaseSince({ apiMs: undefined, createdAtMs, firstSeenMs: ms })
+    : phaseSince({ apiMs: ms, createdAtMs, firstSeenMs: undefined });
 }

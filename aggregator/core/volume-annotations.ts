@@ -1,5 +1,5 @@
 import type { Claim } from "../../common/storage/claim.ts";
-import { type ClaimStatus, lastUseText, tellsLastUse } from "../../common/storage/claim-status.ts";
+import { type ClaimStatus, hasLastUse, lastUseText } from "../../common/storage/claim-status.ts";
 import {
   NO_ANNOTATIONS,
   readCopiedUse,
@@ -91,7 +91,7 @@ function desiredLastUse(facts: VolumeFacts): string | undefined {
 }
 
 function useText(uid: string, use: KnownUse): string | undefined {
-  return tellsLastUse(use) ? lastUseText(uid, use) : undefined;
+  return hasLastUse(use) ? lastUseText(uid, use) : undefined;
 }
 
 /** A claim may go before the end of its use is known: then only the nodes' reports have it. */

@@ -130,7 +130,7 @@ export class LeaderSession {
     const parts = {
       ...this.#parts,
       agentStateOf: (node: string) => this.agentStates.lookFor(node).kind,
-      mark: () => this.reconciler.queue.mark(),
+      checkpoint: () => this.reconciler.queue.checkpoint(),
       onChange: () => this.reconciler.enqueueAll(),
     };
     return new GapAnswers(parts, config);

@@ -1,7 +1,7 @@
 /** The work that is queued and not done yet. */
 export interface Backlog {
   /** Answers a function that says later whether everything queued until now has been decided and written. */
-  readonly mark: () => () => boolean;
+  readonly checkpoint: () => () => boolean;
 }
 
 /**
@@ -20,7 +20,7 @@ export class Checkpoint<T> {
   newest(present: T): T | undefined {
     const dealtWith = this.#next?.isDone() === true ? this.#next.value : undefined;
     if (this.#next !== undefined && dealtWith === undefined) return undefined;
-    this.#next = { value: present, isDone: this.#backlog.mark() };
+    this.#next = { value: present, isDone: this.#backlog.checkpoint() };
     if (!this.#next.isDone()) return dealtWith;
     this.#next = undefined;
     return present;

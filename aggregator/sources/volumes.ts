@@ -48,8 +48,8 @@ export function createVolumes(parts: VolumeParts, { onClaim, onVolume }: VolumeL
   const observations = new PhaseObservations<StoredVolume>(({ phaseSinceMs }, nowMs) =>
     isNoAnswer(phaseSinceMs, nowMs),
   );
-  const since = ({ uid, phaseSinceMs: toldMs, createdAtMs }: Volume): PhaseSince | undefined =>
-    phaseSince({ toldMs, createdAtMs, firstSeenMs: observations.firstSeenMs(uid) });
+  const since = ({ uid, phaseSinceMs: apiMs, createdAtMs }: Volume): PhaseSince | undefined =>
+    phaseSince({ apiMs, createdAtMs, firstSeenMs: observations.firstSeenMs(uid) });
   const totals = new StorageTotals<VolumeKind>(parts.classLabel, AGE_BUCKET_MS);
   const count = (change: StoreChange<StoredVolume>): void => {
     if (change.kind !== "added") totals.remove(countedVolume(change.previous, since(change.previous)));

@@ -74,7 +74,7 @@ export class HeldDeletions {
       return undefined;
     }
     known.heldAt ??= clock.monotonicMs();
-    known.sinceMs ??= isNew ? (claim.deletion?.askedAtMs ?? nowMs()) : nowMs();
+    known.sinceMs ??= isNew ? (claim.deletion?.requestedAtMs ?? nowMs()) : nowMs();
     const restMs = known.heldAt + HELD_NEWS_MS - clock.monotonicMs();
     if (restMs > 0) return restMs;
     if (!known.isHeldWarned) warnings.tell(claim, { kind: "deletion-held", mounts });

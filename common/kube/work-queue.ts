@@ -77,7 +77,7 @@ export class WorkQueue {
   /** Keys that wait for a time of the monotonic clock, in milliseconds. */
   readonly #due = new TimerHeap();
   readonly #backOffs = new Map<string, BackOff>();
-  readonly #marks = new Set<Mark>();
+  readonly #checkpoints = new Set<Mark>();
   #ended = 0;
   readonly #errors: ErrorRecorder;
   #wake = (): void => {};
@@ -142,11 +142,11 @@ export class WorkQueue {
    * Returns a function that answers whether every key that wants work now, or is being worked on, has since been worked on. Keys that wait
    * for their time do not count. A queue that is never idle can measure its progress by this.
    */
-  mark(): () => boolean {
+  checkpoint(): () => boolean {
     const wanted = new Set(this.#wanted.keys());
-    const mark = { wanted, working: new Set([...this.#working.keys()].filter((key) => !wanted.has(key))) };
-    const isDone = (): boolean => mark.wanted.size === 0 && mark.working.size === 0;
-    if (!isDone()) this.#marks.add(mark);
+    const checkpoint = { wanted, working: new Set([...this.#working.keys()].filter((key) => !wanted.has(key))) };
+    const isDone = (): boolean => checkpoint.wanted.size === 0 && checkpoint.working.size === 0;
+    if (!isDone()) this.#checkpoints.add(checkpoint);
     return isDone;
   }
 
@@ -214,7 +214,7 @@ export class WorkQueue {
     this.#observer.waited(now - (this.#wanted.get(key) ?? now));
     this.#wanted.delete(key);
     this.#working.set(key, now);
-    for (const mark of this.#marks) if (mark.wanted.delete(key)) mark.working.add(key);
+    for (const checkpoint of this.#checkpoints) if (checkpoint.wanted.delete(key)) checkpoint.working.add(key);
     return key;
   }
 
@@ -260,10 +260,10 @@ export class WorkQueue {
   }
 
   #noteDone(key: string): void {
-    for (const mark of this.#marks) {
+    for (const checkpoint of this.#checkpoints) {
       // The key may want work again because its own work has just failed.
-      if (mark.working.delete(key) && this.#wanted.has(key)) mark.wanted.add(key);
-      if (mark.wanted.size === 0 && mark.working.size === 0) this.#marks.delete(mark);
+      if (checkpoint.working.delete(key) && this.#wanted.has(key)) checkpoint.wanted.add(key);
+      if (checkpoint.wanted.size === 0 && checkpoint.working.size === 0) this.#checkpoints.delete(checkpoint);
     }
   }
 

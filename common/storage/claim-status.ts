@@ -255,13 +255,13 @@ export function writeClaimStatus(
     annotations: {
       ...(hasUnusedSince(status) ? { [UNUSED_SINCE]: since } : {}),
       ...(status.mountedOn === undefined ? {} : { [MOUNTED_ON]: mountedOnText(uid, status.mountedOn) }),
-      ...(tellsLastUse(status) ? { [LAST_USE]: lastUseText(uid, status) } : {}),
+      ...(hasLastUse(status) ? { [LAST_USE]: lastUseText(uid, status) } : {}),
     },
   };
 }
 
 /** True for a status that has the annotation `last-use`. */
-export function tellsLastUse({ lastUse, blindGap }: Pick<ClaimStatus, "lastUse" | "blindGap">): boolean {
+export function hasLastUse({ lastUse, blindGap }: Pick<ClaimStatus, "lastUse" | "blindGap">): boolean {
   return lastUse !== undefined || blindGap !== undefined;
 }
 

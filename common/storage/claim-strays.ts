@@ -19,7 +19,7 @@ export interface Stray {
 }
 
 /** The annotations that do not match the status beside them: another client copied, forged, changed or removed them. */
-export function straysBeside(
+export function findStrays(
   status: ClaimStatus | undefined,
   { annotations, managedFields }: Pick<StatusFields, "annotations"> & { readonly managedFields: unknown },
 ): readonly Stray[] {

@@ -1,6 +1,6 @@
 import * as v from "valibot";
 import { type ClaimStatus, CONDITION_TYPE, readClaimStatus, STAGED_TYPE } from "./claim-status.ts";
-import { type Stray, straysBeside } from "./claim-strays.ts";
+import { findStrays, type Stray } from "./claim-strays.ts";
 import { parseTimestamp } from "./timestamp.ts";
 import { readUpstream, UPSTREAM_TYPE, type UpstreamUnused } from "./upstream-unused.ts";
 
@@ -40,7 +40,7 @@ export interface Claim {
 /** The deletion of a claim. */
 export interface ClaimDeletion {
   /** When it was requested, rounded down to seconds. */
-  readonly askedAtMs: number | undefined;
+  readonly requestedAtMs: number | undefined;
   /** What follows the claim's UID in its annotation `mooring.dev/force-release`: the reason to let it go although it is in use. */
   readonly override?: string | undefined;
 }
@@ -84,7 +84,7 @@ export function projectClaim(object: unknown): Claim {
   const condition = conditionOf(CONDITION_TYPE);
   const staged = conditionOf(STAGED_TYPE);
   const own = readClaimStatus({ uid, createdAtMs, condition, staged, annotations });
-  const strays = straysBeside(own, { annotations, managedFields });
+  const strays = findStrays(own, { annotations, managedFields });
   return {
     key: `${namespace}/${name}`,
     uid,
@@ -114,8 +114,8 @@ function deletionOf(of: {
 }): ClaimDeletion | undefined {
   const { uid, deletionTimestamp, annotations } = of;
   if (deletionTimestamp === undefined) return undefined;
-  const askedAtMs = parseTimestamp(deletionTimestamp);
+  const requestedAtMs = parseTimestamp(deletionTimestamp);
   const release = annotations[FORCE_RELEASE];
-  if (release?.startsWith(uid.slice(0, OVERRIDE_TOKEN)) !== true) return { askedAtMs };
-  return { askedAtMs, override: release.slice(OVERRIDE_TOKEN, OVERRIDE_TOKEN + LONGEST_REASON).trim() };
+  if (release?.startsWith(uid.slice(0, OVERRIDE_TOKEN)) !== true) return { requestedAtMs };
+  return { requestedAtMs, override: release.slice(OVERRIDE_TOKEN, OVERRIDE_TOKEN + LONGEST_REASON).trim() };
 }

@@ -13,7 +13,7 @@ export interface PhaseSince {
 /** What is known of the begin of a phase. Milliseconds since the epoch. */
 export interface PhaseTimes {
   /** The API server's time, rounded down to seconds. A user who may edit the status can write any time there. */
-  readonly toldMs: number | undefined;
+  readonly apiMs: number | undefined;
   readonly createdAtMs: number | undefined;
   /** When this process first saw the phase, where the API server's time is unusable. */
   readonly firstSeenMs: number | undefined;
@@ -23,14 +23,14 @@ export interface PhaseTimes {
 const MOST_AHEAD_MS = 5_000;
 
 /** True where the API server's time cannot be the begin of the object's present phase. */
-export function isNoAnswer(toldMs: number | undefined, nowMs: number): boolean {
-  return toldMs === undefined || toldMs - nowMs > MOST_AHEAD_MS;
+export function isNoAnswer(apiMs: number | undefined, nowMs: number): boolean {
+  return apiMs === undefined || apiMs - nowMs > MOST_AHEAD_MS;
 }
 
 /** Since when the object is in its phase, never earlier than its creation; undefined where that is unknown. */
-export function phaseSince({ toldMs, createdAtMs, firstSeenMs }: PhaseTimes): PhaseSince | undefined {
+export function phaseSince({ apiMs, createdAtMs, firstSeenMs }: PhaseTimes): PhaseSince | undefined {
   const earliestMs = createdAtMs ?? Number.NEGATIVE_INFINITY;
   if (firstSeenMs !== undefined) return { ms: Math.max(firstSeenMs, earliestMs), from: "first-seen" };
-  if (toldMs === undefined) return undefined;
-  return toldMs < earliestMs ? { ms: earliestMs, from: "created" } : { ms: toldMs, from: "api" };
+  if (apiMs === undefined) return undefined;
+  return apiMs < earliestMs ? { ms: earliestMs, from: "created" } : { ms: apiMs, from: "api" };
 }

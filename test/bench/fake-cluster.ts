@@ -85,8 +85,8 @@ export class FakeCluster implements Cluster {
   readonly arePodsCurrent = (): boolean => this.podsAt !== undefined;
   isListed = true;
   readonly areBindingsCurrent = (): boolean => this.isListed;
-  readonly phaseSince = ({ phaseSinceMs: toldMs, createdAtMs }: Volume): PhaseSince | undefined =>
-    phaseSince({ toldMs, createdAtMs, firstSeenMs: undefined });
+  readonly phaseSince = ({ phaseSinceMs: apiMs, createdAtMs }: Volume): PhaseSince | undefined =>
+    phaseSince({ apiMs, createdAtMs, firstSeenMs: undefined });
   readonly claimPhaseSince = (claim: Claim): PhaseSince | undefined => {
     const volume = this.volumes.get(claim.volume ?? "");
     return claimPhaseSince(claim, { volume, volumeSince: volume && this.phaseSince(volume), firstSeenMs: undefined });

@@ -4,7 +4,7 @@ import { closeHouses, House } from "../house.ts";
 import { addClaim, addPod, CLAIM, nodeRef, podRef } from "../objects.ts";
 import { houseWithNodes, mountedClaim } from "./mounted-claim.ts";
 import { recordWrites, startLeader, startReplica, statusIn, untilLeading } from "./replica.ts";
-import { ToldNode } from "./told-node.ts";
+import { ScriptedNode } from "./scripted-node.ts";
 
 afterEach(closeHouses);
 
@@ -126,7 +126,7 @@ describe("a claim whose use is reported", () => {
     const house = houseWithNodes();
     addClaim(house);
     const leader = await startLeader(house);
-    const [n1, n2] = [new ToldNode(house, "n1"), new ToldNode(house, "n2")];
+    const [n1, n2] = [new ScriptedNode(house, "n1"), new ScriptedNode(house, "n2")];
     n1.mount("late");
     await leader.send(n1.report());
     await leader.send(n2.report());
@@ -145,13 +145,13 @@ describe("a claim without an observed mount", () => {
     addClaim(house, { source: HOST_PATH });
     addPod(house, "web");
     const leader = await startLeader(house);
-    for (const name of ["n1", "n2"]) await leader.send(new ToldNode(house, name).report());
+    for (const name of ["n1", "n2"]) await leader.send(new ScriptedNode(house, name).report());
     await house.until(() => statusIn(house)?.reason === "Referenced");
     await house.pass(5_000);
 
     house.api.delete(podRef("web"));
     await house.pass(5_000);
-    await leader.send(new ToldNode(house, "n1").report());
+    await leader.send(new ScriptedNode(house, "n1").report());
     await house.pass(1_000);
 
     expect(statusIn(house)).toMatchObject({ unused: true, reason: "NoPodUsing", lastUse: { pod: "shop/web" } });
@@ -161,7 +161,7 @@ describe("a claim without an observed mount", () => {
     const house = houseWithNodes();
     addClaim(house);
     const first = await startLeader(house);
-    const [n1, n2] = [new ToldNode(house, "n1"), new ToldNode(house, "n2")];
+    const [n1, n2] = [new ScriptedNode(house, "n1"), new ScriptedNode(house, "n2")];
     for (const node of [n1, n2]) await first.send(node.report());
     await house.until(() => statusIn(house)?.unused === true);
     await first.stop();
@@ -186,11 +186,11 @@ describe("a claim that exists before the aggregator starts", () => {
     const house = houseWithNodes();
     addClaim(house);
     const leader = await startLeader(house);
-    await leader.send(new ToldNode(house, "n1").report());
+    await leader.send(new ScriptedNode(house, "n1").report());
     await house.pass(5_000);
     const before = statusIn(house);
 
-    await leader.send(new ToldNode(house, "n2").report());
+    await leader.send(new ScriptedNode(house, "n2").report());
     await house.pass(1_000);
 
     expect(before).toBeUndefined();
@@ -202,7 +202,7 @@ describe("a claim that exists before the aggregator starts", () => {
     addClaim(house, { source: HOST_PATH });
     addPod(house, "web");
     const first = await startLeader(house);
-    const [n1, n2] = [new ToldNode(house, "n1"), new ToldNode(house, "n2")];
+    const [n1, n2] = [new ScriptedNode(house, "n1"), new ScriptedNode(house, "n2")];
     for (const node of [n1, n2]) await first.send(node.report());
     await house.until(() => statusIn(house)?.reason === "Referenced");
     // It has watched all the time, and of the time before both all is known: there is nothing to ask but this.

@@ -3,7 +3,7 @@ import { FORCE_RELEASE } from "../../../common/storage/claim.ts";
 import { closeHouses } from "../house.ts";
 import { CLAIM, setPhase } from "../objects.ts";
 import { leadingScene, type Scene } from "./scene.ts";
-import { handleOf } from "./told-node.ts";
+import { handleOf } from "./scripted-node.ts";
 
 afterEach(closeHouses);
 

@@ -3,7 +3,7 @@ import { COVERAGE_ANNOTATION, readCoverage } from "../../../aggregator/sources/w
 import { closeHouses, House } from "../house.ts";
 import { addAgentPod, addClaim, addNode, addPod, podRef } from "../objects.ts";
 import { claimIn, startLeader, statusIn } from "./replica.ts";
-import { ToldNode } from "./told-node.ts";
+import { ScriptedNode } from "./scripted-node.ts";
 
 afterEach(closeHouses);
 
@@ -11,11 +11,11 @@ const HOST_PATH = { source: { hostPath: { path: "/srv/data" } } };
 const LEASE = { resource: "leases", namespace: "mooring", name: "mooring-aggregator" } as const;
 const APPLY = "apply persistentvolumeclaims/status";
 
-function houseWithNode(): { readonly house: House; readonly n1: ToldNode } {
+function houseWithNode(): { readonly house: House; readonly n1: ScriptedNode } {
   const house = new House();
   addNode(house, "n1");
   addAgentPod(house, "n1");
-  return { house, n1: new ToldNode(house, "n1") };
+  return { house, n1: new ScriptedNode(house, "n1") };
 }
 
 describe("a claim whose status cannot be written", () => {

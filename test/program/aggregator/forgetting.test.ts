@@ -4,7 +4,7 @@ import type { Fate } from "../../simulation/engine/fate.ts";
 import { closeHouses } from "../house.ts";
 import { addClaim, CLAIM } from "../objects.ts";
 import { leadingScene, type Scene } from "./scene.ts";
-import type { ToldNode } from "./told-node.ts";
+import type { ScriptedNode } from "./scripted-node.ts";
 
 afterEach(closeHouses);
 
@@ -30,7 +30,7 @@ function end(scene: Scene, pod: string, node = "n1"): string {
 }
 
 /** What the last unmount record of a node is, of which it tells no more now. */
-function keepBack(node: ToldNode): NodeReport["unmountRecords"] {
+function keepBack(node: ScriptedNode): NodeReport["unmountRecords"] {
   const kept = node.unmountRecords.slice(-1);
   node.unmountRecords = node.unmountRecords.slice(0, -1);
   return kept;

@@ -4,7 +4,7 @@ import { addClaim, addNode, addPod, nodeRef, podRef } from "../objects.ts";
 import { houseWithNodes, mountedClaim } from "./mounted-claim.ts";
 import { startLeader, statusIn } from "./replica.ts";
 import { leadingScene, type Scene } from "./scene.ts";
-import { ToldNode } from "./told-node.ts";
+import { ScriptedNode } from "./scripted-node.ts";
 
 afterEach(closeHouses);
 
@@ -205,7 +205,7 @@ describe("a node that was Gone for so long that it is forgotten", () => {
 
   it("still counts also where no claim's status names the node, as that write was refused", async () => {
     const house = houseWithNodes();
-    const [n1, n2] = [new ToldNode(house, "n1"), new ToldNode(house, "n2")];
+    const [n1, n2] = [new ScriptedNode(house, "n1"), new ScriptedNode(house, "n2")];
     addClaim(house);
     const leader = await startLeader(house, { argv: ["--leader-elect-lease-duration", "300s"] });
     for (const node of [n1, n2]) await leader.send(node.report());

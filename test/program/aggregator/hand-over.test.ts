@@ -4,7 +4,7 @@ import { closeHouses, House } from "../house.ts";
 import { addClaim, addPod, podRef } from "../objects.ts";
 import { houseWithNodes } from "./mounted-claim.ts";
 import { startLeader, startReplica, statusIn, untilLeading } from "./replica.ts";
-import { ToldNode } from "./told-node.ts";
+import { ScriptedNode } from "./scripted-node.ts";
 
 afterEach(closeHouses);
 
@@ -56,8 +56,8 @@ describe("a claim whose status the API server refuses while a pod uses it, and w
     const house = houseWithNodes();
     addClaim(house, claim);
     const leader = await startLeader(house);
-    const n1 = new ToldNode(house, "n1");
-    const nodes = [n1, new ToldNode(house, "n2")];
+    const n1 = new ScriptedNode(house, "n1");
+    const nodes = [n1, new ScriptedNode(house, "n2")];
     for (const node of nodes) await leader.send(node.report());
     await house.until(() => statusIn(house)?.unused === true);
     const standby = hasStandby ? startReplica(house, { name: "aggregator-1" }) : undefined;

@@ -4,18 +4,18 @@ import type { ReportAnswer } from "../../../common/storage/node-report.ts";
 import { closeHouses, House } from "../house.ts";
 import { addAgentPod, addClaim, addNode, addPod, CLAIM, podRef } from "../objects.ts";
 import { type Replica, recordWrites, startLeader, startReplica, statusIn, untilLeading } from "./replica.ts";
-import { ToldNode } from "./told-node.ts";
+import { ScriptedNode } from "./scripted-node.ts";
 
 afterEach(closeHouses);
 
 const HOST_PATH = { hostPath: { path: "/srv/data" } };
 const LEASE = { resource: "leases", namespace: "mooring", name: "mooring-aggregator" } as const;
 
-function houseWithNode(): { readonly house: House; readonly n1: ToldNode } {
+function houseWithNode(): { readonly house: House; readonly n1: ScriptedNode } {
   const house = new House();
   addNode(house, "n1");
   addAgentPod(house, "n1");
-  return { house, n1: new ToldNode(house, "n1") };
+  return { house, n1: new ScriptedNode(house, "n1") };
 }
 
 /** What the leader leaves to its successor. */

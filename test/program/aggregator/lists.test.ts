@@ -3,7 +3,7 @@ import { readList } from "../../rig/stand-in/listed.ts";
 import { closeHouses } from "../house.ts";
 import { addClaim, VOLUME } from "../objects.ts";
 import { leadingScene, Scene } from "./scene.ts";
-import { handleOf } from "./told-node.ts";
+import { handleOf } from "./scripted-node.ts";
 
 afterEach(closeHouses);
 

@@ -1,14 +1,14 @@
 import { House } from "../house.ts";
 import { addAgentPod, addClaim, addNode, addPod } from "../objects.ts";
 import { type Replica, startLeader, statusIn } from "./replica.ts";
-import { ToldNode } from "./told-node.ts";
+import { ScriptedNode } from "./scripted-node.ts";
 
 /** A house whose claim is in use, and all that is in it. */
 export interface MountedClaim {
   readonly house: House;
   readonly leader: Replica;
-  readonly n1: ToldNode;
-  readonly n2: ToldNode;
+  readonly n1: ScriptedNode;
+  readonly n2: ScriptedNode;
 }
 
 /** Two nodes with agents. */
@@ -27,7 +27,7 @@ export async function mountedClaim(argv: readonly string[] = []): Promise<Mounte
   addClaim(house);
   addPod(house, "web");
   const leader = await startLeader(house, { argv });
-  const [n1, n2] = [new ToldNode(house, "n1"), new ToldNode(house, "n2")];
+  const [n1, n2] = [new ScriptedNode(house, "n1"), new ScriptedNode(house, "n2")];
   n1.mount("web");
   await leader.send(n1.report());
   await leader.send(n2.report());

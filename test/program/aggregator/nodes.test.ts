@@ -4,7 +4,7 @@ import { readList } from "../../rig/stand-in/listed.ts";
 import { closeHouses, House } from "../house.ts";
 import { addAgentPod, addClaim, addKubelet, addNode, addPod, podRef } from "../objects.ts";
 import { startLeader, startReplica } from "./replica.ts";
-import { ToldNode } from "./told-node.ts";
+import { ScriptedNode } from "./scripted-node.ts";
 
 afterEach(closeHouses);
 
@@ -19,7 +19,7 @@ async function misplaced(argv: readonly string[] = []) {
   addAgentPod(house, "n1");
   addClaim(house, { nodeAffinity: ELSEWHERE });
   const leader = await startLeader(house, { argv });
-  const n1 = new ToldNode(house, "n1");
+  const n1 = new ScriptedNode(house, "n1");
   await leader.send(n1.report());
   return { house, leader, n1 };
 }
@@ -95,7 +95,7 @@ describe("pods on a node that their volume excludes", () => {
     addPod(house, "web", { phase: "Pending", node: "n2" });
     const leader = await startLeader(house, { argv: ["--pause-rejections-at", "1"] });
 
-    const answer = await leader.send(new ToldNode(house, "n1").report());
+    const answer = await leader.send(new ScriptedNode(house, "n1").report());
 
     expect(answer.pauseRejections).toMatch(/1/);
   });

@@ -3,7 +3,7 @@ import { closeHouses, House } from "../house.ts";
 import { addAgentPod, addNode, podRef } from "../objects.ts";
 import { mountedClaim } from "./mounted-claim.ts";
 import { startLeader } from "./replica.ts";
-import { ToldNode } from "./told-node.ts";
+import { ScriptedNode } from "./scripted-node.ts";
 
 afterEach(closeHouses);
 
@@ -18,9 +18,9 @@ describe("readiness", () => {
     const leader = await startLeader(house);
     const atFirst = await leader.readiness();
 
-    for (const name of names.slice(1)) await leader.send(new ToldNode(house, name).report());
+    for (const name of names.slice(1)) await leader.send(new ScriptedNode(house, name).report());
     const late = await leader.readiness();
-    await leader.send(new ToldNode(house, "n1").report());
+    await leader.send(new ScriptedNode(house, "n1").report());
 
     const since = "[-]nodes failed: no report since the start";
     expect(atFirst).toContain(`${since}: 7 nodes (n1, n2, n3, n4, n5 and 2 more)\n`);

@@ -7,7 +7,7 @@ import { CLAIM, podRef, VOLUME } from "../objects.ts";
 import { houseWithNodes, mountedClaim } from "./mounted-claim.ts";
 import { startLeader, statusIn } from "./replica.ts";
 import { leadingScene } from "./scene.ts";
-import { ToldNode } from "./told-node.ts";
+import { ScriptedNode } from "./scripted-node.ts";
 
 afterEach(closeHouses);
 
@@ -15,7 +15,7 @@ afterEach(closeHouses);
 const SETTLED_AFTER_MIN = 20;
 
 /** As many unmount records as a report may have, of unknown volumes, with the longest texts: about 1.5 MB. */
-function ends(node: ToldNode, name: string): NodeReport["unmountRecords"] {
+function ends(node: ScriptedNode, name: string): NodeReport["unmountRecords"] {
   return Array.from({ length: MAX_REPORT_UNMOUNT_RECORDS }, (_, index) => {
     const own = `${name}-${index}`;
     const volume = { by: "name", name: own.padEnd(250, "x") } as const;
@@ -60,7 +60,7 @@ describe("a report", () => {
   it("is not answered by a replica that lost the lead meanwhile", async () => {
     const house = houseWithNodes();
     const leader = await startLeader(house);
-    const n1 = new ToldNode(house, "n1");
+    const n1 = new ScriptedNode(house, "n1");
     leader.slowDown();
     const pending = leader.put(n1.report());
 
@@ -71,7 +71,7 @@ describe("a report", () => {
 });
 
 describe("what a node reports", () => {
-  it.each<{ readonly name: string; readonly messageOf: (node: ToldNode) => NodeMessage }>([
+  it.each<{ readonly name: string; readonly messageOf: (node: ScriptedNode) => NodeMessage }>([
     { name: "a heartbeat of a state that is not known", messageOf: (node) => node.heartbeat() },
     { name: "one to an earlier leader", messageOf: (node) => node.report({ session: "earlier" }) },
     { name: "one to no leader", messageOf: (node) => node.report({ session: "" }) },
@@ -136,7 +136,7 @@ describe("what a node reports", () => {
     const scene = await leadingScene();
     const node = scene.node();
     await scene.report();
-    const copy = new ToldNode(scene.house, "n1");
+    const copy = new ScriptedNode(scene.house, "n1");
     copy.putBack(1_800_000);
     const answers = [];
     for (let count = 0; count < 10; count += 1) {
@@ -199,7 +199,7 @@ describe("the API server's clock", () => {
       const leader = await startLeader(house);
       await house.pass(10_000);
 
-      const { nowMs } = await leader.send(new ToldNode(house, "n1").report());
+      const { nowMs } = await leader.send(new ScriptedNode(house, "n1").report());
 
       expect(house.nowMs - Number(nowMs)).toBeLessThan(120);
     },

@@ -5,7 +5,7 @@ import type { ApiObject, JsonObject, ResourceName } from "../../simulation/engin
 import { House } from "../house.ts";
 import { addAgentPod, addClaim, addNode, addPod, CLAIM, nodeRef, podRef } from "../objects.ts";
 import { type Replica, startReplica, statusIn, untilLeading } from "./replica.ts";
-import { ToldNode } from "./told-node.ts";
+import { ScriptedNode } from "./scripted-node.ts";
 
 export const MIN_MS = 60_000;
 
@@ -25,7 +25,7 @@ interface SceneOptions {
  */
 export class Scene {
   readonly house: House;
-  readonly nodes = new Map<string, ToldNode>();
+  readonly nodes = new Map<string, ScriptedNode>();
   readonly #argv: readonly string[];
   readonly #beganMs: number;
   #leader: Replica | undefined;
@@ -42,10 +42,10 @@ export class Scene {
   }
 
   /** A node joins, with an agent. */
-  join(name: string, labels: JsonObject = {}): ToldNode {
+  join(name: string, labels: JsonObject = {}): ScriptedNode {
     addNode(this.house, name, { labels });
     addAgentPod(this.house, name);
-    const node = new ToldNode(this.house, name);
+    const node = new ScriptedNode(this.house, name);
     this.nodes.set(name, node);
     return node;
   }
@@ -74,7 +74,7 @@ export class Scene {
     this.house.api.update(nodeRef(name), change, { subresource: "status" });
   }
 
-  node(name = "n1"): ToldNode {
+  node(name = "n1"): ScriptedNode {
     const node = this.nodes.get(name);
     if (node === undefined) throw new Error(`no node is called ${name}`);
     return node;

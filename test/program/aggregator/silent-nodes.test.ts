@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { closeHouses } from "../house.ts";
 import { addClaim, addKubelet, nodeRef, podRef } from "../objects.ts";
 import { leadingScene, Scene } from "./scene.ts";
-import { handleOf } from "./told-node.ts";
+import { handleOf } from "./scripted-node.ts";
 
 afterEach(closeHouses);
 

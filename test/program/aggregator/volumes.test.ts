@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { closeHouses, House } from "../house.ts";
 import { addAgentPod, addClaim, addNode, addPod, CLAIM, nodeRef, podRef, VOLUME } from "../objects.ts";
 import { startLeader, statusIn } from "./replica.ts";
-import { ToldNode } from "./told-node.ts";
+import { ScriptedNode } from "./scripted-node.ts";
 
 afterEach(closeHouses);
 
@@ -19,7 +19,7 @@ async function mountedVolume() {
   addClaim(house, { reclaimPolicy: "Retain" });
   addPod(house, "web");
   const leader = await startLeader(house, { argv: AUDIT });
-  const [n1, n2] = [new ToldNode(house, "n1"), new ToldNode(house, "n2")];
+  const [n1, n2] = [new ScriptedNode(house, "n1"), new ScriptedNode(house, "n2")];
   n1.mount("web");
   await leader.send(n1.report());
   await leader.send(n2.report());

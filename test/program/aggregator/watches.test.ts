@@ -3,7 +3,7 @@ import { closeHouses } from "../house.ts";
 import { addClaim, addPod, CLAIM } from "../objects.ts";
 import { houseWithNodes } from "./mounted-claim.ts";
 import { startLeader, statusIn } from "./replica.ts";
-import { ToldNode } from "./told-node.ts";
+import { ScriptedNode } from "./scripted-node.ts";
 
 afterEach(closeHouses);
 
@@ -11,7 +11,7 @@ afterEach(closeHouses);
 async function atRest() {
   const house = houseWithNodes();
   const leader = await startLeader(house);
-  const nodes = ["n1", "n2"].map((name) => new ToldNode(house, name));
+  const nodes = ["n1", "n2"].map((name) => new ScriptedNode(house, name));
   for (const node of nodes) await leader.send(node.report());
   await house.pass(5_000);
   return { house, leader, nodes };

@@ -6,7 +6,7 @@ import { addClaim, addPod, CLAIM, setPhase, touchPod } from "../objects.ts";
 import { houseWithNodes } from "./mounted-claim.ts";
 import { startLeader, statusIn } from "./replica.ts";
 import { leadingScene, Scene } from "./scene.ts";
-import { handleOf, ToldNode } from "./told-node.ts";
+import { handleOf, ScriptedNode } from "./scripted-node.ts";
 
 afterEach(closeHouses);
 
@@ -157,7 +157,7 @@ describe("a status", () => {
     const others = Array.from({ length: 20 }, (_, index) => `other-${index}`);
     for (const name of [...others, "data"]) addClaim(house, { name });
     const leader = await startLeader(house);
-    const [n1, n2] = [new ToldNode(house, "n1"), new ToldNode(house, "n2")];
+    const [n1, n2] = [new ScriptedNode(house, "n1"), new ScriptedNode(house, "n2")];
     for (let times = 0; times < 2; times += 1) {
       for (const node of [n1, n2]) await leader.send(node.report());
       await house.pass(5_000);

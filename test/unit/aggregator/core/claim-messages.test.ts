@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
-  awaitedMessage,
+  type DescribedNode,
   endMessage,
   gapMessage,
   leftMountedMessage,
   mountedMessage,
-  silentMessage,
-  type ToldNode,
+  pendingMessage,
+  staleMessage,
 } from "../../../../aggregator/core/claim-messages.ts";
 import { wholeUncertaintyMs } from "../../../../common/storage/claim-status.ts";
 import { NOON } from "../world.ts";
@@ -110,11 +110,11 @@ describe("what is added where it went unobserved", () => {
 });
 
 describe("the message of a claim whose nodes have to answer", () => {
-  const n1 = (why: ToldNode["why"], pod?: string) => [{ node: "n1", why, pod }];
+  const n1 = (why: DescribedNode["why"], pod?: string) => [{ node: "n1", why, pod }];
   const pods = ["shop/b", "shop/a"].map((pod) => ({ node: "n2", why: "pod-ended" as const, pod }));
   const unsorted = [{ node: "n2" }, { node: "n1" }, ...pods, ...n1("was-mounted")];
   const five = ["n4", "n2", "n1", "n5", "n3"].map((node) => ({ node }));
-  it.each<readonly [name: string, of: readonly ToldNode[], text: string]>([
+  it.each<readonly [name: string, of: readonly DescribedNode[], text: string]>([
     ["says that a pod ended there", n1("pod-ended"), "n1 (a pod ended there)"],
     ["says that the volume is attached to it", n1("attached"), "n1 (the volume is attached to it)"],
     [
@@ -125,7 +125,7 @@ describe("the message of a claim whose nodes have to answer", () => {
     ["names each node once, with what tells most", unsorted, "n1 (had it mounted) and n2 (pod shop/a ended there)"],
     ["counts what it does not name", five, "n1, n2, n3 and 2 more"],
   ])("%s", (_, of, text) => {
-    expect(silentMessage(of)).toBe(`Not known to be unused: no report from ${text}`);
-    expect(awaitedMessage(of.toReversed())).toBe(`Not known to be unused: awaiting the next report from ${text}`);
+    expect(staleMessage(of)).toBe(`Not known to be unused: no report from ${text}`);
+    expect(pendingMessage(of.toReversed())).toBe(`Not known to be unused: awaiting the next report from ${text}`);
   });
 });

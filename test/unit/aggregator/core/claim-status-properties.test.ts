@@ -10,7 +10,7 @@ import {
   readClaimStatus,
   writeClaimStatus,
 } from "../../../../common/storage/claim-status.ts";
-import { straysBeside } from "../../../../common/storage/claim-strays.ts";
+import { findStrays } from "../../../../common/storage/claim-strays.ts";
 import { desiredClaimStatus, factsWith, NOW } from "./decisions.ts";
 
 const UID = "claim-1";
@@ -231,7 +231,7 @@ describe("whatever the facts are", () => {
       const { annotations } = writeClaimStatus(UID, desired);
 
       expect(isSameStatus(kept(desired, known), desired)).toBe(true);
-      expect(straysBeside(kept(desired, known), { annotations, managedFields: undefined })).toEqual([]);
+      expect(findStrays(kept(desired, known), { annotations, managedFields: undefined })).toEqual([]);
       expect(desired.message).not.toMatch(/undefined|NaN|\s$/);
     });
   });

@@ -130,7 +130,7 @@ describe("the last use on a volume", () => {
   });
 });
 
-const OVERRIDE = { askedAtMs: undefined, override: "broken node" };
+const OVERRIDE = { requestedAtMs: undefined, override: "broken node" };
 
 describe("a claim that is being deleted", () => {
   const used: Partial<Claim> = { isDeleting: true, phase: "Bound", status: mountedStatus(["n1"]) };
@@ -151,7 +151,7 @@ describe("a claim that is being deleted", () => {
     ["off", { deletion: OVERRIDE }, "not-enforced"],
     ["audit", {}, "not-enforced"],
     ["enforce", { deletion: OVERRIDE }, "override"],
-    ["enforce", { deletion: { askedAtMs: NOON } }, "unexpected"],
+    ["enforce", { deletion: { requestedAtMs: NOON } }, "unexpected"],
     ["enforce", {}, "unexpected"],
   ])("has a cause where it goes all the same: %s, %o", (mode, claim, cause) => {
     expect(causeOf(claimWith(claim), mode)).toBe(cause);

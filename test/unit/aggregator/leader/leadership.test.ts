@@ -19,7 +19,7 @@ describe("leadership without an election", () => {
     const leadership = createSoleLeadership({
       ...{ clock, client, metrics, ends, logger: createFakeLogger(), nowMs: clock.wallMs },
       unstored: { begin: () => {}, list: () => [] },
-      mark: () => () => true,
+      checkpoint: () => () => true,
       cluster: { podsWatchedSince: () => ({ sinceVersion: "7", sinceMs: NOON }), podsReached: () => "9" },
     });
     const { signal } = new AbortController();

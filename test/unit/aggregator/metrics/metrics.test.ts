@@ -37,8 +37,8 @@ interface Scene {
   readonly leads?: boolean;
 }
 
-function sinceOf({ phaseSinceMs: toldMs, createdAtMs }: Volume): PhaseSince | undefined {
-  return phaseSince({ toldMs, createdAtMs, firstSeenMs: undefined });
+function sinceOf({ phaseSinceMs: apiMs, createdAtMs }: Volume): PhaseSince | undefined {
+  return phaseSince({ apiMs, createdAtMs, firstSeenMs: undefined });
 }
 
 /** The series of a cluster with these objects, at noon. */

@@ -33,7 +33,7 @@ function gapOf(scene: Scene = {}) {
   const stored = { resourceVersion: unreachableAt ?? "1", isUnreachable: unreachableAt !== undefined, createdAtMs };
   const answers = new GapAnswers(
     {
-      ...{ clock, logger, mark: () => isAtRest },
+      ...{ clock, logger, checkpoint: () => isAtRest },
       cluster: {
         node: (name) => ({ ...nodeWith(name), ...stored }),
         nodeNames: () => nodes,

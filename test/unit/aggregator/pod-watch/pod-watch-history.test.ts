@@ -34,7 +34,7 @@ class World {
     ends: this.ends,
     unstored: { begin: (claims) => this.inherited.push(...claims), list: () => this.unstored },
     cluster: { podsWatchedSince: () => this.watch, podsReached: () => this.reached },
-    mark: () => {
+    checkpoint: () => {
       const marked = this.told;
       return () => this.dealtWith >= marked;
     },

@@ -4,7 +4,7 @@ import { isNoAnswer } from "../../../../common/storage/phase-since.ts";
 import { NOON, volumeWith } from "../world.ts";
 
 /** What a collection shows: a phase, and what the API says since when; nothing where the volume is gone. */
-type Shown = readonly [phase: string, toldMs: number | undefined] | undefined;
+type Shown = readonly [phase: string, apiMs: number | undefined] | undefined;
 
 function objectOf([phase, phaseSinceMs]: NonNullable<Shown>, version: number) {
   return { ...volumeWith({ phase, phaseSinceMs, uid: "uid" }), resourceVersion: String(version) };

@@ -51,7 +51,7 @@ describe("a claim that protection keeps from being deleted", () => {
   const HELD: ClaimWarning = { kind: "deletion-held", mounts };
   const RELEASED: ClaimWarning = { kind: "force-released", mounts, why: "lost" };
   /** The deletion was requested ten seconds before the clock begins. */
-  const deletion = { askedAtMs: NOON - 10_000 };
+  const deletion = { requestedAtMs: NOON - 10_000 };
   const override = { deletion: { ...deletion, override: "lost" } };
 
   function setUp(protection: ProtectionMode = "enforce") {

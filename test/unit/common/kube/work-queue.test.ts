@@ -313,7 +313,7 @@ describe("a work queue", () => {
     await settle();
     // One is being worked on and wanted again, one waits; the third comes later.
     queue.add("a");
-    const isDone = queue.mark();
+    const isDone = queue.checkpoint();
     queue.add("c");
 
     for (const [key, added] of [["a"], ["b", "b"], ["c", "d"], ["a"], ["b"]] as const) {
@@ -325,16 +325,16 @@ describe("a work queue", () => {
 
     // The one that was wanted again while it was worked on may have failed.
     expect(seen).toEqual([false, false, false, false, true]);
-    expect([queue.isIdle, queue.mark()()]).toEqual([false, false]);
+    expect([queue.isIdle, queue.checkpoint()()]).toEqual([false, false]);
     gate.finish("d");
     await settle();
-    expect([queue.isIdle, queue.mark()()]).toEqual([true, true]);
+    expect([queue.isIdle, queue.checkpoint()()]).toEqual([true, true]);
   });
 
   it("does not take for done what its end cuts short", async () => {
     const { queue, stop, start } = setUp();
     queue.add("a");
-    const isDone = queue.mark();
+    const isDone = queue.checkpoint();
     const { ended } = start((_, signal) => new Promise((resolve) => signal.addEventListener("abort", () => resolve())));
     await settle();
 

@@ -5,7 +5,7 @@ import {
   readClaimStatus,
   writeClaimStatus,
 } from "../../../../common/storage/claim-status.ts";
-import { straysBeside } from "../../../../common/storage/claim-strays.ts";
+import { findStrays } from "../../../../common/storage/claim-strays.ts";
 
 const UID = "claim-uid-1";
 const T = 1_795_255_200_000;
@@ -67,7 +67,7 @@ describe("a stored gap", () => {
     const read = readClaimStatus({ uid: UID, condition, annotations: { [LAST_USE]: text } });
 
     expect(read).toEqual(statusWith({}));
-    const strays = straysBeside(read, { annotations: { [LAST_USE]: text }, managedFields: undefined });
+    const strays = findStrays(read, { annotations: { [LAST_USE]: text }, managedFields: undefined });
     expect(strays).toContainEqual({ annotation: LAST_USE, fault: "unwanted", managers: [] });
   });
 
@@ -84,6 +84,6 @@ describe("a stored gap", () => {
     const status = statusWith({ reason: "NeverObservedInUse", blindGap: GAP });
     const { annotations } = writeClaimStatus(UID, status);
 
-    expect(straysBeside(status, { annotations, managedFields: undefined })).toEqual([]);
+    expect(findStrays(status, { annotations, managedFields: undefined })).toEqual([]);
   });
 });

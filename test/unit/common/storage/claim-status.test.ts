@@ -10,7 +10,7 @@ import {
   writeClaimStatus,
   writeStaged,
 } from "../../../../common/storage/claim-status.ts";
-import { straysBeside } from "../../../../common/storage/claim-strays.ts";
+import { findStrays } from "../../../../common/storage/claim-strays.ts";
 import { CENTURY_MS, parseTimestamp } from "../../../../common/storage/timestamp.ts";
 
 const UID = "claim-uid-1";
@@ -253,7 +253,7 @@ describe("readClaimStatus", () => {
   });
 });
 
-describe("straysBeside", () => {
+describe("findStrays", () => {
   const { annotations: own } = writeClaimStatus(UID, STATUS);
   const idle: ClaimStatus = { ...STATUS, reason: "NeverObservedInUse", lastUse: undefined };
   const mounted: ClaimStatus = {
@@ -320,7 +320,7 @@ describe("straysBeside", () => {
       strays: [{ annotation: MOUNTED_ON, fault: "unwanted" }],
     },
   ] as const)("finds strays in $name: $strays", ({ status, annotations, strays }) => {
-    const found = straysBeside(status, { annotations, managedFields: undefined });
+    const found = findStrays(status, { annotations, managedFields: undefined });
 
     expect(found).toEqual(strays.map((stray) => ({ ...stray, managers: [] })));
   });

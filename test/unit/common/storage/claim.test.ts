@@ -173,7 +173,7 @@ describe("projectClaim", () => {
     const { isDeleting, deletion } = projectClaim({ metadata });
 
     expect(isDeleting).toBe(true);
-    expect(deletion).toEqual({ askedAtMs: 9_000, ...(override !== undefined && { override }) });
+    expect(deletion).toEqual({ requestedAtMs: 9_000, ...(override !== undefined && { override }) });
   });
 
   it("reads no override of a claim that is not being deleted", () => {

@@ -3,27 +3,27 @@ import type { NodeMessage, NodeReport } from "../../../common/storage/node-repor
 import type { VolumeIdentity } from "../../../common/storage/volume-identity.ts";
 import type { House } from "../house.ts";
 
-/** The machines of all nodes were started so long before the house was made. Milliseconds. */
+/** The uptime of all nodes when the house begins. Milliseconds. */
 const UP_FOR_MS = 3_600_000;
 
 type AgentGaps = NodeReport["agentGaps"];
 
-/** What an agent would tell: a test says what is mounted, and when it reports. */
-export class ToldNode {
+/** A node whose agent a test scripts: the test sets what is mounted, and sends the reports. */
+export class ScriptedNode {
   readonly name: string;
   mountedVolumes: NodeReport["mountedVolumes"] = [];
   unmountRecords: NodeReport["unmountRecords"] = [];
   generation = 1;
   instance = "run-1";
   bootId: string;
-  /** By how many millionths its boot clock is too fast. */
+  /** Error of its boot clock, in parts per million. */
   ppm = 0;
-  /** When its agent did not watch. */
+  /** When its agent did not scan. */
   agentGaps: AgentGaps;
   readonly #house: House;
-  /** How far its watch of pods has come. */
+  /** The version that its pod watch has reached. */
   #podsVersion: number;
-  /** When the machine was started, on the clock of the house. Milliseconds. */
+  /** When the machine booted, on the clock of the house. Milliseconds. */
   #bootedMs = -UP_FOR_MS;
 
   constructor(house: House, name: string) {
