@@ -13,10 +13,13 @@ import { claimPlace, namespaceName, type Sizes, sizesOf } from "./cluster/layout
 import { createClaim } from "./cluster/loader.ts";
 import { createWriter, type ObjectWriter } from "./cluster/writer.ts";
 import { FirstConditions } from "./first-conditions.ts";
+import { keepApart } from "./processors.ts";
+import { numberSetting } from "./setting.ts";
 
 /** As shipped: the harness otherwise raises the controller manager's rate limit. */
 const SHIPPED = ["--kube-api-qps=20", "--kube-api-burst=30"];
 const LIMIT_MS = 300_000;
+const IS_APART = numberSetting("MOORING_BENCH_APART", 1) > 0;
 /** Concurrent requests of a bare loop: as many as the aggregator's. */
 const AT_ONCE = 16;
 
@@ -34,14 +37,7 @@ interface FillFigures {
  */
 export async function benchFirstFill(owner: Owner, printer: Printer): Promise<void> {
   const sizes = sizesOf(0.005);
-  const plane = await startControlPlane(owner, {
-    parts: ["kube-controller-manager"],
-    args: { "kube-controller-manager": SHIPPED },
-  });
-  const controllers = plane.part("kube-controller-manager");
-  // The claims exist before either starts: their creation must not limit the measurement.
-  await controllers.stop();
-  await applyManifests(plane);
+  const plane = await startPlane(owner);
   const writer = await createWriter(owner, plane);
   await makeClaims({ owner, writer, sizes }, 0);
   const watch = await watchClaims(owner, plane);
@@ -57,10 +53,11 @@ export async function benchFirstFill(owner: Owner, printer: Printer): Promise<vo
   const free = await bareApplies({ owner, writer, sizes, account: writer }, 2 * sizes.claims);
   const admin = await fill(() => sendAll(owner, free), hasStatus);
   const upstream = await fill(
-    async () => void (await controllers.start()),
+    async () => void (await plane.part("kube-controller-manager").start()),
     ({ upstream }) => upstream !== undefined,
   );
-  printer.title(`\nFirst condition of ${sizes.claims} bound claims, on one API server in one run`);
+  const where = IS_APART ? "with processors of its own" : "that shares all processors";
+  printer.title(`\nFirst condition of ${sizes.claims} bound claims, in one run on one API server ${where}`);
   const row = (name: string, { fromStartMs, fromFirstMs }: FillFigures): string[] => [
     name,
     `${(fromStartMs / 1000).toFixed(1)} s`,
@@ -75,6 +72,18 @@ export async function benchFirstFill(owner: Owner, printer: Printer): Promise<vo
     row("the same from an administrator's account", admin),
     row("kube-controller-manager as shipped (20 requests/s)", upstream),
   ]);
+}
+
+/** Everything is there but the controllers: the creation of claims must not limit the measurement. */
+async function startPlane(owner: Owner): Promise<ControlPlane> {
+  const plane = await startControlPlane(owner, {
+    parts: ["kube-controller-manager"],
+    args: { "kube-controller-manager": SHIPPED },
+  });
+  if (IS_APART) await keepApart(plane);
+  await plane.part("kube-controller-manager").stop();
+  await applyManifests(plane);
+  return plane;
 }
 
 /** Writes from the aggregator's account: the policies cost the API server time for this account alone. */
