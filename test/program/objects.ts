@@ -61,6 +61,7 @@ export function addAgentPod(house: House, node: string): void {
 }
 
 interface ClaimOptions {
+  readonly namespace?: string;
   readonly name?: string;
   readonly uid?: string;
   /** The name of its volume. */
@@ -77,9 +78,9 @@ interface ClaimOptions {
 /** A claim that is bound to a volume of its own, `pv-` and its name unless told. */
 export function addClaim(house: House, options: ClaimOptions = {}): void {
   const { name = "data", source, status = {}, annotations = {}, reclaimPolicy = "Delete", nodeAffinity } = options;
-  const { volume = `pv-${name}`, uid: ownUid = `uid-of-${name}` } = options;
+  const { namespace = "shop", volume = `pv-${name}`, uid: ownUid = `uid-of-${name}` } = options;
   const claim = house.api.create("persistentvolumeclaims", {
-    metadata: { name, namespace: "shop", uid: ownUid, annotations },
+    metadata: { name, namespace, uid: ownUid, annotations },
     spec: { volumeName: volume, storageClassName: "fast" },
     status: { phase: "Bound", ...status },
   });
@@ -87,7 +88,7 @@ export function addClaim(house: House, options: ClaimOptions = {}): void {
   house.create("persistentvolumes", {
     metadata: { name: volume },
     spec: {
-      claimRef: { namespace: "shop", name, uid },
+      claimRef: { namespace, name, uid },
       ...(source ?? { csi: { driver: "csi.example.org", volumeHandle: `handle-of-${name}` } }),
       persistentVolumeReclaimPolicy: reclaimPolicy,
       ...(nodeAffinity !== undefined && { nodeAffinity }),

@@ -11,6 +11,8 @@ type Protection = "audit" | "enforce";
 
 const CSI = { driver: "csi.example.org", volumeHandle: "one" };
 const REMOVED = "mooring_claims_removed_while_mounted_total";
+const HELD = "mooring_claims_deletion_held";
+const OLDEST = "mooring_claims_deletion_held_oldest_seconds";
 
 /** A claim that n1 has mounted for the pod `web`, and that is being deleted. */
 async function deletedScene(protection: Protection): Promise<Scene> {
@@ -34,6 +36,28 @@ async function heldScene(protection: Protection): Promise<Scene> {
 
 function notesOf({ house }: Scene): readonly unknown[] {
   return house.api.list("events").map(({ note }) => note);
+}
+
+/** What the log says of claims, whose events of one kind are one event. */
+function warned({ leader }: Scene): readonly unknown[] {
+  const lines = leader.logger.lines.filter(({ message }) => message === "claim needs attention");
+  return lines.map(({ fields }) => fields.warning);
+}
+
+/** The claim has other annotations: it is looked at again. */
+function annotate({ house }: Scene, name: string, text: string): void {
+  house.api.update(CLAIM, (claim) => {
+    const { metadata } = claim;
+    return { ...claim, metadata: { ...metadata, annotations: { ...metadata.annotations, [name]: text } } };
+  });
+}
+
+function letGo(scene: Scene): void {
+  annotate(scene, FORCE_RELEASE, "uid-of-data lost");
+}
+
+async function held({ leader }: Scene): Promise<readonly unknown[]> {
+  return [await leader.metric(HELD), await leader.metric(OLDEST)];
 }
 
 describe("a deleted claim that a node has mounted", () => {
@@ -129,5 +153,97 @@ describe("a deleted claim that a node has mounted", () => {
 
     expect(scene.events()).toEqual(["RemovedWhileMounted"]);
     expect(notesOf(scene)).toEqual([expect.stringContaining("n1")]);
+  });
+});
+
+describe("a claim that protection alone keeps", () => {
+  it("is told of once, however often it is looked at, and counts anew when it is unused in between", async () => {
+    const scene = await heldScene("enforce");
+    await scene.pass(40);
+    annotate(scene, "seen", "again");
+    await scene.pass(1);
+    const before = await scene.leader.metric(HELD);
+    scene.node().unmount("web");
+    await scene.report();
+    await scene.pass(5);
+    const between = await scene.leader.metric(HELD);
+
+    scene.node().mount("other");
+    await scene.report();
+    await scene.pass(40);
+    const after = await held(scene);
+    scene.house.api.delete(CLAIM);
+    await scene.pass(1);
+
+    expect([before, between, after]).toEqual([1, 0, [1, expect.closeTo(43, -1)]]);
+    expect(warned(scene)).toEqual(["deletion-held"]);
+    expect(await held(scene)).toEqual([0, 0]);
+  });
+
+  it.each<{ readonly name: string; readonly next: (scene: Scene) => unknown; readonly told: readonly string[] }>([
+    {
+      name: "was let go, also when it is looked at again",
+      next: async (scene) => {
+        letGo(scene);
+        await scene.pass(60);
+        annotate(scene, "seen", "again");
+      },
+      told: ["force-released"],
+    },
+    {
+      name: "was let go and is gone at once",
+      next: (scene) => {
+        letGo(scene);
+        scene.house.api.delete(CLAIM);
+      },
+      told: ["force-released"],
+    },
+    {
+      name: "is let go although it is unused",
+      next: async (scene) => {
+        scene.node().unmount("web");
+        await scene.report();
+        letGo(scene);
+      },
+      told: [],
+    },
+  ])("is told of as such once where it $name, and not kept any more", async ({ next, told }) => {
+    const scene = await heldScene("enforce");
+
+    await next(scene);
+    await scene.pass(60);
+
+    expect(await held(scene)).toEqual([0, 0]);
+    expect(warned(scene)).toEqual(told);
+  });
+
+  it("is nothing where protection is not enforced, with an override or without", async () => {
+    const scene = await heldScene("audit");
+    await scene.pass(60);
+    letGo(scene);
+    await scene.pass(60);
+    scene.house.api.delete(CLAIM);
+    await scene.pass(1);
+
+    expect([warned(scene), await held(scene)]).toEqual([[], [0, 0]]);
+  });
+
+  it("has the age of its deletion where a leader finds it held, else since its last pod went; the oldest counts", async () => {
+    const scene = await deletedScene("enforce");
+    await scene.pass(100);
+    const withPod = await held(scene);
+    scene.deletePod("web");
+    await scene.pass(20);
+    const alone = await held(scene);
+
+    await scene.handOver();
+    await scene.report();
+    await scene.pass(1);
+
+    expect([withPod, alone]).toEqual([
+      [0, 0],
+      [1, expect.closeTo(20, 0)],
+    ]);
+    expect(await scene.leader.metric(OLDEST)).toBeGreaterThan(120);
   });
 });

@@ -91,6 +91,7 @@ describe("the label of the leader", () => {
   it.each([
     { name: "the API server fails", site: "patch pods", status: 500 },
     { name: "the right to patch pods is missing", site: "patch pods", status: 403 },
+    { name: "a webhook refuses it", site: "patch pods", status: 422 },
     { name: "the right to list pods of the namespace is missing", site: "list pods", status: 403 },
   ] as const)(
     "is missing while $name, which readiness and the log say, and is put on afterwards",
@@ -126,6 +127,33 @@ describe("the label of the leader", () => {
     await house.pass(60_000);
 
     expect(labelledPods(house)).toEqual(["aggregator-1"]);
+  });
+
+  it("is not even put on for a moment by a replica that stood still right before it would have put it on", async () => {
+    const house = houseWithOther(null);
+    const first = await startLeader(house);
+    const second = startReplica(house, { name: "aggregator-1" });
+    await house.pass(5_000);
+    let isAsking = false;
+    house.befall(({ site, from, request }) => {
+      if (site !== "list pods" || from !== OWN || !request.path.includes("fieldSelector")) return {};
+      isAsking = true;
+      return { answerMs: () => 100 };
+    });
+    label(house, OWN, null);
+    await house.until(() => isAsking);
+    first.process.pause();
+    await untilLeading(house, second);
+    const labelled: string[] = [];
+    house.api.observe(({ object: { metadata } }) => {
+      if (metadata.labels?.["mooring.dev/role"] === "leader") labelled.push(metadata.name);
+    });
+
+    first.process.resume();
+    await house.pass(60_000);
+
+    expect(isAsking).toBe(true);
+    expect(labelled).not.toContain(OWN);
   });
 
   it("holds up the end of its replica for two seconds at most where it cannot be taken off", async () => {

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { REJECTED_ANNOTATION, REJECTION_REASON } from "../../../common/storage/rejection.ts";
 import { readList } from "../../rig/stand-in/listed.ts";
+import { secondsText } from "../../simulation/engine/times.ts";
 import { closeHouses, House } from "../house.ts";
 import { addAgentPod, addClaim, addKubelet, addNode, addPod, podRef } from "../objects.ts";
 import { startLeader, startReplica } from "./replica.ts";
@@ -134,14 +135,24 @@ describe("pods on a node that their volume excludes", () => {
     expect(after).not.toHaveProperty("pauseRejections");
   });
 
-  it("are counted when an agent has rejected them", async () => {
-    const { house, leader } = await misplaced();
+  it.each<readonly [name: string, ageS: number | undefined, recent: number]>([
+    ["that does not say when", undefined, 1],
+    ["some minutes ago", 500, 1],
+    ["long ago", 601, 0],
+  ])("are counted, and pause rejections, when an agent has rejected them in ten minutes: one %s", async (...row) => {
+    const [, ageS, recent] = row;
+    const { house, leader, n1 } = await misplaced(["--pause-rejections-at", "1"]);
 
-    const annotations = { [REJECTED_ANNOTATION]: "{}" };
+    const at = ageS === undefined ? undefined : secondsText(house.nowMs - ageS * 1_000);
+    const annotations = { [REJECTED_ANNOTATION]: JSON.stringify({ at }) };
     addPod(house, "web", { phase: "Failed", status: { reason: REJECTION_REASON }, metadata: { annotations } });
-    await house.pass(1_000);
+    await house.pass(2_000);
+    const answer = await leader.send(n1.report());
+    const counted = await leader.metric("mooring_fleet_rejections_recent");
+    await house.pass(600_000);
 
-    expect(await leader.metric("mooring_fleet_rejections_recent")).toBe(1);
+    expect([counted, Object.hasOwn(answer, "pauseRejections")]).toEqual([recent, recent > 0]);
+    expect(await leader.metric("mooring_fleet_rejections_recent")).toBe(0);
   });
 });
 

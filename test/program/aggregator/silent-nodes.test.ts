@@ -154,8 +154,8 @@ describe("a claim whose volume is attached to a node", () => {
     });
   }
 
-  function putInUse({ house }: Scene): void {
-    const volumesInUse = [`kubernetes.io/csi/${CSI.driver}^${CSI.volumeHandle}`];
+  function putInUse({ house }: Scene, isInUse = true): void {
+    const volumesInUse = isInUse ? [`kubernetes.io/csi/${CSI.driver}^${CSI.volumeHandle}`] : [];
     const options = { subresource: "status" } as const;
     house.api.update(nodeRef("n1"), (node) => ({ ...node, status: { ...Object(node.status), volumesInUse } }), options);
   }
@@ -168,6 +168,7 @@ describe("a claim whose volume is attached to a node", () => {
       next: ({ house }) => house.api.delete({ resource: "volumeattachments", name: "attachment" }),
     },
     { name: "as its kubelet tells, until that has reported", begin: putInUse, next: (scene) => scene.report() },
+    { name: "as long as its kubelet tells so", begin: putInUse, next: (scene) => putInUse(scene, false) },
   ])("waits for the node $name, and so does one whose volume has the same handle", async ({ begin, next }) => {
     const scene = new Scene({ claims: [{ source: { csi: CSI } }, { name: "copy", source: { csi: CSI } }] });
     begin(scene);
@@ -182,6 +183,17 @@ describe("a claim whose volume is attached to a node", () => {
     expect(waiting).toEqual([undefined, undefined]);
     expect([scene.status(), scene.status("copy")]).toMatchObject([unused, unused]);
     expect(scene.since()).toBe(200);
+  });
+
+  it("waits for no node where a volume of another driver is attached that has the same handle", async () => {
+    const other = { driver: "other.example.org", volumeHandle: CSI.volumeHandle };
+    const scene = new Scene({ claims: [{ source: { csi: CSI } }, { name: "copy", source: { csi: other } }] });
+    attach(scene);
+    await scene.lead();
+
+    await scene.until(200);
+
+    expect([scene.status(), scene.status("copy")]).toMatchObject([undefined, { unused: true }]);
   });
 
   it("is used alone where one of its handle is mounted, and both are staged", async () => {

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { closeHouses, House } from "../house.ts";
 import { addAgentPod, addClaim, addNode, addPod, CLAIM, nodeRef, podRef, VOLUME } from "../objects.ts";
 import { startLeader, statusIn } from "./replica.ts";
+import { leadingScene } from "./scene.ts";
 import { ScriptedNode } from "./scripted-node.ts";
 
 afterEach(closeHouses);
@@ -169,5 +170,23 @@ describe("a claim that waits for its volume", () => {
     await house.pass(1_000);
 
     expect(await leader.metric("mooring_claim_bind_seconds_count")).toBe(1);
+  });
+
+  it("has its first status as soon as the volume is there, though nothing else of it changes", async () => {
+    const scene = await leadingScene();
+    const volume = scene.house.api.get(VOLUME);
+    scene.house.api.delete(VOLUME);
+    addClaim(scene.house, { name: "other" });
+    await scene.pass(1);
+    await scene.report();
+    await scene.pass(5);
+    const before = [scene.status(), scene.status("other")?.unused];
+
+    const { metadata, ...rest } = volume ?? expect.fail("there is no volume");
+    scene.house.create("persistentvolumes", { ...rest, metadata: { name: metadata.name } });
+    await scene.pass(2);
+
+    expect(before).toEqual([undefined, true]);
+    expect(scene.status()?.unused).toBe(true);
   });
 });

@@ -5,7 +5,7 @@ import { closeHouses, House } from "../house.ts";
 import { addClaim, addPod, CLAIM, setPhase, touchPod } from "../objects.ts";
 import { houseWithNodes } from "./mounted-claim.ts";
 import { startLeader, statusIn } from "./replica.ts";
-import { leadingScene, Scene } from "./scene.ts";
+import { leadingScene, type Scene } from "./scene.ts";
 import { handleOf, ScriptedNode } from "./scripted-node.ts";
 
 afterEach(closeHouses);
@@ -275,27 +275,5 @@ describe("a claim that is being deleted", () => {
     }
 
     expect(unused).toEqual([false, false, true]);
-  });
-});
-
-describe("a claim that Kubernetes calls unused while it is mounted", () => {
-  it("is told of by an event and counted, though nothing is written, as long as it is there", async () => {
-    const lastTransitionTime = secondsText(1_789_000_000_000);
-    const conditions = [{ type: "Unused", status: "True", lastTransitionTime }];
-    const scene = new Scene({ claims: [{ status: { conditions } }] });
-    await scene.lead();
-    scene.node().mount("web");
-    await scene.report();
-    const counted = () => scene.leader.metric("mooring_claims_unused_while_mounted");
-    await scene.pass(9);
-    const early = scene.events();
-    await scene.pass(2);
-    const lasting = await counted();
-
-    scene.house.api.delete(CLAIM);
-    await scene.pass(1);
-
-    expect([early, scene.events()]).toEqual([[], ["UnusedWhileMounted"]]);
-    expect([lasting, await counted()]).toEqual([1, 0]);
   });
 });

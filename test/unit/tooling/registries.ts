@@ -37,7 +37,7 @@ export async function agentRegistry(): Promise<Metrics> {
 /** All metrics of an aggregator that leads, with series of claims and volumes; a caller stops the aggregators. */
 export async function aggregatorRegistry(): Promise<Metrics> {
   const stop = new AbortController();
-  const { api, clock, logger, metrics } = await startAggregator({ argv: ["--claim-metrics", "--volume-metrics"] });
+  const { api, clock, logger, metrics } = await startAggregator(["--claim-metrics", "--volume-metrics"]);
   // What takes reports by TLS has metrics from the moment at which it is made.
   const client = createKubeClient(createFakeConnection(api.transport), { clock });
   const agents = { namespace: "mooring-agents", account: "mooring-agent" };
