@@ -1,7 +1,6 @@
 import { runAggregator } from "../../../aggregator/aggregator.ts";
-import { type AggregatorConfig, readAggregatorCommand } from "../../../aggregator/settings/config.ts";
+import { readAggregatorCommand } from "../../../aggregator/settings/config.ts";
 import { createKubeClient } from "../../../common/kube/client.ts";
-import type { LevelControl } from "../../../common/runtime/logger.ts";
 import { createMetrics } from "../../../common/runtime/metrics.ts";
 import { createFakeApiServer } from "../../fakes/api-server.ts";
 import { createFakeClock, eventually, settle } from "../../fakes/clock.ts";
@@ -17,52 +16,30 @@ export async function stopAggregators(): Promise<void> {
   for (const cleanUp of cleanUps.splice(0)) await cleanUp();
 }
 
-const OWN_POD = {
-  metadata: { namespace: "mooring", name: "aggregator-0", uid: "pod-0", resourceVersion: "1" },
-  spec: {},
-};
+const ELECTION = ["--leader-elect", "--pod-name", "aggregator-0", "--pod-namespace", "mooring"];
 
-/** One replica of an aggregator that leads a cluster with nothing in it but `objects`. */
-export async function startAggregator({
-  argv = [],
-  objects = {},
-  logLevel,
-}: {
-  readonly argv?: readonly string[];
-  readonly objects?: Parameters<typeof createFakeApiServer>[1];
-  readonly logLevel?: LevelControl;
-} = {}) {
-  const clock = createFakeClock();
-  const logger = createFakeLogger();
-  const metrics = createMetrics();
-  const api = createFakeApiServer(clock, { pods: [OWN_POD], ...objects });
+type Objects = Parameters<typeof createFakeApiServer>[1];
+
+/** One replica in a cluster with nothing in it but `objects`, whose API server keeps no history. */
+export async function startAggregator(argv: readonly string[] = [], objects: Objects = {}) {
+  const [clock, logger, server] = [createFakeClock(), createFakeLogger(), createFakeListen()];
+  const metadata = { namespace: "mooring", name: "aggregator-0", uid: "pod-0", resourceVersion: "1" };
+  const api = createFakeApiServer(clock, { pods: [{ metadata, spec: {} }], ...objects });
   const client = createKubeClient(createFakeConnection(api.transport), { clock });
-  const server = createFakeListen();
-  const { listen } = server;
-  const ports = { clock, random: createFixedRandom(0.5), logger, metrics, listen, client };
-  const stop = new AbortController();
-  const running = runAggregator(configOf(argv), { ...ports, ...(logLevel && { logLevel }) }, stop.signal);
-  const end = async (): Promise<void> => {
-    stop.abort();
-    let isOver = false;
-    const over = running.finally(() => {
-      isOver = true;
-    });
-    // What is given back on the way out has limits of its own, on this clock.
-    while (!isOver) {
-      await clock.advance(1_000);
-      await settle();
-    }
-    await over;
-  };
-  cleanUps.push(end);
-  await eventually(() => logger.messages().includes("aggregator started"));
-  return { clock, logger, metrics, api, server, stop, running, end };
-}
-
-function configOf(argv: readonly string[]): AggregatorConfig {
-  const election = ["--leader-elect", "--pod-name", "aggregator-0", "--pod-namespace", "mooring"];
-  const command = readAggregatorCommand({ argv: ["--api-bind-address", "127.0.0.1:0", ...election, ...argv], env: {} });
+  const command = readAggregatorCommand({ argv: ["--api-bind-address", "127.0.0.1:0", ...ELECTION, ...argv], env: {} });
   if (command.kind !== "run") throw new Error("the flags ask for something else");
-  return command.config;
+  const [metrics, { listen }, stop] = [createMetrics(), server, new AbortController()];
+  const ports = { clock, random: createFixedRandom(0.5), logger, metrics, listen, client };
+  let isOver = false;
+  const over = runAggregator(command.config, ports, stop.signal).finally(() => {
+    isOver = true;
+  });
+  cleanUps.push(async () => {
+    stop.abort();
+    // What is given back on the way out has limits of its own, on this clock.
+    for (; !isOver; await settle()) await clock.advance(1_000);
+    await over;
+  });
+  await eventually(() => logger.messages().includes("aggregator started"));
+  return { clock, logger, metrics, api, server };
 }

@@ -115,42 +115,6 @@ describe("the leader", () => {
     ]);
   });
 
-  it.each([
-    ["what agents trust", BUNDLE],
-    ["the certificate", SERVING],
-  ])("puts %s right where somebody deleted it", async (_, path) => {
-    const { pass, objects, served, trusted } = await started();
-    objects.held.delete(path);
-
-    await pass(0);
-
-    expect(trusted().some((one) => served()?.isSignedBy(one))).toBe(true);
-  });
-
-  it("serves on what a lost authority signed, until agents have been told of the new one for long enough", async () => {
-    const { pass, objects, served, trusted } = await started();
-    const first = served();
-    objects.held.delete(AUTHORITIES);
-
-    await pass(0);
-    const between = { served: served()?.id, trusted: trusted().length, isMadeAnew: objects.held.has(AUTHORITIES) };
-    await pass(HOUR);
-
-    expect(between).toEqual({ served: first?.id, trusted: 2, isMadeAnew: true });
-    expect(served()?.id).not.toBe(first?.id);
-  });
-
-  it("trusts no authority that somebody else put there", async () => {
-    const [{ pass, objects, trusted }, other] = await Promise.all([started(), started()]);
-    const { data } = objects.held.get(BUNDLE) ?? expect.fail("agents have been told nothing");
-    const own = trusted().map(({ id }) => id);
-    data["ca.crt"] += other.objects.texts(BUNDLE)["ca.crt"] ?? "";
-
-    await pass(0);
-
-    expect(trusted().map(({ id }) => id)).toEqual(own);
-  });
-
   it("does not overwrite what another leader made at the same time, but goes on from there", async () => {
     const objects = new FakeObjects();
     let isFirst = true;

@@ -35,7 +35,7 @@ beforeAll(async () => {
 });
 
 /** Serves files in two folders, whose watches tell of changes when they are written. */
-async function started(first: Name, listen = (_: Serving): void => {}) {
+async function started(first: Name) {
   const [scratch, clock, logger, stop] = [
     mkdtempSync(join(tmpdir(), "serving-")),
     createFakeClock(),
@@ -52,7 +52,6 @@ async function started(first: Name, listen = (_: Serving): void => {}) {
   };
   const files = { certificateFile: places.certificate, keyFile: places.key };
   const serving = createFileServing({ clock, logger, watch }, files);
-  listen(serving);
   const write = (name: Name): void => {
     for (const part of ["certificate", "key"] as const) {
       const text = pairs[name][part];
@@ -116,31 +115,6 @@ describe("files that somebody else keeps", () => {
     for (const name of next) seen.push(await servedAfter(name));
 
     expect([seen, logger.messages()]).toEqual([served, log]);
-  });
-
-  it("are watched in both of their folders, and no more at the end", async () => {
-    const { watches, end } = await started("a");
-    const { size } = watches;
-
-    await end();
-
-    expect([size, watches.size]).toEqual([2, 0]);
-  });
-
-  it("are told to whoever listens, until they do not any more", async () => {
-    const [all, first]: [unknown[], unknown[]] = [[], []];
-    let unlisten = (): unknown => undefined;
-    const listen = ({ onChange }: Serving): void => {
-      onChange((pair) => void all.push(nameOf(pair)));
-      unlisten = onChange((pair) => void first.push(nameOf(pair)));
-    };
-    const { servedAfter } = await started("a", listen);
-
-    unlisten();
-    await servedAfter("mixed");
-    await servedAfter("b");
-
-    expect([all, first]).toEqual([["a", "b"], ["a"]]);
   });
 
   it.each<readonly [name: string, files: Name, hours: number, result: CheckResult]>([

@@ -141,6 +141,8 @@ describe("the metrics of storage", () => {
 });
 
 const claimSeries = (claims: readonly Claim[]) => seriesOf((metrics) => registerClaimMetrics(metrics, () => claims));
+const volumeSeries = (volumes: readonly Volume[]) =>
+  seriesOf((metrics) => registerVolumeMetrics(metrics, { volumes: () => volumes, phaseSince: sinceOf }));
 const OF_DATA = 'namespace="shop",persistentvolumeclaim="data"';
 const unmounted = statusWith({ unused: true, reason: "Unmounted" });
 
@@ -163,20 +165,9 @@ describe("metrics of single claims", () => {
 
     expect(await claimSeries([claimWith({ status })])).toEqual([...named, "mooring_claims_without_series 0"]);
   });
-
-  it("are bounded, and say how many claims have none", async () => {
-    const names = Array.from({ length: MOST_CLAIMS + 7 }, (_, index) => `data-${index}`);
-
-    const lines = await claimSeries(names.map((name) => claimWith({ name, status: unmounted })));
-
-    expect([lines.length, lines.at(-1)]).toEqual([2 * MOST_CLAIMS + 1, "mooring_claims_without_series 7"]);
-  });
 });
 
 describe("metrics of single volumes", () => {
-  const volumeSeries = (volumes: readonly Volume[]) =>
-    seriesOf((metrics) => registerVolumeMetrics(metrics, { volumes: () => volumes, phaseSince: sinceOf }));
-
   it("tell since when each is in its phase, where that is known, and from what", async () => {
     const labels = 'persistentvolume="pv-1",phase="Released",source="api"';
 
@@ -185,14 +176,22 @@ describe("metrics of single volumes", () => {
       "mooring_volumes_without_series 0",
     ]);
   });
+});
 
-  it("are bounded, and say how many volumes have none", async () => {
-    const lines = await volumeSeries(
-      Array.from({ length: MOST_VOLUMES + 3 }, (_, index) => released(0, { key: `pv-${index}` })),
-    );
+it("metrics of single objects are bounded, and say how many objects have none", async () => {
+  const indexes = Array.from({ length: MOST_CLAIMS + MOST_VOLUMES + 7 }, (_, index) => index);
 
-    expect([lines.length, lines.at(-1)]).toEqual([MOST_VOLUMES + 1, "mooring_volumes_without_series 3"]);
-  });
+  const ofClaims = await claimSeries(indexes.map((index) => claimWith({ name: `data-${index}`, status: unmounted })));
+  const ofVolumes = await volumeSeries(indexes.map((index) => released(0, { key: `pv-${index}` })));
+
+  expect([ofClaims.length, ofClaims.at(-1)]).toEqual([
+    2 * MOST_CLAIMS + 1,
+    `mooring_claims_without_series ${MOST_VOLUMES + 7}`,
+  ]);
+  expect([ofVolumes.length, ofVolumes.at(-1)]).toEqual([
+    MOST_VOLUMES + 1,
+    `mooring_volumes_without_series ${MOST_CLAIMS + 7}`,
+  ]);
 });
 
 describe("what is measured", () => {

@@ -30,40 +30,21 @@ describe("the end of a pod", () => {
     expect(found).toEqual([1, 1, 0, 0]);
   });
 
-  it.each<{
-    readonly name: string;
-    readonly ends?: readonly EndedPod[];
-    readonly claim?: Claim;
-    readonly unstored?: readonly string[];
-    readonly kept: readonly string[];
-  }>([
-    { name: "is dropped when a leader has dealt with it and the claim tells of it", claim: UNUSED, kept: [] },
-    { name: "is kept while no leader has come as far", ends: [endAt(11)], claim: UNUSED, kept: ["11"] },
-    { name: "is kept while the claim does not tell of it: its node may not have answered", claim: IN_USE, kept: ["9"] },
-    { name: "is kept while what was decided is not stored", claim: UNUSED, unstored: [UNUSED.uid], kept: ["9"] },
-    { name: "is dropped where another claim's decision is not stored", claim: UNUSED, unstored: ["other"], kept: [] },
-    {
-      name: "is kept while another claim of that name may come to light",
-      ends: [endAt(9, {}, LONG_AGO), endAt(10, { node: "n2" }, RECENTLY)],
-      claim: UNUSED,
-      kept: ["10"],
-    },
-    {
-      name: "on a node makes earlier ones there superfluous",
-      ends: [endAt(7, { node: "n1" }), endAt(8, { node: "n2" }), endAt(9, { node: "n1" })],
-      kept: ["9", "8"],
-    },
-    {
-      name: "does not while it is not dealt with",
-      ends: [endAt(10), endAt(11), endAt(12)],
-      kept: ["10", "11", "12"],
-    },
-    {
-      name: "that had started says nothing of one that had not",
-      ends: [endAt(7), endAt(8, { hasStarted: false })],
-      kept: ["7", "8"],
-    },
-  ])("$name", ({ ends = [endAt(9)], claim, unstored = [], kept }) => {
+  const again = [endAt(9, {}, LONG_AGO), endAt(10, { node: "n2" }, RECENTLY)];
+  const elsewhere = [endAt(7, { node: "n1" }), endAt(8, { node: "n2" }), endAt(9, { node: "n1" })];
+  const unstarted = [endAt(7), endAt(8, { hasStarted: false })];
+  type Row = readonly [ends: readonly EndedPod[], claim: Claim, unstored: readonly string[], kept: readonly string[]];
+  it.each<readonly [name: string, ...Row]>([
+    ["is dropped when a leader has dealt with it and the claim tells of it", [endAt(9)], UNUSED, [], []],
+    ["is kept while no leader has come as far", [endAt(11)], UNUSED, [], ["11"]],
+    ["is kept while the claim does not tell of it: its node may not have answered", [endAt(9)], IN_USE, [], ["9"]],
+    ["is kept while what was decided is not stored", [endAt(9)], UNUSED, [UNUSED.uid], ["9"]],
+    ["is dropped where another claim's decision is not stored", [endAt(9)], UNUSED, ["other"], []],
+    ["is kept while another claim of that name may come to light", again, UNUSED, [], ["10"]],
+    ["on a node makes earlier ones there superfluous", elsewhere, IN_USE, [], ["9", "8"]],
+    ["does not while it is not dealt with", [endAt(10), endAt(11), endAt(12)], IN_USE, [], ["10", "11", "12"]],
+    ["that had started says nothing of one that had not", unstarted, IN_USE, [], ["7", "8"]],
+  ])("%s", (...[, ends, claim, unstored, kept]) => {
     const world = storeWith(ends, claim);
 
     world.store.settle("10", new Set(unstored));

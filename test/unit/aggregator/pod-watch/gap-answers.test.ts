@@ -183,19 +183,6 @@ describe("the gap of a session", () => {
     expect(pending).toEqual([false, true, false, false]);
   });
 
-  it.each([
-    { name: "has not changed since before the gap", unreachableAt: "500", counts: false },
-    { name: "has changed since", unreachableAt: "501", counts: true },
-  ])("counts for an unreachable node that $name: $counts", async ({ unreachableAt, counts }) => {
-    const scene = gapOf({ unreachableAt });
-    await scene.clock.advance(1_000);
-    scene.report(AWAY);
-    await scene.clock.advance(5_000);
-    await scene.end();
-
-    expect(scene.times()).toHaveLength(counts ? 1 : 0);
-  });
-
   it("counts for a machine that was put back to an earlier state: what its agent knows is not all", async () => {
     const scene = gapOf();
     await scene.clock.advance(1_000);

@@ -156,19 +156,6 @@ describe("the coverage that is handed over", () => {
     });
   });
 
-  it("lets go of ends that a leader has dealt with", () => {
-    const world = new World();
-    for (const gone of ["99", "100", "101"]) {
-      const pod = podWith({ uid: `pod-${gone}`, node: `n${gone}` });
-      world.ends.note({ pod, gone, wasOver: false, seenAtMs: NOON - 300_000 });
-    }
-
-    world.coverage.hear(LEFT);
-    world.coverage.hear({ [COVERAGE_ANNOTATION]: "nonsense" });
-
-    expect(world.ends.of("shop/data").map(({ gone }) => gone)).toEqual(["101"]);
-  });
-
   it("knows without a Lease, too, up to when it watched before it had to list pods anew", () => {
     const world = new World();
     world.coverage.begin({});
@@ -202,18 +189,5 @@ describe("the coverage that is handed over", () => {
     expect(before?.reached).toBe("110");
     expect(restored).toMatchObject({ sinceMs: NOON + 60_000, reached: "60", gap });
     expect(later).toMatchObject({ sinceMs: NOON + 60_000, reached: "61", gap });
-  });
-
-  it("hands over a gap until all nodes have answered what was used meanwhile", () => {
-    const world = new World();
-    world.watch = { sinceVersion: "105", sinceMs: NOON - 1_000 };
-    world.coverage.begin(LEFT);
-
-    world.coverage.settle(["n1"]);
-    const open = world.renew(2, "110");
-    world.coverage.settle([]);
-
-    expect(open?.gap).toMatchObject({ isForAll: false, open: new Map([["n1", NOON - 3_000]]) });
-    expect(world.renew(2, "111")?.gap).toBeUndefined();
   });
 });

@@ -2,15 +2,11 @@ import { describe, expect, it } from "vitest";
 import { createClaimStatusWriter } from "../../../../aggregator/sinks/claim-status-writer.ts";
 import { createVolumeWriter } from "../../../../aggregator/sinks/volume-writer.ts";
 import { createKubeClient } from "../../../../common/kube/client.ts";
-import { formatSecondsUp } from "../../../../common/storage/timestamp.ts";
 import { createFakeClock } from "../../../fakes/clock.ts";
 import { createFakeConnection, createFakeTransport, type FakeAnswer, json } from "../../../fakes/transport.ts";
-import { claimWith, mountedStatus, NOON, volumeWith } from "../world.ts";
+import { claimWith, mountedStatus, volumeWith } from "../world.ts";
 
 const never = new AbortController().signal;
-const STATUS = "/api/v1/namespaces/shop/persistentvolumeclaims/data/status?fieldManager=mooring-aggregator";
-const identity = { namespace: "shop", name: "data", uid: "claim-1" };
-const written = { metadata: { ...identity, resourceVersion: "101" }, spec: {}, status: { phase: "Bound" } };
 const mounted = { status: mountedStatus(["n1"], { staged: "on n1" }), upstream: "all" } as const;
 
 /** What an API server says that refuses a write. */
@@ -20,62 +16,14 @@ function refusal(code: number, status: Readonly<Record<string, unknown>> = {}): 
 }
 
 /** Writers to a server that answers everything with the same. */
-function setUp(answer: FakeAnswer = json(written)) {
+function setUp(answer: FakeAnswer) {
   const [transport, clock] = [createFakeTransport(() => answer), createFakeClock()];
   const client = createKubeClient(createFakeConnection(transport), { clock });
   const counted: string[] = [];
   const writes = { increment: ({ outcome = "" }) => void counted.push(outcome) };
   const writer = createClaimStatusWriter({ client, clock, writes, seconds: { observe: () => {} } });
-  /** The one request that was made. */
-  const sent = () => transport.requests.map(({ body = "", ...rest }) => ({ ...rest, body: JSON.parse(body) }));
-  return { writer, writeVolume: createVolumeWriter({ client, writes }), counted, sent };
+  return { writer, writeVolume: createVolumeWriter({ client, writes }), counted };
 }
-
-describe("exactly the object, in the state, that was decided on", () => {
-  it("gets the status of a claim, in one apply, and is answered as it is now", async () => {
-    const { writer, counted, sent } = setUp();
-
-    const result = await writer.apply(claimWith(), mounted, never);
-
-    expect(result).toMatchObject({ kind: "written", claim: { key: "shop/data", resourceVersion: "101" } });
-    expect(counted).toEqual(["written"]);
-    const condition = { status: "False", lastTransitionTime: formatSecondsUp(NOON) };
-    const own = { ...condition, type: "mooring.dev/Unused", reason: "Mounted", message: "" };
-    const upstream = { ...condition, type: "Unused", reason: "PodUsingPVC", message: expect.any(String) };
-    const staged = { type: "mooring.dev/Staged", status: "True", reason: "Staged", message: "on n1" };
-    const annotations = { "mooring.dev/mounted-on": '{"claimUID":"claim-1","nodes":["n1"]}' };
-    const metadata = { ...identity, resourceVersion: "100", annotations };
-    const headers = { "content-type": "application/apply-patch+yaml" };
-    const kind = { apiVersion: "v1", kind: "PersistentVolumeClaim" };
-    const body = { ...kind, metadata, status: { conditions: [own, staged, upstream] } };
-    expect(sent()).toMatchObject([{ method: "PATCH", path: `${STATUS}&force=true`, headers, body }]);
-  });
-
-  const merged = { method: "PATCH", headers: { "content-type": "application/merge-patch+json" } };
-  it("loses annotations of a claim", async () => {
-    const { writer, counted, sent } = setUp();
-
-    const result = await writer.clean(claimWith(), ["mooring.dev/unused-since"], never);
-
-    expect([result.kind, counted]).toEqual(["written", ["cleaned"]]);
-    const annotations = { "mooring.dev/unused-since": null };
-    const metadata = { namespace: "shop", uid: "claim-1", resourceVersion: "100", annotations };
-    expect(sent()).toMatchObject([{ ...merged, path: STATUS, body: { metadata } }]);
-  });
-
-  it("gets the marks of a volume, and loses them", async () => {
-    const { writeVolume, counted, sent } = setUp(json({}));
-    const volume = { ...volumeWith(), resourceVersion: "300" };
-
-    const result = await writeVolume(volume, { mountedOn: undefined, lastUse: "{}" }, never);
-
-    expect([result, counted]).toEqual([{ kind: "written" }, ["written"]]);
-    const path = "/api/v1/persistentvolumes/pv-1/status?fieldManager=mooring-aggregator";
-    const annotations = { "mooring.dev/mounted-on": null, "mooring.dev/last-use": "{}" };
-    const metadata = { uid: "volume-1", resourceVersion: "300", annotations };
-    expect(sent()).toMatchObject([{ ...merged, path, body: { metadata } }]);
-  });
-});
 
 describe("a write", () => {
   const otherUid = { reason: "Invalid", details: { name: "data", causes: [{ field: "metadata.uid" }] } };

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import { createClusterIdentity, createServerVersion } from "../../../../aggregator/sources/server-facts.ts";
+import { createServerVersion } from "../../../../aggregator/sources/server-facts.ts";
 import { createKubeClient } from "../../../../common/kube/client.ts";
 import { createFakeClock } from "../../../fakes/clock.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
@@ -24,42 +24,18 @@ function serverWith(...answers: readonly FakeAnswer[]) {
   return { parts: { client, clock, logger, random: createFixedRandom(0.5) }, clock, logger, paths, run };
 }
 
-describe("the cluster's identity", () => {
-  const found = json({ metadata: { name: "kube-system", uid: "uid-of-the-cluster" } });
-
-  it.each<readonly [name: string, answers: readonly FakeAnswer[]]>([
-    ["once where it is told", [found]],
-    ["again after a missing right", [json({ message: "forbidden" }, 403), json({}, 403), found]],
-    ["again after an answer that is no namespace", [json({ metadata: {} }), json({ metadata: {} }), found]],
-  ])("is the UID of kube-system, asked for %s", async (_, answers) => {
-    const { parts, clock, paths, run } = serverWith(...answers);
-    const identity = createClusterIdentity(parts);
-    run(identity);
-
-    await clock.advance(500);
-    const early = [identity.uid() !== undefined, paths().length];
-    await clock.advance(HOUR);
-
-    expect(early).toEqual([answers.length === 1, 1]);
-    expect(identity.uid()).toBe("uid-of-the-cluster");
-    expect(paths()).toEqual(answers.map(() => "/api/v1/namespaces/kube-system"));
-  });
-});
-
 describe("the API server's version", () => {
   const versionOf = (minor: string): FakeAnswer => json({ major: "1", minor, gitVersion: `v1.${minor}.0` });
   const [v35, v36] = [versionOf("35"), versionOf("36")];
   const [unread, failure] = ["version of the API server not read", { status: 500, body: "" }];
 
-  it.each<
-    readonly [
-      name: string,
-      answers: readonly FakeAnswer[],
-      afterMs: number,
-      told: readonly number[],
-      log: readonly string[],
-    ]
-  >(
+  type Row = readonly [
+    answers: readonly FakeAnswer[],
+    afterMs: number,
+    told: readonly number[],
+    log: readonly string[],
+  ];
+  it.each<readonly [name: string, ...Row]>(
     // biome-ignore format: a row is a line
     [
       ["is told", [v35], 0, [35], []],

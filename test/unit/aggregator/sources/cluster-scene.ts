@@ -106,16 +106,6 @@ export function pod(fields: PodFields = {}): Item {
 /** Another pod than that which `pod` is without a word. */
 export const second = { name: "web-1", uid: "pod-2" };
 
-export function node({ status = {}, labels = {} }: { readonly status?: object; readonly labels?: object } = {}): Item {
-  return { path: "/api/v1/nodes", object: { metadata: { name: "n1", uid: "node-1", labels }, status } };
-}
-
-export function attachment(): Item {
-  const spec = { attacher: "csi.example", nodeName: "n2", source: { persistentVolumeName: "pv-1" } };
-  const path = "/apis/storage.k8s.io/v1/volumeattachments";
-  return { path, object: { metadata: { name: "csi-0a1b", uid: "attachment-1" }, spec } };
-}
-
 interface Fields {
   readonly annotations?: object;
   readonly spec?: object;

@@ -1,12 +1,11 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import type { Pod, Volume } from "../../../../aggregator/core/cluster-objects.ts";
 import { ClaimValues, KeptClaim } from "../../../../aggregator/sources/kept-claim.ts";
 import { KeptPod, PodValues } from "../../../../aggregator/sources/kept-pod.ts";
 import { KeptVolume, VolumeValues } from "../../../../aggregator/sources/kept-volume.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
-import { claimWith, mountedStatus } from "../world.ts";
 
 const NUM_RUNS = Number(process.env.MOORING_PROPERTY_RUNS ?? 100);
 
@@ -53,6 +52,10 @@ const pod: fc.Arbitrary<Pod> = fc.record({
   rejection: maybe(fc.record({ atMs: maybe(ms), level: fc.nat() })),
 });
 
+function keeperOf<T, V>(Kept: new (told: T, values: V) => object, values: V): (told: T) => object {
+  return (told) => new Kept(told, values);
+}
+
 /** Keeps several at once, as what they have in common is kept once, and reads them field by field. */
 function saysAll<T extends object>(one: fc.Arbitrary<T>, keeper: () => (told: T) => object): void {
   const property = fc.property(fc.array(one, { minLength: 1, maxLength: 4 }), (told) => {
@@ -64,32 +67,8 @@ function saysAll<T extends object>(one: fc.Arbitrary<T>, keeper: () => (told: T)
   fc.assert(property, { numRuns: NUM_RUNS });
 }
 
-describe("what is kept", () => {
-  it("says of claims what was told", () => {
-    saysAll(claim, () => {
-      const values = new ClaimValues();
-      return (told) => new KeptClaim(told, values);
-    });
-  });
-
-  it("says of volumes what was told", () => {
-    saysAll(volume, () => {
-      const values = new VolumeValues();
-      return (told) => new KeptVolume(told, values);
-    });
-  });
-
-  it("says of pods what was told", () => {
-    saysAll(pod, () => {
-      const values = new PodValues();
-      return (told) => new KeptPod(told, values);
-    });
-  });
-
-  it("is one where many have it in common: the nodes of claims that are mounted there", () => {
-    const values = new ClaimValues();
-    const kept = ["a", "b"].map((uid) => new KeptClaim(claimWith({ uid, status: mountedStatus(["n1"]) }), values));
-
-    expect(kept[1]?.status?.mountedOn).toBe(kept[0]?.status?.mountedOn);
-  });
-});
+it.each<readonly [what: string, check: () => void]>([
+  ["claims", () => saysAll(claim, () => keeperOf(KeptClaim, new ClaimValues()))],
+  ["volumes", () => saysAll(volume, () => keeperOf(KeptVolume, new VolumeValues()))],
+  ["pods", () => saysAll(pod, () => keeperOf(KeptPod, new PodValues()))],
+])("what is kept says of %s what was told", (_, check) => check());

@@ -31,19 +31,6 @@ function partsOf({ rest }: RouteAnswer): AsyncIterator<string> {
 }
 
 describe("a list", () => {
-  const [a, b] = [{ name: "a" }, { name: "b" }];
-  it.each([
-    ["a line for each entry that is asked for", [a, undefined, b]],
-    ["nothing where there is nothing in it", []],
-  ])("has a header, an end that counts, and between them %s", async (_, entries) => {
-    const { body, ...answer } = await wholeAnswer(await listOf(entries)());
-
-    expect(answer).toMatchObject({ status: 200, contentType: "application/x-ndjson" });
-    const header = JSON.stringify({ apiVersion: "api.mooring.dev/v2", kind: "ClaimList", ...HEAD });
-    const lines = entries.flatMap((entry) => (entry === undefined ? [] : [JSON.stringify(entry)]));
-    expect(body.split("\n")).toEqual([header, ...lines, `{"complete":true,"entries":${lines.length}}`, ""]);
-  });
-
   it("is handed on before it is whole, and made no faster than it is taken", async () => {
     let made = 0;
     const entries = numbered(100_000, () => {
@@ -96,29 +83,11 @@ describe("a list", () => {
 });
 
 describe("lists at once", () => {
-  const fails = (): never => {
-    throw new TypeError("a bug");
-  };
-
   it("are few: the next one is to come again", async () => {
     const ask = listOf(numbered(100_000));
     const open = await Promise.all(Array.from({ length: MOST_LISTS }, ask));
 
     expect(open.map(({ status }) => status)).toEqual([200, 200]);
     expect(await ask()).toMatchObject({ status: 429, headers: { "retry-after": "1" } });
-  });
-
-  it.each<readonly [name: string, entries: Entries, over: (parts: AsyncIterator<string>) => unknown]>([
-    ["was read to its end", numbered(1), (parts) => parts.next()],
-    ["was given up by its caller", numbered(100_000), (parts) => parts.next().then(() => parts.return?.())],
-    ["has failed", numbered(1, fails), (parts) => parts.next().catch(() => {})],
-  ])("have room again when one %s", async (_, entries, over) => {
-    const ask = listOf(entries);
-    const [first] = await Promise.all(Array.from({ length: MOST_LISTS }, ask));
-    const parts = partsOf(first ?? expect.fail("no list"));
-    await over(parts);
-    for (let done = false; !done; ) done = (await parts.next()).done === true;
-
-    expect((await ask()).status).toBe(200);
   });
 });

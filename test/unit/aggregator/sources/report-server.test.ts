@@ -2,7 +2,6 @@ import { describe, expect, it } from "vitest";
 import { type GrantAccess, grantToAll } from "../../../../aggregator/sources/report-access.ts";
 import { type ReportOutcome, type ReportTaker, reportRoute } from "../../../../aggregator/sources/report-server.ts";
 import type { RouteAnswer } from "../../../../common/runtime/http-answer.ts";
-import type { Steps } from "../../../../common/runtime/steps.ts";
 import type { NodeMessage, ReportAnswer } from "../../../../common/storage/node-report.ts";
 import { oneStep } from "../../../fakes/steps.ts";
 import { reportWith } from "../world.ts";
@@ -51,8 +50,6 @@ function setUp({ outcome, grant = grantToAll, ...taker }: Options = {}) {
 const granted = (podUid: string, mayBring = true): GrantAccess => {
   return async () => ({ kind: "granted", podUid, mayBring: () => mayBring });
 };
-const refusal = { status: 401, body: "a token is needed\n" };
-const strangers: GrantAccess = async () => ({ kind: "refused", outcome: "unauthenticated", answer: refusal });
 
 describe("a report", () => {
   it("is handed on, where its sender may report for the node, and answered with what may be forgotten", async () => {
@@ -65,31 +62,11 @@ describe("a report", () => {
     expect(asked).toEqual([{ node: "n1", authorization: "Bearer a.b.c" }]);
   });
 
-  it.each([
-    ["that is no JSON", "{", "invalid"],
-    ["that is empty", "", "invalid"],
-    ["that is JSON of something else", "[]", "invalid"],
-    ["of another version", valid.replace('"version":1', '"version":2'), "version"],
-    ["with an unknown field", valid.replace("{", '{"extra":1,'), "extra"],
-    ["with a version that is no decimal number", valid.replace('ion":"200"', 'ion":"0x20"'), "podsResourceVersion"],
-    ["of another node than the path names", valid.replace('"n1"', '"n2"'), 'is of node "n2", the path names "n1"\n'],
-  ])("%s is refused", async (_, body, problem) => {
-    const { put, received, counted } = setUp();
+  it("that is more than its sender may bring now is to come again", async () => {
+    const { put, received, counted } = setUp({ grant: granted(reportWith().podUid, false) });
 
-    expect(await put(body)).toMatchObject({ status: 400, body: expect.stringContaining(problem) });
-    expect([received, counted]).toEqual([[], ["invalid"]]);
-  });
-
-  const later = { status: 429, headers: { "retry-after": "1" } };
-  it.each<readonly [name: string, grant: GrantAccess, isRead: boolean, answer: object, outcome: string]>([
-    ["of who may not report", strangers, false, refusal, "unauthenticated"],
-    ["of another pod than the token's", granted("another"), true, { status: 403 }, "forbidden"],
-    ["that is more than its sender may bring now", granted("agent-1", false), true, later, "throttled"],
-  ])("%s is refused", async (...[, grant, isRead, answer, outcome]) => {
-    const { put, received, counted, read } = setUp({ grant });
-
-    expect(await put()).toMatchObject(answer);
-    expect([received, counted, read]).toEqual([[], [outcome], isRead ? ["n1"] : []]);
+    expect(await put()).toMatchObject({ status: 429, headers: { "retry-after": "1" } });
+    expect([received, counted]).toEqual([[], ["throttled"]]);
   });
 
   it.each<readonly [name: string, waitMs: number | undefined, said: string | undefined]>([
@@ -106,38 +83,6 @@ describe("a report", () => {
     expect(answer).toMatchObject({ status: 503, body: `${why}\n`, isLast: true });
     expect(answer.headers?.["retry-after"]).toBe(said);
     expect([asked, received, read, counted]).toEqual([[], [], [], ["not-ready"]]);
-  });
-
-  it("lets others have their turn after each step of what is made of it", async () => {
-    const turns: string[] = [];
-    const onReport = function* (): Steps<ReportOutcome> {
-      turns.push("weighed");
-      yield;
-      turns.push("taken");
-      return { kind: "accepted", answer: { forget: [] } };
-    };
-    // Decoding has hundreds of short steps, taking a few long ones.
-    const newYield = (stepsBetween?: number) => async () => {
-      if (stepsBetween === 1) turns.push("others");
-    };
-
-    await setUp({ onReport, newYield }).put();
-
-    expect(turns).toEqual(["weighed", "others", "taken"]);
-  });
-
-  it("is read beside two of its node at most, and those of others", async () => {
-    const { put } = setUp();
-    const bodies = Array.from({ length: 3 }, () => Promise.withResolvers<string>());
-    const open = bodies.map(({ promise }) => put(promise));
-
-    const fourth = await put();
-    const other = await put(valid.replace('"n1"', '"n2"'), "n2");
-    for (const { resolve } of bodies) resolve(valid);
-    const taken = [other, ...(await Promise.all(open)), await put()];
-
-    expect(fourth).toMatchObject({ status: 429, isLast: true });
-    expect(taken.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
   });
 });
 

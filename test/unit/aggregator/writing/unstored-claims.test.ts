@@ -32,16 +32,12 @@ function unstoredOf(claims: readonly Claim[], inherited: readonly UnstoredClaim[
 }
 
 describe("decisions that a predecessor could not store", () => {
-  it.each([
-    { name: "counts as used until now", status: UNUSED, isKnown: false, sinceMs: NOON },
-    { name: "that we know as well says more", status: UNUSED, isKnown: true, sinceMs: undefined },
-    {
-      name: "of a claim that is stored in use waits for its nodes",
-      status: statusWith({ sinceMs: UNUSED.sinceMs }),
-      isKnown: false,
-      sinceMs: undefined,
-    },
-  ])("for an end that nobody has dated: one $name", ({ status, isKnown, sinceMs }) => {
+  const inUse = statusWith({ sinceMs: UNUSED.sinceMs });
+  it.each<readonly [name: string, status: typeof UNUSED, isKnown: boolean, sinceMs: number | undefined]>([
+    ["counts as used until now", UNUSED, false, NOON],
+    ["that we know as well says more", UNUSED, true, undefined],
+    ["of a claim that is stored in use waits for its nodes", inUse, false, undefined],
+  ])("for an end that nobody has dated: one %s", (...[, status, isKnown, sinceMs]) => {
     const claim = claimWith({ status });
     const unstored = unstoredOf([claim]);
 

@@ -1,0 +1,119 @@
+import { describe, expect, it } from "vitest";
+import type { Outcome } from "../../../../aggregator/core/write-back-off.ts";
+import { type Attempt, WriteGate } from "../../../../aggregator/writing/write-gate.ts";
+import { createFakeClock } from "../../../fakes/clock.ts";
+import { createFixedRandom } from "../../../fakes/random.ts";
+
+type Change = Partial<Attempt>;
+
+function attemptOf(change: Change = {}): Attempt {
+  const identity = { key: "shop/data", uid: "claim-1", resourceVersion: "100" };
+  return { ...identity, stands: "theirs", content: "ours", isNews: true, ...change };
+}
+
+/** A gate, and a clock in seconds. */
+function setUp() {
+  const clock = createFakeClock();
+  const begunAt = clock.monotonicMs();
+  const gate = new WriteGate({ clock, random: createFixedRandom(0.5) });
+  return { clock, gate, nowS: () => (clock.monotonicMs() - begunAt) / 1_000 };
+}
+
+/** So many attempts, each as soon as it is due, have this outcome; and when they were. */
+function failing(
+  outcome: Outcome,
+  { times, retryAfterMs = 0 }: { readonly times: number; readonly retryAfterMs?: number },
+) {
+  const { clock, gate, nowS } = setUp();
+  const at: number[] = [];
+  for (let time = 0; time < times; time += 1) {
+    clock.pass(Math.max(0, gate.restBefore(attemptOf())));
+    at.push(nowS());
+    gate.failed(attemptOf(), outcome, retryAfterMs);
+  }
+  return { gate, at };
+}
+
+describe("a write is tried again", () => {
+  it.each<readonly [name: string, outcome: Outcome, retryAfterMs: number, at: readonly number[]]>([
+    ["each ten seconds after a conflict that no watch shows", "stale", 0, [0, 10, 20, 30, 40, 50, 60]],
+    ["each ten minutes in the end after a refusal", "refused", 0, [0, 60, 180, 420, 900, 1_500, 2_100]],
+    ["once a minute in the end after failures", "failed", 0, [0, 0.5, 1.5, 3.5, 7.5, 15.5, 31.5, 63.5, 123.5, 183.5]],
+    ["not before the time that the server asks for", "failed", 30_000, [0, 30, 60, 90]],
+  ])("%s", (...[, outcome, retryAfterMs, at]) => {
+    expect(failing(outcome, { times: at.length, retryAfterMs }).at).toEqual(at);
+  });
+
+  it.each<readonly [name: string, outcome: Outcome, change: Change, restMs: number]>([
+    ["at once after conflicts, however many, when the claim has changed", "stale", { resourceVersion: "101" }, 50],
+    ["no sooner after conflicts for another content", "stale", { content: "another" }, 10_000],
+    ["at once after refusals when the claim has changed", "refused", { resourceVersion: "101" }, 500],
+    ["at once after refusals with another content", "refused", { content: "another" }, 500],
+    ["at once after refusals of a claim that was there before under its name", "refused", { uid: "claim-2" }, 0],
+    ["no sooner after failures when the claim has changed", "failed", { resourceVersion: "101" }, 60_000],
+  ])("%s", (...[, outcome, change, restMs]) => {
+    expect(failing(outcome, { times: 20 }).gate.restBefore(attemptOf(change))).toBe(restMs);
+  });
+
+  it.each<readonly [name: string, outcomes: readonly Outcome[]]>([
+    ["another change", ["stale"]],
+    ["another change or a refusal", ["refused", "stale"]],
+    ["another change or a failure", ["failed", "stale"]],
+  ])("less and less often where each attempt meets %s", (_, outcomes) => {
+    const { clock, gate } = setUp();
+    let attempts = 0;
+
+    for (let tenth = 0; tenth < 600; tenth += 1) {
+      const attempt = attemptOf({ resourceVersion: String(tenth) });
+      const outcome = outcomes[attempts % outcomes.length];
+      clock.pass(100);
+      if (outcome === undefined || gate.restBefore(attempt) > 0) continue;
+      gate.failed(attempt, outcome);
+      attempts += 1;
+    }
+
+    expect(attempts).toBeLessThan(20);
+  });
+});
+
+describe("what another client changes", () => {
+  it.each<readonly [name: string, left: string, again: Change]>([
+    ["each time as it was before", "ours", { isNews: false }],
+    ["as it is stored, as a webhook may", "", { isNews: true }],
+  ])("%s is written less and less often", (_, left, again) => {
+    const { clock, gate, nowS } = setUp();
+    const at: number[] = [];
+
+    for (; nowS() < 600; clock.pass(1_000)) {
+      if (gate.restBefore(attemptOf(again)) > 0) continue;
+      at.push(nowS());
+      gate.written(attemptOf(again), left);
+    }
+
+    expect(at).toEqual([0, 1, 3, 7, 15, 31, 63, 127, 255, 511]);
+  });
+
+  it.each<readonly [name: string, next: Change, restMs: number]>([
+    ["waits where nothing of it is left", { stands: "nothing", isNews: false }, 1_000],
+    ["waits where others put something else there, though it would be news", { stands: "theirs" }, 1_000],
+    ["waits where it stands and corrects what is beside it", { stands: "ours", isNews: false }, 1_000],
+    ["does not where it is another content", { content: "another" }, 0],
+    ["does not where it is news on top of what stands", { stands: "ours" }, 0],
+    ["does not where the claim was re-created", { uid: "claim-2" }, 0],
+  ])("is written once, and the next write %s", (_, next, restMs) => {
+    const { gate } = setUp();
+
+    gate.written(attemptOf(), "ours");
+
+    expect(gate.restBefore(attemptOf(next))).toBe(restMs);
+  });
+
+  it("is remembered of the last 20,000 objects that were written", () => {
+    const { gate } = setUp();
+    const of = (index: number): Attempt => attemptOf({ key: `shop/${index}`, uid: `uid-${index}` });
+    for (let index = 0; index < 20_000; index += 1) gate.written(of(index), "left");
+    for (const index of [0, 20_000]) gate.written(of(index), "left");
+
+    expect([0, 1, 2, 20_000].map((index) => gate.restBefore(of(index)))).toEqual([2_000, 0, 1_000, 1_000]);
+  });
+});
