@@ -32,17 +32,14 @@ const width = fc.option(fc.integer({ min: 0, max: 9_000_000 }), { nil: undefined
 
 const end: fc.Arbitrary<UseEnd> = fc
   .record({ kind: kinds, byMs: past, widthMs: width, node, pod, id: fc.nat(20), wasUse: fc.boolean() })
-  .map(({ kind, id, ...rest }) => ({ ...rest, ...kind, id: `end-${id}`, podUid: "uid", wasUse: rest.wasUse }));
+  .map(({ kind, id, wasUse, ...rest }) => {
+    const isVisit = kind.evidence === "pod-status" && !wasUse;
+    return { ...rest, ...kind, id: `end-${id}`, podUid: "uid", wasUse: !isVisit };
+  });
 
 const lastUse: fc.Arbitrary<LastUse> = fc
-  .record({ kind: kinds, releasedAtMs: forged, uncertaintyMs: width, node, pod, id: fc.nat(20) })
-  .map(({ kind, id, ...rest }) => ({
-    ...rest,
-    releasedAtMs: Math.ceil(rest.releasedAtMs),
-    releaseId: `end-${id}`,
-    podUid: "uid",
-    evidence: kind.evidence,
-  }));
+  .record({ kind: kinds, releasedAtMs: forged.map(Math.ceil), uncertaintyMs: width, node, pod, id: fc.nat(20) })
+  .map(({ kind, id, ...rest }) => ({ ...rest, releaseId: `end-${id}`, podUid: "uid", evidence: kind.evidence }));
 
 const stored: fc.Arbitrary<ClaimStatus> = fc
   .record({
@@ -51,13 +48,24 @@ const stored: fc.Arbitrary<ClaimStatus> = fc
     lastUse: fc.option(lastUse, { nil: undefined }),
     nodes: fc.uniqueArray(node, { minLength: 1 }),
     more: fc.boolean(),
+    gapMs: fc.option(fc.integer({ min: 1_000, max: 9_000_000 }), { nil: undefined }),
   })
-  .map(({ nodes, more, ...rest }) => ({
-    ...rest,
-    message: "",
-    unused: rest.reason !== "Mounted" && rest.reason !== "Referenced",
-    mountedOn: rest.reason === "Mounted" ? { nodes, more } : undefined,
-  }));
+  .map(({ nodes, more, gapMs, ...rest }) => {
+    const unused = rest.reason !== "Mounted" && rest.reason !== "Referenced";
+    const [fromMs, toMs] = [rest.sinceMs - (gapMs ?? 0), rest.sinceMs - ((gapMs ?? 0) % 1_000)];
+    const blindGap = unused && fromMs < toMs && toMs <= NOW ? { fromMs, toMs } : undefined;
+    const mountedOn = rest.reason === "Mounted" ? { nodes, more } : undefined;
+    const use = rest.reason === "NeverObservedInUse" ? undefined : rest.lastUse;
+    return { ...rest, message: "", unused, mountedOn, blindGap, lastUse: use };
+  });
+
+/** In which nobody watched; it is over. */
+const unseenTime = fc
+  .record({ byMs: past, lastsMs: fc.nat(9_000), isBefore: fc.boolean(), since: fc.option(past, { nil: undefined }) })
+  .map(({ byMs, lastsMs, isBefore, since }) => {
+    const toMs = Math.min(byMs, NOW);
+    return { fromMs: toMs - lastsMs, toMs, isBefore, datedBeforeMs: since };
+  });
 
 const pendingNodes = fc.record({
   node,
@@ -81,6 +89,7 @@ const facts: fc.Arbitrary<Known> = fc
     pendingNodes: fc.array(pendingNodes, { maxLength: 3 }),
     ends: fc.uniqueArray(end, { maxLength: 5, selector: ({ id }) => id }),
     unobservedEnd: fc.oneof(fc.constant(undefined), fc.constant("unknown" as const), end),
+    unobserved: fc.record({ times: fc.array(unseenTime, { maxLength: 3 }) }),
     rest: fc.boolean(),
     back: node,
     redatedMs: fc.constantFrom(0, 0, 0, 1, 700, 9_000),
@@ -104,7 +113,7 @@ function asRead(status: ClaimStatus | undefined, earliestMs: number): ClaimStatu
 /** The end that is stored as the last use is that use, perhaps dated anew by a later receipt. */
 function asStored(one: UseEnd, use: LastUse | undefined, redatedMs: number): UseEnd {
   if (use?.releaseId !== one.id) return one;
-  return { ...one, byMs: use.releasedAtMs + redatedMs, wasUse: true };
+  return { ...one, byMs: Math.min(use.releasedAtMs, NOW) + redatedMs, wasUse: true };
 }
 
 function withBack(back: string, fields: Partial<ClaimFacts>): Partial<ClaimFacts> {
@@ -130,109 +139,97 @@ function decided(known: ClaimFacts): ClaimStatus | undefined {
 const { MOORING_PROPERTY_RUNS: hunt } = process.env;
 const RUNS = hunt === undefined ? { numRuns: 600, seed: 5_541 } : { numRuns: Number(hunt) };
 
-function mountedVolumes(predicate: (known: Known) => void): void {
-  fc.assert(fc.property(facts, predicate), RUNS);
-}
+/** What holds of the facts and of what stands in the claim once it is decided. */
+type Holds = (known: Known, status: ClaimStatus | undefined) => void;
+
+const neverEarlier: Holds = ({ stored: before }, status) => {
+  const beforeMs = before?.sinceMs ?? 0;
+  const sinceMs = status?.sinceMs ?? beforeMs;
+
+  if (beforeMs <= NOW + 5_000) expect(sinceMs).toBeGreaterThanOrEqual(beforeMs);
+  else expect(sinceMs).toBeLessThanOrEqual(Math.max(beforeMs, NOW + 5_000));
+};
+
+const unusedOnlyWithoutUser: Holds = ({ holders, references, pendingNodes: asked, stored: before }, status) => {
+  const mayBeUsed = asked.length > 0 && before?.unused !== true;
+  if (mayBeUsed || holders.length + references.length > 0) expect(status?.unused ?? false).toBe(false);
+};
+
+const believable: Holds = ({ pendingNodes: asked, isDisbelieved }, status) => {
+  const isSoon = asked.length > 0 && !asked.some(({ isSilent }) => isSilent);
+  if (isDisbelieved && !isSoon) expect(status).toBeDefined();
+};
+
+const afterEachEnd: Holds = ({ ends, unobservedEnd, unobserved, pendingNodes: asked, ...known }, status) => {
+  if (status?.unused !== true) return;
+  const all = typeof unobservedEnd === "object" ? [...ends, unobservedEnd] : ends;
+  const fresh = all.filter(({ id }) => id !== known.stored?.lastUse?.releaseId);
+  for (const { byMs } of fresh) expect(status.sinceMs).toBeGreaterThanOrEqual(Math.min(byMs, NOW));
+  if (asked.length > 0) return;
+  // What ended before the claim was made is dated at its creation, as is what is stored.
+  const uses = fresh.filter((one) => one.wasUse && ends.includes(one) && one.byMs >= (known.earliestMs ?? 0));
+  for (const { byMs } of uses) expect(status.lastUse?.releasedAtMs).toBeGreaterThanOrEqual(Math.min(byMs, NOW));
+  const unseen = unobserved?.times.filter(({ isBefore, datedBeforeMs }) => !isBefore && datedBeforeMs === undefined);
+  for (const { toMs } of unseen ?? []) expect(status.sinceMs).toBeGreaterThanOrEqual(toMs);
+};
+
+const inAnyOrder: Holds = (known) => {
+  const { holders, references, pendingNodes: asked, ends } = known;
+  const turned = {
+    ...{ ...known, holders: holders.toReversed(), references: references.toReversed() },
+    ...{ pendingNodes: asked.toReversed(), ends: ends.toReversed() },
+  };
+
+  expect(desiredClaimStatus(turned)).toEqual(desiredClaimStatus(known));
+};
+
+const whateverItSays: Holds = (known) => {
+  const before = known.stored && { ...known.stored, message: "Said in other words" };
+  const decide = (one: ClaimFacts) => ({ ...desiredClaimStatus(one), message: "" });
+
+  expect(decide({ ...known, stored: before })).toEqual(decide(known));
+};
+
+const readBackWhole: Holds = (known) => {
+  const desired = desiredClaimStatus(known);
+  if (desired === undefined) return;
+  const { annotations } = writeClaimStatus(UID, desired);
+
+  expect(isSameStatus(kept(desired, known), desired)).toBe(true);
+  expect(findStrays(kept(desired, known), { annotations, managedFields: undefined })).toEqual([]);
+  expect(desired.message).not.toMatch(/undefined|NaN|\s$|unobserved.*unobserved/);
+};
 
 describe("whatever the facts are", () => {
-  it("deciding again on what was written changes nothing, now or later", () => {
-    const later = fc.constantFrom(0, 1, 999, 3_600_000);
+  it.each<readonly [promise: string, holds: Holds]>([
+    ["the time of the condition never moves earlier, unless it was in the future", neverEarlier],
+    ["a claim that a node or a pod has, or may have, does not turn unused", unusedOnlyWithoutUser],
+    ["what nobody may believe does not stay, unless a node may still answer in time", believable],
+    ["it is unused, and was last used, not before any end or unobserved time that is known", afterEachEnd],
+    ["what is decided does not depend on the order of what is known", inAnyOrder],
+    ["what is decided does not depend on what the stored message says", whateverItSays],
+    ["what is written is read back whole, with annotations that fit and a message that is one", readBackWhole],
+  ])("%s", (_, holds) => {
     fc.assert(
-      fc.property(facts, later, (known, ms) => {
-        let stored = decided(known);
-        const again = (): ClaimStatus | undefined =>
-          desiredClaimStatus({ ...known, ...withBack(known.back, { ...known, stored }), nowMs: NOW + ms });
-        // Where another use has taken the place of one that is dated anew, that date is learnt first.
-        if (known.redatedMs > 0) stored = kept(again(), known) ?? stored;
-        const rest = again();
-
-        expect(rest === undefined || isSameStatus(stored, rest), JSON.stringify({ stored, rest })).toBe(true);
-      }),
+      fc.property(facts, (known) => holds(known, decided(known))),
       RUNS,
     );
   });
 
-  it("the time of the condition never moves earlier, unless it was in the future", () => {
-    mountedVolumes((known) => {
-      const before = known.stored?.sinceMs ?? 0;
-      const now = decided(known)?.sinceMs ?? before;
+  it("deciding again on what was written changes nothing, now or later", () => {
+    const later = fc.constantFrom(0, 1, 999, 3_600_000);
+    fc.assert(
+      fc.property(facts, later, (known, ms) => {
+        let status = decided(known);
+        const again = (): ClaimStatus | undefined =>
+          desiredClaimStatus({ ...known, ...withBack(known.back, { ...known, stored: status }), nowMs: NOW + ms });
+        // Where another use has taken the place of one that is dated anew, that date is learnt first.
+        if (known.redatedMs > 0) status = kept(again(), known) ?? status;
+        const rest = again();
 
-      if (before <= NOW + 5_000) expect(now).toBeGreaterThanOrEqual(before);
-      else expect(now).toBeLessThanOrEqual(Math.max(before, NOW + 5_000));
-    });
-  });
-
-  it("a claim with a holder or a pod that names it never counts as unused", () => {
-    mountedVolumes((known) => {
-      if (known.holders.length + known.references.length > 0) expect(decided(known)?.unused).toBe(false);
-    });
-  });
-
-  it("the time since when it is unused is not before any end of use that is known", () => {
-    mountedVolumes((known) => {
-      const status = decided(known);
-      if (status?.unused !== true) return;
-      const before = known.stored?.lastUse?.releaseId;
-      const { unobservedEnd } = known;
-      for (const { id, byMs } of [...known.ends, ...(typeof unobservedEnd === "object" ? [unobservedEnd] : [])]) {
-        if (id !== before) expect(status.sinceMs).toBeGreaterThanOrEqual(Math.min(byMs, NOW));
-      }
-    });
-  });
-
-  it("it never turns unused while a node has to answer", () => {
-    mountedVolumes((known) => {
-      if (known.pendingNodes.length > 0 && known.stored?.unused !== true)
-        expect(decided(known)?.unused ?? false).toBe(false);
-    });
-  });
-
-  it("what nobody may believe does not stay, unless a node may still answer in time", () => {
-    mountedVolumes((known) => {
-      const isSoon = known.pendingNodes.length > 0 && !known.pendingNodes.some(({ isSilent }) => isSilent);
-      if (known.isDisbelieved && !isSoon) expect(decided(known)).toBeDefined();
-    });
-  });
-
-  it("the last use is the latest that is known, once it is unused", () => {
-    mountedVolumes((known) => {
-      const status = decided(known);
-      if (status?.unused !== true || known.pendingNodes.length > 0) return;
-      const uses = known.ends.filter(({ wasUse, id }) => wasUse && id !== known.stored?.lastUse?.releaseId);
-      for (const { byMs } of uses) expect(status.lastUse?.releasedAtMs).toBeGreaterThanOrEqual(Math.min(byMs, NOW));
-    });
-  });
-
-  it("what is decided does not depend on the order of what is known", () => {
-    mountedVolumes((known) => {
-      const { holders, references, pendingNodes: nodes, ends } = known;
-      const turned = {
-        ...{ ...known, holders: holders.toReversed(), references: references.toReversed() },
-        ...{ pendingNodes: nodes.toReversed(), ends: ends.toReversed() },
-      };
-
-      expect(desiredClaimStatus(turned)).toEqual(desiredClaimStatus(known));
-    });
-  });
-
-  it("what is decided does not depend on what the stored message says", () => {
-    mountedVolumes((known) => {
-      const stored = known.stored && { ...known.stored, message: "Said in other words" };
-      const [one, other] = [known, { ...known, stored }].map((each) => ({ ...desiredClaimStatus(each), message: "" }));
-
-      expect(other).toEqual(one);
-    });
-  });
-
-  it("what is written is read back whole, with annotations that fit and a message that is one", () => {
-    mountedVolumes((known) => {
-      const desired = desiredClaimStatus(known);
-      if (desired === undefined) return;
-      const { annotations } = writeClaimStatus(UID, desired);
-
-      expect(isSameStatus(kept(desired, known), desired)).toBe(true);
-      expect(findStrays(kept(desired, known), { annotations, managedFields: undefined })).toEqual([]);
-      expect(desired.message).not.toMatch(/undefined|NaN|\s$/);
-    });
+        expect(rest === undefined || isSameStatus(status, rest), JSON.stringify({ status, rest })).toBe(true);
+      }),
+      RUNS,
+    );
   });
 });
