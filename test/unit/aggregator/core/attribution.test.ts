@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { claimsOf, type Directory, type Fact } from "../../../../aggregator/core/attribution.ts";
 import type { Pod, Volume } from "../../../../aggregator/core/cluster-objects.ts";
 import { type InTreeSource, migratedHandle } from "../../../../aggregator/core/migrated-volumes.ts";
-import { claimKeysOf, mayUse, refersTo } from "../../../../aggregator/core/references.ts";
+import { claimKeysOf, mayUse } from "../../../../aggregator/core/references.ts";
+import { claimsToRemember, VanishedPods } from "../../../../aggregator/core/vanished-pods.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import type { VolumeIdentity } from "../../../../common/storage/volume-identity.ts";
 import { claimWith, podWith, volumeWith } from "../world.ts";
@@ -55,7 +56,6 @@ describe("claimsOf", () => {
       ["a volume by its name belongs to the claim that its claimRef names by UID", {}, {}, "claim-1"],
       ["a volume that is not known belongs to nobody", { volumes: [] }, {}, ""],
       ["a volume without a claim belongs to nobody", { volumes: [volumeWith({ claim: undefined })] }, {}, ""],
-      ["a pod that is not known may have named the claim", NO_POD, {}, "claim-1"],
       ["an inline volume called like a foreign volume belongs to nobody", { pods: [podWith({ claims: [] })] }, {}, ""],
       ["it may be the claim's where its pod is not known", { pods: [podWith({ uid: "pod-2", claims: [] })] }, {}, "claim-1"],
       ["a mount called like a hostPath volume belongs to nobody: that one shows none", { volumes: [hostPath] }, { kind: "pod" }, ""],
@@ -64,14 +64,12 @@ describe("claimsOf", () => {
       ["one made again under its name is another", { claims: [claimWith({ uid: "claim-2", volume: "pv-2" })] }, {}, "claim-1"],
       ["a volume whose claim is bound to another volume belongs to nobody", { claims: [claimWith({ volume: "pv-2" })] }, {}, ""],
       ["a generic ephemeral volume is its claim's where the pod controls that", ephemeral({ ...scratch, controllerUid: "pod-1" }), {}, "claim-1"],
-      ["it is nobody's where another controls the claim of that name", ephemeral({ ...scratch, controllerUid: "pod-0" }), {}, ""],
       ["it is nobody's where that claim is somebody's own", ephemeral(scratch), {}, ""],
       ["one that seems bound since is its claim's: anybody can say so", boundLater, { beganByMs: 4_999 }, "claim-1"],
       ["a pod that is there with the claim proves whose its use is, whatever clocks say", young, { beganByMs: 1 }, "claim-1"],
       ["it does so when it is over", young, { beganByMs: 1, byMs: 2 }, "claim-1"],
       ["a use that was over before the claim was made was an earlier claim's", at10s, { beganByMs: 5_000, byMs: 9_999 }, ""],
       ["a use that goes on and began before it was made was an earlier claim's", at10s, { beganByMs: 4_999 }, ""],
-      ["one that began so shortly before may be this claim's by another clock", at10s, { beganByMs: 5_000 }, "claim-1"],
       ["one that was over in the second in which it was made may be its own", at10s, { beganByMs: 5_000, byMs: 10_000 }, "claim-1"],
       ["a staging mount is its present claim's", { ...young, volumes: [withHandle, other] }, { volume: handle, beganByMs: 1 }, "claim-1 claim-2"],
     ],
@@ -85,44 +83,18 @@ describe("claimsOf", () => {
   });
 });
 
-describe("refersTo", () => {
-  const ephemeral = { claims: ["data"], ephemeralClaims: ["data"] };
-
-  it.each<{
-    readonly name: string;
-    readonly pod?: Partial<Pod>;
-    readonly key?: string;
-    readonly controllerUid?: string;
-    readonly refers: boolean;
-  }>(
-    // biome-ignore format: a row is a line
-    [
-      { name: "a pod refers to the claim that it names", refers: true },
-      { name: "nor to one of that name in another namespace", key: "lab/data", refers: false },
-      { name: "an ephemeral volume refers to its pod's claim", pod: ephemeral, controllerUid: "pod-1", refers: true },
-      { name: "an ephemeral volume does not to one that another controls", pod: ephemeral, controllerUid: "pod-0", refers: false },
-    ],
-  )("$name", ({ pod, key = "shop/data", controllerUid, refers }) => {
-    expect(refersTo(podWith(pod), { key, controllerUid })).toBe(refers);
-  });
-});
-
-describe("claimKeysOf", () => {
-  it("claims are of the pod's own namespace", () => {
-    expect(claimKeysOf(podWith({ claims: ["data", "web-0-scratch"] }))).toEqual(["shop/data", "shop/web-0-scratch"]);
-  });
+it("the claims of a pod are of its own namespace", () => {
+  expect(claimKeysOf(podWith({ claims: ["data", "web-0-scratch"] }))).toEqual(["shop/data", "shop/web-0-scratch"]);
 });
 
 describe("mayUse", () => {
   const unplaced = podWith({ node: undefined });
 
   it.each([
-    { name: "a pod may use the claim that it names", pod: unplaced, key: "shop/data", isDeleting: false, may: true },
-    { name: "not another one", pod: unplaced, key: "shop/other", isDeleting: false, may: false },
-    { name: "one that goes, where it is on a node", pod: podWith(), key: "shop/data", isDeleting: true, may: true },
-    { name: "not one that goes while it is on none", pod: unplaced, key: "shop/data", isDeleting: true, may: false },
-  ])("$name", ({ pod, key, isDeleting, may }) => {
-    expect(mayUse(pod, { key, isDeleting })).toBe(may);
+    { name: "a claim that goes, where it is on a node", pod: podWith(), may: true },
+    { name: "none that goes while it is on none", pod: unplaced, may: false },
+  ])("a pod may use $name", ({ pod, may }) => {
+    expect(mayUse(pod, { key: "shop/data", isDeleting: true })).toBe(may);
   });
 });
 
@@ -133,12 +105,7 @@ const VMDK = "[ds] kubevols/d.vmdk";
 describe("migratedHandle knows", () => {
   it.each<readonly [name: string, source: InTreeSource, handle: string | undefined]>([
     ["an EBS volume by its ID", awsVolume("vol-02399794d890f9375"), "ebs.csi.aws.com vol-02399794d890f9375"],
-    ["an EBS volume by a URL without a zone", awsVolume("aws:///vol-02399794"), "ebs.csi.aws.com vol-02399794"],
-    [
-      "an EBS volume by a URL with its zone",
-      awsVolume("aws://us-west-2a/vol-02399794"),
-      "ebs.csi.aws.com vol-02399794",
-    ],
+    ["an EBS volume by a URL with its zone", awsVolume("aws://us-west-2a/vol-1"), "ebs.csi.aws.com vol-1"],
     ["no EBS volume that upstream refuses to translate", awsVolume("aws://us-west-2a/02399794"), undefined],
     ["an Azure disk by its URI", { azureDisk: { diskURI: DISK } }, `disk.csi.azure.com ${DISK}`],
     ["a Cinder volume", { cinder: { volumeID: "c-1" } }, "cinder.csi.openstack.org c-1"],
@@ -149,5 +116,88 @@ describe("migratedHandle knows", () => {
     const found = migratedHandle(source);
 
     expect(found && `${found.driver} ${found.volumeHandle}`).toBe(handle);
+  });
+});
+
+const ENDED = { hasEnded: true, isGone: true };
+const MIB = 1024 * 1024;
+const names = (count: number): readonly string[] => Array.from({ length: count }, (_, index) => `claim-${index}`);
+
+describe("claimsToRemember", () => {
+  const isLast = (key: string) => key === "shop/claim-2999";
+  it.each([
+    { name: "all that there are, however many", claims: 3_000, isThere: () => true, kept: 3_000 },
+    { name: "as many that there are not as a pod that ran may have", claims: 32, isThere: () => false, kept: 32 },
+    { name: "no more than that of thousands that there are not", claims: 3_000, isThere: () => false, kept: 32 },
+    { name: "each one that there is beside those", claims: 3_000, isThere: isLast, kept: 33 },
+  ])("keeps $name", ({ claims, isThere, kept }) => {
+    expect(claimsToRemember({ key: "shop/web", claims: names(claims) }, isThere)).toHaveLength(kept);
+  });
+});
+
+describe("pods that vanished", () => {
+  const long = names(3_000).map((name) => name.padEnd(250, "x"));
+  it.each([
+    { name: "in number", pods: 20_001, claims: [], forgotten: "pod-0", kept: ["pod-1", "pod-20000"] },
+    { name: "in bytes, with their claims", pods: 150, claims: long, forgotten: "pod-0", kept: ["pod-149"] },
+  ])("are bounded $name, and the latest are remembered", ({ pods, claims, forgotten, kept }) => {
+    const vanished = new VanishedPods(() => undefined);
+
+    for (let at = 0; at < pods; at += 1) vanished.note(podWith({ uid: `pod-${at}`, claims }), ENDED);
+
+    expect(vanished.get(forgotten)).toBeUndefined();
+    expect(kept.map((uid) => vanished.get(uid)?.uid)).toEqual(kept);
+    expect(vanished.bytes).toBeLessThan(16 * MIB);
+    expect(vanished.bytes).toBeGreaterThan(claims.length === 0 ? 0 : 15 * MIB);
+  });
+
+  it("take the bytes of the UIDs of their claims, too, and are one when they vanish twice", () => {
+    const bytesAfter = (uid: string | undefined, times: number): number => {
+      const vanished = new VanishedPods(() => uid);
+      for (let time = 0; time < times; time += 1) vanished.note(podWith(), ENDED);
+      return vanished.bytes;
+    };
+
+    expect(bytesAfter("claim-1", 1) - bytesAfter(undefined, 1)).toBe("claim-1".length);
+    expect(bytesAfter("claim-1", 2)).toBe(bytesAfter("claim-1", 1));
+  });
+});
+
+describe("of the claims that are made one after the other under its name a pod has, or had", () => {
+  class World {
+    claim: string | undefined = "claim-1";
+    readonly vanished = new VanishedPods(() => this.claim);
+
+    remove(pod = podWith()): void {
+      this.vanished.onClaimGone([pod]);
+      this.claim = "claim-2";
+    }
+
+    end(how: Partial<typeof ENDED>): void {
+      this.vanished.note(podWith(), { hasEnded: false, isGone: false, ...how });
+    }
+  }
+
+  type Step = (world: World) => void;
+  const finish: Step = (world) => world.end({ hasEnded: true });
+  const vanish: Step = (world) => world.end({ hasEnded: true, isGone: true });
+  const go: Step = (world) => world.end({ isGone: true });
+  const remove: Step = (world) => world.remove();
+  const removeBefore: Step = (world) => world.remove(podWith({ node: undefined }));
+  const there = podWith();
+
+  it.each<readonly [name: string, steps: readonly Step[], pod: Pod | undefined, had: readonly string[]]>([
+    ["the next where it waited for a node: it used nothing of the first", [removeBefore], there, ["claim-2"]],
+    ["the first where it vanished before that went", [vanish, remove], undefined, ["claim-1"]],
+    ["the same when it vanishes, too", [finish, remove, go], undefined, ["claim-1"]],
+    ["none where the first went before it vanished", [remove, vanish], undefined, []],
+    ["none that is known where it was over when it was first seen", [go], undefined, []],
+  ])("%s", (...[, steps, pod, had]) => {
+    const world = new World();
+
+    for (const step of steps) step(world);
+
+    const knew = ["claim-1", "claim-2"].filter((uid) => world.vanished.knew("pod-1", pod, { key: "shop/data", uid }));
+    expect(knew).toEqual(had);
   });
 });

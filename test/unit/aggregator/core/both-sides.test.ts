@@ -60,29 +60,25 @@ interface Ending {
 
 const onN1 = mountedStatus(["n1"]);
 
-describe("a pod that has not started and whose volume is mounted twice", () => {
-  it("ends its use when it is unmounted for the last time, also where the agent had not watched that", () => {
-    let state = initialState("boot-1");
-    let view: NodeView | undefined;
-    // It was mounted again at 110, the pod was over at 117, it was unmounted at 118.
-    for (const at of [87, 90, 94, 98, 100, 104, 125]) {
-      const pods = at === 125 ? new Map() : podAt(at, false);
-      state = observe(state, { scan: scanAt(at, at >= 90 && at < 100), pods, podsResourceVersion: String(at) }).state;
-      view = reported(view, state);
-    }
-    const over = ended({ uid: "u1", hasStarted: false }, { gone: "117", seenAtMs: NOON + 117 * SECOND });
+it("a pod that has not started ends its use with the last of two unmounts, also where its agent had not watched", () => {
+  let state = initialState("boot-1");
+  let view: NodeView | undefined;
+  // It was mounted again at 110, the pod was over at 117, it was unmounted at 118.
+  for (const at of [87, 90, 94, 98, 100, 104, 125]) {
+    const pods = at === 125 ? new Map() : podAt(at, false);
+    state = observe(state, { scan: scanAt(at, at >= 90 && at < 100), pods, podsResourceVersion: String(at) }).state;
+    view = reported(view, state);
+  }
+  const over = ended({ uid: "u1", hasStarted: false }, { gone: "117", seenAtMs: NOON + 117 * SECOND });
 
-    const status = statusAt(126, view ?? expect.fail("nothing was reported"), { stored: onN1, over });
+  const status = statusAt(126, view ?? expect.fail("nothing was reported"), { stored: onN1, over });
 
-    expect(status).toMatchObject({ unused: true, reason: "Unmounted" });
-    expect(status?.sinceMs).toBeGreaterThanOrEqual(NOON + 118 * SECOND);
-  });
+  expect(status).toMatchObject({ unused: true, reason: "Unmounted" });
+  expect(status?.sinceMs).toBeGreaterThanOrEqual(NOON + 118 * SECOND);
 });
 
-const REBOOT = 100;
-const OVER = 490;
-const UNMOUNTED = 500;
-const STARTED = 510;
+/** When the node reboots, the pod is over, its volume is unmounted, and the agent starts. */
+const [REBOOT, OVER, UNMOUNTED, STARTED] = [100, 490, 500, 510];
 
 function firstBoot(): NodeState {
   const seen = { scan: scanAt(90, true), podsResourceVersion: "90", pods: podAt(1, true) };

@@ -17,25 +17,13 @@ const BESIDE = "its read began before that of another agent ended, which is know
 
 describe("a report of a node that is known by a scan that ended at 2,000", () => {
   const known = viewAfter(told(2_000));
-  type Row = readonly [
-    name: string,
-    endedAt: number,
-    fields: Partial<NodeReport>,
-    receipt: Partial<Receipt>,
-    is: string,
-  ];
-
-  it.each<Row>([
-    ["of the same scan sent again is accepted", 2_000, LATE, {}, "accepted"],
+  type Fields = Partial<NodeReport>;
+  it.each<readonly [name: string, endedAt: number, fields: Fields, receipt: Partial<Receipt>, is: string]>([
     ["that is a second copy is stale", 2_000, {}, {}, OLD],
-    ["that is a second copy of another run is stale", 2_000, RUN_2, {}, OLD],
-    ["of an earlier scan is stale", 1_999, {}, {}, OLD],
     ["of another run's read beside the known one is stale", 2_500, { ...RUN_2, ...beganAt(1_999) }, {}, BESIDE],
     ["of another run's read after the known one is accepted", 2_500, { ...RUN_2, ...beganAt(2_000) }, {}, "accepted"],
     ["of a younger run is accepted, however low its generation", 2_001, { ...RUN_2, generation: 0 }, {}, "accepted"],
     ["of the boot that the Node object names is accepted, though its clock began anew", 5, BOOT_2, {}, "accepted"],
-    ["of a boot that it does not name is stale, however late", 9_000, BOOT_2, named("boot-1"), OTHER_BOOT],
-    ["of another boot is stale where it names none", 9_000, BOOT_2, named(undefined), OTHER_BOOT],
     ["of another boot is stale though its agent was answered", 9_000, BOOT_2, named("boot-1", ofSession), OTHER_BOOT],
     ["of an older scan is accepted by a clock that was set back", 1_000, {}, { isRolledBack: true }, "accepted"],
   ])("%s", (...[, endedAt, fields, over, is]) => {
@@ -47,7 +35,6 @@ describe("a report of a node that is known by a scan that ended at 2,000", () =>
   });
 
   it.each<readonly [name: string, endedAt: number, fields: Partial<NodeReport>, isOld: boolean]>([
-    ["a later scan is newer, though it was sent before the other was repeated", 3_000, {}, false],
     ["a later state of the same run is newer, though it was sent no later", 2_000, { ...LATE, generation: 5 }, false],
     ["an earlier scan is older, however late it was sent", 1_999, { sentAt: 9_999 }, true],
     ["another run's count of its states says nothing", 2_000, { ...LATE, ...RUN_2, generation: 5 }, true],
@@ -96,7 +83,6 @@ describe("a heartbeat", () => {
     { name: "of the same scan told anew is accepted", sent: beat(2_000, { sentAt: 2_001 }), kind: "accepted" },
     { name: "of another generation means an unknown state", sent: beat(3_000, { generation: 2 }), kind: "unknown" },
     { name: "of another run means an unknown state", sent: beat(3_000, RUN_2), kind: "unknown" },
-    { name: "of another boot means an unknown state", sent: beat(3_000, BOOT_2), kind: "unknown" },
     { name: "of a node that is not known means that, too", before: undefined, sent: beat(3_000), kind: "unknown" },
   ])("$name", ({ sent, kind, ...row }) => {
     const before = "before" in row ? row.before : known;
@@ -120,21 +106,10 @@ describe("by when a mounted volume had begun", () => {
   });
 });
 
-describe("what is known of a node", () => {
-  it("has the wall time of its stamps: the receipt less their age, shortened by the drift", () => {
-    const { scanEndedMs, agentGaps } = viewAfter(
-      told(2_000, { observedSince: 1_000, sentAt: 11_000, driftPpm: 100_000 }, { atMs: NOON }),
-    );
+it("what is known of a node loses the settled unmount records and keeps the others", () => {
+  const unmountRecords = new Map(["a", "b"].map((id) => [id, nodeUnmountRecord({ id })]));
 
-    expect(scanEndedMs).toBe(NOON - 9_000 * 0.9);
-    expect(agentGaps).toEqual([{ fromMs: Number.NEGATIVE_INFINITY, toMs: NOON - 10_000 * 0.9, to: 1_000 }]);
-  });
+  const rest = settle({ ...viewAfter(told(2_000)), unmountRecords }, ["a", "unknown"]);
 
-  it("loses the settled unmount records and keeps the others", () => {
-    const unmountRecords = new Map(["a", "b"].map((id) => [id, nodeUnmountRecord({ id })]));
-
-    const rest = settle({ ...viewAfter(told(2_000)), unmountRecords }, ["a", "unknown"]);
-
-    expect([...rest.unmountRecords.keys()]).toEqual(["b"]);
-  });
+  expect([...rest.unmountRecords.keys()]).toEqual(["b"]);
 });

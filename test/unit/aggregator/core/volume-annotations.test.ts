@@ -1,10 +1,5 @@
 import { describe, expect, it } from "vitest";
-import {
-  causeOf,
-  isKept,
-  isStillMounted as isMountedSince,
-  type ProtectionMode,
-} from "../../../../aggregator/core/deletion.ts";
+import { causeOf, isKept, isStillMounted as isMountedSince } from "../../../../aggregator/core/deletion.ts";
 import {
   changesTo,
   desiredAnnotations,
@@ -33,19 +28,22 @@ describe("the mark of a volume", () => {
   const inPhase = (phase: string) => ({ volume: { ...released, phase }, mounts: MOUNTED });
   const onN2 = { ...marked, mounts: { used: ["n2"], all: ["n2"] }, unanswered: ["n1"] };
   const stranger = { ...withMark(volumeMarkText("other", ["n9"])), mounts: MOUNTED };
-  const boundAgain = { volume: { ...marked.volume, phase: "Bound" }, mounts: MOUNTED };
 
   it.each<readonly [name: string, facts: Partial<VolumeFacts>, nodes: readonly string[] | undefined]>([
     ["names the node of a Released one that a pod has mounted", { mounts: MOUNTED }, ["n1"]],
     ["is none on a Bound one", inPhase("Bound"), undefined],
     ["is none on one that nothing has mounted", {}, undefined],
-    ["goes when it is unmounted", marked, undefined],
-    ["goes when it is Bound again", boundAgain, undefined],
     ["names one more node that has it mounted", onN2, ["n1", "n2"]],
     ["takes the place of another volume's, as from a backup", stranger, ["n1"]],
     ["goes where nobody can read it", withMark("{"), undefined],
   ])("%s", (_, facts, nodes) => {
     expect(desiredAnnotations(factsWith(facts)).mountedOn).toBe(nodes && volumeMarkText("volume-1", nodes));
+  });
+
+  it("is for a volume that is still mounted, or staged, and a Bound one is never that", () => {
+    const isStill = (phase: string) => isStillMounted({ volume: volumeWith({ phase }), mounts: STAGED });
+
+    expect(["Released", "Bound"].map(isStill)).toEqual([true, false]);
   });
 
   it("stays as it is when one of its nodes drops out", () => {
@@ -69,22 +67,10 @@ describe("what is to be written to a volume", () => {
   const other = { mountedOn: "m", lastUse: "u" };
 
   it.each([
-    { name: "is nothing where it says so already", has: other, changes: undefined },
     { name: "is a mark that says something else", has: { ...other, mountedOn: "x" }, changes: { mountedOn: "m" } },
-    { name: "is a last use that is not there", has: { ...other, lastUse: undefined }, changes: { lastUse: "u" } },
     { name: "is both where nothing stands there", has: undefined, changes: other },
   ])("$name", ({ has, changes }) => {
     expect(changesTo(volumeWith(has && { annotations: has }), other)).toEqual(changes);
-  });
-});
-
-describe("isStillMounted", () => {
-  it.each([
-    { phase: "Released", mounts: STAGED, expected: true },
-    { phase: "Bound", mounts: MOUNTED, expected: false },
-    { phase: "Released", mounts: { used: [], all: [] }, expected: false },
-  ])("is $expected for a $phase volume that is mounted on $mounts.all", ({ phase, mounts, expected }) => {
-    expect(isStillMounted({ volume: volumeWith({ phase }), mounts })).toBe(expected);
   });
 });
 
@@ -109,7 +95,6 @@ describe("the last use on a volume", () => {
       ["is so with a time unwatched", { volume: bound, ...going({ ...unused, blindGap }) }, lastUseText("claim-1", { lastUse: use, blindGap })],
       ["is not copied from a claim that stays", { volume: bound, ...staying }, undefined],
       ["is not copied to a volume that goes with its claim", { volume: volumeWith(), ...going(unused) }, undefined],
-      ["is taken back when the claim is used after it was copied", { ...copied(copy()), ...going(inUse) }, undefined],
       ["of an earlier claim stays until there is another", { ...copied(earlier), ...going(mountedStatus(["n1"])) }, earlier],
       ["is copied from a claim that went at once", { volume: bound, statusAtEnd: unused }, copy()],
       ["stays once the claim is gone", copied(copy()), copy()],
@@ -121,7 +106,6 @@ describe("the last use on a volume", () => {
       ["is not decided while a node of its mark has not answered", { ...told, unanswered: ["n1"] }, undefined],
       ["never moves earlier, also where what tells of the later one is forgotten", { ...copied(copy(later)), statusAtEnd: unused }, copy(later)],
       ["waits for the watch of claims where the volume is still Bound", { volume: bound, ...told }, undefined],
-      ["that nobody can read stays", copied("{"), "{"],
     ],
   )("%s", (_, facts, text) => {
     const { lastUse } = desiredAnnotations(factsWith(facts));
@@ -139,7 +123,6 @@ describe("a claim that is being deleted", () => {
   it.each<readonly [name: string, claim: Partial<Claim>, kept: boolean]>([
     ["in use", used, true],
     ["staged", { ...used, status: { ...unused, staged: "Staged on n1" } }, true],
-    ["unused", { ...used, status: unused }, false],
     ["without a status", { ...used, status: undefined }, false],
     ["that is not bound", { ...used, phase: "Pending" }, false],
     ["that is not deleted", { ...used, isDeleting: false }, false],
@@ -147,11 +130,10 @@ describe("a claim that is being deleted", () => {
     expect(isKept(claimWith(claim))).toBe(kept);
   });
 
-  it.each<readonly [mode: ProtectionMode, claim: Partial<Claim>, cause: string]>([
+  it.each<readonly [mode: Parameters<typeof causeOf>[1], claim: Partial<Claim>, cause: string]>([
     ["off", { deletion: OVERRIDE }, "not-enforced"],
     ["audit", {}, "not-enforced"],
     ["enforce", { deletion: OVERRIDE }, "override"],
-    ["enforce", { deletion: { requestedAtMs: NOON } }, "unexpected"],
     ["enforce", {}, "unexpected"],
   ])("has a cause where it goes all the same: %s, %o", (mode, claim, cause) => {
     expect(causeOf(claimWith(claim), mode)).toBe(cause);
@@ -165,12 +147,9 @@ describe("a volume whose claim is gone", () => {
   it.each<readonly [name: string, view: Parameters<typeof viewWith>[0], mounted: boolean | undefined]>(
     // biome-ignore format: a row is a line
     [
-      ["unknown before a scan since then", { mountedVolumes: [early], scanFromMs: NOON }, undefined],
       ["unknown where only the later bound of the scan is known", { scanFromMs: undefined, scanBeganMs: NOON }, undefined],
-      ["true where the scan shows it", { mountedVolumes: [early], scanFromMs: NOON + 1 }, true],
       ["true where it was mounted in that moment", { mountedVolumes: [{ ...early, beganByMs: NOON }], scanFromMs: NOON + 1 }, true],
       ["false where it was mounted later", { mountedVolumes: [late], scanFromMs: NOON + 1 }, false],
-      ["false for another volume", { mountedVolumes: [nodeMountedVolume("pod-1", "pv-2")], scanFromMs: NOON + 1 }, false],
       ["false where nothing is mounted", { scanFromMs: undefined, scanBeganMs: NOON + 1 }, false],
     ],
   )("is still mounted: %s", (_, view, mounted) => {

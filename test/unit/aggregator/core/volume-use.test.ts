@@ -7,23 +7,19 @@ import { newUnmounts } from "../../../../aggregator/core/unmount-latency.ts";
 import { claimOfVolume, identitiesOf, mayMount, volumeUse } from "../../../../aggregator/core/volume-use.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import type { VolumeIdentity } from "../../../../common/storage/volume-identity.ts";
-import { claimWith, NOON, nodeUnmountRecord, podWith, viewWith, volumeWith } from "../world.ts";
+import { claimWith, NOON, nodeMountedVolume, nodeUnmountRecord, podWith, viewWith, volumeWith } from "../world.ts";
 import { countedRecords } from "./evidence.ts";
 
 const CSI = { driver: "csi.example", handleHash: "a".repeat(64) };
-const HANDLE: VolumeIdentity = { by: "handle", ...CSI };
+const HANDLE = { by: "handle", ...CSI } as const;
+const BY_NAME: VolumeIdentity = { by: "name", name: "pv-1" };
+const STAGING = { kind: "staging", podUid: undefined } as const;
+
+/** A mount of a pod, which is of `pv-1` by its name unless a row says something else, and the staging mount. */
+const podMount = (podUid: string, volume: VolumeIdentity = BY_NAME) => ({ ...nodeMountedVolume(podUid), volume });
+const staging = (volume: VolumeIdentity = HANDLE) => ({ ...podMount("", volume), ...STAGING });
 
 type Nodes = Readonly<Record<string, readonly NodeMountedVolume[]>>;
-
-/** `pod-1:subpath` holds the PV by its name, `staging` by its handle. */
-function mountedVolumeOf(text: string, volume?: VolumeIdentity): NodeMountedVolume {
-  const stamps = { since: 0, beganByMs: NOON };
-  if (text === "staging")
-    return { kind: "staging", volume: volume ?? HANDLE, podUid: undefined, pod: undefined, ...stamps };
-  const [podUid = "", kind] = text.split(":");
-  const named = volume ?? { by: "name", name: "pv-1" };
-  return { kind: kind === "subpath" ? "subpath" : "pod", volume: named, podUid, pod: `shop/${podUid}`, ...stamps };
-}
 
 function useOf(nodes: Nodes, isOwn: (mountedVolume: NodeMountedVolume) => boolean = () => true): string {
   const views = Object.entries(nodes).map(([node, mountedVolumes]) => viewWith({ node, mountedVolumes }));
@@ -33,25 +29,24 @@ function useOf(nodes: Nodes, isOwn: (mountedVolume: NodeMountedVolume) => boolea
 }
 
 describe("volumeUse", () => {
-  const [p1, p2, staging] = [mountedVolumeOf("p1"), mountedVolumeOf("p2"), mountedVolumeOf("staging")];
+  const [p1, p2] = [podMount("p1"), podMount("p2")];
   const others = [
-    mountedVolumeOf("p1", { by: "name", name: "pv-2" }),
-    mountedVolumeOf("staging", { by: "handle", driver: "csi.example", handleHash: "b".repeat(64) }),
-    mountedVolumeOf("staging", { by: "handle", driver: "csi.other", handleHash: CSI.handleHash }),
-    mountedVolumeOf("p1", { by: "device", plugin: "pv-1", path: "pv-1" }),
+    podMount("p1", { by: "name", name: "pv-2" }),
+    staging({ ...HANDLE, handleHash: "b".repeat(64) }),
+    staging({ ...HANDLE, driver: "csi.other" }),
+    podMount("p1", { by: "device", plugin: "pv-1", path: "pv-1" }),
   ];
   const both = "n1 by p1, n2 by p2, staged on n1, staged on n2";
   it.each<readonly [name: string, nodes: Nodes, use: string]>([
-    ["a pod's mount", { n1: [p1] }, "n1 by p1"],
-    ["nodes by name, whichever reported first", { n2: [p2, staging], n1: [p1, staging] }, both],
-    ["a staging mount, which is no use", { n1: [staging] }, "staged on n1"],
+    ["nodes by name, whichever reported first", { n2: [p2, staging()], n1: [p1, staging()] }, both],
+    ["a staging mount, which is no use", { n1: [staging()] }, "staged on n1"],
     ["no other volume's mounts", { n1: others }, ""],
   ])("shows %s", (_, nodes, use) => {
     expect(useOf(nodes)).toBe(use);
   });
 
   it("leaves out what is only called like it", () => {
-    expect(useOf({ n1: [mountedVolumeOf("inline"), p1] }, ({ podUid }) => podUid !== "inline")).toBe("n1 by p1");
+    expect(useOf({ n1: [podMount("inline"), p1] }, ({ podUid }) => podUid !== "inline")).toBe("n1 by p1");
   });
 
   it("goes by the name alone for a volume without a handle", () => {
@@ -60,25 +55,21 @@ describe("volumeUse", () => {
 });
 
 describe("the claim of a volume", () => {
-  const volume = volumeWith({ claim: { key: "shop/data", uid: "claim-1" } });
-
-  it.each<readonly [name: string, claim: Claim | undefined, isIts: boolean]>([
-    ["the one that both name", claimWith({ volume: "pv-1" }), true],
-    ["not one that was re-created", claimWith({ volume: "pv-1", uid: "claim-2" }), false],
+  it.each<readonly [name: string, claim: Claim, isIts: boolean]>([
+    ["the one that both name", claimWith(), true],
+    ["not one that was re-created", claimWith({ uid: "claim-2" }), false],
     ["not one that names another volume", claimWith({ volume: "pv-2" }), false],
-    ["nothing where it is gone", undefined, false],
   ])("is %s", (_, claim, isIts) => {
-    expect(claimOfVolume(volume, () => claim)).toBe(isIts ? claim : undefined);
+    expect(claimOfVolume(volumeWith(), () => claim)).toBe(isIts ? claim : undefined);
   });
 
   it("is nothing for a volume that names none", () => {
-    expect(claimOfVolume(volumeWith({ claim: undefined }), () => claimWith({ volume: "pv-1" }))).toBeUndefined();
+    expect(claimOfVolume(volumeWith({ claim: undefined }), () => claimWith())).toBeUndefined();
   });
 });
 
 describe("a mount with a volume's name", () => {
-  const bound = volumeWith({ phase: "Bound", claim: { key: "shop/data", uid: "claim-1" } });
-  const released = volumeWith({ phase: "Released", claim: { key: "shop/data", uid: "claim-1" } });
+  const [bound, released] = [volumeWith(), volumeWith({ phase: "Released" })];
   const [data, other] = [["data"], ["inline", "other"]];
 
   it.each(
@@ -109,65 +100,32 @@ const directory: Directory = {
   knewClaim: () => false,
 };
 
-function staging(beganByMs = NOON - 60_000, handleHash = CSI.handleHash): NodeMountedVolume {
-  const of: VolumeIdentity = { by: "handle", driver: "csi.example", handleHash };
-  return { kind: "staging", volume: of, podUid: undefined, pod: undefined, since: 0, beganByMs };
-}
-
-function use(name: string): NodeMountedVolume {
-  return { kind: "pod", volume: { by: "name", name }, podUid: "p", pod: undefined, since: 0, beganByMs: NOON };
-}
-
 const MIN = 60_000;
 const known: IdleStagings = new Map([["volume-1", NOON + MIN]]);
 
-/** Minutes after noon since when the volume is idle after a report whose scan ended ten minutes after noon. */
-function idleAfter(
-  before: IdleStagings,
-  mountedVolumes: Mounts,
-  records: readonly NodeUnmountRecord[],
-): number | undefined {
+/** Minutes after noon since when the staged volume is idle after a report whose scan ended ten minutes after noon. */
+function idleAfter(before: IdleStagings, records: readonly NodeUnmountRecord[]): number {
   const unmountRecords = new Map(records.map((one) => [one.id, one]));
-  const view = viewWith({ mountedVolumes, unmountRecords, scanEndedMs: NOON + 10 * MIN });
-  const sinceMs = idleStagings(before, view, directory).get("volume-1");
-  return sinceMs === undefined ? undefined : (sinceMs - NOON) / MIN;
+  const view = viewWith({ mountedVolumes: [staging()], unmountRecords, scanEndedMs: NOON + 10 * MIN });
+  return ((idleStagings(before, view, directory).get("volume-1") ?? 0) - NOON) / MIN;
 }
 
-type Mounts = readonly NodeMountedVolume[];
-type Row = readonly [
-  name: string,
-  before: IdleStagings,
-  mounts: Mounts,
-  records: readonly NodeUnmountRecord[],
-  since: number | undefined,
-];
-
 describe("a staged volume has been idle", () => {
-  const used = () => idleStagings(known, viewWith({ mountedVolumes: [staging(), use("pv-1")] }), directory);
-  const byHandle: NodeMountedVolume = { ...staging(), kind: "block", podUid: "p" };
+  const used = () => idleStagings(known, viewWith({ mountedVolumes: [staging(), podMount("p")] }), directory);
   const ends = [7, 2].map((minutes) => nodeUnmountRecord({ id: `${minutes}`, byMs: NOON + minutes * MIN }));
-  it.each<Row>([
-    ["never while a pod uses it by its handle", known, [staging(), byHandle], [], undefined],
-    ["since the end of a use that no report showed", known, [staging()], ends, 7],
-  ])("%s", (...[, before, mounts, records, since]) => {
-    expect(idleAfter(before, mounts, records)).toBe(since);
-  });
-
-  it("anew after a use", () => {
-    expect(idleAfter(used(), [staging()], [])).toBe(10);
+  it.each([
+    { name: "since the end of a use that no report showed", before: () => known, records: ends, since: 7 },
+    { name: "anew after a use", before: used, records: [], since: 10 },
+  ])("$name", ({ before, records, since }) => {
+    expect(idleAfter(before(), records)).toBe(since);
   });
 
   it("by one look at each unmount record, for all volumes that are staged", () => {
     const { unmountRecords, looks } = countedRecords(1_000);
-    const mountedVolumes = Array.from({ length: 500 }, (_, at): NodeMountedVolume => {
-      return { ...staging(), volume: { by: "name", name: `pv-${at}` } };
-    });
-    const volumeByName = (name: string) => volumeWith({ key: name, uid: name });
+    const mountedVolumes = Array.from({ length: 500 }, (_, at) => staging({ by: "name", name: `pv-${at}` }));
+    const named = { ...directory, volumeByName: (name: string) => volumeWith({ key: name, uid: name }) };
 
-    const idle = idleStagings(NO_STAGINGS, viewWith({ mountedVolumes, unmountRecords }), {
-      ...directory,
-      volumeByName,
-    });
+    const idle = idleStagings(NO_STAGINGS, viewWith({ mountedVolumes, unmountRecords }), named);
 
     expect(idle.size).toBe(500);
     expect(looks()).toBe(1_000);
@@ -175,11 +133,9 @@ describe("a staged volume has been idle", () => {
 });
 
 const BLOCK = { driver: "block.example", handleHash: "a".repeat(64) };
-const BY_NAME: VolumeIdentity = { by: "name", name: "pv-1" };
 
-function directoryOf(pod: Pod | undefined, volume: Volume | undefined): Directory {
-  const [podByUid, volumeByName] = [() => pod, () => volume];
-  return { podByUid, volumeByName, volumesByHandle: () => [], claim: () => undefined, knewClaim: () => false };
+function directoryOf(pod: Pod | undefined, known: Volume | undefined): Directory {
+  return { ...directory, podByUid: () => pod, volumeByName: () => known, volumesByHandle: () => [] };
 }
 
 /** Unmounts of the pod, so many milliseconds after noon. */
@@ -189,15 +145,13 @@ function viewOf(ends: Readonly<Record<string, number>>, volume = BY_NAME): NodeV
 }
 
 describe("newUnmounts", () => {
-  const deleted = podWith({ deletedAtMs: NOON });
+  const [deleted, later] = [NOON, NOON + 60_000].map((deletedAtMs) => podWith({ deletedAtMs }));
   const driver = volumeWith({ csi: BLOCK });
 
-  const later = podWith({ deletedAtMs: NOON + 60_000 });
   it.each<readonly [name: string, driver: string | undefined, pod: Pod | undefined, volume: Volume | undefined]>([
     ["a pod that was deleted", "block.example", deleted, driver],
     ["a volume of another kind", "in-tree", deleted, volumeWith()],
     ["a volume that is not known", "unknown", deleted, undefined],
-    ["a pod that nobody has deleted", undefined, podWith(), driver],
     ["a pod that was deleted long after it had ended", undefined, later, driver],
     ["a pod that is not known", undefined, undefined, driver],
   ])("of %s: %s", (...[, name, pod, volume]) => {
