@@ -16,7 +16,7 @@ const REPLICAS = 2;
 const DAEMON_SET = `/apis/apps/v1/namespaces/${AGENT.namespace}/daemonsets/mooring-agent`;
 /** A node that bears it keeps its agent, as long as agents ask for it. */
 const LABEL = "mooring.test/agent";
-/** Longer than a node without a report counts as one that reports (`--node-stale-after`), and than any Lease. */
+/** Longer than a node without a report counts as one that reports (`--node-stale-after`), and than Kubernetes waits for a kubelet. */
 const AWAY_MS = 100_000;
 
 /**
