@@ -65,7 +65,7 @@ export function opinionOf(observed: NodeObservation, limits: AgentStateLimits): 
   if (object?.os !== undefined && object.os !== "linux" && !showsMountedVolume(observed)) {
     return opinion("NoAgent", `no agent belongs on ${object.os}`);
   }
-  // A kubelet that was cut off earlier may have been alive until then.
+  // An earlier heartbeat proves nothing: the kubelet may have been cut off since.
   if (isQuiet && object.heartbeat !== quietHeartbeat) {
     return opinion("NoAgent", "no report has come and no agent pod been there for long, while its kubelet lives");
   }

@@ -4,7 +4,7 @@ import type { Kill, Victim } from "./record.ts";
 
 const POLL_MS = 50;
 
-/** The present process of a role; undefined without one: nobody leads, or the process is down already. */
+/** The present process of a role; undefined where no replica leads, or the process is down already. */
 export type FindVictim = (victim: Victim) => KillableProcess | undefined;
 
 /** The times of a kill. */

@@ -54,7 +54,7 @@ function takeTable(text: string): void {
   promise(more.entries.length === entries.length + 1, "no line hides the one behind it");
 }
 
-/** Whatever is mounted, the agent makes a report that the aggregator accepts. */
+/** The agent makes a report that the aggregator accepts, of any mount table. */
 function takeMountedVolumes(text: string): void {
   const scan = scanMountedVolumes(
     { text, beganAt: 10, endedAt: 11 },

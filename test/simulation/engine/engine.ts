@@ -107,7 +107,7 @@ export interface Engine {
   readonly trace: () => string;
   /**
    * Ends the world: all processes die, and their promises unwind without effect. Node.js keeps an AbortSignal as long as it has listeners,
-   * so a world that nobody closes would never be collected.
+   * so a world that is not closed would never be collected.
    */
   readonly close: () => Promise<void>;
 }

@@ -55,7 +55,7 @@ export interface SimApi {
   readonly protect: (mode: ProtectionMode) => void;
   /** Whether the policy that limits what agents may do to pods is in force; it is by default. */
   readonly confine: (isInForce: boolean) => void;
-  /** Removes the object at once, whatever its finalizers are. */
+  /** Removes the object at once, also with finalizers. */
   readonly delete: (ref: ObjectRef) => ApiObject | undefined;
   readonly revision: () => number;
   /** Forgets the history before now: watches from an earlier version get 410. */

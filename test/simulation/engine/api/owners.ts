@@ -16,7 +16,7 @@ export interface Owner {
 
 const JOINT = "\u0000";
 const LIST_MAPS: Readonly<Record<string, string>> = { "f:status\u0000f:conditions": "type" };
-/** Fields that nobody owns. */
+/** Fields without an owner. */
 const IDENTITY: ReadonlySet<string> = new Set([
   "name",
   "namespace",
@@ -73,7 +73,7 @@ export function differences(
   return { changed, removed };
 }
 
-/** The owners after an update: the writer alone owns what it changed, and nobody owns what it removed. */
+/** The owners after an update: the writer alone owns what it changed; what it removed has no owner. */
 export function afterUpdate(
   owners: readonly Owner[],
   writer: Omit<Owner, "operation" | "paths">,
