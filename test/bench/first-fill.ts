@@ -14,14 +14,17 @@ import { createClaim } from "./cluster/loader.ts";
 import { createWriter, type ObjectWriter } from "./cluster/writer.ts";
 import { FirstConditions } from "./first-conditions.ts";
 import { keepApart } from "./processors.ts";
-import { numberSetting } from "./setting.ts";
 
 /** As shipped: the harness otherwise raises the controller manager's rate limit. */
 const SHIPPED = ["--kube-api-qps=20", "--kube-api-burst=30"];
 const LIMIT_MS = 300_000;
-const IS_APART = numberSetting("MOORING_BENCH_APART", 1) > 0;
 /** Concurrent requests of a bare loop: as many as the aggregator's. */
 const AT_ONCE = 16;
+
+interface FillChoice {
+  /** The API server and etcd have processors of their own. */
+  readonly isApart: boolean;
+}
 
 type Start = () => Promise<OwnedChild | undefined>;
 
@@ -35,9 +38,9 @@ interface FillFigures {
  * The first condition of 1,000 bound claims: Mooring's aggregator, a bare loop that sends the same server-side applies to as many other
  * claims from the same account, the same loop from an account that no policy confines, then kube-controller-manager with its own `Unused`.
  */
-export async function benchFirstFill(owner: Owner, printer: Printer): Promise<void> {
+export async function benchFirstFill(owner: Owner, printer: Printer, { isApart }: FillChoice): Promise<void> {
   const sizes = sizesOf(0.005);
-  const plane = await startPlane(owner);
+  const plane = await startPlane(owner, isApart);
   const writer = await createWriter(owner, plane);
   await makeClaims({ owner, writer, sizes }, 0);
   const watch = await watchClaims(owner, plane);
@@ -56,7 +59,7 @@ export async function benchFirstFill(owner: Owner, printer: Printer): Promise<vo
     async () => void (await plane.part("kube-controller-manager").start()),
     ({ upstream }) => upstream !== undefined,
   );
-  const where = IS_APART ? "with processors of its own" : "that shares all processors";
+  const where = isApart ? "with processors of its own" : "that shares all processors";
   printer.title(`\nFirst condition of ${sizes.claims} bound claims, in one run on one API server ${where}`);
   const row = (name: string, { fromStartMs, fromFirstMs }: FillFigures): string[] => [
     name,
@@ -75,12 +78,12 @@ export async function benchFirstFill(owner: Owner, printer: Printer): Promise<vo
 }
 
 /** Everything is there but the controllers: the creation of claims must not limit the measurement. */
-async function startPlane(owner: Owner): Promise<ControlPlane> {
+async function startPlane(owner: Owner, isApart: boolean): Promise<ControlPlane> {
   const plane = await startControlPlane(owner, {
     parts: ["kube-controller-manager"],
     args: { "kube-controller-manager": SHIPPED },
   });
-  if (IS_APART) await keepApart(plane);
+  if (isApart) await keepApart(plane);
   await plane.part("kube-controller-manager").stop();
   await applyManifests(plane);
   return plane;

@@ -65,7 +65,8 @@ const ALONE: Readonly<Record<string, (owner: Owner, printer: Printer) => Promise
       nodes: numberSetting("MOORING_BENCH_NODES", 200),
       claims: numberSetting("MOORING_BENCH_CLAIMS", 200),
     }),
-  "first-fill": benchFirstFill,
+  "first-fill": (owner, printer) =>
+    benchFirstFill(owner, printer, { isApart: numberSetting("MOORING_BENCH_APART", 1) > 0 }),
   transitions: (owner, printer) => benchTransitions(owner, printer, { minutes: minutes(1), nodeOptions: NODE_OPTIONS }),
   deletions: (owner, printer) =>
     benchDeletions(owner, printer, {
