@@ -65,7 +65,7 @@ function statusOf(
     sinceMs: since,
     mountedOn: mountedOn ?? undefined,
     lastUse: lastUseIn(lastUse),
-    ...(gap === null ? {} : { blindGap: { fromMs: gap.from, toMs: gap.to } }),
+    ...(gap === null ? {} : { gap: { fromMs: gap.from, toMs: gap.to } }),
   };
 }
 

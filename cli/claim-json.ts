@@ -1,4 +1,4 @@
-import type { BlindGap } from "../common/storage/claim-status.ts";
+import type { Gap } from "../common/storage/claim-status.ts";
 import { formatMillisecondsUp, formatSecondsUp } from "../common/storage/timestamp.ts";
 import type { ClaimList } from "./claim-source.ts";
 import type { ClaimUse } from "./claim-use.ts";
@@ -43,7 +43,7 @@ function itemOf(use: ClaimUse): object {
     evidence: evidence ?? null,
     mountedOn: status === "Mounted" ? { nodes, more: omittedNodes !== 0 } : null,
     lastUse: lastUse === undefined ? null : lastUseOf(lastUse),
-    blindGap: gapOf(claim.status?.blindGap),
+    blindGap: gapOf(claim.status?.gap),
     kubernetes: kubernetes === undefined ? null : { unused: kubernetes.unused, since: secondsOf(kubernetes.sinceMs) },
     unusedWhileMounted,
     pending: live === undefined ? null : use.isPending,
@@ -51,25 +51,18 @@ function itemOf(use: ClaimUse): object {
   };
 }
 
-export function lastUseOf({
-  node,
-  pod,
-  podUid,
-  releasedAtMs,
-  uncertaintyMs,
-  evidence,
-}: NonNullable<ClaimUse["lastUse"]>): object {
+export function lastUseOf({ node, pod, podUid, byMs, widthMs, evidence }: NonNullable<ClaimUse["lastUse"]>): object {
   return {
     node: node ?? null,
     pod: pod ?? null,
     podUid: podUid ?? null,
-    releasedAt: formatMillisecondsUp(releasedAtMs),
-    uncertaintyMs: uncertaintyMs ?? null,
+    releasedAt: formatMillisecondsUp(byMs),
+    uncertaintyMs: widthMs ?? null,
     evidence,
   };
 }
 
-function gapOf(gap: BlindGap | undefined): object | null {
+function gapOf(gap: Gap | undefined): object | null {
   return gap === undefined ? null : { from: formatMillisecondsUp(gap.fromMs), to: formatMillisecondsUp(gap.toMs) };
 }
 

@@ -37,7 +37,7 @@ const WIDE_COLUMNS: readonly ColumnOfUses[] = [
   { title: "CLASS", cell: ({ claim }) => claim.storageClass ?? "" },
   { title: "SIZE", cell: ({ claim }) => claim.capacity ?? "" },
   { title: "REASON", cell: ({ claim }) => claim.status?.reason ?? "" },
-  { title: "RELEASED AT", cell: ({ lastUse }) => (lastUse ? formatMillisecondsUp(lastUse.releasedAtMs) : "") },
+  { title: "RELEASED AT", cell: ({ lastUse }) => (lastUse ? formatMillisecondsUp(lastUse.byMs) : "") },
   { title: "UNCERTAINTY", cell: uncertaintyText },
 ];
 
@@ -166,7 +166,7 @@ function lastPodText({ status, lastUse, claim }: ClaimUse): string {
 
 function uncertaintyText({ lastUse }: ClaimUse): string {
   if (lastUse === undefined) return "";
-  return lastUse.uncertaintyMs === undefined ? "unknown" : formatUncertainty(lastUse.uncertaintyMs);
+  return lastUse.widthMs === undefined ? "unknown" : formatUncertainty(lastUse.widthMs);
 }
 
 function kubernetesCell({ kubernetes, unusedWhileMounted }: ClaimUse, view: TableView): Cell {

@@ -67,13 +67,13 @@ const EVIDENCE: Readonly<Record<UnusedReason, UseEvidence>> = {
 /** The evidence for a status; for an unmounted claim, taken from the written status. */
 export function evidenceOf(
   status: UseStatus,
-  own: Pick<ClaimStatus, "reason" | "sinceMs" | "blindGap"> | undefined,
+  own: Pick<ClaimStatus, "reason" | "sinceMs" | "gap"> | undefined,
 ): UseEvidence | undefined {
   if (status === "Mounted" || status === "Referenced") return EVIDENCE[status];
   if (status !== "Unused" || own === undefined) return undefined;
-  const { reason, sinceMs, blindGap } = own;
+  const { reason, sinceMs, gap } = own;
   // Whole seconds, rounded up.
-  const isMoved = blindGap !== undefined && sinceMs >= blindGap.toMs && sinceMs - blindGap.toMs < 1_000;
+  const isMoved = gap !== undefined && sinceMs >= gap.toMs && sinceMs - gap.toMs < 1_000;
   return isMoved ? "unwatched" : EVIDENCE[reason];
 }
 

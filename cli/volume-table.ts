@@ -79,9 +79,8 @@ function namesText(names: Names | undefined, { isWide }: VolumeTableView): strin
 /** While the volume is mounted its last finished use is not shown. */
 function lastUseText({ lastUse, mountedOn }: VolumeView, { isWide, nowMs }: VolumeTableView): string {
   if (lastUse === undefined || mountedOn.items.length > 0) return "";
-  const { releasedAtMs } = lastUse;
-  const when =
-    isWide || nowMs === undefined ? formatMillisecondsUp(releasedAtMs) : `${formatAge(nowMs - releasedAtMs)} ago`;
+  const { byMs } = lastUse;
+  const when = isWide || nowMs === undefined ? formatMillisecondsUp(byMs) : `${formatAge(nowMs - byMs)} ago`;
   const pod = lastUse.pod ?? lastUse.podUid;
   return pod === undefined ? when : `${when} by ${pod}`;
 }

@@ -12,19 +12,18 @@ export function assumedUse(use: FoundUse, fleet: Pick<FleetFacts, "assumedEnd" |
   const assumed = fleet.assumedEnd(node);
   if (assumed === undefined) return [];
   const { atMs: byMs, evidence } = assumed;
-  const reason = evidence === "node-gone" ? "NodeGone" : "NoPodUsing";
   // The same ID in every session, so that the stored status does not change with the leader.
   const id = `${bootId}/${evidence}/${useKey(use)}`;
   const user = { node, pod: pod ?? fleet.podName(podUid), podUid, wasUse: true };
-  return [{ id, reason, evidence, byMs, widthMs: undefined, ...user }];
+  return [{ id, evidence, byMs, widthMs: undefined, ...user }];
 }
 
 /** True when the stored last use ended by assumption, as its node was Gone, and the node has scanned since. */
 export function isNodeBack(status: ClaimStatus | undefined, { viewOf }: Pick<FleetFacts, "viewOf">): boolean {
-  const { node, evidence, releasedAtMs = 0 } = status?.lastUse ?? {};
+  const { node, evidence, byMs = 0 } = status?.lastUse ?? {};
   if (node === undefined || evidence !== "node-gone") return false;
   const view = viewOf(node);
-  return view !== undefined && view.scanBeganMs > releasedAtMs;
+  return view !== undefined && view.scanBeganMs > byMs;
 }
 
 /**
@@ -76,5 +75,5 @@ function unseenGone(node: string, { viewOf, assumedEnd }: FleetFacts): readonly 
   if (assumed?.evidence !== "node-gone") return [];
   const user = { node, pod: undefined, podUid: undefined, wasUse: true };
   const id = `${node}/node-gone`;
-  return [{ id, reason: "NodeGone", evidence: "node-gone", byMs: assumed.atMs, widthMs: undefined, ...user }];
+  return [{ id, evidence: "node-gone", byMs: assumed.atMs, widthMs: undefined, ...user }];
 }

@@ -99,17 +99,8 @@ export function toUseEnd(
   { id, node, podUid, pod, byMs, widthMs }: NodeUnmountRecord,
   { podName }: Pick<FleetFacts, "podName">,
 ): UseEnd {
-  return {
-    id,
-    reason: "Unmounted",
-    evidence: "mount-table",
-    byMs,
-    widthMs,
-    node,
-    pod: pod ?? podName(podUid),
-    podUid,
-    wasUse: true,
-  };
+  const user = { node, pod: pod ?? podName(podUid), podUid, wasUse: true };
+  return { id, evidence: "mount-table", byMs, widthMs, ...user };
 }
 
 /**

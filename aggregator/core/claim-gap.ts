@@ -1,4 +1,4 @@
-import type { BlindGap, ClaimStatus, LastUse, UnusedReason } from "../../common/storage/claim-status.ts";
+import type { ClaimStatus, Gap, LastUse, UnusedReason } from "../../common/storage/claim-status.ts";
 import type { UseEnd } from "./use-end.ts";
 import { spanOf, type UnobservedTime } from "./watch-gap.ts";
 
@@ -31,17 +31,17 @@ export function notBefore(unobserved: Unobserved, sinceMs: number | undefined): 
 export function withGap(
   idle: Idle,
   { stored, unobserved }: { readonly stored: ClaimStatus | undefined; readonly unobserved: Unobserved },
-): Idle & { readonly blindGap: BlindGap | undefined } {
-  const known = stored?.unused === true ? stored.blindGap : undefined;
+): Idle & { readonly gap: Gap | undefined } {
+  const known = stored?.unused === true ? stored.gap : undefined;
   const usedSinceMs = stored?.unused === false ? stored.sinceMs : undefined;
   const gap = gapAfter(idle.sinceMs, { known, unobserved, usedSinceMs });
   // A stored gap from before the stored time is not about it, and no reason to write.
-  if (gap === undefined) return { ...idle, blindGap: idle.sinceMs === stored?.sinceMs ? known : undefined };
+  if (gap === undefined) return { ...idle, gap: idle.sinceMs === stored?.sinceMs ? known : undefined };
   const sinceMs = Math.max(idle.sinceMs, gap.toMs);
-  if (known === undefined && isOfSameScan(idle, gap)) return { ...idle, sinceMs, blindGap: undefined };
+  if (known === undefined && isOfSameScan(idle, gap)) return { ...idle, sinceMs, gap: undefined };
   // Any pod may have used it until the end of the gap.
   const reason = idle.reason === "NeverObservedInUse" ? idle.reason : "NoPodUsing";
-  return { ...idle, reason, sinceMs, blindGap: gap };
+  return { ...idle, reason, sinceMs, gap };
 }
 
 /** Written now, the time might have to be corrected soon, and would be too early until then. */
@@ -57,12 +57,12 @@ function gapAfter(
     unobserved,
     usedSinceMs = Number.POSITIVE_INFINITY,
   }: {
-    readonly known: BlindGap | undefined;
+    readonly known: Gap | undefined;
     readonly unobserved: Unobserved;
     /** The same for a claim that was in use until now. Rounded up. */
     readonly usedSinceMs: number | undefined;
   },
-): BlindGap | undefined {
+): Gap | undefined {
   const isAfter = ({ toMs, isBefore }: UnobservedTime): boolean =>
     toMs > sinceMs && (!isBefore || toMs > usedSinceMs - 1_000);
   // Before the first known replica nothing else was watched: a claim first seen in this time has no gap behind it.
@@ -82,8 +82,8 @@ function gapAfter(
  */
 const SAME_SCAN_MS = 1_000;
 
-function isOfSameScan({ reason, lastUse }: Idle, { toMs }: BlindGap): boolean {
-  return reason === "Unmounted" && lastUse !== undefined && toMs < lastUse.releasedAtMs + SAME_SCAN_MS;
+function isOfSameScan({ reason, lastUse }: Idle, { toMs }: Gap): boolean {
+  return reason === "Unmounted" && lastUse !== undefined && toMs < lastUse.byMs + SAME_SCAN_MS;
 }
 
 function toSeconds(ms: number): number {

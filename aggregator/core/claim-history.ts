@@ -44,7 +44,7 @@ function lastOfLatest(ends: readonly UseEnd[]): UseEnd | undefined {
 export function pruneHistory(history: ClaimHistory, stored: ClaimStatus | undefined): ClaimHistory {
   if (stored?.unused !== true) return history;
   const { sinceMs, lastUse } = stored;
-  const isIncluded = ({ byMs, wasUse }: UseEnd): boolean => byMs <= (wasUse ? (lastUse?.releasedAtMs ?? 0) : sinceMs);
+  const isIncluded = ({ byMs, wasUse }: UseEnd): boolean => byMs <= (wasUse ? (lastUse?.byMs ?? 0) : sinceMs);
   return { ...history, ends: history.ends.filter((end) => !isIncluded(end)) };
 }
 
@@ -101,7 +101,7 @@ function outcomeOf(ended: EndedPod, context: HistoryContext): UseEnd | "pending"
   const end = endByPod(ended);
   const last = context.stored?.lastUse;
   // An end that is assumed and dated anew would hide another pod's, and then be dated as it is stored.
-  return last?.releaseId === end.id && last.evidence === end.evidence ? "explained" : end;
+  return last?.id === end.id && last.evidence === end.evidence ? "explained" : end;
 }
 
 /**
@@ -110,19 +110,12 @@ function outcomeOf(ended: EndedPod, context: HistoryContext): UseEnd | "pending"
  */
 function endByScan(ended: EndedPod, { scanEndedMs: byMs }: NodeView): UseEnd {
   if (!ended.pod.hasStarted) return { ...endByPod(ended), byMs: Math.max(ended.seenAtMs, byMs) };
-  return { ...endByPod(ended), reason: "Unmounted", evidence: "mount-table", byMs };
+  return { ...endByPod(ended), evidence: "mount-table", byMs };
 }
 
 function endByPod({ pod: { key, uid, node, hasStarted }, gone, seenAtMs }: EndedPod): UseEnd {
   const user = { node, pod: key, podUid: uid, wasUse: hasStarted };
-  return {
-    id: `${uid}/${gone}`,
-    reason: "NoPodUsing",
-    evidence: "pod-status",
-    byMs: seenAtMs,
-    widthMs: undefined,
-    ...user,
-  };
+  return { id: `${uid}/${gone}`, evidence: "pod-status", byMs: seenAtMs, widthMs: undefined, ...user };
 }
 
 /**
@@ -131,7 +124,7 @@ function endByPod({ pod: { key, uid, node, hasStarted }, gone, seenAtMs }: Ended
  */
 function endWithNode(ended: EndedPod, { goneMs, atMs }: AssumedEnd): UseEnd {
   const byMs = Math.max(ended.seenAtMs, goneMs ?? atMs);
-  return { ...endByPod(ended), wasUse: true, reason: "NodeGone", evidence: "node-gone", byMs };
+  return { ...endByPod(ended), wasUse: true, evidence: "node-gone", byMs };
 }
 
 /**

@@ -1,14 +1,13 @@
 import {
-  type BlindGap,
   type ClaimStatus,
+  type Gap,
   MAX_NODES,
   type MountedOn,
-  type UnusedReason,
   wholeUncertaintyMs,
 } from "../../common/storage/claim-status.ts";
 import { formatSecondsUp } from "../../common/storage/timestamp.ts";
 import type { Decision, InUse, Unused } from "./claim-status.ts";
-import { endOf } from "./use-end.ts";
+import { endOf, type UseEnd } from "./use-end.ts";
 
 /**
  * What people read in `kubectl describe pvc`. A message stays true until the next transition: it contains no ages and no counts of pods,
@@ -23,10 +22,10 @@ export function statusOf(decision: Decision, stored: ClaimStatus | undefined): C
     const { mountedOn } = decision;
     return { unused: false, reason, message: inUseMessage(decision), sinceMs, mountedOn, lastUse };
   }
-  const { blindGap, stagedOn } = decision;
+  const { gap, stagedOn } = decision;
   const status = { unused: true, reason, message: unusedMessage(decision), sinceMs, mountedOn: undefined, lastUse };
   const staged = stagedOn === "as-stored" ? stored?.staged : stagedMessage(stagedOn ?? []);
-  return { ...status, ...(blindGap && { blindGap }), ...(staged !== undefined && { staged }) };
+  return { ...status, ...(gap && { gap }), ...(staged !== undefined && { staged }) };
 }
 
 function inUseMessage({ mountedOn, isNamed, waitsFor }: InUse): string {
@@ -43,30 +42,21 @@ function inUseMessage({ mountedOn, isNamed, waitsFor }: InUse): string {
 }
 
 function unusedMessage(unused: Unused): string {
-  const { blindGap } = unused;
-  return `${idleMessage(unused)}${blindGap === undefined ? "" : gapMessage(blindGap)}`;
+  const { gap } = unused;
+  return `${idleMessage(unused)}${gap === undefined ? "" : gapMessage(gap)}`;
 }
 
 /** The last use, where the claim's time is about it. */
-function idleMessage({ reason, sinceMs, lastUse, visit, blindGap }: Unused): string {
+function idleMessage({ reason, sinceMs, lastUse, visit, gap }: Unused): string {
   if (visit !== undefined) return endMessage(visit);
   if (reason === "NeverObservedInUse") return NEVER_OBSERVED;
   if (lastUse === undefined) return END_UNKNOWN;
-  const isItsEnd = secondUp(lastUse.releasedAtMs) === secondUp(sinceMs);
-  return isItsEnd || reason !== "NoPodUsing" || blindGap !== undefined ? endMessage(endOf(lastUse)) : END_UNKNOWN;
+  const isItsEnd = secondUp(lastUse.byMs) === secondUp(sinceMs);
+  return isItsEnd || reason !== "NoPodUsing" || gap !== undefined ? endMessage(endOf(lastUse)) : END_UNKNOWN;
 }
 
 /** What a message says about the end of a use. */
-export interface DescribedEnd {
-  readonly reason: UnusedReason;
-  readonly node: string | undefined;
-  readonly pod: string | undefined;
-  readonly podUid: string | undefined;
-  /** Milliseconds of the API server's wall clock. */
-  readonly byMs: number;
-  readonly widthMs: number | undefined;
-  readonly wasUse: boolean;
-}
+export type DescribedEnd = Omit<UseEnd, "id">;
 
 /** What a message says about a pending node. */
 export interface DescribedNode {
@@ -123,10 +113,10 @@ export function pendingMessage(nodes: readonly DescribedNode[]): string {
 
 /** Who used the claim last, between which times that ended, and on which evidence. */
 export function endMessage(end: DescribedEnd): string {
-  if (end.reason === "NodeGone") {
+  if (end.evidence === "node-gone") {
     return `Last used${userText(end)}, which is gone since ${byText(end)}; its unmount was not observed and is assumed`;
   }
-  return end.reason === "Unmounted" ? unmountedMessage(end) : podEndMessage(end);
+  return end.evidence === "mount-table" ? unmountedMessage(end) : podEndMessage(end);
 }
 
 function unmountedMessage(end: DescribedEnd): string {
@@ -180,7 +170,7 @@ function userText(end: DescribedEnd): string {
 }
 
 /** The addition for a claim that may have been used unobserved. */
-export function gapMessage({ fromMs, toMs }: BlindGap): string {
+export function gapMessage({ fromMs, toMs }: Gap): string {
   return `; unobserved between ${betweenText(fromMs, toMs)}, so it counts as used until then`;
 }
 

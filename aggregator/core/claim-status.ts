@@ -1,7 +1,7 @@
-import type { BlindGap, ClaimStatus, LastUse, MountedOn, UnusedReason } from "../../common/storage/claim-status.ts";
+import type { ClaimStatus, Gap, LastUse, MountedOn, UnusedReason } from "../../common/storage/claim-status.ts";
 import { MAX_NODES } from "../../common/storage/claim-status.ts";
 import { type Idle, isTooSoon, type Unobserved, withGap } from "./claim-gap.ts";
-import { datedAsStored, endOf, explains, laterOf, latestOf, latestUse, type UseEnd } from "./use-end.ts";
+import { datedAsStored, explains, laterOf, latestOf, latestUse, REASONS, type UseEnd } from "./use-end.ts";
 
 /** A node whose answer a claim needs before it may become unused. */
 export interface PendingNode {
@@ -68,7 +68,7 @@ export interface InUse {
 
 export interface Unused extends Idle {
   readonly kind: "unused";
-  readonly blindGap: BlindGap | undefined;
+  readonly gap: Gap | undefined;
   /**
    * Nodes on which it is staged; undefined where protection is off. A stored one stays until the nodes that may still have it have
    * reported.
@@ -145,14 +145,14 @@ function believed(facts: ClaimFacts): Facts {
 }
 
 function asOfNow(stored: ClaimStatus, untilNow: (ms: number) => number): ClaimStatus {
-  const { sinceMs, lastUse, blindGap } = stored;
-  const byMs = untilNow(lastUse?.releasedAtMs ?? 0);
-  const isSure = byMs === lastUse?.releasedAtMs;
+  const { sinceMs, lastUse, gap } = stored;
+  const byMs = untilNow(lastUse?.byMs ?? 0);
+  const isSure = byMs === lastUse?.byMs;
   return {
     ...stored,
     sinceMs: untilNow(sinceMs),
-    lastUse: lastUse === undefined || isSure ? lastUse : { ...lastUse, releasedAtMs: byMs, uncertaintyMs: undefined },
-    blindGap: blindGap && { fromMs: untilNow(blindGap.fromMs), toMs: untilNow(blindGap.toMs) },
+    lastUse: lastUse === undefined || isSure ? lastUse : { ...lastUse, byMs: byMs, widthMs: undefined },
+    gap: gap && { fromMs: untilNow(gap.fromMs), toMs: untilNow(gap.toMs) },
   };
 }
 
@@ -255,8 +255,8 @@ function unused(facts: Facts): Decision {
   const told = withGap(idle(facts), { stored, unobserved });
   if (!isTooSoon(told, unobserved)) return { kind: "unused", ...told, stagedOn: stagedOn(facts) };
   if (stored?.unused !== true) return { kind: "leave", why: "waits-for-gap" };
-  const { reason, sinceMs, lastUse, blindGap } = stored;
-  return { kind: "unused", reason, sinceMs, lastUse, blindGap, stagedOn: stagedOn(facts) };
+  const { reason, sinceMs, lastUse, gap } = stored;
+  return { kind: "unused", reason, sinceMs, lastUse, gap, stagedOn: stagedOn(facts) };
 }
 
 function stagedOn({ stagedOn: nodes, pendingNodes }: Facts): Unused["stagedOn"] {
@@ -275,7 +275,7 @@ function idle(facts: Facts): Idle {
   const isExplained = refuted === undefined || ends.some((end) => explains(end, refuted));
   if (latest !== undefined && isExplained && unobservedEnd !== "unknown") {
     const visit = latest.wasUse ? undefined : latest;
-    return { reason: latest.reason, sinceMs: Math.max(sinceMs, latest.byMs), lastUse, visit };
+    return { reason: REASONS[latest.evidence], sinceMs: Math.max(sinceMs, latest.byMs), lastUse, visit };
   }
   // It is stored as in use, and nothing shows how that ended: now is the earliest time that is surely not too early.
   const reason = stored === undefined ? "NeverObservedInUse" : "NoPodUsing";
@@ -284,5 +284,5 @@ function idle(facts: Facts): Idle {
 
 /** The last use may become known after the claim is unused. A pod that came and went, or an unobserved end, is later than that. */
 function stillReason({ reason }: ClaimStatus, lastUse: LastUse | undefined): UnusedReason {
-  return lastUse === undefined || reason === "NoPodUsing" ? reason : endOf(lastUse).reason;
+  return lastUse === undefined || reason === "NoPodUsing" ? reason : REASONS[lastUse.evidence];
 }

@@ -72,12 +72,12 @@ export function isSameStatus(stored: ClaimStatus | undefined, desired: ClaimStat
 /** What a status says as text; nothing is the empty text. The message of an unused claim follows from the rest. */
 export function statusText(status: ClaimStatus | undefined): string {
   if (status === undefined) return "";
-  const { unused, reason, message, sinceMs, lastUse, mountedOn, blindGap, staged } = status;
+  const { unused, reason, message, sinceMs, lastUse, mountedOn, gap, staged } = status;
   return JSON.stringify([
-    ...[unused, reason, unused ? "" : message, wholeSeconds(sinceMs), lastUse?.releaseId],
+    ...[unused, reason, unused ? "" : message, wholeSeconds(sinceMs), lastUse?.id],
     ...[mountedOn?.nodes, mountedOn?.more, staged],
     // To the millisecond, as it is written.
-    blindGap && [Math.floor(blindGap.fromMs), Math.ceil(blindGap.toMs)],
+    gap && [Math.floor(gap.fromMs), Math.ceil(gap.toMs)],
   ]);
 }
 

@@ -45,17 +45,17 @@ export function phaseSinceOf(since: PhaseSince | undefined): Pick<ClaimEntry, "p
 /** The last use, and an unobserved time after it, as stored on a claim or its volume. */
 export function lastUseOf({
   lastUse: use,
-  blindGap: gap,
-}: Partial<Pick<ClaimStatus, "lastUse" | "blindGap">> = {}): Pick<ClaimEntry, "lastUse" | "blindGap"> {
+  gap,
+}: Partial<Pick<ClaimStatus, "lastUse" | "gap">> = {}): Pick<ClaimEntry, "lastUse" | "blindGap"> {
   return {
     lastUse: use
       ? {
-          release: use.releaseId,
+          release: use.id,
           node: use.node ?? null,
           pod: use.pod ?? null,
           podUid: use.podUid ?? null,
-          releasedAt: formatMillisecondsUp(use.releasedAtMs),
-          uncertaintyMs: use.uncertaintyMs ?? null,
+          releasedAt: formatMillisecondsUp(use.byMs),
+          uncertaintyMs: use.widthMs ?? null,
           evidence: use.evidence,
         }
       : null,

@@ -27,13 +27,13 @@ export function isSettledFor(claim: Claim, unmountRecord: NodeUnmountRecord, set
   if (settling.unmountRecords.some((other) => supersedes(other, unmountRecord))) return true;
   const lastUse = status?.lastUse;
   // Anybody who may edit claims can forge a last use; like a decision, this ignores one in the future.
-  if (lastUse === undefined || lastUse.releasedAtMs > settling.nowMs + FUTURE_MS) return false;
-  if (lastUse.releaseId === unmountRecord.id) return true;
+  if (lastUse === undefined || lastUse.byMs > settling.nowMs + FUTURE_MS) return false;
+  if (lastUse.id === unmountRecord.id) return true;
   // An assumed end gives way to the node's own report, and then this record may be the latest again.
-  const isFresh = settling.nowMs - lastUse.releasedAtMs < ASSUMED_FOR_MS;
+  const isFresh = settling.nowMs - lastUse.byMs < ASSUMED_FOR_MS;
   const isVoid = lastUse.evidence === "node-gone" && (lastUse.node === unmountRecord.node || isFresh);
   // While the claim is in use, its next status still needs an end, even where the last use ended later.
-  return status?.unused === true && !isVoid && lastUse.releasedAtMs >= unmountRecord.byMs;
+  return status?.unused === true && !isVoid && lastUse.byMs >= unmountRecord.byMs;
 }
 
 /** Of one node's unmount records of a claim, those that decide whether any other is superseded: one or two of thousands. */

@@ -1,21 +1,18 @@
 import type { Evidence, LastUse, UnusedReason } from "../../common/storage/claim-status.ts";
 import { CENTURY_MS } from "../../common/storage/timestamp.ts";
 
-/** The end of one use of a claim, on any evidence. Milliseconds of the API server's wall clock. */
-export interface UseEnd {
-  readonly id: string;
-  readonly reason: Extract<UnusedReason, "Unmounted" | "NoPodUsing" | "NodeGone">;
-  readonly evidence: Evidence;
-  /** At or after the truth. */
-  readonly byMs: number;
-  readonly widthMs: number | undefined;
-  readonly node: string | undefined;
-  /** Undefined for a use that ended unobserved. */
-  readonly pod: string | undefined;
-  readonly podUid: string | undefined;
+/** The end of one use of a claim, on any evidence, by the API server's wall clock. */
+export interface UseEnd extends LastUse {
   /** False for a reference that never led to a mount: the reference ended, but the pod did not use the volume. */
   readonly wasUse: boolean;
 }
+
+/** Why a claim is unused whose last use ended on this evidence. */
+export const REASONS = {
+  "mount-table": "Unmounted",
+  "pod-status": "NoPodUsing",
+  "node-gone": "NodeGone",
+} as const satisfies Readonly<Record<Evidence, UnusedReason>>;
 
 /** By how much an end may be earlier; undefined where that is practically unknown, as the stored form could not express it either. */
 export function widthOf(ms: number): number | undefined {
@@ -27,28 +24,26 @@ const LONGEST_WIDTH_MS = CENTURY_MS - 2;
 
 /** Each receipt dates an unmount record anew. The stored date is as true, and a later one must not hide another end. */
 export function datedAsStored(end: UseEnd, use: LastUse | undefined): UseEnd {
-  if (use === undefined || use.releaseId !== end.id) return end;
-  return { ...end, byMs: use.releasedAtMs, widthMs: use.uncertaintyMs };
+  return use?.id === end.id ? { ...end, byMs: use.byMs, widthMs: use.widthMs } : end;
 }
 
 /** A use whose end is stored may have ended later than those that become known now. */
 export function laterOf(end: UseEnd, lastUse: LastUse | undefined): UseEnd {
-  return lastUse === undefined || lastUse.releasedAtMs < end.byMs ? end : endOf(lastUse);
+  return lastUse === undefined || lastUse.byMs < end.byMs ? end : endOf(lastUse);
 }
 
 /** The end of the stored last use. */
-export function endOf({ releaseId, evidence, releasedAtMs, uncertaintyMs, node, pod, podUid }: LastUse): UseEnd {
-  const user = { node, pod, podUid, wasUse: true };
-  return { id: releaseId, reason: REASONS[evidence], evidence, byMs: releasedAtMs, widthMs: uncertaintyMs, ...user };
+export function endOf(lastUse: LastUse): UseEnd {
+  return { ...lastUse, wasUse: true };
 }
-
-const REASONS = { "mount-table": "Unmounted", "pod-status": "NoPodUsing", "node-gone": "NodeGone" } as const;
 
 /** The last real use of all that are known, a stored one included. */
 export function latestUse(known: LastUse | undefined, ends: readonly UseEnd[]): LastUse | undefined {
   const stored = known === undefined ? [] : [endOf(known)];
   const found = latestOf([...stored, ...ends.filter(({ wasUse }) => wasUse)]);
-  return found === undefined || found.id === known?.releaseId ? known : toLastUse(found);
+  if (found === undefined || found.id === known?.id) return known;
+  const { wasUse: _, ...use } = found;
+  return use;
 }
 
 /** The latest of several ends. */
@@ -61,10 +56,6 @@ function isLater(one: UseEnd, other: UseEnd): boolean {
   return one.byMs > other.byMs || (one.byMs === other.byMs && one.id > other.id);
 }
 
-function toLastUse({ id, node, pod, podUid, byMs, widthMs, evidence }: UseEnd): LastUse {
-  return { releaseId: id, node, pod, podUid, releasedAtMs: byMs, uncertaintyMs: widthMs, evidence };
-}
-
 /**
  * True when an end on the node that is back explains the use whose end was assumed: one of its pod, one without a pod, or any later one.
  * An earlier end of another pod does not.
@@ -72,5 +63,5 @@ function toLastUse({ id, node, pod, podUid, byMs, widthMs, evidence }: UseEnd): 
 export function explains({ node, podUid, byMs }: UseEnd, assumed: LastUse | undefined): boolean {
   if (assumed === undefined || node !== assumed.node) return false;
   const isItsPod = podUid === undefined || assumed.podUid === undefined || podUid === assumed.podUid;
-  return isItsPod || byMs >= assumed.releasedAtMs;
+  return isItsPod || byMs >= assumed.byMs;
 }

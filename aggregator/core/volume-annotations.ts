@@ -69,7 +69,7 @@ function desiredMark({ volume, mounts, unanswered, isProtecting }: VolumeFacts):
 }
 
 /** What is known of a last use. */
-type KnownUse = Pick<ClaimStatus, "lastUse" | "blindGap">;
+type KnownUse = Pick<ClaimStatus, "lastUse" | "gap">;
 
 /** Only volumes that outlive their claims keep it. That of an earlier claim stays: beside another claimRef it does not count. */
 function desiredLastUse(facts: VolumeFacts): string | undefined {
@@ -104,5 +104,5 @@ function lastUseAfter(facts: VolumeFacts, known: KnownUse | undefined): KnownUse
 function laterOf(one: KnownUse | undefined, other: KnownUse | undefined): KnownUse | undefined {
   if (one?.lastUse === undefined || other?.lastUse === undefined)
     return one?.lastUse === undefined ? (other ?? one) : one;
-  return one.lastUse.releasedAtMs >= other.lastUse.releasedAtMs ? one : other;
+  return one.lastUse.byMs >= other.lastUse.byMs ? one : other;
 }

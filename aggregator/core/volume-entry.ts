@@ -22,7 +22,7 @@ export interface VolumeObservation {
   /** Since when it is staged on a node without being used there, as far as that is known. Milliseconds since the epoch. */
   readonly idleSince: (node: string) => number | undefined;
   /** The last use in the status of its claim; undefined where that claim is gone. */
-  readonly claimUse?: Pick<ClaimStatus, "lastUse" | "blindGap"> | undefined;
+  readonly claimUse?: Pick<ClaimStatus, "lastUse" | "gap"> | undefined;
   /** Since when it is in its phase; undefined where that is unknown. */
   readonly phaseSince?: PhaseSince | undefined;
   readonly nowMs: number;

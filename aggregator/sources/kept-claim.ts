@@ -10,7 +10,7 @@ type ClaimKind = Pick<Claim, "phase" | "isDeleting" | "storageClass" | "capacity
 type Told = Pick<ClaimStatus, "unused" | "reason" | "message" | "mountedOn">;
 /** Fields that few claims have. */
 type Rare = Pick<Claim, "deletion" | "controllerUid" | "isDisbelieved" | "strays"> &
-  Pick<ClaimStatus, "blindGap" | "staged">;
+  Pick<ClaimStatus, "gap" | "staged">;
 
 /** The values that claims share with each other, and the texts that they share with volumes, pods and nodes. */
 export class ClaimValues {
@@ -35,8 +35,8 @@ export class KeptClaim implements Whole<Claim> {
 
   constructor(claim: Claim, values: ClaimValues) {
     const { phase, isDeleting, storageClass, capacity, controllerUid, isDisbelieved, strays, status, deletion } = claim;
-    const { blindGap, staged } = status ?? {};
-    const rare = { deletion, controllerUid, isDisbelieved, strays, blindGap, staged };
+    const { gap, staged } = status ?? {};
+    const rare = { deletion, controllerUid, isDisbelieved, strays, gap, staged };
     this.key = claim.key;
     this.uid = claim.uid;
     this.resourceVersion = ownText(claim.resourceVersion);
@@ -64,8 +64,8 @@ export class KeptClaim implements Whole<Claim> {
     if (this.#told === undefined || sinceMs === undefined) return undefined;
     const { unused, reason, message, mountedOn } = this.#told;
     const status = { unused, reason, message, sinceMs, mountedOn, lastUse: this.#lastUse };
-    const { blindGap, staged } = this.#rare ?? {};
-    return { ...status, ...(blindGap !== undefined && { blindGap }), ...(staged !== undefined && { staged }) };
+    const { gap, staged } = this.#rare ?? {};
+    return { ...status, ...(gap !== undefined && { gap }), ...(staged !== undefined && { staged }) };
   }
 
   get phase(): string {

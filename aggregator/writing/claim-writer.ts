@@ -166,7 +166,7 @@ export class ClaimWriter {
     const of = { namespace: written.namespace, claim: written.name };
     if (write.kind === "apply") {
       const { unused, reason, lastUse } = write.status;
-      const fields = { unused, reason, unmountRecord: lastUse?.releaseId, node: lastUse?.node };
+      const fields = { unused, reason, unmountRecord: lastUse?.id, node: lastUse?.node };
       logger.info({ ...of, ...fields }, "claim status written");
     } else logger.info({ ...of, strays: claim.strays }, "annotations that do not fit removed");
     return written.strays === undefined ? undefined : 0;

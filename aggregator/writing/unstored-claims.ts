@@ -67,8 +67,8 @@ export class UnstoredClaims {
    * The decided status differs from the stored one. A claim that is stored as in use needs no hand-over: the next leader decides it from
    * what nodes and pods report. A gap is an exception, as nodes report it once.
    */
-  note({ key, uid, status }: Claim, { unused, sinceMs, blindGap }: ClaimStatus): void {
-    const isNeeded = status?.unused === true || blindGap !== undefined;
+  note({ key, uid, status }: Claim, { unused, sinceMs, gap }: ClaimStatus): void {
+    const isNeeded = status?.unused === true || gap !== undefined;
     if (isNeeded) this.#decided.set(uid, { key, uid, sinceMs: unused ? sinceMs : undefined });
     else this.#decided.delete(uid);
   }

@@ -25,21 +25,21 @@ export type Evidence = "mount-table" | "pod-status" | "node-gone";
 /** The last real use of the claim. */
 export interface LastUse {
   /** Identifies the unmount record, so that a lost answer does not lead to a second write. */
-  readonly releaseId: string;
+  readonly id: string;
   readonly node: string | undefined;
   /** `namespace/name` where it is known, else the UID; undefined for a use that ended unobserved. */
   readonly pod: string | undefined;
   readonly podUid: string | undefined;
-  /** Milliseconds since the epoch; never earlier than the truth. */
-  readonly releasedAtMs: number;
-  /** By how much the truth may be earlier at most; undefined when that is unknown. */
-  readonly uncertaintyMs: number | undefined;
+  /** When it had ended at the latest, milliseconds since the epoch. */
+  readonly byMs: number;
+  /** By how much that may be later than the truth at most; undefined when that is unknown. */
+  readonly widthMs: number | undefined;
   readonly evidence: Evidence;
 }
 
 /** The uncertainty of a time that is rounded up, both in whole milliseconds: rounding does not move the earliest end. */
-export function wholeUncertaintyMs(releasedAtMs: number, uncertaintyMs: number): number {
-  return Math.ceil(Math.ceil(releasedAtMs) - releasedAtMs + uncertaintyMs);
+export function wholeUncertaintyMs(byMs: number, widthMs: number): number {
+  return Math.ceil(Math.ceil(byMs) - byMs + widthMs);
 }
 
 /** The nodes that had the claim mounted; `more` when there were too many to store. */
@@ -52,7 +52,7 @@ export interface MountedOn {
  * A time after the last known use in which the claim may have been used unobserved. Milliseconds since the epoch: `fromMs` never too
  * late, `toMs` never too early.
  */
-export interface BlindGap {
+export interface Gap {
   readonly fromMs: number;
   readonly toMs: number;
 }
@@ -67,7 +67,7 @@ export interface ClaimStatus {
   readonly mountedOn: MountedOn | undefined;
   readonly lastUse: LastUse | undefined;
   /** Of an unused claim only. `sinceMs` is its end where the claim counts as used until then. */
-  readonly blindGap?: BlindGap | undefined;
+  readonly gap?: Gap | undefined;
   /** Where the volume of an unused claim is still staged, for people to read; undefined where it is not, or protection is off. */
   readonly staged?: string | undefined;
 }
@@ -113,7 +113,7 @@ const time = v.pipe(
   v.finite(),
 );
 
-const blindGap = v.object({
+const storedGap = v.object({
   claimUID: uidText,
   blindGap: v.pipe(
     v.object({ from: time, to: time }),
@@ -158,7 +158,7 @@ export function readClaimStatus(fields: StatusFields): ClaimStatus | undefined {
     sinceMs,
     mountedOn: reason === "Mounted" ? readMountedOn(uid, annotations[MOUNTED_ON]) : undefined,
     lastUse: readOwnUse(fields),
-    ...(unused ? readBlindGap(uid, annotations[LAST_USE]) : {}),
+    ...(unused ? readGap(uid, annotations[LAST_USE]) : {}),
     ...readStaged(fields.staged),
   };
 }
@@ -166,7 +166,7 @@ export function readClaimStatus(fields: StatusFields): ClaimStatus | undefined {
 /** No use is older than the claim. */
 function readOwnUse({ uid, createdAtMs = 0, annotations }: StatusFields): LastUse | undefined {
   const use = readLastUse(uid, annotations[LAST_USE]);
-  return use !== undefined && use.releasedAtMs < createdAtMs ? undefined : use;
+  return use !== undefined && use.byMs < createdAtMs ? undefined : use;
 }
 
 const stagedCondition = v.object({ status: v.literal("True"), message: v.optional(v.string(), "") });
@@ -202,27 +202,27 @@ function readMountedOn(uid: string, text: string | undefined): MountedOn | undef
 /** The last use in an annotation of the claim with that UID; undefined where it is another claim's, or invalid. */
 export function readLastUse(uid: string, text: string | undefined): LastUse | undefined {
   const result = v.safeParse(lastUse, parseJson(text));
-  const releasedAtMs = result.success ? parseTimestamp(result.output.releasedAt) : undefined;
-  if (!result.success || result.output.claimUID !== uid || releasedAtMs === undefined) return undefined;
+  const byMs = result.success ? parseTimestamp(result.output.releasedAt) : undefined;
+  if (!result.success || result.output.claimUID !== uid || byMs === undefined) return undefined;
   const { release, node, pod, podUID, uncertaintyMs, evidence } = result.output;
   return {
-    releaseId: release,
+    id: release,
     node,
     pod,
     podUid: podUID,
-    releasedAtMs,
-    uncertaintyMs: uncertaintyMs ?? undefined,
+    byMs,
+    widthMs: uncertaintyMs ?? undefined,
     evidence,
   };
 }
 
 /** Sets the property only where there is a value: nearly all claims have none. */
-export function readBlindGap(uid: string, text: string | undefined): Pick<ClaimStatus, "blindGap"> {
+export function readGap(uid: string, text: string | undefined): Pick<ClaimStatus, "gap"> {
   if (text?.includes('"blindGap"') !== true) return {};
-  const result = v.safeParse(blindGap, parseJson(text));
+  const result = v.safeParse(storedGap, parseJson(text));
   if (!result.success || result.output.claimUID !== uid) return {};
   const { from, to } = result.output.blindGap;
-  return { blindGap: { fromMs: from, toMs: to } };
+  return { gap: { fromMs: from, toMs: to } };
 }
 
 /** More than the longest annotation that Mooring writes, with 32 nodes. Characters. */
@@ -261,8 +261,8 @@ export function writeClaimStatus(
 }
 
 /** True for a status that has the annotation `last-use`. */
-export function hasLastUse({ lastUse, blindGap }: Pick<ClaimStatus, "lastUse" | "blindGap">): boolean {
-  return lastUse !== undefined || blindGap !== undefined;
+export function hasLastUse({ lastUse, gap }: Pick<ClaimStatus, "lastUse" | "gap">): boolean {
+  return lastUse !== undefined || gap !== undefined;
 }
 
 /** True for a status that has the annotation `unused-since`. */
@@ -275,20 +275,17 @@ function mountedOnText(uid: string, { nodes, more }: MountedOn): string {
 }
 
 /** The annotation `last-use` of the claim with that UID. */
-export function lastUseText(
-  uid: string,
-  { lastUse: use, blindGap: gap }: Pick<ClaimStatus, "lastUse" | "blindGap">,
-): string {
+export function lastUseText(uid: string, { lastUse: use, gap }: Pick<ClaimStatus, "lastUse" | "gap">): string {
   return JSON.stringify({
     claimUID: uid,
     ...(use && {
-      release: use.releaseId,
+      release: use.id,
       // JSON leaves out what is undefined.
       node: use.node,
       pod: use.pod,
       podUID: use.podUid,
-      releasedAt: formatMillisecondsUp(use.releasedAtMs),
-      uncertaintyMs: use.uncertaintyMs === undefined ? null : wholeUncertaintyMs(use.releasedAtMs, use.uncertaintyMs),
+      releasedAt: formatMillisecondsUp(use.byMs),
+      uncertaintyMs: use.widthMs === undefined ? null : wholeUncertaintyMs(use.byMs, use.widthMs),
       evidence: use.evidence,
     }),
     ...(gap && {

@@ -26,7 +26,7 @@ export function findStrays(
   const faults = [
     { annotation: UNUSED_SINCE, fault: faultOfSince(status, annotations[UNUSED_SINCE]) },
     { annotation: MOUNTED_ON, fault: faultOf(annotations[MOUNTED_ON], status?.mountedOn) },
-    { annotation: LAST_USE, fault: faultOf(annotations[LAST_USE], status?.lastUse ?? status?.blindGap) },
+    { annotation: LAST_USE, fault: faultOf(annotations[LAST_USE], status?.lastUse ?? status?.gap) },
   ];
   return faults.flatMap(({ annotation, fault }) => {
     if (fault === undefined) return [];

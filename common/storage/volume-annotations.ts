@@ -6,7 +6,7 @@ import {
   MOUNTED_ON,
   type MountedOn,
   parseJson,
-  readBlindGap,
+  readGap,
   readLastUse,
 } from "./claim-status.ts";
 
@@ -62,7 +62,7 @@ export function volumeMarkText(uid: string, nodes: readonly string[]): string {
 export function readCopiedUse(
   claimUid: string,
   text: string | undefined,
-): Pick<ClaimStatus, "lastUse" | "blindGap"> | undefined {
-  const found = { lastUse: readLastUse(claimUid, text), ...readBlindGap(claimUid, text) };
-  return found.lastUse === undefined && found.blindGap === undefined ? undefined : found;
+): Pick<ClaimStatus, "lastUse" | "gap"> | undefined {
+  const found = { lastUse: readLastUse(claimUid, text), ...readGap(claimUid, text) };
+  return found.lastUse === undefined && found.gap === undefined ? undefined : found;
 }

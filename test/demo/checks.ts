@@ -79,18 +79,18 @@ export async function checkUnmount(world: World, printer: Printer, known: KnownE
   const { claim: name, step, truth, firstScanMs } = known;
   const { claim, seenAtMs } = await awaitClaim(world, { claim: name, what: "unmounted", holds: isUnmounted });
   show(printer, claim);
-  const releasedAtMs = claim.status?.lastUse?.releasedAtMs ?? 0;
+  const byMs = claim.status?.lastUse?.byMs ?? 0;
   const sinceMs = claim.status?.sinceMs ?? 0;
-  const widthMs = claim.status?.lastUse?.uncertaintyMs;
-  const [unmounted, published] = [clockTime(truth.notAfterMs), clockTime(releasedAtMs)];
+  const widthMs = claim.status?.lastUse?.widthMs;
+  const [unmounted, published] = [clockTime(truth.notAfterMs), clockTime(byMs)];
   const uncertainty = `uncertainty ${widthMs === undefined ? "not known" : `${Math.round(widthMs)} ms`}`;
   printer.line("note", `unmounted at ${unmounted}, published as ${published}, ${uncertainty}`);
-  const isLate = releasedAtMs >= truth.notBeforeMs && sinceMs >= truth.notBeforeMs;
+  const isLate = byMs >= truth.notBeforeMs && sinceMs >= truth.notBeforeMs;
   check(printer, isLate, "not before the truth: the idle time is never too long");
-  const limitMs = (firstScanMs ?? truth.notAfterMs + BUDGET_MS) + world.starvation(truth.notAfterMs, releasedAtMs);
+  const limitMs = (firstScanMs ?? truth.notAfterMs + BUDGET_MS) + world.starvation(truth.notAfterMs, byMs);
   const limit = firstScanMs === undefined ? "and within 1.5 s of it" : "and not after the first complete scan since";
-  check(printer, releasedAtMs <= limitMs, limit);
-  return [{ step, delayMs: seenAtMs - truth.notAfterMs, lateMs: releasedAtMs - truth.notBeforeMs, widthMs }];
+  check(printer, byMs <= limitMs, limit);
+  return [{ step, delayMs: seenAtMs - truth.notAfterMs, lateMs: byMs - truth.notBeforeMs, widthMs }];
 }
 
 function clockTime(ms: number): string {

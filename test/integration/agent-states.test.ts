@@ -236,7 +236,7 @@ describe("a node that is gone", () => {
 
     expect(silent.resourceVersion).toBe(mounted.resourceVersion);
     expect(gone.status).toMatchObject({ reason: "NodeGone", lastUse: { node: "lost", evidence: "node-gone" } });
-    expect(back.status?.lastUse).toMatchObject({ releaseId: "release-1", evidence: "mount-table" });
+    expect(back.status?.lastUse).toMatchObject({ id: "release-1", evidence: "mount-table" });
     expect(back.status?.sinceMs).toBeGreaterThanOrEqual(gone.status?.sinceMs ?? 0);
   });
 

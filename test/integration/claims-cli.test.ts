@@ -60,12 +60,12 @@ function rowsOf(table: string): readonly (readonly string[])[] {
     .map((line) => line.split(/ {2,}/));
 }
 
-function lastUse(pod: string, releasedAtMs: number): LastUse {
+function lastUse(pod: string, byMs: number): LastUse {
   return {
-    ...{ releaseId: "r", node: "node-b", pod: `${SHOP}/${pod}`, podUid: "u", evidence: "mount-table" },
+    ...{ id: "r", node: "node-b", pod: `${SHOP}/${pod}`, podUid: "u", evidence: "mount-table" },
     // The rest of a millisecond would count as uncertain, too.
-    releasedAtMs: Math.ceil(releasedAtMs),
-    uncertaintyMs: 12,
+    byMs: Math.ceil(byMs),
+    widthMs: 12,
   };
 }
 
@@ -158,7 +158,7 @@ describe("claims as JSON", () => {
       expect.objectContaining({
         ...{ name: "orders", phase: "Bound", deleting: false, status: "Mounted", reason: "Mounted" },
         mountedOn: { nodes: ["node-a", "node-b"], more: false },
-        lastUse: expect.objectContaining({ pod: `${SHOP}/orders-before`, uncertaintyMs: 12 }),
+        lastUse: expect.objectContaining({ pod: `${SHOP}/orders-before`, widthMs: 12 }),
         kubernetes: { unused: true, since: expect.any(String) },
       }),
     ]);

@@ -140,7 +140,7 @@ describe("from an unmount to the claim's status", () => {
     await removed(`/api/v1/namespaces/${NAMESPACE}/persistentvolumeclaims/reborn`);
     await removed(`/api/v1/persistentvolumes/${volume}`);
     // The API server keeps whole seconds: within one, the old binding's end cannot be distinguished from the new one's begin.
-    const nextSecond = 1000 * Math.ceil((old.status?.lastUse?.releasedAtMs ?? 0) / 1000);
+    const nextSecond = 1000 * Math.ceil((old.status?.lastUse?.byMs ?? 0) / 1000);
     const check = async (): Promise<void> => expect(owner.clock.wallMs()).toBeGreaterThan(nextSecond);
     await waitUntil(owner, { what: "the next second", limitMs: 5_000, check });
 
@@ -254,7 +254,7 @@ describe("from an unmount to the claim's status", () => {
       node: "node-a",
       evidence: "mount-table",
     });
-    expect(claim.status?.lastUse?.releasedAtMs).toBeGreaterThanOrEqual(endsAtMs);
+    expect(claim.status?.lastUse?.byMs).toBeGreaterThanOrEqual(endsAtMs);
   });
 
   it("does not count a pod that never mounted anything as a use", async () => {
@@ -296,7 +296,7 @@ describe("a volume that is unmounted while its pod runs", () => {
 
     expect(isMounted(whileRunning)).toBe(true);
     const { claim } = await claimThat(stage, { claim: "anomaly", what: "unmounted", holds: isUnmounted });
-    expect(claim.status?.lastUse?.releasedAtMs).toBeGreaterThanOrEqual(endsAtMs);
+    expect(claim.status?.lastUse?.byMs).toBeGreaterThanOrEqual(endsAtMs);
   });
 });
 

@@ -249,7 +249,7 @@ describe("enforce", () => {
 
     expect(JSON.parse(found.lastUse ?? "")).toMatchObject({
       claimUID: idle.uid,
-      release: idle.status?.lastUse?.releaseId,
+      release: idle.status?.lastUse?.id,
       pod: `${NAMESPACE}/user`,
     });
     await volumeThat(claim, "Released", ({ status }) => status.phase === "Released");

@@ -59,7 +59,6 @@ function endOf(place: ClaimPlace, byMs: number): UseEnd {
   const unmountRecord = [bootIdOf(node), UPTIME_MS * 1000, podUid, volumeKey({ by: "name", name: volume })];
   return {
     id: unmountRecord.join("/"),
-    reason: "Unmounted",
     evidence: "mount-table",
     byMs,
     widthMs: WIDTH_MS,

@@ -128,7 +128,7 @@ async function play(messages: readonly NodeMessage[]): Promise<void> {
       "what is written is read again",
     );
     promise(sinceMs <= nowMs + 1_000, "no claim is unused since a time to come");
-    promise((lastUse?.releasedAtMs ?? 0) <= nowMs + 1_000, "no use ends in a time to come");
+    promise((lastUse?.byMs ?? 0) <= nowMs + 1_000, "no use ends in a time to come");
   }
   // Rejects when the aggregator hit a bug.
   await closeHouses();

@@ -49,15 +49,15 @@ const UNMOUNTED: ClaimStatus = {
   sinceMs: 4_102_000_100_000,
   mountedOn: undefined,
   lastUse: {
-    releaseId: "r-1",
+    id: "r-1",
     node: "node-1",
     pod: "shop/web",
     podUid: "u",
-    releasedAtMs: 4_102_000_100_000,
-    uncertaintyMs: 3,
+    byMs: 4_102_000_100_000,
+    widthMs: 3,
     evidence: "mount-table",
   },
-  blindGap: { fromMs: 4_102_000_000_000, toMs: 4_102_000_050_000 },
+  gap: { fromMs: 4_102_000_000_000, toMs: 4_102_000_050_000 },
 };
 
 async function writerOf(stage: AttackStage): Promise<ClaimStatusWriter> {

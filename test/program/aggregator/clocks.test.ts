@@ -71,13 +71,13 @@ describe("the time since when a claim counts as unused", () => {
   it.each(ROWS)("is not before the truth, and hardly later, where $name", async (row) => {
     const { truthMs, status } = await published(row);
 
-    const { releasedAtMs = Number.NaN, uncertaintyMs = Number.NaN } = status?.lastUse ?? {};
+    const { byMs = Number.NaN, widthMs = Number.NaN } = status?.lastUse ?? {};
     const lateMs = (status?.sinceMs ?? Number.NaN) - truthMs;
     expect(status).toMatchObject({ unused: true, reason: "Unmounted" });
     expect(lateMs).toBeGreaterThanOrEqual(0);
     expect(lateMs).toBeLessThanOrEqual(ROUNDED_MS + (row.lateMs ?? 0));
     // The width that is told holds the truth.
-    expect(releasedAtMs).toBeGreaterThanOrEqual(truthMs);
-    expect(releasedAtMs - uncertaintyMs).toBeLessThanOrEqual(truthMs);
+    expect(byMs).toBeGreaterThanOrEqual(truthMs);
+    expect(byMs - widthMs).toBeLessThanOrEqual(truthMs);
   });
 });

@@ -49,7 +49,7 @@ describe("a node may forget an unmount record", () => {
     await scene.pass(100);
     const shown = await scene.report();
 
-    expect(stored).toMatchObject({ unused: true, lastUse: { releaseId: id } });
+    expect(stored).toMatchObject({ unused: true, lastUse: { id: id } });
     expect([untold, unshown, shown].map(({ forget }) => forget)).toEqual([[], [], [id]]);
   });
 
@@ -153,7 +153,7 @@ describe("an unmount record is kept, and counts", () => {
     await scene.until(10);
     end(scene, "other", "n2");
     await scene.until(20);
-    const releaseId = end(scene, "web");
+    const id = end(scene, "web");
 
     const { forget } = await scene.report("n1");
     await scene.pass(5);
@@ -161,7 +161,7 @@ describe("an unmount record is kept, and counts", () => {
     await scene.pass(1);
 
     expect(forget).toEqual([]);
-    expect(scene.status()).toMatchObject({ unused: true, lastUse: { releaseId } });
+    expect(scene.status()).toMatchObject({ unused: true, lastUse: { id } });
     expect(scene.since()).toBe(20);
   });
 
@@ -173,7 +173,7 @@ describe("an unmount record is kept, and counts", () => {
     node.unmount("other");
     const suspended = keepBack(node);
     await scene.until(20);
-    const releaseId = end(scene, "web");
+    const id = end(scene, "web");
 
     const { forget } = await scene.tell({ mountedVolumes: mountedVolumes.slice(1) });
     scene.deletePod("other");
@@ -181,7 +181,7 @@ describe("an unmount record is kept, and counts", () => {
     await scene.pass(1);
 
     expect(forget).toEqual([]);
-    expect(scene.status()).toMatchObject({ unused: true, lastUse: { releaseId } });
+    expect(scene.status()).toMatchObject({ unused: true, lastUse: { id } });
     expect(scene.since()).toBe(20);
   });
 

@@ -39,7 +39,7 @@ describe("a claim that was mounted on a node that is gone", () => {
   it("has the end that the node tells, and no earlier time for that", async () => {
     const scene = await goneScene();
     const node = scene.node();
-    const releaseId = node.unmount("web");
+    const id = node.unmount("web");
     const at = { after: node.stampAt(100_000), by: node.stampAt(100_010) };
     const fields = { unmountRecords: node.unmountRecords.map((one) => ({ ...one, ...at })) };
 
@@ -47,10 +47,10 @@ describe("a claim that was mounted on a node that is gone", () => {
     await scene.pass(1);
     const late = await scene.tell(fields);
 
-    const lastUse = { releaseId, evidence: "mount-table" };
+    const lastUse = { id, evidence: "mount-table" };
     expect(scene.status()).toMatchObject({ unused: true, reason: "Unmounted", lastUse });
     expect(scene.since()).toBe(360);
-    expect([early.forget, late.forget]).toEqual([[], [releaseId]]);
+    expect([early.forget, late.forget]).toEqual([[], [id]]);
   });
 
   it("has one by the first scan of a machine that comes back under its name in another boot", async () => {
@@ -89,7 +89,7 @@ describe("a claim that was mounted on a node that is gone", () => {
   it("has not the end that a late report tells whose scan began before the node counted as gone", async () => {
     const scene = await goneScene();
     const node = scene.node();
-    const releaseId = node.unmount("web");
+    const id = node.unmount("web");
     const [began, ended] = [node.stampAt(100_000), node.stampAt(100_010)];
     const unmountRecords = node.unmountRecords.map((one) => ({ ...one, after: began - 10, by: ended }));
 
@@ -101,7 +101,7 @@ describe("a claim that was mounted on a node that is gone", () => {
     await scene.pass(1);
 
     expect(before).toMatchObject({ reason: "NodeGone" });
-    expect(scene.status()).toMatchObject({ reason: "Unmounted", lastUse: { releaseId } });
+    expect(scene.status()).toMatchObject({ reason: "Unmounted", lastUse: { id } });
   });
 });
 

@@ -211,7 +211,7 @@ describe("the end of a pod", () => {
     scene.node().unmount("web");
     await scene.report();
     await scene.until(20);
-    const releaseId = scene.node().unmount("other");
+    const id = scene.node().unmount("other");
     await scene.report();
     await scene.until(30);
     for (const pod of ["web", "other"]) scene.deletePod(pod);
@@ -220,7 +220,7 @@ describe("the end of a pod", () => {
     await scene.report();
     await scene.pass(1);
 
-    expect(scene.status()).toMatchObject({ unused: true, reason: "Unmounted", lastUse: { releaseId } });
+    expect(scene.status()).toMatchObject({ unused: true, reason: "Unmounted", lastUse: { id } });
     expect(scene.since()).toBe(20);
   });
 });

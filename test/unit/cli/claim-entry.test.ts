@@ -37,7 +37,7 @@ describe("readClaimEntry", () => {
       name: "unused without a known last use",
       claim: {
         status: statusOf("NodeGone", 2, {
-          lastUse: lastUseOf({ node: undefined, pod: undefined, podUid: undefined, uncertaintyMs: undefined }),
+          lastUse: lastUseOf({ node: undefined, pod: undefined, podUid: undefined, widthMs: undefined }),
         }),
       },
     },

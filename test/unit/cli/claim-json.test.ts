@@ -48,8 +48,8 @@ describe("jsonOf", () => {
   });
 
   it("contains the gap", () => {
-    const blindGap = { fromMs: NOW_MS - 60_000, toMs: NOW_MS - 30_000 };
-    const status = { ...statusOf("NoPodUsing", 0), sinceMs: NOW_MS - 30_000, blindGap };
+    const gap = { fromMs: NOW_MS - 60_000, toMs: NOW_MS - 30_000 };
+    const status = { ...statusOf("NoPodUsing", 0), sinceMs: NOW_MS - 30_000, gap };
 
     const { items } = JSON.parse(jsonWith([useOf(claimOf({ name: "idle", status }))], undefined));
 
@@ -89,7 +89,7 @@ describe("jsonOf", () => {
   });
 
   it("has null where a use or a condition has no value", () => {
-    const lastUse = lastUseOf({ node: undefined, pod: undefined, podUid: undefined, uncertaintyMs: undefined });
+    const lastUse = lastUseOf({ node: undefined, pod: undefined, podUid: undefined, widthMs: undefined });
     const upstream = { unused: false, sinceMs: undefined };
 
     const text = jsonWith(

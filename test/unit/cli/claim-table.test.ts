@@ -125,10 +125,10 @@ describe("tableOf", () => {
   });
 
   it.each([
-    { name: "known", uncertaintyMs: 12, text: "12ms" },
-    { name: "not known", uncertaintyMs: undefined, text: "unknown" },
-  ])("gives the uncertainty of a release where it is $name", ({ uncertaintyMs, text }) => {
-    const status = statusOf("Unmounted", 1, { lastUse: lastUseOf({ uncertaintyMs }) });
+    { name: "known", widthMs: 12, text: "12ms" },
+    { name: "not known", widthMs: undefined, text: "unknown" },
+  ])("gives the uncertainty of a release where it is $name", ({ widthMs, text }) => {
+    const status = statusOf("Unmounted", 1, { lastUse: lastUseOf({ widthMs }) });
 
     expect(cell({ status }, "UNCERTAINTY", wide)).toBe(text);
     expect(cell({ status }, "RELEASED AT", wide)).toBe("2026-09-09T23:26:40.000Z");

@@ -41,12 +41,12 @@ export function statusOf(reason: ClaimStatus["reason"], hours: number, change: P
 /** A use that was read to be over in the mount table of node-b. */
 export function lastUseOf(change: Partial<LastUse> = {}): LastUse {
   return {
-    releaseId: "release",
+    id: "release",
     node: "node-b",
     pod: "shop/web-0",
     podUid: "pod-uid",
-    releasedAtMs: NOW_MS - HOUR_MS,
-    uncertaintyMs: 12,
+    byMs: NOW_MS - HOUR_MS,
+    widthMs: 12,
     evidence: "mount-table",
     ...change,
   };

@@ -15,7 +15,7 @@ function cellsOf(volume: VolumeView, change: Partial<VolumeTableView> = {}): Rea
 
 describe("a table of volumes", () => {
   it("shows since when a volume is Released, and its last use", () => {
-    const lastUse = lastUseOf({ pod: "shop/reports-1", releasedAtMs: NOW_MS - 213 * DAY_HOURS * HOUR_MS });
+    const lastUse = lastUseOf({ pod: "shop/reports-1", byMs: NOW_MS - 213 * DAY_HOURS * HOUR_MS });
 
     expect(cellsOf(volumeOfHours(40 * DAY_HOURS, { lastUse }))).toEqual({
       ...{ VOLUME: "pv-reports", PHASE: "Released", SINCE: "40d", SIZE: "10Gi", CLASS: "fast", POLICY: "Retain" },

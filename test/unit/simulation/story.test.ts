@@ -23,9 +23,9 @@ describe("the smallest simulated world", () => {
     expect(status).toMatchObject({ unused: true, reason: "Unmounted" });
     expect(status?.sinceMs).toBeGreaterThanOrEqual(unmountedAtMs);
     expect(status?.sinceMs).toBeLessThan(unmountedAtMs + 2_000);
-    expect(status?.lastUse?.releasedAtMs).toBeGreaterThanOrEqual(unmountedAtMs);
-    const uncertaintyMs = status?.lastUse?.uncertaintyMs ?? Number.NaN;
-    expect((status?.lastUse?.releasedAtMs ?? Number.NaN) - uncertaintyMs).toBeLessThanOrEqual(unmountedAtMs);
+    expect(status?.lastUse?.byMs).toBeGreaterThanOrEqual(unmountedAtMs);
+    const uncertaintyMs = status?.lastUse?.widthMs ?? Number.NaN;
+    expect((status?.lastUse?.byMs ?? Number.NaN) - uncertaintyMs).toBeLessThanOrEqual(unmountedAtMs);
   });
 
   it("is the same for the same seed, down to the last write and log line", async () => {

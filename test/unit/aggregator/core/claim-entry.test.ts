@@ -65,7 +65,7 @@ const all = (...items: readonly object[]) => ({ items, omitted: 0 });
 
 describe("claimEntryOf", () => {
   it("has everything of a claim that is mounted", () => {
-    const lastUse = lastUseWith({ releasedAtMs: NOON - 1_499.5, uncertaintyMs: 12 });
+    const lastUse = lastUseWith({ byMs: NOON - 1_499.5, widthMs: 12 });
     const claim = claimWith({ status: mountedStatus(["n1"], { message: "Mounted on n1", lastUse }), upstream });
     const held = [
       { node: "n1", pods: [{ uid: "pod-1", name: "shop/web-0" }] },

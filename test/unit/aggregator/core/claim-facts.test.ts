@@ -54,7 +54,7 @@ describe("factsOf", () => {
     expect(facts.holders).toEqual(["n2"]);
     expect(facts.ends).toEqual([
       {
-        ...{ id: "boot-1/node-gone/pod-1/name/pv-1", reason: "NodeGone", evidence: "node-gone" },
+        ...{ id: "boot-1/node-gone/pod-1/name/pv-1", evidence: "node-gone" },
         ...{ byMs: NOON + 5_000, widthMs: undefined, node: "n1", pod: "shop/pod-1", podUid: "pod-1", wasUse: true },
       },
     ]);
@@ -65,7 +65,7 @@ describe("factsOf", () => {
 
     const facts = factsOf(evidenceWith({ uses: [useOn("n1")] }), fleetWith([], { assumed }));
 
-    expect(facts.ends).toMatchObject([{ reason: "NoPodUsing", evidence: "pod-status", byMs: NOON, wasUse: true }]);
+    expect(facts.ends).toMatchObject([{ evidence: "pod-status", byMs: NOON, wasUse: true }]);
   });
 
   it("an unmount record is an end of use by the pod that the agent named, else by the one that is known", () => {
@@ -81,7 +81,7 @@ describe("factsOf", () => {
 });
 
 describe("isNodeBack", () => {
-  const gone = lastUseWith({ evidence: "node-gone", releasedAtMs: NOON });
+  const gone = lastUseWith({ evidence: "node-gone", byMs: NOON });
   const ofN2 = { ...gone, node: "n2" };
   const read = { ...gone, evidence: "mount-table" } as const;
 
@@ -165,7 +165,7 @@ describe("unobservedEndOf: the end of a use that is stored, and that neither rec
     const evidence = evidenceWith({ claim: claimWith({ status: mountedStatus(["n1"]) }) });
 
     const user = { node: "n1", pod: undefined, podUid: undefined, wasUse: true };
-    const end = { id: "n1/node-gone", reason: "NodeGone", evidence: "node-gone", byMs: GONE, widthMs: undefined };
+    const end = { id: "n1/node-gone", evidence: "node-gone", byMs: GONE, widthMs: undefined };
     expect(unobservedEndOf(evidence, fleetWith([], { assumed }))).toEqual({ ...end, ...user });
   });
 });

@@ -74,7 +74,7 @@ describe("an idle claim that may have been used, unobserved", () => {
   const neverMoved = written(NEVER, time(1, 3));
   const inSecond = written(NEVER, time(1, 3, { toMs: NOON + 3 * MIN + 1 }));
   const since = { datedBeforeMs: NOON + 3 * MIN };
-  const ahead = (toMs: number) => ({ ...IDLE, blindGap: { fromMs: NOON, toMs } });
+  const ahead = (toMs: number) => ({ ...IDLE, gap: { fromMs: NOON, toMs } });
   const farAhead = time(1, (NOW + 5_001 - NOON) / MIN);
   const dated = (minutes: number) => time(-3, 5, { datedBeforeMs: NOON + minutes * MIN });
   const early = ended(-1 / 120);

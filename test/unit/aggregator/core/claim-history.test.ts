@@ -55,11 +55,7 @@ function outcomeOf(scene: Scene): string {
   return pending.length > 0 ? "pending" : endText(ends[0]);
 }
 
-const KINDS = new Map([
-  ["Unmounted", "mount-table"],
-  ["NoPodUsing", "pod-status"],
-  ["NodeGone", "node-gone"],
-]);
+const KINDS = { "mount-table": "Unmounted", "pod-status": "NoPodUsing", "node-gone": "NodeGone" } as const;
 const TIMES = new Map([
   [SEEN, "when seen"],
   [NOON, "by the scan"],
@@ -68,11 +64,11 @@ const TIMES = new Map([
 
 function endText(end: UseEnd | undefined): string {
   if (end === undefined) return "explained";
-  const { id, reason, byMs, node = "no node", wasUse } = end;
-  const known = { widthMs: undefined, pod: "shop/web-0", podUid: "pod-1", evidence: KINDS.get(reason) };
+  const { id, evidence, byMs, node = "no node", wasUse } = end;
+  const known = { widthMs: undefined, pod: "shop/web-0", podUid: "pod-1" };
   expect(end).toMatchObject({ ...known, id: `pod-1/${id.split("/")[1]}` });
   const when = TIMES.get(byMs) ?? `${byMs - GONE} ms after its node`;
-  return `${reason} ${when}${node === "n1" ? "" : ` on ${node}`}${wasUse ? "" : ", no use"}`;
+  return `${KINDS[evidence]} ${when}${node === "n1" ? "" : ` on ${node}`}${wasUse ? "" : ", no use"}`;
 }
 
 /** Its agent left before it saw the end. */
@@ -88,7 +84,7 @@ const usedBy = (fields: Partial<LastUse>) => statusWith({ lastUse: lastUseWith({
 const idle = statusWith({ unused: true, reason: "NoPodUsing" });
 const over = { wasOver: true };
 const huge = "100000000000000000000";
-const byItself = { podUid: "pod-1", releaseId: "pod-1/200", evidence: "pod-status" } as const;
+const byItself = { podUid: "pod-1", id: "pod-1/200", evidence: "pod-status" } as const;
 const assumedOfIt = { ...byItself, evidence: "node-gone" } as const;
 
 type Row = readonly [name: string, scene: Scene, outcome: string];
@@ -157,7 +153,7 @@ describe("the ends that are kept", () => {
     expect(ends.reduce<ClaimHistory>(withEnds, EMPTY_HISTORY).ends).toEqual(kept);
   });
 
-  const stored = { unused: true, sinceMs: 3, lastUse: lastUseWith({ releasedAtMs: 1 }) };
+  const stored = { unused: true, sinceMs: 3, lastUse: lastUseWith({ byMs: 1 }) };
   it.each([
     { name: "an end later than the stored one is", status: { ...stored, sinceMs: 2 }, kept: [noUse] },
     { name: "a use is where none is stored", status: { ...stored, lastUse: undefined }, kept: [use] },

@@ -38,8 +38,8 @@ const end: fc.Arbitrary<UseEnd> = fc
   });
 
 const lastUse: fc.Arbitrary<LastUse> = fc
-  .record({ kind: kinds, releasedAtMs: forged.map(Math.ceil), uncertaintyMs: width, node, pod, id: fc.nat(20) })
-  .map(({ kind, id, ...rest }) => ({ ...rest, releaseId: `end-${id}`, podUid: "uid", evidence: kind.evidence }));
+  .record({ kind: kinds, byMs: forged.map(Math.ceil), widthMs: width, node, pod, id: fc.nat(20) })
+  .map(({ kind, id, ...rest }) => ({ ...rest, id: `end-${id}`, podUid: "uid", evidence: kind.evidence }));
 
 const stored: fc.Arbitrary<ClaimStatus> = fc
   .record({
@@ -53,10 +53,10 @@ const stored: fc.Arbitrary<ClaimStatus> = fc
   .map(({ nodes, more, gapMs, ...rest }) => {
     const unused = rest.reason !== "Mounted" && rest.reason !== "Referenced";
     const [fromMs, toMs] = [rest.sinceMs - (gapMs ?? 0), rest.sinceMs - ((gapMs ?? 0) % 1_000)];
-    const blindGap = unused && fromMs < toMs && toMs <= NOW ? { fromMs, toMs } : undefined;
+    const gap = unused && fromMs < toMs && toMs <= NOW ? { fromMs, toMs } : undefined;
     const mountedOn = rest.reason === "Mounted" ? { nodes, more } : undefined;
     const use = rest.reason === "NeverObservedInUse" ? undefined : rest.lastUse;
-    return { ...rest, message: "", unused, mountedOn, blindGap, lastUse: use };
+    return { ...rest, message: "", unused, mountedOn, gap, lastUse: use };
   });
 
 /** In which nobody watched; it is over. */
@@ -112,13 +112,13 @@ function asRead(status: ClaimStatus | undefined, earliestMs: number): ClaimStatu
 
 /** The end that is stored as the last use is that use, perhaps dated anew by a later receipt. */
 function asStored(one: UseEnd, use: LastUse | undefined, redatedMs: number): UseEnd {
-  if (use?.releaseId !== one.id) return one;
-  return { ...one, byMs: Math.min(use.releasedAtMs, NOW) + redatedMs, wasUse: true };
+  if (use?.id !== one.id) return one;
+  return { ...one, byMs: Math.min(use.byMs, NOW) + redatedMs, wasUse: true };
 }
 
 function withBack(back: string, fields: Partial<ClaimFacts>): Partial<ClaimFacts> {
   const { stored: known, ends = [], unobservedEnd } = fields;
-  const isPossible = (one: UseEnd): boolean => one.reason !== "NodeGone" || one.node !== back;
+  const isPossible = (one: UseEnd): boolean => one.evidence !== "node-gone" || one.node !== back;
   const isNodeBack = known?.lastUse?.evidence === "node-gone" && known.lastUse.node === back;
   const isBlind = known?.unused === false || isNodeBack;
   const isEnd = isBlind && (typeof unobservedEnd !== "object" || isPossible(unobservedEnd));
@@ -163,12 +163,12 @@ const believable: Holds = ({ pendingNodes: asked, isDisbelieved }, status) => {
 const afterEachEnd: Holds = ({ ends, unobservedEnd, unobserved, pendingNodes: asked, ...known }, status) => {
   if (status?.unused !== true) return;
   const all = typeof unobservedEnd === "object" ? [...ends, unobservedEnd] : ends;
-  const fresh = all.filter(({ id }) => id !== known.stored?.lastUse?.releaseId);
+  const fresh = all.filter(({ id }) => id !== known.stored?.lastUse?.id);
   for (const { byMs } of fresh) expect(status.sinceMs).toBeGreaterThanOrEqual(Math.min(byMs, NOW));
   if (asked.length > 0) return;
   // What ended before the claim was made is dated at its creation, as is what is stored.
   const uses = fresh.filter((one) => one.wasUse && ends.includes(one) && one.byMs >= (known.earliestMs ?? 0));
-  for (const { byMs } of uses) expect(status.lastUse?.releasedAtMs).toBeGreaterThanOrEqual(Math.min(byMs, NOW));
+  for (const { byMs } of uses) expect(status.lastUse?.byMs).toBeGreaterThanOrEqual(Math.min(byMs, NOW));
   const unseen = unobserved?.times.filter(({ isBefore, datedBeforeMs }) => !isBefore && datedBeforeMs === undefined);
   for (const { toMs } of unseen ?? []) expect(status.sinceMs).toBeGreaterThanOrEqual(toMs);
 };

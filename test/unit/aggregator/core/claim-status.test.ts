@@ -12,7 +12,7 @@ const usedBy = (fields: Partial<LastUse>) => ({ ...idle, lastUse: lastUseWith(fi
 const used = usedBy({});
 const visited = { ...used, reason: "NoPodUsing" } as const;
 const gone = statusWith({ unused: true, reason: "NodeGone", lastUse: lastUseWith({ evidence: "node-gone" }) });
-const goneAtNoon = usedBy({ evidence: "node-gone", podUid: "pod-1", releasedAtMs: NOON });
+const goneAtNoon = usedBy({ evidence: "node-gone", podUid: "pod-1", byMs: NOON });
 const named = statusWith();
 const namedBefore = statusWith({ lastUse: lastUseWith() });
 const onN1 = mountedStatus(["n1"]);
@@ -94,9 +94,9 @@ describe("a claim that nodes have to tell of", () => {
 });
 
 describe("a claim that nobody holds", () => {
-  const usedAt1s = statusWith({ lastUse: lastUseWith({ releasedAtMs: NOON + 1_000 }) });
-  const usedAhead = statusWith({ lastUse: lastUseWith({ releasedAtMs: NOW + 60_000 }) });
-  const aheadOfBoth = at(70_000, usedBy({ releasedAtMs: NOW + 69_500 }));
+  const usedAt1s = statusWith({ lastUse: lastUseWith({ byMs: NOON + 1_000 }) });
+  const usedAhead = statusWith({ lastUse: lastUseWith({ byMs: NOW + 60_000 }) });
+  const aheadOfBoth = at(70_000, usedBy({ byMs: NOW + 69_500 }));
   const byPod = { ...at(-601_000, usedBy({ evidence: "pod-status" })), reason: "NoPodUsing" as const };
   const firstScan = endWith({ id: "first-read", pod: undefined, podUid: undefined, byMs: NOON + 9_000 });
   const unknown = { unobservedEnd: "unknown" } as const;
@@ -113,7 +113,7 @@ describe("a claim that nobody holds", () => {
       ["has no end from before it was made", undefined, { earliestMs: NOON + 9_000, ...ended() }, "Unmounted since noon+9s, after r1 by noon+9s"],
       ["does not hide that a pod came and went after it", visited, ended(-500), "NoPodUsing since noon, after r1 by noon-500ms"],
       ["keeps a use by a clock that was set back since, as over by now", aheadOfBoth, {}, "Unmounted since now, after r0 by now"],
-      ["changes nothing for the stored record, dated later", usedBy({ releaseId: "release-1" }), ended(2_000), ALONE],
+      ["changes nothing for the stored record, dated later", usedBy({ id: "release-1" }), ended(2_000), ALONE],
       ["replaces a use known by its pod, and the time stays", byPod, ended(-1_000), "NoPodUsing since noon-1s, after r1 by noon-1s"],
       ["was used until then where a pod came and went just as its last use ended", usedAt1s, { ends: [visitWith()] }, "Unmounted since noon+1s, after r0 by noon+1s"],
       ["had no use by a pod that only named it", undefined, { ends: [visitWith()] }, "NoPodUsing since noon+1s"],
@@ -134,8 +134,8 @@ describe("a claim that nobody holds", () => {
   it("is told with all that is known of its last use", () => {
     const status = desiredClaimStatus(factsWith({ stored: onN1, earliestMs: NOON + 9_000, ...ended() }));
 
-    const user = { releaseId: "release-1", node: "n1", pod: "shop/web-0", podUid: "pod-1" };
-    const until = { releasedAtMs: NOON + 9_000, uncertaintyMs: 8_020, evidence: "mount-table" };
+    const user = { id: "release-1", node: "n1", pod: "shop/web-0", podUid: "pod-1" };
+    const until = { byMs: NOON + 9_000, widthMs: 8_020, evidence: "mount-table" };
     expect(status?.lastUse).toEqual({ ...user, ...until });
   });
 });
@@ -151,9 +151,9 @@ describe("what is said of a claim", () => {
   const twoOfThree = { ...on("n1", "n2"), ...waits(was("n1", false), was("n2"), was("n3")) };
   const disbelieved = { ...stale("n2", "attached"), isDisbelieved: true };
   const leftOnN1 = { ...onN1, message: left(["n1"], "n1") };
-  const lastZ = lastUseWith({ releaseId: "release-z", releasedAtMs: NOON + 1_000 });
+  const lastZ = lastUseWith({ id: "release-z", byMs: NOON + 1_000 });
   const byPod = lastUseWith({ evidence: "pod-status" });
-  const told = { reason: "NoPodUsing", message: endMessage(endOf(byPod)), sinceMs: byPod.releasedAtMs } as const;
+  const told = { reason: "NoPodUsing", message: endMessage(endOf(byPod)), sinceMs: byPod.byMs } as const;
   const toldByPod = statusWith({ unused: true, ...told, lastUse: byPod });
   const atOnce = { ends: [endWith({ id: "b", pod: "shop/b" }), endWith({ id: "a" })] };
   it.each<Row>(

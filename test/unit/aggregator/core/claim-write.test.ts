@@ -81,10 +81,10 @@ describe("isSameStatus", () => {
   it.each<readonly [name: string, same: boolean, change: Partial<ClaimStatus>]>([
     ["milliseconds that rounding up to the second hides", true, { sinceMs: NOON - 999 }],
     ["that there are more nodes", false, { mountedOn: { nodes: ["n1"], more: true } }],
-    ["the begin of a gap by a millisecond", false, { blindGap: { ...gap, fromMs: NOON - 1 } }],
-    ["the end of a gap by a millisecond", false, { blindGap: { ...gap, toMs: NOON + 2 } }],
+    ["the begin of a gap by a millisecond", false, { gap: { ...gap, fromMs: NOON - 1 } }],
+    ["the end of a gap by a millisecond", false, { gap: { ...gap, toMs: NOON + 2 } }],
   ])("a change of %s is none: %s", (_, same, change) => {
-    const stored = mountedStatus(["n1"], { lastUse: lastUseWith(), blindGap: gap });
+    const stored = mountedStatus(["n1"], { lastUse: lastUseWith(), gap });
 
     expect(isSameStatus(stored, { ...stored, ...change })).toBe(same);
   });

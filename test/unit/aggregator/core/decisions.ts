@@ -38,7 +38,6 @@ export function newsOf(facts: ClaimFacts): ClaimStatus | undefined {
 export function endWith(fields: Partial<UseEnd> = {}): UseEnd {
   return {
     id: "release-1",
-    reason: "Unmounted",
     evidence: "mount-table",
     byMs: NOON + 1_000,
     widthMs: 20,
@@ -52,7 +51,7 @@ export function endWith(fields: Partial<UseEnd> = {}): UseEnd {
 
 /** The same use, known from its pod only. */
 export function podEndWith(fields: Partial<UseEnd> = {}): UseEnd {
-  return endWith({ id: "p/1", reason: "NoPodUsing", evidence: "pod-status", widthMs: undefined, ...fields });
+  return endWith({ id: "p/1", evidence: "pod-status", widthMs: undefined, ...fields });
 }
 
 /** A pod that named the claim and never used it. */
@@ -62,18 +61,18 @@ export function visitWith(fields: Partial<UseEnd> = {}): UseEnd {
 
 /** The same use, assumed to have ended with its node. */
 export function nodeGoneWith(fields: Partial<UseEnd> = {}): UseEnd {
-  return endWith({ id: "n1/gone", reason: "NodeGone", evidence: "node-gone", widthMs: undefined, ...fields });
+  return endWith({ id: "n1/gone", evidence: "node-gone", widthMs: undefined, ...fields });
 }
 
 /** A use of `shop/old` on `n1` that had ended a second before noon. */
 export function lastUseWith(fields: Partial<LastUse> = {}): LastUse {
   return {
-    releaseId: "release-0",
+    id: "release-0",
     node: "n1",
     pod: "shop/old",
     podUid: "pod-0",
-    releasedAtMs: NOON - 1_000,
-    uncertaintyMs: 10,
+    byMs: NOON - 1_000,
+    widthMs: 10,
     evidence: "mount-table",
     ...fields,
   };
@@ -82,12 +81,12 @@ export function lastUseWith(fields: Partial<LastUse> = {}): LastUse {
 /** A status in words: why, where it is mounted, since when, how far a gap reached, and after which use (`r1`: `release-1`). */
 export function inWords(status: ClaimStatus | undefined): string {
   if (status === undefined) return "left alone";
-  const { unused, reason, sinceMs, mountedOn, blindGap, lastUse } = status;
+  const { unused, reason, sinceMs, mountedOn, gap, lastUse } = status;
   const on = mountedOn && ` on ${mountedOn.nodes.join(" ")}${mountedOn.more ? " and more" : ""}`;
-  const gap = blindGap && `, unseen ${timeText(blindGap.fromMs)} to ${timeText(blindGap.toMs)}`;
-  const use = lastUse && `, after ${lastUse.releaseId.replace("release-", "r")} by ${timeText(lastUse.releasedAtMs)}`;
+  const unobserved = gap && `, unseen ${timeText(gap.fromMs)} to ${timeText(gap.toMs)}`;
+  const use = lastUse && `, after ${lastUse.id.replace("release-", "r")} by ${timeText(lastUse.byMs)}`;
   const isOdd = unused === (reason === "Mounted" || reason === "Referenced");
-  return `${isOdd ? "not " : ""}${reason}${on ?? ""} since ${timeText(sinceMs)}${gap ?? ""}${use ?? ""}`;
+  return `${isOdd ? "not " : ""}${reason}${on ?? ""} since ${timeText(sinceMs)}${unobserved ?? ""}${use ?? ""}`;
 }
 
 /** `noon+1s` is a second after noon, `now-1ms` a millisecond ago. */

@@ -119,9 +119,9 @@ describe("an unmount record", () => {
 });
 
 /** Another use of `n1` that is stored as the last one; a row's record ended at noon. */
-const other = lastUseWith({ releaseId: "other", releasedAtMs: NOON - 1 });
-const usedAt = (releasedAtMs: number) => ({ lastUse: { ...other, releasedAtMs } });
-const own = (releasedAtMs: number) => statusWith({ lastUse: { ...other, releaseId: "release-1", releasedAtMs } });
+const other = lastUseWith({ id: "other", byMs: NOON - 1 });
+const usedAt = (byMs: number) => ({ lastUse: { ...other, byMs } });
+const own = (byMs: number) => statusWith({ lastUse: { ...other, id: "release-1", byMs } });
 const unused = (fields: Partial<ClaimStatus>) => statusWith({ unused: true, reason: "Unmounted", ...fields });
 const goneWith = (node: string) => unused({ lastUse: { ...usedAt(NOON + 1).lastUse, evidence: "node-gone", node } });
 const stillMounted = mountedStatus(["n1"]);

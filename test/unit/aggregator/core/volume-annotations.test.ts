@@ -75,9 +75,9 @@ describe("what is to be written to a volume", () => {
 });
 
 describe("the last use on a volume", () => {
-  const use = lastUseWith({ releaseId: "r-1", releasedAtMs: NOON - 60_000 });
-  const later = lastUseWith({ releaseId: "r-2", releasedAtMs: NOON - 10_000 });
-  const blindGap = { fromMs: NOON - 9_000, toMs: NOON - 5_000 };
+  const use = lastUseWith({ id: "r-1", byMs: NOON - 60_000 });
+  const later = lastUseWith({ id: "r-2", byMs: NOON - 10_000 });
+  const gap = { fromMs: NOON - 9_000, toMs: NOON - 5_000 };
   const unused = statusWith({ unused: true, reason: "Unmounted", lastUse: use });
   const inUse = mountedStatus(["n1"], { lastUse: use });
   const going = (status: ClaimStatus) => ({ claim: claimWith({ isDeleting: true, status }) });
@@ -92,7 +92,7 @@ describe("the last use on a volume", () => {
     // biome-ignore format: a row is a line
     [
       ["is copied from an unused claim that is being deleted", { volume: bound, ...going(unused) }, copy()],
-      ["is so with a time unwatched", { volume: bound, ...going({ ...unused, blindGap }) }, lastUseText("claim-1", { lastUse: use, blindGap })],
+      ["is so with a time unwatched", { volume: bound, ...going({ ...unused, gap }) }, lastUseText("claim-1", { lastUse: use, gap })],
       ["is not copied from a claim that stays", { volume: bound, ...staying }, undefined],
       ["is not copied to a volume that goes with its claim", { volume: volumeWith(), ...going(unused) }, undefined],
       ["of an earlier claim stays until there is another", { ...copied(earlier), ...going(mountedStatus(["n1"])) }, earlier],

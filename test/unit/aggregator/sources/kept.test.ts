@@ -24,11 +24,11 @@ const status: fc.Arbitrary<ClaimStatus> = fc.record({
   mountedOn: maybe(fc.record({ nodes: texts, more: flag })),
   lastUse: maybe(
     fc.record({
-      ...{ releaseId: text, node: text, pod: text, podUid: text, releasedAtMs: ms, uncertaintyMs: maybe(ms) },
+      ...{ id: text, node: text, pod: text, podUid: text, byMs: ms, widthMs: maybe(ms) },
       evidence: fc.constant("mount-table"),
     }),
   ),
-  blindGap: maybe(fc.record({ fromMs: ms, toMs: ms })),
+  gap: maybe(fc.record({ fromMs: ms, toMs: ms })),
   staged: maybe(text),
 });
 const claim: fc.Arbitrary<Claim> = fc.record({

@@ -11,12 +11,12 @@ const UID = "claim-uid-1";
 const T = 1_795_255_200_000;
 const GAP = { fromMs: T + 1_000, toMs: T + 61_000 };
 const USE = {
-  releaseId: "release-1",
+  id: "release-1",
   node: "node-1",
   pod: "team/web",
   podUid: "u1",
-  releasedAtMs: T,
-  uncertaintyMs: 40,
+  byMs: T,
+  widthMs: 40,
   evidence: "mount-table",
 } as const;
 
@@ -38,17 +38,17 @@ function annotationOf(status: ClaimStatus): string {
 
 describe("a stored gap", () => {
   it.each([
-    { name: "stands beside the last use", status: statusWith({ lastUse: USE, blindGap: GAP }) },
+    { name: "stands beside the last use", status: statusWith({ lastUse: USE, gap: GAP }) },
     {
       name: "stands alone where no use is known",
-      status: statusWith({ reason: "NeverObservedInUse", blindGap: GAP }),
+      status: statusWith({ reason: "NeverObservedInUse", gap: GAP }),
     },
   ])("$name and is read as it was written", ({ status }) => {
     expect(readClaimStatus({ uid: UID, ...writeClaimStatus(UID, status) })).toEqual(status);
   });
 
   it("is written as people and programs read it, rather too long than too short", () => {
-    const status = statusWith({ blindGap: { fromMs: T + 1_000.7, toMs: T + 60_999.2 } });
+    const status = statusWith({ gap: { fromMs: T + 1_000.7, toMs: T + 60_999.2 } });
 
     expect(JSON.parse(annotationOf(status))).toEqual({
       claimUID: UID,
@@ -57,8 +57,8 @@ describe("a stored gap", () => {
   });
 
   it.each([
-    { name: "of another claim", text: annotationOf(statusWith({ blindGap: GAP })).replace(UID, "other") },
-    { name: "that ends before it begins", text: annotationOf(statusWith({ blindGap: { fromMs: T + 1, toMs: T } })) },
+    { name: "of another claim", text: annotationOf(statusWith({ gap: GAP })).replace(UID, "other") },
+    { name: "that ends before it begins", text: annotationOf(statusWith({ gap: { fromMs: T + 1, toMs: T } })) },
     { name: "without a time", text: `{"claimUID":"${UID}","blindGap":{"from":"yesterday","to":"now"}}` },
     { name: "that is no JSON", text: '"blindGap"{' },
   ])("$name is ignored", ({ text }) => {
@@ -73,7 +73,7 @@ describe("a stored gap", () => {
 
   it("is ignored for a claim that is in use", () => {
     const inUse = statusWith({ unused: false, reason: "Referenced", lastUse: USE });
-    const annotations = { [LAST_USE]: annotationOf(statusWith({ lastUse: USE, blindGap: GAP })) };
+    const annotations = { [LAST_USE]: annotationOf(statusWith({ lastUse: USE, gap: GAP })) };
 
     const read = readClaimStatus({ uid: UID, condition: writeClaimStatus(UID, inUse).condition, annotations });
 
@@ -81,7 +81,7 @@ describe("a stored gap", () => {
   });
 
   it("is no stray annotation without a last use", () => {
-    const status = statusWith({ reason: "NeverObservedInUse", blindGap: GAP });
+    const status = statusWith({ reason: "NeverObservedInUse", gap: GAP });
     const { annotations } = writeClaimStatus(UID, status);
 
     expect(findStrays(status, { annotations, managedFields: undefined })).toEqual([]);

@@ -22,12 +22,12 @@ const STATUS: ClaimStatus = {
   sinceMs: 1_795_255_200_000,
   mountedOn: undefined,
   lastUse: {
-    releaseId: "boot-1/21000/u1/name/pv-1",
+    id: "boot-1/21000/u1/name/pv-1",
     node: "node-1",
     pod: "team/web",
     podUid: "u1",
-    releasedAtMs: 1_795_255_199_500,
-    uncertaintyMs: 40,
+    byMs: 1_795_255_199_500,
+    widthMs: 40,
     evidence: "mount-table",
   },
 };
@@ -102,7 +102,7 @@ describe("writeClaimStatus", () => {
   });
 
   it("rounds an end between two milliseconds up", () => {
-    const lastUse = STATUS.lastUse && { ...STATUS.lastUse, releasedAtMs: STATUS.sinceMs + 10.25, uncertaintyMs: 1.5 };
+    const lastUse = STATUS.lastUse && { ...STATUS.lastUse, byMs: STATUS.sinceMs + 10.25, widthMs: 1.5 };
     const { annotations } = writeClaimStatus(UID, { ...STATUS, lastUse });
 
     const { releasedAt, uncertaintyMs } = JSON.parse(annotations[LAST_USE] ?? "");
@@ -115,7 +115,7 @@ describe("writeClaimStatus", () => {
   it("writes null for an unknown uncertainty", () => {
     const { annotations } = writeClaimStatus(UID, {
       ...STATUS,
-      lastUse: STATUS.lastUse && { ...STATUS.lastUse, uncertaintyMs: undefined },
+      lastUse: STATUS.lastUse && { ...STATUS.lastUse, widthMs: undefined },
     });
 
     expect(annotations[LAST_USE]).toContain('"uncertaintyMs":null');
@@ -126,12 +126,12 @@ describe("readClaimStatus", () => {
   const name = fc.stringMatching(/^[a-z0-9]{1,10}$/);
   const whole = fc.integer({ min: 0, max: 4_000_000_000 });
   const lastUse = fc.record({
-    releaseId: name,
+    id: name,
     node: fc.option(name, { nil: undefined }),
     pod: fc.option(name, { nil: undefined }),
     podUid: fc.option(name, { nil: undefined }),
-    releasedAtMs: whole.map((seconds) => seconds * 1_000 + 7),
-    uncertaintyMs: fc.option(fc.nat(), { nil: undefined }),
+    byMs: whole.map((seconds) => seconds * 1_000 + 7),
+    widthMs: fc.option(fc.nat(), { nil: undefined }),
     evidence: fc.constantFrom("mount-table", "pod-status", "node-gone"),
   });
   const mountedOn = fc.record({ nodes: fc.array(name, { maxLength: MAX_NODES }), more: fc.boolean() });
@@ -186,10 +186,10 @@ describe("readClaimStatus", () => {
   });
 
   it.each([
-    { name: "a millisecond before the claim was made", releasedAtMs: STATUS.sinceMs - 60_001, isKnown: false },
-    { name: "in the second in which the claim was made", releasedAtMs: STATUS.sinceMs - 60_000, isKnown: true },
-  ])("believes a last use $name: $isKnown", ({ releasedAtMs, isKnown }) => {
-    const lastUse = STATUS.lastUse && { ...STATUS.lastUse, releasedAtMs };
+    { name: "a millisecond before the claim was made", byMs: STATUS.sinceMs - 60_001, isKnown: false },
+    { name: "in the second in which the claim was made", byMs: STATUS.sinceMs - 60_000, isKnown: true },
+  ])("believes a last use $name: $isKnown", ({ byMs, isKnown }) => {
+    const lastUse = STATUS.lastUse && { ...STATUS.lastUse, byMs };
     const written = writeClaimStatus(UID, { ...STATUS, lastUse });
 
     const status = readClaimStatus({ uid: UID, createdAtMs: STATUS.sinceMs - 60_000, ...written });
@@ -233,7 +233,7 @@ describe("readClaimStatus", () => {
   it("reads the last use where the annotation is valid", () => {
     expect(
       readClaimStatus({ uid: UID, condition: CONDITION, annotations: { [LAST_USE]: good } })?.lastUse,
-    ).toMatchObject({ releaseId: "r" });
+    ).toMatchObject({ id: "r" });
   });
 
   it.each([

@@ -34,21 +34,21 @@ describe("the annotation mounted-on of a volume", () => {
 describe("a copied last use", () => {
   const gap = { fromMs: 1_795_262_400_000, toMs: 1_795_262_401_000 };
   const lastUse = {
-    ...{ releaseId: "r-1", node: "n1", pod: "shop/web-0", podUid: "pod-1", uncertaintyMs: 3 },
-    releasedAtMs: 1_795_262_399_500,
+    ...{ id: "r-1", node: "n1", pod: "shop/web-0", podUid: "pod-1", widthMs: 3 },
+    byMs: 1_795_262_399_500,
     evidence: "mount-table",
   } as const;
 
   it.each<{ readonly name: string; readonly use: NonNullable<ReturnType<typeof readCopiedUse>> }>([
-    { name: "a use", use: { lastUse, blindGap: undefined } },
-    { name: "a use and an unobserved time", use: { lastUse, blindGap: gap } },
-    { name: "that time alone", use: { lastUse: undefined, blindGap: gap } },
+    { name: "a use", use: { lastUse, gap: undefined } },
+    { name: "a use and an unobserved time", use: { lastUse, gap } },
+    { name: "that time alone", use: { lastUse: undefined, gap } },
   ])("is read as it stood on the claim: $name", ({ use }) => {
-    expect({ blindGap: undefined, ...readCopiedUse("claim-1", lastUseText("claim-1", use)) }).toEqual(use);
+    expect({ gap: undefined, ...readCopiedUse("claim-1", lastUseText("claim-1", use)) }).toEqual(use);
   });
 
   it.each([
-    { name: "another claim's", text: lastUseText("claim-2", { lastUse, blindGap: gap }) },
+    { name: "another claim's", text: lastUseText("claim-2", { lastUse, gap }) },
     { name: "nothing", text: undefined },
     { name: "no JSON", text: "x" },
   ])("is none where there is $name", ({ text }) => {
