@@ -27,7 +27,7 @@ import { Deletions } from "./deletions.ts";
 import { PendingNodes } from "./pending-nodes.ts";
 import { ReportAnswers } from "./report-answers.ts";
 
-export interface ReconcilerParts extends Omit<ClaimWriterParts, "onWritten" | "retry"> {
+export interface ReconcilerParts extends Omit<ClaimWriterParts, "onWritten"> {
   readonly cluster: Cluster;
   readonly fleet: FleetState;
   readonly barrier: Pick<Barrier, "pendingNode" | "onUnwatched">;
@@ -101,7 +101,7 @@ export class Reconciler {
     });
     this.deletions = new Deletions({ ...parts, states: this.#states });
     const onWritten = (claim: Claim): void => this.#states.noteWritten(claim);
-    this.writer = new ClaimWriter({ ...parts, onWritten, retry: (keys) => this.queue.addAll(keys) }, limits);
+    this.writer = new ClaimWriter({ ...parts, onWritten }, limits);
     this.unusedWhileMounted = new UnusedWhileMounted(parts);
   }
 

@@ -30,7 +30,7 @@ const WAITS: Readonly<Record<Outcome, Wait>> = {
   stale: { firstMs: 10_000, longestMs: 10_000 },
   failed: { firstMs: 500, longestMs: 60_000 },
   refused: { firstMs: 60_000, longestMs: 600_000 },
-  // A person makes the role, and waits for it to work.
+  // A person makes the role, and waits for it to work. Workers rest meanwhile, so that even all claims together are tried slowly.
   forbidden: { firstMs: 1_000, longestMs: 60_000 },
   written: { firstMs: 1_000, longestMs: 600_000 },
 };

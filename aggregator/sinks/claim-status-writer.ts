@@ -17,7 +17,7 @@ export type WriteResult =
   /** The API server rejects the content. */
   | { readonly kind: "refused"; readonly reason: string; readonly message: string }
   /** Our account may not write here, or is not authenticated. */
-  | { readonly kind: "forbidden"; readonly message: string }
+  | { readonly kind: "forbidden"; readonly message: string; readonly retryAfterMs: number }
   /** The API server is overloaded or did not answer in time: the write may have been stored. */
   | { readonly kind: "overloaded"; readonly message: string; readonly retryAfterMs: number }
   | { readonly kind: "failed"; readonly message: string; readonly retryAfterMs: number };
@@ -124,7 +124,7 @@ function failureOf(error: unknown): WriteFailure {
   if (v.isValiError(error)) return { kind: "failed", message: `the answer is no claim: ${message}`, retryAfterMs: 0 };
   if (error instanceof ApiError) {
     const { status, retryAfterMs = 0 } = error;
-    if (status === 401 || status === 403) return { kind: "forbidden", message };
+    if (status === 401 || status === 403) return { kind: "forbidden", message, retryAfterMs };
     return { kind: OVERLOADED.has(status) ? "overloaded" : "failed", message, retryAfterMs };
   }
   if (!(error instanceof MooringError)) throw error;

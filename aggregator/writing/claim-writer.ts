@@ -9,7 +9,6 @@ import type { ClaimWarnings } from "./claim-warnings.ts";
 import { isServerFailure, ServerFailures } from "./server-failures.ts";
 import type { UnstoredClaims } from "./unstored-claims.ts";
 import { type Attempt, WriteGate } from "./write-gate.ts";
-import { type MissingPermission, WritePermissions } from "./write-permissions.ts";
 
 export interface ClaimWriterParts {
   readonly clock: Clock;
@@ -20,8 +19,13 @@ export interface ClaimWriterParts {
   readonly unstored: Pick<UnstoredClaims, "settle">;
   /** The claim as our write left it, which the watch may not have shown yet. */
   readonly onWritten: (claim: Claim) => void;
-  /** These claims had to wait for the write of another one, and may be written now. */
-  readonly retry: (keys: Iterable<string>) => void;
+}
+
+/** The permission that our account lacks, for people. */
+export interface MissingPermission {
+  readonly namespaces: readonly string[];
+  /** As the API server puts it. */
+  readonly message: string;
 }
 
 type Write = Exclude<ClaimWrite, { readonly kind: "none" }>;
@@ -48,25 +52,25 @@ const PUT_BACK_TIMES = 4;
 export class ClaimWriter {
   readonly #parts: ClaimWriterParts;
   readonly #reasonDelayMs: number;
-  readonly #permissions: WritePermissions;
   readonly #gate: WriteGate;
   readonly #failures: ServerFailures;
   /** By key, on the monotonic clock: since when a change of the reason alone waits to be written. */
   readonly #reasonChangedAt = new Map<string, number>();
   /** By key: UID and reason of the refusal that the claim's owner has been warned of. */
   readonly #warnedRefusals = new Map<string, string>();
+  /** Of the last write that was forbidden. */
+  #missing = "";
 
   constructor(parts: ClaimWriterParts, limits: { readonly reasonDelayMs: number }) {
     this.#parts = parts;
     this.#reasonDelayMs = limits.reasonDelayMs;
-    this.#permissions = new WritePermissions(parts);
     this.#gate = new WriteGate(parts);
     this.#failures = new ServerFailures(parts, WRITERS);
   }
 
   /** Claims whose status the API server refuses. */
   get refused(): number {
-    return this.#gate.count("refused");
+    return this.#gate.keysOf("refused").length;
   }
 
   /** Its next write is likely to fail again, and to hold a worker up: other claims go first. */
@@ -74,21 +78,20 @@ export class ClaimWriter {
     return this.#gate.isFailing(key);
   }
 
+  /** Undefined while no write is forbidden. */
   missingPermission(): MissingPermission | undefined {
-    return this.#permissions.missing();
+    const namespaces = new Set(this.#gate.keysOf("forbidden").map((key) => key.slice(0, key.indexOf("/"))));
+    return namespaces.size === 0 ? undefined : { namespaces: [...namespaces], message: this.#missing };
   }
 
-  /** One attempt, if one is due. Answers after how many milliseconds to come again; nothing when all is written, or `retry` will say so. */
+  /** One attempt, if one is due. Answers after how many milliseconds to come again; nothing when all is written. */
   async bring({ claim, write }: PlannedWrite, signal: AbortSignal): Promise<number | undefined> {
     if (write.kind === "none") return void this.#rest(claim.key);
     const planned = { claim, write };
     const waitMs = this.#restBefore(planned);
-    if (waitMs === undefined || waitMs > 0) return waitMs;
+    if (waitMs > 0) return waitMs;
     const result = await this.#send(planned, signal);
     if (signal.aborted) return undefined;
-    if (result.kind === "forbidden") this.#permissions.deny(claim.key, result.message);
-    // The API server refuses a content, or a write on an old state, only after it has found it permitted.
-    else if (!isServerFailure(result)) this.#permissions.grant(claim.key);
     if (result.kind === "written") return this.#onWritten(planned, result.claim);
     await this.#onFailure(planned, result, signal);
     return this.#restBefore(planned);
@@ -103,15 +106,12 @@ export class ClaimWriter {
   #rest(key: string): void {
     this.#gate.rest(key);
     this.#reasonChangedAt.delete(key);
-    this.#permissions.release(key);
   }
 
-  #restBefore(planned: PlannedWrite<Write>): number | undefined {
+  #restBefore(planned: PlannedWrite<Write>): number {
     const { claim, write } = planned;
     const reasonMs = write.kind === "apply" && write.canWait ? this.#reasonRestMs(claim) : 0;
-    const ownMs = Math.max(reasonMs, this.#gate.restBefore(attemptOf(planned)));
-    // A claim that has to wait itself must not become the one that is tried for its namespace.
-    return ownMs > 0 ? ownMs : this.#permissions.restBefore(claim.key);
+    return Math.max(reasonMs, this.#gate.restBefore(attemptOf(planned)));
   }
 
   /** A change of the reason alone waits a little: another one often follows. */
@@ -131,11 +131,12 @@ export class ClaimWriter {
   async #onFailure(planned: PlannedWrite<Write>, failure: WriteFailure, signal: AbortSignal): Promise<void> {
     const { clock, warnings, logger } = this.#parts;
     if (isServerFailure(failure)) {
-      this.#gate.failed(attemptOf(planned), "failed", failure.retryAfterMs);
+      const isForbidden = failure.kind === "forbidden";
+      if (isForbidden) this.#missing = failure.message;
+      this.#gate.failed(attemptOf(planned), isForbidden ? "forbidden" : "failed", failure.retryAfterMs);
       return clock.sleep(this.#failures.note(failure), signal);
     }
     this.#failures.end();
-    if (failure.kind === "forbidden") return;
     this.#gate.failed(attemptOf(planned), failure.kind);
     const { claim } = planned;
     const { kind, message } = failure;

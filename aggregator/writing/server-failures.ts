@@ -1,5 +1,6 @@
 import type { Clock } from "../../common/runtime/clock.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
+import type { WriteFailure } from "../sinks/claim-status-writer.ts";
 
 /** After so long without a failure, the next one is logged again. */
 const OVER_MS = 60_000;
@@ -11,21 +12,17 @@ const REST = { firstMs: 100, longestMs: 5_000 };
 /** A claim waits for as long as the server asks; its worker takes other claims after this. */
 const LONGEST_ASKED_MS = 30_000;
 
-/** A failure of the API server, or of the way to it. */
-export interface ServerFailure {
-  readonly kind: "overloaded" | "failed";
-  readonly message: string;
-  readonly retryAfterMs: number;
-}
+/** A failure of the API server, or of the way to it, or a permission that our account lacks. */
+export type ServerFailure = Extract<WriteFailure, { readonly retryAfterMs: number }>;
 
-export function isServerFailure<T extends { readonly kind: string }>(result: T): result is Extract<T, ServerFailure> {
-  return result.kind === "overloaded" || result.kind === "failed";
+export function isServerFailure(failure: WriteFailure): failure is ServerFailure {
+  return "retryAfterMs" in failure;
 }
 
 /**
- * Failures of the API server that no single claim causes. The first one is logged, then the tenth, the hundredth, and so on. A worker
- * that met one rests before its next claim: as long as the server asks, and longer each time while no request succeeds. Otherwise the
- * workers would send every waiting claim to a server that accepts none.
+ * Failures of writes that no single claim causes. The first one is logged, then the tenth, the hundredth, and so on. A worker that met
+ * one rests before its next claim: as long as the server asks, and longer each time while no request succeeds. Otherwise the workers
+ * would send every waiting claim to a server that accepts none.
  */
 export class ServerFailures {
   readonly #clock: Clock;
@@ -54,7 +51,8 @@ export class ServerFailures {
     this.#inRow += 1;
     if (Number.isInteger(Math.log10(this.#count))) {
       const fields = { outcome: kind, err: message, retryAfterMs, failures: this.#count };
-      this.#logger.warn(fields, "API server did not take a claim status, will be tried again");
+      const level = kind === "forbidden" ? "error" : "warn";
+      this.#logger[level](fields, "API server did not take a claim status, will be tried again");
     }
     return Math.max(Math.min(retryAfterMs, LONGEST_ASKED_MS), this.#growingMs);
   }

@@ -45,14 +45,15 @@ export class WriteGate {
     this.#random = random;
   }
 
-  /** How many objects' last write had this outcome. */
-  count(outcome: Outcome): number {
-    return [...this.#failed.values()].filter(({ attempts }) => attempts.outcome === outcome).length;
+  /** Keys of the objects whose last write had this outcome. */
+  keysOf(outcome: Outcome): readonly string[] {
+    return [...this.#failed].filter(([, { attempts }]) => attempts.outcome === outcome).map(([key]) => key);
   }
 
-  /** The server, or the way to it, failed in the object's last write. */
+  /** The object's last write failed for a reason that lies in no object. */
   isFailing(key: string): boolean {
-    return this.#failed.get(key)?.attempts.outcome === "failed";
+    const outcome = this.#failed.get(key)?.attempts.outcome;
+    return outcome === "failed" || outcome === "forbidden";
   }
 
   /** How many milliseconds are left until the write may be made; 0 or less when it may be made now. */
