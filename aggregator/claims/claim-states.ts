@@ -2,7 +2,7 @@ import { isOlder } from "../../common/kube/resource-version.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { isUse, volumeMatcher } from "../../common/storage/volume-identity.ts";
 import { claimsOf, type Fact } from "../core/attribution.ts";
-import { type ClaimEvidence, type DecidedClaim, foundUse } from "../core/claim-facts.ts";
+import { type ClaimEvidence, foundUse } from "../core/claim-facts.ts";
 import {
   type ClaimHistory,
   EMPTY_HISTORY,
@@ -33,8 +33,6 @@ interface ClaimStatesParts {
 export interface ClaimState {
   readonly uid: string;
   readonly history: ClaimHistory;
-  /** This session has seen the claim mounted, or a pod that names it, so it knows how the stored use ended. */
-  readonly isWitnessed: boolean;
   /** The claim as our last write left it, until the watch shows that write. */
   readonly written: Claim | undefined;
 }
@@ -87,7 +85,7 @@ export class ClaimStates {
     const known = this.#states.get(key);
     const state = known?.uid === uid ? known : emptyState(uid);
     const ended = this.#parts.ends.of(key).filter((end) => this.#isNews(end, claim));
-    return ended.length === 0 ? state : withEnded(state, ended, claim);
+    return ended.length === 0 ? state : withEnded(state, ended);
   }
 
   #isNews(end: EndedPod, claim: Claim): boolean {
@@ -114,7 +112,7 @@ export class ClaimStates {
       this.#included.set(end, (this.#included.get(end) ?? new Set()).add(uid));
     if (isOpen(state.history)) this.#open.add(key);
     else this.#open.delete(key);
-    if (isOpen(state.history) || state.isWitnessed || state.written !== undefined) this.#states.set(key, state);
+    if (isOpen(state.history) || state.written !== undefined) this.#states.set(key, state);
     else this.#states.delete(key);
   }
 
@@ -143,7 +141,7 @@ export class ClaimStates {
     for (const end of finished) {
       for (const claim of claimKeysOf(end.pod).flatMap((key) => this.#cluster.claim(key) ?? [])) {
         const isSeen = this.#parts.ends.of(claim.key).some(({ pod }) => pod.uid === end.pod.uid);
-        if (!isSeen && this.#hasNamed(end, claim)) this.#change(claim, withEnded(this.#peek(claim), [end], claim));
+        if (!isSeen && this.#hasNamed(end, claim)) this.#change(claim, withEnded(this.#peek(claim), [end]));
       }
     }
   }
@@ -153,30 +151,17 @@ export class ClaimStates {
     if (this.#cluster.claim(claim.key)?.uid === claim.uid) this.#change(claim, { written: claim });
   }
 
-  /** This session has seen the claim in use, so its end is not unobserved. */
-  witness({ claim, holders, references }: DecidedClaim): void {
-    if (holders.length > 0 || references.length > 0) this.#change(claim, { isWitnessed: true });
-  }
-
   /** The node's view is about to be forgotten: its assumed ends may still be the latest of a claim. */
   keepEnds(claim: Claim, ends: readonly UseEnd[]): void {
     const { history } = this.#peek(claim);
     if (ends.length > 0) this.#change(claim, { history: pruneHistory(withEnds(history, ends), claim.status) });
   }
 
-  /** Nothing has to be written of the claim: drops a state that can no longer matter. */
-  rest({ claim, holders, references }: DecidedClaim): void {
-    const { history, written } = this.#states.get(claim.key) ?? emptyState(claim.uid);
-    const isInUse = holders.length > 0 || references.length > 0 || claim.status?.unused === false;
-    if (written === undefined && !isOpen(history) && !isInUse) this.forget(claim);
-  }
-
   /** The evidence for a decision. It settles the pods whose nodes have reported their end. */
   settle(claim: Claim): ClaimEvidence {
     const evidence = this.evidence(claim);
-    const { history, isWitnessed } = evidence;
     const written = this.#unseenWrite(this.#cluster.claim(claim.key) ?? claim);
-    this.#change(claim, { history, isWitnessed, written });
+    this.#change(claim, { history: evidence.history, written });
     return evidence;
   }
 
@@ -201,7 +186,7 @@ export class ClaimStates {
       mountedVolumes.filter(isUse).map((mountedVolume) => foundUse(view, mountedVolume)),
     );
     const mountedBy = new Set(uses.map(({ podUid }) => podUid));
-    const { history, isWitnessed } = this.#peek(claim);
+    const { history } = this.#peek(claim);
     return {
       claim,
       volume,
@@ -211,7 +196,6 @@ export class ClaimStates {
       references: pods.map(({ key }) => key),
       unmountRecords,
       history: this.#settled(history, claim, { unmountRecords, mountedBy, isHostPath: volume?.isHostPath ?? false }),
-      isWitnessed,
     };
   }
 
@@ -224,13 +208,11 @@ export class ClaimStates {
   }
 }
 
-/** A pod that was over when leading began explains the end of a use only where the claim is stored as in use. */
-function withEnded(state: ClaimState, ended: readonly EndedPod[], { status }: Claim): ClaimState {
+function withEnded(state: ClaimState, ended: readonly EndedPod[]): ClaimState {
   const { history } = state;
-  const isWitnessed = state.isWitnessed || status?.unused === false || ended.some(({ wasOver }) => !wasOver);
-  return { ...state, history: { ...history, pending: [...history.pending, ...ended] }, isWitnessed };
+  return { ...state, history: { ...history, pending: [...history.pending, ...ended] } };
 }
 
 function emptyState(uid: string): ClaimState {
-  return { uid, history: EMPTY_HISTORY, isWitnessed: false, written: undefined };
+  return { uid, history: EMPTY_HISTORY, written: undefined };
 }

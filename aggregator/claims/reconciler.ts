@@ -213,7 +213,6 @@ export class Reconciler {
     this.#parts.onDecision();
     const evidence = this.#states.settle(claim);
     const facts = this.#factsOf(evidence);
-    this.#states.witness(facts);
     for (const { node } of facts.pendingNodes) this.#parts.agentStates.lookFor(node);
     this.#pendingNodes.put(key, facts);
     if (facts.isUnwatched) this.#parts.barrier.onUnwatched();
@@ -232,10 +231,9 @@ export class Reconciler {
     if (facts === undefined) return undefined;
     const { unstored, policy } = this.#parts;
     const decision = desiredOf(facts);
-    const { claim, isEligible, desired } = decision;
+    const { claim, isEligible } = decision;
     for (const againMs of [this.deletions.compare(claim), this.unusedWhileMounted.compare(decision)])
       if (againMs !== undefined) this.queue.addAfter(key, againMs);
-    if (desired === undefined || isSameStatus(claim.status, desired)) this.#states.rest(facts);
     const write = writeFor(decision, policy());
     if (write.kind === "apply" && !isSameStatus(claim.status, write.status)) unstored.note(claim, write.status);
     else if (isEligible) unstored.settle(claim);

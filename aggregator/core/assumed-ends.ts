@@ -4,7 +4,7 @@ import type { ClaimEvidence, FleetFacts, FoundUse } from "./claim-facts.ts";
 import type { ClaimFacts } from "./claim-status.ts";
 import type { NodeUnmountRecord } from "./node-view.ts";
 import { storedNodes } from "./pending-nodes.ts";
-import type { UseEnd } from "./use-end.ts";
+import { isEndKnown, type UseEnd } from "./use-end.ts";
 
 /** The end of a use on a node that is Gone, or that its agent left in another boot; undefined while it goes on. */
 export function assumedUse(use: FoundUse, fleet: Pick<FleetFacts, "assumedEnd" | "podName">): readonly UseEnd[] {
@@ -27,19 +27,20 @@ export function isNodeBack(status: ClaimStatus | undefined, { viewOf }: Pick<Fle
 }
 
 /**
- * The end of the stored use, where no unmount record and no pod of this session shows it. A node that is Gone ended it; a node that has
- * lost its journal, or no node at all, leaves it unknown.
+ * The end of the stored use, where no unmount record and no pod shows it. A node that is Gone ended it; a node that has lost its
+ * journal, or no node at all, leaves it unknown.
  */
 export function unobservedEndOf(
-  { claim: { status }, unmountRecords, isWitnessed, uses }: ClaimEvidence,
+  { claim: { status }, unmountRecords, uses }: Pick<ClaimEvidence, "claim" | "unmountRecords" | "uses">,
+  ends: readonly UseEnd[],
   fleet: FleetFacts,
 ): ClaimFacts["unobservedEnd"] {
   if (status === undefined || status.unused) return undefined;
   const nodes = storedNodes(status, fleet);
   if (nodes.some((node) => isLostOn(node, { status, unmountRecords, uses, fleet }))) return "unknown";
   const gone = nodes.flatMap((node) => unseenGone(node, fleet));
-  if (gone.length > 0 || isWitnessed) return gone.reduce<UseEnd | undefined>(laterEnd, undefined);
-  return status.mountedOn !== undefined && unmountRecords.length > 0 ? undefined : "unknown";
+  if (gone.length > 0) return gone.reduce<UseEnd | undefined>(laterEnd, undefined);
+  return isEndKnown(status, ends) ? undefined : "unknown";
 }
 
 function laterEnd(best: UseEnd | undefined, end: UseEnd): UseEnd {

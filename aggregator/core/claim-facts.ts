@@ -41,8 +41,6 @@ export interface ClaimEvidence {
   readonly references: readonly string[];
   readonly unmountRecords: readonly NodeUnmountRecord[];
   readonly history: ClaimHistory;
-  /** This session has seen a mount of the claim, or a pod that names it. */
-  readonly isWitnessed: boolean;
 }
 
 /** The nodes as a decision sees them. */
@@ -71,6 +69,7 @@ export function factsOf(evidence: ClaimEvidence, fleet: FleetFacts): ClaimFacts 
   const ends = [
     ...unmountRecords.map((unmountRecord) => toUseEnd(unmountRecord, fleet)),
     ...uses.flatMap((use) => assumedUse(use, fleet)),
+    ...history.ends,
   ];
   return {
     isEligible: isEligible(claim) && isVolumeSeen(evidence),
@@ -80,8 +79,8 @@ export function factsOf(evidence: ClaimEvidence, fleet: FleetFacts): ClaimFacts 
     references,
     pendingNodes: pendingNodesOf(evidence, fleet),
     isUnwatched: !fleet.arePodsCurrent && isBarred(claim, fleet.nowMs),
-    ends: [...ends, ...history.ends],
-    unobservedEnd: unobservedEndOf(evidence, fleet),
+    ends,
+    unobservedEnd: unobservedEndOf(evidence, ends, fleet),
     isNodeBack: isNodeBack(claim.status, fleet),
     stagedOn: evidence.shownOn.filter((node) => fleet.assumedEnd(node) === undefined),
     earliestMs: earliestSinceMs(claim),

@@ -4,6 +4,7 @@ import type { ClaimEvidence, FleetFacts } from "./claim-facts.ts";
 import { isInStatus } from "./claim-history.ts";
 import { FUTURE_MS, type PendingNode } from "./claim-status.ts";
 import type { EndedPod } from "./cluster-objects.ts";
+import { isEndKnown } from "./use-end.ts";
 import { reachOf } from "./watch-gap.ts";
 
 type Found = Omit<PendingNode, "isSilent">;
@@ -52,8 +53,12 @@ export function pendingNodesOf(evidence: ClaimEvidence, fleet: FleetFacts): read
 function anyWhere({ claim, volume, ...evidence }: ClaimEvidence, fleet: FleetFacts): readonly string[] {
   const { status } = claim;
   if (status === undefined || status.unused || volume?.isHostPath) return [];
+  const { pending, ends } = evidence.history;
   if (evidence.uses.length > 0 || evidence.references.length > 0) return [];
-  const isUnseen = status.mountedOn === undefined && !evidence.isWitnessed;
+  const isUnseen =
+    status.mountedOn === undefined &&
+    pending.length === 0 &&
+    !isEndKnown(status, [...evidence.unmountRecords, ...ends]);
   return (isUnseen ? fleet.nodes() : fleet.unanswered(status.sinceMs)).filter(
     reachOf(volume ?? {}, (name) => fleet.nodeOf?.(name)),
   );

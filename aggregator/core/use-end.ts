@@ -1,4 +1,4 @@
-import type { Evidence, LastUse, UnusedReason } from "../../common/storage/claim-status.ts";
+import type { ClaimStatus, Evidence, LastUse, UnusedReason } from "../../common/storage/claim-status.ts";
 import { CENTURY_MS } from "../../common/storage/timestamp.ts";
 
 /** The end of one use of a claim, on any evidence, by the API server's wall clock. */
@@ -54,6 +54,11 @@ export function latestOf(ends: readonly UseEnd[]): UseEnd | undefined {
 /** Of two that ended at once the order of their names decides, not the order in which they become known. */
 function isLater(one: UseEnd, other: UseEnd): boolean {
   return one.byMs > other.byMs || (one.byMs === other.byMs && one.id > other.id);
+}
+
+/** True when an end is known at or after the time since which the claim is stored as in use. Stored times are rounded up to seconds. */
+export function isEndKnown({ sinceMs, lastUse }: ClaimStatus, ends: readonly Pick<UseEnd, "byMs">[]): boolean {
+  return [...ends, ...(lastUse ? [lastUse] : [])].some(({ byMs }) => byMs >= sinceMs - 1_000);
 }
 
 /**

@@ -42,20 +42,19 @@ function reported(view: NodeView | undefined, state: NodeState, bootedAt = 0): N
 }
 
 /** What is decided at a time, once the pod is over. */
-function statusAt(at: number, view: NodeView, { stored, over, isWitnessed = false }: Ending): ClaimStatus | undefined {
+function statusAt(at: number, view: NodeView, { stored, over }: Ending): ClaimStatus | undefined {
   const unmountRecords = [...view.unmountRecords.values()];
   const claim = claimWith({ status: stored });
   const fleet = fleetWith([view], { nodes: () => ["n1"], nowMs: NOON + at * SECOND });
   const found = { unmountRecords, mountedBy: new Set<string>(), isHostPath: false, stored };
   const history = settleHistory({ ...EMPTY_HISTORY, pending: [over] }, { ...fleet, ...found });
-  const evidence = evidenceWith({ claim, volume: volumeWith(), unmountRecords, history, isWitnessed });
+  const evidence = evidenceWith({ claim, volume: volumeWith(), unmountRecords, history });
   return desiredClaimStatus(factsOf(evidence, fleet));
 }
 
 interface Ending {
   readonly stored: ClaimStatus;
   readonly over: EndedPod;
-  readonly isWitnessed?: boolean;
 }
 
 const onN1 = mountedStatus(["n1"]);
@@ -96,17 +95,17 @@ function secondBoot(): NodeState {
 describe("a pod that a reboot interrupts and that unmounts before its agent is back", () => {
   const named = statusWith();
   it.each([
-    { name: "while one leader sees all of it", stored: onN1, isWitnessed: true, wasOver: false },
-    { name: "stored mounted, and another leader saw its end", stored: onN1, isWitnessed: false, wasOver: false },
-    { name: "stored mounted, and a new leader finds it over", stored: onN1, isWitnessed: false, wasOver: true },
-    { name: "stored referenced, and the leader sees its end", stored: named, isWitnessed: true, wasOver: false },
-    { name: "stored referenced, and a new leader finds it over", stored: named, isWitnessed: false, wasOver: true },
-  ])("used its volume until the agent's first scan, $name", ({ stored, isWitnessed, wasOver }) => {
-    const before = isWitnessed ? reported(undefined, firstBoot()) : undefined;
+    { name: "while one leader sees all of it", stored: onN1, isSeen: true, wasOver: false },
+    { name: "stored mounted, and another leader saw its end", stored: onN1, isSeen: false, wasOver: false },
+    { name: "stored mounted, and a new leader finds it over", stored: onN1, isSeen: false, wasOver: true },
+    { name: "stored referenced, and the leader sees its end", stored: named, isSeen: true, wasOver: false },
+    { name: "stored referenced, and a new leader finds it over", stored: named, isSeen: false, wasOver: true },
+  ])("used its volume until the agent's first scan, $name", ({ stored, isSeen, wasOver }) => {
+    const before = isSeen ? reported(undefined, firstBoot()) : undefined;
     const view = reported(before, secondBoot(), REBOOT);
     const over = ended({ uid: "u1" }, { gone: String(OVER), seenAtMs: NOON + OVER * SECOND, wasOver });
 
-    const status = statusAt(STARTED + 1, view, { stored, over, isWitnessed });
+    const status = statusAt(STARTED + 1, view, { stored, over });
 
     expect([...view.unmountRecords.values()]).toMatchObject([{ podUid: "u1", widthMs: undefined }]);
     expect(status).toMatchObject({ unused: true });

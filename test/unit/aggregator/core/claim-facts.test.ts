@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { unobservedEndOf } from "../../../../aggregator/core/assumed-ends.ts";
-import { factsOf } from "../../../../aggregator/core/claim-facts.ts";
+import { assumedUse, unobservedEndOf } from "../../../../aggregator/core/assumed-ends.ts";
+import { factsOf, toUseEnd } from "../../../../aggregator/core/claim-facts.ts";
 import type { Volume } from "../../../../aggregator/core/cluster-objects.ts";
 import type { NodeUnmountRecord, NodeView } from "../../../../aggregator/core/node-view.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
@@ -106,20 +106,24 @@ interface Scene {
   readonly status?: ClaimStatus | undefined;
   readonly views?: readonly NodeView[];
   readonly records?: readonly NodeUnmountRecord[];
-  readonly isWitnessed?: boolean;
   /** Nodes that are gone, each a millisecond after the one before. */
   readonly gone?: readonly string[];
   readonly shows?: true;
 }
 
-function endIn({ views = [], records: unmountRecords = [], isWitnessed = false, gone = [], ...scene }: Scene): string {
+function endIn({ views = [], records: unmountRecords = [], gone = [], ...scene }: Scene): string {
   const assumed = Object.fromEntries(
     gone.map((node, index) => [node, { bootId: undefined, atMs: GONE + index, evidence: "node-gone" } as const]),
   );
   const status = "status" in scene ? scene.status : mountedStatus(["n1"]);
   const uses = scene.shows ? [useOn("n1")] : [];
-  const evidence = evidenceWith({ claim: claimWith({ status }), unmountRecords, isWitnessed, uses });
-  const end = unobservedEndOf(evidence, fleetWith(views, { assumed }));
+  const evidence = evidenceWith({ claim: claimWith({ status }), unmountRecords, uses });
+  const fleet = fleetWith(views, { assumed });
+  const ends = [
+    ...unmountRecords.map((record) => toUseEnd(record, fleet)),
+    ...uses.flatMap((use) => assumedUse(use, fleet)),
+  ];
+  const end = unobservedEndOf(evidence, ends, fleet);
   return typeof end === "object" ? `${end.id} at ${end.byMs - GONE}` : (end ?? "none");
 }
 
@@ -127,7 +131,7 @@ const sees = (agentGaps: NodeView["agentGaps"], fields: Partial<NodeView> = {}) 
 /** An agent that lost its journal after the mount, and one that watched all the time. */
 const lost = sees(blindUntil(BEGAN));
 const watched = sees(blindUntil(NOON - 1_000));
-const LOST = { views: [lost], isWitnessed: true } as const;
+const LOST = { views: [lost] } as const;
 const lostOnN2 = sees(blindUntil(BEGAN), { node: "n2" });
 const onNextClock = sees(blindUntil(BEGAN), { timeline: 1 });
 const tells = (fields: Partial<NodeUnmountRecord>) => ({ records: [nodeUnmountRecord(fields)] });
@@ -142,19 +146,21 @@ describe("unobservedEndOf: the end of a use that is stored, and that neither rec
     [
       ["a claim without a status has none", { status: undefined }, "none"],
       ["a claim that counts as unused has none", idle({ reason: "Unmounted" }), "none"],
-      ["one whose journal knew it tells its end by its first scan", { views: [lost], ...tells({ byMs: BEGAN - 1, by: stampAt(BEGAN) }) }, "none"],
+      ["one whose journal knew it tells its end by its first scan", { views: [lost], ...tells({ byMs: BEGAN, by: stampAt(BEGAN) }) }, "none"],
       ["an end from before that scan says nothing of the mount", { ...LOST, ...tells({ by: stampAt(BEGAN) - 1 }) }, "unknown"],
       ["an end of another time of its clock says nothing", { ...LOST, views: [onNextClock], ...tells({ by: stampAt(BEGAN) }) }, "unknown"],
       ["an end that another node tells says nothing", { ...LOST, ...tells({ node: "n2", by: stampAt(BEGAN) }) }, "unknown"],
       ["an agent that began within that second may have begun later", { ...LOST, views: [sees(blindUntil(NOON - 999))] }, "unknown"],
       ["an agent that watched would have told: without its word the end is unknown", { views: [watched] }, "unknown"],
-      ["a gap from that time may have hidden nothing before it", { ...LOST, views: [sees(gapFrom(NOON, BEGAN))] }, "none"],
+      ["a gap from that time may have hidden nothing before it", { views: [sees(gapFrom(NOON, BEGAN))], ...tells({ byMs: BEGAN }) }, "none"],
       ["a lost journal is covered by the end of a node that showed the mount since", { ...LOST, gone: ["n1"], shows: true }, "none"],
       ["the end of a node that had not shown it covers nothing", { ...LOST, gone: ["n1"] }, "unknown"],
       ["of two nodes that are gone the later end counts", { ...both, gone: ["n1", "n2"] }, "n2/node-gone at 1"],
       ["it does in whatever order", { ...both, gone: ["n2", "n1"] }, "n1/node-gone at 1"],
       ["a node that is gone does not tell what another one forgot", { ...both, ...LOST, gone: ["n1"], views: [lostOnN2] }, "unknown"],
-      ["named, with a record that may be an older one: unknown all the same", { ...named, ...tells({}) }, "unknown"],
+      ["named, with an older record: unknown all the same", { ...named, ...tells({ byMs: NOON - 1_001 }) }, "unknown"],
+      ["named, with a record of the second that the stored time is rounded up from", { ...named, ...tells({ byMs: NOON - 1_000 }) }, "none"],
+      ["mounted, with an older record: unknown all the same", { views: [watched], ...tells({ byMs: NOON - 1_001 }) }, "unknown"],
     ],
   )("%s", (_, scene, end) => {
     expect(endIn(scene)).toBe(end);
@@ -166,6 +172,6 @@ describe("unobservedEndOf: the end of a use that is stored, and that neither rec
 
     const user = { node: "n1", pod: undefined, podUid: undefined, wasUse: true };
     const end = { id: "n1/node-gone", evidence: "node-gone", byMs: GONE, widthMs: undefined };
-    expect(unobservedEndOf(evidence, fleetWith([], { assumed }))).toEqual({ ...end, ...user });
+    expect(unobservedEndOf(evidence, [], fleetWith([], { assumed }))).toEqual({ ...end, ...user });
   });
 });

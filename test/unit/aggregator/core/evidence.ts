@@ -15,7 +15,6 @@ export function evidenceWith(fields: Partial<ClaimEvidence> = {}): ClaimEvidence
     references: [],
     unmountRecords: [],
     history: EMPTY_HISTORY,
-    isWitnessed: false,
     ...fields,
   };
 }
