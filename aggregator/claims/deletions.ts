@@ -1,3 +1,4 @@
+import { WorkQueue } from "../../common/kube/work-queue.ts";
 import type { Clock } from "../../common/runtime/clock.ts";
 import type { InternalErrors } from "../../common/runtime/internal-errors.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
@@ -5,7 +6,14 @@ import type { Random } from "../../common/runtime/random.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { volumeMatcher } from "../../common/storage/volume-identity.ts";
 import type { ClaimEvidence } from "../core/claim-facts.ts";
-import { causeOf, type ObservedMount, type ProtectionMode, type RemovalCause } from "../core/deletion.ts";
+import {
+  causeOf,
+  isStillMounted,
+  type ObservedMount,
+  type ProtectionMode,
+  type RemovalCause,
+  type RemovedClaim,
+} from "../core/deletion.ts";
 import { refersTo } from "../core/references.ts";
 import { identitiesOf } from "../core/volume-use.ts";
 import type { AgentStates } from "../nodes/agent-states.ts";
@@ -13,7 +21,6 @@ import type { FleetState } from "../nodes/fleet-state.ts";
 import type { Cluster } from "../sources/cluster.ts";
 import type { ClaimWarnings } from "../writing/claim-warnings.ts";
 import { HeldDeletions, type ObservedDeletion } from "../writing/held-deletions.ts";
-import { RemovedClaims } from "../writing/removed-claims.ts";
 import type { ClaimStates } from "./claim-states.ts";
 
 interface DeletionParts {
@@ -32,25 +39,25 @@ interface DeletionParts {
   readonly nowMs: () => number;
 }
 
+/** In an ordinary deletion the reports of unmount and unstage arrive within this. Milliseconds. */
+const GRACE_MS = 10_000;
+
 /** Claims that are being deleted, and claims that were removed too early. */
 export class Deletions {
   readonly held: HeldDeletions;
-  readonly #removed: RemovedClaims;
   readonly #parts: DeletionParts;
   readonly #mode: ProtectionMode;
+  /** By UID: claims that went although a node reported them mounted, until their nodes have reported or no longer count as Reporting. */
+  readonly #removed = new Map<string, RemovedClaim>();
+  /** UIDs of these. */
+  readonly #queue: WorkQueue;
 
   constructor(parts: DeletionParts) {
-    const { protection = "off", fleet, agentStates, onRemoved = () => {} } = parts;
+    const { protection = "off" } = parts;
     this.#parts = parts;
     this.#mode = protection;
     this.held = new HeldDeletions({ ...parts, protection });
-    this.#removed = new RemovedClaims({
-      ...parts,
-      errors: parts.internalErrors.in("claims"),
-      viewOf: (node) => fleet.view(node),
-      isReporting: (node) => agentStates.of(node).kind === "Reporting",
-      onRemoved,
-    });
+    this.#queue = new WorkQueue({ ...parts, errors: parts.internalErrors.in("claims") });
   }
 
   /** Answers after how many milliseconds to check the claim again, if necessary. */
@@ -66,11 +73,33 @@ export class Deletions {
     if (mounts.length === 0) return;
     const isItsVolume = volumeMatcher(volumeIdentities(evidence));
     const cause = causeOf(claim, this.#mode);
-    this.#removed.add({ claim, cause, mounts, isItsVolume, goneAtMs: this.#parts.nowMs() });
+    this.#removed.set(claim.uid, { claim, cause, mounts, isItsVolume, goneAtMs: this.#parts.nowMs() });
+    this.#queue.addAfter(claim.uid, GRACE_MS);
   }
 
   run(signal: AbortSignal): Promise<void> {
-    return this.#removed.run(signal);
+    return this.#queue.run(async (uid) => this.#checkRemoved(uid), signal);
+  }
+
+  /** Warns once, when a later scan of a reporting node still shows a mount. What a node without reports has mounted is unknown. */
+  #checkRemoved(uid: string): void {
+    const removed = this.#removed.get(uid);
+    if (removed === undefined) return;
+    const { fleet, agentStates, warnings, onRemoved } = this.#parts;
+    const reporting = removed.mounts.filter(({ node }) => agentStates.of(node).kind === "Reporting");
+    const isMountedOn = (node: string): boolean | undefined => {
+      const view = fleet.view(node);
+      return view && isStillMounted(removed, view);
+    };
+    const mounts = reporting.filter(({ node }) => isMountedOn(node) === true);
+    if (mounts.length === 0 && reporting.some(({ node }) => isMountedOn(node) === undefined)) {
+      this.#queue.addAfter(uid, GRACE_MS);
+      return;
+    }
+    this.#removed.delete(uid);
+    if (mounts.length === 0) return;
+    onRemoved?.(removed.cause);
+    warnings.tell(removed.claim, { kind: "removed-while-mounted", mounts, cause: removed.cause });
   }
 
   #observe(claim: Claim, { uses, shownOn }: ClaimEvidence): ObservedDeletion {
