@@ -1,50 +1,36 @@
+import { IndexMap } from "../../common/kube/index-map.ts";
 import { waitsToBeUnused } from "../core/claim-status.ts";
 
-/** The nodes that a claim waited for when it was last decided. */
-interface Wait {
-  readonly nodes: readonly string[];
-  /** The claim would be unused but for them. Otherwise only its message would change. */
-  readonly isBlocked: boolean;
-}
-
-/** Which claims wait for a report of which nodes. */
+/** Which claims wait for a report of which nodes. Keeps nothing of claims that wait for none: nearly all of a large cluster. */
 export class PendingNodes {
-  readonly #waits = new Map<string, Wait>();
-  readonly #byNode = new Map<string, Set<string>>();
+  /** By claim key, the nodes that it waited for when it was last decided, and the other way round. */
+  readonly #nodes = new Map<string, readonly string[]>();
+  readonly #byNode = new IndexMap();
   readonly #behindBarrier = new Set<string>();
+  /** Keys of the claims that would be unused but for a pending node. For the others only the message would change. */
+  readonly #blocked = new Set<string>();
 
   /** A claim was decided: from now on it waits for these nodes. */
   put(claimKey: string, facts: Parameters<typeof waitsToBeUnused>[0]): void {
     this.forget(claimKey);
-    const { pendingNodes } = facts;
-    if (facts.isUnwatched) this.#behindBarrier.add(claimKey);
-    if (pendingNodes.length === 0) return;
+    const { pendingNodes, isUnwatched = false } = facts;
     const nodes = pendingNodes.filter(({ why }) => why !== undefined).map(({ node }) => node);
-    this.#waits.set(claimKey, { nodes, isBlocked: waitsToBeUnused(facts) });
-    if (nodes.length < pendingNodes.length) this.#behindBarrier.add(claimKey);
-    for (const node of nodes) this.#byNode.set(node, (this.#byNode.get(node) ?? new Set()).add(claimKey));
+    if (nodes.length > 0) this.#nodes.set(claimKey, nodes);
+    for (const node of nodes) this.#byNode.add(node, claimKey);
+    if (isUnwatched || nodes.length < pendingNodes.length) this.#behindBarrier.add(claimKey);
+    if (pendingNodes.length > 0 && waitsToBeUnused(facts)) this.#blocked.add(claimKey);
   }
 
   forget(claimKey: string): void {
-    for (const node of this.#waits.get(claimKey)?.nodes ?? []) {
-      const keys = this.#byNode.get(node);
-      keys?.delete(claimKey);
-      if (keys?.size === 0) this.#byNode.delete(node);
-    }
+    for (const node of this.#nodes.get(claimKey) ?? []) this.#byNode.remove(node, claimKey);
+    this.#nodes.delete(claimKey);
     this.#behindBarrier.delete(claimKey);
-    this.#waits.delete(claimKey);
+    this.#blocked.delete(claimKey);
   }
 
   /** Keys of the claims that wait for the node. */
   waitingFor(node: string): readonly string[] {
-    return [...(this.#byNode.get(node) ?? [])];
-  }
-
-  /** The same, and forgets them: their next decision says what they wait for. */
-  takeWaitingFor(node: string): readonly string[] {
-    const keys = this.waitingFor(node);
-    this.#byNode.delete(node);
-    return keys;
+    return [...this.#byNode.get(node)];
   }
 
   /** Keys of the claims that waited for the barrier, and forgets them: their next decision says what they wait for. */
@@ -54,8 +40,7 @@ export class PendingNodes {
     return keys;
   }
 
-  /** How many claims would be unused but for a pending node. */
   get blocked(): number {
-    return [...this.#waits.values()].filter(({ isBlocked }) => isBlocked).length;
+    return this.#blocked.size;
   }
 }

@@ -153,7 +153,7 @@ export class Reconciler {
    * with it.
    */
   onTouched(node: string, touched: readonly string[]): void {
-    const waiting = this.#pendingNodes.takeWaitingFor(node);
+    const waiting = this.#pendingNodes.waitingFor(node);
     for (const key of new Set([...waiting, ...touched, ...this.#parts.cluster.assumedOn(node)])) this.enqueue(key);
   }
 
@@ -184,7 +184,6 @@ export class Reconciler {
     }
     for (const unmountRecord of view?.unmountRecords.values() ?? [])
       this.#keepEnds(unmountRecord, [toUseEnd(unmountRecord, context)]);
-    this.#pendingNodes.takeWaitingFor(node);
   }
 
   #keepEnds(fact: Fact, ends: readonly UseEnd[]): void {
