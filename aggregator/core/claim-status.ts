@@ -148,11 +148,12 @@ function asOfNow(stored: ClaimStatus, untilNow: (ms: number) => number): ClaimSt
   const { sinceMs, lastUse, gap } = stored;
   const byMs = untilNow(lastUse?.byMs ?? 0);
   const isSure = byMs === lastUse?.byMs;
+  const toMs = untilNow(gap?.toMs ?? 0);
   return {
     ...stored,
     sinceMs: untilNow(sinceMs),
     lastUse: lastUse === undefined || isSure ? lastUse : { ...lastUse, byMs: byMs, widthMs: undefined },
-    gap: gap && { fromMs: untilNow(gap.fromMs), toMs: untilNow(gap.toMs) },
+    gap: gap && { fromMs: Math.min(gap.fromMs, toMs), toMs },
   };
 }
 

@@ -93,6 +93,7 @@ describe("an idle claim that may have been used, unobserved", () => {
       ["forgets the gap when a later end is learnt", moved, [time(1, 3)], ended(4), "Unmounted since noon+240s, after r1 by noon+240s"],
       ["keeps a gap that ended within its second", inSecond, [], early, `NoPodUsing since noon+181s, unseen noon+60s to noon+180001ms, ${r1}`],
       ["is moved as far ahead as clocks reach", ahead(NOW + 5_000), [], {}, `NoPodUsing since now+5s, unseen noon to now+5s, ${r0}`],
+      ["ends no earlier than it begins, where only its end is far ahead", { ...IDLE, gap: { fromMs: NOW + 4_000, toMs: NOW + 60_000 } }, [], {}, `NoPodUsing since now, unseen now to now, ${r0}`],
       ["is not moved into the future by whoever may edit claims", ahead(NOW + 5_001), [], {}, `NoPodUsing since now, unseen noon to now, ${r0}`],
       ["is not moved by a clock that was set back: that would be another time with each look", IDLE, [farAhead], {}, ALONE],
     ],
