@@ -18,6 +18,8 @@ export interface MeasuredAggregator {
   readonly metrics: () => Promise<Exposition>;
   /** The metrics of an idle process of the same niceness: its event loop shows the lag of the machine. */
   readonly idleMetrics: () => Promise<Exposition>;
+  /** Waits until it has listed everything. */
+  readonly listed: (limitMs: number) => Promise<void>;
   /** Waits until it is ready: it has listed everything, and the nodes have reported. */
   readonly ready: (limitMs: number) => Promise<void>;
   /** Stops it as a rollout does, and restarts it at the same address; returns as soon as it answers. */
@@ -56,6 +58,7 @@ export async function startAggregator(
     url,
     metrics: () => expositionAt(owner, child, `${url}/metrics`),
     idleMetrics: () => expositionAt(owner, idle.child, idle.url),
+    listed: (limitMs) => listed(owner, { child, url }, limitMs),
     ready: (limitMs) => answered(owner, { child, url: `${url}/readyz?verbose`, limitMs }),
     restart: async () => {
       await child.stop();
@@ -80,6 +83,18 @@ async function expositionAt(owner: Owner, child: OwnedChild, url: string): Promi
   };
   await waitUntil(owner, { what: url, limitMs: 120_000, child, check });
   return parseExposition(body);
+}
+
+async function listed(
+  owner: Owner,
+  { child, url }: Pick<MeasuredAggregator, "child" | "url">,
+  limitMs: number,
+): Promise<void> {
+  const check = async (): Promise<void> => {
+    const text = await (await fetch(`${url}/readyz?verbose`)).text();
+    if (!/^\[\+\]cluster /m.test(text)) throw new Error(text);
+  };
+  await waitUntil(owner, { what: "aggregator to list the cluster", limitMs, child, everyMs: 50, check });
 }
 
 async function startIdleLoop(

@@ -1,7 +1,6 @@
 import { getPriority, setPriority } from "node:os";
 import type { Claim } from "../../common/storage/claim.ts";
 import type { Owner } from "../rig/process/owner.ts";
-import { waitUntil } from "../rig/process/wait.ts";
 import { applyManifests } from "../rig/stand-in/mooring.ts";
 import { type MeasuredAggregator, startAggregator } from "./aggregator-process.ts";
 import { type ClaimWatch, watchClaims } from "./claim-watch.ts";
@@ -74,13 +73,8 @@ export async function phaseOf(
 }
 
 /** Waits until the aggregator has listed everything. */
-export function untilListed({ owner, aggregator: { url, child } }: ScaleRun): Promise<void> {
-  const check = async (): Promise<void> => {
-    const text = await (await fetch(`${url}/readyz?verbose`)).text();
-    if (!/^\[\+\]cluster /m.test(text)) throw new Error(text);
-  };
-  const what = "aggregator to list the cluster";
-  return waitUntil(owner, { what, limitMs: LIST_LIMIT_MS, child, everyMs: 250, check });
+export function untilListed({ aggregator }: ScaleRun): Promise<void> {
+  return aggregator.listed(LIST_LIMIT_MS);
 }
 
 /** Waits until the nodes have reported to it. */
