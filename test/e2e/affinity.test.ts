@@ -224,7 +224,7 @@ describe("a rejection", () => {
     trial.expectWaited(20);
   });
 
-  it("befalls a pod that had waited for its node to join", async () => {
+  it("happens to a pod that had waited for its node to join", async () => {
     const pod = await bindAfterJoin(stage, "autoscaled", SECOND);
 
     await trial.expectRejected(pod, { isTimed: false });

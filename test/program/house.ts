@@ -35,7 +35,7 @@ export class House {
   readonly #loggers: FakeLogger[] = [];
   #faultPolicy: FaultPolicy = NO_FAULTS;
 
-  /** With so many API servers, of which only `befall` leads to another one than the first. */
+  /** With so many API servers, of which only `setFaults` leads to another one than the first. */
   constructor(servers = 1) {
     this.engine = createEngine({ seed: 1, servers, faultPolicy: (call) => this.#faultPolicy(call) });
     houses.push(this);
@@ -51,11 +51,11 @@ export class House {
 
   /** From now on the API server fails requests of these kinds, such as `list pods`; by default none. */
   refuse(isRefused: (site: string, process: string) => boolean = () => false): void {
-    this.befall(({ site, from }) => (isRefused(site, from) ? { refusal: { status: 500 } } : {}));
+    this.setFaults(({ site, from }) => (isRefused(site, from) ? { refusal: { status: 500 } } : {}));
   }
 
   /** What becomes of each request from now on. */
-  befall(faultPolicy: FaultPolicy): void {
+  setFaults(faultPolicy: FaultPolicy): void {
     this.#faultPolicy = faultPolicy;
   }
 
@@ -65,12 +65,12 @@ export class House {
       server.isUp = how !== "broken";
       server.cut();
     }
-    this.befall(ABSENT[how]);
+    this.setFaults(ABSENT[how]);
   }
 
   bringApiBack(): void {
     for (const server of this.api.servers) server.isUp = true;
-    this.befall(NO_FAULTS);
+    this.setFaults(NO_FAULTS);
   }
 
   create(resource: ResourceName, object: NewObject): void {

@@ -9,7 +9,7 @@ import { STAGING_FAILURES } from "./failures/staging.ts";
 import { UPGRADES } from "./failures/upgrade.ts";
 import type { Scenario } from "./scenario.ts";
 
-/** What befalls claims on a bad day. The last ones tell Mooring to give up on nodes soon. */
+/** What happens to claims on a bad day. The last ones tell Mooring to give up on nodes soon. */
 export const FAILURES: readonly Scenario[] = [
   ...KUBELET_FAILURES,
   ...STAGING_FAILURES,

@@ -26,7 +26,7 @@ const repeatsItself: Step = async (scene) => {
   const { scan } = scene.node().report();
   for (let turn = 0; turn < 8; turn += 1) {
     await scene.pass(30);
-    await scene.tell({ scan });
+    await scene.reportWith({ scan });
   }
 };
 

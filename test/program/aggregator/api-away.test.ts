@@ -70,7 +70,7 @@ describe("an aggregator that stops", () => {
   it("releases its Lease within its grace period, and is not ready meanwhile as it drains", async () => {
     const house = new House();
     const leader = await startLeader(house);
-    house.befall(({ site }) => (site === "patch leases" ? { requestMs: 1_000 } : {}));
+    house.setFaults(({ site }) => (site === "patch leases" ? { requestMs: 1_000 } : {}));
 
     leader.process.stop();
     const draining = await leader.get("/readyz");

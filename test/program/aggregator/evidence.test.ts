@@ -95,7 +95,7 @@ describe("a claim that is there when a replica begins to lead", () => {
 
   it("waits for the nodes from when everything is listed, however long that took", async () => {
     const scene = new Scene();
-    scene.house.befall(({ site }) => (site === "watch pods" ? { requestMs: 55_000 } : {}));
+    scene.house.setFaults(({ site }) => (site === "watch pods" ? { requestMs: 55_000 } : {}));
     await scene.lead();
     const listedAt = scene.seconds;
 

@@ -29,7 +29,7 @@ describe("a claim whose status cannot be written", () => {
     const leader = await startLeader(house);
     await leader.send(n1.report());
     await house.until(() => statusIn(house)?.unused === true);
-    house.befall(({ site }) => (site === APPLY ? { refusal: { status } } : {}));
+    house.setFaults(({ site }) => (site === APPLY ? { refusal: { status } } : {}));
     addPod(house, "web");
     await house.pass(20_000);
     const endedMs = house.nowMs;
@@ -49,7 +49,7 @@ describe("a claim whose status cannot be written", () => {
   it("delays no other for longer than a worker rests, however many there are", async () => {
     const { house, n1 } = houseWithNode();
     for (let index = 0; index < 50; index += 1) addClaim(house, { ...HOST_PATH, name: `bad-${index}` });
-    house.befall(({ site, request }) =>
+    house.setFaults(({ site, request }) =>
       site === APPLY && request.path.includes("/bad-") ? { refusal: { status: 503, retryAfterS: 30 } } : {},
     );
     const leader = await startLeader(house);

@@ -90,7 +90,7 @@ describe("a node may forget an unmount record", () => {
     }
     await begin(scene);
 
-    const { forget } = await scene.tell({ unmountRecords: node.unmountRecords, ...fields });
+    const { forget } = await scene.reportWith({ unmountRecords: node.unmountRecords, ...fields });
 
     expect(forget).toHaveLength(forgets);
   });
@@ -175,9 +175,9 @@ describe("an unmount record is kept, and counts", () => {
     await scene.until(20);
     const id = end(scene, "web");
 
-    const { forget } = await scene.tell({ mountedVolumes: mountedVolumes.slice(1) });
+    const { forget } = await scene.reportWith({ mountedVolumes: mountedVolumes.slice(1) });
     scene.deletePod("other");
-    await scene.tell({ unmountRecords: suspended, generation: node.generation + 1 });
+    await scene.reportWith({ unmountRecords: suspended, generation: node.generation + 1 });
     await scene.pass(1);
 
     expect(forget).toEqual([]);
@@ -227,7 +227,7 @@ describe("an unmount record is kept, and counts", () => {
     addClaim(scene.house, { uid: "uid-of-now" });
     await scene.pass(2);
 
-    const { forget } = await scene.tell({ unmountRecords });
+    const { forget } = await scene.reportWith({ unmountRecords });
 
     expect(before?.lastUse).toMatchObject({ podUid: "uid-of-old" });
     expect(forget).not.toContain(id);
@@ -264,7 +264,7 @@ describe("the unmount records of a claim whose status cannot be written", () => 
     { name: "as nothing is answered", fate: { lost: "request", brokenAfterMs: 1_000 } },
   ])("are forgotten but for the latest, $name, for as long as it takes", async ({ fate }) => {
     const scene = await mountedScene({});
-    scene.house.befall(({ site }) => (site === WRITE ? fate : {}));
+    scene.house.setFaults(({ site }) => (site === WRITE ? fate : {}));
     const node = scene.node();
 
     for (let pod = 0; pod < 3; pod += 1) {
@@ -274,7 +274,7 @@ describe("the unmount records of a claim whose status cannot be written", () => 
       node.unmountRecords = node.unmountRecords.filter(({ id }) => !forget.includes(id));
     }
     const endedAt = scene.seconds;
-    scene.house.befall(() => ({}));
+    scene.house.setFaults(() => ({}));
     await scene.pass(900);
 
     expect(node.unmountRecords).toMatchObject([{ podUid: "uid-of-pod-2" }]);
@@ -293,11 +293,11 @@ describe("the unmount records of a claim whose status cannot be written", () => 
     const scene = await mountedScene();
     await scene.until(10);
     const id = end(scene, "web");
-    scene.house.befall(({ site }) => (site === WRITE ? fate : {}));
+    scene.house.setFaults(({ site }) => (site === WRITE ? fate : {}));
     const before = await scene.report();
     await scene.pass(1);
     await scene.crash();
-    scene.house.befall(() => ({}));
+    scene.house.setFaults(() => ({}));
     const statuses = scene.watchStatuses();
 
     const first = await scene.report();
@@ -315,7 +315,7 @@ describe("two agents on one node for a moment", () => {
   it("end nothing too early and lose nothing", async () => {
     const scene = await leadingScene();
     const node = scene.node();
-    const tellAs = (instance: string) => scene.tell({ instance, generation: Math.round(scene.seconds * 1_000) });
+    const tellAs = (instance: string) => scene.reportWith({ instance, generation: Math.round(scene.seconds * 1_000) });
     for (const pod of ["web", "other"]) node.mount(pod);
     const { mountedVolumes } = node;
     await tellAs("run-1");

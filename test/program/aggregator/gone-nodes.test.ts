@@ -43,9 +43,9 @@ describe("a claim that was mounted on a node that is gone", () => {
     const at = { after: node.stampAt(100_000), by: node.stampAt(100_010) };
     const fields = { unmountRecords: node.unmountRecords.map((one) => ({ ...one, ...at })) };
 
-    const early = await scene.tell(fields);
+    const early = await scene.reportWith(fields);
     await scene.pass(1);
-    const late = await scene.tell(fields);
+    const late = await scene.reportWith(fields);
 
     const lastUse = { id, evidence: "mount-table" };
     expect(scene.status()).toMatchObject({ unused: true, reason: "Unmounted", lastUse });

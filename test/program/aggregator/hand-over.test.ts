@@ -23,7 +23,7 @@ describe("the hand-over that a leader writes when it stops", () => {
     const leader = await startLeader(house);
     await house.pass(5_000);
     // It waits for the last change of its own pod.
-    house.befall(({ site }) => (site === "patch pods" ? { requestMs: 500 } : {}));
+    house.setFaults(({ site }) => (site === "patch pods" ? { requestMs: 500 } : {}));
 
     leader.process.stop();
     await house.pass(100);

@@ -51,7 +51,7 @@ describe("the label of the leader", () => {
     await startLeader(house);
     await house.pass(1_000);
     const sites: string[] = [];
-    house.befall(({ site }) => {
+    house.setFaults(({ site }) => {
       sites.push(site);
       return {};
     });
@@ -99,7 +99,7 @@ describe("the label of the leader", () => {
       const house = houseWithOther(null);
       const leader = await startLeader(house);
       await house.pass(1_000);
-      house.befall((call) => (call.site === site ? { refusal: { status } } : {}));
+      house.setFaults((call) => (call.site === site ? { refusal: { status } } : {}));
       label(house, OWN, null);
       await house.pass(31_000);
       const [before, missing] = [labelledPods(house), await leader.readiness()];
@@ -135,7 +135,7 @@ describe("the label of the leader", () => {
     const second = startReplica(house, { name: "aggregator-1" });
     await house.pass(5_000);
     let isAsking = false;
-    house.befall(({ site, from, request }) => {
+    house.setFaults(({ site, from, request }) => {
       if (site !== "list pods" || from !== OWN || !request.path.includes("fieldSelector")) return {};
       isAsking = true;
       return { answerMs: () => 100 };
@@ -160,7 +160,7 @@ describe("the label of the leader", () => {
     const house = houseWithOther(null);
     const leader = await startLeader(house);
     await house.pass(1_000);
-    house.befall((call) => (call.site.endsWith(" pods") ? { lost: "request" } : {}));
+    house.setFaults((call) => (call.site.endsWith(" pods") ? { lost: "request" } : {}));
     const begunAt = house.nowMs;
 
     await leader.stop();

@@ -43,7 +43,7 @@ describe("the check of who leads", () => {
 
   it("fails on a replica that cannot read the Lease, and says why", async () => {
     const house = new House();
-    house.befall(({ site }) => (site.endsWith(" leases") ? { refusal: { status: 403 } } : {}));
+    house.setFaults(({ site }) => (site.endsWith(" leases") ? { refusal: { status: 403 } } : {}));
 
     const replica = startReplica(house);
     await house.pass(5_000);
@@ -75,7 +75,7 @@ describe("a leader that stops", () => {
   ])("gives the Lease back $name", async ({ lagMs, fromMs, toMs }) => {
     const house = new House();
     let answerMs = 1;
-    house.befall(({ site }) => (site === "watch pods" ? { answerMs: () => answerMs } : {}));
+    house.setFaults(({ site }) => (site === "watch pods" ? { answerMs: () => answerMs } : {}));
     const leader = await startLeader(house);
     await house.pass(5_000);
     answerMs = lagMs;

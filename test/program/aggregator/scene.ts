@@ -36,7 +36,7 @@ export class Scene {
     this.#beganMs = this.house.nowMs;
     this.#argv = argv;
     let requests = 0;
-    if (servers > 1) this.house.befall(() => ({ server: requests++ % servers }));
+    if (servers > 1) this.house.setFaults(() => ({ server: requests++ % servers }));
     for (const name of nodes) this.join(name);
     for (const claim of claims) addClaim(this.house, claim);
   }
@@ -125,8 +125,8 @@ export class Scene {
     return answer;
   }
 
-  /** One node does, and tells this besides. */
-  async tell(fields: Partial<NodeReport>, name = "n1"): Promise<ReportAnswer> {
+  /** One node scans and reports, with these fields. */
+  async reportWith(fields: Partial<NodeReport>, name = "n1"): Promise<ReportAnswer> {
     return await this.send(this.node(name).report(fields));
   }
 

@@ -14,7 +14,7 @@ async function refusingScene(status: 403 | 422 | 500): Promise<Scene> {
   const scene = await leadingScene({ claims: [HOST_PATH] });
   await scene.report();
   await scene.pass(5);
-  scene.house.befall(({ site }) => (site.startsWith("apply ") ? { refusal: { status } } : {}));
+  scene.house.setFaults(({ site }) => (site.startsWith("apply ") ? { refusal: { status } } : {}));
   return scene;
 }
 

@@ -60,7 +60,7 @@ function countWrites({ house }: Scene): () => number {
 /** When a write of a volume was tried from now on, in seconds; it is refused so, until that is undone. */
 function refuseWrites({ house }: Scene, refusal: Refusal | undefined): number[] {
   const [beganMs, tries]: [number, number[]] = [house.nowMs, []];
-  house.befall(({ site }) => {
+  house.setFaults(({ site }) => {
     if (!site.endsWith(" persistentvolumes/status")) return {};
     tries.push((house.nowMs - beganMs) / 1_000);
     return { refusal };
@@ -192,7 +192,7 @@ describe("the write of a mark", () => {
     scene.node().mount("second", "copy");
     await scene.report();
     const copy = { ...VOLUME, name: "pv-copy" };
-    scene.house.befall(({ site, request }) =>
+    scene.house.setFaults(({ site, request }) =>
       site.endsWith(" persistentvolumes/status") && request.path.includes("pv-data")
         ? { refusal: { status: 403 } }
         : {},

@@ -22,7 +22,7 @@ const DENIED = "no permission to write claim status";
 /** From now on writes meet this; those that are made. */
 function meet(scene: Scene, fateOf: (key: string) => Fate): readonly Write[] {
   const writes: Write[] = [];
-  scene.house.befall(({ site, request }) => {
+  scene.house.setFaults(({ site, request }) => {
     if (site !== "apply persistentvolumeclaims/status") return {};
     const [, namespace, name] = /namespaces\/([^/]+)\/persistentvolumeclaims\/([^/]+)/.exec(request.path) ?? [];
     const key = `${namespace}/${name}`;

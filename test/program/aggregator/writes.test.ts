@@ -30,7 +30,7 @@ describe("a status", () => {
     {
       name: "whose answer was lost is not written again once the watch shows it",
       begin: ({ house }) =>
-        house.befall(({ site }) => (site === WRITE ? { lost: "answer", brokenAfterMs: 1_000 } : {})),
+        house.setFaults(({ site }) => (site === WRITE ? { lost: "answer", brokenAfterMs: 1_000 } : {})),
     },
     {
       name: "is not written again while the watch does not show it, whatever happens",
@@ -162,7 +162,7 @@ describe("a status", () => {
       for (const node of [n1, n2]) await leader.send(node.report());
       await house.pass(5_000);
     }
-    house.befall(({ site }) => (site === WRITE ? { requestMs: 60_000 } : {}));
+    house.setFaults(({ site }) => (site === WRITE ? { requestMs: 60_000 } : {}));
     for (const name of others) n1.mount(`of-${name}`, name);
     await leader.send(n1.report());
     await house.pass(1_000);
@@ -173,7 +173,7 @@ describe("a status", () => {
 
     const { annotations } = house.api.get(LEASE)?.metadata ?? {};
     expect(JSON.stringify(annotations)).toContain("uid-of-data");
-    house.befall(() => ({}));
+    house.setFaults(() => ({}));
     await house.pass(120_000);
     expect(statusIn(house)).toMatchObject({ unused: false, reason: "Mounted" });
   });
@@ -234,7 +234,7 @@ describe("a claim that is being deleted", () => {
     addPod(house, "web");
     house.api.requestDeletion(CLAIM);
     const paths: string[] = [];
-    house.befall(({ site, request }) => {
+    house.setFaults(({ site, request }) => {
       if (site !== WRITE) return {};
       paths.push(request.path);
       return { requestMs: 1_000 };

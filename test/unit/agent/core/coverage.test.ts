@@ -9,7 +9,7 @@ import { formatMountLine, tokenMountPoint } from "../../../fakes/mount-table.ts"
 const RULE: RootRule = { by: "own-pod", podUid: "agent-1", override: undefined };
 const TABLE = formatMountLine({ mountPoint: tokenMountPoint("agent-1") });
 
-/** What befalls an agent: a complete, a damaged or a failed read at a time; `quiet` is what the kernel says of the time before it. */
+/** What happens to an agent: a complete, a damaged or a failed read at a time; `quiet` is what the kernel says of the time before it. */
 interface Scan {
   readonly at: number;
   /** How long the scan takes; by default 1. */

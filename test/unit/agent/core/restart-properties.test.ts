@@ -15,7 +15,7 @@ import { csiMountPoint, formatMountLine, tokenMountPoint } from "../../../fakes/
 
 /**
  * A node with one pod and one volume, whose agent scans after every change that poll(2) reports, and stores after every scan; and everything
- * that can befall them: damaged and failed reads, kills, journals that are lost or old, reboots, machines put back in time.
+ * that can happen to them: damaged and failed reads, kills, journals that are lost or old, reboots, machines put back in time.
  */
 
 const RULE: RootRule = { by: "own-pod", podUid: "agent-1", override: undefined };
@@ -168,7 +168,7 @@ class World {
   }
 }
 
-/** How often what befalls them. */
+/** How often what happens to them. */
 const WEIGHTS = {
   ...{ flip: 8, list: 4, "pod-runs": 2, "pod-is-deleted": 1, "pod-ends": 2, "pod-goes": 1, scan: 1 },
   ...{ damage: 2, repair: 3, fail: 1, settle: 1, kill: 3, "start 0": 4, "start 3": 1, reboot: 1, "lose-journal": 1 },
