@@ -10,24 +10,8 @@ import { type GapTime, isUpTo, type WatchGap } from "./watch-history.ts";
 /**
  * A time that neither side observed: not the agent of a node, which reads the mount table, and no replica, which watches pods. A whole use
  * may lie in it. So the claims that could be used on the node count as used until the agent's first scan afterwards: a pod that vanished
- * meanwhile may have left its mount behind until then.
- *
- * - While an agent or a replica watched, no time moves: an unmount record or a pod shows the use. The exception is a claim that was in use
- *   when the gap began. Its pod may be forgotten in the gap, so an earlier time that its node's agent cannot show counts as well.
- * - Where a gap of the pod watch and a gap of an agent overlap, claims that could be used on that node are unused since the end of the
- *   agent's gap at the earliest, which may be later than that of the pod watch.
- * - The time before a node's first report in a boot is a gap, too; its uses had ended when the boot began.
- * - Volumes without a mount (hostPath), wherever they can be used, and nodes without an agent are known from pods only: the gap's end counts.
- * - A node that has not answered ten minutes after the gap (`--no-agent-after`), or is Gone, counts until the end of the gap. When it answers
- *   after all, it counts until the end of its agent's gap.
- * - A node does not count if it was unreachable before the gap and its object has not changed since, if it was created after the gap, or if
- *   the volume's node affinity excludes it.
- * - A second gap that begins before a node has answered for the first one extends that one for the node, with what was watched in between.
- * - Not covered: a node that was deleted, or created and deleted, within a gap and does not come back within an hour, or comes back with an
- *   empty disk, so that what its agent had not reported is lost; a use within a gap and between two scans of the mount table (a tenth of a
- *   second apart, or ten times what a slow scan takes); edits of node labels or of the Lease by others; before the first replica ever, a use
- *   of a claim without a status, by a pod that was gone by then, while its agent did not scan: every claim would have to wait for agents
- *   that come later.
+ * meanwhile may have left its mount behind until then. What counts for which claim, and what is not covered: docs/claim-status.md,
+ * "Unobserved time".
  */
 export interface AgentGapTime {
   /** Never too late; minus infinity where it is unknown. Milliseconds of the API server's wall clock. */
