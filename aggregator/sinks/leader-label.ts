@@ -21,20 +21,17 @@ const LOOK_AGAIN_MS = 30_000;
 const DROP_LIMIT_MS = 2_000;
 const FIELD_MANAGER = "mooring-aggregator";
 
-const podList = v.object({
-  items: v.array(
-    v.object({
-      metadata: v.object({
-        name: v.string(),
-        uid: v.pipe(v.string(), v.minLength(1)),
-        labels: v.nullish(v.record(v.string(), v.string())),
-      }),
-    }),
-  ),
+const podSchema = v.object({
+  metadata: v.object({
+    name: v.string(),
+    uid: v.pipe(v.string(), v.minLength(1)),
+    resourceVersion: v.string(),
+  }),
 });
-const writtenPod = v.object({ metadata: v.object({ resourceVersion: v.string() }) });
-type LabelledPod = v.InferOutput<typeof podList>["items"][number]["metadata"];
+const podList = v.object({ items: v.array(podSchema) });
+type FoundPod = v.InferOutput<typeof podSchema>["metadata"];
 
+const LABELLED = `${ROLE_LABEL}=${LEADER_ROLE}`;
 const UNLABELLED = "the pod has not been labelled yet";
 
 /** Keeps the label on the leader's own pod and off all others. */
@@ -42,12 +39,14 @@ export class LeaderLabel {
   readonly #parts: LabelParts;
   readonly #namespace: string;
   readonly #pod: string;
+  readonly #isOwn: string;
   #problem: string | undefined = UNLABELLED;
 
   constructor(parts: LabelParts, { namespace, pod }: { readonly namespace: string; readonly pod: string }) {
     this.#parts = parts;
     this.#namespace = namespace;
     this.#pod = pod;
+    this.#isOwn = `metadata.name=${pod}`;
   }
 
   /** Why the Service does not select this pod; undefined when it does. */
@@ -67,17 +66,16 @@ export class LeaderLabel {
   }
 
   /**
-   * Removes the label from this pod if that takes little time: the next leader does it otherwise. Answers the pod's new resource
-   * version, or nothing where it was not changed.
+   * Removes the label from this pod if that takes little time: the next leader does it otherwise. Answers the pod's resource version
+   * after that, or nothing where it was not changed.
    */
   async drop(): Promise<string | undefined> {
     const { clock, client, logger } = this.#parts;
     this.#problem = UNLABELLED;
     const { signal } = new AbortController();
     const drop = async (limited: AbortSignal): Promise<string | undefined> => {
-      const mine = await this.#own(limited);
-      if (mine?.labels?.[ROLE_LABEL] !== LEADER_ROLE) return undefined;
-      return await this.#put(client, { ...mine, role: null }, limited);
+      const [mine] = await this.#list({ labelSelector: LABELLED, fieldSelector: this.#isOwn }, limited);
+      return mine && (await this.#put(client, { ...mine, role: null }, limited));
     };
     try {
       return await withDeadline({ clock, signal }, DROP_LIMIT_MS, drop);
@@ -90,35 +88,30 @@ export class LeaderLabel {
 
   async #claim(signal: AbortSignal): Promise<void> {
     const { fenced, logger } = this.#parts;
-    const labelled = await this.#list({ labelSelector: `${ROLE_LABEL}=${LEADER_ROLE}` }, signal);
+    const labelled = await this.#list({ labelSelector: LABELLED }, signal);
     // A leader that was killed could not remove its label: the Service would still send reports to its pod.
-    for (const { name, uid } of labelled.filter(({ name }) => name !== this.#pod)) {
-      await this.#put(fenced, { name, uid, role: null }, signal);
-      logger.info({ pod: `${this.#namespace}/${name}` }, "another pod is no longer labelled as the leader's");
+    for (const other of labelled.filter(({ name }) => name !== this.#pod)) {
+      await this.#put(fenced, { ...other, role: null }, signal);
+      logger.info({ pod: `${this.#namespace}/${other.name}` }, "another pod is no longer labelled as the leader's");
     }
     if (labelled.some(({ name }) => name === this.#pod)) return;
-    const mine = await this.#own(signal);
+    const [mine] = await this.#list({ fieldSelector: this.#isOwn }, signal);
     if (mine === undefined) throw new MooringError("api-rejected", `there is no pod ${this.#namespace}/${this.#pod}`);
     await this.#put(fenced, { ...mine, role: LEADER_ROLE }, signal);
     logger.info({ pod: `${this.#namespace}/${this.#pod}` }, "own pod is labelled as the leader's");
   }
 
-  async #own(signal: AbortSignal): Promise<LabelledPod | undefined> {
-    const [mine] = await this.#list({ fieldSelector: `metadata.name=${this.#pod}` }, signal);
-    return mine;
-  }
-
-  async #list(query: Readonly<Record<string, string>>, signal: AbortSignal): Promise<readonly LabelledPod[]> {
+  async #list(query: Readonly<Record<string, string>>, signal: AbortSignal): Promise<readonly FoundPod[]> {
     const answer = await this.#parts.client.request({ method: "GET", path: this.#path, query }, signal);
     const decoded = v.safeParse(podList, answer);
     if (!decoded.success) throw new MooringError("transport-failed", "the answer is no list of pods");
     return decoded.output.items.map(({ metadata }) => metadata);
   }
 
-  /** Answers the pod's new resource version; nothing when the pod is gone. */
+  /** Answers the pod's resource version; nothing when the pod is gone. */
   async #put(
     client: KubeClient,
-    { name, uid, role }: Pick<LabelledPod, "name" | "uid"> & { readonly role: string | null },
+    { name, uid, role }: Pick<FoundPod, "name" | "uid"> & { readonly role: string | null },
     signal: AbortSignal,
   ): Promise<string | undefined> {
     const path = `${this.#path}/${name}`;
@@ -127,8 +120,8 @@ export class LeaderLabel {
     const outcome = await patchObject(client, { target, patch, fieldManager: FIELD_MANAGER }, signal);
     // A pod that is gone, or was re-created, has no label to remove; this replica looks for its own pod again.
     if (outcome.kind === "refused") throw new MooringError("api-rejected", outcome.message);
-    const written = outcome.kind === "applied" ? v.safeParse(writtenPod, outcome.object) : undefined;
-    return written?.success === true ? written.output.metadata.resourceVersion : undefined;
+    const isPod = outcome.kind === "applied" && v.is(podSchema, outcome.object);
+    return isPod ? outcome.object.metadata.resourceVersion : undefined;
   }
 
   get #path(): string {
