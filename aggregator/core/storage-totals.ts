@@ -23,17 +23,20 @@ export interface Counted<K extends StorageKind> {
   readonly sinceMs: number | undefined;
 }
 
+interface Share {
+  count: number;
+  bytes: number;
+}
+
 /** All objects of one kind together. Its class is the label of the class. */
-export interface Total<K extends StorageKind> {
+export interface Total<K extends StorageKind> extends Readonly<Share> {
   readonly kind: K;
-  readonly count: number;
-  readonly bytes: number;
   readonly aged: AgedBytes;
 }
 
 /** Counts, sizes and ages of objects by kind, updated with every change: no call walks over single objects. */
 export class StorageTotals<K extends StorageKind> {
-  readonly #totals = new Map<string, { kind: K; count: number; bytes: number; aged: AgedBytes }>();
+  readonly #totals = new Map<string, Share & Total<K>>();
   readonly #label: ClassLabel;
   readonly #bucketMs: number;
 
@@ -46,40 +49,29 @@ export class StorageTotals<K extends StorageKind> {
     this.#bucketMs = bucketMs;
   }
 
-  add({ kind, bytes, sinceMs }: Counted<K>): void {
-    const total = this.#of({ ...kind, storageClass: this.#label(kind.storageClass) });
-    total.count += 1;
-    total.bytes += bytes;
-    if (sinceMs !== undefined) total.aged.add(sinceMs, bytes);
+  add(object: Counted<K>): void {
+    this.#count(object, 1);
   }
 
   /** Removes what was added with these values. */
-  remove({ kind, bytes, sinceMs }: Counted<K>): void {
-    const labelled = { ...kind, storageClass: this.#label(kind.storageClass) };
-    const total = this.#of(labelled);
-    total.count -= 1;
-    total.bytes -= bytes;
-    if (sinceMs !== undefined) total.aged.remove(sinceMs, bytes);
-    if (total.count <= 0) this.#totals.delete(JSON.stringify(labelled));
+  remove(object: Counted<K>): void {
+    this.#count(object, -1);
   }
 
   all(): Iterable<Total<K>> {
     return this.#totals.values();
   }
 
-  #of(kind: K): { kind: K; count: number; bytes: number; aged: AgedBytes } {
+  #count({ kind: given, bytes, sinceMs }: Counted<K>, by: 1 | -1): void {
+    const kind = { ...given, storageClass: this.#label(given.storageClass) };
     const key = JSON.stringify(kind);
-    const known = this.#totals.get(key);
-    if (known !== undefined) return known;
-    const total = { kind, count: 0, bytes: 0, aged: new AgedBytes(this.#bucketMs) };
-    this.#totals.set(key, total);
-    return total;
+    const total = this.#totals.get(key) ?? { kind, count: 0, bytes: 0, aged: new AgedBytes(this.#bucketMs) };
+    total.count += by;
+    total.bytes += by * bytes;
+    if (sinceMs !== undefined) total.aged.count(sinceMs, bytes, by);
+    if (total.count > 0) this.#totals.set(key, total);
+    else this.#totals.delete(key);
   }
-}
-
-interface Share {
-  count: number;
-  bytes: number;
 }
 
 /** Adds up the bytes of objects by the time since when they have been in a state. No call walks over single objects. */
@@ -92,43 +84,29 @@ export class AgedBytes {
     this.#bucketMs = bucketMs;
   }
 
-  add(ms: number, bytes: number): void {
-    const bucket = this.#bucketOf(ms);
+  /** Adds an object, or removes one that was added with these values. */
+  count(ms: number, bytes: number, by: 1 | -1): void {
+    const bucket = Math.ceil(ms / this.#bucketMs);
     const share = this.#buckets.get(bucket) ?? { count: 0, bytes: 0 };
-    share.count += 1;
-    share.bytes += bytes;
-    this.#buckets.set(bucket, share);
+    share.count += by;
+    share.bytes += by * bytes;
+    if (share.count > 0) this.#buckets.set(bucket, share);
+    else this.#buckets.delete(bucket);
   }
 
-  /** Removes what was added with these values. */
-  remove(ms: number, bytes: number): void {
-    const bucket = this.#bucketOf(ms);
-    const share = this.#buckets.get(bucket);
-    if (share === undefined) return;
-    share.count -= 1;
-    share.bytes -= bytes;
-    if (share.count === 0) this.#buckets.delete(bucket);
-  }
-
-  /** The bytes of objects that have been in the state for at least each of these ages, in their order. */
-  olderThan(agesMs: readonly number[], nowMs: number): readonly number[] {
-    const latest = agesMs.map((ageMs) => Math.floor((nowMs - ageMs) / this.#bucketMs));
-    const sums = agesMs.map(() => 0);
-    for (const [bucket, { bytes }] of this.#buckets)
-      for (let index = 0; index < latest.length; index += 1)
-        if (bucket <= (latest[index] ?? 0)) sums[index] = (sums[index] ?? 0) + bytes;
-    return sums;
+  /** The bytes of objects that have been in the state for at least so long. */
+  olderThan(ageMs: number, nowMs: number): number {
+    const latest = Math.floor((nowMs - ageMs) / this.#bucketMs);
+    let sum = 0;
+    for (const [bucket, { bytes }] of this.#buckets) if (bucket <= latest) sum += bytes;
+    return sum;
   }
 
   /** The earliest time; undefined where there is none. */
   oldestMs(): number | undefined {
     let oldest: number | undefined;
-    for (const bucket of this.#buckets.keys()) if (oldest === undefined || bucket < oldest) oldest = bucket;
+    for (const bucket of this.#buckets.keys()) oldest = Math.min(bucket, oldest ?? bucket);
     return oldest === undefined ? undefined : oldest * this.#bucketMs;
-  }
-
-  #bucketOf(ms: number): number {
-    return Math.ceil(ms / this.#bucketMs);
   }
 }
 

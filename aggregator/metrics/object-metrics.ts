@@ -1,10 +1,12 @@
-import type { Metrics, Sample } from "../../common/runtime/metrics.ts";
+import type { Metrics } from "../../common/runtime/metrics.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import type { PhaseSince } from "../../common/storage/phase-since.ts";
 import type { Volume } from "../core/cluster-objects.ts";
 
-/** At most so many claims have series of their own: each costs a few hundred bytes and microseconds in each scrape. */
-export const MOST_CLAIMS = 20_000;
+/**
+ * At most so many claims, and so many volumes, have series of their own: each costs a few hundred bytes and microseconds in each scrape.
+ */
+export const MOST_OBJECTS = 20_000;
 
 /** The labels of kube-state-metrics, so that queries can join the two. */
 const LABELS = ["namespace", "persistentvolumeclaim"] as const;
@@ -19,16 +21,11 @@ export function registerClaimMetrics(metrics: Metrics, claims: () => Iterable<Cl
       labels: [...LABELS, "reason"],
     },
     () =>
-      told(claims()).flatMap(({ namespace, name, status }) =>
-        status === undefined
-          ? []
-          : [
-              {
-                labels: { namespace, persistentvolumeclaim: name, reason: status.reason },
-                value: status.unused ? 1 : 0,
-              },
-            ],
-      ),
+      told(claims()).flatMap(({ namespace, name, status }) => {
+        if (status === undefined) return [];
+        const labels = { namespace, persistentvolumeclaim: name, reason: status.reason };
+        return [{ labels, value: status.unused ? 1 : 0 }];
+      }),
   );
   metrics.series(
     {
@@ -37,25 +34,17 @@ export function registerClaimMetrics(metrics: Metrics, claims: () => Iterable<Cl
       type: "gauge",
       labels: LABELS,
     },
-    () => told(claims()).flatMap(sinceOf),
+    () =>
+      told(claims()).flatMap(({ namespace, name, status }) => {
+        if (status?.unused !== true || status.reason === "NeverObservedInUse") return [];
+        return [{ labels: { namespace, persistentvolumeclaim: name }, value: status.sinceMs / 1000 }];
+      }),
   );
   metrics.gauge(
     { name: "mooring_claims_without_series", help: "Claims without a series of their own, as there are too many." },
-    () => Math.max(0, [...claims()].length - MOST_CLAIMS),
+    () => untold(claims()),
   );
 }
-
-function sinceOf({ namespace, name, status }: Claim): readonly Sample<(typeof LABELS)[number]>[] {
-  if (status?.unused !== true || status.reason === "NeverObservedInUse") return [];
-  return [{ labels: { namespace, persistentvolumeclaim: name }, value: status.sinceMs / 1000 }];
-}
-
-function told(claims: Iterable<Claim>): readonly Claim[] {
-  return [...claims].slice(0, MOST_CLAIMS);
-}
-
-/** At most so many volumes have series of their own, as of claims. */
-export const MOST_VOLUMES = 20_000;
 
 interface VolumeSources {
   /** Empty while another process leads. */
@@ -73,7 +62,7 @@ export function registerVolumeMetrics(metrics: Metrics, { volumes, phaseSince }:
       labels: ["persistentvolume", "phase", "source"],
     },
     () =>
-      [...volumes()].slice(0, MOST_VOLUMES).flatMap((volume) => {
+      told(volumes()).flatMap((volume) => {
         const since = phaseSince(volume);
         if (since === undefined) return [];
         const labels = { persistentvolume: volume.key, phase: volume.phase, source: since.from };
@@ -85,6 +74,14 @@ export function registerVolumeMetrics(metrics: Metrics, { volumes, phaseSince }:
       name: "mooring_volumes_without_series",
       help: "PersistentVolumes without a series of their own, as there are too many.",
     },
-    () => Math.max(0, [...volumes()].length - MOST_VOLUMES),
+    () => untold(volumes()),
   );
+}
+
+function told<T>(objects: Iterable<T>): readonly T[] {
+  return [...objects].slice(0, MOST_OBJECTS);
+}
+
+function untold(objects: Iterable<unknown>): number {
+  return Math.max(0, [...objects].length - MOST_OBJECTS);
 }

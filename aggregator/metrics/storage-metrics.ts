@@ -1,4 +1,4 @@
-import type { Metrics, Sample } from "../../common/runtime/metrics.ts";
+import type { Labels, Metrics, Sample } from "../../common/runtime/metrics.ts";
 import { oldestPending } from "../core/claim-binding.ts";
 import type { ClaimKind, StorageKind, Total, VolumeKind } from "../core/storage-totals.ts";
 import type { Cluster } from "../sources/cluster.ts";
@@ -13,37 +13,59 @@ export interface StorageSources {
 }
 
 const DAY_MS = 86_400_000;
-const AGES = ["1d", "7d", "30d", "90d"] as const;
-const AGES_MS = [DAY_MS, 7 * DAY_MS, 30 * DAY_MS, 90 * DAY_MS];
+const AGES = [1, 7, 30, 90].map((days) => ({ age: `${days}d`, ms: days * DAY_MS }));
 
 /** Series over all claims and volumes: their number depends on the kinds of objects, not on how many there are. */
 export function registerStorageMetrics(metrics: Metrics, sources: StorageSources): void {
-  registerVolumes(metrics, sources);
-  registerVolumeAges(metrics, sources);
-  registerClaims(metrics, sources);
-  registerClaimAges(metrics, sources);
+  const { cluster, leads } = sources;
+  const volumes = (): readonly Total<VolumeKind>[] => (leads() ? [...cluster.storage.volumes.all()] : []);
+  const claims = (): readonly Total<ClaimKind>[] => (leads() ? [...cluster.storage.claims.all()] : []);
+  registerSizes(metrics, {
+    names: { count: "mooring_volumes", bytes: "mooring_volume_bytes" },
+    what: "PersistentVolumes by phase",
+    labels: ["phase", "storage_class", "reclaim_policy"],
+    totals: () => volumes().map((total) => ({ ...total, labels: volumeLabels(total.kind) })),
+  });
+  registerVolumeAges(metrics, volumes, sources);
+  registerSizes(metrics, {
+    names: { count: "mooring_claims", bytes: "mooring_claim_bytes" },
+    what: "PersistentVolumeClaims by phase and stored use",
+    labels: ["phase", "state", "storage_class"],
+    totals: () => claims().map((total) => ({ ...total, labels: claimLabels(total.kind) })),
+  });
+  registerClaimAges(metrics, claims, sources);
 }
 
-const VOLUME_LABELS = ["phase", "storage_class", "reclaim_policy"] as const;
+interface Sizes<L extends string> {
+  readonly names: Readonly<Record<"count" | "bytes", `mooring_${string}`>>;
+  readonly what: string;
+  readonly labels: readonly L[];
+  readonly totals: () => readonly { readonly labels: Labels<L>; readonly count: number; readonly bytes: number }[];
+}
 
-function registerVolumes(metrics: Metrics, { cluster, leads }: StorageSources): void {
-  const samples = (measure: (total: Total<VolumeKind>) => number): readonly Sample<(typeof VOLUME_LABELS)[number]>[] =>
-    allOf(cluster.storage.volumes, leads).map((total) => {
-      const { phase, storageClass, reclaimPolicy } = total.kind;
-      return { labels: { phase, storage_class: storageClass, reclaim_policy: reclaimPolicy }, value: measure(total) };
-    });
-  metrics.series(
-    { name: "mooring_volumes", help: "PersistentVolumes by phase.", type: "gauge", labels: VOLUME_LABELS },
-    () => samples(({ count }) => count),
+/** How many objects there are of each kind, and their bytes. */
+function registerSizes<L extends string>(metrics: Metrics, { names, what, labels, totals }: Sizes<L>): void {
+  metrics.series({ name: names.count, help: `${what}.`, type: "gauge", labels }, () =>
+    totals().map((total) => ({ labels: total.labels, value: total.count })),
   );
-  const help = "Capacity of PersistentVolumes by phase.";
-  metrics.series({ name: "mooring_volume_bytes", help, type: "gauge", labels: VOLUME_LABELS }, () =>
-    samples(({ bytes }) => bytes),
+  metrics.series({ name: names.bytes, help: `Capacity of ${what}.`, type: "gauge", labels }, () =>
+    totals().map((total) => ({ labels: total.labels, value: total.bytes })),
   );
 }
 
-function registerVolumeAges(metrics: Metrics, { cluster, leads, earliestMs }: StorageSources): void {
-  const all = (): readonly Total<VolumeKind>[] => allOf(cluster.storage.volumes, leads);
+function volumeLabels({ phase, storageClass, reclaimPolicy }: VolumeKind) {
+  return { phase, storage_class: storageClass, reclaim_policy: reclaimPolicy };
+}
+
+function claimLabels({ phase, state, storageClass }: ClaimKind) {
+  return { phase, state, storage_class: storageClass };
+}
+
+function registerVolumeAges(
+  metrics: Metrics,
+  volumes: () => readonly Total<VolumeKind>[],
+  { earliestMs }: StorageSources,
+): void {
   metrics.series(
     {
       name: "mooring_volumes_released_bytes",
@@ -52,9 +74,8 @@ function registerVolumeAges(metrics: Metrics, { cluster, leads, earliestMs }: St
       labels: ["storage_class", "reclaim_policy", "older_than"],
     },
     () =>
-      all().flatMap((total) => {
-        const { phase, storageClass, reclaimPolicy } = total.kind;
-        const labels = { storage_class: storageClass, reclaim_policy: reclaimPolicy };
+      volumes().flatMap((total) => {
+        const { phase, ...labels } = volumeLabels(total.kind);
         return phase === "Released" ? byAge(total, labels, earliestMs()) : [];
       }),
   );
@@ -66,7 +87,7 @@ function registerVolumeAges(metrics: Metrics, { cluster, leads, earliestMs }: St
       labels: ["phase", "reclaim_policy"],
     },
     () => {
-      const ages = all().flatMap(({ kind: { phase, reclaimPolicy }, aged }) => {
+      const ages = volumes().flatMap(({ kind: { phase, reclaimPolicy }, aged }) => {
         const sinceMs = aged.oldestMs();
         const labels = { phase, reclaim_policy: reclaimPolicy };
         return sinceMs === undefined ? [] : [{ labels, value: secondsBetween(sinceMs, earliestMs()) }];
@@ -76,35 +97,11 @@ function registerVolumeAges(metrics: Metrics, { cluster, leads, earliestMs }: St
   );
 }
 
-const CLAIM_LABELS = ["phase", "state", "storage_class"] as const;
-
-function registerClaims(metrics: Metrics, { cluster, leads }: StorageSources): void {
-  const samples = (measure: (total: Total<ClaimKind>) => number): readonly Sample<(typeof CLAIM_LABELS)[number]>[] =>
-    allOf(cluster.storage.claims, leads).map((total) => {
-      const { phase, state, storageClass } = total.kind;
-      return { labels: { phase, state, storage_class: storageClass }, value: measure(total) };
-    });
-  metrics.series(
-    {
-      name: "mooring_claims",
-      help: "PersistentVolumeClaims by phase and stored use.",
-      type: "gauge",
-      labels: CLAIM_LABELS,
-    },
-    () => samples(({ count }) => count),
-  );
-  metrics.series(
-    {
-      name: "mooring_claim_bytes",
-      help: "Capacity of PersistentVolumeClaims by phase and stored use.",
-      type: "gauge",
-      labels: CLAIM_LABELS,
-    },
-    () => samples(({ bytes }) => bytes),
-  );
-}
-
-function registerClaimAges(metrics: Metrics, { cluster, leads, earliestMs }: StorageSources): void {
+function registerClaimAges(
+  metrics: Metrics,
+  claims: () => readonly Total<ClaimKind>[],
+  { cluster, leads, earliestMs }: StorageSources,
+): void {
   metrics.series(
     {
       name: "mooring_claims_unused_bytes",
@@ -113,7 +110,7 @@ function registerClaimAges(metrics: Metrics, { cluster, leads, earliestMs }: Sto
       labels: ["storage_class", "older_than"],
     },
     () => {
-      const unused = allOf(cluster.storage.claims, leads).filter(({ kind }) => kind.state === "Unused");
+      const unused = claims().filter(({ kind }) => kind.state === "Unused");
       const sizes = unused.flatMap((total) => byAge(total, { storage_class: total.kind.storageClass }, earliestMs()));
       return combined(sizes, (one, other) => one + other);
     },
@@ -132,20 +129,8 @@ function registerClaimAges(metrics: Metrics, { cluster, leads, earliestMs }: Sto
   );
 }
 
-function allOf<K extends StorageKind>(
-  totals: { readonly all: () => Iterable<Total<K>> },
-  leads: () => boolean,
-): readonly Total<K>[] {
-  return leads() ? [...totals.all()] : [];
-}
-
-function byAge<L extends string>(
-  { aged }: Total<StorageKind>,
-  labels: Readonly<Record<L, string>>,
-  nowMs: number,
-): readonly Sample<L | "older_than">[] {
-  const bytes = aged.olderThan(AGES_MS, nowMs);
-  return AGES.map((age, index) => ({ labels: { ...labels, older_than: age }, value: bytes[index] ?? 0 }));
+function byAge<L extends string>({ aged }: Total<StorageKind>, labels: Labels<L>, nowMs: number) {
+  return AGES.map(({ age, ms }) => ({ labels: { ...labels, older_than: age }, value: aged.olderThan(ms, nowMs) }));
 }
 
 /** Adds up the samples with equal labels. */

@@ -55,20 +55,20 @@ describe("StorageTotals", () => {
 describe("AgedBytes", () => {
   it("sums what is at least so old, never before it is", () => {
     const aged = new AgedBytes(HOUR_MS);
-    aged.add(NOON - 25 * HOUR_MS, 1);
-    aged.add(NOON - 24 * HOUR_MS + 1, 2);
-    aged.add(NOON - 48 * HOUR_MS, 4);
+    aged.count(NOON - 25 * HOUR_MS, 1, 1);
+    aged.count(NOON - 24 * HOUR_MS + 1, 2, 1);
+    aged.count(NOON - 48 * HOUR_MS, 4, 1);
 
-    expect(aged.olderThan([24 * HOUR_MS, 47 * HOUR_MS], NOON)).toEqual([5, 4]);
+    expect([24, 47].map((hours) => aged.olderThan(hours * HOUR_MS, NOON))).toEqual([5, 4]);
   });
 
   it("knows the earliest time, rounded up to its buckets", () => {
     const aged = new AgedBytes(HOUR_MS);
     const hour = Math.floor(NOON / HOUR_MS) * HOUR_MS;
-    aged.add(NOON, 1);
-    aged.add(hour - HOUR_MS - 1, 1);
+    aged.count(NOON, 1, 1);
+    aged.count(hour - HOUR_MS - 1, 1, 1);
     const oldest = aged.oldestMs();
-    aged.remove(hour - HOUR_MS - 1, 1);
+    aged.count(hour - HOUR_MS - 1, 1, -1);
 
     expect([oldest, aged.oldestMs()]).toEqual([hour - HOUR_MS, hour + (NOON === hour ? 0 : HOUR_MS)]);
   });

@@ -8,8 +8,7 @@ import {
 } from "../../../../aggregator/core/storage-totals.ts";
 import { createMeasures } from "../../../../aggregator/metrics/measures.ts";
 import {
-  MOST_CLAIMS,
-  MOST_VOLUMES,
+  MOST_OBJECTS,
   registerClaimMetrics,
   registerVolumeMetrics,
 } from "../../../../aggregator/metrics/object-metrics.ts";
@@ -179,18 +178,18 @@ describe("metrics of single volumes", () => {
 });
 
 it("metrics of single objects are bounded, and say how many objects have none", async () => {
-  const indexes = Array.from({ length: MOST_CLAIMS + MOST_VOLUMES + 7 }, (_, index) => index);
+  const indexes = Array.from({ length: 2 * MOST_OBJECTS + 7 }, (_, index) => index);
 
   const ofClaims = await claimSeries(indexes.map((index) => claimWith({ name: `data-${index}`, status: unmounted })));
   const ofVolumes = await volumeSeries(indexes.map((index) => released(0, { key: `pv-${index}` })));
 
   expect([ofClaims.length, ofClaims.at(-1)]).toEqual([
-    2 * MOST_CLAIMS + 1,
-    `mooring_claims_without_series ${MOST_VOLUMES + 7}`,
+    2 * MOST_OBJECTS + 1,
+    `mooring_claims_without_series ${MOST_OBJECTS + 7}`,
   ]);
   expect([ofVolumes.length, ofVolumes.at(-1)]).toEqual([
-    MOST_VOLUMES + 1,
-    `mooring_volumes_without_series ${MOST_CLAIMS + 7}`,
+    MOST_OBJECTS + 1,
+    `mooring_volumes_without_series ${MOST_OBJECTS + 7}`,
   ]);
 });
 
