@@ -41,20 +41,20 @@ export function bindLatency(binding: Binding, nowMs: number): BindLatency | unde
   return { storageClass: claim.storageClass ?? "", mode, ms: Math.max(0, nowMs - sinceMs) };
 }
 
-/** What the series of waiting claims distinguish; `unknown`: the storage class is unknown. */
-export type PendingBinding = BindingMode | "unknown";
-
 /** Where claims, their pods and their classes are found. */
-export interface PendingSources {
+interface PendingSources {
   readonly pending: Iterable<string>;
   readonly claim: (key: string) => Claim | undefined;
   readonly podsOf: (claimKey: string) => readonly Pod[];
   readonly bindingOf: (storageClass: string | undefined) => BindingMode | undefined;
 }
 
-/** Of each binding mode, since when the claim has waited that waits longest. Claims that no pod waits for do not count. */
-export function oldestPending(sources: PendingSources): ReadonlyMap<PendingBinding, number> {
-  const oldest = new Map<PendingBinding, number>();
+/**
+ * Of each binding mode, since when the claim has waited that waits longest; `unknown` is that of an unknown storage class. Claims that no
+ * pod waits for do not count.
+ */
+export function oldestPending(sources: PendingSources): ReadonlyMap<BindingMode | "unknown", number> {
+  const oldest = new Map<BindingMode | "unknown", number>();
   for (const key of sources.pending) {
     const claim = sources.claim(key);
     if (claim === undefined || claim.isDeleting) continue;

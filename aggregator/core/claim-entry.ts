@@ -30,20 +30,18 @@ export interface ClaimObservation {
   readonly phaseSince?: PhaseSince | undefined;
 }
 
-/** In use when either side says so: the stored status may be behind, and a Stale node shows nothing. */
-export function useStatusOf({ claim, use, references }: Omit<ClaimObservation, "pendingNodes">): UseStatus {
-  const { status, phase } = claim;
-  if (use.held.length > 0 || status?.reason === "Mounted") return "Mounted";
-  if (references.length > 0 || status?.reason === "Referenced") return "Referenced";
-  if (status?.unused === true) return "Unused";
-  return phase === "Bound" ? "NotWatched" : "NotBound";
-}
-
 /** How a claim is used, by its stored status alone. */
 export function writtenStatus({ status, phase }: Claim): UseStatus {
   if (status === undefined) return phase === "Bound" ? "NotWatched" : "NotBound";
   if (status.unused) return "Unused";
   return status.reason === "Mounted" ? "Mounted" : "Referenced";
+}
+
+/** In use when either side says so: the stored status may be behind, and a Stale node shows nothing. */
+export function useStatusOf({ claim, use, references }: Omit<ClaimObservation, "pendingNodes">): UseStatus {
+  const written = writtenStatus(claim);
+  if (use.held.length > 0 || written === "Mounted") return "Mounted";
+  return references.length > 0 ? "Referenced" : written;
 }
 
 /** One claim of the list. */
@@ -75,13 +73,7 @@ export function claimEntryOf(observed: ClaimObservation, lookup: EntryLookup): C
       pendingNodes: capped(oncePerNode(pendingNodes), (one) => pendingNodeOf(one, lookup)),
       podsUnwatched: isUnwatched,
     },
-    pending: waitsToBeUnused({
-      isEligible: isEligible(claim),
-      holders,
-      references,
-      pendingNodes,
-      isUnwatched,
-    }),
+    pending: waitsToBeUnused({ isEligible: isEligible(claim), holders, references, pendingNodes, isUnwatched }),
     kubernetes: kubernetesOf(upstream),
     unusedWhileMounted: known === "Mounted" && kubernetesCondition(upstream)?.unused === true,
   };
