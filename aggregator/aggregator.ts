@@ -1,15 +1,12 @@
-import type { KubeClient } from "../common/kube/client.ts";
+import type { KubeParts } from "../common/kube/client.ts";
 import { keepServerTimeNarrow } from "../common/kube/server-time-keeper.ts";
-import type { Clock } from "../common/runtime/clock.ts";
-import { type CheckResult, PASSED } from "../common/runtime/health.ts";
 import type { Listen, Route } from "../common/runtime/http-server.ts";
 import { createInternalErrors, type InternalErrors } from "../common/runtime/internal-errors.ts";
 import { runTogether } from "../common/runtime/lifecycle.ts";
 import { logLevelRoutes } from "../common/runtime/log-level-route.ts";
-import type { LevelControl, Logger } from "../common/runtime/logger.ts";
+import type { LevelControl } from "../common/runtime/logger.ts";
 import type { Metrics } from "../common/runtime/metrics.ts";
 import { type Health, observabilityRoutes } from "../common/runtime/observability.ts";
-import type { Random } from "../common/runtime/random.ts";
 import type { Steps } from "../common/runtime/steps.ts";
 import { createYield, type YieldToEventLoop } from "../common/runtime/yield.ts";
 import type { NodeMessage } from "../common/storage/node-report.ts";
@@ -34,15 +31,11 @@ import { StatusWriting } from "./writing/status-writing.ts";
 import { UnstoredClaims } from "./writing/unstored-claims.ts";
 
 /** Everything that an aggregator needs from outside; a simulation replaces it. */
-export interface AggregatorPorts {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
+export interface AggregatorPorts extends KubeParts {
   /** Undefined where the log level cannot be changed. */
   readonly logLevel?: LevelControl;
   readonly metrics: Metrics;
   readonly listen: Listen;
-  readonly client: KubeClient;
 }
 
 /** What a bug ends alone: the work on one claim, node, unmount record, report or volume. */
@@ -88,16 +81,11 @@ export async function runAggregator(
 /** Watches the cluster all the time, and does the rest while it leads. */
 class Aggregator {
   readonly #config: AggregatorConfig;
-  readonly #ports: AggregatorPorts;
+  /** With the latest that the API server's clock can show. */
+  readonly #ports: AggregatorPorts & { readonly nowMs: () => number };
   readonly #cluster: Cluster;
-  readonly #ends = new EndedPods({
-    claim: (key) => this.#cluster.claim(key),
-    nowMs: () => this.#nowMs(),
-  });
-  readonly #unstored = new UnstoredClaims({
-    claim: (key) => this.#cluster.claim(key),
-    claims: () => this.#cluster.claims(),
-  });
+  readonly #ends: EndedPods;
+  readonly #unstored: UnstoredClaims;
   readonly #rejections: Rejections;
   readonly #leadership: Leadership;
   readonly #writing: StatusWriting;
@@ -108,7 +96,6 @@ class Aggregator {
   readonly reporting: ReportServing | undefined;
   /** The current leader session. When it ends, whatever it has begun is dropped. */
   #session: LeaderSession | undefined;
-  readonly #listener = sessionListener(() => this.#session);
   /** The last session ended without open work, and no work has come since. */
   #wasAtRest = false;
   #lists: readonly Route[] = [];
@@ -116,22 +103,24 @@ class Aggregator {
   readonly session = (): string | undefined => this.#session?.session;
   readonly newYield = (steps?: number): YieldToEventLoop => createYield(this.#ports.clock, undefined, steps);
 
-  constructor(config: AggregatorConfig, ports: AggregatorPorts) {
+  constructor(config: AggregatorConfig, given: AggregatorPorts) {
+    const { client, clock, metrics } = given;
+    // Nothing that uses this before the first dated answer is published: no replica leads without one.
+    const ports = { ...given, nowMs: () => client.serverTime()?.latestMs ?? clock.wallMs() };
     this.#config = config;
     this.#ports = ports;
     this.#cluster = createCluster(
       { ...ports, agents: config.agents },
       {
-        ...this.#listener,
+        ...sessionListener(() => this.#session),
         onClaimRolledBack: (previous) => this.#unstored.onClaimRolledBack(previous),
         onPodEnded: (end) => this.#onPodEnded(end),
         onRejected: (pod) => this.#rejections.onRejected(pod),
       },
     );
-    this.#rejections = new Rejections(
-      { ...ports, nowMs: () => this.#nowMs(), nodeNames: this.#cluster.nodeNames, podByUid: this.#cluster.podByUid },
-      config.pauseRejectionsAt,
-    );
+    this.#ends = new EndedPods({ ...ports, ...this.#cluster });
+    this.#unstored = new UnstoredClaims(this.#cluster);
+    this.#rejections = new Rejections({ ...ports, ...this.#cluster }, config.pauseRejectionsAt);
     this.#leadership = this.#newLeadership();
     this.turnAway = createTurnAway({ ...ports, nodes: () => this.#cluster.nodeNames().length }, () =>
       this.#whyNoReports(),
@@ -140,24 +129,23 @@ class Aggregator {
       {
         ...ports,
         client: this.#leadership.fenced,
-        nowMs: () => this.#nowMs(),
         onPolicy: () => this.#session?.reconciler.enqueueAll(),
       },
       config.upstreamCondition,
     );
     this.#identity = createClusterIdentity(ports);
-    this.#measures = createMeasures(ports.metrics);
+    this.#measures = createMeasures(metrics);
     this.#internalErrors = createInternalErrors(ports, WORK);
-    this.reporting = config.reports && createReportServing({ ...ports, nowMs: () => this.#nowMs() }, config.reports);
-    registerGauges(ports.metrics, { ...ports, ...config, cluster: this.#cluster, session: () => this.#session });
-    registerRejectionGauges(ports.metrics, this.#rejections, () => this.#session !== undefined);
+    this.reporting = config.reports && createReportServing(ports, config.reports);
+    registerGauges(metrics, { ...ports, ...config, cluster: this.#cluster, session: () => this.#session });
+    registerRejectionGauges(metrics, this.#rejections, () => this.#session !== undefined);
   }
 
   #newLeadership(): Leadership {
     const { election } = this.#config;
     const [cluster, ends, unstored] = [this.#cluster, this.#ends, this.#unstored];
     const checkpoint = (): (() => boolean) => this.#session?.reconciler.queue.checkpoint() ?? (() => this.#wasAtRest);
-    const parts = { ...this.#ports, cluster, ends, unstored, checkpoint, nowMs: () => this.#nowMs() };
+    const parts = { ...this.#ports, cluster, ends, unstored, checkpoint };
     return election === undefined ? createSoleLeadership(parts) : createElectedLeadership(parts, election);
   }
 
@@ -177,28 +165,23 @@ class Aggregator {
 
   /** The checks of `/livez` and `/readyz`. */
   health(): Pick<Health, "live" | "ready"> {
+    const { reporting } = this;
     return aggregatorHealth({
       ...this.#ports,
       cluster: this.#cluster,
       leadership: this.#leadership,
       session: () => this.#session,
       internalErrors: this.#internalErrors,
-      certificate: this.reporting && (() => this.#checkCertificate()),
+      certificate:
+        reporting && (() => reporting.check({ nowMs: this.#ports.nowMs(), leads: this.#session !== undefined })),
     });
-  }
-
-  #checkCertificate(): CheckResult {
-    return this.reporting?.check({ nowMs: this.#nowMs(), leads: this.#session !== undefined }) ?? PASSED;
-  }
-
-  #checkStart(): CheckResult {
-    return checkStart({ cluster: this.#cluster, client: this.#ports.client });
   }
 
   /** A replica neither decides nor competes before everything has been listed once. */
   async #leadWhenListed(signal: AbortSignal): Promise<void> {
     const { clock } = this.#ports;
-    for (let waitMs = SYNC_CHECK_MS.first; !this.#checkStart().ok && !signal.aborted; ) {
+    const start = { ...this.#ports, cluster: this.#cluster };
+    for (let waitMs = SYNC_CHECK_MS.first; !checkStart(start).ok && !signal.aborted; ) {
       await clock.sleep(waitMs, signal);
       waitMs = Math.min(waitMs * 1.1, SYNC_CHECK_MS.longest);
     }
@@ -218,7 +201,6 @@ class Aggregator {
         measures: this.#measures,
         internalErrors: this.#internalErrors,
         onWaiting: (node, podUids) => this.#rejections.onWaiting(node, podUids),
-        nowMs: () => this.#nowMs(),
       },
       this.#config,
     );
@@ -273,10 +255,5 @@ class Aggregator {
         return list?.answer(request) ?? { status: 503, body: `${this.#whyNoReports()?.why}\n`, isLast: true };
       },
     }));
-  }
-
-  #nowMs(): number {
-    // Nothing that uses this before the first dated answer is published: no replica leads without one.
-    return this.#ports.client.serverTime()?.latestMs ?? this.#ports.clock.wallMs();
   }
 }

@@ -14,22 +14,12 @@ interface Offers {
   readonly identity: ServingIdentity | undefined;
 }
 
-/** The addresses of an aggregator. */
-export interface Servers {
-  readonly urls: { readonly url: string; readonly health?: string; readonly reports?: string };
-  readonly close: () => Promise<void>;
-}
-
 /** Opens what the configuration names. Rejects with `MooringError` "listen-failed". */
 export async function openServers(
-  {
-    apiAddress,
-    metricsAddress,
-    reports: reportsAt,
-  }: Pick<AggregatorConfig, "apiAddress" | "metricsAddress" | "reports">,
+  config: Pick<AggregatorConfig, "apiAddress" | "metricsAddress" | "reports">,
   listen: Listen,
   { logger, local, health, reports, identity }: Offers,
-): Promise<Servers> {
+) {
   const opened: Awaited<ReturnType<Listen>>[] = [];
   const open = async (routes: readonly Route[], where: ListenAt): Promise<string> => {
     const server = await listen(routes, where, logger);
@@ -39,10 +29,10 @@ export async function openServers(
   const close = async (): Promise<void> => {
     await Promise.all(opened.map((server) => server.close()));
   };
+  const { apiAddress, metricsAddress, reports: reportsAt } = config;
   try {
-    const url = await open(local, apiAddress);
     const urls = {
-      url,
+      url: await open(local, apiAddress),
       ...(metricsAddress && { health: await open(health, metricsAddress) }),
       ...(reportsAt && { reports: await open(reports, { ...reportsAt.address, identity }) }),
     };

@@ -1,19 +1,16 @@
+import type { KubeParts } from "../../common/kube/client.ts";
 import type { Clock } from "../../common/runtime/clock.ts";
 import type { InternalErrors } from "../../common/runtime/internal-errors.ts";
-import type { Logger } from "../../common/runtime/logger.ts";
 import type { Metrics } from "../../common/runtime/metrics.ts";
 import { createYield } from "../../common/runtime/yield.ts";
 import { FLEET_WINDOW_MS, nextPause, type RejectionPause, type WrongPod } from "../core/circuit-breaker.ts";
 import type { Pod } from "../core/cluster-objects.ts";
 import type { Cluster } from "../sources/cluster.ts";
 
-interface RejectionsParts {
-  readonly clock: Clock;
-  readonly logger: Logger;
+interface RejectionsParts extends Pick<KubeParts, "clock" | "logger">, Pick<Cluster, "nodeNames"> {
+  readonly podByUid: (uid: string) => Pick<Pod, "key"> | undefined;
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: () => number;
-  readonly nodeNames: () => readonly string[];
-  readonly podByUid: (uid: string) => Pick<Pod, "key"> | undefined;
 }
 
 /** The rate limit is checked at least this often while agents report. Milliseconds. */
@@ -71,8 +68,8 @@ export class Rejections {
 
   /** How many were rejected in the last ten minutes. */
   count(): number {
-    const nowMs = this.#parts.nowMs();
-    return [...this.#rejected.values()].filter(({ atMs }) => nowMs - atMs < FLEET_WINDOW_MS).length;
+    this.#forgetOld(this.#parts.nowMs());
+    return this.#rejected.size;
   }
 
   /** The last answer to agents told them to reject no pod. */

@@ -99,12 +99,9 @@ function goneness(
  * another boot no longer is.
  */
 function showsMountedVolume({ object, view }: NodeObservation): boolean {
-  return view !== undefined && isSameBoot(object, view.bootId) && view.mountedVolumes.length > 0;
-}
-
-/** A missing Node object, or one without a boot ID, proves no other boot. */
-function isSameBoot(object: Node | undefined, bootId: string): boolean {
-  return object?.bootId === undefined || object.bootId === bootId;
+  if (view === undefined || view.mountedVolumes.length === 0) return false;
+  // A missing Node object, or one without a boot ID, proves no other boot.
+  return object?.bootId === undefined || object.bootId === view.bootId;
 }
 
 /** For how long neither a report nor an agent pod has shown an agent. */
@@ -141,13 +138,9 @@ export interface AssumedEnd {
  */
 export function assumedEndOf(
   known: AssumedEnd | undefined,
-  {
-    agentState,
-    observed,
-    nowMs,
-  }: { readonly agentState: AgentState; readonly observed: NodeObservation; readonly nowMs: number },
+  { object, view }: Pick<NodeObservation, "object" | "view">,
+  { agentState, nowMs }: { readonly agentState: AgentState; readonly nowMs: number },
 ): AssumedEnd | undefined {
-  const { object, view } = observed;
   if (agentState.kind === "Gone") {
     const assumed = known ?? { bootId: view?.bootId, atMs: nowMs, evidence: "node-gone" };
     return { ...assumed, goneMs: assumed.goneMs ?? nowMs };

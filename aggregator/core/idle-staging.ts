@@ -10,10 +10,8 @@ import { identitiesOf } from "./volume-use.ts";
  */
 export type IdleStagings = ReadonlyMap<string, number>;
 
-export const NO_STAGINGS: IdleStagings = new Map();
-
-/** The node's idle stagings after a report. A volume without a known PV is left out until the next report. */
-export function idleStagings(known: IdleStagings, view: NodeView, directory: Directory): IdleStagings {
+/** The node's idle stagings after a report; `known` are those before it. A volume without a known PV is left out until the next report. */
+export function idleStagings(known: IdleStagings | undefined, view: NodeView, directory: Directory): IdleStagings {
   const isUsed = usedIn(view);
   const lastEndOf = endsIn(view);
   const stagings = new Map<string, number>();
@@ -23,7 +21,7 @@ export function idleStagings(known: IdleStagings, view: NodeView, directory: Dir
       if (isUsed(volume)) continue;
       const { uid } = volume;
       // It may have been staged anew, or used and released, since the last report.
-      const sinceMs = Math.max(known.get(uid) ?? view.scanEndedMs, beganByMs, lastEndOf(volume));
+      const sinceMs = Math.max(known?.get(uid) ?? view.scanEndedMs, beganByMs, lastEndOf(volume));
       stagings.set(uid, Math.max(sinceMs, stagings.get(uid) ?? sinceMs));
     }
   }

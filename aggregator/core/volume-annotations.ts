@@ -30,14 +30,8 @@ export interface VolumeFacts {
 }
 
 /** True for a volume that nodes report mounted although it is not Bound. */
-export function isStillMounted({
-  volume,
-  mounts,
-}: {
-  readonly volume: Volume;
-  readonly mounts: Pick<VolumeFacts["mounts"], "all">;
-}): boolean {
-  return volume.phase !== "Bound" && mounts.all.length > 0;
+export function isStillMounted({ phase }: Volume, nodes: readonly string[]): boolean {
+  return phase !== "Bound" && nodes.length > 0;
 }
 
 /** The annotations that the volume should have. A read: it changes nothing. */

@@ -57,7 +57,7 @@ export function volumeEntryOf(observed: VolumeObservation, lookup: EntryLookup):
     claim: claimOf(volume),
     live: { mountedOn: mountedOnOf(use.held, lookup), stagedOn, attachedTo: capped(attached, (node) => node) },
     leaked: use.staged.some((node) => isLeakedOn(node, observed)),
-    stillMounted: isStillMounted({ volume, mounts: { all: [...use.held.map(({ node }) => node), ...use.staged] } }),
+    stillMounted: isStillMounted(volume, [...use.held.map(({ node }) => node), ...use.staged]),
     mountedOn: storedNodesOf(readVolumeMark(uid, annotations?.mountedOn)),
     ...lastUseOf(observed.claimUse ?? (claim && readCopiedUse(claim.uid, annotations?.lastUse))),
   };

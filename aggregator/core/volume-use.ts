@@ -1,22 +1,16 @@
 import type { Claim } from "../../common/storage/claim.ts";
 import { isUse, type VolumeIdentity, volumeMatcher } from "../../common/storage/volume-identity.ts";
 import type { Directory } from "./attribution.ts";
-import type { Pod, Volume } from "./cluster-objects.ts";
+import type { Volume } from "./cluster-objects.ts";
 import { compareText } from "./compare-text.ts";
 import type { NodeMountedVolume, NodeView } from "./node-view.ts";
 import { claimKeysOf } from "./references.ts";
 
-/** A pod with a mount of a volume. */
-export interface PodUse {
-  readonly uid: string;
-  /** `namespace/name`, where the agent knew it. */
-  readonly name: string | undefined;
-}
-
 /** A node where pods have a volume mounted. */
 export interface NodeUse {
   readonly node: string;
-  readonly pods: readonly PodUse[];
+  /** Their names are `namespace/name`, where the agent knew them. */
+  readonly pods: readonly { readonly uid: string; readonly name: string | undefined }[];
 }
 
 /** Where a volume is mounted, by the nodes' last reports. */
@@ -48,24 +42,20 @@ export function volumeUse(
   isOwn: (mountedVolume: NodeMountedVolume) => boolean,
 ): VolumeUse {
   const isCalledSo = volumeMatcher(identities);
-  const found = views.map(({ node, mountedVolumes }) => {
-    const own = mountedVolumes.filter((mountedVolume) => isCalledSo(mountedVolume.volume) && isOwn(mountedVolume));
-    return { node, pods: podsIn(own), isStaged: own.some(({ kind }) => kind === "staging") };
-  });
+  const found = views
+    .map(({ node, mountedVolumes }) => ({
+      node,
+      own: mountedVolumes.filter((one) => isCalledSo(one.volume) && isOwn(one)),
+    }))
+    .toSorted((one, other) => compareText(one.node, other.node));
   return {
-    held: found
-      .filter(({ pods }) => pods.length > 0)
-      .map(({ node, pods }) => ({ node, pods }))
-      .toSorted((one, other) => compareText(one.node, other.node)),
-    staged: found
-      .filter(({ isStaged }) => isStaged)
-      .map(({ node }) => node)
-      .toSorted(compareText),
+    held: found.map(({ node, own }) => ({ node, pods: podsIn(own) })).filter(({ pods }) => pods.length > 0),
+    staged: found.filter(({ own }) => own.some(({ kind }) => kind === "staging")).map(({ node }) => node),
   };
 }
 
 /** A pod may have several mounts of a volume. */
-function podsIn(mountedVolumes: readonly NodeMountedVolume[]): readonly PodUse[] {
+function podsIn(mountedVolumes: readonly NodeMountedVolume[]): NodeUse["pods"] {
   const pods = new Map(mountedVolumes.filter(isUse).map(({ podUid, pod }) => [podUid, { uid: podUid, name: pod }]));
   return [...pods.values()];
 }
@@ -74,7 +64,12 @@ function podsIn(mountedVolumes: readonly NodeMountedVolume[]): readonly PodUse[]
  * Whether a mount with a volume's name may be its own. A known pod that uses another volume has an inline volume of that name. A volume
  * that is not Bound may still be mounted for a claim that is gone, or that it no longer names.
  */
-export function mayMount(pod: Pod | undefined, volume: Volume, { claim: find }: Pick<Directory, "claim">): boolean {
+export function mayMount(
+  { podUid }: Pick<NodeMountedVolume, "podUid">,
+  volume: Volume,
+  { claim: find, podByUid }: Pick<Directory, "claim" | "podByUid">,
+): boolean {
+  const pod = podUid === undefined ? undefined : podByUid(podUid);
   if (pod === undefined) return true;
   const isOf = (key: string): boolean => {
     if (key === volume.claim?.key) return true;

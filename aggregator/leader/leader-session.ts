@@ -1,10 +1,7 @@
-import type { KubeClient } from "../../common/kube/client.ts";
-import type { Clock } from "../../common/runtime/clock.ts";
+import type { KubeParts } from "../../common/kube/client.ts";
 import type { Route } from "../../common/runtime/http-server.ts";
 import type { InternalErrors } from "../../common/runtime/internal-errors.ts";
 import { runAll, runTogether } from "../../common/runtime/lifecycle.ts";
-import type { Logger } from "../../common/runtime/logger.ts";
-import type { Random } from "../../common/runtime/random.ts";
 import type { Steps } from "../../common/runtime/steps.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import type { NodeMessage, ReportAnswer } from "../../common/storage/node-report.ts";
@@ -12,11 +9,9 @@ import { countWaiting } from "../affinity/rejections.ts";
 import { ReadApi } from "../api/read-api.ts";
 import { Reconciler } from "../claims/reconciler.ts";
 import { bindLatency } from "../core/claim-binding.ts";
-import type { Unobserved } from "../core/claim-gap.ts";
-import type { Volume } from "../core/cluster-objects.ts";
 import type { NodeView } from "../core/node-view.ts";
 import { newUnmounts } from "../core/unmount-latency.ts";
-import { type Measures, queuesOf } from "../metrics/measures.ts";
+import type { Measures } from "../metrics/measures.ts";
 import { type AgentStateChange, AgentStates } from "../nodes/agent-states.ts";
 import { FleetState } from "../nodes/fleet-state.ts";
 import { Barrier } from "../pod-watch/barrier.ts";
@@ -33,11 +28,7 @@ import type { ClaimWarnings } from "../writing/claim-warnings.ts";
 import type { StatusWriting } from "../writing/status-writing.ts";
 import type { UnstoredClaims } from "../writing/unstored-claims.ts";
 
-export interface LeaderSessionParts {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
-  readonly client: KubeClient;
+interface LeaderSessionParts extends KubeParts {
   readonly cluster: Cluster;
   readonly writing: Pick<StatusWriting, "writer" | "volumeWriter" | "policy"> & {
     readonly warnings: Pick<ClaimWarnings, "tell">;
@@ -48,8 +39,7 @@ export interface LeaderSessionParts {
   readonly ends: Pick<EndedPods, "of" | "isOpen" | "isIncluded">;
   readonly clusterUid: () => string | undefined;
   readonly internalErrors: InternalErrors;
-  /** Undefined where no metrics are kept. */
-  readonly measures?: Measures;
+  readonly measures: Measures;
   /** Pods of a node that wait for a volume whose affinity excludes the node. */
   readonly onWaiting: (node: string, podUids: readonly string[]) => void;
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
@@ -77,32 +67,29 @@ export class LeaderSession {
   #isCounting = false;
 
   constructor(parts: LeaderSessionParts, config: AggregatorConfig) {
-    const { cluster, clock, nowMs } = parts;
     this.#parts = parts;
     this.session = parts.random.id();
-    this.fleet = new FleetState(clock);
+    this.fleet = new FleetState(parts.clock);
     this.agentStates = this.#newAgentStates(config);
     const onMoved = (): void => runAll([() => this.reconciler.onBarrier(), () => this.volumes.enqueueAll()]);
     const { agentStates, fleet, session } = this;
     const barrier = new Barrier({ ...parts, agentStates, onMoved }, { ...config, session });
     this.#barrier = barrier;
+    this.#gap = this.#newGap(config);
     const { writer, volumeWriter, warnings, policy } = parts.writing;
-    const gap = this.#newGap(config);
-    this.#gap = gap;
-    const unobservedOf = (volume: Volume | undefined): Unobserved => gap.unobservedOf(volume);
-    const onDecision = (): void => parts.coverage.join();
-    const { protection } = config;
-    const onRemoved = parts.measures?.removedWhileMounted;
-    const seen = { fleet, barrier, agentStates, onDecision, unobservedOf, nowMs, protection, onRemoved };
-    const deciding = { ...parts, ...queuesOf(parts), ...seen };
-    this.reconciler = new Reconciler({ ...deciding, writer, warnings, policy }, config);
-    this.volumes = new VolumeReconciler({ ...parts, fleet, barrier, agentStates, writer: volumeWriter, protection });
+    const { queues, removedWhileMounted: onRemoved } = parts.measures;
+    const shared = { ...parts, fleet, barrier, agentStates, protection: config.protection };
+    this.reconciler = new Reconciler(
+      {
+        ...{ ...shared, writer, warnings, policy, queues, onRemoved },
+        onDecision: () => parts.coverage.join(),
+        unobservedOf: (volume) => this.#gap.unobservedOf(volume),
+      },
+      config,
+    );
+    this.volumes = new VolumeReconciler({ ...shared, writer: volumeWriter });
     this.#api = new ReadApi({
-      ...parts,
-      cluster,
-      fleet,
-      agentStateOf: (node) => agentStates.of(node),
-      isOver: (node) => agentStates.assumedEnd(node) !== undefined,
+      ...shared,
       claimFacts: (key) => this.reconciler.claimFacts(key),
       unreported: () => this.unreported.length,
       isDeletionHeld: (claim) => this.reconciler.deletions.held.isHeld(claim),
@@ -110,12 +97,9 @@ export class LeaderSession {
   }
 
   #newAgentStates(config: AggregatorConfig): AgentStates {
-    const { cluster, nowMs } = this.#parts;
     const parts = {
       ...this.#parts,
-      ...queuesOf(this.#parts),
-      cluster,
-      nowMs,
+      queues: this.#parts.measures.queues,
       fleet: this.fleet,
       onChange: (change: AgentStateChange) => {
         this.reconciler.onAgentState(change);
@@ -201,7 +185,7 @@ export class LeaderSession {
       { claim, mode: cluster.storage.bindingOf(claim.storageClass), pods: cluster.podsOf(claim.key) },
       nowMs(),
     );
-    if (latency !== undefined) measures?.bound(latency);
+    if (latency !== undefined) measures.bound(latency);
   }
 
   /** Takes a report in steps: that of a full node would hold the event loop for too long. */
@@ -234,7 +218,7 @@ export class LeaderSession {
     runAll([
       () => this.#gap.onReport(report, receipt, change.rolledBackMs !== undefined),
       () => change.touched.length > 0 && this.#api.onReport(change.view),
-      () => this.#parts.measures?.unmounted(effects.unmounts),
+      () => this.#parts.measures.unmounted(effects.unmounts),
       () => this.agentStates.onReport(report.node),
       () => this.reconciler.onTouched(report.node, effects.keys),
       () => this.volumes.onReport(report.node, effects.volumes),

@@ -1,12 +1,12 @@
 import type { KubeClient, KubeParts } from "../../common/kube/client.ts";
-import { Elector } from "../../common/kube/elector.ts";
+import { type ElectionView, Elector } from "../../common/kube/elector.ts";
 import { fenceWrites } from "../../common/kube/fence.ts";
 import { createLeaseStore } from "../../common/kube/lease.ts";
-import { type CheckResult, failed, type Passed } from "../../common/runtime/health.ts";
+import { type CheckResult, failed } from "../../common/runtime/health.ts";
 import { runTogether } from "../../common/runtime/lifecycle.ts";
 import type { Metrics } from "../../common/runtime/metrics.ts";
 import { formatMillisecondsUp } from "../../common/storage/timestamp.ts";
-import { isUpTo, type WatchHistory } from "../core/watch-history.ts";
+import { isUpTo } from "../core/watch-history.ts";
 import type { Backlog } from "../pod-watch/checkpoint.ts";
 import type { EndedPods } from "../pod-watch/ended-pods.ts";
 import { PodWatchHistory } from "../pod-watch/pod-watch-history.ts";
@@ -98,14 +98,15 @@ export function createElectedLeadership(parts: LeadershipParts, config: Election
   const label = new LeaderLabel({ ...parts, fenced }, { namespace, pod });
   const isLeading = (): boolean => elector.isLeading;
   registerLeader(metrics, isLeading);
-  registerElection(parts, { elector, coverage });
+  registerElection(parts, elector, coverage);
   return {
     isLeading,
     fenced,
     coverage,
     // No replica competes before everything has been listed, so nothing can be stuck until then.
     progress: () => elector.view().tries || undefined,
-    check: () => checkElection(elector, { label, timing, coverage }),
+    check: () =>
+      checkElection(elector.view(), timing, { unlabelled: label.problem, sinceMs: coverage.coverage?.sinceMs }),
     run: (lead, signal) =>
       elector.run(async ({ annotations }, limited) => {
         coverage.begin(annotations);
@@ -141,10 +142,7 @@ function registerLeader(metrics: Metrics, isLeading: () => boolean): void {
   );
 }
 
-function registerElection(
-  { metrics, client }: Pick<LeadershipParts, "metrics" | "client">,
-  { elector, coverage }: { readonly elector: Elector; readonly coverage: PodWatchHistory },
-): void {
+function registerElection({ metrics, client }: LeadershipParts, elector: Elector, coverage: PodWatchHistory): void {
   metrics.gauge(
     {
       name: "mooring_lease_renewal_age_seconds",
@@ -170,29 +168,18 @@ function registerElection(
 
 /** A standby is as healthy as a leader. A replica that cannot read the Lease is not, nor a leader without the label. */
 function checkElection(
-  elector: Elector,
-  {
-    label,
-    timing,
-    coverage: { coverage },
-  }: { readonly label: LeaderLabel; readonly timing: ElectionConfig["timing"]; readonly coverage: PodWatchHistory },
+  { isLeading, holder, heldSince, renewalAgeMs, problem }: ElectionView,
+  { durationMs }: ElectionConfig["timing"],
+  { unlabelled, sinceMs }: { readonly unlabelled: string | undefined; readonly sinceMs: number | undefined },
 ): CheckResult {
-  const { isLeading, holder, heldSince, renewalAgeMs, problem } = elector.view();
   const reason = problem === undefined ? "" : `: ${problem}`;
   if (isLeading) {
-    return label.problem === undefined
-      ? passed(`this one leads since ${heldSince}${coverage === undefined ? "" : watchedSince(coverage)}`)
-      : failed(`this one leads, but the Service does not know: ${label.problem}`);
+    if (unlabelled !== undefined) return failed(`this one leads, but the Service does not know: ${unlabelled}`);
+    const watched =
+      sinceMs === undefined ? "" : `, pods are watched without a gap since ${formatMillisecondsUp(sinceMs)}`;
+    return { ok: true, detail: `this one leads since ${heldSince}${watched}` };
   }
   if (renewalAgeMs === undefined) return failed(`it is not known who leads${reason}`);
-  if (renewalAgeMs > 2 * timing.durationMs) return failed(`no replica has led for long${reason}`);
-  return passed(holder === "" ? "no replica leads at the moment" : `${holder} leads since ${heldSince}`);
-}
-
-function watchedSince({ sinceMs }: WatchHistory): string {
-  return `, pods are watched without a gap since ${formatMillisecondsUp(sinceMs)}`;
-}
-
-function passed(detail: string): Passed {
-  return { ok: true, detail };
+  if (renewalAgeMs > 2 * durationMs) return failed(`no replica has led for long${reason}`);
+  return { ok: true, detail: holder === "" ? "no replica leads at the moment" : `${holder} leads since ${heldSince}` };
 }

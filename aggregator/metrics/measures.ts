@@ -8,14 +8,12 @@ import type { Unmount } from "../core/unmount-latency.ts";
 
 /** Metrics of leader sessions. Created once, as a registry accepts each name once. */
 export interface Measures {
-  readonly queues: Readonly<Record<QueueName, QueueObserver>>;
+  /** Claims to be decided and written, nodes whose state may change. */
+  readonly queues: Readonly<Record<"claims" | "nodes", QueueObserver>>;
   readonly unmounted: (unmounts: readonly Unmount[]) => void;
   readonly bound: (bind: BindLatency) => void;
   readonly removedWhileMounted: (cause: RemovalCause) => void;
 }
-
-/** Claims to be decided and written, nodes whose state may change. */
-type QueueName = "claims" | "nodes";
 
 /** Seconds, including the pod's grace period of 30 s by default. */
 const UNMOUNT_SECONDS = [1, 2.5, 5, 10, 20, 35, 60, 90, 120, 300, 600, 1_800];
@@ -55,9 +53,4 @@ export function createMeasures(metrics: Metrics): Measures {
     bound: ({ storageClass, mode, ms }) =>
       binds.observe({ storage_class: classLabel(storageClass), binding: mode }, ms / 1000),
   };
-}
-
-/** Measures the queues of a session. */
-export function queuesOf({ measures }: { readonly measures?: Measures }): Pick<Measures, "queues"> | undefined {
-  return measures && { queues: measures.queues };
 }

@@ -1,8 +1,6 @@
+import type { KubeParts } from "../../common/kube/client.ts";
 import { type QueueObserver, WorkQueue } from "../../common/kube/work-queue.ts";
-import type { Clock } from "../../common/runtime/clock.ts";
 import type { InternalErrors } from "../../common/runtime/internal-errors.ts";
-import type { Logger } from "../../common/runtime/logger.ts";
-import type { Random } from "../../common/runtime/random.ts";
 import {
   type AgentState,
   type AgentStateLimits,
@@ -11,18 +9,8 @@ import {
   type NodeObservation,
   opinionOf,
 } from "../core/agent-state.ts";
-import type { Node } from "../core/cluster-objects.ts";
+import type { Cluster } from "../sources/cluster.ts";
 import type { FleetState } from "./fleet-state.ts";
-
-/** The Nodes of the API server, and what else it says about them. */
-export interface NodeDirectory {
-  readonly node: (name: string) => Node | undefined;
-  readonly nodeNames: () => readonly string[];
-  /** A running pod of Mooring's agent is bound to the node. */
-  readonly hasAgentPod: (node: string) => boolean;
-  /** The stored status of a claim, or a volume's mark, names the node as one that has it mounted. */
-  readonly isStoredHolder: (node: string) => boolean;
-}
 
 /** A node changed its state, or its mounts count as ended now, or as mounted again. */
 export interface AgentStateChange {
@@ -30,18 +18,14 @@ export interface AgentStateChange {
   readonly isAboutMounts: boolean;
 }
 
-export interface AgentStatesParts {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
-  readonly cluster: NodeDirectory;
+interface AgentStatesParts extends Omit<KubeParts, "client"> {
+  readonly cluster: Pick<Cluster, "node" | "nodeNames" | "hasAgentPod" | "isStoredHolder">;
   readonly fleet: FleetState;
   readonly internalErrors: InternalErrors;
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: () => number;
   readonly onChange: (change: AgentStateChange) => void;
-  /** Undefined where no metrics are kept. */
-  readonly queues?: Readonly<Record<"nodes", QueueObserver>>;
+  readonly queues: Readonly<Record<"nodes", QueueObserver>>;
   /** The node is Gone, and its view is about to be forgotten. */
   readonly onForgotten: (node: string) => void;
 }
@@ -70,16 +54,17 @@ const FORGET_EMPTY_AFTER_MS = 60_000;
  * its agent pods lead to a check at once.
  */
 export class AgentStates {
+  /** Names of nodes. */
+  readonly queue: WorkQueue;
   readonly #parts: AgentStatesParts;
   readonly #limits: AgentStateLimits;
   readonly #tracks = new Map<string, Track>();
-  readonly #queue: WorkQueue;
   #hasBegun = false;
 
   constructor(parts: AgentStatesParts, limits: AgentStateLimits) {
     this.#parts = parts;
     this.#limits = limits;
-    this.#queue = new WorkQueue({ ...parts, errors: parts.internalErrors.in("nodes") }, 1, parts.queues?.nodes);
+    this.queue = new WorkQueue({ ...parts, errors: parts.internalErrors.in("nodes") }, 1, parts.queues.nodes);
   }
 
   /** Everything is listed: from now on a missing report counts. */
@@ -95,7 +80,7 @@ export class AgentStates {
 
   /** Works until the signal is aborted. */
   run(signal: AbortSignal): Promise<void> {
-    return this.#queue.run(async (node) => this.#lookAgain(node), signal);
+    return this.queue.run(async (node) => this.#lookAgain(node), signal);
   }
 
   /** A read: it changes nothing. A node that no decision has needed yet counts as Reporting. */
@@ -111,16 +96,6 @@ export class AgentStates {
   /** Since when, and on which evidence, the node's mounts count as ended; undefined while they do not. */
   assumedEnd(node: string): AssumedEnd | undefined {
     return this.#tracks.get(node)?.assumed;
-  }
-
-  /** Nodes that wait for a check now. */
-  get depth(): number {
-    return this.#queue.depth;
-  }
-
-  /** How many known nodes have this state. */
-  count(kind: AgentState["kind"]): number {
-    return this.named(kind).length;
   }
 
   /** The names of the known nodes that have this state. */
@@ -158,13 +133,13 @@ export class AgentStates {
     const observed = this.#observationOf(node, track);
     const { agentState, nextMs, quietHeartbeat } = opinionOf(observed, this.#limits);
     const isOther = agentState.kind !== before.agentState.kind;
-    const assumed = assumedEndOf(track.assumed, { agentState, observed, nowMs: this.#parts.nowMs() });
+    const assumed = assumedEndOf(track.assumed, observed, { agentState, nowMs: this.#parts.nowMs() });
     const stateSince = isOther ? this.#now : before.stateSince;
     const after = { ...track, quietHeartbeat, agentState, stateSince, assumed };
     this.#tracks.set(node, after);
     for (const waitMs of [nextMs, this.#restOf(after, observed)]) {
       // A wait below a millisecond comes from rounding: it would end before any time has passed.
-      if (waitMs !== undefined && waitMs > 0) this.#queue.addAfter(node, Math.ceil(waitMs));
+      if (waitMs !== undefined && waitMs > 0) this.queue.addAfter(node, Math.ceil(waitMs));
     }
     const isAboutMounts = assumed?.atMs !== before.assumed?.atMs;
     const { kind, why } = agentState;
@@ -219,7 +194,7 @@ export class AgentStates {
     onForgotten(node);
     fleet.drop(node);
     // While a status names the node, its state is kept.
-    if (cluster.isStoredHolder(node)) this.#queue.addAfter(node, FORGET_AFTER_MS);
+    if (cluster.isStoredHolder(node)) this.queue.addAfter(node, FORGET_AFTER_MS);
     else this.#tracks.delete(node);
   }
 }

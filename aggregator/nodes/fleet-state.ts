@@ -1,7 +1,7 @@
 import { IndexMap } from "../../common/kube/index-map.ts";
 import { SharedTexts } from "../../common/kube/shared-texts.ts";
 import type { Clock } from "../../common/runtime/clock.ts";
-import { finish, type Steps } from "../../common/runtime/steps.ts";
+import type { Steps } from "../../common/runtime/steps.ts";
 import { isReport, type NodeMessage } from "../../common/storage/node-report.ts";
 import { type VolumeIdentity, volumeKey } from "../../common/storage/volume-identity.ts";
 import type { Fact } from "../core/attribution.ts";
@@ -43,6 +43,7 @@ export class FleetState {
   readonly #older = new Map<string, OlderMessages>();
   readonly #nodesByVolume = new IndexMap();
   readonly #bytesOf = new Map<string, number>();
+  /** About how much memory the views take. */
   #bytes = 0;
   readonly #texts = new SharedTexts();
   readonly #clock: Clock;
@@ -78,11 +79,6 @@ export class FleetState {
     return [...this.#lastReports].map(([node, { acceptedAt }]) => [node, now - acceptedAt]);
   }
 
-  /** About how much memory the views take. Bytes. */
-  get bytes(): number {
-    return this.#bytes;
-  }
-
   get size(): number {
     return this.#views.size;
   }
@@ -91,11 +87,6 @@ export class FleetState {
   viewsOf(volumes: readonly VolumeIdentity[]): readonly NodeView[] {
     const nodes = new Set(volumes.flatMap((volume) => [...this.#nodesByVolume.get(clueOf(volume))]));
     return [...nodes].map((node) => this.#views.get(node)).filter((view) => view !== undefined);
-  }
-
-  accept(message: NodeMessage, receipt: Receipt): FleetChange {
-    const change = finish(this.weigh(message, receipt));
-    return change.kind === "accepted" ? this.take(message, change) : change;
   }
 
   /** What a message changes. Nothing changes before `take`. */

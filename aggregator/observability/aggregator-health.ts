@@ -1,19 +1,14 @@
-import type { KubeClient } from "../../common/kube/client.ts";
-import type { Clock } from "../../common/runtime/clock.ts";
+import type { KubeClient, KubeParts } from "../../common/kube/client.ts";
 import { type CheckResult, type Checks, degraded, failed, PASSED } from "../../common/runtime/health.ts";
 import type { InternalErrors } from "../../common/runtime/internal-errors.ts";
 import type { Health } from "../../common/runtime/observability.ts";
 import { watchdogCheck } from "../../common/runtime/watchdog.ts";
-import type { Reconciler } from "../claims/reconciler.ts";
 import type { LeaderSession } from "../leader/leader-session.ts";
 import type { Leadership } from "../leader/leadership.ts";
-import type { AgentStates } from "../nodes/agent-states.ts";
 import type { Cluster } from "../sources/cluster.ts";
 import { checkWrites } from "../writing/status-writing.ts";
 
-interface HealthParts {
-  readonly clock: Clock;
-  readonly client: KubeClient;
+interface HealthParts extends Pick<KubeParts, "clock" | "client"> {
   readonly cluster: Cluster;
   readonly leadership: Pick<Leadership, "check" | "progress">;
   /** The current leader session. */
@@ -45,12 +40,12 @@ export function aggregatorHealth(parts: HealthParts): Pick<Health, "live" | "rea
       ping: () => PASSED,
       ...watchChecks,
       "claims-queue": lasting(() => session()?.reconciler.queue.progress),
-      "volumes-queue": lasting(() => session()?.volumes.progress),
+      "volumes-queue": lasting(() => session()?.volumes.queue.progress),
       election: lasting(leadership.progress, ELECTION_STUCK_AFTER_MS),
     },
     ready: {
       cluster: () => checkStart(parts),
-      nodes: () => withSilence(checkNodes(session()), session()),
+      nodes: () => checkNodes(session()),
       "pod-watch": () => checkPodWatch(cluster),
       writes: () => checkWrites(session()?.reconciler.writer),
       "internal-errors": () => internalErrors.check(),
@@ -68,25 +63,17 @@ function checkPodWatch({ arePodsCurrent }: Pick<Cluster, "arePodsCurrent">): Che
   );
 }
 
-/** Many Stale nodes at once point to a common cause. */
-function withSilence(result: CheckResult, session: LeaderSession | undefined): CheckResult {
-  if (!result.ok || result.detail === undefined || session === undefined) return result;
-  const { agentStates } = session;
-  const [silent, reporting] = [agentStates.count("Stale"), agentStates.count("Reporting")];
-  return silent > (silent + reporting) * SILENT_SHARE ? degraded(result.detail) : result;
-}
-
-/** What decisions depend on. */
-export interface Start {
-  readonly cluster: Pick<Cluster, "unsynced">;
-  readonly client: Pick<KubeClient, "serverTime">;
-}
-
 /**
  * Passes when everything has been listed and the API server's time is known. Before that nothing is decided, and this replica does not
  * compete.
  */
-export function checkStart({ cluster, client }: Start): CheckResult {
+export function checkStart({
+  cluster,
+  client,
+}: {
+  readonly cluster: Pick<Cluster, "unsynced">;
+  readonly client: Pick<KubeClient, "serverTime">;
+}): CheckResult {
   const unsynced = cluster.unsynced();
   if (unsynced.length > 0) return failed(`not listed yet: ${unsynced.join(", ")}`);
   // A proxy may drop the header. Our own wall clock is no replacement: it may be wrong by hours.
@@ -95,28 +82,21 @@ export function checkStart({ cluster, client }: Start): CheckResult {
   return PASSED;
 }
 
-/** What a session knows of the nodes that it waits for. */
-export interface NodesSession {
-  /** Nodes that are expected to report and have not since leading began. */
-  readonly unreported: readonly string[];
-  readonly agentStates: Pick<AgentStates, "named">;
-  readonly reconciler: Pick<Reconciler, "blocked">;
-}
-
 const MOST_NAMES = 5;
 
 /**
  * Ready when every node has reported since the start, or has had its time to. After that Stale nodes delay only the claims that need their
- * report: the detail names them, and the check passes. Without a session nothing waits.
+ * report: the detail names them, and the check passes. Many of them at once point to a common cause. Without a session nothing waits.
  */
-export function checkNodes(session: NodesSession | undefined): CheckResult {
+function checkNodes(session: LeaderSession | undefined): CheckResult {
   if (session === undefined) return PASSED;
-  const { unreported } = session;
+  const { agentStates, reconciler, unreported } = session;
   if (unreported.length > 0) return failed(`no report since the start: ${counted(unreported)}`);
-  const silent = session.agentStates.named("Stale");
+  const silent = agentStates.named("Stale");
   if (silent.length === 0) return PASSED;
-  const claims = session.reconciler.blocked;
-  return { ok: true, detail: `Stale: ${counted(silent)}; claims that wait for a node: ${claims}` };
+  const detail = `Stale: ${counted(silent)}; claims that wait for a node: ${reconciler.blocked}`;
+  const expected = silent.length + agentStates.named("Reporting").length;
+  return silent.length > expected * SILENT_SHARE ? degraded(detail) : { ok: true, detail };
 }
 
 function counted(nodes: readonly string[]): string {

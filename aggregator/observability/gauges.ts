@@ -1,7 +1,6 @@
 import { registerApi, registerWatches } from "../../common/kube/api-metrics.ts";
-import type { KubeClient } from "../../common/kube/client.ts";
+import type { KubeParts } from "../../common/kube/client.ts";
 import { registerQueueDepths } from "../../common/kube/queue-metrics.ts";
-import type { Clock } from "../../common/runtime/clock.ts";
 import type { Metrics } from "../../common/runtime/metrics.ts";
 import { registerProcess } from "../../common/runtime/process-metrics.ts";
 import { PROTECTION_MODES, type ProtectionMode } from "../core/deletion.ts";
@@ -9,11 +8,8 @@ import type { LeaderSession } from "../leader/leader-session.ts";
 import { registerClaimMetrics, registerVolumeMetrics } from "../metrics/object-metrics.ts";
 import { registerStorageMetrics } from "../metrics/storage-metrics.ts";
 import type { Cluster } from "../sources/cluster.ts";
-import { registerVolumeGauges } from "../volumes/volume-reconciler.ts";
 
-interface Watched {
-  readonly clock: Clock;
-  readonly client: KubeClient;
+interface Watched extends Pick<KubeParts, "clock" | "client"> {
   readonly cluster: Cluster;
   /** With series of single claims. */
   readonly claimMetrics: boolean;
@@ -28,18 +24,21 @@ const AGENT_STATES = ["Reporting", "Stale", "NoAgent", "Gone"] as const;
 
 /** The metrics of the cluster, its nodes and this process. */
 export function registerGauges(metrics: Metrics, watched: Watched): void {
+  const { cluster, session } = watched;
   registerProcess({ ...watched, metrics }, "aggregator");
   registerApi({ ...watched, metrics });
-  registerWatches(metrics, watched.cluster.informers);
-  registerQueueGauges(metrics, watched);
-  registerClaimGauges(metrics, watched);
+  registerWatches(metrics, cluster.informers);
+  registerQueueDepths(metrics, () => {
+    const present = session();
+    return present && { claims: present.reconciler.queue.depth, nodes: present.agentStates.queue.depth };
+  });
+  registerSessionGauges(metrics, watched);
   registerNodeGauges(metrics, watched);
-  registerProtectionGauges(metrics, watched);
+  registerProtectionMode(metrics, watched);
   registerObjects(metrics, watched);
-  registerVolumeGauges(metrics, () => watched.session()?.volumes);
   registerStorageMetrics(metrics, {
-    cluster: watched.cluster,
-    leads: () => watched.session() !== undefined,
+    cluster,
+    leads: () => session() !== undefined,
     earliestMs: () => earliestMs(watched),
   });
 }
@@ -58,26 +57,37 @@ function earliestMs({ client, clock }: Watched): number {
   return server === undefined ? clock.wallMs() : server.latestMs - server.widthMs;
 }
 
-function registerQueueGauges(metrics: Metrics, { session }: Watched): void {
-  registerQueueDepths(metrics, () => {
-    const present = session();
-    if (present === undefined) return undefined;
-    const { reconciler, agentStates } = present;
-    return { claims: reconciler.queue.depth, nodes: agentStates.depth };
-  });
-}
-
-function registerClaimGauges(metrics: Metrics, { session }: Watched): void {
-  metrics.gauge(
-    { name: "mooring_status_writes_refused", help: "Claims whose status the API server refuses." },
-    () => session()?.reconciler.writer.refused,
+/** What the current leader session knows of claims and volumes. */
+function registerSessionGauges(metrics: Metrics, { session }: Watched): void {
+  const gauge = (name: `mooring_${string}`, help: string, read: (present: LeaderSession) => number): void =>
+    metrics.gauge({ name, help }, () => {
+      const present = session();
+      return present && read(present);
+    });
+  gauge(
+    "mooring_status_writes_refused",
+    "Claims whose status the API server refuses.",
+    ({ reconciler }) => reconciler.writer.refused,
   );
-  metrics.gauge(
-    {
-      name: "mooring_claims_unused_while_mounted",
-      help: "Claims that Kubernetes' own condition calls unused while a node has them mounted.",
-    },
-    () => session()?.reconciler.unusedWhileMounted.size,
+  gauge(
+    "mooring_claims_unused_while_mounted",
+    "Claims that Kubernetes' own condition calls unused while a node has them mounted.",
+    ({ reconciler }) => reconciler.unusedWhileMounted.size,
+  );
+  gauge(
+    "mooring_claims_deletion_held",
+    "Claims that are being deleted and that protection alone keeps, as no pod names them any more.",
+    ({ reconciler }) => reconciler.deletions.held.size,
+  );
+  gauge(
+    "mooring_claims_deletion_held_oldest_seconds",
+    "How long protection alone has kept the oldest of them; 0 where there is none.",
+    ({ reconciler }) => reconciler.deletions.held.oldestMs / 1000,
+  );
+  gauge(
+    "mooring_volumes_unbound_mounted",
+    "PersistentVolumes that a node has mounted although they are not Bound.",
+    ({ volumes }) => volumes.stillMounted.size,
   );
 }
 
@@ -93,7 +103,7 @@ function registerNodeGauges(metrics: Metrics, { session }: Watched): void {
     () => {
       const present = session();
       if (present === undefined) return [];
-      return AGENT_STATES.map((state) => ({ labels: { state }, value: present.agentStates.count(state) }));
+      return AGENT_STATES.map((state) => ({ labels: { state }, value: present.agentStates.named(state).length }));
     },
   );
   metrics.series(
@@ -107,7 +117,7 @@ function registerNodeGauges(metrics: Metrics, { session }: Watched): void {
   );
 }
 
-function registerProtectionGauges(metrics: Metrics, { session, protection }: Watched): void {
+function registerProtectionMode(metrics: Metrics, { protection }: Watched): void {
   metrics.series(
     {
       name: "mooring_protection_mode",
@@ -116,22 +126,5 @@ function registerProtectionGauges(metrics: Metrics, { session, protection }: Wat
       labels: ["mode"],
     },
     () => PROTECTION_MODES.map((mode) => ({ labels: { mode }, value: mode === protection ? 1 : 0 })),
-  );
-  metrics.gauge(
-    {
-      name: "mooring_claims_deletion_held",
-      help: "Claims that are being deleted and that protection alone keeps, as no pod names them any more.",
-    },
-    () => session()?.reconciler.deletions.held.size,
-  );
-  metrics.gauge(
-    {
-      name: "mooring_claims_deletion_held_oldest_seconds",
-      help: "How long protection alone has kept the oldest of them; 0 where there is none.",
-    },
-    () => {
-      const held = session()?.reconciler.deletions.held;
-      return held && held.oldestMs / 1000;
-    },
   );
 }

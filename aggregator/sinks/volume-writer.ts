@@ -20,13 +20,7 @@ export type VolumeWriter = (
  * Writes through the subresource `status`, which leaves the spec alone: a permission for it cannot move or free a volume. A merge patch,
  * unlike an apply, also removes an annotation that another manager owns, such as one from a backup.
  */
-export function createVolumeWriter({
-  client,
-  writes,
-}: {
-  readonly client: KubeClient;
-  readonly writes: Counter<"outcome">;
-}): VolumeWriter {
+export function createVolumeWriter(client: KubeClient, writes: Counter<"outcome">): VolumeWriter {
   return async ({ key, uid, resourceVersion }, changes, signal) => {
     const path = `/api/v1/persistentvolumes/${key}`;
     const identity = { path, subresource: "status", name: key, uid, resourceVersion } as const;

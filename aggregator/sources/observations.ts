@@ -52,8 +52,7 @@ export function claimObservation(
 export function volumeObservation(volume: Volume, sources: ObservationSources): VolumeObservation {
   const { cluster, viewsOf, idleSince, isOver, earliestMs } = sources;
   const identities = identitiesOf(volume.key, volume.csi);
-  const isOwn = ({ podUid }: NodeMountedVolume): boolean =>
-    podUid === undefined || mayMount(cluster.podByUid(podUid), volume, cluster);
+  const isOwn = (mountedVolume: NodeMountedVolume): boolean => mayMount(mountedVolume, volume, cluster);
   const pods = volume.claim === undefined ? [] : cluster.podsOf(volume.claim.key);
   const { held, staged } = volumeUse(viewsOf(identities), identities, isOwn);
   return {

@@ -35,8 +35,7 @@ export function volumeFacts(
   const identities = identitiesOf(volume.key, volume.csi);
   const views = fleet.viewsOf(identities);
   const isOver = (node: string): boolean => agentStates.assumedEnd(node) !== undefined;
-  const isOwn = ({ podUid }: { readonly podUid: string | undefined }): boolean =>
-    podUid === undefined || mayMount(cluster.podByUid(podUid), volume, cluster);
+  const isOwn = (fact: Pick<Fact, "podUid">): boolean => mayMount(fact, volume, cluster);
   const { held, staged } = volumeUse(
     views.filter(({ node }) => !isOver(node)),
     identities,
@@ -50,17 +49,14 @@ export function volumeFacts(
     claim: claimOfVolume(volume, cluster.claim),
     statusAtEnd,
     mounts: { used, all: [...new Set([...used, ...staged])] },
-    unanswered: storedNodes({ mountedOn }, { nodes: cluster.nodeNames }).filter((node) => isUnanswered(node, parts)),
+    // No report is no absence: the mark keeps a node until it has reported, or is Gone.
+    unanswered: storedNodes({ mountedOn }, { nodes: cluster.nodeNames }).filter(
+      (node) => fleet.view(node) === undefined && agentStates.lookFor(node).kind !== "Gone",
+    ),
     isPending: barrier.pendingNode(volume) !== undefined,
     ends: views.flatMap((view) => endsIn(view, (fact) => isCalledSo(fact.volume) && isOwn(fact), parts)),
     isProtecting: protection !== "off",
   };
-}
-
-/** No report is no absence: the mark keeps a node until it has reported, or is Gone. */
-function isUnanswered(node: string, { fleet, agentStates }: VolumeFactsParts): boolean {
-  if (fleet.view(node) !== undefined) return false;
-  return agentStates.lookFor(node).kind !== "Gone";
 }
 
 /** The ends of the volume's use that a node reports, or that are assumed as the node is Gone. */

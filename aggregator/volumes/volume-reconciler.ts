@@ -1,36 +1,22 @@
+import type { KubeParts } from "../../common/kube/client.ts";
 import { IndexMap } from "../../common/kube/index-map.ts";
 import { WorkQueue } from "../../common/kube/work-queue.ts";
-import type { Clock } from "../../common/runtime/clock.ts";
 import type { InternalErrors } from "../../common/runtime/internal-errors.ts";
-import type { Logger } from "../../common/runtime/logger.ts";
-import type { Metrics } from "../../common/runtime/metrics.ts";
-import type { Random } from "../../common/runtime/random.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import { readCopiedUse } from "../../common/storage/volume-annotations.ts";
 import { type Fact, volumesOf } from "../core/attribution.ts";
 import type { Volume } from "../core/cluster-objects.ts";
-import type { ProtectionMode } from "../core/deletion.ts";
 import { changesTo, desiredAnnotations, isStillMounted, type VolumeFacts } from "../core/volume-annotations.ts";
-import type { AgentStates } from "../nodes/agent-states.ts";
-import type { FleetState } from "../nodes/fleet-state.ts";
-import type { Barrier } from "../pod-watch/barrier.ts";
 import type { VolumeWriter } from "../sinks/volume-writer.ts";
 import type { Cluster } from "../sources/cluster.ts";
 import { VolumeWrites } from "../writing/volume-writes.ts";
-import { volumeFacts } from "./volume-facts.ts";
+import { type VolumeFactsParts, volumeFacts } from "./volume-facts.ts";
 
-export interface VolumeReconcilerParts {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
+interface VolumeReconcilerParts extends Omit<KubeParts, "client">, VolumeFactsParts {
   readonly cluster: Cluster;
-  readonly fleet: FleetState;
-  readonly barrier: Pick<Barrier, "pendingNode">;
-  readonly agentStates: Pick<AgentStates, "lookFor" | "assumedEnd">;
   readonly writer: VolumeWriter;
   readonly internalErrors: InternalErrors;
-  readonly protection: ProtectionMode;
 }
 
 /** Writes under way at once: few are necessary. */
@@ -41,11 +27,12 @@ const WIDTH = 4;
  * volume, which would otherwise go with its claim. Level-based: a key names the volume. A Bound volume without a mark costs nothing.
  */
 export class VolumeReconciler {
-  readonly #parts: VolumeReconcilerParts;
-  readonly #queue: WorkQueue;
-  readonly #writes: VolumeWrites;
+  /** Names of volumes. */
+  readonly queue: WorkQueue;
   /** Names of the volumes that are mounted although they are not Bound. */
-  readonly #stillMounted = new Set<string>();
+  readonly stillMounted = new Set<string>();
+  readonly #parts: VolumeReconcilerParts;
+  readonly #writes: VolumeWrites;
   /** Names of volumes, by the nodes that have not reported. */
   readonly #waiting = new IndexMap();
   readonly #waits = new Map<string, readonly string[]>();
@@ -54,46 +41,36 @@ export class VolumeReconciler {
 
   constructor(parts: VolumeReconcilerParts) {
     this.#parts = parts;
-    this.#queue = new WorkQueue({ ...parts, errors: parts.internalErrors.in("volumes") }, WIDTH);
+    this.queue = new WorkQueue({ ...parts, errors: parts.internalErrors.in("volumes") }, WIDTH);
     this.#writes = new VolumeWrites(parts);
-  }
-
-  /** How many volumes are mounted although they are not Bound. */
-  get stillMounted(): number {
-    return this.#stillMounted.size;
-  }
-
-  /** Changes whenever a work item ends; undefined while none is under way. */
-  get progress(): number | undefined {
-    return this.#queue.progress;
   }
 
   /** Works until the signal is aborted. Everything has been listed. */
   run(signal: AbortSignal): Promise<void> {
     this.enqueueAll();
     for (const { key } of this.#parts.cluster.claims()) this.onClaim(key);
-    return this.#queue.run((name, limited) => this.#reconcile(name, limited), signal);
+    return this.queue.run((name, limited) => this.#reconcile(name, limited), signal);
   }
 
   /** Queues every volume that is not Bound, or has a mark. */
   enqueueAll(): void {
-    this.#queue.addAll([...this.#parts.cluster.allVolumes()].filter(isOfInterest).map(({ key }) => key));
+    this.queue.addAll([...this.#parts.cluster.allVolumes()].filter(isOfInterest).map(({ key }) => key));
   }
 
   /** The volume came, changed or went. */
   onVolume(name: string): void {
     const volume = this.#parts.cluster.volumeByName(name);
-    if (volume === undefined || isOfInterest(volume) || this.#isKnown(name)) this.#queue.add(name);
+    if (volume === undefined || isOfInterest(volume) || this.#isKnown(name)) this.queue.add(name);
   }
 
   #isKnown(name: string): boolean {
-    return this.#stillMounted.has(name) || this.#waits.has(name) || this.#goneClaims.has(name);
+    return this.stillMounted.has(name) || this.#waits.has(name) || this.#goneClaims.has(name);
   }
 
   /** The last use of a claim that is being deleted may have to be copied to its volume. */
   onClaim(key: string): void {
     const claim = this.#parts.cluster.claim(key);
-    if (claim?.isDeleting === true && claim.volume !== undefined) this.#queue.add(claim.volume);
+    if (claim?.isDeleting === true && claim.volume !== undefined) this.queue.add(claim.volume);
   }
 
   onClaimGone({ uid, volume: name, status }: Claim): void {
@@ -101,7 +78,7 @@ export class VolumeReconciler {
     const volume = this.#parts.cluster.volumeByName(name);
     if (volume?.reclaimPolicy !== "Retain" || volume.claim?.uid !== uid) return;
     this.#goneClaims.set(name, { uid, status });
-    this.#queue.add(name);
+    this.queue.add(name);
   }
 
   /** The volumes that facts belong to. */
@@ -112,7 +89,7 @@ export class VolumeReconciler {
   /** A node has reported something new of these volumes. */
   onReport(node: string, names: readonly string[]): void {
     for (const name of names) this.onVolume(name);
-    this.#queue.addAll(this.#waiting.get(node));
+    this.queue.addAll(this.#waiting.get(node));
   }
 
   /** The node has another state: its mounts may count as ended now, or as mounted again. */
@@ -125,39 +102,27 @@ export class VolumeReconciler {
     if (volume === undefined) return this.#forget(name);
     const gone = this.#goneClaims.get(name);
     const facts = volumeFacts(volume, gone?.uid === volume.claim?.uid ? gone?.status : undefined, this.#parts);
-    this.#track(name, facts);
+    this.stillMounted[isStillMounted(volume, facts.mounts.all) ? "add" : "delete"](name);
+    this.#waitFor(name, facts.unanswered);
     const desired = desiredAnnotations(facts);
     if (changesTo(volume, desired) === undefined && isCopied(volume, facts)) this.#goneClaims.delete(name);
     const againMs = await this.#writes.bring(volume, desired, signal);
-    if (againMs !== undefined) this.#queue.addAfter(name, againMs);
+    if (againMs !== undefined) this.queue.addAfter(name, againMs);
   }
 
-  #track(name: string, facts: VolumeFacts): void {
-    this.#stillMounted[isStillMounted(facts) ? "add" : "delete"](name);
+  #waitFor(name: string, nodes: readonly string[]): void {
     for (const node of this.#waits.get(name) ?? []) this.#waiting.remove(node, name);
-    for (const node of facts.unanswered) this.#waiting.add(node, name);
-    if (facts.unanswered.length > 0) this.#waits.set(name, facts.unanswered);
+    for (const node of nodes) this.#waiting.add(node, name);
+    if (nodes.length > 0) this.#waits.set(name, nodes);
     else this.#waits.delete(name);
   }
 
   #forget(name: string): void {
-    this.#stillMounted.delete(name);
-    for (const node of this.#waits.get(name) ?? []) this.#waiting.remove(node, name);
-    this.#waits.delete(name);
+    this.stillMounted.delete(name);
+    this.#waitFor(name, []);
     this.#goneClaims.delete(name);
     this.#writes.forget(name);
   }
-}
-
-/** Nothing while another process leads. */
-export function registerVolumeGauges(metrics: Metrics, volumes: () => VolumeReconciler | undefined): void {
-  metrics.gauge(
-    {
-      name: "mooring_volumes_unbound_mounted",
-      help: "PersistentVolumes that a node has mounted although they are not Bound.",
-    },
-    () => volumes()?.stillMounted,
-  );
 }
 
 function isOfInterest({ phase, annotations }: Volume): boolean {

@@ -53,7 +53,7 @@ export class StatusWriting {
       help: "Writes of annotations of PersistentVolumes.",
       labels: ["outcome"],
     } as const;
-    this.volumeWriter = createVolumeWriter({ ...parts, writes: metrics.counter(volumeCounter) });
+    this.volumeWriter = createVolumeWriter(parts.client, metrics.counter(volumeCounter));
     this.#events = createEventRecorder(parts, {
       controller: "mooring.dev/aggregator",
       instance: hostname(),

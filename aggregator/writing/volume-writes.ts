@@ -1,16 +1,11 @@
-import type { Clock } from "../../common/runtime/clock.ts";
-import type { Logger } from "../../common/runtime/logger.ts";
-import type { Random } from "../../common/runtime/random.ts";
+import type { KubeParts } from "../../common/kube/client.ts";
 import { NO_ANNOTATIONS, type VolumeAnnotations } from "../../common/storage/volume-annotations.ts";
 import type { Volume } from "../core/cluster-objects.ts";
 import { changesTo } from "../core/volume-annotations.ts";
 import type { VolumeWriter } from "../sinks/volume-writer.ts";
 import { WriteGate } from "./write-gate.ts";
 
-interface VolumeWritesParts {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
+interface VolumeWritesParts extends Omit<KubeParts, "client"> {
   readonly writer: VolumeWriter;
 }
 

@@ -1,9 +1,11 @@
 import { LeaderSession } from "../../aggregator/leader/leader-session.ts";
+import { createMeasures } from "../../aggregator/metrics/measures.ts";
 import { readAggregatorCommand } from "../../aggregator/settings/config.ts";
 import type { WriteResult } from "../../aggregator/sinks/claim-status-writer.ts";
 import { UnstoredClaims } from "../../aggregator/writing/unstored-claims.ts";
 import { createKubeClient } from "../../common/kube/client.ts";
 import { InternalErrors } from "../../common/runtime/internal-errors.ts";
+import { createMetrics } from "../../common/runtime/metrics.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { createFakeClock, settle } from "../fakes/clock.ts";
 import { createFakeLogger } from "../fakes/logger.ts";
@@ -36,6 +38,7 @@ export async function lead(cluster: FakeCluster) {
       unstored: new UnstoredClaims(cluster),
       ends: { of: () => [], isIncluded: () => false, isOpen: () => false },
       internalErrors: new InternalErrors(logger),
+      measures: createMeasures(createMetrics()),
       nowMs: clock.wallMs,
     },
     defaults(),

@@ -104,7 +104,7 @@ export function describeAggregator(stage: () => AttackStage): void {
       const volume = projectVolume(await stage().api.get(VOLUME));
       const client = await clientOf(stage(), AGGREGATOR);
 
-      const result = await createVolumeWriter({ client, writes: { increment: () => {} } })(volume, changes, signal);
+      const result = await createVolumeWriter(client, { increment: () => {} })(volume, changes, signal);
 
       expect(result).toEqual({ kind: "written" });
       const { annotations } = projectVolume(await stage().api.get(VOLUME));

@@ -124,8 +124,8 @@ describe("what a node showed", () => {
     ["may be mounted where it is not known in which boot it was", bootless, "Stale", {}, undefined],
     ["has ended where it is deleted again before it is heard of", goneBefore, "Stale", DELETED, before],
   ])("%s", (...[, known, kind, observed, then]) => {
-    const found = { agentState: { kind, why: "" }, observed: heard(observed), nowMs: NOON };
+    const now = { agentState: { kind, why: "" }, nowMs: NOON };
 
-    expect(assumedEndOf(known, found)).toEqual(then);
+    expect(assumedEndOf(known, heard(observed), now)).toEqual(then);
   });
 });

@@ -41,7 +41,7 @@ describe("the mark of a volume", () => {
   });
 
   it("is for a volume that is still mounted, or staged, and a Bound one is never that", () => {
-    const isStill = (phase: string) => isStillMounted({ volume: volumeWith({ phase }), mounts: STAGED });
+    const isStill = (phase: string) => isStillMounted(volumeWith({ phase }), STAGED.all);
 
     expect(["Released", "Bound"].map(isStill)).toEqual([true, false]);
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Directory } from "../../../../aggregator/core/attribution.ts";
 import type { Pod, Volume } from "../../../../aggregator/core/cluster-objects.ts";
-import { type IdleStagings, idleStagings, NO_STAGINGS } from "../../../../aggregator/core/idle-staging.ts";
+import { type IdleStagings, idleStagings } from "../../../../aggregator/core/idle-staging.ts";
 import type { NodeMountedVolume, NodeUnmountRecord, NodeView } from "../../../../aggregator/core/node-view.ts";
 import { newUnmounts } from "../../../../aggregator/core/unmount-latency.ts";
 import { claimOfVolume, identitiesOf, mayMount, volumeUse } from "../../../../aggregator/core/volume-use.ts";
@@ -87,7 +87,7 @@ describe("a mount with a volume's name", () => {
     const pod = claims && podWith({ claims });
     const find = (key: string): Claim | undefined => (of === undefined ? undefined : claimWith({ key, volume: of }));
 
-    expect(mayMount(pod, volume, { claim: find })).toBe(isOwn);
+    expect(mayMount({ podUid: "pod-1" }, volume, { claim: find, podByUid: () => pod })).toBe(isOwn);
   });
 });
 
@@ -125,7 +125,7 @@ describe("a staged volume has been idle", () => {
     const mountedVolumes = Array.from({ length: 500 }, (_, at) => staging({ by: "name", name: `pv-${at}` }));
     const named = { ...directory, volumeByName: (name: string) => volumeWith({ key: name, uid: name }) };
 
-    const idle = idleStagings(NO_STAGINGS, viewWith({ mountedVolumes, unmountRecords }), named);
+    const idle = idleStagings(undefined, viewWith({ mountedVolumes, unmountRecords }), named);
 
     expect(idle.size).toBe(500);
     expect(looks()).toBe(1_000);

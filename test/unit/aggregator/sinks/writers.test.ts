@@ -22,7 +22,7 @@ function setUp(answer: FakeAnswer) {
   const counted: string[] = [];
   const writes = { increment: ({ outcome = "" }) => void counted.push(outcome) };
   const writer = createClaimStatusWriter({ client, clock, writes, seconds: { observe: () => {} } });
-  return { writer, writeVolume: createVolumeWriter({ client, writes }), counted };
+  return { writer, writeVolume: createVolumeWriter(client, writes), counted };
 }
 
 describe("a write", () => {
