@@ -137,7 +137,7 @@ export class AgentStates {
     const stateSince = isOther ? this.#now : before.stateSince;
     const after = { ...track, quietHeartbeat, agentState, stateSince, assumed };
     this.#tracks.set(node, after);
-    for (const waitMs of [nextMs, this.#restOf(after, observed)]) {
+    for (const waitMs of [nextMs, this.#restOf(node, after)]) {
       // A wait below a millisecond comes from rounding: it would end before any time has passed.
       if (waitMs !== undefined && waitMs > 0) this.queue.addAfter(node, Math.ceil(waitMs));
     }
@@ -180,15 +180,16 @@ export class AgentStates {
   }
 
   /** For how long the view of a node that is Gone is kept; undefined for other nodes. */
-  #restOf({ agentState, stateSince, uid }: Track, { view }: Pick<NodeObservation, "view">): number | undefined {
+  #restOf(node: string, { agentState, stateSince, uid }: Track): number | undefined {
     if (agentState.kind !== "Gone" || uid !== undefined) return undefined;
+    const view = this.#parts.fleet.view(node);
     const isEmpty = view !== undefined && view.mountedVolumes.length === 0 && view.unmountRecords.size === 0;
     return stateSince + (isEmpty ? FORGET_EMPTY_AFTER_MS : FORGET_AFTER_MS) - this.#now;
   }
 
   #lookAgain(node: string): void {
     if (!this.#tracks.has(node)) return;
-    const restMs = this.#restOf(this.#look(node), { view: this.#parts.fleet.view(node) });
+    const restMs = this.#restOf(node, this.#look(node));
     if (restMs === undefined || restMs > 0) return;
     const { cluster, fleet, onForgotten } = this.#parts;
     onForgotten(node);

@@ -28,22 +28,23 @@ export type FleetChange =
   /** A heartbeat for a state that the aggregator does not know. */
   | { readonly kind: "unknown" };
 
-/** When a node last reported, on the monotonic clock. */
-interface LastReport {
+/** What is kept of a node. Times on the monotonic clock. */
+interface KeptNode {
+  readonly view: NodeView;
+  /** About how much memory the view takes. */
+  readonly bytes: number;
   readonly acceptedAt: number;
   /** The latest time at which its last complete scan may have ended. */
   readonly readEndedAt: number;
+  /** Of a node that sends only messages older than the known one: its clock may have gone back. */
+  readonly older?: OlderMessages | undefined;
 }
 
 /** The latest view of every node. */
 export class FleetState {
-  readonly #views = new Map<string, NodeView>();
-  readonly #lastReports = new Map<string, LastReport>();
-  /** Of nodes that send only messages older than the known one: their clock may have gone back. */
-  readonly #older = new Map<string, OlderMessages>();
+  readonly #nodes = new Map<string, KeptNode>();
   readonly #nodesByVolume = new IndexMap();
-  readonly #bytesOf = new Map<string, number>();
-  /** About how much memory the views take. */
+  /** What all views take. */
   #bytes = 0;
   readonly #texts = new SharedTexts();
   readonly #clock: Clock;
@@ -53,51 +54,51 @@ export class FleetState {
   }
 
   view(node: string): NodeView | undefined {
-    return this.#views.get(node);
+    return this.#nodes.get(node)?.view;
   }
 
   /** Names of the nodes that have reported. */
   nodes(): readonly string[] {
-    return [...this.#views.keys()];
+    return [...this.#nodes.keys()];
   }
 
   /** How long ago the last report was accepted; undefined before the first one. Milliseconds. */
   lastReportAgeMs(node: string): number | undefined {
-    const last = this.#lastReports.get(node);
-    return last && this.#clock.monotonicMs() - last.acceptedAt;
+    const kept = this.#nodes.get(node);
+    return kept && this.#clock.monotonicMs() - kept.acceptedAt;
   }
 
   /** How long ago the last reported complete scan ended; never longer than in truth. Milliseconds. */
   lastReadAgeMs(node: string): number | undefined {
-    const last = this.#lastReports.get(node);
-    return last && this.#clock.monotonicMs() - last.readEndedAt;
+    const kept = this.#nodes.get(node);
+    return kept && this.#clock.monotonicMs() - kept.readEndedAt;
   }
 
-  /** The same for all nodes. */
+  /** How long ago the last report of each node was accepted. Milliseconds. */
   reportAges(): readonly (readonly [node: string, ageMs: number])[] {
     const now = this.#clock.monotonicMs();
-    return [...this.#lastReports].map(([node, { acceptedAt }]) => [node, now - acceptedAt]);
+    return [...this.#nodes].map(([node, { acceptedAt }]) => [node, now - acceptedAt]);
   }
 
   get size(): number {
-    return this.#views.size;
+    return this.#nodes.size;
   }
 
   /** All views with a mounted volume or an unmount record of one of the volumes; sometimes one more, as only hashes are compared. */
   viewsOf(volumes: readonly VolumeIdentity[]): readonly NodeView[] {
     const nodes = new Set(volumes.flatMap((volume) => [...this.#nodesByVolume.get(clueOf(volume))]));
-    return [...nodes].map((node) => this.#views.get(node)).filter((view) => view !== undefined);
+    return [...nodes].flatMap((node) => this.view(node) ?? []);
   }
 
   /** What a message changes. Nothing changes before `take`. */
   *weigh(message: NodeMessage, receipt: Receipt): Steps<FleetChange> {
-    const known = this.#views.get(message.node);
-    const isRolledBack = known !== undefined && this.#isRolledBack(known, message);
+    const kept = this.#nodes.get(message.node);
+    const known = kept?.view;
+    const isRolledBack = kept !== undefined && this.#isRolledBack(kept, message);
     const result = yield* acceptMessage(known, message, { ...receipt, isRolledBack });
     if (result.kind !== "accepted") return result;
     yield;
-    const { view, bytes } = this.#withinShare(result.view, known);
-    const why = shareProblem(bytes, this.#bytes - (this.#bytesOf.get(view.node) ?? 0));
+    const { view, why } = this.#withinShare(result.view);
     if (why !== undefined) return { kind: "too-much", why };
     yield;
     // Another run of the agent began to watch at another time, which may matter for everything that the node shows.
@@ -105,70 +106,66 @@ export class FleetState {
     const touched = isSameRun ? changedFacts(known, view) : [...factsIn(known), ...factsIn(view)];
     yield;
     this.#texts.share(touched);
-    const rolledBackMs = isRolledBack ? known.scan.endedAt - view.scan.endedAt : undefined;
+    const rolledBackMs = isRolledBack ? kept.view.scan.endedAt - view.scan.endedAt : undefined;
     return { kind: "accepted", known, view, touched, ...(rolledBackMs !== undefined && { rolledBackMs }) };
   }
 
   /** Takes a message as it was weighed, unless another one of the node was taken meanwhile. */
-  take(message: NodeMessage, change: Extract<FleetChange, { kind: "accepted" }>): FleetChange {
+  take({ sentAt, scan }: NodeMessage, change: Extract<FleetChange, { kind: "accepted" }>): FleetChange {
     const { known, view } = change;
-    if (this.#views.get(view.node) !== known)
-      return { kind: "stale", why: "another report of the node was taken meanwhile" };
-    this.#hear(message);
-    this.#put(known, view);
+    if (this.view(view.node) !== known) return { kind: "stale", why: "another report of the node was taken meanwhile" };
+    const acceptedAt = this.#clock.monotonicMs();
+    this.#put({ view, acceptedAt, readEndedAt: acceptedAt - Math.max(0, sentAt - scan.endedAt) });
     return change;
   }
 
   /** Notes a message that is older than the known one, and answers whether it counts all the same. */
-  #isRolledBack(known: NodeView, message: NodeMessage): boolean {
-    if (known.bootId !== message.bootId || !isOlder(known, message)) return false;
-    const older = withOlder(this.#older.get(message.node), message, this.#clock.monotonicMs());
-    this.#older.set(message.node, older);
+  #isRolledBack(kept: KeptNode, message: NodeMessage): boolean {
+    if (kept.view.bootId !== message.bootId || !isOlder(kept.view, message)) return false;
+    const older = withOlder(kept.older, message, this.#clock.monotonicMs());
+    this.#nodes.set(message.node, { ...kept, older });
     return isClockRolledBack(older);
   }
 
-  #hear({ node, sentAt, scan }: NodeMessage): void {
-    const acceptedAt = this.#clock.monotonicMs();
-    this.#lastReports.set(node, { acceptedAt, readEndedAt: acceptedAt - Math.max(0, sentAt - scan.endedAt) });
-    this.#older.delete(node);
-  }
-
-  /** The memory that a view takes. Before a node has too much, only the latest end of each volume is kept of what it no longer reports. */
-  #withinShare(view: NodeView, known: NodeView | undefined): { readonly view: NodeView; readonly bytes: number } {
-    if (known !== undefined && isSameState(known, view)) return { view, bytes: this.#bytesOf.get(view.node) ?? 0 };
-    const bytes = bytesOf(view);
-    if (shareProblem(bytes, this.#bytes - (this.#bytesOf.get(view.node) ?? 0)) === undefined) return { view, bytes };
+  /**
+   * The view, and why its node may not have so much memory. Before it has too much, only the latest end of each volume is kept of what it
+   * no longer reports.
+   */
+  #withinShare(view: NodeView) {
+    const kept = this.#nodes.get(view.node);
+    const problemOf = (bytes: number): string | undefined => shareProblem(bytes, this.#bytes - (kept?.bytes ?? 0));
+    const isSame = kept !== undefined && isSameState(kept.view, view);
+    const why = problemOf(isSame ? kept.bytes : bytesOf(view));
+    if (isSame || why === undefined) return { view, why };
     const merged = withoutEarlier(view);
-    return { view: merged, bytes: bytesOf(merged) };
+    return { view: merged, why: problemOf(bytesOf(merged)) };
   }
 
-  #account(node: string, bytes: number): void {
-    this.#bytes += bytes - (this.#bytesOf.get(node) ?? 0);
-    if (bytes === 0) this.#bytesOf.delete(node);
-    else this.#bytesOf.set(node, bytes);
-  }
-
-  #put(known: NodeView | undefined, view: NodeView): void {
-    this.#views.set(view.node, view);
-    if (known !== undefined && isSameState(known, view)) return;
-    this.#account(view.node, bytesOf(view));
-    for (const { volume } of factsIn(known)) this.#nodesByVolume.remove(clueOf(volume), view.node);
+  #put(node: Omit<KeptNode, "bytes">): void {
+    const { view } = node;
+    const known = this.#nodes.get(view.node);
+    const isSame = known !== undefined && isSameState(known.view, view);
+    const bytes = isSame ? known.bytes : bytesOf(view);
+    this.#nodes.set(view.node, { ...node, bytes });
+    this.#bytes += bytes - (known?.bytes ?? 0);
+    if (isSame) return;
+    for (const { volume } of factsIn(known?.view)) this.#nodesByVolume.remove(clueOf(volume), view.node);
     for (const { volume } of factsIn(view)) this.#nodesByVolume.add(clueOf(volume), view.node);
   }
 
   /** Forgets a node that is gone for good. */
   drop(node: string): void {
-    for (const { volume } of factsIn(this.#views.get(node))) this.#nodesByVolume.remove(clueOf(volume), node);
-    this.#account(node, 0);
-    this.#views.delete(node);
-    this.#lastReports.delete(node);
-    this.#older.delete(node);
+    const kept = this.#nodes.get(node);
+    for (const { volume } of factsIn(kept?.view)) this.#nodesByVolume.remove(clueOf(volume), node);
+    this.#bytes -= kept?.bytes ?? 0;
+    this.#nodes.delete(node);
   }
 
   /** Forgets unmount records that can no longer change any status. */
   settle(node: string, unmountRecordIds: readonly string[]): void {
-    const known = this.#views.get(node);
-    if (known !== undefined && unmountRecordIds.length > 0) this.#put(known, settle(known, unmountRecordIds));
+    const kept = this.#nodes.get(node);
+    if (kept !== undefined && unmountRecordIds.length > 0)
+      this.#put({ ...kept, view: settle(kept.view, unmountRecordIds) });
   }
 }
 
