@@ -153,7 +153,7 @@ export class LeaderSession {
   /** No report is answered before: the answers would let agents go on that the previous leader had paused. */
   async #countWaiting(signal: AbortSignal): Promise<void> {
     this.#isCounting = true;
-    if (await countWaiting(this.#parts, signal)) this.#isCounting = false;
+    this.#isCounting = !(await countWaiting(this.#parts, signal));
   }
 
   /** Pods were listed anew: what came and went meanwhile went unobserved. */
@@ -214,7 +214,10 @@ export class LeaderSession {
     const taken = this.fleet.take(report, change);
     if (taken.kind === "stale") return this.#stale(report.node, taken);
     this.#refused.delete(report.node);
-    if (change.rolledBackMs !== undefined) this.#noteRollback(report.node, change.rolledBackMs);
+    if (change.rolledBackMs !== undefined) {
+      const fields = { node: report.node, rolledBackMs: Math.round(change.rolledBackMs) };
+      this.#parts.logger.warn(fields, "node's boot clock went back, taken as it is now");
+    }
     runAll([
       () => this.#gap.onReport(report, receipt, change.rolledBackMs !== undefined),
       () => change.touched.length > 0 && this.#api.onReport(change.view),
@@ -229,11 +232,6 @@ export class LeaderSession {
     const { reach, misfits } = effects;
     const nowMs = time.latestMs - time.widthMs;
     return this.#answer(change.view, { ...(reach && { reach }), nowMs, volumes: [...misfits.volumes] });
-  }
-
-  #noteRollback(node: string, rolledBackMs: number): void {
-    const fields = { node, rolledBackMs: Math.round(rolledBackMs) };
-    this.#parts.logger.warn(fields, "node's boot clock went back, taken as it is now");
   }
 
   #stale(node: string, outcome: Extract<ReportOutcome, { readonly kind: "stale" }>): ReportOutcome {

@@ -150,7 +150,7 @@ function registerElection({ metrics, client }: LeadershipParts, elector: Elector
     },
     () => {
       const { renewalAgeMs } = elector.view();
-      return renewalAgeMs === undefined ? undefined : renewalAgeMs / 1000;
+      return renewalAgeMs && renewalAgeMs / 1000;
     },
   );
   metrics.gauge(
