@@ -52,18 +52,15 @@ export class Rejections {
 
   /** All pods of a node that wait for a volume whose affinity excludes it. */
   onWaiting(node: string, podUids: readonly string[]): void {
+    if (podUids.length === 0) return void this.#waiting.delete(node);
     const known = this.#waiting.get(node);
-    if (podUids.length === 0) {
-      this.#waiting.delete(node);
-      return;
-    }
     const atMs = this.#parts.nowMs();
     this.#newSince += podUids.filter((uid) => known?.has(uid) !== true).length;
-    const waiting = (uid: string): WrongPod => {
+    const waiting = podUids.map((uid) => {
       const namespace = namespaceIn(this.#parts.podByUid(uid)?.key ?? "");
-      return known?.get(uid) ?? { node, namespace, atMs };
-    };
-    this.#waiting.set(node, new Map(podUids.map((uid) => [uid, waiting(uid)])));
+      return [uid, known?.get(uid) ?? { node, namespace, atMs }] as const;
+    });
+    this.#waiting.set(node, new Map(waiting));
   }
 
   /** How many were rejected in the last ten minutes. */

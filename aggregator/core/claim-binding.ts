@@ -20,7 +20,6 @@ export interface Binding {
 export function waitedForSince({ claim, mode, pods }: Binding): number | undefined {
   const { createdAtMs } = claim;
   if (createdAtMs === undefined || mode === "Immediate") return createdAtMs;
-  if (pods.length === 0) return undefined;
   const times = pods.filter(({ isTerminal }) => !isTerminal).flatMap((pod) => pod.createdAtMs ?? []);
   return times.length === 0 ? undefined : Math.max(createdAtMs, Math.min(...times));
 }

@@ -1,5 +1,5 @@
 import type { KubeClient, KubeParts } from "../../common/kube/client.ts";
-import { type CheckResult, type Checks, degraded, failed, PASSED } from "../../common/runtime/health.ts";
+import { type CheckResult, degraded, failed, PASSED } from "../../common/runtime/health.ts";
 import type { InternalErrors } from "../../common/runtime/internal-errors.ts";
 import type { Health } from "../../common/runtime/observability.ts";
 import { watchdogCheck } from "../../common/runtime/watchdog.ts";
@@ -24,21 +24,21 @@ const STUCK_AFTER_MS = 1_800_000;
 const ELECTION_STUCK_AFTER_MS = 600_000;
 /** With a smaller share of Stale nodes a cluster is not degraded: only their claims wait. */
 const SILENT_SHARE = 0.1;
+const UNWATCHED = "the watch of pods is interrupted: until it goes on, no claim in use and no new one counts as unused";
 
 /** The checks of `/livez` and `/readyz`. Waiting for others is no reason for a restart. */
 export function aggregatorHealth(parts: HealthParts): Pick<Health, "live" | "ready"> {
   const { clock, cluster, leadership, session, internalErrors, certificate } = parts;
   const lasting = (progress: () => number | undefined, longestMs = STUCK_AFTER_MS): (() => CheckResult) =>
     watchdogCheck(clock, { progress, longestMs });
-  const watches = Object.entries(cluster.informers).map(([resource, { progress }]) => [
+  const watches = Object.entries(cluster.informers).map(([resource, { progress }]): [string, () => CheckResult] => [
     `watch-${resource}`,
     lasting(progress),
   ]);
-  const watchChecks: Checks = Object.fromEntries(watches);
   return {
     live: {
       ping: () => PASSED,
-      ...watchChecks,
+      ...Object.fromEntries(watches),
       "claims-queue": lasting(() => session()?.reconciler.queue.progress),
       "volumes-queue": lasting(() => session()?.volumes.queue.progress),
       election: lasting(leadership.progress, ELECTION_STUCK_AFTER_MS),
@@ -46,21 +46,14 @@ export function aggregatorHealth(parts: HealthParts): Pick<Health, "live" | "rea
     ready: {
       cluster: () => checkStart(parts),
       nodes: () => checkNodes(session()),
-      "pod-watch": () => checkPodWatch(cluster),
+      // A failing watch is retried here, and another replica need not do better.
+      "pod-watch": () => (cluster.arePodsCurrent() ? PASSED : degraded(UNWATCHED)),
       writes: () => checkWrites(session()?.reconciler.writer),
       "internal-errors": () => internalErrors.check(),
       ...(leadership.check && { leader: leadership.check }),
       ...(certificate && { certificate }),
     },
   };
-}
-
-/** A failing watch is retried here, and another replica need not do better. */
-function checkPodWatch({ arePodsCurrent }: Pick<Cluster, "arePodsCurrent">): CheckResult {
-  if (arePodsCurrent()) return PASSED;
-  return degraded(
-    "the watch of pods is interrupted: until it goes on, no claim in use and no new one counts as unused",
-  );
 }
 
 /**

@@ -1,5 +1,4 @@
 import type { KubeParts } from "../../common/kube/client.ts";
-import { IndexMap } from "../../common/kube/index-map.ts";
 import { WorkQueue } from "../../common/kube/work-queue.ts";
 import type { InternalErrors } from "../../common/runtime/internal-errors.ts";
 import type { Claim } from "../../common/storage/claim.ts";
@@ -47,9 +46,8 @@ export class VolumeReconciler {
   readonly stillMounted = new Set<string>();
   readonly #parts: VolumeReconcilerParts;
   readonly #writes: VolumeWrites;
-  /** Names of volumes, by the nodes that have not reported. */
-  readonly #waiting = new IndexMap();
-  readonly #waits = new Map<string, readonly string[]>();
+  /** Names of volumes, by nodes that had not reported when the volume was decided; until they do, or change their state. */
+  readonly #waiting = new Map<string, Set<string>>();
   /** By volume name: the status of a claim when this leader saw it go, until its last use is copied. */
   readonly #goneClaims = new Map<string, { readonly uid: string; readonly status: ClaimStatus }>();
 
@@ -74,7 +72,7 @@ export class VolumeReconciler {
   /** The volume came, changed or went. */
   onVolume(name: string): void {
     const volume = this.#parts.cluster.volumeByName(name);
-    const isKnown = this.stillMounted.has(name) || this.#waits.has(name) || this.#goneClaims.has(name);
+    const isKnown = this.stillMounted.has(name) || this.#goneClaims.has(name);
     if (volume === undefined || isOfInterest(volume) || isKnown) this.queue.add(name);
   }
 
@@ -100,7 +98,8 @@ export class VolumeReconciler {
   /** A node has reported something new of these volumes. */
   onReport(node: string, names: readonly string[]): void {
     for (const name of names) this.onVolume(name);
-    this.queue.addAll(this.#waiting.get(node));
+    this.queue.addAll(this.#waiting.get(node) ?? []);
+    this.#waiting.delete(node);
   }
 
   /** The node has another state: its mounts may count as ended now, or as mounted again. */
@@ -114,23 +113,15 @@ export class VolumeReconciler {
     const gone = this.#goneClaims.get(name);
     const facts = volumeFacts(volume, gone?.uid === volume.claim?.uid ? gone?.status : undefined, this.#parts);
     this.stillMounted[isStillMounted(volume, facts.mounts.all) ? "add" : "delete"](name);
-    this.#waitFor(name, facts.unanswered);
+    for (const node of facts.unanswered) this.#waiting.set(node, (this.#waiting.get(node) ?? new Set()).add(name));
     const desired = desiredAnnotations(facts);
     if (changesTo(volume, desired) === undefined && isCopied(volume, facts)) this.#goneClaims.delete(name);
     const againMs = await this.#writes.bring(volume, desired, signal);
     if (againMs !== undefined) this.queue.addAfter(name, againMs);
   }
 
-  #waitFor(name: string, nodes: readonly string[]): void {
-    for (const node of this.#waits.get(name) ?? []) this.#waiting.remove(node, name);
-    for (const node of nodes) this.#waiting.add(node, name);
-    if (nodes.length > 0) this.#waits.set(name, nodes);
-    else this.#waits.delete(name);
-  }
-
   #forget(name: string): void {
     this.stillMounted.delete(name);
-    this.#waitFor(name, []);
     this.#goneClaims.delete(name);
     this.#writes.forget(name);
   }
