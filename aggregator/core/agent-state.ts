@@ -35,30 +35,20 @@ export interface AgentStateLimits {
   readonly nodeGoneAfterMs: number;
 }
 
-/** A state, and when to check again. */
-export interface NodeOpinion {
-  readonly agentState: AgentState;
-  /** After so many milliseconds time alone may change the state; undefined when it cannot. */
-  readonly nextMs: number | undefined;
-  /** To be observed with the node from now on. */
-  readonly quietHeartbeat: string | undefined;
-}
-
 /** The reports of an agent without a complete scan for so long do not count; its readiness fails after the same time. */
 export const BLIND_AFTER_MS = 180_000;
 
-/** Decides a node's state. The first rule that applies counts. */
-export function opinionOf(observed: NodeObservation, limits: AgentStateLimits): NodeOpinion {
+/**
+ * Decides a node's state; the first rule that applies counts. After `nextMs` milliseconds time alone may change it; undefined when it
+ * cannot. `quietHeartbeat` is to be observed with the node from now on.
+ */
+export function opinionOf(observed: NodeObservation, limits: AgentStateLimits) {
   const { object } = observed;
   const silence = silenceOf(observed, limits);
   const nextMs = nextOf(observed, limits);
   const isQuiet = object !== undefined && !showsMountedVolume(observed) && quietMs(observed) >= limits.noAgentAfterMs;
   const quietHeartbeat = isQuiet ? (observed.quietHeartbeat ?? object.heartbeat) : undefined;
-  const opinion = (kind: AgentState["kind"], why: string): NodeOpinion => ({
-    agentState: { kind, why },
-    nextMs,
-    quietHeartbeat,
-  });
+  const opinion = (kind: AgentState["kind"], why: string) => ({ agentState: { kind, why }, nextMs, quietHeartbeat });
   if (silence === undefined && observed.reportAgeMs !== undefined) return opinion("Reporting", "it reports");
   const gone = silence && goneness(observed, limits);
   if (gone !== undefined) return opinion("Gone", gone);

@@ -23,7 +23,7 @@ export interface RejectionPause {
 }
 
 /** What the decision depends on. */
-export interface FleetScene {
+interface FleetScene {
   /** The wrong pods of the last `FLEET_WINDOW_MS`. */
   readonly recent: readonly WrongPod[];
   /** How many nodes the cluster has. */
@@ -48,11 +48,10 @@ const NAMESPACE_SHARE = 2;
  */
 export function nextPause(
   held: RejectionPause | undefined,
-  scene: FleetScene,
+  { recent, nodes: all, nowMs }: FleetScene,
   limit: number,
 ): RejectionPause | undefined {
   if (limit === 0) return undefined;
-  const { recent, nodes: all, nowMs } = scene;
   const mostNodes = Math.max(FEWEST_NODES, Math.floor(all / NODE_SHARE) + 1);
   const counted = countedOf(recent, { pods: shareOf(limit), nodes: shareOf(mostNodes) });
   const pods = counted.length;

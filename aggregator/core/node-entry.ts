@@ -17,43 +17,27 @@ export interface NodeObservation {
 
 type Known<T> = { readonly [K in keyof T]-?: Exclude<T[K], undefined> | null };
 
-/** A line of `/v1/nodes`. Every field is always there; `null` means unknown. Ages are milliseconds. */
-export interface NodeEntry {
-  readonly name: string;
-  readonly state: AgentState["kind"];
-  /** Why; for people to read. */
-  readonly stateReason: string;
-  readonly lastReportAgeMs: number | null;
-  readonly bootId: string | null;
-  /** Identifies one run of the agent. */
-  readonly agentInstance: string | null;
-  /** Of the last complete scan of the mount table. */
-  readonly scanBeganAgeMs: number | null;
-  readonly scanEndedAgeMs: number | null;
-  /** By kind. */
-  readonly mounts: Readonly<Record<MountKind, number>> | null;
-  /** Unmounts that may still change a claim's status. */
-  readonly unmountsPending: number | null;
-  readonly facts: Known<NodeFacts>;
-}
-
-/** One node of the list; `nowMs` and the times of the view are the API server's wall clock. */
-export function nodeEntryOf(
-  { name, object, view, lastReportAgeMs, agentState }: NodeObservation,
-  nowMs: number,
-): NodeEntry {
+/**
+ * A line of `/v1/nodes`. Every field is always there; `null` means unknown. Ages are milliseconds; `nowMs` and the times of the view are
+ * the API server's wall clock.
+ */
+export function nodeEntryOf({ name, object, view, lastReportAgeMs, agentState }: NodeObservation, nowMs: number) {
   const ageOf = (atMs: number | undefined): number | null =>
     atMs === undefined ? null : Math.max(0, Math.round(nowMs - atMs));
   return {
     name,
     state: agentState.kind,
+    // For people to read.
     stateReason: agentState.why,
     lastReportAgeMs: lastReportAgeMs === undefined ? null : Math.round(lastReportAgeMs),
     bootId: view?.bootId ?? object?.bootId ?? null,
+    // Identifies one run of the agent.
     agentInstance: view?.instance ?? null,
+    // Of the last complete scan of the mount table.
     scanBeganAgeMs: ageOf(view?.scanBeganMs),
     scanEndedAgeMs: ageOf(view?.scanEndedMs),
     mounts: view === undefined ? null : mountsByKind(view),
+    // Unmounts that may still change a claim's status.
     unmountsPending: view?.unmountRecords.size ?? null,
     facts: factsOf(view?.facts ?? {}, object),
   };

@@ -1,19 +1,9 @@
 import { createQueueMetrics } from "../../common/kube/queue-metrics.ts";
-import type { QueueObserver } from "../../common/kube/work-queue.ts";
 import { boundedLabel, type Metrics } from "../../common/runtime/metrics.ts";
 import type { BindLatency } from "../core/claim-binding.ts";
 import { REMOVAL_CAUSES, type RemovalCause } from "../core/deletion.ts";
 import { MOST_CLASSES } from "../core/storage-totals.ts";
 import type { Unmount } from "../core/unmount-latency.ts";
-
-/** Metrics of leader sessions. Created once, as a registry accepts each name once. */
-export interface Measures {
-  /** Claims to be decided and written, nodes whose state may change. */
-  readonly queues: Readonly<Record<"claims" | "nodes", QueueObserver>>;
-  readonly unmounted: (unmounts: readonly Unmount[]) => void;
-  readonly bound: (bind: BindLatency) => void;
-  readonly removedWhileMounted: (cause: RemovalCause) => void;
-}
 
 /** Seconds, including the pod's grace period of 30 s by default. */
 const UNMOUNT_SECONDS = [1, 2.5, 5, 10, 20, 35, 60, 90, 120, 300, 600, 1_800];
@@ -22,7 +12,10 @@ const BIND_SECONDS = [1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, 1_800];
 /** Limits the label values: anybody who may create PVs chooses the names of drivers. */
 const MOST_DRIVERS = 30;
 
-export function createMeasures(metrics: Metrics): Measures {
+export type Measures = ReturnType<typeof createMeasures>;
+
+/** Metrics of leader sessions. Created once, as a registry accepts each name once. */
+export function createMeasures(metrics: Metrics) {
   const observer = createQueueMetrics(metrics);
   const unmounts = metrics.histogram({
     name: "mooring_unmount_latency_seconds",
@@ -45,12 +38,13 @@ export function createMeasures(metrics: Metrics): Measures {
   const label = boundedLabel(MOST_DRIVERS);
   const classLabel = boundedLabel(MOST_CLASSES);
   return {
+    // Claims to be decided and written, nodes whose state may change.
     queues: { claims: observer("claims"), nodes: observer("nodes") },
-    removedWhileMounted: (why) => removals.increment({ why }),
-    unmounted: (all) => {
+    removedWhileMounted: (why: RemovalCause) => removals.increment({ why }),
+    unmounted: (all: readonly Unmount[]) => {
       for (const { driver, ms } of all) unmounts.observe({ driver: label(driver) }, ms / 1000);
     },
-    bound: ({ storageClass, mode, ms }) =>
+    bound: ({ storageClass, mode, ms }: BindLatency) =>
       binds.observe({ storage_class: classLabel(storageClass), binding: mode }, ms / 1000),
   };
 }
