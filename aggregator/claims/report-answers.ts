@@ -67,9 +67,9 @@ export class ReportAnswers {
       const claim = cluster.claim(key);
       return claim?.uid === uid ? [claim] : [];
     });
-    if (claims.length > 0 && !this.#isDealtWith(unmountRecord, claims)) return false;
-    const told = { nowMs: nowMs() };
-    if (claims.some((claim) => !isSettledFor(claim, unmountRecord, { ...told, unmountRecords: latestOf(claim) })))
+    if (claims.length > 0 && !this.#isPodSettled(unmountRecord, claims)) return false;
+    const now = { nowMs: nowMs() };
+    if (claims.some((claim) => !isSettledFor(claim, unmountRecord, { ...now, unmountRecords: latestOf(claim) })))
       return false;
     const isAttributed = refs.length > 0 && claims.length === refs.length;
     return isAttributed || this.#isGivenUp(unmountRecord, view);
@@ -92,7 +92,7 @@ export class ReportAnswers {
    * True when the pod is over and its end is stored. Until then this leader and the next one need the record to explain how the use
    * ended.
    */
-  #isDealtWith(unmountRecord: NodeUnmountRecord, claims: readonly Claim[]): boolean {
+  #isPodSettled(unmountRecord: NodeUnmountRecord, claims: readonly Claim[]): boolean {
     const { cluster, ends, states } = this.#parts;
     const { podUid } = unmountRecord;
     const isThere = cluster.isPodThere(podUid) && cluster.podByUid(podUid)?.isTerminal !== true;

@@ -74,7 +74,7 @@ export function factsOf(evidence: ClaimEvidence, fleet: FleetFacts): ClaimFacts 
   return {
     isEligible: isEligible(claim) && isVolumeSeen(evidence),
     stored: claim.status,
-    isDisbelieved: claim.isDisbelieved,
+    hasInvalidCondition: claim.hasInvalidCondition,
     holders: [...new Set(present.map(({ node }) => node))],
     references,
     pendingNodes: pendingNodesOf(evidence, fleet),
@@ -106,6 +106,6 @@ export function toUseEnd(
  * True for a claim that gets a status: one that is bound. During its deletion only where it has Mooring's condition already. That
  * condition may keep it (docs/protection.md), so it has to be kept up to date until the claim is gone.
  */
-export function isEligible({ phase, isDeleting, status, isDisbelieved }: Claim): boolean {
-  return phase === "Bound" && (!isDeleting || status !== undefined || isDisbelieved === true);
+export function isEligible({ phase, isDeleting, status, hasInvalidCondition }: Claim): boolean {
+  return phase === "Bound" && (!isDeleting || status !== undefined || hasInvalidCondition === true);
 }

@@ -20,7 +20,7 @@ export interface ClaimFacts {
   readonly isEligible: boolean;
   readonly stored: ClaimStatus | undefined;
   /** Nothing valid is stored, but a condition is there that clients may take for it. */
-  readonly isDisbelieved?: boolean | undefined;
+  readonly hasInvalidCondition?: boolean | undefined;
   /** Nodes where a pod has it mounted. */
   readonly holders: readonly string[];
   /** Pods that name it and are not over. */
@@ -231,7 +231,7 @@ function awaiting(facts: Facts): Decision {
   const silent = pendingNodes.filter(({ isSilent }) => isSilent);
   const wait: Leave = { kind: "leave", why: "waits-for-nodes" };
   // A node may stay Stale for good: an invalid condition must not stay that long.
-  if (stored === undefined) return facts.isDisbelieved && silent.length > 0 ? notKnown(facts, silent) : wait;
+  if (stored === undefined) return facts.hasInvalidCondition && silent.length > 0 ? notKnown(facts, silent) : wait;
   if (!stored.unused) {
     // A pod that names it keeps it in use anyway: a start while nodes are Stale is no reason to write.
     if (silent.length === 0 || references.length > 0) return wait;
@@ -253,8 +253,8 @@ function isBehindBarrier({ pendingNodes, isUnwatched = false }: ClaimFacts): boo
 
 function unused(facts: Facts): Decision {
   const { stored, unobserved = { times: [] } } = facts;
-  const told = withGap(idle(facts), { stored, unobserved });
-  if (!isTooSoon(told, unobserved)) return { kind: "unused", ...told, stagedOn: stagedOn(facts) };
+  const unusedNow = withGap(idle(facts), { stored, unobserved });
+  if (!isTooSoon(unusedNow, unobserved)) return { kind: "unused", ...unusedNow, stagedOn: stagedOn(facts) };
   if (stored?.unused !== true) return { kind: "leave", why: "waits-for-gap" };
   const { reason, sinceMs, lastUse, gap } = stored;
   return { kind: "unused", reason, sinceMs, lastUse, gap, stagedOn: stagedOn(facts) };

@@ -17,30 +17,32 @@ type Found = Omit<PendingNode, "isSilent">;
  */
 export function pendingNodesOf(evidence: ClaimEvidence, fleet: FleetFacts): readonly PendingNode[] {
   const { claim, history, shownOn, attachedTo } = evidence;
-  const isUnheard = (node: string): boolean => fleet.viewOf(node) === undefined;
+  const hasNotReported = (node: string): boolean => fleet.viewOf(node) === undefined;
   const isSilent = (node: string): boolean => fleet.agentStateOf(node) === "Stale";
   const isReporting = (node: string): boolean => fleet.agentStateOf(node) === "Reporting";
   const isLeftMounted = (node: string): boolean =>
-    isUnheard(node) && fleet.agentStateOf(node) === "NoAgent" && claim.status?.mountedOn?.nodes.includes(node) === true;
+    hasNotReported(node) &&
+    fleet.agentStateOf(node) === "NoAgent" &&
+    claim.status?.mountedOn?.nodes.includes(node) === true;
   const found: readonly Found[] = [
     ...history.pending.flatMap((ended) => endedOn(ended, claim.status)),
     ...storedNodes(claim.status, fleet)
-      .filter(isUnheard)
+      .filter(hasNotReported)
       .map((node) => ({ node, why: "was-mounted" as const })),
     // Its last report counts until it reports more.
     ...shownOn.filter(isSilent).map((node) => ({ node, why: "was-mounted" as const })),
     ...attachedTo
-      .filter((node) => isUnheard(node) || isSilent(node))
+      .filter((node) => hasNotReported(node) || isSilent(node))
       .map((node) => ({ node, why: "attached" as const })),
     ...anyWhere(evidence, fleet)
-      .filter(isUnheard)
+      .filter(hasNotReported)
       .map((node) => ({ node, why: "unwatched" as const })),
     ...whereStaged(evidence, fleet)
-      .filter(isUnheard)
+      .filter(hasNotReported)
       .map((node) => ({ node, why: "was-mounted" as const })),
   ];
   const named = firstOfEach(found)
-    .filter(({ node }) => hasWord(node, fleet) || isLeftMounted(node))
+    .filter(({ node }) => isExpectedToReport(node, fleet) || isLeftMounted(node))
     .map((one) => ({ ...one, isSilent: !isReporting(one.node) }));
   return [...named, ...behindBarrier(evidence, fleet)];
 }
@@ -87,7 +89,7 @@ function firstOfEach(found: readonly Found[]): readonly Found[] {
   return [...nodes.values()];
 }
 
-function hasWord(node: string, { agentStateOf }: FleetFacts): boolean {
+function isExpectedToReport(node: string, { agentStateOf }: FleetFacts): boolean {
   const agentState = agentStateOf(node);
   return agentState === "Reporting" || agentState === "Stale";
 }

@@ -63,7 +63,7 @@ export function createSoleLeadership(parts: Omit<LeadershipParts, "random">): Le
       settle: (nodes) => coverage.settle(nodes),
       join: () => coverage.join(),
       // No other replica needs the hand-over: what it would include is decided.
-      update: () => coverage.hear(coverage.handOver()),
+      update: () => coverage.onHandOver(coverage.handOver()),
     },
     run: async (lead, signal) => {
       // Without a Lease no earlier watch is known.
@@ -89,7 +89,7 @@ export function createElectedLeadership(parts: LeadershipParts, config: Election
       timing,
       nowMs: parts.nowMs,
       handOver: () => coverage.handOver(),
-      onSeen: ({ annotations }) => coverage.hear(annotations),
+      onSeen: ({ annotations }) => coverage.onHandOver(annotations),
       // In an upgrade the newest replica may ask first, while an older one has watched since before.
       takeDelayMs: ({ annotations }) => (coverage.wouldBreak(annotations) ? HESITATION * timing.retryMs : 0),
     },

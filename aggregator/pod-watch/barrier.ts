@@ -47,7 +47,7 @@ export class Barrier {
   readonly #pending = new Map<string, Pending>();
   #event = 0;
   /** How many nodes were pending when `onMoved` was called last. */
-  #told = 0;
+  #announced = 0;
   /** Claims wait until pods are watched again. */
   #isUnwatched = false;
   #news = new AbortController();
@@ -97,7 +97,7 @@ export class Barrier {
   onReport(node: string, scanRequest: string | undefined): void {
     const { event } = this.#pending.get(node) ?? {};
     if (event === undefined || !(this.#answered(scanRequest) >= event)) return;
-    const isFirst = this.#pending.size === this.#told;
+    const isFirst = this.#pending.size === this.#announced;
     this.#pending.delete(node);
     // Thousands may answer at once: only the first one and the last ones wake the loop.
     if (isFirst || this.#pending.size === FEW || this.#pending.size === 0) this.#news.abort("a node has scanned");
@@ -121,13 +121,13 @@ export class Barrier {
       this.#sweep();
       const { size } = this.#pending;
       const waitMs = movedMs + GATHER_MS - clock.monotonicMs();
-      const isDue = this.#isWatchedAgain() || (size < this.#told && (size === 0 || (size <= FEW && waitMs <= 0)));
+      const isDue = this.#isWatchedAgain() || (size < this.#announced && (size === 0 || (size <= FEW && waitMs <= 0)));
       if (isDue) {
         movedMs = clock.monotonicMs();
         onMoved();
       }
-      if (isDue || size > this.#told) this.#told = size;
-      const isOpen = size < this.#told && size <= FEW;
+      if (isDue || size > this.#announced) this.#announced = size;
+      const isOpen = size < this.#announced && size <= FEW;
       await clock.sleep(isOpen ? Math.max(1, waitMs) : this.#restMs(), this.#news.signal);
       unfollow();
     }

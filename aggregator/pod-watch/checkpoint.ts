@@ -18,10 +18,10 @@ export class Checkpoint<T> {
 
   /** `present` is the value now. Answers the newest value that may be published; nothing when that has not changed. */
   newest(present: T): T | undefined {
-    const dealtWith = this.#next?.isDone() === true ? this.#next.value : undefined;
-    if (this.#next !== undefined && dealtWith === undefined) return undefined;
+    const done = this.#next?.isDone() === true ? this.#next.value : undefined;
+    if (this.#next !== undefined && done === undefined) return undefined;
     this.#next = { value: present, isDone: this.#backlog.checkpoint() };
-    if (!this.#next.isDone()) return dealtWith;
+    if (!this.#next.isDone()) return done;
     this.#next = undefined;
     return present;
   }

@@ -47,16 +47,16 @@ export class EndedPods {
   /** No leader has decided the end of this pod for the claim yet. */
   isOpen(claimKey: string, podUid: string): boolean {
     const end = this.#byClaim.get(claimKey)?.get(podUid);
-    return end !== undefined && !this.#isDealtWith(end);
+    return end !== undefined && !this.#isDecided(end);
   }
 
   /** A leader has decided the end, and the claim's status includes, or has included, it or a later one. */
   isIncluded(end: EndedPod, { uid, status }: Claim): boolean {
     if (this.#included.get(end)?.has(uid)) return true;
-    return this.#isDealtWith(end) && status?.unused === true && !this.#unstored.has(uid);
+    return this.#isDecided(end) && status?.unused === true && !this.#unstored.has(uid);
   }
 
-  #isDealtWith({ gone }: EndedPod): boolean {
+  #isDecided({ gone }: EndedPod): boolean {
     return isUpTo(gone, this.#reached);
   }
 
@@ -114,7 +114,7 @@ export class EndedPods {
       const isIncluded = claim === undefined || (ageMs >= LAG_MS && this.isIncluded(end, claim));
       if (isIncluded && claim !== undefined)
         this.#included.set(end, (this.#included.get(end) ?? new Set()).add(claim.uid));
-      if (!this.#isDealtWith(end)) kept.set(uid, end);
+      if (!this.#isDecided(end)) kept.set(uid, end);
       else if (!isIncluded || ageMs < UNSEEN_MS) kept.set(`${node}/${hasStarted}`, end);
     }
     return kept;

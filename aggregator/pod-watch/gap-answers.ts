@@ -43,7 +43,7 @@ interface GapLimits {
 }
 
 /** How often answers are checked. Milliseconds. */
-const LOOK_MS = 1_000;
+const CHECK_MS = 1_000;
 /** The watch of a few nodes may bring nothing for a minute: after this time the nodes are listed. Milliseconds. */
 const NODES_MS = 2_000;
 /** A node whose object was deleted and created again may answer for so long after a gap, even when all others have. Milliseconds. */
@@ -76,19 +76,19 @@ export class GapAnswers {
   readonly #ofKind = new Map<string, readonly UnobservedTime[]>();
   #hasNews = false;
   /** The nodes that have not answered yet. */
-  readonly #dealtWith: Checkpoint<readonly string[]>;
+  readonly #checkpoint: Checkpoint<readonly string[]>;
 
   constructor(parts: GapAnswersParts, limits: GapLimits) {
     this.#parts = parts;
     this.#limits = limits;
-    this.#dealtWith = new Checkpoint(parts);
+    this.#checkpoint = new Checkpoint(parts);
   }
 
   /** Checks the answers until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      this.#look();
-      await this.#parts.clock.sleep(LOOK_MS, signal);
+      this.#check();
+      await this.#parts.clock.sleep(CHECK_MS, signal);
     }
   }
 
@@ -148,7 +148,7 @@ export class GapAnswers {
     this.#knownSince = this.#parts.clock.monotonicMs();
     this.#nodes = new Set([...gap.open.keys(), ...(gap.isForAll ? this.#parts.cluster.nodeNames() : [])]);
     this.#answered.clear();
-    this.#dealtWith.reset();
+    this.#checkpoint.reset();
     this.#isReady = false;
     this.#nodesAt = this.#parts.coverage.reached ?? "";
   }
@@ -169,7 +169,7 @@ export class GapAnswers {
     return isUpTo(this.#nodesAt, this.#parts.cluster.nodesReached() ?? "");
   }
 
-  #look(): void {
+  #check(): void {
     // Without a Lease nothing else calls this: the next gap has to begin where this watch ends, not before it began.
     this.#parts.coverage.update();
     const open = this.#openGap();
@@ -179,14 +179,14 @@ export class GapAnswers {
       return;
     }
     const wasReady = this.#isReady;
-    this.#hear(this.#gap);
+    this.#takeAnswers(this.#gap);
     // Claims with a time from before the gap have waited for this.
     if (this.#isReady && (this.#hasNews || !wasReady)) this.#judge(this.#gap);
     else if (open !== undefined) this.#settle();
   }
 
   /** Takes in what nodes have answered since. */
-  #hear(gap: WatchGap): void {
+  #takeAnswers(gap: WatchGap): void {
     const { cluster, agentStateOf } = this.#parts;
     // A node that was deleted and is back may have existed then: its own report says so. A gap that is open for named nodes has no others.
     const back = gap.isForAll ? cluster.nodeNames().filter((node) => this.#coverages.has(node)) : [];
@@ -242,7 +242,7 @@ export class GapAnswers {
       (node) => !this.#answered.has(node) && !(this.#isNewer(node) && this.#isOverdue),
     );
     if (!this.#isReady || (open.length > 0 && !this.#isOverdue)) return;
-    const settled = this.#dealtWith.newest(open);
+    const settled = this.#checkpoint.newest(open);
     if (settled !== undefined) this.#parts.coverage.settle(settled);
   }
 }

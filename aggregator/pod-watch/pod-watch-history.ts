@@ -43,12 +43,12 @@ export class PodWatchHistory {
   #hasHandOver = false;
   #reached: string | undefined;
   #reachedAtMs = 0;
-  #lookedAtMs = 0;
-  readonly #dealtWith: Checkpoint<Parameters<typeof advance>[1]>;
+  #checkedAtMs = 0;
+  readonly #checkpoint: Checkpoint<Parameters<typeof advance>[1]>;
 
   constructor(parts: HistoryParts) {
     this.#parts = parts;
-    this.#dealtWith = new Checkpoint(parts);
+    this.#checkpoint = new Checkpoint(parts);
   }
 
   /** What would be handed over now. */
@@ -70,7 +70,7 @@ export class PodWatchHistory {
     this.#coverage = handed && coverageOf(handed);
     this.#watch = undefined;
     this.#hasHandOver = false;
-    this.#dealtWith.reset();
+    this.#checkpoint.reset();
     this.join();
   }
 
@@ -96,7 +96,7 @@ export class PodWatchHistory {
   /** Extends the chain by our own watch, as far as it is decided. */
   update(): void {
     this.join();
-    this.#look();
+    this.#check();
   }
 
   /**
@@ -111,7 +111,7 @@ export class PodWatchHistory {
   }
 
   /** Drops the ended pods that a leader has decided. */
-  hear(annotations: Annotations): void {
+  onHandOver(annotations: Annotations): void {
     const handed = readCoverage(annotations[COVERAGE_ANNOTATION], this.#latestMs);
     if (handed !== undefined) this.#parts.ends.settle(handed.reached, new Set(handed.unstored.map(({ uid }) => uid)));
   }
@@ -128,11 +128,11 @@ export class PodWatchHistory {
     const own = isLost ? { sinceVersion: droppedUpTo, sinceMs: this.#latestMs } : { ...watch, isRelisted };
     const before = this.#coverage;
     this.#watch = watch;
-    this.#dealtWith.reset();
+    this.#checkpoint.reset();
     this.#coverage = inherit(before, own);
     this.#reached = cluster.podsReached();
     this.#reachedAtMs = this.#coverage.reachedAtMs;
-    this.#lookedAtMs = this.#earliestMs;
+    this.#checkedAtMs = this.#earliestMs;
     if (this.#coverage === before) return;
     this.#hasHandOver = false;
     if (before === undefined) return;
@@ -140,16 +140,16 @@ export class PodWatchHistory {
     logger.warn(gap, "pods were not watched for a time: uses that nodes do not report were not seen");
   }
 
-  #look(): void {
+  #check(): void {
     const reached = this.#parts.cluster.podsReached();
     if (reached !== undefined && reached !== this.#reached) {
       this.#reached = reached;
       // The watch reached this version after the last look, or at it.
-      this.#reachedAtMs = this.#lookedAtMs;
+      this.#reachedAtMs = this.#checkedAtMs;
     }
-    this.#lookedAtMs = this.#earliestMs;
+    this.#checkedAtMs = this.#earliestMs;
     if (reached === undefined || this.#coverage === undefined) return;
-    const position = this.#dealtWith.newest({ reached, atMs: this.#reachedAtMs });
+    const position = this.#checkpoint.newest({ reached, atMs: this.#reachedAtMs });
     if (position === undefined) return;
     this.#coverage = advance(this.#coverage, position);
     this.#hasHandOver = true;

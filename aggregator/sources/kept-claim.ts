@@ -9,7 +9,7 @@ type ClaimKind = Pick<Claim, "phase" | "isDeleting" | "storageClass" | "capacity
 /** Fields of the status with the same values in thousands of claims: those that were never used, or are mounted on one node. */
 type Told = Pick<ClaimStatus, "unused" | "reason" | "message" | "mountedOn">;
 /** Fields that few claims have. */
-type Rare = Pick<Claim, "deletion" | "controllerUid" | "isDisbelieved" | "strays"> &
+type Rare = Pick<Claim, "deletion" | "controllerUid" | "hasInvalidCondition" | "strays"> &
   Pick<ClaimStatus, "gap" | "staged">;
 
 /** The values that claims share with each other, and the texts that they share with volumes, pods and nodes. */
@@ -34,9 +34,10 @@ export class KeptClaim implements Whole<Claim> {
   readonly #rare: Rare | undefined;
 
   constructor(claim: Claim, values: ClaimValues) {
-    const { phase, isDeleting, storageClass, capacity, controllerUid, isDisbelieved, strays, status, deletion } = claim;
+    const { phase, isDeleting, storageClass, capacity, controllerUid, hasInvalidCondition, strays, status, deletion } =
+      claim;
     const { gap, staged } = status ?? {};
-    const rare = { deletion, controllerUid, isDisbelieved, strays, gap, staged };
+    const rare = { deletion, controllerUid, hasInvalidCondition, strays, gap, staged };
     this.key = claim.key;
     this.uid = claim.uid;
     this.resourceVersion = ownText(claim.resourceVersion);
@@ -96,8 +97,8 @@ export class KeptClaim implements Whole<Claim> {
     return this.#rare?.controllerUid;
   }
 
-  get isDisbelieved(): boolean | undefined {
-    return this.#rare?.isDisbelieved;
+  get hasInvalidCondition(): boolean | undefined {
+    return this.#rare?.hasInvalidCondition;
   }
 
   get strays(): Claim["strays"] {

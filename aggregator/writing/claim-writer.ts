@@ -157,7 +157,7 @@ export class ClaimWriter {
     this.#failures.end();
     unstored.settle(written);
     // A status that the API server changed while it stored it never counts as what was written.
-    const left = statusText(written.status) === statusText(statusOf(planned)) ? standingOf(written) : "";
+    const left = statusText(written.status) === statusText(statusOf(planned)) ? contentOf(written) : "";
     const times = this.#gate.written(attemptOf(planned), left);
     this.#reasonChangedAt.delete(claim.key);
     this.#warnedRefusals.delete(claim.key);
@@ -181,7 +181,7 @@ function attemptOf(planned: PlannedWrite<Write>): Attempt {
   const status = statusOf(planned);
   const content = statusText(status && { ...status, sinceMs: 0 });
   const isNews = write.kind === "apply" && !isSameStatus(claim.status, write.status);
-  return { key, uid, resourceVersion, stands: standingOf(claim), content, isNews };
+  return { key, uid, resourceVersion, current: contentOf(claim), content, isNews };
 }
 
 /** What the claim says after the write. */
@@ -189,6 +189,6 @@ function statusOf({ claim, write }: PlannedWrite<Write>): ClaimStatus | undefine
   return write.kind === "apply" ? write.status : claim.status;
 }
 
-function standingOf({ status, strays, upstream }: Claim): string {
+function contentOf({ status, strays, upstream }: Claim): string {
   return JSON.stringify([statusText(status), strays, upstream]);
 }

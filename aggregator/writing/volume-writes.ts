@@ -35,7 +35,7 @@ export class VolumeWrites {
     const { logger, writer } = this.#parts;
     const { key, uid, resourceVersion, annotations = NO_ANNOTATIONS } = volume;
     const content = textOf(desired);
-    const attempt = { key, uid, resourceVersion, stands: textOf(annotations), content, isNews: false };
+    const attempt = { key, uid, resourceVersion, current: textOf(annotations), content, isNews: false };
     const waitMs = this.#gate.restBefore(attempt);
     if (waitMs > 0) return waitMs;
     const result = await writer(volume, changes, signal);

@@ -8,7 +8,7 @@ export interface Attempt {
   readonly uid: string;
   /** The state that the write was decided on, and what it says. */
   readonly resourceVersion: string;
-  readonly stands: string;
+  readonly current: string;
   /** What is to be written, without what is new with each decision. */
   readonly content: string;
   /** A decision brings something new, such as a later time. Otherwise the write only corrects what another client changed. */
@@ -103,9 +103,9 @@ export class WriteGate {
   }
 
   /** Earlier writes of this content, unless this one is news on top of the last. A correction counts even where that one still stands. */
-  #putBack({ uid, stands, content, isNews }: Attempt): Attempts | undefined {
+  #putBack({ uid, current, content, isNews }: Attempt): Attempts | undefined {
     const last = this.#written.get(uid);
-    if (last?.content !== content || (isNews && last.left === stands)) return undefined;
+    if (last?.content !== content || (isNews && last.left === current)) return undefined;
     return last.attempts;
   }
 }

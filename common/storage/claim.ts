@@ -30,7 +30,7 @@ export interface Claim {
    * It has a condition of Mooring's without a valid status: a forged one, one from before its creation, or one whose partner was
    * removed.
    */
-  readonly isDisbelieved?: boolean | undefined;
+  readonly hasInvalidCondition?: boolean | undefined;
   /** Annotations that contradict the status; they are ignored. */
   readonly strays?: readonly Stray[] | undefined;
   /** Kubernetes' own `Unused` condition (KEP-5541). */
@@ -100,7 +100,7 @@ export function projectClaim(object: unknown): Claim {
     storageClass: spec.storageClassName || undefined,
     capacity: status.capacity?.storage,
     status: own,
-    isDisbelieved: (own === undefined && (condition ?? staged) !== undefined) || undefined,
+    hasInvalidCondition: (own === undefined && (condition ?? staged) !== undefined) || undefined,
     strays: strays.length === 0 ? undefined : strays,
     upstream: readUpstream(conditionOf(UPSTREAM_TYPE), managedFields),
   };

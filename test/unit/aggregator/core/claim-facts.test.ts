@@ -27,7 +27,7 @@ describe("factsOf", () => {
     ["that names no volume", true, claimWith({ volume: undefined, uid: "claim-9" }), own],
     ["that is lost", false, claimWith({ phase: "Lost" }), own],
     ["that is being deleted, and of which nothing was written", false, going(), own],
-    ["that somebody else's condition of that name may keep", true, going({ isDisbelieved: true }), own],
+    ["that somebody else's condition of that name may keep", true, going({ hasInvalidCondition: true }), own],
     ["whose volume has not been seen bound", false, claimWith(), boundTo(undefined)],
     ["whose volume was last seen bound to another claim", false, claimWith(), boundTo(other)],
   ])("a claim %s is eligible: %s", (...[, isEligible, claim, volume]) => {
@@ -41,9 +41,9 @@ describe("factsOf", () => {
   });
 
   it("what stands there without being believed is none, but is not nothing", () => {
-    const facts = factsOf(evidenceWith({ claim: claimWith({ isDisbelieved: true }) }), fleetWith([]));
+    const facts = factsOf(evidenceWith({ claim: claimWith({ hasInvalidCondition: true }) }), fleetWith([]));
 
-    expect([facts.stored, facts.isDisbelieved]).toEqual([undefined, true]);
+    expect([facts.stored, facts.hasInvalidCondition]).toEqual([undefined, true]);
   });
 
   it("what a node shows that is gone has ended, and is still there on the others", () => {

@@ -98,8 +98,8 @@ const facts: fc.Arbitrary<Known> = fc
   .map(({ back, rest, redatedMs, createdAtMs, ...known }) => {
     const earliestMs = earliestSinceMs({ createdAtMs });
     const read = asRead(known.stored, earliestMs);
-    const isDisbelieved = known.stored !== undefined && read === undefined;
-    const fields = { ...known, earliestMs, stored: read, isDisbelieved };
+    const hasInvalidCondition = known.stored !== undefined && read === undefined;
+    const fields = { ...known, earliestMs, stored: read, hasInvalidCondition };
     const ends = fields.ends.map((one) => asStored(one, fields.stored?.lastUse, redatedMs));
     const present = rest ? { holders: [], references: [] } : {};
     return { ...factsWith(withBack(back, { ...fields, ends, ...present })), back, redatedMs };
@@ -155,9 +155,9 @@ const unusedOnlyWithoutUser: Holds = ({ holders, references, pendingNodes: asked
   if (mayBeUsed || holders.length + references.length > 0) expect(status?.unused ?? false).toBe(false);
 };
 
-const believable: Holds = ({ pendingNodes: asked, isDisbelieved }, status) => {
+const believable: Holds = ({ pendingNodes: asked, hasInvalidCondition }, status) => {
   const isSoon = asked.length > 0 && !asked.some(({ isSilent }) => isSilent);
-  if (isDisbelieved && !isSoon) expect(status).toBeDefined();
+  if (hasInvalidCondition && !isSoon) expect(status).toBeDefined();
 };
 
 const afterEachEnd: Holds = ({ ends, unobservedEnd, unobserved, pendingNodes: asked, ...known }, status) => {

@@ -76,7 +76,7 @@ describe("the nodes that are written of a mounted claim", () => {
 });
 
 describe("a claim that nodes have to tell of", () => {
-  const disbelieved = { isDisbelieved: true };
+  const disbelieved = { hasInvalidCondition: true };
   it.each<Row>(
     // biome-ignore format: a row is a line
     [
@@ -149,7 +149,7 @@ describe("what is said of a claim", () => {
   const waits = (...pendingNodes: readonly PendingNode[]) => ({ pendingNodes });
   const sixNodes = waits(...["n3", "n2", "n3", "n1", "n4", "n5"].map((node) => ({ node, isSilent: node !== "n1" })));
   const twoOfThree = { ...on("n1", "n2"), ...waits(was("n1", false), was("n2"), was("n3")) };
-  const disbelieved = { ...stale("n2", "attached"), isDisbelieved: true };
+  const disbelieved = { ...stale("n2", "attached"), hasInvalidCondition: true };
   const leftOnN1 = { ...onN1, message: left(["n1"], "n1") };
   const lastZ = lastUseWith({ id: "release-z", byMs: NOON + 1_000 });
   const byPod = lastUseWith({ evidence: "pod-status" });

@@ -34,7 +34,7 @@ const status: fc.Arbitrary<ClaimStatus> = fc.record({
 const claim: fc.Arbitrary<Claim> = fc.record({
   ...{ ...identity, key: fc.constant("shop/data"), namespace: fc.constant("shop"), name: fc.constant("data") },
   ...{ phase: text, isDeleting: flag, volume: maybe(text), storageClass: maybe(text), capacity: maybe(text) },
-  ...{ controllerUid: maybe(text), isDisbelieved: yes, status: maybe(status) },
+  ...{ controllerUid: maybe(text), hasInvalidCondition: yes, status: maybe(status) },
   deletion: maybe(fc.record({ requestedAtMs: ms, override: maybe(text) })),
   strays: maybe(fc.array(fc.record({ annotation: text, fault: fc.constant("unwanted"), managers: texts }))),
   upstream: maybe(fc.record({ unused: flag, sinceMs: maybe(ms), owner: maybe(fc.constant("other")) })),

@@ -8,7 +8,7 @@ type Change = Partial<Attempt>;
 
 function attemptOf(change: Change = {}): Attempt {
   const identity = { key: "shop/data", uid: "claim-1", resourceVersion: "100" };
-  return { ...identity, stands: "theirs", content: "ours", isNews: true, ...change };
+  return { ...identity, current: "theirs", content: "ours", isNews: true, ...change };
 }
 
 /** A gate, and a clock in seconds. */
@@ -94,11 +94,11 @@ describe("what another client changes", () => {
   });
 
   it.each<readonly [name: string, next: Change, restMs: number]>([
-    ["waits where nothing of it is left", { stands: "nothing", isNews: false }, 1_000],
-    ["waits where others put something else there, though it would be news", { stands: "theirs" }, 1_000],
-    ["waits where it stands and corrects what is beside it", { stands: "ours", isNews: false }, 1_000],
+    ["waits where nothing of it is left", { current: "nothing", isNews: false }, 1_000],
+    ["waits where others put something else there, though it would be news", { current: "theirs" }, 1_000],
+    ["waits where it stands and corrects what is beside it", { current: "ours", isNews: false }, 1_000],
     ["does not where it is another content", { content: "another" }, 0],
-    ["does not where it is news on top of what stands", { stands: "ours" }, 0],
+    ["does not where it is news on top of what stands", { current: "ours" }, 0],
     ["does not where the claim was re-created", { uid: "claim-2" }, 0],
   ])("is written once, and the next write %s", (_, next, restMs) => {
     const { gate } = setUp();

@@ -55,7 +55,7 @@ describe("projectClaim", () => {
       phase: "",
       volume: undefined,
       status: undefined,
-      isDisbelieved: undefined,
+      hasInvalidCondition: undefined,
       upstream: undefined,
     });
   });
@@ -126,12 +126,12 @@ describe("projectClaim", () => {
     {
       name: "a condition of ours that was damaged",
       object: { metadata: META, status: { conditions: [{ type: "mooring.dev/Unused", status: 7 }] } },
-      expected: { status: undefined, isDisbelieved: true },
+      expected: { status: undefined, hasInvalidCondition: true },
     },
     {
       name: "a condition of ours without the one that it stands beside",
       object: { metadata: META, status: { conditions: [{ type: "mooring.dev/Staged", status: "True" }] } },
-      expected: { status: undefined, isDisbelieved: true },
+      expected: { status: undefined, hasInvalidCondition: true },
     },
     {
       name: "a condition of ours that was copied from an earlier claim",
@@ -139,7 +139,7 @@ describe("projectClaim", () => {
         metadata: { ...META, creationTimestamp: "2026-11-22T10:00:00Z" },
         status: { conditions: [writeClaimStatus("c0", STATUS).condition] },
       },
-      expected: { status: undefined, isDisbelieved: true },
+      expected: { status: undefined, hasInvalidCondition: true },
     },
   ])("understands $name", ({ object, expected }) => {
     expect(projectClaim(object)).toMatchObject(expected);
