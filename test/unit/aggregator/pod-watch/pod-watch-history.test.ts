@@ -24,7 +24,7 @@ class World {
   reached: string | undefined = "100";
   /** How many things were told, and how many of them were dealt with. */
   told = 0;
-  dealtWith = 0;
+  done = 0;
   unstored: readonly UnstoredClaim[] | undefined = [];
   readonly inherited: UnstoredClaim[] = [];
   readonly logger = createFakeLogger();
@@ -36,7 +36,7 @@ class World {
     cluster: { podsWatchedSince: () => this.watch, podsReached: () => this.reached },
     checkpoint: () => {
       const marked = this.told;
-      return () => this.dealtWith >= marked;
+      return () => this.done >= marked;
     },
     time: () => ({ latestMs: this.nowMs, widthMs: 100 }),
   });
@@ -93,12 +93,12 @@ describe("the coverage that is handed over", () => {
     world.told = 5;
     const first = world.renew(2, "110");
     world.told = 9;
-    world.dealtWith = 4;
+    world.done = 4;
     const second = world.renew(2, "120");
-    world.dealtWith = 5;
+    world.done = 5;
     const third = world.renew(2, "130");
     world.told = 12;
-    world.dealtWith = 9;
+    world.done = 9;
     const fourth = world.renew(2, "140");
 
     // What was told up to 110 was dealt with when the watch had come to 130, and what was told up to there at 140.
@@ -125,9 +125,9 @@ describe("the coverage that is handed over", () => {
     world.watch = { sinceVersion: "130", sinceMs: NOON + 4_000 };
     world.told = 2;
     // What was told before the new list is another matter.
-    world.dealtWith = 1;
+    world.done = 1;
     const before = world.renew(3, "130");
-    world.dealtWith = 2;
+    world.done = 2;
     const after = world.renew(2, "131");
 
     expect(before).toBeUndefined();
