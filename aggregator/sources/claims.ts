@@ -1,5 +1,4 @@
 import type { KubeParts } from "../../common/kube/client.ts";
-import { IndexMap } from "../../common/kube/index-map.ts";
 import { createInformer, type Informer } from "../../common/kube/informer.ts";
 import type { StoreChange } from "../../common/kube/store.ts";
 import { type Claim, projectClaim } from "../../common/storage/claim.ts";
@@ -10,15 +9,11 @@ import { FUTURE_MS } from "../core/claim-status.ts";
 import { type ClaimKind, type ClassLabel, countedClaim, StorageTotals } from "../core/storage-totals.ts";
 import { ClaimValues, KeptClaim } from "./kept-claim.ts";
 import { latestServerMs, PhaseObservations } from "./phases.ts";
-import { named, track } from "./track.ts";
 
-/** All claims, by key and by the nodes that their stored status names. */
+/** All claims. */
 export interface Claims {
-  readonly informer: Informer<Claim>;
-  /** A claim's stored status names the node as one that has it mounted. */
-  readonly isStoredHolder: (node: string) => boolean;
-  /** Keys of the claims whose stored last use is assumed to have ended with this node. */
-  readonly assumedOn: (node: string) => Iterable<string>;
+  /** Indexes: nodes that the stored status names as holders; the node with which the stored last use is assumed to have ended. */
+  readonly informer: Informer<Claim, "holder" | "assumed">;
   readonly phaseSince: (claim: Claim, of: Pick<ClaimPhaseParts, "volume" | "volumeSince">) => PhaseSince | undefined;
   /** Keys of the claims in phase Pending. */
   readonly pending: ReadonlySet<string>;
@@ -44,18 +39,16 @@ interface ClaimParts extends KubeParts {
 const AGE_BUCKET_MS = 3_600_000;
 
 export function createClaims(parts: ClaimParts, listener: ClaimListener): Claims {
-  const [holders, assumed] = [new IndexMap(), new IndexMap()];
   const values = new ClaimValues();
   const observations = new PhaseObservations<Claim>(({ phase }) => phase === "Lost");
   const pending = new Set<string>();
   const totals = new StorageTotals<ClaimKind>(parts.classLabel, AGE_BUCKET_MS);
-  const informer = createInformer<Claim>(parts, {
+  const informer = createInformer(parts, {
     collection: { path: "/api/v1/persistentvolumeclaims", listsFrom: "quorum" },
     project: projectClaim,
     keep: (claim) => new KeptClaim(claim, values),
+    indexes: { holder: ({ status }) => status?.mountedOn?.nodes, assumed: assumedNode },
     onChange: (change) => {
-      track(holders, change, ({ status }) => status?.mountedOn?.nodes ?? []);
-      track(assumed, change, assumedNode);
       const { kind, object } = change;
       observations.note(change, latestServerMs(parts));
       trackPending(pending, change);
@@ -71,8 +64,6 @@ export function createClaims(parts: ClaimParts, listener: ClaimListener): Claims
   });
   return {
     informer,
-    isStoredHolder: (node) => holders.get(node)[Symbol.iterator]().next().done !== true,
-    assumedOn: (node) => assumed.get(node),
     phaseSince: (claim, of) => claimPhaseSince(claim, { ...of, firstSeenMs: observations.firstSeenMs(claim.uid) }),
     pending,
     totals,
@@ -92,7 +83,7 @@ function trackPending(pending: Set<string>, change: StoreChange<Claim>): void {
   else pending.delete(key);
 }
 
-function assumedNode({ status }: Claim): readonly string[] {
+function assumedNode({ status }: Claim): string | undefined {
   const lastUse = status?.lastUse;
-  return lastUse?.evidence === "node-gone" ? named(lastUse.node) : [];
+  return lastUse?.evidence === "node-gone" ? lastUse.node : undefined;
 }

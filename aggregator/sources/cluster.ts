@@ -5,16 +5,14 @@ import { runTogether } from "../../common/runtime/lifecycle.ts";
 import { boundedLabel } from "../../common/runtime/metrics.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import type { PhaseSince } from "../../common/storage/phase-since.ts";
-import type { Directory } from "../core/attribution.ts";
 import type { BindingMode } from "../core/claim-binding.ts";
-import type { EndedPod, Node, Pod, Volume } from "../core/cluster-objects.ts";
+import type { Node, Volume } from "../core/cluster-objects.ts";
 import { type Misfits, NamedVolumes } from "../core/named-volumes.ts";
 import type { AgentAccount } from "../core/reporter.ts";
 import { type ClaimKind, MOST_CLASSES, type StorageTotals, type VolumeKind } from "../core/storage-totals.ts";
-import type { PodWatch } from "../core/watch-history.ts";
 import { type ClaimListener, type Claims, createClaims } from "./claims.ts";
 import { createNodes, type NodeListener, type Nodes } from "./nodes.ts";
-import { createPods, type PodListener, type Pods } from "./pods.ts";
+import { createPods, type PodListener, type PodLookups, type Pods } from "./pods.ts";
 import { createStorageClasses, type StorageClasses } from "./storage-classes.ts";
 import { createVolumes, type VolumeListener, type Volumes } from "./volumes.ts";
 
@@ -22,11 +20,13 @@ import { createVolumes, type VolumeListener, type Volumes } from "./volumes.ts";
 export type ClusterListener = PodListener & ClaimListener & NodeListener & VolumeListener;
 
 /** Pods, claims, volumes and nodes as the watches show them. */
-export interface Cluster extends Directory {
+export interface Cluster extends PodLookups {
   readonly claim: (key: string) => Claim | undefined;
   readonly claims: () => Iterable<Claim>;
   readonly allVolumes: () => Iterable<Volume>;
   readonly volumeByName: (name: string) => (Volume & Stored) | undefined;
+  /** Several volumes may have one handle. */
+  readonly volumesByHandle: (driver: string, handleHash: string) => readonly Volume[];
   readonly node: (name: string) => (Node & Stored) | undefined;
   readonly nodeNames: () => readonly string[];
   /** The watch of nodes has come to this resource version; undefined while they have to be listed anew. */
@@ -35,25 +35,12 @@ export interface Cluster extends Directory {
   readonly ensureNodes: (resourceVersion: string) => void;
   /** Nodes that the API shows the volume, or another one with its handle, attached to or in use on. */
   readonly nodesWith: (volume: Volume) => readonly string[];
-  /** A running pod of Mooring's agent is bound to the node. */
-  readonly hasAgentPod: (node: string) => boolean;
   /** The stored status of a claim, or a volume's mark, names the node as one that has it mounted. */
   readonly isStoredHolder: (node: string) => boolean;
   /** Keys of the claims whose stored last use is assumed to have ended with this node. */
   readonly assumedOn: (node: string) => Iterable<string>;
-  readonly podsOf: (claimKey: string) => readonly Pod[];
   /** PVs of the node's pods whose affinity may exclude the node: its agent has to check them. */
   readonly misfits: (node: string) => Misfits;
-  readonly podName: (uid: string) => string;
-  readonly isPodThere: (uid: string) => boolean;
-  /** Finished pods that still exist. When they finished is unknown here. */
-  readonly finishedPods: () => readonly EndedPod[];
-  /** The watch of all pods: since when it has missed nothing. Undefined before the first list. */
-  readonly podsWatchedSince: () => PodWatch | undefined;
-  /** Listeners have received what pods did up to this resource version; undefined while pods have to be listed anew. */
-  readonly podsReached: () => string | undefined;
-  /** False while the watch of all pods is interrupted: an unknown pod may use a claim. */
-  readonly arePodsCurrent: () => boolean;
   /** The claims here are those of the API server at this resource version; undefined while they have to be listed anew. */
   readonly claimsReached: () => string | undefined;
   /** False while the watch of claims or of volumes is interrupted: one that is not known may be there. */
@@ -91,37 +78,38 @@ export function createCluster(parts: ClusterParts, listener: ClusterListener): C
   const nodes = createNodes(parts, { ...listener, volumes });
   const claims = createClaims({ ...parts, classLabel }, tellingPods(listener, pods));
   const storageClasses = createStorageClasses(parts);
-  const informers: readonly (readonly [string, Informer<Stored>])[] = [
-    ["pods", pods.informer],
-    ["persistentvolumes", volumes.informer],
-    ["nodes", nodes.informer],
-    ["volumeattachments", nodes.attachments],
-    ["persistentvolumeclaims", claims.informer],
-  ];
+  const informers: Cluster["informers"] = {
+    pods: pods.informer,
+    persistentvolumes: volumes.informer,
+    nodes: nodes.informer,
+    volumeattachments: nodes.attachments,
+    persistentvolumeclaims: claims.informer,
+  };
   return {
     claim: claims.informer.get,
     claims: claims.informer.all,
     allVolumes: volumes.informer.all,
     node: nodes.informer.get,
-    nodeNames: nodes.names,
+    nodeNames: () => [...nodes.informer.all()].map(({ key }) => key),
     nodesReached: nodes.informer.resourceVersion,
     ensureNodes: nodes.informer.ensureAtLeast,
     nodesWith: nodes.withVolume,
     misfits: misfitsIn({ pods, claims, volumes, nodes }),
-    isStoredHolder: (node) => claims.isStoredHolder(node) || volumes.isMarkedOn(node),
-    assumedOn: claims.assumedOn,
-    ...podLookups(pods),
+    isStoredHolder: (node) =>
+      claims.informer.by("holder", node).length > 0 || volumes.informer.by("marked", node).length > 0,
+    assumedOn: (node) => claims.informer.by("assumed", node).map(({ key }) => key),
+    ...pods.lookups,
     claimsReached: claims.informer.resourceVersion,
     areBindingsCurrent: () => [claims, volumes].every(({ informer }) => informer.isCurrent()),
     ...storageLookups({ claims, volumes }, storageClasses),
     volumeByName: volumes.informer.get,
     volumesByHandle: volumes.byHandle,
-    unsynced: () => informers.filter(([, { hasSynced }]) => !hasSynced()).map(([name]) => name),
-    informers: Object.fromEntries(informers),
+    unsynced: () => Object.keys(informers).filter((name) => informers[name]?.hasSynced() === false),
+    informers,
+    // Without the permission to read storage classes everything else works.
     run: (signal) =>
       runTogether(
-        // Without the permission to read storage classes everything else works.
-        [...informers.map(([, { run }]) => run), storageClasses.run],
+        [...Object.values(informers), storageClasses].map(({ run }) => run),
         signal,
       ),
   };
@@ -162,20 +150,4 @@ function misfitsIn({ pods, claims, volumes, nodes }: Sources): Cluster["misfits"
   const named = new NamedVolumes();
   const [claim, volume] = [claims.informer.get, volumes.informer.get];
   return (name) => named.of({ node: nodes.informer.get(name), pods: pods.wantingOn(name), claim, volume });
-}
-
-/** What the cluster shows of its pods. */
-function podLookups(pods: Pods) {
-  return {
-    knewClaim: pods.knewClaim,
-    hasAgentPod: pods.isAgentOn,
-    podsOf: pods.ofClaim,
-    podName: pods.nameOf,
-    podByUid: pods.byUid,
-    isPodThere: pods.isThere,
-    finishedPods: pods.finished,
-    podsWatchedSince: pods.watchedSince,
-    podsReached: pods.informer.resourceVersion,
-    arePodsCurrent: pods.informer.isCurrent,
-  };
 }

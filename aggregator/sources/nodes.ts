@@ -1,12 +1,11 @@
 import type { KubeParts } from "../../common/kube/client.ts";
-import { IndexMap } from "../../common/kube/index-map.ts";
 import { createInformer, type Informer } from "../../common/kube/informer.ts";
+import { movedValues } from "../../common/kube/object-index.ts";
 import { SharedTexts } from "../../common/kube/shared-texts.ts";
 import type { Stored } from "../../common/kube/store.ts";
 import { type Attachment, attachedKey, type Node, type Volume } from "../core/cluster-objects.ts";
 import { ownText } from "./kept.ts";
 import { projectAttachment, projectNode } from "./node-projections.ts";
-import { named, track } from "./track.ts";
 import type { Volumes } from "./volumes.ts";
 
 type StoredNode = Node & Stored;
@@ -16,7 +15,6 @@ type StoredAttachment = Attachment & Stored;
 export interface Nodes {
   readonly informer: Informer<StoredNode>;
   readonly attachments: Informer<StoredAttachment>;
-  readonly names: () => readonly string[];
   /**
    * Nodes that a VolumeAttachment attaches the volume to, or whose `status.volumesInUse` names it. The same for volumes with the same
    * handle, which Kubernetes attaches as one.
@@ -36,18 +34,19 @@ export function createNodes(
   parts: KubeParts,
   { volumes, ...listener }: NodeListener & { readonly volumes: Volumes },
 ): Nodes {
-  /** Names of nodes by `attachedKey`, and keys of attachments by volume name. */
-  const [inUse, byVolume] = [new IndexMap(), new IndexMap()];
+  /** By `attachedKey`. */
+  const inUse = ({ volumesInUse }: Node): readonly string[] | undefined => volumesInUse;
+  const ofVolume = ({ volume }: Attachment): string | undefined => volume;
   const tellClaims = (of: readonly Volume[]): void => {
     for (const { claim } of of) if (claim !== undefined) listener.onClaim(claim.key);
   };
   const informer = createInformer(parts, {
     collection: { path: "/api/v1/nodes", listsFrom: "quorum" },
     project: projectNode,
+    indexes: { inUse },
     onChange: (change) => {
-      const moved = track(inUse, change, ({ volumesInUse = [] }) => volumesInUse);
       listener.onNode(change.object.key);
-      for (const key of moved) tellClaims(volumes.attachedAs(key));
+      for (const key of movedValues(change, inUse)) tellClaims(volumes.attachedAs(key));
     },
   });
   const texts = new SharedTexts();
@@ -55,19 +54,18 @@ export function createNodes(
     collection: { path: "/apis/storage.k8s.io/v1/volumeattachments", listsFrom: "quorum" },
     project: projectAttachment,
     keep: (attachment) => keptAttachment(attachment, texts),
+    indexes: { volume: ofVolume },
     onChange: (change) => {
-      for (const name of track(byVolume, change, ({ volume }) => named(volume)))
-        tellClaims(attachedWith(name, volumes));
+      for (const name of movedValues(change, ofVolume)) tellClaims(attachedWith(name, volumes));
     },
   });
   return {
     informer,
     attachments,
-    names: () => [...informer.all()].map(({ key }) => key),
     withVolume: ({ key, csi }) => {
-      const keys = attachedWith(key, volumes).flatMap((volume) => [...byVolume.get(volume.key)]);
-      const attached = keys.map((attachment) => attachments.get(attachment)?.node).filter((node) => node !== undefined);
-      return [...new Set([...attached, ...(csi === undefined ? [] : inUse.get(attachedKey(csi)))])];
+      const attached = attachedWith(key, volumes).flatMap((volume) => attachments.by("volume", volume.key));
+      const using = csi === undefined ? [] : informer.by("inUse", attachedKey(csi));
+      return [...new Set([...attached.map(({ node }) => node), ...using.map((node) => node.key)])];
     },
   };
 }

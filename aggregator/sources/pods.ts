@@ -1,6 +1,6 @@
 import type { KubeParts } from "../../common/kube/client.ts";
-import { IndexMap } from "../../common/kube/index-map.ts";
 import { createInformer, type Informer } from "../../common/kube/informer.ts";
+import { movedValues } from "../../common/kube/object-index.ts";
 import type { StoreChange, Stored } from "../../common/kube/store.ts";
 import type { ClaimRef } from "../core/attribution.ts";
 import type { EndedPod, Pod } from "../core/cluster-objects.ts";
@@ -9,34 +9,43 @@ import type { AgentAccount } from "../core/reporter.ts";
 import { claimsToRemember, VanishedPods } from "../core/vanished-pods.ts";
 import type { PodWatch } from "../core/watch-history.ts";
 import { KeptPod, PodValues } from "./kept-pod.ts";
+import { latestServerMs } from "./phases.ts";
 import { podProjection } from "./projections.ts";
-import { named, track } from "./track.ts";
 
 type StoredPod = Pod & Stored;
 
-/** All pods, by claim and by UID. */
-export interface Pods {
-  readonly informer: Informer<StoredPod>;
+/** What the cluster shows of its pods. */
+export interface PodLookups {
   /** A pod that exists, or did until recently. */
-  readonly byUid: (uid: string) => Pod | undefined;
-  /** Pods of the node that are not over and name claims. */
-  readonly wantingOn: (node: string) => readonly Pod[];
+  readonly podByUid: (uid: string) => Pod | undefined;
   /** Pods that name the claim, finished ones included. */
-  readonly ofClaim: (claimKey: string) => readonly Pod[];
+  readonly podsOf: (claimKey: string) => readonly Pod[];
   /** A running pod of Mooring's agent is bound to the node. */
-  readonly isAgentOn: (node: string) => boolean;
+  readonly hasAgentPod: (node: string) => boolean;
   /** The pod uses, or used until it ended, this claim and no other one of its name. */
   readonly knewClaim: (uid: string, claim: ClaimRef) => boolean;
+  /** The API server has a pod with this UID. */
+  readonly isPodThere: (uid: string) => boolean;
+  /** `namespace/name` of a pod that exists or did until recently, else its UID. */
+  readonly podName: (uid: string) => string;
+  /** Finished pods that still exist. When they finished is unknown here. */
+  readonly finishedPods: () => readonly EndedPod[];
+  /** The watch of all pods: since when it has missed nothing. Undefined before the first list. */
+  readonly podsWatchedSince: () => PodWatch | undefined;
+  /** Listeners have received what pods did up to this resource version; undefined while pods have to be listed anew. */
+  readonly podsReached: () => string | undefined;
+  /** False while the watch of all pods is interrupted: an unknown pod may use a claim. */
+  readonly arePodsCurrent: () => boolean;
+}
+
+/** All pods. */
+export interface Pods {
+  readonly informer: Informer<StoredPod>;
+  readonly lookups: PodLookups;
+  /** Pods of the node that are not over and name claims. */
+  readonly wantingOn: (node: string) => readonly Pod[];
   /** The claim is gone: pods that still name it do not use the next claim of that name. */
   readonly onClaimGone: (key: string) => void;
-  /** The API server has a pod with this UID. */
-  readonly isThere: (uid: string) => boolean;
-  /** `namespace/name` of a pod that exists or did until recently, else its UID. */
-  readonly nameOf: (uid: string) => string;
-  /** Finished pods that still exist. When they finished is unknown here. */
-  readonly finished: () => readonly EndedPod[];
-  /** Since when the watch has missed nothing; undefined before the first list. */
-  readonly watchedSince: () => PodWatch | undefined;
 }
 
 /** Receives the changes of pods. */
@@ -61,66 +70,57 @@ interface PodParts extends KubeParts {
   readonly claimUid: (claimKey: string) => string | undefined;
 }
 
-const COLLECTION = { path: "/api/v1/pods", listsFrom: "quorum" } as const;
-
 export function createPods(parts: PodParts, listener: PodListener): Pods {
-  const keys = new Map<string, string>();
-  const [byClaim, agents, wanting] = [new IndexMap(), new IndexMap(), new IndexMap()];
   const vanished = new VanishedPods(parts.claimUid);
   let watched: PodWatch | undefined;
-  const nowMs = createNow(parts);
-  const onReplaced = (sinceVersion: string): void => {
-    watched = { sinceVersion, sinceMs: nowMs() };
-    listener.onPodsListed();
-  };
-
   const onChange = (change: StoreChange<StoredPod>): void => {
     const { object } = change;
     const [gone, pod] = [endOf(change, !informer.hasSynced()), remembered(object)];
     vanished.note(pod, { hasEnded: gone !== undefined, isGone: change.kind === "deleted" });
-    if (change.kind === "deleted") keys.delete(object.uid);
-    else keys.set(object.uid, object.key);
-    track(byClaim, change, claimKeysOf);
-    if (gone !== undefined) listener.onPodEnded({ pod, gone, seenAtMs: nowMs(), wasOver: false });
-    for (const node of track(agents, change, agentNode)) listener.onAgentPod(node);
-    track(wanting, change, wantingNode);
-    tellNew(change, listener);
+    if (gone !== undefined) listener.onPodEnded({ pod, gone, seenAtMs: latestServerMs(parts), wasOver: false });
+    for (const node of movedValues(change, agentNode)) listener.onAgentPod(node);
+    if (isNewlyRejected(change)) listener.onRejected(object);
+    if (isNewlyPlaced(change)) listener.onPodPlaced(object);
     for (const claim of claimKeysOf(object)) listener.onClaim(claim);
   };
   const values = new PodValues();
   const keep = (pod: StoredPod): StoredPod => new KeptPod(pod, values);
   const remembered = createParting(parts, keep);
-  const like = { collection: COLLECTION, project: podProjection(parts.agents), keep };
-  const informer = createInformer(parts, { ...like, onChange, onReplaced });
-  const byUid = (uid: string): Pod | undefined => informer.get(keys.get(uid) ?? "") ?? vanished.get(uid);
-  const found = (of: Iterable<string>): readonly StoredPod[] => [...of].flatMap((key) => informer.get(key) ?? []);
+  const informer = createInformer(parts, {
+    collection: { path: "/api/v1/pods", listsFrom: "quorum" },
+    project: podProjection(parts.agents),
+    keep,
+    indexes: { uid: ({ uid }) => uid, claim: claimKeysOf, agent: agentNode, wanting: wantingNode },
+    onChange,
+    onReplaced: (sinceVersion) => {
+      watched = { sinceVersion, sinceMs: latestServerMs(parts) };
+      listener.onPodsListed();
+    },
+  });
+  const there = (uid: string): StoredPod | undefined => informer.by("uid", uid)[0];
+  const podByUid = (uid: string): Pod | undefined => there(uid) ?? vanished.get(uid);
   return {
     informer,
-    byUid,
-    wantingOn: (node) => found(wanting.get(node)),
-    ofClaim: (claimKey) => found(byClaim.get(claimKey)),
-    isAgentOn: (node) => [...agents.get(node)].length > 0,
-    knewClaim: (podUid, claim) => vanished.knew(podUid, informer.get(keys.get(podUid) ?? ""), claim),
-    onClaimGone: (claimKey) => vanished.onClaimGone(found(byClaim.get(claimKey))),
-    isThere: (uid) => keys.has(uid),
-    nameOf: (uid) => byUid(uid)?.key ?? uid,
-    finished: () => finishedOf(informer.all(), nowMs()),
-    watchedSince: () => watched,
+    lookups: {
+      podByUid,
+      podsOf: (claimKey) => informer.by("claim", claimKey),
+      hasAgentPod: (node) => informer.by("agent", node).length > 0,
+      knewClaim: (uid, claim) => vanished.knew(uid, there(uid), claim),
+      isPodThere: (uid) => there(uid) !== undefined,
+      podName: (uid) => podByUid(uid)?.key ?? uid,
+      finishedPods: () => finishedOf(informer.all(), latestServerMs(parts)),
+      podsWatchedSince: () => watched,
+      podsReached: informer.resourceVersion,
+      arePodsCurrent: informer.isCurrent,
+    },
+    wantingOn: (node) => informer.by("wanting", node),
+    onClaimGone: (claimKey) => vanished.onClaimGone(informer.by("claim", claimKey)),
   };
-}
-
-function createNow({ client, clock }: KubeParts): () => number {
-  return () => client.serverTime()?.latestMs ?? clock.wallMs();
 }
 
 function finishedOf(pods: Iterable<StoredPod>, seenAtMs: number): readonly EndedPod[] {
   const finished = [...pods].filter(({ isTerminal }) => isTerminal);
   return finished.map((pod) => ({ pod, gone: pod.resourceVersion, seenAtMs, wasOver: true }));
-}
-
-function tellNew(change: StoreChange<StoredPod>, listener: PodListener): void {
-  if (isNewlyRejected(change)) listener.onRejected(change.object);
-  if (isNewlyPlaced(change)) listener.onPodPlaced(change.object);
 }
 
 /** What is kept of a pod that is over. */
@@ -159,12 +159,12 @@ function endOf(change: StoreChange<StoredPod>, isFirstList: boolean): string | u
   return change.kind === "deleted" ? change.gone : pod.resourceVersion;
 }
 
-function agentNode({ isAgent, isTerminal, node }: Pod): readonly string[] {
-  return isAgent === true && !isTerminal ? named(node) : [];
+function agentNode({ isAgent, isTerminal, node }: Pod): string | undefined {
+  return isAgent === true && !isTerminal ? node : undefined;
 }
 
-function wantingNode({ claims, isTerminal, node }: Pod): readonly string[] {
-  return claims.length > 0 && !isTerminal ? named(node) : [];
+function wantingNode({ claims, isTerminal, node }: Pod): string | undefined {
+  return claims.length > 0 && !isTerminal ? node : undefined;
 }
 
 function isNewlyPlaced(change: StoreChange<StoredPod>): boolean {

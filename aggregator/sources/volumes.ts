@@ -1,5 +1,4 @@
 import type { KubeParts } from "../../common/kube/client.ts";
-import { IndexMap } from "../../common/kube/index-map.ts";
 import { createInformer, type Informer } from "../../common/kube/informer.ts";
 import type { StoreChange, Stored } from "../../common/kube/store.ts";
 import { isNoAnswer, type PhaseSince, phaseSince } from "../../common/storage/phase-since.ts";
@@ -9,21 +8,19 @@ import { type ClassLabel, countedVolume, StorageTotals, type VolumeKind } from "
 import { KeptVolume, VolumeValues } from "./kept-volume.ts";
 import { latestServerMs, PhaseObservations } from "./phases.ts";
 import { projectVolume } from "./projections.ts";
-import { named, track } from "./track.ts";
 
 type StoredVolume = Volume & Stored;
 
 /** All PersistentVolumes, by name and by handle. */
 export interface Volumes {
-  readonly informer: Informer<StoredVolume>;
+  /** Indexes: the hash of the handle, a string that exists anyway; the nodes that the volume's mark names. */
+  readonly informer: Informer<StoredVolume, "hash" | "marked">;
   /** Several volumes may have one handle. */
   readonly byHandle: (driver: string, handleHash: string) => readonly Volume[];
   /** The volumes that Kubernetes attaches as one, by their `attachedKey`. */
   readonly attachedAs: (key: string) => readonly Volume[];
   readonly phaseSince: (volume: Volume) => PhaseSince | undefined;
   readonly totals: StorageTotals<VolumeKind>;
-  /** A volume's mark names the node as one that has it mounted. */
-  readonly isMarkedOn: (node: string) => boolean;
 }
 
 interface VolumeParts extends KubeParts {
@@ -42,9 +39,6 @@ export interface VolumeListener {
 }
 
 export function createVolumes(parts: VolumeParts, { onClaim, onVolume }: VolumeListener): Volumes {
-  const marked = new IndexMap();
-  // By the handle's hash alone, a string that exists anyway; handles of two drivers may have one hash.
-  const byHash = new IndexMap();
   const observations = new PhaseObservations<StoredVolume>(({ phaseSinceMs }, nowMs) =>
     isNoAnswer(phaseSinceMs, nowMs),
   );
@@ -60,30 +54,29 @@ export function createVolumes(parts: VolumeParts, { onClaim, onVolume }: VolumeL
     const { object } = change;
     count(change);
     const before = change.kind === "added" ? object : change.previous;
-    track(byHash, change, ({ csi }) => named(csi?.handleHash));
-    track(marked, change, markedNodes);
     onVolume(object.key);
     for (const claim of [before.claim, object.claim]) if (claim !== undefined) onClaim(claim.key);
   };
-  const collection = { path: "/api/v1/persistentvolumes", listsFrom: "quorum" } as const;
   const values = new VolumeValues();
-  const keep = (volume: StoredVolume): StoredVolume => new KeptVolume(volume, values);
-  const informer = createInformer(parts, { collection, project: projectVolume, keep, onChange });
+  const informer = createInformer<StoredVolume, "hash" | "marked">(parts, {
+    collection: { path: "/api/v1/persistentvolumes", listsFrom: "quorum" },
+    project: projectVolume,
+    keep: (volume) => new KeptVolume(volume, values),
+    indexes: { hash: ({ csi }) => csi?.handleHash, marked: markedNodes },
+    onChange,
+  });
+  // Handles of two drivers may have one hash.
   const byHandle = (driver: string, handleHash: string): readonly Volume[] =>
-    [...byHash.get(handleHash)]
-      .map(informer.get)
-      .filter((volume) => volume !== undefined)
-      .filter(({ csi }) => csi?.driver === driver);
+    informer.by("hash", handleHash).filter(({ csi }) => csi?.driver === driver);
   return {
     informer,
     byHandle,
     phaseSince: since,
     totals,
     attachedAs: (key) => byHandle(...attachedBy(key)),
-    isMarkedOn: (node) => marked.get(node)[Symbol.iterator]().next().done !== true,
   };
 }
 
-function markedNodes({ uid, annotations }: StoredVolume): readonly string[] {
-  return readVolumeMark(uid, annotations?.mountedOn)?.nodes ?? [];
+function markedNodes({ uid, annotations }: StoredVolume): readonly string[] | undefined {
+  return readVolumeMark(uid, annotations?.mountedOn)?.nodes;
 }
