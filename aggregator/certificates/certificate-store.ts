@@ -54,44 +54,40 @@ export async function readCertificates(
   { namespace, agentNamespace }: CertificatePlaces,
   signal: AbortSignal,
 ): Promise<CertificateShelf> {
-  const places = {
-    serving: { kind: "Secret", namespace, name: SERVING_SECRET },
-    authorities: { kind: "Secret", namespace, name: AUTHORITY_NAME },
-    bundle: { kind: "ConfigMap", namespace: agentNamespace, name: AUTHORITY_NAME },
-  } as const satisfies Record<string, ObjectPlace>;
-  const read = (place: ObjectPlace): Promise<TextObject | undefined> => readTexts(parts.client, place, signal);
+  const load = async (place: ObjectPlace) => {
+    const seen = await readTexts(parts.client, place, signal);
+    const write = (content: Parameters<typeof writeTexts>[1]["content"]): Promise<void> =>
+      writeTexts(parts, { place, seen, content }, signal);
+    return { seen, write };
+  };
   const [serving, authorities, bundle] = await Promise.all([
-    read(places.serving),
-    read(places.authorities),
-    read(places.bundle),
+    load({ kind: "Secret", namespace, name: SERVING_SECRET }),
+    load({ kind: "Secret", namespace, name: AUTHORITY_NAME }),
+    load({ kind: "ConfigMap", namespace: agentNamespace, name: AUTHORITY_NAME }),
   ]);
-  const pairs = authorityPairs(authorities);
-  const trusted = readBundle(bundle?.texts[BUNDLE_FILE] ?? "");
-  const known = [...[...pairs.values()].map(({ read }) => read), ...trusted];
-  const write = (
-    place: ObjectPlace,
-    seen: TextObject | undefined,
-    content: Parameters<typeof writeTexts>[1]["content"],
-  ): Promise<void> => writeTexts(parts, { place, seen, content }, signal);
+  const pairs = authorityPairs(authorities.seen);
+  const own = [...pairs.values()];
+  const trusted = readBundle(bundle.seen?.texts[BUNDLE_FILE] ?? "");
+  const known = [...own, ...trusted];
   const putAuthorities = (kept: readonly ServingPair[]): Promise<void> =>
-    write(places.authorities, authorities, { texts: textsFor(kept), type: "Opaque" });
+    authorities.write({ texts: textsFor(kept), type: "Opaque" });
   return {
     stored: {
-      authorities: [...pairs.values()].map(({ read }) => read),
+      authorities: own,
       trusted,
-      completeSinceMs: numberOf(bundle?.annotations[COMPLETE_SINCE]),
-      serving: serving && servingCertificate(serving, known),
+      completeSinceMs: numberOf(bundle.seen?.annotations[COMPLETE_SINCE]),
+      serving: serving.seen && servingCertificate(serving.seen, known),
     },
     signer: (id) => pairs.get(id)?.pair,
-    addAuthority: (authority) => putAuthorities([...[...pairs.values()].map(({ pair }) => pair), authority]),
+    addAuthority: (authority) => putAuthorities([...own.map(({ pair }) => pair), authority]),
     keepAuthorities: (ids) => putAuthorities(ids.flatMap((id) => pairs.get(id)?.pair ?? [])),
     publish: ({ trusted: ids, completeSinceMs }) =>
-      write(places.bundle, bundle, {
+      bundle.write({
         texts: { [BUNDLE_FILE]: ids.map((id) => pemOf(known, id)).join("") },
         annotations: { [COMPLETE_SINCE]: String(completeSinceMs) },
       }),
     serve: ({ certificate, key }, previous) =>
-      write(places.serving, serving, {
+      serving.write({
         texts: { [CERTIFICATE_FILE]: certificate, [KEY_FILE]: key },
         annotations: { [PREVIOUS]: previous === undefined ? null : JSON.stringify(previous) },
         type: "kubernetes.io/tls",
@@ -99,31 +95,25 @@ export async function readCertificates(
   };
 }
 
-interface AuthorityPair {
-  readonly pair: ServingPair;
-  readonly read: Certificate;
-}
-
-/** CAs by ID. Foreign entries in the Secret go with the next write. */
-function authorityPairs(secret: TextObject | undefined): ReadonlyMap<string, AuthorityPair> {
-  const found = Object.keys(secret?.texts ?? {}).flatMap((name): readonly AuthorityPair[] => {
+/** CAs that can sign, by ID. Foreign entries in the Secret go with the next write. */
+function authorityPairs(
+  secret: TextObject | undefined,
+): ReadonlyMap<string, Certificate & { readonly pair: ServingPair }> {
+  const texts = secret?.texts ?? {};
+  const found = Object.entries(texts).flatMap(([name, certificate]) => {
     if (!name.endsWith(".crt")) return [];
-    const pair = { certificate: secret?.texts[name] ?? "", key: secret?.texts[name.replace(/crt$/, "key")] ?? "" };
+    const pair = { certificate, key: texts[name.replace(/crt$/, "key")] ?? "" };
     const read = readPair(pair);
-    return read?.isAuthority && read.isSignedBy(read) ? [{ pair, read }] : [];
+    return read?.isAuthority && read.isSignedBy(read) ? [{ ...read, pair }] : [];
   });
-  return new Map(found.map((one) => [one.read.id, one]));
+  return new Map(found.map((one) => [one.id, one]));
 }
 
 function textsFor(pairs: readonly ServingPair[]): Readonly<Record<string, string>> {
   const entries = pairs.flatMap((pair): [string, string][] => {
     const name = readPair(pair)?.id.slice(0, 16);
-    return name === undefined
-      ? []
-      : [
-          [`${name}.crt`, pair.certificate],
-          [`${name}.key`, pair.key],
-        ];
+    if (name === undefined) return [];
+    return Object.entries({ [`${name}.crt`]: pair.certificate, [`${name}.key`]: pair.key });
   });
   return Object.fromEntries(entries);
 }

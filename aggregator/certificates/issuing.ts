@@ -4,6 +4,7 @@ import { BACKDATED_MS } from "../core/certificate-plan.ts";
 import type * as x509 from "./x509.ts";
 
 type Library = typeof x509;
+type Content = Extract<Parameters<Library["X509CertificateGenerator"]["create"]>[0], { signingKey: unknown }>;
 
 const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
 
@@ -15,24 +16,24 @@ interface Term {
 
 /** A new CA that signs server certificates and nothing else. */
 export async function issueAuthority({ nowMs, lifetimeMs }: Term): Promise<ServingPair> {
-  const library = await loadLibrary();
+  const library = await import("./x509.ts");
   const { BasicConstraintsExtension, KeyUsageFlags, KeyUsagesExtension, SubjectKeyIdentifierExtension } = library;
   const keys = await generateKeys();
   const notBefore = dateOf(nowMs - BACKDATED_MS);
-  const certificate = await library.X509CertificateGenerator.createSelfSigned({
-    // The moment distinguishes it from the previous CA in a bundle.
-    name: [{ CN: [`mooring-aggregator-ca ${notBefore.toISOString()}`] }],
-    keys,
+  // The moment distinguishes it from the previous CA in a bundle.
+  const name = [{ CN: [`mooring-aggregator-ca ${notBefore.toISOString()}`] }];
+  return await issue(library, keys, {
+    subject: name,
+    issuer: name,
     notBefore,
     notAfter: dateOf(nowMs + lifetimeMs),
-    signingAlgorithm: ALGORITHM,
+    signingKey: keys.privateKey,
     extensions: [
       new BasicConstraintsExtension(true, 0, true),
       new KeyUsagesExtension(KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign, true),
       await SubjectKeyIdentifierExtension.create(keys.publicKey),
     ],
   });
-  return { certificate: `${certificate.toString("pem")}\n`, key: await privatePem(library, keys.privateKey) };
 }
 
 /** A server certificate for these names and IP addresses; it does not outlive the CA. */
@@ -41,51 +42,44 @@ export async function issueCertificate(
   names: readonly string[],
   signer: ServingPair,
 ): Promise<ServingPair> {
-  const library = await loadLibrary();
+  const library = await import("./x509.ts");
   const { ExtendedKeyUsage, ExtendedKeyUsageExtension, KeyUsageFlags, KeyUsagesExtension } = library;
   const authority = new library.X509Certificate(signer.certificate);
-  const keys = await generateKeys();
+  const signingKey = library.PemConverter.decodeFirst(signer.key);
   const notAfter = dateOf(nowMs + lifetimeMs);
-  const certificate = await library.X509CertificateGenerator.create({
+  return await issue(library, await generateKeys(), {
     // The names are in the extension; a subject is limited to 64 characters.
     subject: "CN=mooring-aggregator",
     issuer: authority.subject,
     notBefore: dateOf(nowMs - BACKDATED_MS),
     notAfter: notAfter < authority.notAfter ? notAfter : authority.notAfter,
-    publicKey: keys.publicKey,
-    signingKey: await importKey(library, signer.key),
-    signingAlgorithm: ALGORITHM,
+    signingKey: await webcrypto.subtle.importKey("pkcs8", signingKey, ALGORITHM, false, ["sign"]),
     extensions: [
       new library.BasicConstraintsExtension(false, undefined, true),
       new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
       new ExtendedKeyUsageExtension([ExtendedKeyUsage.serverAuth]),
-      new library.SubjectAlternativeNameExtension(names.map(alternativeName)),
+      new library.SubjectAlternativeNameExtension(
+        names.map((name) => ({ type: /^[\d.]+$|:/.test(name) ? "ip" : "dns", value: name })),
+      ),
       await library.AuthorityKeyIdentifierExtension.create(authority.publicKey),
     ],
   });
-  return { certificate: `${certificate.toString("pem")}\n`, key: await privatePem(library, keys.privateKey) };
-}
-
-/** Loads the library only when there is something to issue. */
-async function loadLibrary(): Promise<Library> {
-  return await import("./x509.ts");
 }
 
 // biome-ignore lint/style/noRestrictedGlobals: the library's own kind of time; the moment is the caller's.
 const dateOf = (ms: number) => new Date(ms);
 
-function alternativeName(name: string): { type: "ip" | "dns"; value: string } {
-  return { type: /^[\d.]+$|:/.test(name) ? "ip" : "dns", value: name };
-}
-
 async function generateKeys(): Promise<webcrypto.CryptoKeyPair> {
   return await webcrypto.subtle.generateKey(ALGORITHM, true, ["sign", "verify"]);
 }
 
-async function privatePem({ PemConverter }: Library, key: webcrypto.CryptoKey): Promise<string> {
-  return `${PemConverter.encode(await webcrypto.subtle.exportKey("pkcs8", key), "PRIVATE KEY")}\n`;
-}
-
-async function importKey({ PemConverter }: Library, pem: string): Promise<webcrypto.CryptoKey> {
-  return await webcrypto.subtle.importKey("pkcs8", PemConverter.decodeFirst(pem), ALGORITHM, false, ["sign"]);
+async function issue(
+  { X509CertificateGenerator, PemConverter }: Library,
+  { publicKey, privateKey }: webcrypto.CryptoKeyPair,
+  content: Omit<Content, "publicKey" | "signingAlgorithm">,
+): Promise<ServingPair> {
+  const all = { ...content, publicKey, signingAlgorithm: ALGORITHM };
+  const certificate = await X509CertificateGenerator.create(all);
+  const key = PemConverter.encode(await webcrypto.subtle.exportKey("pkcs8", privateKey), "PRIVATE KEY");
+  return { certificate: `${certificate.toString("pem")}\n`, key: `${key}\n` };
 }

@@ -64,16 +64,12 @@ export function textsOf(kind: ObjectPlace["kind"], body: unknown): TextObject {
 }
 
 /**
- * Writes an object that was decided on `seen`; where it has changed, appeared or gone since, nothing is written. Answers why not, or
- * undefined when it is done. Throws `MooringError` for what may succeed later.
+ * Writes an object that was decided on `seen`; where it has changed, appeared or gone since, nothing is written. Throws `MooringError`
+ * unless it is done.
  */
 export async function writeTexts(
   { client, random }: Pick<KubeParts, "client" | "random">,
-  {
-    place,
-    seen,
-    content,
-  }: { readonly place: ObjectPlace; readonly seen: TextObject | undefined; readonly content: TextContent },
+  { place, seen, content }: { place: ObjectPlace; seen: TextObject | undefined; content: TextContent },
   signal: AbortSignal,
 ): Promise<void> {
   const { kind, namespace, name } = place;
@@ -81,20 +77,17 @@ export async function writeTexts(
   const { texts, annotations = {}, type } = content;
   const encode = (text: string): string => (kind === "Secret" ? Buffer.from(text, "utf8").toString("base64") : text);
   const data = Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, encode(text)]));
-  if (seen === undefined) {
-    const fields = { metadata: { labels: LABELS, annotations }, data, ...(type && { type }) };
-    return expectDone(
-      await createObject(client, { target, fields, creator: `${FIELD_MANAGER}-${random.id()}` }, signal),
-    );
-  }
-  const gone = Object.fromEntries(Object.keys(seen.texts).map((key) => [key, null]));
-  const { uid, resourceVersion } = seen;
-  const patch = { metadata: { labels: LABELS, annotations }, data: { ...gone, ...data } };
-  const identified = { ...target, uid, resourceVersion };
-  return expectDone(await patchObject(client, { target: identified, patch, fieldManager: FIELD_MANAGER }, signal));
-}
-
-function expectDone(outcome: WriteOutcome): void {
+  const metadata = { labels: LABELS, annotations };
+  const create = (): Promise<WriteOutcome> => {
+    const fields = { metadata, data, ...(type && { type }) };
+    return createObject(client, { target, fields, creator: `${FIELD_MANAGER}-${random.id()}` }, signal);
+  };
+  const replace = ({ uid, resourceVersion, texts: before }: TextObject): Promise<WriteOutcome> => {
+    const gone = Object.fromEntries(Object.keys(before).map((key) => [key, null]));
+    const change = { target: { ...target, uid, resourceVersion }, patch: { metadata, data: { ...gone, ...data } } };
+    return patchObject(client, { ...change, fieldManager: FIELD_MANAGER }, signal);
+  };
+  const outcome = await (seen === undefined ? create() : replace(seen));
   if (outcome.kind !== "applied") throw new MooringError("api-rejected", outcome.message);
 }
 

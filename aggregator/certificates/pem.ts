@@ -44,10 +44,14 @@ export function canonicalName(name: string): string {
   return address ?? name.toLowerCase();
 }
 
-/** A certificate with its key; undefined where one of them cannot be read, or they do not match. */
+/** The certificate of a pair; undefined where it or the key cannot be read, or they do not match. */
 export function readPair({ certificate, key }: ServingPair): Certificate | undefined {
   const read = readCertificate(certificate);
-  return read && fits(read.x509, key) ? read : undefined;
+  try {
+    return read?.x509.checkPrivateKey(createPrivateKey(key)) ? read : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** As Node.js writes it: `DNS:a, IP Address:127.0.0.1`. */
@@ -57,12 +61,4 @@ function namesOf({ subjectAltName = "" }: X509Certificate): readonly string[] {
     .map((name) => canonicalName(name.replace(/^[^:]*:/, "")))
     .filter((name) => name !== "")
     .toSorted();
-}
-
-function fits(x509: X509Certificate, key: string): boolean {
-  try {
-    return x509.checkPrivateKey(createPrivateKey(key));
-  } catch {
-    return false;
-  }
 }

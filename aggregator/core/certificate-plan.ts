@@ -1,3 +1,5 @@
+import { compareText } from "./compare-text.ts";
+
 /** The validity of a certificate. Times in milliseconds since the epoch. */
 export interface Validity {
   readonly notBeforeMs: number;
@@ -88,15 +90,10 @@ const CLOCK_SLACK_MS = 60_000;
 /** The share of its life after which a certificate is renewed: a third is left to notice a failure. */
 const RENEWED_AFTER = 2 / 3;
 
-/** When the certificate was issued. */
-function issuedAt({ notBeforeMs }: Validity): number {
-  return notBeforeMs + BACKDATED_MS;
-}
-
 /** When the certificate is due for renewal. */
-function renewalAt(validity: Validity): number {
-  const madeAt = issuedAt(validity);
-  return madeAt + Math.max(0, validity.notAfterMs - madeAt) * RENEWED_AFTER;
+function renewalAt({ notBeforeMs, notAfterMs }: Validity): number {
+  const issuedAt = notBeforeMs + BACKDATED_MS;
+  return issuedAt + Math.max(0, notAfterMs - issuedAt) * RENEWED_AFTER;
 }
 
 /** Whether a certificate is valid at a moment. */
@@ -116,7 +113,7 @@ export function certificatePlan(
 ): CertificatePlan {
   const usable = stored.authorities
     .filter((one) => isValidAt(one, nowMs))
-    .toSorted((one, other) => one.notBeforeMs - other.notBeforeMs || (one.id < other.id ? -1 : 1));
+    .toSorted((one, other) => one.notBeforeMs - other.notBeforeMs || compareText(one.id, other.id));
   const newest = usable.at(-1);
   if (newest === undefined || nowMs >= renewalAt(newest)) return { kind: "issue-authority" };
   return (
@@ -143,8 +140,7 @@ function publication(
   const wanted = [...keyless, ...usable].map(({ id }) => id);
   const told = trusted.map(({ id }) => id);
   const isKnownSince = completeSinceMs !== undefined && completeSinceMs <= nowMs + CLOCK_SLACK_MS;
-  if (isKnownSince && wanted.length === told.length && wanted.every((id, index) => id === told[index]))
-    return undefined;
+  if (isKnownSince && isSame(wanted, told)) return undefined;
   const isGain = wanted.some((id) => !told.includes(id));
   return { kind: "publish", trusted: wanted, completeSinceMs: isKnownSince && !isGain ? completeSinceMs : nowMs };
 }
@@ -171,27 +167,17 @@ function renewal(
     if (!(isRipe && serving.signedBy !== newest.id) && !isDue) return undefined;
     // What a lost key signed is served to its end: agents do not trust a new CA yet.
     const signer = isRipe ? newest : present;
-    return signer && signing(nowMs, { serving, signer, times });
+    return signer && signing(signer, serving, nowMs + times.overlapMs);
   }
   // Without a valid certificate every agent is refused: most agents trust the CA that has been published for longest.
-  return signing(nowMs, { serving, signer: isRipe ? newest : (present ?? usable[0] ?? newest), times });
+  return signing(isRipe ? newest : (present ?? usable[0] ?? newest), serving, nowMs + times.overlapMs);
 }
 
-function signing(
-  nowMs: number,
-  {
-    serving,
-    signer,
-    times,
-  }: {
-    readonly serving: ServingCertificate | undefined;
-    readonly signer: Authority;
-    readonly times: CertificateTimes;
-  },
-): CertificatePlan {
-  const isSwitch = serving !== undefined && serving.signedBy !== signer.id;
-  const previous = isSwitch ? { id: serving.signedBy, untilMs: nowMs + times.overlapMs } : serving?.previous;
-  return { kind: "issue-certificate", authority: signer.id, previous };
+/** After a change of CA, a replica may serve the certificate before until `untilMs`. */
+function signing({ id }: Authority, serving: StoredCertificates["serving"], untilMs: number): CertificatePlan {
+  const isSwitch = serving !== undefined && serving.signedBy !== id;
+  const previous = isSwitch ? { id: serving.signedBy, untilMs } : serving?.previous;
+  return { kind: "issue-certificate", authority: id, previous };
 }
 
 /** A key that is deleted cannot be stolen. */

@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import type { Clock } from "../../common/runtime/clock.ts";
 import { MooringError, messageOf } from "../../common/runtime/errors.ts";
 import type { RouteAnswer } from "../../common/runtime/http-answer.ts";
+import type { RouteRequest } from "../../common/runtime/http-server.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
 import type { Counter } from "../../common/runtime/metrics.ts";
 import { bearerToken, claimedPodUid, tokenExpiry } from "../core/bearer-token.ts";
@@ -19,17 +20,17 @@ export type Access =
       /** Whether a body of so many characters is accepted now. */
       readonly mayBring: (characters: number) => boolean;
     }
-  | { readonly kind: "refused"; readonly outcome: Refusal; readonly answer: RouteAnswer };
+  | Refused;
 
-export type Refusal = "unauthenticated" | "forbidden" | "throttled" | "review-failed";
+/** Why a report does not count: the outcome as metrics name it, and the answer. */
+export interface Refused {
+  readonly kind: "refused";
+  readonly outcome: keyof typeof REFUSALS;
+  readonly answer: RouteAnswer;
+}
 
 /** Who asks, and the node that the path names. */
-export interface AccessRequest {
-  readonly authorization: string | undefined;
-  /** The caller's address, if known. */
-  readonly address?: string | undefined;
-  readonly node: string;
-}
+type AccessRequest = Pick<RouteRequest, "authorization" | "address"> & { readonly node: string };
 
 /** Decides who may report. A simulation, and a server that only this machine reaches, accept every caller. */
 export type GrantAccess = (request: AccessRequest) => Promise<Access>;
@@ -182,14 +183,17 @@ function dropOldest(beliefs: Map<string, Belief>, most: number): void {
   }
 }
 
-const ANSWERS = {
+const REFUSALS = {
+  invalid: { status: 400 },
   unauthenticated: { status: 401, headers: { "www-authenticate": "Bearer" } },
   forbidden: { status: 403 },
   throttled: { status: 429, headers: { "retry-after": "1" } },
+  // The node's earlier records may be settled by the time it sends the report again.
+  "too-much": { status: 429, headers: { "retry-after": "10" } },
   // The API server failed, not the agent: it sends the report again with the same token.
   "review-failed": { status: 503, headers: { "retry-after": "1" } },
-} as const satisfies Record<Refusal, Omit<RouteAnswer, "body">>;
+} as const satisfies Record<string, Omit<RouteAnswer, "body">>;
 
-function refused(outcome: Refusal, why: string): Access {
-  return { kind: "refused", outcome, answer: { ...ANSWERS[outcome], body: `${why}\n` } };
+export function refused(outcome: Refused["outcome"], why: string): Refused {
+  return { kind: "refused", outcome, answer: { ...REFUSALS[outcome], body: `${why}\n` } };
 }

@@ -11,13 +11,11 @@ import {
   type NodeMessage,
   type ReportAnswer,
 } from "../../common/storage/node-report.ts";
-import { type Access, type GrantAccess, grantToAll } from "./report-access.ts";
+import { type Access, type GrantAccess, grantToAll, refused } from "./report-access.ts";
 
 /** The report does not count now: another process leads, or this one is not ready. */
-export type TurnedAway = Away<"not-leading"> | Away<"not-ready">;
-
-interface Away<Kind> {
-  readonly kind: Kind;
+export interface TurnedAway {
+  readonly kind: "not-leading" | "not-ready";
   readonly why: string;
   /** After so many milliseconds the agent has to send it again; undefined leaves that to the agent. */
   readonly waitMs?: number;
@@ -50,6 +48,12 @@ export interface ReportTaker {
 
 type Granted = Extract<Access, { readonly kind: "granted" }>;
 
+/** An answer, and the outcome that it counts as. */
+interface Answered {
+  readonly outcome: string;
+  readonly answer: RouteAnswer;
+}
+
 /** An agent has one report under way and gives it up after ten of the thirty seconds it may take, so a node never has more. */
 const MOST_OF_A_NODE = 3;
 
@@ -59,24 +63,22 @@ const MOST_OF_A_NODE = 3;
  */
 export function reportRoute(taker: ReportTaker, reports: Counter<"outcome">, grant: GrantAccess = grantToAll): Route {
   const underWay = new Map<string, number>();
-  const decodeInTurn = createDecoder(taker);
-  const receive = async (request: RouteRequest, { podUid, mayBring }: Granted): Promise<RouteAnswer> => {
-    const text = await request.body();
-    if (!mayBring(text.length)) return tooMany(reports, "too many large reports of the node");
-    const decoded = await decodeInTurn(text);
-    if (!decoded.ok) return refuse(reports, `the report is invalid:\n${decoded.problems.join("\n")}`);
-    const report = decoded.value;
-    const { node } = request.params;
-    if (report.node !== node)
-      return refuse(reports, `the report is of node "${report.node}", the path names "${node}"`);
-    if (podUid !== undefined && report.podUid !== podUid) {
-      reports.increment({ outcome: "forbidden" });
-      return { status: 403, body: "the report is of another pod than the token's\n" };
-    }
-    // The steps are long, so the clock is read after each.
-    const outcome = await runInSteps(taker.onReport(report), taker.newYield(1));
-    if (outcome.kind === "too-much") return tooMuch(reports, outcome.why);
-    return isTurnedAway(outcome) ? away(reports, outcome) : taken(reports, outcome, saidToAll(taker));
+  const receive = createReceiver(taker);
+  const answer = async (request: RouteRequest): Promise<Answered> => {
+    const early = taker.turnAway();
+    if (early !== undefined) return away(early);
+    const { authorization, address } = request;
+    const { node = "" } = request.params;
+    const access = await grant({ authorization, address, node });
+    if (access.kind === "refused") return access;
+    const others = underWay.get(node) ?? 0;
+    if (others >= MOST_OF_A_NODE) return tooMany("too many reports of the node are under way");
+    underWay.set(node, others + 1);
+    return await receive(request, access).finally(() => {
+      const left = (underWay.get(node) ?? 1) - 1;
+      if (left > 0) underWay.set(node, left);
+      else underWay.delete(node);
+    });
   };
   return {
     method: "PUT",
@@ -84,24 +86,28 @@ export function reportRoute(taker: ReportTaker, reports: Counter<"outcome">, gra
     maxBodyBytes: MAX_REPORT_BYTES,
     maxBodyParts: MAX_REPORT_PARTS,
     answer: async (request) => {
-      const early = taker.turnAway();
-      if (early !== undefined) return away(reports, early);
-      const { authorization, address, params } = request;
-      const node = params.node ?? "";
-      const access = await grant({ authorization, address, node });
-      if (access.kind === "refused") {
-        reports.increment({ outcome: access.outcome });
-        return access.answer;
-      }
-      const others = underWay.get(node) ?? 0;
-      if (others >= MOST_OF_A_NODE) return tooMany(reports, "too many reports of the node are under way");
-      underWay.set(node, others + 1);
-      return await receive(request, access).finally(() => {
-        const left = (underWay.get(node) ?? 1) - 1;
-        if (left > 0) underWay.set(node, left);
-        else underWay.delete(node);
-      });
+      const answered = await answer(request);
+      reports.increment({ outcome: answered.outcome });
+      return answered.answer;
     },
+  };
+}
+
+function createReceiver(taker: ReportTaker): (request: RouteRequest, access: Granted) => Promise<Answered> {
+  const decodeInTurn = createDecoder(taker);
+  return async (request, { podUid, mayBring }) => {
+    const text = await request.body();
+    if (!mayBring(text.length)) return tooMany("too many large reports of the node");
+    const decoded = await decodeInTurn(text);
+    if (!decoded.ok) return refused("invalid", `the report is invalid:\n${decoded.problems.join("\n")}`);
+    const report = decoded.value;
+    const { node } = request.params;
+    if (report.node !== node)
+      return refused("invalid", `the report is of node "${report.node}", the path names "${node}"`);
+    if (podUid !== undefined && report.podUid !== podUid)
+      return refused("forbidden", "the report is of another pod than the token's");
+    // The steps are long, so the clock is read after each.
+    return answerTo(await runInSteps(taker.onReport(report), taker.newYield(1)), taker);
   };
 }
 
@@ -117,59 +123,43 @@ function createDecoder({ newYield }: ReportTaker): (text: string) => Promise<Dec
   };
 }
 
-type Taken = Exclude<ReportOutcome, TurnedAway | { readonly kind: "too-much" }>;
-
-function isTurnedAway(outcome: ReportOutcome): outcome is TurnedAway {
-  return outcome.kind === "not-leading" || outcome.kind === "not-ready";
+function answerTo(outcome: ReportOutcome, taker: ReportTaker): Answered {
+  switch (outcome.kind) {
+    case "accepted":
+      return taken(outcome.kind, outcome.answer, taker);
+    // A report that arrives too late is a success: a newer one is known. If it is the agent's newest all the same, the agent must not
+    // assume that the aggregator knows it.
+    case "stale":
+    case "unknown":
+      return taken(outcome.kind, { forget: [], whole: true }, taker);
+    case "failed":
+      return { outcome: outcome.kind, answer: { status: 500, body: "internal error\n" } };
+    case "too-much":
+      return refused(outcome.kind, outcome.why);
+    default:
+      return away(outcome);
+  }
 }
 
-/** What every answer includes, whatever the outcome of the report. */
-function saidToAll(taker: ReportTaker): Partial<ReportAnswer> {
+function taken(outcome: string, own: ReportAnswer, taker: ReportTaker): Answered {
   const [session, pauseRejections] = [taker.session(), taker.pauseRejections()];
-  return { ...(session !== undefined && { session }), ...(pauseRejections !== undefined && { pauseRejections }) };
+  const said = { ...(session !== undefined && { session }), ...(pauseRejections !== undefined && { pauseRejections }) };
+  const answer = { status: 200, body: JSON.stringify({ ...own, ...said }), contentType: "application/json" };
+  return { outcome, answer };
 }
 
-function taken(reports: Counter<"outcome">, outcome: Taken, said: Partial<ReportAnswer>): RouteAnswer {
-  reports.increment({ outcome: outcome.kind });
-  if (outcome.kind === "failed") return { status: 500, body: "internal error\n" };
-  return json({ ...answerOf(outcome), ...said });
-}
-
-/** The answer to the message itself. */
-function answerOf(outcome: Exclude<Taken, { readonly kind: "failed" }>): ReportAnswer {
-  if (outcome.kind === "accepted") return outcome.answer;
-  // A report that arrives too late is a success: a newer one is known. If it is the agent's newest all the same, the agent must not assume
-  // that the aggregator knows it.
-  return { forget: [], whole: true };
-}
-
-function away(reports: Counter<"outcome">, { kind, why, waitMs = 0 }: TurnedAway): RouteAnswer {
-  reports.increment({ outcome: kind });
+function away({ kind, why, waitMs = 0 }: TurnedAway): Answered {
   // The next connection may lead to the leader.
   const answer = { status: 503, body: `${why}\n`, isLast: true };
   // Whole seconds: an agent waits for less by itself.
-  return waitMs < 1000 ? answer : { ...answer, headers: { "retry-after": String(Math.ceil(waitMs / 1000)) } };
+  const headers = { "retry-after": String(Math.ceil(waitMs / 1000)) };
+  return { outcome: kind, answer: waitMs < 1000 ? answer : { ...answer, headers } };
 }
 
-function tooMany(reports: Counter<"outcome">, why: string): RouteAnswer {
-  reports.increment({ outcome: "throttled" });
-  // A connection with an unread body can carry no other request.
-  return { status: 429, body: `${why}\n`, headers: { "retry-after": "1" }, isLast: true };
-}
-
-/** The node's earlier records may be settled by the time it sends the report again. */
-function tooMuch(reports: Counter<"outcome">, why: string): RouteAnswer {
-  reports.increment({ outcome: "too-much" });
-  return { status: 429, body: `${why}\n`, headers: { "retry-after": "10" } };
-}
-
-function refuse(reports: Counter<"outcome">, why: string): RouteAnswer {
-  reports.increment({ outcome: "invalid" });
-  return { status: 400, body: `${why}\n` };
-}
-
-function json(value: ReportAnswer): RouteAnswer {
-  return { status: 200, body: JSON.stringify(value), contentType: "application/json" };
+/** A connection with an unread body can carry no other request. */
+function tooMany(why: string): Answered {
+  const { outcome, answer } = refused("throttled", why);
+  return { outcome, answer: { ...answer, isLast: true } };
 }
 
 function parseJson(text: string): unknown {
