@@ -23,31 +23,28 @@ export type ClaimWarning =
   /** The claim is gone, and a node still has it mounted. */
   | { readonly kind: "removed-while-mounted"; readonly mounts: readonly ObservedMount[]; readonly cause: RemovalCause };
 
-const REASONS = {
-  "unused-while-mounted": { reason: "UnusedWhileMounted", action: "Compared" },
-  "write-refused": { reason: "StatusWriteRefused", action: "Wrote" },
-  "put-back": { reason: "StatusPutBack", action: "Corrected" },
-  "deletion-held": { reason: "DeletionHeld", action: "Kept" },
-  "force-released": { reason: "ForceReleased", action: "Released" },
-  "removed-while-mounted": { reason: "RemovedWhileMounted", action: "Observed" },
+/** What `isOnce` happens to a claim once: the event has a fixed name, so the next leader does not repeat it. */
+const KINDS = {
+  "unused-while-mounted": { reason: "UnusedWhileMounted", action: "Compared", isOnce: false },
+  "write-refused": { reason: "StatusWriteRefused", action: "Wrote", isOnce: false },
+  "put-back": { reason: "StatusPutBack", action: "Corrected", isOnce: false },
+  "deletion-held": { reason: "DeletionHeld", action: "Kept", isOnce: true },
+  "force-released": { reason: "ForceReleased", action: "Released", isOnce: true },
+  "removed-while-mounted": { reason: "RemovedWhileMounted", action: "Observed", isOnce: true },
 } as const;
 
 /** The warning as an event on the claim. */
 export function claimEvent(claim: Claim, warning: ClaimWarning, nowMs: number): KubeEvent {
   const { namespace, name, uid } = claim;
+  const { isOnce, ...said } = KINDS[warning.kind];
   return {
     regarding: { apiVersion: "v1", kind: "PersistentVolumeClaim", namespace, name, uid },
     type: "Warning",
-    ...REASONS[warning.kind],
+    ...said,
     note: noteOf(claim, warning),
     eventTime: formatMicroTime(nowMs),
-    ...(isOnce(warning) && { once: `${warning.kind}-${uid}` }),
+    ...(isOnce && { once: `${warning.kind}-${uid}` }),
   };
-}
-
-/** These happen to a claim once: the event has a fixed name, so the next leader does not repeat it. */
-function isOnce({ kind }: ClaimWarning): boolean {
-  return kind === "deletion-held" || kind === "force-released" || kind === "removed-while-mounted";
 }
 
 function noteOf(claim: Claim, warning: ClaimWarning): string {

@@ -46,12 +46,11 @@ interface WriterParts {
   readonly seconds: Histogram;
 }
 
-export function createClaimStatusWriter(parts: WriterParts): ClaimStatusWriter {
-  const { client, writes } = parts;
-  const told = async (asked: Promise<WriteResult>, done: "written" | "cleaned"): Promise<WriteResult> => {
-    const begunAtMs = parts.clock.monotonicMs();
-    const result = await asked;
-    parts.seconds.observe({}, (parts.clock.monotonicMs() - begunAtMs) / 1000);
+export function createClaimStatusWriter({ client, clock, writes, seconds }: WriterParts): ClaimStatusWriter {
+  const told = async (write: () => Promise<WriteOutcome>, done: "written" | "cleaned"): Promise<WriteResult> => {
+    const begunAtMs = clock.monotonicMs();
+    const result = await attempt<WriteResult>(write, (object) => ({ kind: "written", claim: projectClaim(object) }));
+    seconds.observe({}, (clock.monotonicMs() - begunAtMs) / 1000);
     writes.increment({ outcome: result.kind === "written" ? done : result.kind });
     return result;
   };
@@ -59,19 +58,12 @@ export function createClaimStatusWriter(parts: WriterParts): ClaimStatusWriter {
     apply: (claim, applied, signal) => {
       const options = { fieldManager: FIELD_MANAGER, force: true };
       const apply = { target: targetOf(claim), fields: fieldsOf(claim, applied), options };
-      return told(
-        answered(async () => resultOf(await applyObject(client, apply, signal))),
-        "written",
-      );
+      return told(() => applyObject(client, apply, signal), "written");
     },
     clean: (claim, annotations, signal) => {
       const removed = Object.fromEntries(annotations.map((annotation) => [annotation, null]));
       const change = { target: targetOf(claim), patch: { metadata: { annotations: removed } } };
-      const patch = { ...change, fieldManager: FIELD_MANAGER };
-      return told(
-        answered(async () => resultOf(await patchObject(client, patch, signal))),
-        "cleaned",
-      );
+      return told(() => patchObject(client, { ...change, fieldManager: FIELD_MANAGER }, signal), "cleaned");
     },
   };
 }
@@ -93,25 +85,19 @@ function fieldsOf(
   };
 }
 
-function resultOf(outcome: WriteOutcome): WriteResult {
-  return outcome.kind === "applied" ? { kind: "written", claim: projectClaim(outcome.object) } : refusalOf(outcome);
-}
-
-/** Translates a refusal of the API server. */
-export function refusalOf(outcome: Exclude<WriteOutcome, { readonly kind: "applied" }>): WriteFailure {
-  if (outcome.kind === "refused") return { ...outcome, reason: outcome.reason || String(outcome.status) };
-  return { kind: "stale", message: outcome.message };
-}
-
 /** With 408 and 504 the server says that it got no answer in time. */
 const OVERLOADED: ReadonlySet<number> = new Set([408, 429, 503, 504]);
 
-/** Turns failures into values, as the next step depends on them. */
-export async function answered<T extends WriteResult | { readonly kind: "written" }>(
-  ask: () => Promise<T>,
+/** Makes a write, and turns refusals and failures into values, as the next step depends on them. */
+export async function attempt<T>(
+  write: () => Promise<WriteOutcome>,
+  done: (object: unknown) => T,
 ): Promise<T | WriteFailure> {
   try {
-    return await ask();
+    const outcome = await write();
+    if (outcome.kind === "applied") return done(outcome.object);
+    if (outcome.kind === "refused") return { ...outcome, reason: outcome.reason || String(outcome.status) };
+    return { kind: "stale", message: outcome.message };
   } catch (error) {
     return failureOf(error);
   }

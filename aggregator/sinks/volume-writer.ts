@@ -4,7 +4,7 @@ import type { Counter } from "../../common/runtime/metrics.ts";
 import { FIELD_MANAGER } from "../../common/storage/claim-status.ts";
 import { VOLUME_ANNOTATIONS, type VolumeAnnotations } from "../../common/storage/volume-annotations.ts";
 import type { Volume } from "../core/cluster-objects.ts";
-import { answered, refusalOf, type WriteFailure } from "./claim-status-writer.ts";
+import { attempt, type WriteFailure } from "./claim-status-writer.ts";
 
 /** The outcome of a write. */
 export type VolumeWriteResult = { readonly kind: "written" } | WriteFailure;
@@ -26,10 +26,8 @@ export function createVolumeWriter(client: KubeClient, writes: Counter<"outcome"
     const identity = { path, subresource: "status", name: key, uid, resourceVersion } as const;
     const target = { apiVersion: "v1", kind: "PersistentVolume", ...identity };
     const patch = { metadata: { annotations: namedBy(changes) } };
-    const result = await answered<VolumeWriteResult>(async () => {
-      const outcome = await patchObject(client, { target, patch, fieldManager: FIELD_MANAGER }, signal);
-      return outcome.kind === "applied" ? { kind: "written" } : refusalOf(outcome);
-    });
+    const write = () => patchObject(client, { target, patch, fieldManager: FIELD_MANAGER }, signal);
+    const result = await attempt<VolumeWriteResult>(write, () => ({ kind: "written" }));
     writes.increment({ outcome: result.kind });
     return result;
   };

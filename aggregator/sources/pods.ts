@@ -8,7 +8,8 @@ import { claimKeysOf } from "../core/references.ts";
 import type { AgentAccount } from "../core/reporter.ts";
 import { claimsToRemember, VanishedPods } from "../core/vanished-pods.ts";
 import type { PodWatch } from "../core/watch-history.ts";
-import { KeptPod, PodValues } from "./kept-pod.ts";
+import { KeptValues } from "./kept.ts";
+import { KeptPod, type PodKind } from "./kept-pod.ts";
 import { latestServerMs } from "./phases.ts";
 import { podProjection } from "./projections.ts";
 
@@ -83,7 +84,7 @@ export function createPods(parts: PodParts, listener: PodListener): Pods {
     if (isNewlyPlaced(change)) listener.onPodPlaced(object);
     for (const claim of claimKeysOf(object)) listener.onClaim(claim);
   };
-  const values = new PodValues();
+  const values = new KeptValues<PodKind>();
   const keep = (pod: StoredPod): StoredPod => new KeptPod(pod, values);
   const remembered = createParting(parts, keep);
   const informer = createInformer(parts, {

@@ -5,7 +5,8 @@ import { isNoAnswer, type PhaseSince, phaseSince } from "../../common/storage/ph
 import { readVolumeMark } from "../../common/storage/volume-annotations.ts";
 import { attachedBy, type Volume } from "../core/cluster-objects.ts";
 import { type ClassLabel, countedVolume, StorageTotals, type VolumeKind } from "../core/storage-totals.ts";
-import { KeptVolume, VolumeValues } from "./kept-volume.ts";
+import { KeptValues } from "./kept.ts";
+import { KeptVolume, type SharedFields } from "./kept-volume.ts";
 import { latestServerMs, PhaseObservations } from "./phases.ts";
 import { projectVolume } from "./projections.ts";
 
@@ -57,7 +58,7 @@ export function createVolumes(parts: VolumeParts, { onClaim, onVolume }: VolumeL
     onVolume(object.key);
     for (const claim of [before.claim, object.claim]) if (claim !== undefined) onClaim(claim.key);
   };
-  const values = new VolumeValues();
+  const values = new KeptValues<SharedFields>();
   const informer = createInformer<StoredVolume, "hash" | "marked">(parts, {
     collection: { path: "/api/v1/persistentvolumes", listsFrom: "quorum" },
     project: projectVolume,

@@ -36,16 +36,20 @@ const gap = v.object({
   ),
 });
 const unstored = v.object({ uid: v.pipe(v.string(), v.minLength(1), v.maxLength(128)), since: v.optional(time) });
-const schema = v.object({
-  version: v.picklist([WHOLE, WITH_GAP]),
-  since: time,
-  reached: version,
-  reachedAt: time,
-  gap: v.optional(gap),
-  // An older version may name several gaps: that is not understood.
-  gaps: v.optional(v.never()),
-  unstored: v.optional(v.pipe(v.array(unstored), v.maxLength(MAX_UNSTORED)), []),
-});
+const schema = v.pipe(
+  v.string(),
+  v.parseJson(),
+  v.object({
+    version: v.picklist([WHOLE, WITH_GAP]),
+    since: time,
+    reached: version,
+    reachedAt: time,
+    gap: v.optional(gap),
+    // An older version may name several gaps: that is not understood.
+    gaps: v.optional(v.never()),
+    unstored: v.optional(v.pipe(v.array(unstored), v.maxLength(MAX_UNSTORED)), []),
+  }),
+);
 
 /** What a leader hands over to the next one. */
 export interface HandOver extends WatchHistory {
@@ -57,26 +61,21 @@ export interface HandOver extends WatchHistory {
  * the API server's clock.
  */
 export function readCoverage(text: string | undefined, nowMs: number): HandOver | undefined {
-  const decoded = v.safeParse(schema, parseJson(text));
+  const decoded = v.safeParse(schema, text);
   if (!decoded.success) return undefined;
   const { since, reached, reachedAt, gap, unstored: claims } = decoded.output;
   const begins = [gap, ...(gap?.open ?? [])].map((one) => one?.from ?? since);
   const latest = claims.reduce((most, one) => Math.max(most, one.since ?? 0), Math.max(since, reachedAt));
   if (begins.some((from) => from > since) || latest > nowMs + AHEAD_MS) return undefined;
-  return {
-    ...{ sinceMs: since, gap: gap && gapIn(gap, since), reached, reachedAtMs: reachedAt },
-    unstored: claims.map((one) => ({ uid: one.uid, sinceMs: one.since })),
+  const handedOver = gap && {
+    fromMs: gap.from,
+    toMs: since,
+    reached: gap.reached,
+    isForAll: gap.all,
+    open: new Map(gap.open.map((one) => [one.node, one.from])),
   };
-}
-
-function gapIn({ from, reached, all, open }: v.InferOutput<typeof gap>, toMs: number): WatchGap {
-  return {
-    fromMs: from,
-    toMs,
-    reached,
-    isForAll: all,
-    open: new Map(open.map((one) => [one.node, one.from])),
-  };
+  const unstored = claims.map((one) => ({ uid: one.uid, sinceMs: one.since }));
+  return { sinceMs: since, gap: handedOver, reached, reachedAtMs: reachedAt, unstored };
 }
 
 /** The annotation's text. Times are rounded to the side that makes a gap longer. */
@@ -91,7 +90,7 @@ export function writeCoverage(
     reachedAt: downText(reachedAtMs),
     // JSON leaves out what is undefined.
     gap: gap && gapText(gap),
-    unstored: claims.length === 0 ? undefined : claims.map(unstoredText),
+    unstored: listed(claims.map(unstoredText)),
   });
 }
 
@@ -101,22 +100,13 @@ function unstoredText({ uid, sinceMs }: UnstoredClaim): object {
 
 function gapText({ fromMs, reached, isForAll, open }: WatchGap): object {
   const nodes = [...open].map(([node, ms]) => ({ node, from: downText(ms) }));
-  return {
-    from: downText(fromMs),
-    reached,
-    all: isForAll || undefined,
-    open: nodes.length === 0 ? undefined : nodes,
-  };
+  return { from: downText(fromMs), reached, all: isForAll || undefined, open: listed(nodes) };
+}
+
+function listed<T>(entries: readonly T[]): readonly T[] | undefined {
+  return entries.length === 0 ? undefined : entries;
 }
 
 function downText(ms: number | undefined): string | undefined {
   return ms === undefined ? undefined : formatMillisecondsUp(Math.floor(ms));
-}
-
-function parseJson(text: string | undefined): unknown {
-  try {
-    return JSON.parse(text ?? "");
-  } catch {
-    return undefined;
-  }
 }

@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { Pod, Volume } from "../../../../aggregator/core/cluster-objects.ts";
+import { KeptValues } from "../../../../aggregator/sources/kept.ts";
 import { ClaimValues, KeptClaim } from "../../../../aggregator/sources/kept-claim.ts";
-import { KeptPod, PodValues } from "../../../../aggregator/sources/kept-pod.ts";
-import { KeptVolume, VolumeValues } from "../../../../aggregator/sources/kept-volume.ts";
+import { KeptPod } from "../../../../aggregator/sources/kept-pod.ts";
+import { KeptVolume } from "../../../../aggregator/sources/kept-volume.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 
@@ -69,6 +70,6 @@ function saysAll<T extends object>(one: fc.Arbitrary<T>, keeper: () => (told: T)
 
 it.each<readonly [what: string, check: () => void]>([
   ["claims", () => saysAll(claim, () => keeperOf(KeptClaim, new ClaimValues()))],
-  ["volumes", () => saysAll(volume, () => keeperOf(KeptVolume, new VolumeValues()))],
-  ["pods", () => saysAll(pod, () => keeperOf(KeptPod, new PodValues()))],
+  ["volumes", () => saysAll(volume, () => keeperOf(KeptVolume, new KeptValues()))],
+  ["pods", () => saysAll(pod, () => keeperOf(KeptPod, new KeptValues()))],
 ])("what is kept says of %s what was told", (_, check) => check());
