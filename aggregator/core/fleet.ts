@@ -156,3 +156,11 @@ export function settle(view: NodeView, unmountRecordIds: readonly string[]): Nod
   for (const id of unmountRecordIds) unmountRecords.delete(id);
   return { ...view, unmountRecords };
 }
+
+/**
+ * True where the agent sent the message before this leader had answered it: a copy of it may have been under way for long. What an agent
+ * sent to an earlier leader does not count.
+ */
+export function isOfOtherSession({ session }: NodeMessage, own: string): boolean {
+  return session !== undefined && session !== own;
+}

@@ -1,4 +1,4 @@
-import { type BudgetRule, NamedBudgets } from "./budgets.ts";
+import { Budget, type BudgetRule, NamedBudgets } from "./budgets.ts";
 
 /** Where an unreviewed token comes from, which is a fact, and what it claims, which is not. */
 export interface TokenSource {
@@ -27,7 +27,7 @@ export class ReviewLimits {
   /** Budgets of addresses and pods whose tokens were good. */
   readonly #pairs = new NamedBudgets(PAIR, MOST_REMEMBERED);
   readonly #goodTokens = new NamedBudgets(TOKEN, MOST_REMEMBERED);
-  readonly #strangers = new NamedBudgets(STRANGERS, 1);
+  readonly #strangers = new Budget(STRANGERS);
 
   /** A token of this source was good. */
   noteGood(source: TokenSource): void {
@@ -47,7 +47,7 @@ export class ReviewLimits {
   /** Takes one review out of the budgets, if there is one left. `nowMs` is on a monotonic clock. */
   take(source: TokenSource, nowMs: number): boolean {
     if (this.isGood(source)) return this.#pairs.take(pairOf(source), nowMs);
-    return this.#addresses.take(source.address ?? "", nowMs) && this.#strangers.take("", nowMs);
+    return this.#addresses.take(source.address ?? "", nowMs) && this.#strangers.take(nowMs);
   }
 }
 

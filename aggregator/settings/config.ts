@@ -128,8 +128,13 @@ export type AggregatorCommand =
 /** Reads the whole configuration once. Throws `MooringError` "config-invalid" that lists every problem. */
 export function readAggregatorCommand(input: SettingsInput): AggregatorCommand {
   const settings = Object.values(AGGREGATOR_SETTINGS);
-  if (input.argv.includes("--help")) return { kind: "help", text: helpText(settings) };
-  const reader = readSettings(settings, input, [listenProblems, electionProblems, tlsProblems]);
+  const usage = "Usage: aggregator [flags]\n\nMerges the reports of all nodes and writes the status of claims.";
+  if (input.argv.includes("--help")) return { kind: "help", text: `${usage}\n\n${describeSettings(settings)}` };
+  const reader = readSettings(settings, input, [
+    listenProblems,
+    electionProblems,
+    (rest) => reportProblems(rest, rest.get(AGGREGATOR_SETTINGS.podNamespace)),
+  ]);
   return { kind: "run", config: configOf(reader) };
 }
 
@@ -160,10 +165,6 @@ function configOf(reader: SettingsReader) {
   });
 }
 
-function helpText(settings: Parameters<typeof describeSettings>[0]): string {
-  return `Usage: aggregator [flags]\n\nMerges the reports of all nodes and writes the status of claims.\n\n${describeSettings(settings)}`;
-}
-
 /**
  * Lists name claims and pods, and this address accepts every caller's reports, so it is a loopback address: `kubectl port-forward`
  * checks who the caller is.
@@ -174,10 +175,6 @@ function listenProblems({ get }: SettingsReader): readonly string[] {
   return [
     `--api-bind-address: ${host || "every address"} is no loopback address; probes and metrics have --metrics-bind-address, reports --report-bind-address`,
   ];
-}
-
-function tlsProblems(reader: SettingsReader): readonly string[] {
-  return reportProblems(reader, reader.get(AGGREGATOR_SETTINGS.podNamespace));
 }
 
 /** The proportions of client-go's defaults: 15, 10 and 2 s. */

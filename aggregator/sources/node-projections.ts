@@ -70,6 +70,5 @@ const attachmentSchema = v.object({
 /** An inline volume's attachment belongs to no PV. */
 export function projectAttachment(object: unknown): Projected<Attachment> {
   const { metadata: meta, spec } = v.parse(attachmentSchema, object);
-  const { key, uid, resourceVersion } = identify(meta);
-  return { key, uid, resourceVersion, node: spec.nodeName, volume: spec.source.persistentVolumeName ?? undefined };
+  return { ...identify(meta), node: spec.nodeName, volume: spec.source.persistentVolumeName ?? undefined };
 }

@@ -70,7 +70,10 @@ export function createNodes(
   };
 }
 
-/** Names and UIDs of attachments are unique: sharing them would save nothing. */
+/**
+ * Names and UIDs of attachments are unique: sharing them would save nothing. Each field by its name: V8 stores spread fields in a second
+ * object, 40 bytes more.
+ */
 function keptAttachment(
   { key, uid, resourceVersion, node, volume }: StoredAttachment,
   texts: SharedTexts,

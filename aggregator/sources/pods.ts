@@ -11,7 +11,7 @@ import type { PodWatch } from "../core/watch-history.ts";
 import { KeptValues } from "./kept.ts";
 import { KeptPod, type PodKind } from "./kept-pod.ts";
 import { latestServerMs } from "./phases.ts";
-import { podProjection } from "./projections.ts";
+import { projectPod } from "./projections.ts";
 
 type StoredPod = Pod & Stored;
 
@@ -89,7 +89,7 @@ export function createPods(parts: PodParts, listener: PodListener): Pods {
   const remembered = createParting(parts, keep);
   const informer = createInformer(parts, {
     collection: { path: "/api/v1/pods", listsFrom: "quorum" },
-    project: podProjection(parts.agents),
+    project: (object) => projectPod(object, parts.agents),
     keep,
     indexes: { uid: ({ uid }) => uid, claim: claimKeysOf, agent: agentNode, wanting: wantingNode },
     onChange,

@@ -59,13 +59,8 @@ const podSchema = v.object({
 /** The label of Mooring's agent pods (manifests). Anybody can put it on a pod of their own. */
 const AGENT = { label: "app.kubernetes.io/name", value: "mooring-agent" } as const;
 
-/** Projects pods; agents run with this account. */
-export function podProjection(agents: AgentAccount): (object: unknown) => Projected<Pod> {
-  return (object) => projectPod(object, agents);
-}
-
-/** A generic ephemeral volume's claim is called `<pod>-<volume>`. */
-function projectPod(object: unknown, agents: AgentAccount): Projected<Pod> {
+/** Projects a pod; agents run with this account. A generic ephemeral volume's claim is called `<pod>-<volume>`. */
+export function projectPod(object: unknown, agents: AgentAccount): Projected<Pod> {
   const { metadata: meta, spec, status } = v.parse(podSchema, object);
   const named = spec.volumes.flatMap(({ persistentVolumeClaim: claim }) =>
     claim === undefined ? [] : [claim.claimName],
@@ -74,12 +69,8 @@ function projectPod(object: unknown, agents: AgentAccount): Projected<Pod> {
     .flatMap((volume) => (volume.ephemeral === undefined ? [] : [`${meta.name}-${volume.name}`]))
     .filter((claim) => !named.includes(claim));
   const statuses = [status.initContainerStatuses, status.containerStatuses, status.ephemeralContainerStatuses].flat();
-  const { key, uid, resourceVersion } = identify(meta);
-  // Each field by its name, here and below: V8 stores spread fields in a second object, 40 bytes more.
   return {
-    key,
-    uid,
-    resourceVersion,
+    ...identify(meta),
     node: spec.nodeName || undefined,
     claims: [...named, ...ephemeral],
     ephemeralClaims: ephemeral.length > 0 ? ephemeral : undefined,
@@ -156,24 +147,19 @@ const volumeSchema = v.object({
 /** The kubelet's staging path contains the SHA-256 of the handle, so volumes are found by that. */
 export function projectVolume(object: unknown): Projected<Volume> {
   const { metadata: meta, spec, status } = v.parse(volumeSchema, object);
-  const { claimRef, hostPath, nodeAffinity } = spec;
+  const { claimRef, nodeAffinity } = spec;
   const csi = spec.csi ?? migratedHandle(spec);
-  const phaseSinceMs = parseTimestamp(status.lastPhaseTransitionTime);
-  const createdAtMs = parseTimestamp(meta.creationTimestamp);
-  const { key, uid, resourceVersion } = identify(meta);
   return {
-    key,
-    uid,
-    resourceVersion,
+    ...identify(meta),
     phase: status.phase,
-    phaseSinceMs,
-    createdAtMs,
+    phaseSinceMs: parseTimestamp(status.lastPhaseTransitionTime),
+    createdAtMs: parseTimestamp(meta.creationTimestamp),
     storageClass: spec.storageClassName || undefined,
     capacity: spec.capacity?.storage,
     reclaimPolicy: spec.persistentVolumeReclaimPolicy,
     claim: claimRef?.uid ? { key: `${claimRef.namespace}/${claimRef.name}`, uid: claimRef.uid } : undefined,
     csi: csi && { driver: csi.driver, handleHash: hashHandle(csi.volumeHandle) },
-    isHostPath: hostPath !== undefined,
+    isHostPath: spec.hostPath !== undefined,
     nodeAffinity: nodeAffinity?.required ? JSON.stringify(nodeAffinity.required) : undefined,
     annotations: volumeAnnotations(meta.annotations ?? {}),
   };

@@ -6,7 +6,7 @@ import type { RouteRequest } from "../../common/runtime/http-server.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
 import type { Counter } from "../../common/runtime/metrics.ts";
 import { bearerToken, claimedPodUid, tokenExpiry } from "../core/bearer-token.ts";
-import { type BudgetRule, NamedBudgets } from "../core/budgets.ts";
+import { type BudgetRule, dropOldest, NamedBudgets } from "../core/budgets.ts";
 import { type Reporter, type ReporterRule, reporterOf } from "../core/reporter.ts";
 import { ReviewLimits, type TokenSource } from "../core/review-limits.ts";
 import type { ReviewToken } from "./token-reviews.ts";
@@ -173,13 +173,6 @@ class ReportAccess {
     const livesMs = expiryMs === undefined ? 0 : expiryMs - nowMs();
     if (livesMs > 0) this.#beliefs.set(key, { reporter, untilMs: since + Math.min(BELIEVED_MS, livesMs) });
     dropOldest(this.#beliefs, MOST_REMEMBERED);
-  }
-}
-
-function dropOldest(beliefs: Map<string, Belief>, most: number): void {
-  for (const oldest of beliefs.keys()) {
-    if (beliefs.size <= most) return;
-    beliefs.delete(oldest);
   }
 }
 

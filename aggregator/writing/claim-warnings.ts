@@ -2,7 +2,7 @@ import type { KubeEvent } from "../../common/kube/kube-event.ts";
 import type { Clock } from "../../common/runtime/clock.ts";
 import type { LogFields, Logger } from "../../common/runtime/logger.ts";
 import type { Claim } from "../../common/storage/claim.ts";
-import { type Budget, fullBudget, REPORTS, spend } from "../core/budgets.ts";
+import { Budget, REPORTS } from "../core/budgets.ts";
 import { type ClaimWarning, claimEvent } from "../sinks/claim-events.ts";
 
 interface WarningParts {
@@ -15,7 +15,7 @@ interface WarningParts {
 /** Reports a problem of a claim: to its owner as an event, to the administrator as a log line. The caller reports each problem once. */
 export class ClaimWarnings {
   readonly #parts: WarningParts;
-  #budget: Budget = fullBudget(REPORTS);
+  readonly #budget = new Budget(REPORTS);
   #isCut = false;
 
   constructor(parts: WarningParts) {
@@ -24,8 +24,7 @@ export class ClaimWarnings {
 
   tell(claim: Claim, warning: ClaimWarning): void {
     const { clock, logger, emit, nowMs } = this.#parts;
-    const { isAllowed, budget } = spend(this.#budget, clock.monotonicMs(), REPORTS);
-    this.#budget = budget;
+    const isAllowed = this.#budget.take(clock.monotonicMs());
     if (isAllowed) {
       const { namespace, name } = claim;
       logger.warn({ namespace, claim: name, ...fieldsOf(warning) }, "claim needs attention");

@@ -12,7 +12,7 @@ import { projectPod as projectNodePod } from "../../../agent/sources/node-pods.t
 import type { ClaimFacts } from "../../../aggregator/core/claim-status.ts";
 import { reachOf } from "../../../aggregator/core/watch-gap.ts";
 import { projectAttachment, projectNode } from "../../../aggregator/sources/node-projections.ts";
-import { podProjection, projectVolume } from "../../../aggregator/sources/projections.ts";
+import { projectPod as project, projectVolume } from "../../../aggregator/sources/projections.ts";
 import { readCoverage, writeCoverage } from "../../../aggregator/sources/watch-history-annotation.ts";
 import { readIdentity } from "../../../common/kube/identity.ts";
 import { projectLease } from "../../../common/kube/lease.ts";
@@ -30,7 +30,7 @@ import { desiredClaimStatus, endWith, factsWith, nodeGoneWith } from "../../unit
 import { CLAIM, LEASE, NODE, POD, STATUS, VOLUME } from "../seeds.ts";
 import { type FuzzTarget, inputOf, jsonOrText, promise, unless, utf8Of } from "../target.ts";
 
-const projectPod = podProjection({ namespace: "mooring-agents", account: "mooring-agent" });
+const projectPod = (object: unknown) => project(object, { namespace: "mooring-agents", account: "mooring-agent" });
 
 const PROJECTIONS: readonly ((object: unknown) => unknown)[] = [
   ...[projectPod, projectVolume, projectNode, projectAttachment, projectClaim, projectNodePod, projectLease],

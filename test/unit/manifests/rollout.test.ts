@@ -10,7 +10,7 @@ import { AGENT_SETTINGS, readAgentCommand } from "../../../agent/config.ts";
 import { AUTHORITY_NAME } from "../../../aggregator/certificates/certificate-store.ts";
 import { AGGREGATOR_SETTINGS, readAggregatorCommand } from "../../../aggregator/settings/config.ts";
 import { LEADER_ROLE, ROLE_LABEL } from "../../../aggregator/sinks/leader-label.ts";
-import { podProjection } from "../../../aggregator/sources/projections.ts";
+import { projectPod } from "../../../aggregator/sources/projections.ts";
 import { variableOf } from "../../../common/runtime/settings.ts";
 import { agent as daemonSet, aggregator as deployment, environmentOf, objectIn, textOf, WORKLOADS } from "./objects.ts";
 
@@ -162,7 +162,7 @@ describe("what has to fit together", () => {
     const agents = command.kind === "run" ? command.config.agents : { namespace: "", account: "" };
     const metadata = { namespace, name: "any", uid: "1", resourceVersion: "1", labels: agent.labels };
 
-    expect(podProjection(agents)({ metadata, spec: agent.pod }).isAgent).toBe(true);
+    expect(projectPod({ metadata, spec: agent.pod }, agents).isAgent).toBe(true);
   });
 
   it.each([

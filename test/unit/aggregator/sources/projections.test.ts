@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { podProjection, projectVolume } from "../../../../aggregator/sources/projections.ts";
+import { projectPod as project, projectVolume } from "../../../../aggregator/sources/projections.ts";
 
 const AGENTS = { namespace: "mooring-agents", account: "mooring-agent" };
-const projectPod = podProjection(AGENTS);
+const projectPod = (object: unknown) => project(object, AGENTS);
 
 const metadata = {
   ...{ name: "web-0", namespace: "shop", uid: "pod-1", resourceVersion: "200", labels: { app: "web" } },
