@@ -17,17 +17,8 @@ export interface CertificatePlaces {
   readonly agentNamespace: string;
 }
 
-/** What is stored at a moment. */
-export interface CertificateShelf {
-  readonly stored: StoredCertificates;
-  /** A CA that can sign, by its ID. */
-  readonly signer: (id: string) => ServingPair | undefined;
-  /** The writes of the issuer. Each fails where the object has changed since it was read; throws `MooringError`. */
-  readonly addAuthority: (authority: ServingPair) => Promise<void>;
-  readonly keepAuthorities: (ids: readonly string[]) => Promise<void>;
-  readonly publish: (plan: Extract<CertificatePlan, { readonly kind: "publish" }>) => Promise<void>;
-  readonly serve: (pair: ServingPair, previous: PreviousAuthority | undefined) => Promise<void>;
-}
+/** What is stored at a moment, and the writes of the issuer. */
+export type CertificateShelf = Awaited<ReturnType<typeof readCertificates>>;
 
 /** The certificate that the aggregator serves, in Kubernetes' own Secret type for it. */
 export const SERVING_SECRET = "mooring-aggregator-tls";
@@ -48,12 +39,12 @@ export function servingPairOf({ texts }: TextObject): ServingPair | undefined {
   return readPair(pair) && pair;
 }
 
-/** Reads what is stored. Throws `MooringError`. */
+/** Reads what is stored. A write fails where its object has changed since. All throw `MooringError`. */
 export async function readCertificates(
   parts: Pick<KubeParts, "client" | "random">,
   { namespace, agentNamespace }: CertificatePlaces,
   signal: AbortSignal,
-): Promise<CertificateShelf> {
+) {
   const load = async (place: ObjectPlace) => {
     const seen = await readTexts(parts.client, place, signal);
     const write = (content: Parameters<typeof writeTexts>[1]["content"]): Promise<void> =>
@@ -71,22 +62,24 @@ export async function readCertificates(
   const known = [...own, ...trusted];
   const putAuthorities = (kept: readonly ServingPair[]): Promise<void> =>
     authorities.write({ texts: textsFor(kept), type: "Opaque" });
+  const stored: StoredCertificates = {
+    authorities: own,
+    trusted,
+    completeSinceMs: numberOf(bundle.seen?.annotations[COMPLETE_SINCE]),
+    serving: serving.seen && servingCertificate(serving.seen, known),
+  };
   return {
-    stored: {
-      authorities: own,
-      trusted,
-      completeSinceMs: numberOf(bundle.seen?.annotations[COMPLETE_SINCE]),
-      serving: serving.seen && servingCertificate(serving.seen, known),
-    },
-    signer: (id) => pairs.get(id)?.pair,
-    addAuthority: (authority) => putAuthorities([...own.map(({ pair }) => pair), authority]),
-    keepAuthorities: (ids) => putAuthorities(ids.flatMap((id) => pairs.get(id)?.pair ?? [])),
-    publish: ({ trusted: ids, completeSinceMs }) =>
+    stored,
+    /** A CA that can sign, by its ID. */
+    signer: (id: string): ServingPair | undefined => pairs.get(id)?.pair,
+    addAuthority: (authority: ServingPair) => putAuthorities([...own.map(({ pair }) => pair), authority]),
+    keepAuthorities: (ids: readonly string[]) => putAuthorities(ids.flatMap((id) => pairs.get(id)?.pair ?? [])),
+    publish: ({ trusted: ids, completeSinceMs }: Extract<CertificatePlan, { readonly kind: "publish" }>) =>
       bundle.write({
         texts: { [BUNDLE_FILE]: ids.map((id) => pemOf(known, id)).join("") },
         annotations: { [COMPLETE_SINCE]: String(completeSinceMs) },
       }),
-    serve: ({ certificate, key }, previous) =>
+    serve: ({ certificate, key }: ServingPair, previous: PreviousAuthority | undefined) =>
       serving.write({
         texts: { [CERTIFICATE_FILE]: certificate, [KEY_FILE]: key },
         annotations: { [PREVIOUS]: previous === undefined ? null : JSON.stringify(previous) },

@@ -1,22 +1,25 @@
 import type { KubeParts } from "../../common/kube/client.ts";
 import { createInformer, type Informer } from "../../common/kube/informer.ts";
-import type { StoreChange } from "../../common/kube/store.ts";
 import { type Claim, projectClaim } from "../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import type { PhaseSince } from "../../common/storage/phase-since.ts";
-import { type ClaimPhaseParts, claimPhaseSince } from "../core/claim-phase.ts";
+import { claimPhaseSince } from "../core/claim-phase.ts";
 import { FUTURE_MS } from "../core/claim-status.ts";
 import { type ClaimKind, type ClassLabel, countedClaim, StorageTotals } from "../core/storage-totals.ts";
 import { ClaimValues, KeptClaim } from "./kept-claim.ts";
 import { latestServerMs, PhaseObservations } from "./phases.ts";
+import type { Volumes } from "./volumes.ts";
+
+type Index = "holder" | "assumed" | "pending";
 
 /** All claims. */
 export interface Claims {
-  /** Indexes: nodes that the stored status names as holders; the node with which the stored last use is assumed to have ended. */
-  readonly informer: Informer<Claim, "holder" | "assumed">;
-  readonly phaseSince: (claim: Claim, of: Pick<ClaimPhaseParts, "volume" | "volumeSince">) => PhaseSince | undefined;
-  /** Keys of the claims in phase Pending. */
-  readonly pending: ReadonlySet<string>;
+  /**
+   * Indexes: nodes that the stored status names as holders; the node with which the stored last use is assumed to have ended; the phase
+   * Pending alone.
+   */
+  readonly informer: Informer<Claim, Index>;
+  readonly phaseSince: (claim: Claim) => PhaseSince | undefined;
   readonly totals: StorageTotals<ClaimKind>;
 }
 
@@ -33,25 +36,29 @@ export interface ClaimListener {
 
 interface ClaimParts extends KubeParts {
   readonly classLabel: ClassLabel;
+  readonly volumes: Volumes;
 }
 
 /** Claims are counted by ages of days, so this is exact enough. */
 const AGE_BUCKET_MS = 3_600_000;
 
 export function createClaims(parts: ClaimParts, listener: ClaimListener): Claims {
+  const { volumes } = parts;
   const values = new ClaimValues();
   const observations = new PhaseObservations<Claim>(({ phase }) => phase === "Lost");
-  const pending = new Set<string>();
   const totals = new StorageTotals<ClaimKind>(parts.classLabel, AGE_BUCKET_MS);
   const informer = createInformer(parts, {
     collection: { path: "/api/v1/persistentvolumeclaims", listsFrom: "quorum" },
     project: projectClaim,
     keep: (claim) => new KeptClaim(claim, values),
-    indexes: { holder: ({ status }) => status?.mountedOn?.nodes, assumed: assumedNode },
+    indexes: {
+      holder: ({ status }) => status?.mountedOn?.nodes,
+      assumed: assumedNode,
+      pending: ({ phase }) => (phase === "Pending" ? phase : undefined),
+    },
     onChange: (change) => {
       const { kind, object } = change;
       observations.note(change, latestServerMs(parts));
-      trackPending(pending, change);
       if (kind !== "added") totals.remove(countedClaim(change.previous));
       if (kind !== "deleted") totals.add(countedClaim(object));
       if (kind === "updated" && isRolledBack(change.previous, object, latestServerMs(parts)))
@@ -64,8 +71,11 @@ export function createClaims(parts: ClaimParts, listener: ClaimListener): Claims
   });
   return {
     informer,
-    phaseSince: (claim, of) => claimPhaseSince(claim, { ...of, firstSeenMs: observations.firstSeenMs(claim.uid) }),
-    pending,
+    phaseSince: (claim) => {
+      const volume = claim.volume === undefined ? undefined : volumes.informer.get(claim.volume);
+      const volumeSince = volume && volumes.phaseSince(volume);
+      return claimPhaseSince(claim, { volume, volumeSince, firstSeenMs: observations.firstSeenMs(claim.uid) });
+    },
     totals,
   };
 }
@@ -75,12 +85,6 @@ function isRolledBack({ uid, status: before }: Claim, { uid: newUid, status: now
   const isTime = ({ sinceMs }: ClaimStatus): boolean => sinceMs <= nowMs + FUTURE_MS;
   if (uid !== newUid || before === undefined || !isTime(before)) return false;
   return now === undefined || !isTime(now) || now.sinceMs < before.sinceMs;
-}
-
-function trackPending(pending: Set<string>, change: StoreChange<Claim>): void {
-  const { key, phase } = change.object;
-  if (change.kind !== "deleted" && phase === "Pending") pending.add(key);
-  else pending.delete(key);
 }
 
 function assumedNode({ status }: Claim): string | undefined {

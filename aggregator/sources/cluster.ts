@@ -61,7 +61,7 @@ export interface Storage {
   readonly volumes: StorageTotals<VolumeKind>;
   readonly claims: StorageTotals<ClaimKind>;
   /** Keys of the claims in phase Pending. */
-  readonly pending: ReadonlySet<string>;
+  readonly pending: Iterable<string>;
   readonly bindingOf: (storageClass: string | undefined) => BindingMode | undefined;
 }
 
@@ -70,13 +70,11 @@ interface ClusterParts extends KubeParts {
 }
 
 export function createCluster(parts: ClusterParts, listener: ClusterListener): Cluster {
-  const isClaimThere = (key: string): boolean => !claims.informer.hasSynced() || claims.informer.get(key) !== undefined;
-  const claimUid = (key: string): string | undefined => claims.informer.get(key)?.uid;
-  const pods = createPods({ ...parts, isClaimThere, claimUid }, listener);
+  const pods = createPods({ ...parts, claims: () => claims.informer }, listener);
   const classLabel = boundedLabel(MOST_CLASSES);
   const volumes = createVolumes({ ...parts, classLabel }, listener);
   const nodes = createNodes(parts, { ...listener, volumes });
-  const claims = createClaims({ ...parts, classLabel }, tellingPods(listener, pods));
+  const claims = createClaims({ ...parts, classLabel, volumes }, tellingPods(listener, pods));
   const storageClasses = createStorageClasses(parts);
   const informers: Cluster["informers"] = {
     pods: pods.informer,
@@ -101,7 +99,9 @@ export function createCluster(parts: ClusterParts, listener: ClusterListener): C
     ...pods.lookups,
     claimsReached: claims.informer.resourceVersion,
     areBindingsCurrent: () => [claims, volumes].every(({ informer }) => informer.isCurrent()),
-    ...storageLookups({ claims, volumes }, storageClasses),
+    phaseSince: volumes.phaseSince,
+    claimPhaseSince: claims.phaseSince,
+    storage: storageOf({ claims, volumes }, storageClasses),
     volumeByName: volumes.informer.get,
     volumesByHandle: volumes.byHandle,
     unsynced: () => Object.keys(informers).filter((name) => informers[name]?.hasSynced() === false),
@@ -126,16 +126,14 @@ function tellingPods(listener: ClusterListener, pods: Pods): ClusterListener {
   };
 }
 
-/** What the cluster shows of claims and volumes as storage. */
-function storageLookups({ claims, volumes }: Pick<Sources, "claims" | "volumes">, { bindingOf }: StorageClasses) {
-  const claimPhaseSince = (claim: Claim): PhaseSince | undefined => {
-    const volume = claim.volume === undefined ? undefined : volumes.informer.get(claim.volume);
-    return claims.phaseSince(claim, { volume, volumeSince: volume && volumes.phaseSince(volume) });
-  };
+function storageOf({ claims, volumes }: Pick<Sources, "claims" | "volumes">, { bindingOf }: StorageClasses): Storage {
   return {
-    phaseSince: volumes.phaseSince,
-    claimPhaseSince,
-    storage: { volumes: volumes.totals, claims: claims.totals, pending: claims.pending, bindingOf },
+    volumes: volumes.totals,
+    claims: claims.totals,
+    get pending() {
+      return claims.informer.by("pending", "Pending").map(({ key }) => key);
+    },
+    bindingOf,
   };
 }
 

@@ -2,6 +2,7 @@ import type { KubeParts } from "../../common/kube/client.ts";
 import { createInformer, type Informer } from "../../common/kube/informer.ts";
 import { movedValues } from "../../common/kube/object-index.ts";
 import type { StoreChange, Stored } from "../../common/kube/store.ts";
+import type { Claim } from "../../common/storage/claim.ts";
 import type { ClaimRef } from "../core/attribution.ts";
 import type { EndedPod, Pod } from "../core/cluster-objects.ts";
 import { claimKeysOf } from "../core/references.ts";
@@ -66,13 +67,11 @@ export interface PodListener {
 
 interface PodParts extends KubeParts {
   readonly agents: AgentAccount;
-  /** The claim exists, or claims have not been listed yet. */
-  readonly isClaimThere: (claimKey: string) => boolean;
-  readonly claimUid: (claimKey: string) => string | undefined;
+  readonly claims: () => Pick<Informer<Claim>, "get" | "hasSynced">;
 }
 
 export function createPods(parts: PodParts, listener: PodListener): Pods {
-  const vanished = new VanishedPods(parts.claimUid);
+  const vanished = new VanishedPods((key) => parts.claims().get(key)?.uid);
   let watched: PodWatch | undefined;
   const onChange = (change: StoreChange<StoredPod>): void => {
     const { object } = change;
@@ -125,9 +124,11 @@ function finishedOf(pods: Iterable<StoredPod>, seenAtMs: number): readonly Ended
 }
 
 /** What is kept of a pod that is over. */
-function createParting({ isClaimThere }: PodParts, keep: (pod: StoredPod) => StoredPod): (pod: StoredPod) => StoredPod {
+function createParting({ claims: all }: PodParts, keep: (pod: StoredPod) => StoredPod): (pod: StoredPod) => StoredPod {
+  // Before they are listed, each may be there.
+  const isThere = (key: string): boolean => !all().hasSynced() || all().get(key) !== undefined;
   return (pod) => {
-    const claims = claimsToRemember(pod, isClaimThere);
+    const claims = claimsToRemember(pod, isThere);
     if (claims.length === pod.claims.length) return pod;
     const kept = new Set(claims);
     const { key, uid, resourceVersion, node, isTerminal, hasStarted, isAgent, createdAtMs, deletedAtMs, rejection } =

@@ -106,17 +106,19 @@ class ReportAccess {
     const token = bearerToken(authorization);
     if (token === undefined) return refused("unauthenticated", "a service account's token is needed");
     const key = hash("sha256", token);
-    const nowMs = this.#parts.clock.monotonicMs();
     const belief = this.#beliefs.get(key) ?? this.#disbeliefs.get(key);
-    const known = belief !== undefined && nowMs < belief.untilMs ? belief.reporter : undefined;
-    if (known !== undefined) return this.#decide(known, node);
+    const nowMs = this.#parts.clock.monotonicMs();
+    if (belief !== undefined && nowMs < belief.untilMs) return this.#decide(belief.reporter, node);
     const source = { address, podUid: claimedPodUid(token) };
     const wasGood = this.#beliefs.has(key);
     const take = (): boolean => (wasGood ? this.#limits.takeKnown(key, nowMs) : this.#limits.take(source, nowMs));
+    // Several reports with one token share one review.
     if (!this.#asked.has(key) && !take()) return refused("throttled", "too many tokens that are not known");
     const asked = { key, token, source, isFirst: wasGood || this.#limits.isGood(source) };
+    const review = this.#asked.get(key) ?? this.#ask(asked).finally(() => this.#asked.delete(key));
+    this.#asked.set(key, review);
     try {
-      return this.#decide(await this.#review(asked), node);
+      return this.#decide(await review, node);
     } catch (error) {
       if (!(error instanceof MooringError)) throw error;
       return refused("review-failed", "the token could not be reviewed");
@@ -130,14 +132,6 @@ class ReportAccess {
     const takesLarge = (): boolean => this.#largeReports.take(node, this.#parts.clock.monotonicMs());
     const mayBring = (characters: number): boolean => characters < LARGE_BODY || takesLarge();
     return { kind: "granted", podUid: reporter.podUid, mayBring };
-  }
-
-  /** Several reports with one token share one review. */
-  async #review(asked: Asked): Promise<Reporter> {
-    const { key } = asked;
-    const answer = this.#asked.get(key) ?? this.#ask(asked).finally(() => this.#asked.delete(key));
-    this.#asked.set(key, answer);
-    return await answer;
   }
 
   async #ask({ key, token, source, isFirst }: Asked): Promise<Reporter> {
