@@ -1,4 +1,4 @@
-import type { ClusterListener } from "../sources/cluster.ts";
+import type { ClusterListener } from "../sources/cluster-listener.ts";
 import type { LeaderSession } from "./leader-session.ts";
 
 /** Passes the events of the cluster's watches to the current session, if there is one. */

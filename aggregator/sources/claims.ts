@@ -1,38 +1,18 @@
 import type { KubeParts } from "../../common/kube/client.ts";
-import { createInformer, type Informer } from "../../common/kube/informer.ts";
+import { createInformer } from "../../common/kube/informer.ts";
 import { type Claim, projectClaim } from "../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import type { PhaseSince } from "../../common/storage/phase-since.ts";
 import { claimPhaseSince } from "../core/claim-phase.ts";
 import { FUTURE_MS } from "../core/claim-status.ts";
 import { type ClaimKind, type ClassLabel, countedClaim, StorageTotals } from "../core/storage-totals.ts";
+import type { ClusterListener } from "./cluster-listener.ts";
 import { ClaimValues, KeptClaim } from "./kept-claim.ts";
 import { latestServerMs, PhaseObservations } from "./phases.ts";
 import type { Volumes } from "./volumes.ts";
 
-type Index = "holder" | "assumed" | "pending";
-
 /** All claims. */
-export interface Claims {
-  /**
-   * Indexes: nodes that the stored status names as holders; the node with which the stored last use is assumed to have ended; the phase
-   * Pending alone.
-   */
-  readonly informer: Informer<Claim, Index>;
-  readonly phaseSince: (claim: Claim) => PhaseSince | undefined;
-  readonly totals: StorageTotals<ClaimKind>;
-}
-
-/** Receives the changes of claims. */
-export interface ClaimListener {
-  /** The claim came or changed. */
-  readonly onClaim: (key: string) => void;
-  readonly onClaimGone: (claim: Claim) => void;
-  /** The stored time went back or away: a backup was restored, or another client wrote it. `previous` is the claim before that. */
-  readonly onClaimRolledBack: (previous: Claim) => void;
-  /** The watch showed the claim Pending, and now shows it Bound. */
-  readonly onClaimBound: (claim: Claim) => void;
-}
+export type Claims = ReturnType<typeof createClaims>;
 
 interface ClaimParts extends KubeParts {
   readonly classLabel: ClassLabel;
@@ -42,7 +22,7 @@ interface ClaimParts extends KubeParts {
 /** Claims are counted by ages of days, so this is exact enough. */
 const AGE_BUCKET_MS = 3_600_000;
 
-export function createClaims(parts: ClaimParts, listener: ClaimListener): Claims {
+export function createClaims(parts: ClaimParts, listener: ClusterListener) {
   const { volumes } = parts;
   const values = new ClaimValues();
   const observations = new PhaseObservations<Claim>(({ phase }) => phase === "Lost");
@@ -50,9 +30,11 @@ export function createClaims(parts: ClaimParts, listener: ClaimListener): Claims
   const informer = createInformer(parts, {
     collection: { path: "/api/v1/persistentvolumeclaims", listsFrom: "quorum" },
     project: projectClaim,
-    keep: (claim) => new KeptClaim(claim, values),
+    keep: (claim): Claim => new KeptClaim(claim, values),
     indexes: {
+      /** The nodes that the stored status names as holders. */
       holder: ({ status }) => status?.mountedOn?.nodes,
+      /** The node with which the stored last use is assumed to have ended. */
       assumed: assumedNode,
       pending: ({ phase }) => (phase === "Pending" ? phase : undefined),
     },
@@ -71,7 +53,7 @@ export function createClaims(parts: ClaimParts, listener: ClaimListener): Claims
   });
   return {
     informer,
-    phaseSince: (claim) => {
+    phaseSince: (claim: Claim): PhaseSince | undefined => {
       const volume = claim.volume === undefined ? undefined : volumes.informer.get(claim.volume);
       const volumeSince = volume && volumes.phaseSince(volume);
       return claimPhaseSince(claim, { volume, volumeSince, firstSeenMs: observations.firstSeenMs(claim.uid) });

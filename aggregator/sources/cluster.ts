@@ -10,14 +10,12 @@ import type { Node, Volume } from "../core/cluster-objects.ts";
 import { type Misfits, NamedVolumes } from "../core/named-volumes.ts";
 import type { AgentAccount } from "../core/reporter.ts";
 import { type ClaimKind, MOST_CLASSES, type StorageTotals, type VolumeKind } from "../core/storage-totals.ts";
-import { type ClaimListener, type Claims, createClaims } from "./claims.ts";
-import { createNodes, type NodeListener, type Nodes } from "./nodes.ts";
-import { createPods, type PodListener, type PodLookups, type Pods } from "./pods.ts";
-import { createStorageClasses, type StorageClasses } from "./storage-classes.ts";
-import { createVolumes, type VolumeListener, type Volumes } from "./volumes.ts";
-
-/** Receives the changes of the cluster. Listeners only note what changed. */
-export type ClusterListener = PodListener & ClaimListener & NodeListener & VolumeListener;
+import { type Claims, createClaims } from "./claims.ts";
+import type { ClusterListener } from "./cluster-listener.ts";
+import { createNodes, type Nodes } from "./nodes.ts";
+import { createPods, type PodLookups, type Pods } from "./pods.ts";
+import { createStorageClasses } from "./storage-classes.ts";
+import { createVolumes, type Volumes } from "./volumes.ts";
 
 /** Pods, claims, volumes and nodes as the watches show them. */
 export interface Cluster extends PodLookups {
@@ -73,7 +71,7 @@ export function createCluster(parts: ClusterParts, listener: ClusterListener): C
   const pods = createPods({ ...parts, claims: () => claims.informer }, listener);
   const classLabel = boundedLabel(MOST_CLASSES);
   const volumes = createVolumes({ ...parts, classLabel }, listener);
-  const nodes = createNodes(parts, { ...listener, volumes });
+  const nodes = createNodes({ ...parts, volumes }, listener);
   const claims = createClaims({ ...parts, classLabel, volumes }, tellingPods(listener, pods));
   const storageClasses = createStorageClasses(parts);
   const informers: Cluster["informers"] = {
@@ -126,7 +124,10 @@ function tellingPods(listener: ClusterListener, pods: Pods): ClusterListener {
   };
 }
 
-function storageOf({ claims, volumes }: Pick<Sources, "claims" | "volumes">, { bindingOf }: StorageClasses): Storage {
+function storageOf(
+  { claims, volumes }: Pick<Sources, "claims" | "volumes">,
+  { bindingOf }: Pick<Storage, "bindingOf">,
+): Storage {
   return {
     volumes: volumes.totals,
     claims: claims.totals,

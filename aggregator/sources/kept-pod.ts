@@ -17,11 +17,14 @@ export class KeptPod extends Kept<PodKind> implements Whole<Pod> {
   readonly #claimKeys: string | readonly string[] | undefined;
   readonly #rare: Rare | undefined;
 
-  constructor(pod: Pod & Stored, { kinds, texts }: KeptValues<PodKind>) {
-    const { isTerminal, hasStarted, isAgent, ephemeralClaims, deletedAtMs, rejection } = pod;
+  /** `claims`: those of its claims that are worth keeping; all, where none are given. */
+  constructor(pod: Pod & Stored, { kinds, texts }: KeptValues<PodKind>, claims?: readonly string[]) {
+    const { isTerminal, hasStarted, isAgent, deletedAtMs, rejection } = pod;
     super(pod, kinds.of({ isTerminal, hasStarted, isAgent }));
+    const kept = new Set(claims);
+    const ephemeralClaims = pod.ephemeralClaims?.filter((name) => claims === undefined || kept.has(name));
     const isRare = ephemeralClaims !== undefined || deletedAtMs !== undefined || rejection !== undefined;
-    const claimKeys = claimKeysOf(pod);
+    const claimKeys = claimKeysOf({ key: pod.key, claims: claims ?? pod.claims });
     // No mount names a pod without claims.
     texts.share(claimKeys.length > 0 ? [pod.key, pod.uid, pod.node, claimKeys] : pod.node);
     this.node = pod.node;

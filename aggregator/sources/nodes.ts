@@ -1,51 +1,33 @@
 import type { KubeParts } from "../../common/kube/client.ts";
-import { createInformer, type Informer } from "../../common/kube/informer.ts";
+import { createInformer } from "../../common/kube/informer.ts";
 import { movedValues } from "../../common/kube/object-index.ts";
 import { SharedTexts } from "../../common/kube/shared-texts.ts";
 import type { Stored } from "../../common/kube/store.ts";
 import { type Attachment, attachedKey, type Node, type Volume } from "../core/cluster-objects.ts";
+import type { ClusterListener } from "./cluster-listener.ts";
 import { ownText } from "./kept.ts";
 import { projectAttachment, projectNode } from "./node-projections.ts";
 import type { Volumes } from "./volumes.ts";
 
-type StoredNode = Node & Stored;
 type StoredAttachment = Attachment & Stored;
 
 /** All nodes, and the volumes that the API shows attached to them. */
-export interface Nodes {
-  readonly informer: Informer<StoredNode>;
-  readonly attachments: Informer<StoredAttachment>;
-  /**
-   * Nodes that a VolumeAttachment attaches the volume to, or whose `status.volumesInUse` names it. The same for volumes with the same
-   * handle, which Kubernetes attaches as one.
-   */
-  readonly withVolume: (volume: Volume) => readonly string[];
-}
+export type Nodes = ReturnType<typeof createNodes>;
 
-/** Receives the changes of nodes. */
-export interface NodeListener {
-  /** A Node object came, changed or went. */
-  readonly onNode: (name: string) => void;
-  /** The claim's volume is on another set of nodes than before. */
-  readonly onClaim: (key: string) => void;
-}
-
-export function createNodes(
-  parts: KubeParts,
-  { volumes, ...listener }: NodeListener & { readonly volumes: Volumes },
-): Nodes {
+export function createNodes(parts: KubeParts & { readonly volumes: Volumes }, { onClaim, onNode }: ClusterListener) {
+  const { volumes } = parts;
   /** By `attachedKey`. */
   const inUse = ({ volumesInUse }: Node): readonly string[] | undefined => volumesInUse;
   const ofVolume = ({ volume }: Attachment): string | undefined => volume;
   const tellClaims = (of: readonly Volume[]): void => {
-    for (const { claim } of of) if (claim !== undefined) listener.onClaim(claim.key);
+    for (const { claim } of of) if (claim !== undefined) onClaim(claim.key);
   };
   const informer = createInformer(parts, {
     collection: { path: "/api/v1/nodes", listsFrom: "quorum" },
     project: projectNode,
     indexes: { inUse },
     onChange: (change) => {
-      listener.onNode(change.object.key);
+      onNode(change.object.key);
       for (const key of movedValues(change, inUse)) tellClaims(volumes.attachedAs(key));
     },
   });
@@ -62,7 +44,11 @@ export function createNodes(
   return {
     informer,
     attachments,
-    withVolume: ({ key, csi }) => {
+    /**
+     * Nodes that a VolumeAttachment attaches the volume to, or whose `status.volumesInUse` names it. The same for volumes with the same
+     * handle, which Kubernetes attaches as one.
+     */
+    withVolume: ({ key, csi }: Volume): readonly string[] => {
       const attached = attachedWith(key, volumes).flatMap((volume) => attachments.by("volume", volume.key));
       const using = csi === undefined ? [] : informer.by("inUse", attachedKey(csi));
       return [...new Set([...attached.map(({ node }) => node), ...using.map((node) => node.key)])];

@@ -9,6 +9,7 @@ import { claimKeysOf } from "../core/references.ts";
 import type { AgentAccount } from "../core/reporter.ts";
 import { claimsToRemember, VanishedPods } from "../core/vanished-pods.ts";
 import type { PodWatch } from "../core/watch-history.ts";
+import type { ClusterListener } from "./cluster-listener.ts";
 import { KeptValues } from "./kept.ts";
 import { KeptPod, type PodKind } from "./kept-pod.ts";
 import { latestServerMs } from "./phases.ts";
@@ -41,36 +42,14 @@ export interface PodLookups {
 }
 
 /** All pods. */
-export interface Pods {
-  readonly informer: Informer<StoredPod>;
-  readonly lookups: PodLookups;
-  /** Pods of the node that are not over and name claims. */
-  readonly wantingOn: (node: string) => readonly Pod[];
-  /** The claim is gone: pods that still name it do not use the next claim of that name. */
-  readonly onClaimGone: (key: string) => void;
-}
-
-/** Receives the changes of pods. */
-export interface PodListener {
-  readonly onClaim: (key: string) => void;
-  /** Called before the claims that the pod named. */
-  readonly onPodEnded: (end: EndedPod) => void;
-  /** All pods have been listed, for the first time or anew. */
-  readonly onPodsListed: () => void;
-  /** A pod has appeared, or was bound to a node. */
-  readonly onPodPlaced: (pod: Pod) => void;
-  /** The pod's status shows that an agent rejected it. */
-  readonly onRejected: (pod: Pod) => void;
-  /** The first of Mooring's agent pods appeared on a node, or one left it. */
-  readonly onAgentPod: (node: string) => void;
-}
+export type Pods = ReturnType<typeof createPods>;
 
 interface PodParts extends KubeParts {
   readonly agents: AgentAccount;
   readonly claims: () => Pick<Informer<Claim>, "get" | "hasSynced">;
 }
 
-export function createPods(parts: PodParts, listener: PodListener): Pods {
+export function createPods(parts: PodParts, listener: ClusterListener) {
   const vanished = new VanishedPods((key) => parts.claims().get(key)?.uid);
   let watched: PodWatch | undefined;
   const onChange = (change: StoreChange<StoredPod>): void => {
@@ -84,12 +63,11 @@ export function createPods(parts: PodParts, listener: PodListener): Pods {
     for (const claim of claimKeysOf(object)) listener.onClaim(claim);
   };
   const values = new KeptValues<PodKind>();
-  const keep = (pod: StoredPod): StoredPod => new KeptPod(pod, values);
-  const remembered = createParting(parts, keep);
+  const remembered = createParting(parts, values);
   const informer = createInformer(parts, {
     collection: { path: "/api/v1/pods", listsFrom: "quorum" },
     project: (object) => projectPod(object, parts.agents),
-    keep,
+    keep: (pod): StoredPod => new KeptPod(pod, values),
     indexes: { uid: ({ uid }) => uid, claim: claimKeysOf, agent: agentNode, wanting: wantingNode },
     onChange,
     onReplaced: (sinceVersion) => {
@@ -99,54 +77,41 @@ export function createPods(parts: PodParts, listener: PodListener): Pods {
   });
   const there = (uid: string): StoredPod | undefined => informer.by("uid", uid)[0];
   const podByUid = (uid: string): Pod | undefined => there(uid) ?? vanished.get(uid);
+  const lookups: PodLookups = {
+    podByUid,
+    podsOf: (claimKey) => informer.by("claim", claimKey),
+    hasAgentPod: (node) => informer.by("agent", node).length > 0,
+    knewClaim: (uid, claim) => vanished.knew(uid, there(uid), claim),
+    isPodThere: (uid) => there(uid) !== undefined,
+    podName: (uid) => podByUid(uid)?.key ?? uid,
+    finishedPods: () => finishedOf(informer.all(), latestServerMs(parts)),
+    podsWatchedSince: () => watched,
+    podsReached: informer.resourceVersion,
+    arePodsCurrent: informer.isCurrent,
+  };
   return {
     informer,
-    lookups: {
-      podByUid,
-      podsOf: (claimKey) => informer.by("claim", claimKey),
-      hasAgentPod: (node) => informer.by("agent", node).length > 0,
-      knewClaim: (uid, claim) => vanished.knew(uid, there(uid), claim),
-      isPodThere: (uid) => there(uid) !== undefined,
-      podName: (uid) => podByUid(uid)?.key ?? uid,
-      finishedPods: () => finishedOf(informer.all(), latestServerMs(parts)),
-      podsWatchedSince: () => watched,
-      podsReached: informer.resourceVersion,
-      arePodsCurrent: informer.isCurrent,
-    },
-    wantingOn: (node) => informer.by("wanting", node),
-    onClaimGone: (claimKey) => vanished.onClaimGone(informer.by("claim", claimKey)),
+    lookups,
+    /** Pods of the node that are not over and name claims. */
+    wantingOn: (node: string) => informer.by("wanting", node),
+    /** The claim is gone: pods that still name it do not use the next claim of that name. */
+    onClaimGone: (claimKey: string) => vanished.onClaimGone(informer.by("claim", claimKey)),
+  };
+}
+
+/** What is kept of a pod that is over. */
+function createParting({ claims: all }: PodParts, values: KeptValues<PodKind>): (pod: StoredPod) => StoredPod {
+  // Before they are listed, each may be there.
+  const isThere = (key: string): boolean => !all().hasSynced() || all().get(key) !== undefined;
+  return (pod) => {
+    const claims = claimsToRemember(pod, isThere);
+    return claims.length === pod.claims.length ? pod : new KeptPod(pod, values, claims);
   };
 }
 
 function finishedOf(pods: Iterable<StoredPod>, seenAtMs: number): readonly EndedPod[] {
   const finished = [...pods].filter(({ isTerminal }) => isTerminal);
   return finished.map((pod) => ({ pod, gone: pod.resourceVersion, seenAtMs, wasOver: true }));
-}
-
-/** What is kept of a pod that is over. */
-function createParting({ claims: all }: PodParts, keep: (pod: StoredPod) => StoredPod): (pod: StoredPod) => StoredPod {
-  // Before they are listed, each may be there.
-  const isThere = (key: string): boolean => !all().hasSynced() || all().get(key) !== undefined;
-  return (pod) => {
-    const claims = claimsToRemember(pod, isThere);
-    if (claims.length === pod.claims.length) return pod;
-    const kept = new Set(claims);
-    const { key, uid, resourceVersion, node, isTerminal, hasStarted, isAgent, createdAtMs, deletedAtMs, rejection } =
-      pod;
-    const own = {
-      key,
-      uid,
-      resourceVersion,
-      node,
-      isTerminal,
-      hasStarted,
-      isAgent,
-      createdAtMs,
-      deletedAtMs,
-      rejection,
-    };
-    return keep({ ...own, claims, ephemeralClaims: pod.ephemeralClaims?.filter((name) => kept.has(name)) });
-  };
 }
 
 /**

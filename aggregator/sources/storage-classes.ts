@@ -12,19 +12,15 @@ interface StorageClass {
 }
 
 /** When the claims of each storage class are bound. Nothing waits for it: before the first list a binding mode is unknown. */
-export interface StorageClasses {
-  /** Undefined for an unknown class. A claim without a class is bound at once, to a volume that an administrator made. */
-  readonly bindingOf: (storageClass: string | undefined) => BindingMode | undefined;
-  readonly run: (signal: AbortSignal) => Promise<void>;
-}
-
-export function createStorageClasses(parts: KubeParts): StorageClasses {
+export function createStorageClasses(parts: KubeParts) {
   const informer = createInformer<StorageClass & Stored>(parts, {
     collection: { path: "/apis/storage.k8s.io/v1/storageclasses", listsFrom: "cache" },
     project: projectStorageClass,
   });
   return {
-    bindingOf: (name) => (name === undefined ? "Immediate" : informer.get(name)?.binding),
+    /** Undefined for an unknown class. A claim without a class is bound at once, to a volume that an administrator made. */
+    bindingOf: (name: string | undefined): BindingMode | undefined =>
+      name === undefined ? "Immediate" : informer.get(name)?.binding,
     run: informer.run,
   };
 }

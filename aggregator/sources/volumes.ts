@@ -1,10 +1,11 @@
 import type { KubeParts } from "../../common/kube/client.ts";
-import { createInformer, type Informer } from "../../common/kube/informer.ts";
+import { createInformer } from "../../common/kube/informer.ts";
 import type { StoreChange, Stored } from "../../common/kube/store.ts";
 import { isNoAnswer, type PhaseSince, phaseSince } from "../../common/storage/phase-since.ts";
 import { readVolumeMark } from "../../common/storage/volume-annotations.ts";
 import { attachedBy, type Volume } from "../core/cluster-objects.ts";
 import { type ClassLabel, countedVolume, StorageTotals, type VolumeKind } from "../core/storage-totals.ts";
+import type { ClusterListener } from "./cluster-listener.ts";
 import { KeptValues } from "./kept.ts";
 import { KeptVolume, type SharedFields } from "./kept-volume.ts";
 import { latestServerMs, PhaseObservations } from "./phases.ts";
@@ -12,17 +13,8 @@ import { projectVolume } from "./projections.ts";
 
 type StoredVolume = Volume & Stored;
 
-/** All PersistentVolumes, by name and by handle. */
-export interface Volumes {
-  /** Indexes: the hash of the handle, a string that exists anyway; the nodes that the volume's mark names. */
-  readonly informer: Informer<StoredVolume, "hash" | "marked">;
-  /** Several volumes may have one handle. */
-  readonly byHandle: (driver: string, handleHash: string) => readonly Volume[];
-  /** The volumes that Kubernetes attaches as one, by their `attachedKey`. */
-  readonly attachedAs: (key: string) => readonly Volume[];
-  readonly phaseSince: (volume: Volume) => PhaseSince | undefined;
-  readonly totals: StorageTotals<VolumeKind>;
-}
+/** All PersistentVolumes. */
+export type Volumes = ReturnType<typeof createVolumes>;
 
 interface VolumeParts extends KubeParts {
   readonly classLabel: ClassLabel;
@@ -31,15 +23,7 @@ interface VolumeParts extends KubeParts {
 /** Volumes are counted by ages of minutes and more, so this is exact enough. */
 const AGE_BUCKET_MS = 1_000;
 
-/** Receives the changes of volumes. */
-export interface VolumeListener {
-  /** The volume came, changed or went. */
-  readonly onVolume: (name: string) => void;
-  /** The volume of the claim changed. */
-  readonly onClaim: (key: string) => void;
-}
-
-export function createVolumes(parts: VolumeParts, { onClaim, onVolume }: VolumeListener): Volumes {
+export function createVolumes(parts: VolumeParts, { onClaim, onVolume }: ClusterListener) {
   const observations = new PhaseObservations<StoredVolume>(({ phaseSinceMs }, nowMs) =>
     isNoAnswer(phaseSinceMs, nowMs),
   );
@@ -59,14 +43,15 @@ export function createVolumes(parts: VolumeParts, { onClaim, onVolume }: VolumeL
     for (const claim of [before.claim, object.claim]) if (claim !== undefined) onClaim(claim.key);
   };
   const values = new KeptValues<SharedFields>();
-  const informer = createInformer<StoredVolume, "hash" | "marked">(parts, {
+  const informer = createInformer(parts, {
     collection: { path: "/api/v1/persistentvolumes", listsFrom: "quorum" },
     project: projectVolume,
-    keep: (volume) => new KeptVolume(volume, values),
+    keep: (volume): StoredVolume => new KeptVolume(volume, values),
+    // By the handle's hash alone, a string that exists anyway; and by the nodes that the volume's mark names.
     indexes: { hash: ({ csi }) => csi?.handleHash, marked: markedNodes },
     onChange,
   });
-  // Handles of two drivers may have one hash.
+  // Handles of two drivers may have one hash, and several volumes one handle.
   const byHandle = (driver: string, handleHash: string): readonly Volume[] =>
     informer.by("hash", handleHash).filter(({ csi }) => csi?.driver === driver);
   return {
@@ -74,7 +59,8 @@ export function createVolumes(parts: VolumeParts, { onClaim, onVolume }: VolumeL
     byHandle,
     phaseSince: since,
     totals,
-    attachedAs: (key) => byHandle(...attachedBy(key)),
+    /** The volumes that Kubernetes attaches as one, by their `attachedKey`. */
+    attachedAs: (key: string) => byHandle(...attachedBy(key)),
   };
 }
 
