@@ -2,10 +2,10 @@ import { basename, dirname } from "node:path";
 import type { KubeParts } from "../../common/kube/client.ts";
 import { readIdentity } from "../../common/kube/identity.ts";
 import { createInformer } from "../../common/kube/informer.ts";
+import { repeat } from "../../common/kube/repeat.ts";
 import { createRotatingFolder, type FolderWatch } from "../../common/kube/rotating-file.ts";
 import type { Stored } from "../../common/kube/store.ts";
-import type { Clock } from "../../common/runtime/clock.ts";
-import { MooringError, messageOf } from "../../common/runtime/errors.ts";
+import { MooringError } from "../../common/runtime/errors.ts";
 import { type CheckResult, degraded, failed } from "../../common/runtime/health.ts";
 import type { ServingIdentity, ServingPair } from "../../common/runtime/http-server.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
@@ -69,34 +69,24 @@ export function createSecretServing(parts: KubeParts, namespace: string): Servin
 
 /** Files that are managed externally, for example by cert-manager. */
 export function createFileServing(
-  parts: { readonly clock: Clock; readonly logger: Logger; readonly watch?: FolderWatch },
+  parts: Pick<KubeParts, "clock" | "logger" | "random"> & { readonly watch?: FolderWatch },
   { certificateFile, keyFile }: { readonly certificateFile: string; readonly keyFile: string },
 ): Serving {
-  const { clock, logger } = parts;
+  const { logger } = parts;
   const shown = createShown(logger);
   const folders = [certificateFile, keyFile].map((file) => createRotatingFolder(dirname(file), parts));
   const files = [certificateFile, keyFile].map((file, index) => folders[index]?.file(basename(file)));
-  let problem: string | undefined;
-  const look = async (): Promise<void> => {
-    try {
-      // In a fixed order: of two missing files the message always names the same one.
-      const [certificate = "", key = ""] = [await files[0]?.read(), await files[1]?.read()];
-      shown.show({ certificate, key });
-      problem = undefined;
-    } catch (error) {
-      if (!(error instanceof MooringError)) throw error;
-      if (problem !== error.message) logger.warn({ err: messageOf(error) }, "certificate cannot be read");
-      problem = error.message;
-    }
+  const task = async (): Promise<void> => {
+    // In a fixed order: of two missing files the message always names the same one.
+    const [certificate = "", key = ""] = [await files[0]?.read(), await files[1]?.read()];
+    shown.show({ certificate, key });
   };
+  const warn = (err: string): void => logger.warn({ err }, "certificate cannot be read");
   return {
     ...shown.serving,
     run: async (signal) => {
       for (const folder of folders) folder.follow();
-      while (!signal.aborted) {
-        await look();
-        await clock.sleep(LOOK_MS, signal);
-      }
+      await repeat(parts, { task, everyMs: LOOK_MS, retry: { firstMs: LOOK_MS, maxMs: LOOK_MS }, warn }, signal);
       await Promise.all(folders.map((folder) => folder.close()));
     },
   };

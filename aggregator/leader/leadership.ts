@@ -95,7 +95,7 @@ export function createElectedLeadership(parts: LeadershipParts, config: Election
     },
   );
   const fenced = fenceWrites(client, () => elector.mayAct());
-  const label = new LeaderLabel({ ...parts, fenced }, { namespace, pod });
+  const label = new LeaderLabel({ ...parts, fenced, namespace, pod });
   const isLeading = (): boolean => elector.isLeading;
   registerLeader(metrics, isLeading);
   registerElection(parts, elector, coverage);

@@ -13,6 +13,9 @@ export const LEADER_ROLE = "leader";
 interface LabelParts extends KubeParts {
   /** Writes only while this replica leads. */
   readonly fenced: KubeClient;
+  /** The own pod. */
+  readonly namespace: string;
+  readonly pod: string;
 }
 
 const RETRY = { firstMs: 250, maxMs: 10_000 } as const;
@@ -37,16 +40,12 @@ const UNLABELLED = "the pod has not been labelled yet";
 /** Keeps the label on the leader's own pod and off all others. */
 export class LeaderLabel {
   readonly #parts: LabelParts;
-  readonly #namespace: string;
-  readonly #pod: string;
   readonly #isOwn: string;
   #problem: string | undefined = UNLABELLED;
 
-  constructor(parts: LabelParts, { namespace, pod }: { readonly namespace: string; readonly pod: string }) {
+  constructor(parts: LabelParts) {
     this.#parts = parts;
-    this.#namespace = namespace;
-    this.#pod = pod;
-    this.#isOwn = `metadata.name=${pod}`;
+    this.#isOwn = `metadata.name=${parts.pod}`;
   }
 
   /** Why the Service does not select this pod; undefined when it does. */
@@ -87,18 +86,18 @@ export class LeaderLabel {
   }
 
   async #claim(signal: AbortSignal): Promise<void> {
-    const { fenced, logger } = this.#parts;
+    const { fenced, logger, namespace, pod } = this.#parts;
     const labelled = await this.#list({ labelSelector: LABELLED }, signal);
     // A leader that was killed could not remove its label: the Service would still send reports to its pod.
-    for (const other of labelled.filter(({ name }) => name !== this.#pod)) {
+    for (const other of labelled.filter(({ name }) => name !== pod)) {
       await this.#put(fenced, { ...other, role: null }, signal);
-      logger.info({ pod: `${this.#namespace}/${other.name}` }, "another pod is no longer labelled as the leader's");
+      logger.info({ pod: `${namespace}/${other.name}` }, "another pod is no longer labelled as the leader's");
     }
-    if (labelled.some(({ name }) => name === this.#pod)) return;
+    if (labelled.some(({ name }) => name === pod)) return;
     const [mine] = await this.#list({ fieldSelector: this.#isOwn }, signal);
-    if (mine === undefined) throw new MooringError("api-rejected", `there is no pod ${this.#namespace}/${this.#pod}`);
+    if (mine === undefined) throw new MooringError("api-rejected", `there is no pod ${namespace}/${pod}`);
     await this.#put(fenced, { ...mine, role: LEADER_ROLE }, signal);
-    logger.info({ pod: `${this.#namespace}/${this.#pod}` }, "own pod is labelled as the leader's");
+    logger.info({ pod: `${namespace}/${pod}` }, "own pod is labelled as the leader's");
   }
 
   async #list(query: Readonly<Record<string, string>>, signal: AbortSignal): Promise<readonly FoundPod[]> {
@@ -115,7 +114,7 @@ export class LeaderLabel {
     signal: AbortSignal,
   ): Promise<string | undefined> {
     const path = `${this.#path}/${name}`;
-    const target = { apiVersion: "v1", kind: "Pod", path, namespace: this.#namespace, name, uid };
+    const target = { apiVersion: "v1", kind: "Pod", path, namespace: this.#parts.namespace, name, uid };
     const patch = { metadata: { labels: { [ROLE_LABEL]: role } } };
     const outcome = await patchObject(client, { target, patch, fieldManager: FIELD_MANAGER }, signal);
     // A pod that is gone, or was re-created, has no label to remove; this replica looks for its own pod again.
@@ -125,6 +124,6 @@ export class LeaderLabel {
   }
 
   get #path(): string {
-    return `/api/v1/namespaces/${this.#namespace}/pods`;
+    return `/api/v1/namespaces/${this.#parts.namespace}/pods`;
   }
 }

@@ -1,8 +1,9 @@
 import * as v from "valibot";
+import type { Stored } from "../../common/kube/store.ts";
 import { factText } from "../../common/storage/node-facts.ts";
 import { parseTimestamp } from "../../common/storage/timestamp.ts";
 import { type Attachment, attachedKey, type Node } from "../core/cluster-objects.ts";
-import { hashHandle, identify, metadata, type Projected } from "./object-metadata.ts";
+import { hashHandle, identify, metadata } from "./object-metadata.ts";
 
 /** Project Nodes and VolumeAttachments to the few fields that decisions need. Each throws `ValiError` for anything else. */
 
@@ -31,7 +32,7 @@ const nodeSchema = v.object({
 const OUT_OF_SERVICE = "node.kubernetes.io/out-of-service";
 const OS = "kubernetes.io/os";
 
-export function projectNode(object: unknown): Projected<Node> {
+export function projectNode(object: unknown): Node & Stored {
   const { metadata: meta, spec, status } = v.parse(nodeSchema, object);
   const { bootID, osImage, containerRuntimeVersion } = status.nodeInfo ?? {};
   const ready = status.conditions?.find(({ type }) => type === "Ready");
@@ -68,7 +69,7 @@ const attachmentSchema = v.object({
 });
 
 /** An inline volume's attachment belongs to no PV. */
-export function projectAttachment(object: unknown): Projected<Attachment> {
+export function projectAttachment(object: unknown): Attachment & Stored {
   const { metadata: meta, spec } = v.parse(attachmentSchema, object);
   return { ...identify(meta), node: spec.nodeName, volume: spec.source.persistentVolumeName ?? undefined };
 }

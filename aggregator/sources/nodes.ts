@@ -35,7 +35,12 @@ export function createNodes(parts: KubeParts & { readonly volumes: Volumes }, { 
   const attachments = createInformer(parts, {
     collection: { path: "/apis/storage.k8s.io/v1/volumeattachments", listsFrom: "quorum" },
     project: projectAttachment,
-    keep: (attachment) => keptAttachment(attachment, texts),
+    // Names and UIDs of attachments are unique: sharing them would save nothing. Each field by its name: V8 stores spread fields in a
+    // second object, 40 bytes more.
+    keep: ({ key, uid, resourceVersion, node, volume }): StoredAttachment => {
+      texts.share([node, volume]);
+      return { key, uid, resourceVersion: ownText(resourceVersion), node, volume };
+    },
     indexes: { volume: ofVolume },
     onChange: (change) => {
       for (const name of movedValues(change, ofVolume)) tellClaims(attachedWith(name, volumes));
@@ -54,18 +59,6 @@ export function createNodes(parts: KubeParts & { readonly volumes: Volumes }, { 
       return [...new Set([...attached.map(({ node }) => node), ...using.map((node) => node.key)])];
     },
   };
-}
-
-/**
- * Names and UIDs of attachments are unique: sharing them would save nothing. Each field by its name: V8 stores spread fields in a second
- * object, 40 bytes more.
- */
-function keptAttachment(
-  { key, uid, resourceVersion, node, volume }: StoredAttachment,
-  texts: SharedTexts,
-): StoredAttachment {
-  texts.share([node, volume]);
-  return { key, uid, resourceVersion: ownText(resourceVersion), node, volume };
 }
 
 /** The volume of this name and those with its handle: an attachment names any one of them. */

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import * as v from "valibot";
+import type { Stored } from "../../common/kube/store.ts";
 import { labelsSchema } from "../../common/storage/label-syntax.ts";
 
 /** The metadata of an API object that projections read. */
@@ -12,15 +13,8 @@ export const metadata = v.object({
   labels: v.nullish(labelsSchema),
 });
 
-/** A projection as a store keeps it. */
-export type Projected<T> = T & { readonly resourceVersion: string };
-
 /** The metadata that a store keeps of an object. */
-export function identify({ namespace, name, uid, resourceVersion }: v.InferOutput<typeof metadata>): {
-  readonly key: string;
-  readonly uid: string;
-  readonly resourceVersion: string;
-} {
+export function identify({ namespace, name, uid, resourceVersion }: v.InferOutput<typeof metadata>): Stored {
   return { key: namespace === undefined ? name : `${namespace}/${name}`, uid, resourceVersion };
 }
 

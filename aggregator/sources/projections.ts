@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import type { Stored } from "../../common/kube/store.ts";
 import { LAST_USE, MOUNTED_ON } from "../../common/storage/claim-status.ts";
 import { REJECTED_ANNOTATION, rejectionMark } from "../../common/storage/rejection.ts";
 import { CENTURY_MS, parseTimestamp } from "../../common/storage/timestamp.ts";
@@ -6,7 +7,7 @@ import { volumeAnnotations } from "../../common/storage/volume-annotations.ts";
 import type { Pod, Volume } from "../core/cluster-objects.ts";
 import { migratedHandle } from "../core/migrated-volumes.ts";
 import type { AgentAccount } from "../core/reporter.ts";
-import { hashHandle, identify, metadata, type Projected } from "./object-metadata.ts";
+import { hashHandle, identify, metadata } from "./object-metadata.ts";
 
 /** Project API objects to the few fields that decisions need. Each throws `ValiError` for anything else. */
 
@@ -60,7 +61,7 @@ const podSchema = v.object({
 const AGENT = { label: "app.kubernetes.io/name", value: "mooring-agent" } as const;
 
 /** Projects a pod; agents run with this account. A generic ephemeral volume's claim is called `<pod>-<volume>`. */
-export function projectPod(object: unknown, agents: AgentAccount): Projected<Pod> {
+export function projectPod(object: unknown, agents: AgentAccount): Pod & Stored {
   const { metadata: meta, spec, status } = v.parse(podSchema, object);
   const named = spec.volumes.flatMap(({ persistentVolumeClaim: claim }) =>
     claim === undefined ? [] : [claim.claimName],
@@ -145,7 +146,7 @@ const volumeSchema = v.object({
 });
 
 /** The kubelet's staging path contains the SHA-256 of the handle, so volumes are found by that. */
-export function projectVolume(object: unknown): Projected<Volume> {
+export function projectVolume(object: unknown): Volume & Stored {
   const { metadata: meta, spec, status } = v.parse(volumeSchema, object);
   const { claimRef, nodeAffinity } = spec;
   const csi = spec.csi ?? migratedHandle(spec);

@@ -3,7 +3,7 @@ import type { KubeParts } from "../../common/kube/client.ts";
 import { createInformer } from "../../common/kube/informer.ts";
 import type { Stored } from "../../common/kube/store.ts";
 import type { BindingMode } from "../core/claim-binding.ts";
-import { identify, metadata, type Projected } from "./object-metadata.ts";
+import { identify, metadata } from "./object-metadata.ts";
 
 interface StorageClass {
   readonly key: string;
@@ -28,7 +28,7 @@ export function createStorageClasses(parts: KubeParts) {
 const schema = v.object({ metadata, volumeBindingMode: v.nullish(v.string()) });
 
 /** Throws `ValiError` for what is no storage class. */
-function projectStorageClass(object: unknown): Projected<StorageClass> {
+function projectStorageClass(object: unknown): StorageClass & Stored {
   const { metadata: meta, volumeBindingMode } = v.parse(schema, object);
   const binding = volumeBindingMode === "WaitForFirstConsumer" ? volumeBindingMode : "Immediate";
   return { ...identify(meta), binding };

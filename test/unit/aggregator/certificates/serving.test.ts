@@ -51,7 +51,7 @@ async function started(first: Name) {
     return { close: async () => void watches.delete(change) };
   };
   const files = { certificateFile: places.certificate, keyFile: places.key };
-  const serving = createFileServing({ clock, logger, watch }, files);
+  const serving = createFileServing({ clock, logger, watch, random: createFixedRandom(0.5) }, files);
   const write = (name: Name): void => {
     for (const part of ["certificate", "key"] as const) {
       const text = pairs[name][part];
