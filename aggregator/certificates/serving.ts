@@ -92,43 +92,37 @@ export function createFileServing(
   };
 }
 
-interface Shown {
-  readonly serving: Omit<Serving, "run">;
-  /** Files that cannot be used, for example in the middle of a change, leave the previous certificate in place. */
-  readonly show: (pair: ServingPair | undefined) => void;
-}
-
-function createShown(logger: Logger): Shown {
+function createShown(logger: Logger) {
   const listeners = new Set<(pair: ServingPair) => void>();
   let current: { readonly pair: ServingPair; readonly endsAtMs: number } | undefined;
   let isBad = false;
-  return {
-    show: (pair) => {
-      if (pair !== undefined && pair.certificate === current?.pair.certificate && pair.key === current.pair.key) {
-        isBad = false;
-        return;
-      }
-      const read = pair && readPair(pair);
-      if (pair === undefined || read === undefined) {
-        if (!isBad) logger.warn({}, "certificate and key cannot be used, the one before is served on");
-        isBad = true;
-        return;
-      }
-      isBad = false;
-      current = { pair, endsAtMs: read.notAfterMs };
-      logger.info({ names: read.names }, "new certificate served");
-      for (const listener of listeners) listener(pair);
+  const serving: Omit<Serving, "run"> = {
+    pair: () => current?.pair,
+    onChange: (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
     },
-    serving: {
-      pair: () => current?.pair,
-      onChange: (listener) => {
-        listeners.add(listener);
-        return () => listeners.delete(listener);
-      },
-      endsAtMs: () => current?.endsAtMs,
-      check: ({ nowMs }) => checkOf(current?.endsAtMs, nowMs),
-    },
+    endsAtMs: () => current?.endsAtMs,
+    check: ({ nowMs }) => checkOf(current?.endsAtMs, nowMs),
   };
+  /** What cannot be used, for example files in the middle of a change, leaves the previous certificate in place. */
+  const show = (pair: ServingPair | undefined): void => {
+    if (pair !== undefined && pair.certificate === current?.pair.certificate && pair.key === current.pair.key) {
+      isBad = false;
+      return;
+    }
+    const read = pair && readPair(pair);
+    if (pair === undefined || read === undefined) {
+      if (!isBad) logger.warn({}, "certificate and key cannot be used, the one before is served on");
+      isBad = true;
+      return;
+    }
+    isBad = false;
+    current = { pair, endsAtMs: read.notAfterMs };
+    logger.info({ names: read.names }, "new certificate served");
+    for (const listener of listeners) listener(pair);
+  };
+  return { serving, show };
 }
 
 function checkOf(endsAtMs: number | undefined, nowMs: number): CheckResult {

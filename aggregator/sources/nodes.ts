@@ -6,7 +6,7 @@ import type { Stored } from "../../common/kube/store.ts";
 import { type Attachment, attachedKey, type Node, type Volume } from "../core/cluster-objects.ts";
 import type { ClusterListener } from "./cluster-listener.ts";
 import { ownText } from "./kept.ts";
-import { projectAttachment, projectNode } from "./node-projections.ts";
+import { projectAttachment, projectNode } from "./projections.ts";
 import type { Volumes } from "./volumes.ts";
 
 type StoredAttachment = Attachment & Stored;

@@ -11,8 +11,12 @@ import { readPod } from "../../../agent/sources/affinity-pod.ts";
 import { projectPod as projectNodePod } from "../../../agent/sources/node-pods.ts";
 import type { ClaimFacts } from "../../../aggregator/core/claim-status.ts";
 import { reachOf } from "../../../aggregator/core/watch-gap.ts";
-import { projectAttachment, projectNode } from "../../../aggregator/sources/node-projections.ts";
-import { projectPod as project, projectVolume } from "../../../aggregator/sources/projections.ts";
+import {
+  projectPod as project,
+  projectAttachment,
+  projectNode,
+  projectVolume,
+} from "../../../aggregator/sources/projections.ts";
 import { readCoverage, writeCoverage } from "../../../aggregator/sources/watch-history-annotation.ts";
 import { readIdentity } from "../../../common/kube/identity.ts";
 import { projectLease } from "../../../common/kube/lease.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { projectAttachment, projectNode } from "../../../../aggregator/sources/node-projections.ts";
+import { projectAttachment, projectNode } from "../../../../aggregator/sources/projections.ts";
 
 const identity = { uid: "node-1", resourceVersion: "1" };
 const metadata = { name: "n1", ...identity };
