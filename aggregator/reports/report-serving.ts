@@ -2,21 +2,14 @@ import type { KubeClient, KubeParts } from "../../common/kube/client.ts";
 import { type CheckResult, degraded, failed } from "../../common/runtime/health.ts";
 import type { Metrics } from "../../common/runtime/metrics.ts";
 import { keepCertificates } from "../certificates/certificate-issuer.ts";
-import { type Asked, createFileServing, createSecretServing, type Serving } from "../certificates/serving.ts";
+import { type Asked, createFileServing, createSecretServing } from "../certificates/serving.ts";
 import { type StoredCertificates, type TrustProblem, trustProblem } from "../core/certificate-plan.ts";
 import type { ReportConfig } from "../settings/report-settings.ts";
-import { createReportAccess, type GrantAccess } from "../sources/report-access.ts";
+import { createReportAccess } from "../sources/report-access.ts";
 import { createTokenReviews } from "../sources/token-reviews.ts";
 
 /** How reports from other machines are accepted. */
-export interface ReportServing {
-  readonly serving: Serving;
-  readonly grant: GrantAccess;
-  /** Whether agents can connect, as far as this process knows. */
-  readonly check: (asked: Asked) => CheckResult;
-  /** What the leader does about certificates. `fenced` writes only while this process leads. */
-  readonly keep: (fenced: KubeClient, signal: AbortSignal) => Promise<void>;
-}
+export type ReportServing = ReturnType<typeof createReportServing>;
 
 interface ServingParts extends KubeParts {
   readonly metrics: Metrics;
@@ -27,7 +20,7 @@ interface ServingParts extends KubeParts {
 /** The aggregator refuses tokens for any other audience, and no other server accepts these. */
 const AUDIENCE = "mooring-aggregator";
 
-export function createReportServing(parts: ServingParts, { agents, certificate }: ReportConfig): ReportServing {
+export function createReportServing(parts: ServingParts, { agents, certificate }: ReportConfig) {
   const { metrics } = parts;
   const serving =
     certificate.kind === "files"
@@ -51,7 +44,8 @@ export function createReportServing(parts: ServingParts, { agents, certificate }
   };
   return {
     serving,
-    check: (asked) => {
+    /** Whether agents can connect, as far as this process knows. */
+    check: (asked: Asked): CheckResult => {
       if (problem?.isRefused) return failed(problem.why);
       const result = serving.check(asked);
       return problem === undefined || !result.ok ? result : degraded(problem.why);
@@ -60,7 +54,8 @@ export function createReportServing(parts: ServingParts, { agents, certificate }
       { ...parts, reviews, review: createTokenReviews(parts, AUDIENCE) },
       { audience: AUDIENCE, ...agents },
     ),
-    keep: async (fenced, signal) => {
+    /** What the leader does about certificates. `fenced` writes only while this process leads. */
+    keep: async (fenced: KubeClient, signal: AbortSignal): Promise<void> => {
       if (certificate.kind === "issued")
         await keepCertificates({ ...parts, client: fenced, onStored }, certificate, signal);
       // From here on another process checks.

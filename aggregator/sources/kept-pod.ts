@@ -21,8 +21,8 @@ export class KeptPod extends Kept<PodKind> implements Whole<Pod> {
   constructor(pod: Pod & Stored, { kinds, texts }: KeptValues<PodKind>, claims?: readonly string[]) {
     const { isTerminal, hasStarted, isAgent, deletedAtMs, rejection } = pod;
     super(pod, kinds.of({ isTerminal, hasStarted, isAgent }));
-    const kept = new Set(claims);
-    const ephemeralClaims = pod.ephemeralClaims?.filter((name) => claims === undefined || kept.has(name));
+    const kept = claims && new Set(claims);
+    const ephemeralClaims = pod.ephemeralClaims?.filter((name) => kept?.has(name) ?? true);
     const isRare = ephemeralClaims !== undefined || deletedAtMs !== undefined || rejection !== undefined;
     const claimKeys = claimKeysOf({ key: pod.key, claims: claims ?? pod.claims });
     // No mount names a pod without claims.
