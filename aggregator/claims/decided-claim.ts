@@ -1,9 +1,9 @@
-import { type ClaimEvidence, type DecidedClaim, factsOf } from "../core/claim-facts.ts";
-import { notBefore, type Unobserved } from "../core/claim-gap.ts";
-import type { NodeLookup } from "../core/claim-history.ts";
-import { statusOf } from "../core/claim-messages.ts";
-import { decide } from "../core/claim-status.ts";
-import type { DesiredClaim } from "../core/claim-write.ts";
+import { decide } from "../core/claims/decide.ts";
+import { type ClaimEvidence, type DecidedClaim, factsOf } from "../core/claims/evidence.ts";
+import { notBefore, type Unobserved } from "../core/claims/gap.ts";
+import type { NodeLookup } from "../core/claims/history.ts";
+import { statusOf } from "../core/claims/message.ts";
+import type { DesiredClaim } from "../core/claims/write.ts";
 import type { Volume } from "../core/cluster-objects.ts";
 import type { Barrier } from "../pod-watch/barrier.ts";
 import type { Cluster } from "../sources/cluster.ts";

@@ -5,7 +5,6 @@ import type { Logger } from "../../common/runtime/logger.ts";
 import type { Random } from "../../common/runtime/random.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { volumeMatcher } from "../../common/storage/volume-identity.ts";
-import type { ClaimEvidence } from "../core/claim-facts.ts";
 import {
   causeOf,
   isStillMounted,
@@ -13,15 +12,16 @@ import {
   type ProtectionMode,
   type RemovalCause,
   type RemovedClaim,
-} from "../core/deletion.ts";
-import { refersTo } from "../core/references.ts";
-import { identitiesOf } from "../core/volume-use.ts";
+} from "../core/claims/deletion.ts";
+import type { ClaimEvidence } from "../core/claims/evidence.ts";
+import { refersTo } from "../core/claims/references.ts";
+import { identitiesOf } from "../core/volumes/use.ts";
 import type { AgentStates } from "../nodes/agent-states.ts";
 import type { FleetState } from "../nodes/fleet-state.ts";
 import type { Cluster } from "../sources/cluster.ts";
 import type { ClaimWarnings } from "../writing/claim-warnings.ts";
 import { HeldDeletions, type ObservedDeletion } from "../writing/held-deletions.ts";
-import type { ClaimStates } from "./claim-states.ts";
+import type { ClaimStates } from "./state.ts";
 
 interface DeletionParts {
   readonly clock: Clock;

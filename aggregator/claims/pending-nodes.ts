@@ -1,5 +1,5 @@
 import { IndexMap } from "../../common/kube/index-map.ts";
-import { waitsToBeUnused } from "../core/claim-status.ts";
+import { waitsToBeUnused } from "../core/claims/decide.ts";
 
 /** Which claims wait for a report of which nodes. Keeps nothing of claims that wait for none: nearly all of a large cluster. */
 export class PendingNodes {

@@ -1,16 +1,16 @@
 import type { Clock } from "../../common/runtime/clock.ts";
 import type { ErrorRecorder } from "../../common/runtime/internal-errors.ts";
 import type { Claim } from "../../common/storage/claim.ts";
-import { claimsOf } from "../core/attribution.ts";
-import { versionToReach } from "../core/claim-history.ts";
-import type { NodeUnmountRecord, NodeView } from "../core/node-view.ts";
-import { isSettledFor, latestUnmountRecords } from "../core/settlement.ts";
-import { isUpTo } from "../core/watch-history.ts";
+import { claimsOf } from "../core/claims/attribution.ts";
+import { versionToReach } from "../core/claims/history.ts";
+import { isSettledFor, latestUnmountRecords } from "../core/claims/settlement.ts";
+import type { NodeUnmountRecord, NodeView } from "../core/nodes/node-view.ts";
+import { isUpTo } from "../core/pod-watch/history.ts";
 import type { FleetState } from "../nodes/fleet-state.ts";
 import type { EndedPods } from "../pod-watch/ended-pods.ts";
 import type { Cluster } from "../sources/cluster.ts";
-import type { ClaimStates } from "./claim-states.ts";
 import type { PendingNodes } from "./pending-nodes.ts";
+import type { ClaimStates } from "./state.ts";
 
 interface AnswersParts {
   readonly errors: ErrorRecorder;

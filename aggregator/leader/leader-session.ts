@@ -7,11 +7,11 @@ import type { Claim } from "../../common/storage/claim.ts";
 import type { NodeMessage, ReportAnswer } from "../../common/storage/node-report.ts";
 import { countWaiting } from "../affinity/rejections.ts";
 import { ReadApi } from "../api/read-api.ts";
-import { Reconciler } from "../claims/reconciler.ts";
-import { bindLatency } from "../core/claim-binding.ts";
-import { isOfOtherSession } from "../core/fleet.ts";
-import type { NodeView } from "../core/node-view.ts";
-import { newUnmounts } from "../core/unmount-latency.ts";
+import { ClaimController } from "../claims/controller.ts";
+import { bindLatency } from "../core/claims/binding.ts";
+import { newUnmounts } from "../core/metrics/unmount-latency.ts";
+import { isOfOtherSession } from "../core/nodes/fleet.ts";
+import type { NodeView } from "../core/nodes/node-view.ts";
 import type { Measures } from "../metrics/measures.ts";
 import { type AgentStateChange, AgentStates } from "../nodes/agent-states.ts";
 import { FleetState } from "../nodes/fleet-state.ts";
@@ -55,7 +55,7 @@ export class LeaderSession {
   readonly session: string;
   readonly fleet: FleetState;
   readonly agentStates: AgentStates;
-  readonly reconciler: Reconciler;
+  readonly reconciler: ClaimController;
   readonly volumes: VolumeReconciler;
   readonly #gap: GapAnswers;
   readonly #parts: LeaderSessionParts;
@@ -79,7 +79,7 @@ export class LeaderSession {
     const { writer, volumeWriter, warnings, policy } = parts.writing;
     const { queues, removedWhileMounted: onRemoved } = parts.measures;
     const shared = { ...parts, fleet, barrier, agentStates, protection: config.protection };
-    this.reconciler = new Reconciler(
+    this.reconciler = new ClaimController(
       {
         ...{ ...shared, writer, warnings, policy, queues, onRemoved },
         onDecision: () => parts.coverage.join(),

@@ -6,7 +6,7 @@ import { type CheckResult, failed } from "../../common/runtime/health.ts";
 import { runTogether } from "../../common/runtime/lifecycle.ts";
 import type { Metrics } from "../../common/runtime/metrics.ts";
 import { formatMillisecondsUp } from "../../common/storage/timestamp.ts";
-import { isUpTo } from "../core/watch-history.ts";
+import { isUpTo } from "../core/pod-watch/history.ts";
 import type { Backlog } from "../pod-watch/checkpoint.ts";
 import type { EndedPods } from "../pod-watch/ended-pods.ts";
 import { PodWatchHistory } from "../pod-watch/pod-watch-history.ts";

@@ -1,9 +1,9 @@
 import { createQueueMetrics } from "../../common/kube/queue-metrics.ts";
 import { boundedLabel, type Metrics } from "../../common/runtime/metrics.ts";
-import type { BindLatency } from "../core/claim-binding.ts";
-import { REMOVAL_CAUSES, type RemovalCause } from "../core/deletion.ts";
-import { MOST_CLASSES } from "../core/storage-totals.ts";
-import type { Unmount } from "../core/unmount-latency.ts";
+import type { BindLatency } from "../core/claims/binding.ts";
+import { REMOVAL_CAUSES, type RemovalCause } from "../core/claims/deletion.ts";
+import { MOST_CLASSES } from "../core/metrics/storage-totals.ts";
+import type { Unmount } from "../core/metrics/unmount-latency.ts";
 
 /** Seconds, including the pod's grace period of 30 s by default. */
 const UNMOUNT_SECONDS = [1, 2.5, 5, 10, 20, 35, 60, 90, 120, 300, 600, 1_800];

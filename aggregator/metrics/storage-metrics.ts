@@ -1,6 +1,6 @@
 import type { Labels, Metrics, Sample } from "../../common/runtime/metrics.ts";
-import { oldestPending } from "../core/claim-binding.ts";
-import type { ClaimKind, StorageKind, Total, VolumeKind } from "../core/storage-totals.ts";
+import { oldestPending } from "../core/claims/binding.ts";
+import type { ClaimKind, StorageKind, Total, VolumeKind } from "../core/metrics/storage-totals.ts";
 import type { Cluster } from "../sources/cluster.ts";
 
 /** What the series of claims and volumes are read from. */

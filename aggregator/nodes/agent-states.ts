@@ -8,7 +8,7 @@ import {
   assumedEndOf,
   type NodeObservation,
   opinionOf,
-} from "../core/agent-state.ts";
+} from "../core/nodes/agent-state.ts";
 import type { Cluster } from "../sources/cluster.ts";
 import type { FleetState } from "./fleet-state.ts";
 

@@ -4,12 +4,12 @@ import type { Clock } from "../../common/runtime/clock.ts";
 import type { Steps } from "../../common/runtime/steps.ts";
 import { isReport, type NodeMessage } from "../../common/storage/node-report.ts";
 import { type VolumeIdentity, volumeKey } from "../../common/storage/volume-identity.ts";
-import type { Fact } from "../core/attribution.ts";
-import { isClockRolledBack, type OlderMessages, withOlder } from "../core/clock-rollback.ts";
-import { type Acceptance, acceptHeartbeat, acceptInSteps, isOlder, type Receipt, settle } from "../core/fleet.ts";
-import { bytesOf, shareProblem, withoutEarlier } from "../core/node-share.ts";
-import type { NodeView } from "../core/node-view.ts";
-import { changedFacts, factsIn, isSameState } from "../core/view-changes.ts";
+import type { Fact } from "../core/claims/attribution.ts";
+import { isClockRolledBack, type OlderMessages, withOlder } from "../core/nodes/clock-rollback.ts";
+import { type Acceptance, acceptHeartbeat, acceptInSteps, isOlder, type Receipt, settle } from "../core/nodes/fleet.ts";
+import { bytesOf, shareProblem, withoutEarlier } from "../core/nodes/node-share.ts";
+import type { NodeView } from "../core/nodes/node-view.ts";
+import { changedFacts, factsIn, isSameState } from "../core/nodes/view-changes.ts";
 
 /** What a report changes. */
 export type FleetChange =

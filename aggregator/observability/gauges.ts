@@ -3,7 +3,7 @@ import type { KubeParts } from "../../common/kube/client.ts";
 import { registerQueueDepths } from "../../common/kube/queue-metrics.ts";
 import type { Metrics } from "../../common/runtime/metrics.ts";
 import { registerProcess } from "../../common/runtime/process-metrics.ts";
-import { PROTECTION_MODES, type ProtectionMode } from "../core/deletion.ts";
+import { PROTECTION_MODES, type ProtectionMode } from "../core/claims/deletion.ts";
 import type { LeaderSession } from "../leader/leader-session.ts";
 import { registerClaimMetrics, registerVolumeMetrics } from "../metrics/object-metrics.ts";
 import { registerStorageMetrics } from "../metrics/storage-metrics.ts";

@@ -1,8 +1,8 @@
 import type { Clock } from "../../common/runtime/clock.ts";
 import { follow } from "../../common/runtime/deadline.ts";
-import type { AgentState } from "../core/agent-state.ts";
 import type { Node } from "../core/cluster-objects.ts";
-import { reachOf, type VolumeReach } from "../core/watch-gap.ts";
+import type { AgentState } from "../core/nodes/agent-state.ts";
+import { reachOf, type VolumeReach } from "../core/pod-watch/gap.ts";
 
 interface BarrierParts {
   readonly clock: Clock;

@@ -1,7 +1,7 @@
 import type { Claim } from "../../common/storage/claim.ts";
+import { claimKeysOf } from "../core/claims/references.ts";
 import type { EndedPod } from "../core/cluster-objects.ts";
-import { claimKeysOf } from "../core/references.ts";
-import { isUpTo } from "../core/watch-history.ts";
+import { isUpTo } from "../core/pod-watch/history.ts";
 
 interface EndedPodsParts {
   /** As the watch shows it. */

@@ -3,10 +3,10 @@ import type { Clock } from "../../common/runtime/clock.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
 import type { NodeMessage } from "../../common/storage/node-report.ts";
 import { formatMillisecondsUp } from "../../common/storage/timestamp.ts";
-import type { AgentState } from "../core/agent-state.ts";
-import type { Unobserved } from "../core/claim-gap.ts";
+import type { Unobserved } from "../core/claims/gap.ts";
 import type { Node, Volume } from "../core/cluster-objects.ts";
-import type { Receipt } from "../core/fleet.ts";
+import type { AgentState } from "../core/nodes/agent-state.ts";
+import type { Receipt } from "../core/nodes/fleet.ts";
 import {
   type AgentCoverage,
   agentCoverage,
@@ -17,8 +17,8 @@ import {
   timeOf,
   type UnobservedTime,
   wasAway,
-} from "../core/watch-gap.ts";
-import { gapOf, isUpTo, type WatchGap } from "../core/watch-history.ts";
+} from "../core/pod-watch/gap.ts";
+import { gapOf, isUpTo, type WatchGap } from "../core/pod-watch/history.ts";
 import { type Backlog, Checkpoint } from "./checkpoint.ts";
 import type { PodWatchHistory } from "./pod-watch-history.ts";
 

@@ -10,7 +10,7 @@ import {
   type PodWatch,
   type WatchGap,
   type WatchHistory,
-} from "../core/watch-history.ts";
+} from "../core/pod-watch/history.ts";
 import type { Cluster } from "../sources/cluster.ts";
 import {
   COVERAGE_ANNOTATION,

@@ -14,8 +14,8 @@ import {
   type SettingsReader,
   switchSetting,
 } from "../../common/runtime/settings.ts";
-import { UPSTREAM_SETTINGS } from "../core/claim-write.ts";
-import { PROTECTION_MODES } from "../core/deletion.ts";
+import { PROTECTION_MODES } from "../core/claims/deletion.ts";
+import { UPSTREAM_SETTINGS } from "../core/claims/write.ts";
 import { agentAccountIn, REPORT_SETTINGS, readReportConfig, reportProblems } from "./report-settings.ts";
 
 /** Every setting of the aggregator, with its default. */

@@ -7,7 +7,7 @@ import {
   textSetting,
 } from "../../common/runtime/settings.ts";
 import { type IssuerConfig, LOOK_EVERY_MS } from "../certificates/certificate-issuer.ts";
-import type { AgentAccount } from "../core/reporter.ts";
+import type { AgentAccount } from "../core/reports/reporter.ts";
 
 const HOUR_MS = 3_600_000;
 const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;

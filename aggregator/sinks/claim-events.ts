@@ -2,7 +2,7 @@ import type { KubeEvent } from "../../common/kube/kube-event.ts";
 import { formatMicroTime } from "../../common/runtime/micro-time.ts";
 import { type Claim, FORCE_RELEASE } from "../../common/storage/claim.ts";
 import { formatSecondsUp } from "../../common/storage/timestamp.ts";
-import type { ObservedMount, RemovalCause } from "../core/deletion.ts";
+import type { ObservedMount, RemovalCause } from "../core/claims/deletion.ts";
 
 /** A problem of a claim that its owner should know, beside its status. */
 export type ClaimWarning =

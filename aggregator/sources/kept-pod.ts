@@ -1,6 +1,6 @@
 import type { Stored } from "../../common/kube/store.ts";
+import { claimKeysOf } from "../core/claims/references.ts";
 import type { Pod } from "../core/cluster-objects.ts";
-import { claimKeysOf } from "../core/references.ts";
 import { Kept, type KeptValues, type Whole } from "./kept.ts";
 
 /** Fields with the same values in thousands of pods. */

@@ -3,7 +3,7 @@ import { AnswerCut, type RouteAnswer } from "../../common/runtime/http-answer.ts
 import type { Route } from "../../common/runtime/http-server.ts";
 import { createYield } from "../../common/runtime/yield.ts";
 import { LIST_API_VERSION, LIST_CONTENT_TYPE, type ListEnd, type ListHeader } from "../../common/storage/list-lines.ts";
-import { type ListFilter, readFilter } from "../core/list-filter.ts";
+import { type ListFilter, readFilter } from "../core/api/list-filter.ts";
 
 /** What every list says before its entries. */
 export type ListHead = Omit<ListHeader, "apiVersion" | "kind">;

@@ -1,13 +1,13 @@
 import type { Claim } from "../../common/storage/claim.ts";
 import type { VolumeIdentity } from "../../common/storage/volume-identity.ts";
-import { claimsOf } from "../core/attribution.ts";
-import type { ClaimObservation } from "../core/claim-entry.ts";
-import type { DecidedClaim } from "../core/claim-facts.ts";
+import type { ClaimObservation } from "../core/api/claim-entry.ts";
+import type { VolumeObservation } from "../core/api/volume-entry.ts";
+import { claimsOf } from "../core/claims/attribution.ts";
+import type { DecidedClaim } from "../core/claims/evidence.ts";
 import type { Volume } from "../core/cluster-objects.ts";
 import { compareText } from "../core/compare-text.ts";
-import type { NodeMountedVolume, NodeView } from "../core/node-view.ts";
-import type { VolumeObservation } from "../core/volume-entry.ts";
-import { claimOfVolume, identitiesOf, mayMount, volumeUse } from "../core/volume-use.ts";
+import type { NodeMountedVolume, NodeView } from "../core/nodes/node-view.ts";
+import { claimOfVolume, identitiesOf, mayMount, volumeUse } from "../core/volumes/use.ts";
 import type { Cluster } from "./cluster.ts";
 
 /** Where the lists of claims and volumes read. Reading changes nothing. */
@@ -29,18 +29,18 @@ export function claimObservation(
   facts: DecidedClaim,
   { cluster, viewsOf, isDeletionHeld }: ObservationSources,
 ): ClaimObservation {
-  const { claim, holders, references, pendingNodes, isUnwatched } = facts;
+  const { claim, usedOn, references, pendingNodes, isUnwatched } = facts;
   const { volume } = claim;
   const identities = volume === undefined ? [] : identitiesOf(volume, cluster.volumeByName(volume)?.csi);
   const use = volumeUse(viewsOf(identities), identities, (mountedVolume) =>
     claimsOf(mountedVolume, cluster).some(({ uid }) => uid === claim.uid),
   );
-  const [holding, referring] = [new Set(holders), new Set(references)];
+  const [using, referring] = [new Set(usedOn), new Set(references)];
   return {
     claim,
     phaseSince: cluster.claimPhaseSince(claim),
     // The last report of a node that is Gone no longer counts.
-    use: { ...use, held: use.held.filter(({ node }) => holding.has(node)) },
+    use: { ...use, used: use.used.filter(({ node }) => using.has(node)) },
     references: cluster.podsOf(claim.key).filter(({ key, isTerminal }) => referring.has(key) && !isTerminal),
     pendingNodes,
     isUnwatched,
@@ -54,12 +54,12 @@ export function volumeObservation(volume: Volume, sources: ObservationSources): 
   const identities = identitiesOf(volume.key, volume.csi);
   const isOwn = (mountedVolume: NodeMountedVolume): boolean => mayMount(mountedVolume, volume, cluster);
   const pods = volume.claim === undefined ? [] : cluster.podsOf(volume.claim.key);
-  const { held, staged } = volumeUse(viewsOf(identities), identities, isOwn);
+  const { used, staged } = volumeUse(viewsOf(identities), identities, isOwn);
   return {
     volume,
     claimUse: claimOfVolume(volume, cluster.claim)?.status,
     phaseSince: cluster.phaseSince(volume),
-    use: { held: held.filter(({ node }) => !isOver(node)), staged },
+    use: { used: used.filter(({ node }) => !isOver(node)), staged },
     references: pods.filter(({ isTerminal }) => !isTerminal),
     attached: cluster.nodesWith(volume).toSorted(compareText),
     // A node that is off has nothing to unstage.

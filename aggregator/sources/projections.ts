@@ -6,8 +6,8 @@ import { REJECTED_ANNOTATION, rejectionMark } from "../../common/storage/rejecti
 import { CENTURY_MS, parseTimestamp } from "../../common/storage/timestamp.ts";
 import { volumeAnnotations } from "../../common/storage/volume-annotations.ts";
 import { type Attachment, attachedKey, type Node, type Pod, type Volume } from "../core/cluster-objects.ts";
-import { migratedHandle } from "../core/migrated-volumes.ts";
-import type { AgentAccount } from "../core/reporter.ts";
+import type { AgentAccount } from "../core/reports/reporter.ts";
+import { migratedHandle } from "../core/volumes/migrated-volumes.ts";
 import { hashHandle, identify, metadata } from "./object-metadata.ts";
 
 /** Project API objects to the few fields that decisions need. Each throws `ValiError` for anything else. */

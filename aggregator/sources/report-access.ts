@@ -5,10 +5,10 @@ import type { RouteAnswer } from "../../common/runtime/http-answer.ts";
 import type { RouteRequest } from "../../common/runtime/http-server.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
 import type { Counter } from "../../common/runtime/metrics.ts";
-import { bearerToken, claimedPodUid, tokenExpiry } from "../core/bearer-token.ts";
-import { type BudgetRule, dropOldest, NamedBudgets } from "../core/budgets.ts";
-import { type Reporter, type ReporterRule, reporterOf } from "../core/reporter.ts";
-import { ReviewLimits, type TokenSource } from "../core/review-limits.ts";
+import { bearerToken, claimedPodUid, tokenExpiry } from "../core/reports/bearer-token.ts";
+import { type BudgetRule, dropOldest, NamedBudgets } from "../core/reports/budgets.ts";
+import { type Reporter, type ReporterRule, reporterOf } from "../core/reports/reporter.ts";
+import { ReviewLimits, type TokenSource } from "../core/reports/review-limits.ts";
 import type { ReviewToken } from "./token-reviews.ts";
 
 /** Whether a report is accepted, before its body is read. */

@@ -1,7 +1,7 @@
 import * as v from "valibot";
 import type { KubeParts } from "../../common/kube/client.ts";
 import { repeat } from "../../common/kube/repeat.ts";
-import type { ServerVersion } from "../core/claim-write.ts";
+import type { ServerVersion } from "../core/claims/write.ts";
 
 /** Identifies the cluster to clients that must not accept the answers of another cluster's aggregator. */
 export interface ClusterIdentity {

@@ -2,7 +2,7 @@ import * as v from "valibot";
 import type { KubeParts } from "../../common/kube/client.ts";
 import { createInformer } from "../../common/kube/informer.ts";
 import type { Stored } from "../../common/kube/store.ts";
-import type { BindingMode } from "../core/claim-binding.ts";
+import type { BindingMode } from "../core/claims/binding.ts";
 import { identify, metadata } from "./object-metadata.ts";
 
 interface StorageClass {

@@ -3,7 +3,7 @@ import type { KubeClient } from "../../common/kube/client.ts";
 import type { Clock } from "../../common/runtime/clock.ts";
 import { withDeadline } from "../../common/runtime/deadline.ts";
 import { MooringError } from "../../common/runtime/errors.ts";
-import type { TokenVerdict } from "../core/reporter.ts";
+import type { TokenVerdict } from "../core/reports/reporter.ts";
 
 /** Asks the API server whose token it is; urgent reviews go before all that wait. Rejects with `MooringError` without an answer. */
 export type ReviewToken = (token: string, isFirst: boolean) => Promise<TokenVerdict>;

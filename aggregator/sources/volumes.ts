@@ -4,7 +4,7 @@ import type { StoreChange, Stored } from "../../common/kube/store.ts";
 import { isNoAnswer, type PhaseSince, phaseSince } from "../../common/storage/phase-since.ts";
 import { readVolumeMark } from "../../common/storage/volume-annotations.ts";
 import { attachedBy, type Volume } from "../core/cluster-objects.ts";
-import { type ClassLabel, countedVolume, StorageTotals, type VolumeKind } from "../core/storage-totals.ts";
+import { type ClassLabel, countedVolume, StorageTotals, type VolumeKind } from "../core/metrics/storage-totals.ts";
 import type { ClusterListener } from "./cluster-listener.ts";
 import { KeptValues } from "./kept.ts";
 import { KeptVolume, type SharedFields } from "./kept-volume.ts";

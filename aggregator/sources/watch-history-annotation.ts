@@ -6,7 +6,7 @@ import {
   type UnstoredClaim,
   type WatchGap,
   type WatchHistory,
-} from "../core/watch-history.ts";
+} from "../core/pod-watch/history.ts";
 
 /** The Lease's annotation by which a leader hands over its pod watch history to the next one. */
 export const COVERAGE_ANNOTATION = "mooring.dev/pod-coverage";

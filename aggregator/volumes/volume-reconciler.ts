@@ -5,16 +5,16 @@ import type { Claim } from "../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import { readCopiedUse, readVolumeMark } from "../../common/storage/volume-annotations.ts";
 import { isUse, volumeMatcher } from "../../common/storage/volume-identity.ts";
-import { assumedUse } from "../core/assumed-ends.ts";
-import { type Fact, volumesOf } from "../core/attribution.ts";
-import { toUseEnd } from "../core/claim-facts.ts";
+import { assumedUse } from "../core/claims/assumed-ends.ts";
+import { type Fact, volumesOf } from "../core/claims/attribution.ts";
+import type { ProtectionMode } from "../core/claims/deletion.ts";
+import { toUseEnd } from "../core/claims/evidence.ts";
+import { storedNodes } from "../core/claims/pending-nodes.ts";
+import type { UseEnd } from "../core/claims/use-end.ts";
 import type { Volume } from "../core/cluster-objects.ts";
-import type { ProtectionMode } from "../core/deletion.ts";
-import type { NodeView } from "../core/node-view.ts";
-import { storedNodes } from "../core/pending-nodes.ts";
-import type { UseEnd } from "../core/use-end.ts";
-import { changesTo, desiredAnnotations, isStillMounted, type VolumeFacts } from "../core/volume-annotations.ts";
-import { claimOfVolume, identitiesOf, mayMount, volumeUse } from "../core/volume-use.ts";
+import type { NodeView } from "../core/nodes/node-view.ts";
+import { changesTo, desiredAnnotations, isStillMounted, type VolumeFacts } from "../core/volumes/annotations.ts";
+import { claimOfVolume, identitiesOf, mayMount, volumeUse } from "../core/volumes/use.ts";
 import type { AgentStates } from "../nodes/agent-states.ts";
 import type { FleetState } from "../nodes/fleet-state.ts";
 import type { Barrier } from "../pod-watch/barrier.ts";
@@ -144,19 +144,19 @@ function volumeFacts(volume: Volume, statusAtEnd: ClaimStatus | undefined, parts
   const views = fleet.viewsOf(identities);
   const isOver = (node: string): boolean => agentStates.assumedEnd(node) !== undefined;
   const isOwn = (fact: Pick<Fact, "podUid">): boolean => mayMount(fact, volume, cluster);
-  const { held, staged } = volumeUse(
+  const use = volumeUse(
     views.filter(({ node }) => !isOver(node)),
     identities,
     isOwn,
   );
-  const used = held.map(({ node }) => node);
+  const used = use.used.map(({ node }) => node);
   const mountedOn = readVolumeMark(volume.uid, volume.annotations?.mountedOn);
   const isCalledSo = volumeMatcher(identities);
   return {
     volume,
     claim: claimOfVolume(volume, cluster.claim),
     statusAtEnd,
-    mounts: { used, all: [...new Set([...used, ...staged])] },
+    mounts: { used, all: [...new Set([...used, ...use.staged])] },
     // No report is no absence: the mark keeps a node until it has reported, or is Gone.
     unanswered: storedNodes({ mountedOn }, { nodes: cluster.nodeNames }).filter(
       (node) => fleet.view(node) === undefined && agentStates.lookFor(node).kind !== "Gone",

@@ -2,7 +2,7 @@ import type { KubeEvent } from "../../common/kube/kube-event.ts";
 import type { Clock } from "../../common/runtime/clock.ts";
 import type { LogFields, Logger } from "../../common/runtime/logger.ts";
 import type { Claim } from "../../common/storage/claim.ts";
-import { Budget, REPORTS } from "../core/budgets.ts";
+import { Budget, REPORTS } from "../core/reports/budgets.ts";
 import { type ClaimWarning, claimEvent } from "../sinks/claim-events.ts";
 
 interface WarningParts {

@@ -3,7 +3,7 @@ import type { Logger } from "../../common/runtime/logger.ts";
 import type { Random } from "../../common/runtime/random.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
-import { type ClaimWrite, isSameStatus, statusText } from "../core/claim-write.ts";
+import { type ClaimWrite, isSameStatus, statusText } from "../core/claims/write.ts";
 import type { ClaimStatusWriter, WriteFailure, WriteResult } from "../sinks/claim-status-writer.ts";
 import type { ClaimWarnings } from "./claim-warnings.ts";
 import { isServerFailure, ServerFailures } from "./server-failures.ts";

@@ -1,6 +1,6 @@
 import type { Clock } from "../../common/runtime/clock.ts";
 import type { Claim } from "../../common/storage/claim.ts";
-import { isKept, type ObservedMount, type ProtectionMode } from "../core/deletion.ts";
+import { isKept, type ObservedMount, type ProtectionMode } from "../core/claims/deletion.ts";
 import type { ClaimWarnings } from "./claim-warnings.ts";
 
 /** An agent reports an unmount within a second, so a deletion that takes longer than this is worth a warning. Milliseconds. */

@@ -4,7 +4,7 @@ import { countEvents } from "../../common/kube/event-metrics.ts";
 import { createEventRecorder, type EventRecorder } from "../../common/kube/events.ts";
 import { type CheckResult, failed, PASSED } from "../../common/runtime/health.ts";
 import type { Metrics } from "../../common/runtime/metrics.ts";
-import { type UpstreamPolicy, type UpstreamSetting, upstreamPolicy } from "../core/claim-write.ts";
+import { type UpstreamPolicy, type UpstreamSetting, upstreamPolicy } from "../core/claims/write.ts";
 import { type ClaimStatusWriter, createClaimStatusWriter } from "../sinks/claim-status-writer.ts";
 import { createVolumeWriter, type VolumeWriter } from "../sinks/volume-writer.ts";
 import { createServerVersion, type ServerVersionSource } from "../sources/server-facts.ts";

@@ -1,6 +1,6 @@
 import type { Claim } from "../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
-import { MAX_UNSTORED, type UnstoredClaim } from "../core/watch-history.ts";
+import { MAX_UNSTORED, type UnstoredClaim } from "../core/pod-watch/history.ts";
 
 interface UnstoredParts {
   /** As the watch shows them. */

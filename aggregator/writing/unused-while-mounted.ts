@@ -1,7 +1,7 @@
 import type { Clock } from "../../common/runtime/clock.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { kubernetesCondition } from "../../common/storage/upstream-unused.ts";
-import type { DesiredClaim } from "../core/claim-write.ts";
+import type { DesiredClaim } from "../core/claims/write.ts";
 import type { ClaimWarnings } from "./claim-warnings.ts";
 
 /** Kubernetes calls a claim unused when its last pod is over, and the kubelet unmounts after that: a contradiction this short is normal. */

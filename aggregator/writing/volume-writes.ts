@@ -1,7 +1,7 @@
 import type { KubeParts } from "../../common/kube/client.ts";
 import { NO_ANNOTATIONS, type VolumeAnnotations } from "../../common/storage/volume-annotations.ts";
 import type { Volume } from "../core/cluster-objects.ts";
-import { changesTo } from "../core/volume-annotations.ts";
+import { changesTo } from "../core/volumes/annotations.ts";
 import type { VolumeWriter } from "../sinks/volume-writer.ts";
 import { WriteGate } from "./write-gate.ts";
 

@@ -1,6 +1,6 @@
 import type { Clock } from "../../common/runtime/clock.ts";
 import type { Random } from "../../common/runtime/random.ts";
-import { type Attempts, nextAttempts, type Outcome, restBefore } from "../core/write-back-off.ts";
+import { type Attempts, nextAttempts, type Outcome, restBefore } from "../core/claims/write-back-off.ts";
 
 /** An attempt to write an object. Equal texts are equal contents. */
 export interface Attempt {

@@ -1,9 +1,9 @@
-import type { ClaimRef } from "../../aggregator/core/attribution.ts";
-import { claimPhaseSince } from "../../aggregator/core/claim-phase.ts";
+import type { ClaimRef } from "../../aggregator/core/claims/attribution.ts";
+import { claimPhaseSince } from "../../aggregator/core/claims/phase.ts";
+import { claimKeysOf } from "../../aggregator/core/claims/references.ts";
 import { attachedKey, type EndedPod, type Node, type Pod, type Volume } from "../../aggregator/core/cluster-objects.ts";
-import type { Misfits } from "../../aggregator/core/named-volumes.ts";
-import { claimKeysOf } from "../../aggregator/core/references.ts";
-import { StorageTotals } from "../../aggregator/core/storage-totals.ts";
+import { StorageTotals } from "../../aggregator/core/metrics/storage-totals.ts";
+import type { Misfits } from "../../aggregator/core/volumes/named-volumes.ts";
 import type { Cluster, Storage } from "../../aggregator/sources/cluster.ts";
 import type { Stored } from "../../common/kube/store.ts";
 import type { Claim } from "../../common/storage/claim.ts";

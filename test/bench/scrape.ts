@@ -5,7 +5,7 @@ import {
   MOST_CLASSES,
   StorageTotals,
   type VolumeKind,
-} from "../../aggregator/core/storage-totals.ts";
+} from "../../aggregator/core/metrics/storage-totals.ts";
 import { registerStorageMetrics, type StorageSources } from "../../aggregator/metrics/storage-metrics.ts";
 import { boundedLabel, createMetrics } from "../../common/runtime/metrics.ts";
 import type { Claim } from "../../common/storage/claim.ts";

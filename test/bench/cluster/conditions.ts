@@ -1,6 +1,6 @@
-import { statusOf } from "../../../aggregator/core/claim-messages.ts";
-import { type ClaimFacts, decide } from "../../../aggregator/core/claim-status.ts";
-import type { UseEnd } from "../../../aggregator/core/use-end.ts";
+import { type ClaimFacts, decide } from "../../../aggregator/core/claims/decide.ts";
+import { statusOf } from "../../../aggregator/core/claims/message.ts";
+import type { UseEnd } from "../../../aggregator/core/claims/use-end.ts";
 import { writeClaimStatus } from "../../../common/storage/claim-status.ts";
 import { volumeKey } from "../../../common/storage/volume-identity.ts";
 import { HarnessError } from "../../rig/process/errors.ts";
@@ -40,7 +40,7 @@ export function writtenCondition(place: ClaimPlace, { uid, atMs }: Writing): Wri
 const NOTHING_KNOWN: Omit<ClaimFacts, "nowMs"> = {
   isEligible: true,
   stored: undefined,
-  holders: [],
+  usedOn: [],
   references: [],
   pendingNodes: [],
   ends: [],
@@ -49,7 +49,7 @@ const NOTHING_KNOWN: Omit<ClaimFacts, "nowMs"> = {
 
 function useOf(place: ClaimPlace, atMs: number): Partial<ClaimFacts> {
   const { isUsed, node, index } = place;
-  if (isUsed) return { holders: [nodeName(node)], references: [podOf(place)] };
+  if (isUsed) return { usedOn: [nodeName(node)], references: [podOf(place)] };
   return index % 2 === 0 ? {} : { ends: [endOf(place, atMs)] };
 }
 

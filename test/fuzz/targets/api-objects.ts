@@ -9,8 +9,8 @@ import {
 } from "../../../agent/sources/affinity-objects.ts";
 import { readPod } from "../../../agent/sources/affinity-pod.ts";
 import { projectPod as projectNodePod } from "../../../agent/sources/node-pods.ts";
-import type { ClaimFacts } from "../../../aggregator/core/claim-status.ts";
-import { reachOf } from "../../../aggregator/core/watch-gap.ts";
+import type { ClaimFacts } from "../../../aggregator/core/claims/decide.ts";
+import { reachOf } from "../../../aggregator/core/pod-watch/gap.ts";
 import {
   projectPod as project,
   projectAttachment,
@@ -151,7 +151,7 @@ const USE = endWith({ byMs: NOW - 60_000 });
 const SILENT = { node: "n1", isSilent: true, why: "was-mounted" } as const;
 /** What Mooring may learn about a claim whose status another client has written. */
 const CHANGES: readonly Partial<ClaimFacts>[] = [
-  ...[{}, { holders: ["n1"] }, { references: ["shop/web-0"] }, { holders: ["n1"], pendingNodes: [SILENT] }],
+  ...[{}, { usedOn: ["n1"] }, { references: ["shop/web-0"] }, { usedOn: ["n1"], pendingNodes: [SILENT] }],
   ...[{ ends: [USE] }, { ends: [nodeGoneWith({ byMs: NOW - 1 })] }, { ends: [{ ...USE, byMs: 0 }], isNodeBack: true }],
   ...[
     { unobservedEnd: "unknown" } as const,

@@ -1,5 +1,5 @@
 import type { Node, Pod, Volume } from "../../../aggregator/core/cluster-objects.ts";
-import type { NodeMountedVolume, NodeUnmountRecord, NodeView } from "../../../aggregator/core/node-view.ts";
+import type { NodeMountedVolume, NodeUnmountRecord, NodeView } from "../../../aggregator/core/nodes/node-view.ts";
 import type { Claim } from "../../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../../common/storage/claim-status.ts";
 import type { NodeReport, UnmountRecord } from "../../../common/storage/node-report.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type ClaimObservation, claimEntryOf } from "../../../aggregator/core/claim-entry.ts";
-import type { EntryLookup } from "../../../aggregator/core/entry-parts.ts";
+import { type ClaimObservation, claimEntryOf } from "../../../aggregator/core/api/claim-entry.ts";
+import type { EntryLookup } from "../../../aggregator/core/api/entry-parts.ts";
 import { readClaimEntry } from "../../../cli/claim-entry.ts";
 import { useOf } from "../../../cli/claim-use.ts";
 import type { Claim } from "../../../common/storage/claim.ts";
@@ -15,7 +15,7 @@ const WORDS: EntryLookup = {
 
 /** What the aggregator really answers, as it comes over the wire. */
 function lineOf(sight: Partial<ClaimObservation> = {}): string {
-  const none = { use: { held: [], staged: [] }, references: [], pendingNodes: [] };
+  const none = { use: { used: [], staged: [] }, references: [], pendingNodes: [] };
   return JSON.stringify(claimEntryOf({ claim: claimOf({ name: "a" }), ...none, ...sight }, WORDS));
 }
 
@@ -64,7 +64,7 @@ describe("readClaimEntry", () => {
       status: statusOf("Unmounted", 5, { lastUse: lastUseOf() }),
       upstream: unusedFor(5),
     });
-    const use = { held: [{ node: "node-z", pods: [{ uid: "u", name: "shop/z" }] }], staged: ["node-z"] };
+    const use = { used: [{ node: "node-z", pods: [{ uid: "u", name: "shop/z" }] }], staged: ["node-z"] };
 
     expect(useIn({ claim, use })).toMatchObject({
       ...{
@@ -79,9 +79,9 @@ describe("readClaimEntry", () => {
   });
 
   it("counts the omitted nodes", () => {
-    const held = Array.from({ length: 40 }, (_, index) => ({ node: `n${index}`, pods: [] }));
+    const used = Array.from({ length: 40 }, (_, index) => ({ node: `n${index}`, pods: [] }));
 
-    expect(useIn({ use: { held, staged: [] } })).toMatchObject({ nodes: { length: 32 }, omittedNodes: 8 });
+    expect(useIn({ use: { used, staged: [] } })).toMatchObject({ nodes: { length: 32 }, omittedNodes: 8 });
   });
 
   it("knows which nodes are pending", () => {

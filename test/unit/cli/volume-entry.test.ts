@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { EntryLookup } from "../../../aggregator/core/entry-parts.ts";
-import { volumeEntryOf } from "../../../aggregator/core/volume-entry.ts";
+import type { EntryLookup } from "../../../aggregator/core/api/entry-parts.ts";
+import { volumeEntryOf } from "../../../aggregator/core/api/volume-entry.ts";
 import { readVolumeEntry } from "../../../cli/volume-entry.ts";
 import { volumeWith } from "../aggregator/world.ts";
 import { NOW_MS } from "./claims.ts";
@@ -17,7 +17,7 @@ function entry(): object {
   const sight = {
     volume: volumeWith({ phase: "Released" }),
     phaseSince: { ms: NOW_MS, from: "first-seen" },
-    use: { held: [{ node: "n1", pods: [] }], staged: ["n2"] },
+    use: { used: [{ node: "n1", pods: [] }], staged: ["n2"] },
     references: [],
     attached: ["n3"],
     idleSince: () => undefined,

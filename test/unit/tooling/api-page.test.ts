@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 import { LISTS } from "../../../aggregator/api/read-api.ts";
-import { readFilter } from "../../../aggregator/core/list-filter.ts";
-import { nodeEntryOf } from "../../../aggregator/core/node-entry.ts";
+import { readFilter } from "../../../aggregator/core/api/list-filter.ts";
+import { nodeEntryOf } from "../../../aggregator/core/api/node-entry.ts";
 import { claimEntry, listEnd, listHeader, volumeEntry } from "../../../common/storage/list-lines.ts";
 
 const PAGE = readFileSync(new URL("../../../docs/api.md", import.meta.url), "utf8");

@@ -223,6 +223,10 @@ const forbiddenArrows = [
     ],
   },
   { from: "aggregator/core/z.ts", to: ["../certificates/x.ts"] },
+  {
+    from: "aggregator/core/claims/x.ts",
+    to: ["../../claims/x.ts", "../../sources/x.ts", "../../../common/kube/x.ts", "../../../agent/core/x.ts", "pino"],
+  },
   { from: "aggregator/sources/z.ts", to: ["../certificates/x.ts"] },
   { from: "aggregator/core/y.ts", to: ["../writing/x.ts"] },
   { from: "aggregator/sources/y.ts", to: ["../writing/x.ts"] },
@@ -301,6 +305,7 @@ const allowedArrows = [
   { from: "agent/main.ts", to: ["./config.ts", "./dry-run.ts"] },
   { from: "aggregator/main.ts", to: ["./settings/config.ts"] },
   { from: "agent/core/affinity/x.ts", to: ["./y.ts", "../y.ts", "../../../common/storage/y.ts"] },
+  { from: "aggregator/core/claims/x.ts", to: ["./y.ts", "../y.ts", "../nodes/y.ts", "../../../common/storage/y.ts"] },
   { from: "agent/sources/x.ts", to: ["koffi", "systeminformation"] },
   { from: "agent/agent.ts", to: ["./enforcement/y.ts"] },
   {

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { LISTS } from "../../../aggregator/api/read-api.ts";
-import { readFilter } from "../../../aggregator/core/list-filter.ts";
+import { readFilter } from "../../../aggregator/core/api/list-filter.ts";
 
 const FOLDER = new URL("../../../docs/troubleshooting/", import.meta.url);
 const PAGES = readdirSync(FOLDER).map((name) => ({ name, text: readFileSync(new URL(name, FOLDER), "utf8") }));

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { ClaimStates } from "../../../../aggregator/claims/claim-states.ts";
+import { ClaimStates } from "../../../../aggregator/claims/state.ts";
 import { FleetState } from "../../../../aggregator/nodes/fleet-state.ts";
 import { createFakeClock } from "../../../fakes/clock.ts";
 import { claim as listed, seen } from "../sources/cluster-scene.ts";

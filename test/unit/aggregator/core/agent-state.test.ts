@@ -5,7 +5,7 @@ import {
   assumedEndOf,
   type NodeObservation,
   opinionOf,
-} from "../../../../aggregator/core/agent-state.ts";
+} from "../../../../aggregator/core/nodes/agent-state.ts";
 import { NOON, nodeMountedVolume, nodeWith, viewWith } from "../world.ts";
 
 const LIMITS = { nodeStaleAfterMs: 90_000, noAgentAfterMs: 600_000, nodeGoneAfterMs: 300_000 };

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { claimsOf, type Directory, type Fact } from "../../../../aggregator/core/attribution.ts";
+import { claimsOf, type Directory, type Fact } from "../../../../aggregator/core/claims/attribution.ts";
+import { claimKeysOf, mayUse } from "../../../../aggregator/core/claims/references.ts";
 import type { Pod, Volume } from "../../../../aggregator/core/cluster-objects.ts";
-import { type InTreeSource, migratedHandle } from "../../../../aggregator/core/migrated-volumes.ts";
-import { claimKeysOf, mayUse } from "../../../../aggregator/core/references.ts";
-import { claimsToRemember, VanishedPods } from "../../../../aggregator/core/vanished-pods.ts";
+import { claimsToRemember, VanishedPods } from "../../../../aggregator/core/pod-watch/vanished-pods.ts";
+import { type InTreeSource, migratedHandle } from "../../../../aggregator/core/volumes/migrated-volumes.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import type { VolumeIdentity } from "../../../../common/storage/volume-identity.ts";
 import { claimWith, podWith, volumeWith } from "../world.ts";

@@ -4,10 +4,10 @@ import { initialState, type NodeState, type PodFacts } from "../../../../agent/c
 import { observe } from "../../../../agent/core/observe.ts";
 import { reportOf } from "../../../../agent/core/report.ts";
 import { interpretStored, mergeStored } from "../../../../agent/core/restore.ts";
-import { factsOf } from "../../../../aggregator/core/claim-facts.ts";
-import { EMPTY_HISTORY, settleHistory } from "../../../../aggregator/core/claim-history.ts";
+import { factsOf } from "../../../../aggregator/core/claims/evidence.ts";
+import { EMPTY_HISTORY, settleHistory } from "../../../../aggregator/core/claims/history.ts";
 import type { EndedPod } from "../../../../aggregator/core/cluster-objects.ts";
-import type { NodeView } from "../../../../aggregator/core/node-view.ts";
+import type { NodeView } from "../../../../aggregator/core/nodes/node-view.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { knownMountedVolume } from "../../../fakes/node-states.ts";
 import { claimWith, mountedStatus, NOON, statusWith, volumeWith } from "../world.ts";

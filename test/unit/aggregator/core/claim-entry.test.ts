@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type ClaimObservation, claimEntryOf, useStatusOf } from "../../../../aggregator/core/claim-entry.ts";
-import type { EntryLookup } from "../../../../aggregator/core/entry-parts.ts";
+import { type ClaimObservation, claimEntryOf, useStatusOf } from "../../../../aggregator/core/api/claim-entry.ts";
+import type { EntryLookup } from "../../../../aggregator/core/api/entry-parts.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { claimWith, mountedStatus, NOON, podWith, statusWith } from "../world.ts";
@@ -14,11 +14,11 @@ const WORDS: EntryLookup = {
 };
 
 function observationOf(fields: Partial<ClaimObservation> = {}): ClaimObservation {
-  return { claim: claimWith(), use: { held: [], staged: [] }, references: [], pendingNodes: [], ...fields };
+  return { claim: claimWith(), use: { used: [], staged: [] }, references: [], pendingNodes: [], ...fields };
 }
 
 function mountedOn(...nodes: readonly string[]): ClaimObservation["use"] {
-  return { held: nodes.map((node) => ({ node, pods: [{ uid: "pod-1", name: "shop/web-0" }] })), staged: [] };
+  return { used: nodes.map((node) => ({ node, pods: [{ uid: "pod-1", name: "shop/web-0" }] })), staged: [] };
 }
 
 const unused: Partial<ClaimStatus> = { unused: true, reason: "Unmounted", sinceMs: NOON };
@@ -67,7 +67,7 @@ describe("claimEntryOf", () => {
   it("has everything of a claim that is mounted", () => {
     const lastUse = lastUseWith({ byMs: NOON - 1_499.5, widthMs: 12 });
     const claim = claimWith({ status: mountedStatus(["n1"], { message: "Mounted on n1", lastUse }), upstream });
-    const held = [
+    const used = [
       { node: "n1", pods: [{ uid: "pod-1", name: "shop/web-0" }] },
       { node: "n9", pods: [{ uid: "pod-9", name: undefined }] },
     ];
@@ -78,7 +78,7 @@ describe("claimEntryOf", () => {
       { node: "n1", isSilent: false, why: "attached" },
     ] as const;
     const phaseSince = { ms: NOON - 60_000, from: "api" } as const;
-    const seen = { claim, phaseSince, use: { held, staged: ["n9"] }, references: [podWith()], pendingNodes };
+    const seen = { claim, phaseSince, use: { used, staged: ["n9"] }, references: [podWith()], pendingNodes };
 
     const [onN1, onN9] = [
       { uid: "pod-1", name: "shop/web-0", gone: false },

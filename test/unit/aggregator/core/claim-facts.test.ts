@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { assumedUse, unobservedEndOf } from "../../../../aggregator/core/assumed-ends.ts";
-import { factsOf, toUseEnd } from "../../../../aggregator/core/claim-facts.ts";
+import { assumedUse, unobservedEndOf } from "../../../../aggregator/core/claims/assumed-ends.ts";
+import { factsOf, toUseEnd } from "../../../../aggregator/core/claims/evidence.ts";
 import type { Volume } from "../../../../aggregator/core/cluster-objects.ts";
-import type { NodeUnmountRecord, NodeView } from "../../../../aggregator/core/node-view.ts";
+import type { NodeUnmountRecord, NodeView } from "../../../../aggregator/core/nodes/node-view.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import type { ClaimStatus, LastUse } from "../../../../common/storage/claim-status.ts";
 import {
@@ -51,7 +51,7 @@ describe("factsOf", () => {
 
     const facts = factsOf(evidenceWith({ uses: [useOn("n1"), useOn("n2")] }), fleetWith([], { assumed }));
 
-    expect(facts.holders).toEqual(["n2"]);
+    expect(facts.usedOn).toEqual(["n2"]);
     expect(facts.ends).toEqual([
       {
         ...{ id: "boot-1/node-gone/pod-1/name/pv-1", evidence: "node-gone" },

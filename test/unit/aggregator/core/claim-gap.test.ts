@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { notBefore, type Unobserved } from "../../../../aggregator/core/claim-gap.ts";
-import type { ClaimFacts } from "../../../../aggregator/core/claim-status.ts";
-import type { UnobservedTime } from "../../../../aggregator/core/watch-gap.ts";
+import type { ClaimFacts } from "../../../../aggregator/core/claims/decide.ts";
+import { notBefore, type Unobserved } from "../../../../aggregator/core/claims/gap.ts";
+import type { UnobservedTime } from "../../../../aggregator/core/pod-watch/gap.ts";
 import { type ClaimStatus, readClaimStatus, writeClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { mountedStatus, NOON, statusWith } from "../world.ts";
 import { endWith, factsWith, inWords, lastUseWith, NOW, newsOf } from "./decisions.ts";

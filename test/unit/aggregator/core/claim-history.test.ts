@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import type { AgentState } from "../../../../aggregator/core/agent-state.ts";
 import {
   type ClaimHistory,
   EMPTY_HISTORY,
@@ -10,9 +9,10 @@ import {
   settleHistory,
   versionToReach,
   withEnds,
-} from "../../../../aggregator/core/claim-history.ts";
+} from "../../../../aggregator/core/claims/history.ts";
+import type { UseEnd } from "../../../../aggregator/core/claims/use-end.ts";
 import type { EndedPod, Pod } from "../../../../aggregator/core/cluster-objects.ts";
-import type { UseEnd } from "../../../../aggregator/core/use-end.ts";
+import type { AgentState } from "../../../../aggregator/core/nodes/agent-state.ts";
 import type { ClaimStatus, LastUse } from "../../../../common/storage/claim-status.ts";
 import { NOON, statusWith, viewWith } from "../world.ts";
 import { lastUseWith, podEndWith } from "./decisions.ts";

@@ -8,7 +8,7 @@ import {
   mountedMessage,
   pendingMessage,
   staleMessage,
-} from "../../../../aggregator/core/claim-messages.ts";
+} from "../../../../aggregator/core/claims/message.ts";
 import { wholeUncertaintyMs } from "../../../../common/storage/claim-status.ts";
 import { NOON } from "../world.ts";
 import { endWith, nodeGoneWith, podEndWith, visitWith } from "./decisions.ts";

@@ -4,8 +4,8 @@ import {
   bindLatency,
   oldestPending,
   waitedForSince,
-} from "../../../../aggregator/core/claim-binding.ts";
-import { claimPhaseSince } from "../../../../aggregator/core/claim-phase.ts";
+} from "../../../../aggregator/core/claims/binding.ts";
+import { claimPhaseSince } from "../../../../aggregator/core/claims/phase.ts";
 import type { Pod } from "../../../../aggregator/core/cluster-objects.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import { claimWith, NOON, podWith, volumeWith } from "../world.ts";

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { ClaimFacts } from "../../../../aggregator/core/claim-status.ts";
-import { isSameStatus } from "../../../../aggregator/core/claim-write.ts";
-import type { UseEnd } from "../../../../aggregator/core/use-end.ts";
+import type { ClaimFacts } from "../../../../aggregator/core/claims/decide.ts";
+import type { UseEnd } from "../../../../aggregator/core/claims/use-end.ts";
+import { isSameStatus } from "../../../../aggregator/core/claims/write.ts";
 import {
   type ClaimStatus,
   earliestSinceMs,
@@ -84,7 +84,7 @@ type Known = ClaimFacts & { readonly back: string; readonly redatedMs: number };
 const facts: fc.Arbitrary<Known> = fc
   .record({
     stored: fc.option(stored, { nil: undefined }),
-    holders: fc.uniqueArray(node, { maxLength: 2 }),
+    usedOn: fc.uniqueArray(node, { maxLength: 2 }),
     references: fc.uniqueArray(fc.constantFrom("shop/a", "shop/b"), { maxLength: 2 }),
     pendingNodes: fc.array(pendingNodes, { maxLength: 3 }),
     ends: fc.uniqueArray(end, { maxLength: 5, selector: ({ id }) => id }),
@@ -101,7 +101,7 @@ const facts: fc.Arbitrary<Known> = fc
     const hasInvalidCondition = known.stored !== undefined && read === undefined;
     const fields = { ...known, earliestMs, stored: read, hasInvalidCondition };
     const ends = fields.ends.map((one) => asStored(one, fields.stored?.lastUse, redatedMs));
-    const present = rest ? { holders: [], references: [] } : {};
+    const present = rest ? { usedOn: [], references: [] } : {};
     return { ...factsWith(withBack(back, { ...fields, ends, ...present })), back, redatedMs };
   });
 
@@ -150,9 +150,9 @@ const neverEarlier: Holds = ({ stored: before }, status) => {
   else expect(sinceMs).toBeLessThanOrEqual(Math.max(beforeMs, NOW + 5_000));
 };
 
-const unusedOnlyWithoutUser: Holds = ({ holders, references, pendingNodes: asked, stored: before }, status) => {
+const unusedOnlyWithoutUser: Holds = ({ usedOn, references, pendingNodes: asked, stored: before }, status) => {
   const mayBeUsed = asked.length > 0 && before?.unused !== true;
-  if (mayBeUsed || holders.length + references.length > 0) expect(status?.unused ?? false).toBe(false);
+  if (mayBeUsed || usedOn.length + references.length > 0) expect(status?.unused ?? false).toBe(false);
 };
 
 const believable: Holds = ({ pendingNodes: asked, hasInvalidCondition }, status) => {
@@ -174,9 +174,9 @@ const afterEachEnd: Holds = ({ ends, unobservedEnd, unobserved, pendingNodes: as
 };
 
 const inAnyOrder: Holds = (known) => {
-  const { holders, references, pendingNodes: asked, ends } = known;
+  const { usedOn, references, pendingNodes: asked, ends } = known;
   const turned = {
-    ...{ ...known, holders: holders.toReversed(), references: references.toReversed() },
+    ...{ ...known, usedOn: usedOn.toReversed(), references: references.toReversed() },
     ...{ pendingNodes: asked.toReversed(), ends: ends.toReversed() },
   };
 

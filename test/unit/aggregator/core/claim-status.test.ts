@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { endMessage, leftMountedMessage } from "../../../../aggregator/core/claim-messages.ts";
-import type { ClaimFacts, PendingNode } from "../../../../aggregator/core/claim-status.ts";
-import { endOf, type UseEnd } from "../../../../aggregator/core/use-end.ts";
+import type { ClaimFacts, PendingNode } from "../../../../aggregator/core/claims/decide.ts";
+import { endMessage, leftMountedMessage } from "../../../../aggregator/core/claims/message.ts";
+import { endOf, type UseEnd } from "../../../../aggregator/core/claims/use-end.ts";
 import type { ClaimStatus, LastUse } from "../../../../common/storage/claim-status.ts";
 import { mountedStatus, NOON, statusWith } from "../world.ts";
 import { desiredClaimStatus, endWith, factsWith, inWords, lastUseWith, NOW, newsOf, visitWith } from "./decisions.ts";
@@ -20,7 +20,7 @@ const NAMED_BY = { references: ["shop/web-0"] };
 const MADE_AHEAD = { earliestMs: NOW + 60_000 };
 const BACK = { isNodeBack: true };
 const at = (ms: number, status: ClaimStatus = idle) => ({ ...status, sinceMs: NOW + ms });
-const on = (...holders: readonly string[]) => ({ holders });
+const on = (...usedOn: readonly string[]) => ({ usedOn });
 const mounts = (...nodes: readonly string[]) => mountedStatus(nodes);
 /** Ends of uses by milliseconds past noon. */
 const ended = (byMs = 1_000, fields: Partial<UseEnd> = {}) => ({ ends: [endWith({ byMs: NOON + byMs, ...fields })] });

@@ -5,8 +5,8 @@ import {
   type UpstreamPolicy,
   upstreamPolicy,
   writeFor,
-} from "../../../../aggregator/core/claim-write.ts";
-import { type Attempts, nextAttempts, restBefore } from "../../../../aggregator/core/write-back-off.ts";
+} from "../../../../aggregator/core/claims/write.ts";
+import { type Attempts, nextAttempts, restBefore } from "../../../../aggregator/core/claims/write-back-off.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { claimWith, mountedStatus, NOON, statusWith } from "../world.ts";

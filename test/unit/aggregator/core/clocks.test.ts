@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isClockRolledBack, type OlderMessages, withOlder } from "../../../../aggregator/core/clock-rollback.ts";
-import { reportClock } from "../../../../aggregator/core/report-clock.ts";
+import { isClockRolledBack, type OlderMessages, withOlder } from "../../../../aggregator/core/nodes/clock-rollback.ts";
+import { reportClock } from "../../../../aggregator/core/nodes/report-clock.ts";
 import { NOON } from "../world.ts";
 
 const receipt = { atMs: NOON, widthMs: 100 };

@@ -1,7 +1,7 @@
-import { statusOf } from "../../../../aggregator/core/claim-messages.ts";
-import { type ClaimFacts, decide } from "../../../../aggregator/core/claim-status.ts";
-import { isSameStatus } from "../../../../aggregator/core/claim-write.ts";
-import type { UseEnd } from "../../../../aggregator/core/use-end.ts";
+import { type ClaimFacts, decide } from "../../../../aggregator/core/claims/decide.ts";
+import { statusOf } from "../../../../aggregator/core/claims/message.ts";
+import type { UseEnd } from "../../../../aggregator/core/claims/use-end.ts";
+import { isSameStatus } from "../../../../aggregator/core/claims/write.ts";
 import type { ClaimStatus, LastUse } from "../../../../common/storage/claim-status.ts";
 import { NOON } from "../world.ts";
 
@@ -13,7 +13,7 @@ export function factsWith(fields: Partial<ClaimFacts>): ClaimFacts {
   return {
     isEligible: true,
     stored: undefined,
-    holders: [],
+    usedOn: [],
     references: [],
     pendingNodes: [],
     ends: [],

@@ -1,8 +1,8 @@
-import type { AgentState, AssumedEnd } from "../../../../aggregator/core/agent-state.ts";
-import type { ClaimEvidence, FleetFacts, FoundUse } from "../../../../aggregator/core/claim-facts.ts";
-import { EMPTY_HISTORY } from "../../../../aggregator/core/claim-history.ts";
+import type { ClaimEvidence, FleetFacts, FoundUse } from "../../../../aggregator/core/claims/evidence.ts";
+import { EMPTY_HISTORY } from "../../../../aggregator/core/claims/history.ts";
 import type { EndedPod, Pod } from "../../../../aggregator/core/cluster-objects.ts";
-import type { NodeUnmountRecord, NodeView } from "../../../../aggregator/core/node-view.ts";
+import type { AgentState, AssumedEnd } from "../../../../aggregator/core/nodes/agent-state.ts";
+import type { NodeUnmountRecord, NodeView } from "../../../../aggregator/core/nodes/node-view.ts";
 import { claimWith, NOON, nodeUnmountRecord, podWith } from "../world.ts";
 
 /** What nodes and pods tell about the claim `shop/data`: nothing, unless a test says so. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { acceptHeartbeat, isOlder, type Receipt, settle } from "../../../../aggregator/core/fleet.ts";
+import { acceptHeartbeat, isOlder, type Receipt, settle } from "../../../../aggregator/core/nodes/fleet.ts";
 import type { NodeReport } from "../../../../common/storage/node-report.ts";
 import { mountedVolumeOf, NOON, nodeUnmountRecord } from "../world.ts";
 import { acceptReport, told, viewAfter } from "./reported.ts";

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import type { EntryLookup } from "../../../../aggregator/core/entry-parts.ts";
-import { asksFor, readFilter } from "../../../../aggregator/core/list-filter.ts";
-import { type NodeObservation, nodeEntryOf } from "../../../../aggregator/core/node-entry.ts";
-import type { NodeView } from "../../../../aggregator/core/node-view.ts";
-import { type VolumeObservation, volumeEntryOf } from "../../../../aggregator/core/volume-entry.ts";
+import type { EntryLookup } from "../../../../aggregator/core/api/entry-parts.ts";
+import { asksFor, readFilter } from "../../../../aggregator/core/api/list-filter.ts";
+import { type NodeObservation, nodeEntryOf } from "../../../../aggregator/core/api/node-entry.ts";
+import { type VolumeObservation, volumeEntryOf } from "../../../../aggregator/core/api/volume-entry.ts";
+import type { NodeView } from "../../../../aggregator/core/nodes/node-view.ts";
 import { lastUseText } from "../../../../common/storage/claim-status.ts";
 import type { NodeReport } from "../../../../common/storage/node-report.ts";
 import { volumeMarkText } from "../../../../common/storage/volume-annotations.ts";
@@ -80,12 +80,12 @@ const WORDS: EntryLookup = {
 };
 
 function volumeSeen(fields: Partial<VolumeObservation> = {}): VolumeObservation {
-  const unused = { use: { held: [], staged: [] }, references: [], attached: [], idleSince: () => undefined };
+  const unused = { use: { used: [], staged: [] }, references: [], attached: [], idleSince: () => undefined };
   return { volume: volumeWith(), ...unused, nowMs: NOON, ...fields };
 }
 
 function idleFor(minutes: number): Pick<VolumeObservation, "use" | "idleSince"> {
-  return { use: { held: [], staged: ["n1"] }, idleSince: () => NOON - minutes * MINUTE_MS };
+  return { use: { used: [], staged: ["n1"] }, idleSince: () => NOON - minutes * MINUTE_MS };
 }
 
 describe("leaked, in a volume's entry", () => {
@@ -113,9 +113,9 @@ describe("volumeEntryOf", () => {
     };
     const kind = { csi, phase: "Released", reclaimPolicy: "Retain" };
     const volume = volumeWith({ ...kind, annotations });
-    const held = [{ node: "n9", pods: [{ uid: "pod-9", name: "shop/old" }] }];
+    const used = [{ node: "n9", pods: [{ uid: "pod-9", name: "shop/old" }] }];
     const phaseSince = { ms: NOON - 1_000, from: "first-seen" } as const;
-    const seen = { ...idleFor(7), volume, phaseSince, use: { held, staged: ["n1"] }, attached: ["n1", "n9"] };
+    const seen = { ...idleFor(7), volume, phaseSince, use: { used, staged: ["n1"] }, attached: ["n1", "n9"] };
 
     const old = { uid: "pod-9", name: "shop/old", gone: true };
     expect(volumeEntryOf(volumeSeen(seen), WORDS)).toEqual({

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { FLEET_WINDOW_MS, nextPause, type RejectionPause } from "../../../../aggregator/core/circuit-breaker.ts";
-import { NamedVolumes, type TrailVolume } from "../../../../aggregator/core/named-volumes.ts";
+import { NamedVolumes, type TrailVolume } from "../../../../aggregator/core/volumes/named-volumes.ts";
 import { MAX_ANSWER_VOLUMES } from "../../../../common/storage/node-report.ts";
 
 const ZONE = "topology.kubernetes.io/zone";

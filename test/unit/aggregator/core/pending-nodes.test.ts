@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { AgentState } from "../../../../aggregator/core/agent-state.ts";
-import type { ClaimEvidence } from "../../../../aggregator/core/claim-facts.ts";
+import type { ClaimEvidence } from "../../../../aggregator/core/claims/evidence.ts";
+import { pendingNodesOf } from "../../../../aggregator/core/claims/pending-nodes.ts";
 import type { EndedPod } from "../../../../aggregator/core/cluster-objects.ts";
-import { pendingNodesOf } from "../../../../aggregator/core/pending-nodes.ts";
+import type { AgentState } from "../../../../aggregator/core/nodes/agent-state.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { claimWith, mountedStatus, NOON, nodeWith, statusWith, viewWith, volumeWith } from "../world.ts";
 import { ended, evidenceWith, fleetWith, useOn } from "./evidence.ts";

@@ -1,5 +1,5 @@
-import { type Acceptance, acceptInSteps, type Receipt } from "../../../../aggregator/core/fleet.ts";
-import type { NodeView } from "../../../../aggregator/core/node-view.ts";
+import { type Acceptance, acceptInSteps, type Receipt } from "../../../../aggregator/core/nodes/fleet.ts";
+import type { NodeView } from "../../../../aggregator/core/nodes/node-view.ts";
 import type { NodeReport } from "../../../../common/storage/node-report.ts";
 import { NOON, reportWith } from "../world.ts";
 

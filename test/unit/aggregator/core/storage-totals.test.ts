@@ -8,7 +8,7 @@ import {
   MOST_CLASSES,
   type StorageKind,
   StorageTotals,
-} from "../../../../aggregator/core/storage-totals.ts";
+} from "../../../../aggregator/core/metrics/storage-totals.ts";
 import { boundedLabel } from "../../../../common/runtime/metrics.ts";
 import { claimWith, mountedStatus, NOON, statusWith, volumeWith } from "../world.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { unmountRecordOf as agentsRecord } from "../../../../agent/core/node-state.ts";
-import type { NodeUnmountRecord } from "../../../../aggregator/core/node-view.ts";
-import { isSettledFor, latestUnmountRecords } from "../../../../aggregator/core/settlement.ts";
+import { isSettledFor, latestUnmountRecords } from "../../../../aggregator/core/claims/settlement.ts";
+import type { NodeUnmountRecord } from "../../../../aggregator/core/nodes/node-view.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 import {
   claimWith,

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { causeOf, isKept, isStillMounted as isMountedSince } from "../../../../aggregator/core/deletion.ts";
+import { causeOf, isKept, isStillMounted as isMountedSince } from "../../../../aggregator/core/claims/deletion.ts";
 import {
   changesTo,
   desiredAnnotations,
   isStillMounted,
   type VolumeFacts,
-} from "../../../../aggregator/core/volume-annotations.ts";
+} from "../../../../aggregator/core/volumes/annotations.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import { type ClaimStatus, lastUseText } from "../../../../common/storage/claim-status.ts";
 import { volumeMarkText } from "../../../../common/storage/volume-annotations.ts";

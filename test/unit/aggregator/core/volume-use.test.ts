@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import type { Directory } from "../../../../aggregator/core/attribution.ts";
+import type { Directory } from "../../../../aggregator/core/claims/attribution.ts";
 import type { Pod, Volume } from "../../../../aggregator/core/cluster-objects.ts";
-import { type IdleStagings, idleStagings } from "../../../../aggregator/core/idle-staging.ts";
-import type { NodeMountedVolume, NodeUnmountRecord, NodeView } from "../../../../aggregator/core/node-view.ts";
-import { newUnmounts } from "../../../../aggregator/core/unmount-latency.ts";
-import { claimOfVolume, identitiesOf, mayMount, volumeUse } from "../../../../aggregator/core/volume-use.ts";
+import { newUnmounts } from "../../../../aggregator/core/metrics/unmount-latency.ts";
+import { type IdleStagings, idleStagings } from "../../../../aggregator/core/nodes/idle-staging.ts";
+import type { NodeMountedVolume, NodeUnmountRecord, NodeView } from "../../../../aggregator/core/nodes/node-view.ts";
+import { claimOfVolume, identitiesOf, mayMount, volumeUse } from "../../../../aggregator/core/volumes/use.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import type { VolumeIdentity } from "../../../../common/storage/volume-identity.ts";
 import { claimWith, NOON, nodeMountedVolume, nodeUnmountRecord, podWith, viewWith, volumeWith } from "../world.ts";
@@ -23,8 +23,8 @@ type Nodes = Readonly<Record<string, readonly NodeMountedVolume[]>>;
 
 function useOf(nodes: Nodes, isOwn: (mountedVolume: NodeMountedVolume) => boolean = () => true): string {
   const views = Object.entries(nodes).map(([node, mountedVolumes]) => viewWith({ node, mountedVolumes }));
-  const { held, staged } = volumeUse(views, identitiesOf("pv-1", CSI), isOwn);
-  const byPods = held.map(({ node, pods }) => `${node} by ${pods.map(({ uid }) => uid).join(" ")}`);
+  const { used, staged } = volumeUse(views, identitiesOf("pv-1", CSI), isOwn);
+  const byPods = used.map(({ node, pods }) => `${node} by ${pods.map(({ uid }) => uid).join(" ")}`);
   return [...byPods, ...staged.map((node) => `staged on ${node}`)].join(", ");
 }
 

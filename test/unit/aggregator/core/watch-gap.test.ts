@@ -8,8 +8,8 @@ import {
   reachOf,
   spansOf,
   wasAway,
-} from "../../../../aggregator/core/watch-gap.ts";
-import type { GapTime, WatchGap } from "../../../../aggregator/core/watch-history.ts";
+} from "../../../../aggregator/core/pod-watch/gap.ts";
+import type { GapTime, WatchGap } from "../../../../aggregator/core/pod-watch/history.ts";
 import { NOON, nodeWith, reportWith } from "../world.ts";
 
 const MIN = 60_000;

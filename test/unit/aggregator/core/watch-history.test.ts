@@ -9,7 +9,7 @@ import {
   nextGap,
   type WatchGap,
   type WatchHistory,
-} from "../../../../aggregator/core/watch-history.ts";
+} from "../../../../aggregator/core/pod-watch/history.ts";
 
 type OpenNodes = Readonly<Record<string, number | undefined>>;
 

@@ -5,7 +5,7 @@ import {
   countedVolume,
   MOST_CLASSES,
   StorageTotals,
-} from "../../../../aggregator/core/storage-totals.ts";
+} from "../../../../aggregator/core/metrics/storage-totals.ts";
 import { createMeasures } from "../../../../aggregator/metrics/measures.ts";
 import {
   MOST_OBJECTS,

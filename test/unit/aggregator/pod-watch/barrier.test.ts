@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { AgentState } from "../../../../aggregator/core/agent-state.ts";
+import type { AgentState } from "../../../../aggregator/core/nodes/agent-state.ts";
 import { Barrier } from "../../../../aggregator/pod-watch/barrier.ts";
 import { createFakeClock } from "../../../fakes/clock.ts";
 import { nodeWith } from "../world.ts";

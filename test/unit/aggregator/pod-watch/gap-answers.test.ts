@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { leaveOpen, nextGap, type WatchGap } from "../../../../aggregator/core/watch-history.ts";
+import { leaveOpen, nextGap, type WatchGap } from "../../../../aggregator/core/pod-watch/history.ts";
 import { GapAnswers } from "../../../../aggregator/pod-watch/gap-answers.ts";
 import { createFakeClock } from "../../../fakes/clock.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";

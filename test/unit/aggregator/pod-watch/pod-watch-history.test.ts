@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { PodWatch, UnstoredClaim, WatchHistory } from "../../../../aggregator/core/watch-history.ts";
+import type { PodWatch, UnstoredClaim, WatchHistory } from "../../../../aggregator/core/pod-watch/history.ts";
 import { EndedPods } from "../../../../aggregator/pod-watch/ended-pods.ts";
 import { PodWatchHistory } from "../../../../aggregator/pod-watch/pod-watch-history.ts";
 import {

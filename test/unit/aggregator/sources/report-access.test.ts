@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { TokenVerdict } from "../../../../aggregator/core/reporter.ts";
+import type { TokenVerdict } from "../../../../aggregator/core/reports/reporter.ts";
 import { type Access, createReportAccess } from "../../../../aggregator/sources/report-access.ts";
 import { MooringError } from "../../../../common/runtime/errors.ts";
 import { createFakeClock } from "../../../fakes/clock.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { WatchGap, WatchHistory } from "../../../../aggregator/core/watch-history.ts";
+import type { WatchGap, WatchHistory } from "../../../../aggregator/core/pod-watch/history.ts";
 import { readCoverage, writeCoverage } from "../../../../aggregator/sources/watch-history-annotation.ts";
 import { NOON } from "../world.ts";
 

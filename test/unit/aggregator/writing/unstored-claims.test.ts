@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { UnstoredClaim } from "../../../../aggregator/core/watch-history.ts";
+import type { UnstoredClaim } from "../../../../aggregator/core/pod-watch/history.ts";
 import { UnstoredClaims } from "../../../../aggregator/writing/unstored-claims.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import { claimWith, NOON, statusWith } from "../world.ts";

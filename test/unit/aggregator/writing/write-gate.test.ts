@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Outcome } from "../../../../aggregator/core/write-back-off.ts";
+import type { Outcome } from "../../../../aggregator/core/claims/write-back-off.ts";
 import { type Attempt, WriteGate } from "../../../../aggregator/writing/write-gate.ts";
 import { createFakeClock } from "../../../fakes/clock.ts";
 import { createFixedRandom } from "../../../fakes/random.ts";

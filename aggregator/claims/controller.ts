@@ -1,0 +1,248 @@
+import { type QueueObserver, WorkQueue } from "../../common/kube/work-queue.ts";
+import type { InternalErrors } from "../../common/runtime/internal-errors.ts";
+import { runTogether } from "../../common/runtime/lifecycle.ts";
+import type { Claim } from "../../common/storage/claim.ts";
+import { isUse } from "../../common/storage/volume-identity.ts";
+import { assumedUse } from "../core/claims/assumed-ends.ts";
+import { claimKeysNear, claimsOf, type Fact } from "../core/claims/attribution.ts";
+import type { ProtectionMode, RemovalCause } from "../core/claims/deletion.ts";
+import { type ClaimEvidence, type DecidedClaim, toUseEnd } from "../core/claims/evidence.ts";
+import type { Unobserved } from "../core/claims/gap.ts";
+import type { NodeLookup } from "../core/claims/history.ts";
+import type { UseEnd } from "../core/claims/use-end.ts";
+import { isSameStatus, type UpstreamPolicy, writeFor } from "../core/claims/write.ts";
+import type { EndedPod, Pod, Volume } from "../core/cluster-objects.ts";
+import type { NodeUnmountRecord } from "../core/nodes/node-view.ts";
+import type { AgentStateChange, AgentStates } from "../nodes/agent-states.ts";
+import type { FleetState } from "../nodes/fleet-state.ts";
+import type { Barrier } from "../pod-watch/barrier.ts";
+import type { EndedPods } from "../pod-watch/ended-pods.ts";
+import type { Cluster } from "../sources/cluster.ts";
+import { ClaimWriter, type ClaimWriterParts, type PlannedWrite, WRITERS } from "../writing/claim-writer.ts";
+import type { UnstoredClaims } from "../writing/unstored-claims.ts";
+import { UnusedWhileMounted } from "../writing/unused-while-mounted.ts";
+import { decidedClaim, desiredOf } from "./decided-claim.ts";
+import { Deletions } from "./deletions.ts";
+import { PendingNodes } from "./pending-nodes.ts";
+import { ReportAnswers } from "./report-answers.ts";
+import { ClaimStates } from "./state.ts";
+
+export interface ClaimControllerParts extends Omit<ClaimWriterParts, "onWritten"> {
+  readonly cluster: Cluster;
+  readonly fleet: FleetState;
+  readonly barrier: Pick<Barrier, "pendingNode" | "onUnwatched">;
+  readonly agentStates: Pick<AgentStates, "of" | "lookFor" | "assumedEnd">;
+  readonly policy: () => UpstreamPolicy;
+  /** Undefined where no metrics are kept. */
+  readonly queues?: Readonly<Record<"claims", QueueObserver>>;
+  readonly unstored: UnstoredClaims;
+  readonly ends: Pick<EndedPods, "of" | "isOpen" | "isIncluded">;
+  /** Runs before each decision, so that the decision takes into account that pods were listed anew. */
+  readonly onDecision: () => void;
+  readonly internalErrors: InternalErrors;
+  /** When a claim with this volume may have been used unobserved. */
+  readonly unobservedOf: (volume: Volume | undefined) => Unobserved;
+  /** What the cluster's policies do with a deleted claim that is mounted; `off` by default. */
+  readonly protection?: ProtectionMode | undefined;
+  /** A claim is gone while a node has it mounted. */
+  readonly onRemoved?: ((cause: RemovalCause) => void) | undefined;
+  /** The latest that the API server's clock can show, milliseconds since the epoch. */
+  readonly nowMs: () => number;
+}
+
+export interface ClaimControllerLimits {
+  readonly reasonDelayMs: number;
+}
+
+/**
+ * Brings the status of every claim up to date. Level-based: a key names the claim, not what happened to it. Each key is decided, and
+ * what differs is written at once. A decision does not wait for writes that hang: this leader has to remember what it finds, and to hand
+ * it over, whatever the API server accepts.
+ */
+export class ClaimController {
+  readonly writer: ClaimWriter;
+  readonly unusedWhileMounted: UnusedWhileMounted;
+  /** Keys of claims. */
+  readonly queue: WorkQueue;
+  readonly answers: ReportAnswers;
+  readonly deletions: Deletions;
+  readonly #parts: ClaimControllerParts;
+  readonly #states: ClaimStates;
+  readonly #pendingNodes = new PendingNodes();
+  readonly #lookup: NodeLookup;
+
+  constructor(parts: ClaimControllerParts, limits: ClaimControllerLimits) {
+    this.#parts = parts;
+    const { cluster } = parts;
+    this.queue = new WorkQueue(
+      {
+        ...{ ...parts, errors: parts.internalErrors.in("claims") },
+        // The stored status of a claim that is being deleted decides whether it may go.
+        isUrgent: (key) => cluster.claim(key)?.isDeleting === true && !this.writer.isFailing(key),
+        isLate: (key) => this.writer.isFailing(key),
+        prepare: (key) => void this.#decide(key),
+      },
+      WRITERS,
+      parts.queues?.claims,
+    );
+    const { fleet, agentStates } = parts;
+    this.#lookup = {
+      viewOf: (node) => fleet.view(node),
+      agentStateOf: (node) => agentStates.of(node).kind,
+      assumedEnd: (node) => agentStates.assumedEnd(node),
+    };
+    this.#states = new ClaimStates(parts, this.#lookup);
+    parts.unstored.follow(() => this.#states.open);
+    this.answers = new ReportAnswers({
+      ...parts,
+      errors: parts.internalErrors.in("unmount-records"),
+      states: this.#states,
+      pendingNodes: this.#pendingNodes,
+    });
+    this.deletions = new Deletions({ ...parts, states: this.#states });
+    const onWritten = (claim: Claim): void => this.#states.noteWritten(claim);
+    this.writer = new ClaimWriter({ ...parts, onWritten }, limits);
+    this.unusedWhileMounted = new UnusedWhileMounted(parts);
+  }
+
+  enqueue(claimKey: string): void {
+    this.queue.add(claimKey);
+  }
+
+  enqueueAll(): void {
+    this.queue.addAll(Array.from(this.#parts.cluster.claims(), ({ key }) => key));
+  }
+
+  /** A new leader begins: every claim has to be decided. `finished` are pods that are over and still exist. */
+  begin(finished: readonly EndedPod[]): void {
+    this.#states.begin(finished);
+    this.enqueueAll();
+  }
+
+  /** Works until the signal is aborted. Everything has been listed. */
+  run(signal: AbortSignal): Promise<void> {
+    const work = (limited: AbortSignal): Promise<void> =>
+      this.queue.run((key, one) => this.#reconcile(key, one), limited);
+    return runTogether([work, (limited) => this.deletions.run(limited)], signal);
+  }
+
+  onClaimGone(claim: Claim): void {
+    this.deletions.onGone(claim);
+    this.#states.forget(claim);
+    this.#pendingNodes.forget(claim.key);
+    this.writer.forget(claim.key);
+    this.unusedWhileMounted.forget(claim);
+    this.#parts.unstored.forget(claim);
+  }
+
+  /** The pod was bound to a node. Until now, what that node reported of it counted as use of any claim with a volume of that name. */
+  onPodPlaced({ uid, node = "" }: Pod): void {
+    const { cluster, fleet } = this.#parts;
+    const { mountedVolumes = [], unmountRecords = new Map<string, NodeUnmountRecord>() } = fleet.view(node) ?? {};
+    const facts = [...mountedVolumes, ...unmountRecords.values()].filter(({ podUid }) => podUid === uid);
+    for (const fact of facts) for (const key of claimKeysNear(fact, cluster)) this.enqueue(key);
+  }
+
+  /** The claims that facts belong to. */
+  keysOf(facts: readonly Fact[]): readonly string[] {
+    return facts.flatMap((fact) => claimsOf(fact, this.#parts.cluster)).map(({ key }) => key);
+  }
+
+  /**
+   * A node has reported: decides the claims that its facts belong to, that waited for it, and whose last use was assumed to have ended
+   * with it.
+   */
+  onTouched(node: string, touched: readonly string[]): void {
+    const waiting = this.#pendingNodes.waitingFor(node);
+    for (const key of new Set([...waiting, ...touched, ...this.#parts.cluster.assumedOn(node)])) this.enqueue(key);
+  }
+
+  /**
+   * A node changed its state: decides the claims that waited for it, and those whose mounted volumes there count as ended now, or as
+   * mounted again. It also decides those that only these mounts keep in use, as their messages mention the state.
+   */
+  onAgentState({ node, isAboutMounts }: AgentStateChange): void {
+    const { cluster, fleet } = this.#parts;
+    const isOver = (uid: string): boolean => !cluster.isPodThere(uid) || cluster.podByUid(uid)?.isTerminal === true;
+    const touched = (fleet.view(node)?.mountedVolumes ?? []).filter(
+      (mountedVolume) => isAboutMounts || (isUse(mountedVolume) && isOver(mountedVolume.podUid)),
+    );
+    this.onTouched(node, this.keysOf(touched));
+  }
+
+  /** The barrier has fewer nodes, or none. */
+  onBarrier(): void {
+    for (const key of this.#pendingNodes.takeBehindBarrier()) this.enqueue(key);
+  }
+
+  /** The node's view is about to be forgotten. Ends that were assumed for it, or never stored, may still be the latest of a claim. */
+  onForgotten(node: string): void {
+    const view = this.#parts.fleet.view(node);
+    const context = { ...this.#lookup, podName: this.#parts.cluster.podName };
+    for (const mountedVolume of view?.mountedVolumes.filter(isUse) ?? []) {
+      this.#keepEnds(mountedVolume, assumedUse({ ...mountedVolume, node, bootId: view?.bootId ?? "" }, context));
+    }
+    for (const unmountRecord of view?.unmountRecords.values() ?? [])
+      this.#keepEnds(unmountRecord, [toUseEnd(unmountRecord, context)]);
+  }
+
+  #keepEnds(fact: Fact, ends: readonly UseEnd[]): void {
+    const { cluster } = this.#parts;
+    for (const { key, uid } of claimsOf(fact, cluster)) {
+      const claim = cluster.claim(key);
+      if (claim?.uid === uid) this.#states.keepEnds(claim, ends);
+    }
+  }
+
+  /** How many claims would be unused but for a pending node. */
+  get blocked(): number {
+    return this.#pendingNodes.blocked;
+  }
+
+  /** The claim and everything that its status depends on now; undefined for an unknown claim. A read: it changes nothing. */
+  claimFacts(key: string): DecidedClaim | undefined {
+    const claim = this.#states.newest(key);
+    return claim && this.#factsOf(this.#states.evidence(claim));
+  }
+
+  /** The same for a decision: it settles what it finds, and begins to wait for the nodes that it needs. */
+  #settledFacts(key: string): DecidedClaim | undefined {
+    const claim = this.#states.newest(key);
+    if (claim === undefined) return undefined;
+    this.#parts.onDecision();
+    const evidence = this.#states.settle(claim);
+    const facts = this.#factsOf(evidence);
+    for (const { node } of facts.pendingNodes) this.#parts.agentStates.lookFor(node);
+    this.#pendingNodes.put(key, facts);
+    if (facts.isUnwatched) this.#parts.barrier.onUnwatched();
+    return facts;
+  }
+
+  #factsOf(evidence: ClaimEvidence): DecidedClaim {
+    const { protection = "off" } = this.#parts;
+    const own = { lookup: this.#lookup, isProtecting: protection !== "off" };
+    return decidedClaim(evidence, { ...this.#parts, ...own });
+  }
+
+  /** Decides on the newest state of everything; undefined for a claim that is gone. */
+  #decide(key: string): PlannedWrite | undefined {
+    const facts = this.#settledFacts(key);
+    if (facts === undefined) return undefined;
+    const { unstored, policy } = this.#parts;
+    const decision = desiredOf(facts);
+    const { claim, isEligible } = decision;
+    for (const againMs of [this.deletions.compare(claim), this.unusedWhileMounted.compare(decision)])
+      if (againMs !== undefined) this.queue.addAfter(key, againMs);
+    const write = writeFor(decision, policy());
+    if (write.kind === "apply" && !isSameStatus(claim.status, write.status)) unstored.note(claim, write.status);
+    else if (isEligible) unstored.settle(claim);
+    return { claim, write };
+  }
+
+  async #reconcile(key: string, signal: AbortSignal): Promise<void> {
+    const planned = this.#decide(key);
+    if (planned === undefined) return this.writer.forget(key);
+    const againMs = await this.writer.bring(planned, signal);
+    if (againMs !== undefined) this.queue.addAfter(key, againMs);
+  }
+}

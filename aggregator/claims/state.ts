@@ -1,0 +1,218 @@
+import { isOlder } from "../../common/kube/resource-version.ts";
+import type { Claim } from "../../common/storage/claim.ts";
+import { isUse, volumeMatcher } from "../../common/storage/volume-identity.ts";
+import { claimsOf, type Fact } from "../core/claims/attribution.ts";
+import { type ClaimEvidence, foundUse } from "../core/claims/evidence.ts";
+import {
+  type ClaimHistory,
+  EMPTY_HISTORY,
+  type HistoryContext,
+  isOnlyOurs,
+  isOpen,
+  type NodeLookup,
+  pruneHistory,
+  settleHistory,
+  withEnds,
+} from "../core/claims/history.ts";
+import { claimKeysOf, mayUse } from "../core/claims/references.ts";
+import type { UseEnd } from "../core/claims/use-end.ts";
+import type { EndedPod } from "../core/cluster-objects.ts";
+import { FactIndex } from "../core/nodes/fact-index.ts";
+import { identitiesOf } from "../core/volumes/use.ts";
+import type { FleetState } from "../nodes/fleet-state.ts";
+import type { EndedPods } from "../pod-watch/ended-pods.ts";
+import type { Cluster } from "../sources/cluster.ts";
+
+interface ClaimStatesParts {
+  readonly cluster: Cluster;
+  readonly fleet: FleetState;
+  readonly ends: Pick<EndedPods, "of" | "isIncluded">;
+}
+
+/** What this leader session remembers of a claim beyond what the API server has. */
+export interface ClaimState {
+  readonly uid: string;
+  readonly history: ClaimHistory;
+  /** The claim as our last write left it, until the watch shows that write. */
+  readonly written: Claim | undefined;
+}
+
+/** Remembers what a decision about each claim needs, and reads the evidence for it. */
+export class ClaimStates {
+  readonly #parts: ClaimStatesParts;
+  readonly #cluster: Cluster;
+  readonly #fleet: FleetState;
+  readonly #lookup: NodeLookup;
+  readonly #facts = new FactIndex();
+  /** Only of claims with something to remember: most have nothing. */
+  readonly #states = new Map<string, ClaimState>();
+  /** Keys of the claims with ended uses that their status does not include yet. */
+  readonly #open = new Set<string>();
+  /** UIDs of the claims whose state includes these ends already. */
+  readonly #included = new WeakMap<EndedPod, Set<string>>();
+
+  constructor(parts: ClaimStatesParts, lookup: NodeLookup) {
+    this.#parts = parts;
+    this.#cluster = parts.cluster;
+    this.#fleet = parts.fleet;
+    this.#lookup = lookup;
+  }
+
+  get size(): number {
+    return this.#states.size;
+  }
+
+  /**
+   * Keys of the claims with ended uses that their status does not include yet, and that the next leader could not read from the API
+   * server.
+   */
+  get open(): Iterable<string> {
+    const isThere = (podUid: string): boolean => this.#cluster.isPodThere(podUid);
+    return [...this.#open].filter((key) => isOnlyOurs(this.#states.get(key)?.history ?? EMPTY_HISTORY, isThere));
+  }
+
+  /** Ended pods that named the claim and whose nodes had not reported their end at the last decision. */
+  pendingOf(claim: Claim): readonly EndedPod[] {
+    return this.#peek(claim).history.pending;
+  }
+
+  /**
+   * The state now, with the pods that have ended since the last decision. A claim that was re-created under its name starts anew. A
+   * read.
+   */
+  #peek(claim: Claim): ClaimState {
+    const { key, uid } = claim;
+    const known = this.#states.get(key);
+    const state = known?.uid === uid ? known : emptyState(uid);
+    const ended = this.#parts.ends.of(key).filter((end) => this.#isNews(end, claim));
+    return ended.length === 0 ? state : withEnded(state, ended);
+  }
+
+  #isNews(end: EndedPod, claim: Claim): boolean {
+    return (
+      this.#included.get(end)?.has(claim.uid) !== true &&
+      !this.#parts.ends.isIncluded(end, claim) &&
+      this.#hasNamed(end, claim)
+    );
+  }
+
+  /**
+   * A pod that ended before this claim was created named an earlier claim. Clocks may differ, so a pod that is known to have used this
+   * one counts.
+   */
+  #hasNamed({ pod, seenAtMs }: EndedPod, claim: Claim): boolean {
+    const isLater = seenAtMs >= (claim.createdAtMs ?? 0);
+    return mayUse(pod, claim) && (isLater || this.#cluster.knewClaim(pod.uid, claim));
+  }
+
+  #change(claim: Claim, changes: Partial<ClaimState>): void {
+    const { key, uid } = claim;
+    const state = { ...this.#peek(claim), ...changes };
+    for (const end of this.#parts.ends.of(key))
+      this.#included.set(end, (this.#included.get(end) ?? new Set()).add(uid));
+    if (isOpen(state.history)) this.#open.add(key);
+    else this.#open.delete(key);
+    if (isOpen(state.history) || state.written !== undefined) this.#states.set(key, state);
+    else this.#states.delete(key);
+  }
+
+  forget({ key, uid }: Claim): void {
+    if (this.#states.get(key)?.uid !== uid) return;
+    this.#states.delete(key);
+    this.#open.delete(key);
+  }
+
+  /** The claim as our last write left it, until the watch shows that write: otherwise the next decision would be about an old state. */
+  newest(key: string): Claim | undefined {
+    const claim = this.#cluster.claim(key);
+    return claim && (this.#unseenWrite(claim) ?? claim);
+  }
+
+  /** A watch that has passed our write and shows an older state shows a restored backup. */
+  #unseenWrite({ key, uid, resourceVersion }: Claim): Claim | undefined {
+    const written = this.#states.get(key)?.written;
+    if (written?.uid !== uid || !isOlder(resourceVersion, written.resourceVersion)) return undefined;
+    const reached = this.#cluster.claimsReached();
+    return reached === undefined || isOlder(reached, written.resourceVersion) ? written : undefined;
+  }
+
+  /** A new leader begins: these pods are over and still exist. For pods whose end this replica saw, it keeps that. */
+  begin(finished: readonly EndedPod[]): void {
+    for (const end of finished) {
+      for (const claim of claimKeysOf(end.pod).flatMap((key) => this.#cluster.claim(key) ?? [])) {
+        const isSeen = this.#parts.ends.of(claim.key).some(({ pod }) => pod.uid === end.pod.uid);
+        if (!isSeen && this.#hasNamed(end, claim)) this.#change(claim, withEnded(this.#peek(claim), [end]));
+      }
+    }
+  }
+
+  /** Keeps nothing of a claim that went before the answer arrived: no later event would remove the entry. */
+  noteWritten(claim: Claim): void {
+    if (this.#cluster.claim(claim.key)?.uid === claim.uid) this.#change(claim, { written: claim });
+  }
+
+  /** The node's view is about to be forgotten: its assumed ends may still be the latest of a claim. */
+  keepEnds(claim: Claim, ends: readonly UseEnd[]): void {
+    const { history } = this.#peek(claim);
+    if (ends.length > 0) this.#change(claim, { history: pruneHistory(withEnds(history, ends), claim.status) });
+  }
+
+  /** The evidence for a decision. It settles the pods whose nodes have reported their end. */
+  settle(claim: Claim): ClaimEvidence {
+    const evidence = this.evidence(claim);
+    const written = this.#unseenWrite(this.#cluster.claim(claim.key) ?? claim);
+    this.#change(claim, { history: evidence.history, written });
+    return evidence;
+  }
+
+  /** What nodes and pods show of the claim now. A read: it changes nothing. */
+  evidence(claim: Claim): ClaimEvidence {
+    const volume = claim.volume === undefined ? undefined : this.#cluster.volumeByName(claim.volume);
+    const identities = claim.volume === undefined ? [] : identitiesOf(claim.volume, volume?.csi);
+    const isCalledSo = volumeMatcher(identities);
+    const isOurs = (fact: Fact): boolean =>
+      isCalledSo(fact.volume) && claimsOf(fact, this.#cluster).some(({ uid }) => uid === claim.uid);
+    const found = this.#fleet.viewsOf(identities).map((view) => {
+      const near = this.#facts.near(view, identities);
+      return {
+        view,
+        mountedVolumes: near.mountedVolumes.filter(isOurs),
+        unmountRecords: near.unmountRecords.filter(isOurs),
+      };
+    });
+    const unmountRecords = found.flatMap((one) => one.unmountRecords);
+    const pods = this.#cluster.podsOf(claim.key).filter((pod) => !pod.isTerminal && mayUse(pod, claim));
+    const uses = found.flatMap(({ view, mountedVolumes }) =>
+      mountedVolumes.filter(isUse).map((mountedVolume) => foundUse(view, mountedVolume)),
+    );
+    const mountedBy = new Set(uses.map(({ podUid }) => podUid));
+    const { history } = this.#peek(claim);
+    return {
+      claim,
+      volume,
+      uses,
+      shownOn: found.filter(({ mountedVolumes }) => mountedVolumes.length > 0).map(({ view }) => view.node),
+      attachedTo: volume === undefined ? [] : this.#cluster.nodesWith(volume),
+      references: pods.map(({ key }) => key),
+      unmountRecords,
+      history: this.#settled(history, claim, { unmountRecords, mountedBy, isHostPath: volume?.isHostPath ?? false }),
+    };
+  }
+
+  #settled(
+    history: ClaimHistory,
+    { status: stored }: Claim,
+    found: Pick<HistoryContext, "unmountRecords" | "mountedBy" | "isHostPath">,
+  ): ClaimHistory {
+    return pruneHistory(settleHistory(history, { ...this.#lookup, ...found, stored }), stored);
+  }
+}
+
+function withEnded(state: ClaimState, ended: readonly EndedPod[]): ClaimState {
+  const { history } = state;
+  return { ...state, history: { ...history, pending: [...history.pending, ...ended] } };
+}
+
+function emptyState(uid: string): ClaimState {
+  return { uid, history: EMPTY_HISTORY, written: undefined };
+}

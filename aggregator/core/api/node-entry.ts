@@ -1,0 +1,64 @@
+import type { NodeFacts } from "../../../common/storage/node-facts.ts";
+import type { MountKind } from "../../../common/storage/volume-identity.ts";
+import type { Node } from "../cluster-objects.ts";
+import type { AgentState } from "../nodes/agent-state.ts";
+import type { NodeView } from "../nodes/node-view.ts";
+
+/** What is known of one node. */
+export interface NodeObservation {
+  readonly name: string;
+  /** Its Node object; undefined when it has none. */
+  readonly object: Node | undefined;
+  /** Its last accepted report; undefined before the first. */
+  readonly view: NodeView | undefined;
+  readonly lastReportAgeMs: number | undefined;
+  readonly agentState: AgentState;
+}
+
+type Known<T> = { readonly [K in keyof T]-?: Exclude<T[K], undefined> | null };
+
+/**
+ * A line of `/v1/nodes`. Every field is always there; `null` means unknown. Ages are milliseconds; `nowMs` and the times of the view are
+ * the API server's wall clock.
+ */
+export function nodeEntryOf({ name, object, view, lastReportAgeMs, agentState }: NodeObservation, nowMs: number) {
+  const ageOf = (atMs: number | undefined): number | null =>
+    atMs === undefined ? null : Math.max(0, Math.round(nowMs - atMs));
+  return {
+    name,
+    state: agentState.kind,
+    // For people to read.
+    stateReason: agentState.why,
+    lastReportAgeMs: lastReportAgeMs === undefined ? null : Math.round(lastReportAgeMs),
+    bootId: view?.bootId ?? object?.bootId ?? null,
+    // Identifies one run of the agent.
+    agentInstance: view?.instance ?? null,
+    // Of the last complete scan of the mount table.
+    scanBeganAgeMs: ageOf(view?.scanBeganMs),
+    scanEndedAgeMs: ageOf(view?.scanEndedMs),
+    mounts: view === undefined ? null : mountsByKind(view),
+    // Unmounts that may still change a claim's status.
+    unmountsPending: view?.unmountRecords.size ?? null,
+    facts: factsOf(view?.facts ?? {}, object),
+  };
+}
+
+function mountsByKind({ mountedVolumes }: NodeView): Readonly<Record<MountKind, number>> {
+  const counts = { pod: 0, subpath: 0, block: 0, staging: 0 };
+  for (const { kind } of mountedVolumes) counts[kind] += 1;
+  return counts;
+}
+
+/** An agent in a container cannot see the node's distribution; the kubelet can. */
+function factsOf(told: NodeFacts, object: Node | undefined): Known<NodeFacts> {
+  return {
+    kernel: told.kernel ?? null,
+    architecture: told.architecture ?? null,
+    distribution: told.distribution ?? object?.distribution ?? null,
+    containerRuntime: object?.containerRuntime ?? told.containerRuntime ?? null,
+    cgroup: told.cgroup ?? null,
+    selinux: told.selinux ?? null,
+    apparmor: told.apparmor ?? null,
+    mountNamespace: told.mountNamespace ?? null,
+  };
+}

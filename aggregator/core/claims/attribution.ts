@@ -1,0 +1,97 @@
+import type { MountKind, VolumeIdentity } from "../../../common/storage/volume-identity.ts";
+import type { Pod, Volume } from "../cluster-objects.ts";
+import { namesClaim, type OwnedClaim, refersTo } from "./references.ts";
+
+/** Where attribution looks up claims, volumes and pods. */
+export interface Directory {
+  readonly volumeByName: (name: string) => Volume | undefined;
+  readonly volumesByHandle: (driver: string, handleHash: string) => readonly Volume[];
+  readonly podByUid: (uid: string) => Pod | undefined;
+  readonly claim: (key: string) => FoundClaim | undefined;
+  /** The pod and the claim exist, or both did when the pod went. */
+  readonly knewClaim: (podUid: string, claim: ClaimRef) => boolean;
+}
+
+/** What attribution needs of a claim. */
+interface FoundClaim extends OwnedClaim {
+  readonly uid: string;
+  readonly volume: string | undefined;
+  /** When it was created, rounded down to seconds. */
+  readonly createdAtMs?: number | undefined;
+}
+
+/** A claim by name and UID: one that was re-created under the same name is another claim. */
+export interface ClaimRef {
+  readonly key: string;
+  readonly uid: string;
+}
+
+/** What attribution needs of a mounted volume or an unmount record. */
+export interface Fact {
+  readonly volume: VolumeIdentity;
+  readonly podUid: string | undefined;
+  /** Of a mount. */
+  readonly kind?: MountKind | undefined;
+  /** At or after the begin of the mount, milliseconds of the API server's wall clock; undefined when that is unknown. */
+  readonly beganByMs?: number | undefined;
+  /** At or after its end, by the same clock; undefined while it is mounted. */
+  readonly byMs?: number | undefined;
+}
+
+/**
+ * The claims that a fact of the mount table belongs to, by way of the PV's name or handle and its `claimRef`. A known pod that does not
+ * use the claim has an inline volume with the PV's name; an unknown pod is assumed to use it. What is proven to have begun before the
+ * claim was created belonged to an earlier claim and stays with the PV. A staged device does not: the kubelet reuses it for the next
+ * claim's pods. A pod that uses this claim proves that its mounts are the claim's, as Kubernetes keeps a claim while a live pod names
+ * it. The time of the binding proves nothing: anyone who may write the PV's status can forge it.
+ */
+export function claimsOf(fact: Fact, directory: Directory): readonly ClaimRef[] {
+  const pod = fact.podUid === undefined ? undefined : directory.podByUid(fact.podUid);
+  return volumesOf(fact.volume, directory).flatMap((volume) => {
+    const { claim } = volume;
+    return claim !== undefined && mayMean(fact, pod, { volume, claim, directory }) ? [claim] : [];
+  });
+}
+
+function isStaging({ podUid }: Fact): boolean {
+  return podUid === undefined;
+}
+
+/** By how much the clock of one API server may be ahead of another's, such as of those that dated a claim and a report. Milliseconds. */
+export const APART_MS = 5_000;
+
+/** Ended, or begun, before the claim was created. Near that moment it may have begun afterwards, and must not be overlooked. */
+function isOfEarlierClaim({ beganByMs, byMs = Number.POSITIVE_INFINITY }: Fact, { createdAtMs }: FoundClaim): boolean {
+  if (createdAtMs === undefined) return false;
+  return byMs < createdAtMs || (beganByMs !== undefined && beganByMs < createdAtMs - APART_MS);
+}
+
+function mayMean(
+  fact: Fact,
+  pod: Pod | undefined,
+  { volume, claim, directory }: { readonly volume: Volume; readonly claim: ClaimRef; readonly directory: Directory },
+): boolean {
+  // The directory of a hostPath volume is never mounted itself; a mount with its name is an inline volume.
+  if (volume.isHostPath && fact.kind === "pod") return false;
+  const found = directory.claim(claim.key);
+  const known = found?.uid === claim.uid ? found : undefined;
+  // The kubelet mounts the volume that the claim names. Another volume that names the claim is about to be released.
+  if (known?.volume !== undefined && known.volume !== volume.key) return false;
+  const isMeant = pod === undefined || (known === undefined ? namesClaim(pod, claim.key) : refersTo(pod, known));
+  if (!isMeant || known === undefined || isStaging(fact)) return isMeant;
+  return (pod !== undefined && directory.knewClaim(pod.uid, claim)) || !isOfEarlierClaim(fact, known);
+}
+
+/** The claims that a fact may turn out to belong to, or not to belong to, when more is known of its pod. */
+export function claimKeysNear({ volume }: Fact, directory: Directory): readonly string[] {
+  return volumesOf(volume, directory).flatMap(({ claim }) => (claim === undefined ? [] : [claim.key]));
+}
+
+/** The PVs that a mount path may mean: one by its name, one or several by a handle. */
+export function volumesOf(volume: VolumeIdentity, directory: Directory): readonly Volume[] {
+  if (volume.by === "handle") return directory.volumesByHandle(volume.driver, volume.handleHash);
+  // No API object repeats the in-tree plugins' name of a device.
+  if (volume.by === "device") return [];
+  const found = directory.volumeByName(volume.name);
+  return found === undefined ? [] : [found];
+}

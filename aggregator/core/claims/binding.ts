@@ -1,0 +1,70 @@
+import type { Claim } from "../../../common/storage/claim.ts";
+import type { Pod } from "../cluster-objects.ts";
+
+/** `volumeBindingMode` of a storage class. */
+export type BindingMode = "Immediate" | "WaitForFirstConsumer";
+
+/** A claim, and what decides whether a pod waits for its volume. */
+export interface Binding {
+  readonly claim: Claim;
+  /** Undefined where the storage class is unknown. */
+  readonly mode: BindingMode | undefined;
+  /** Pods that name the claim. */
+  readonly pods: readonly Pod[];
+}
+
+/**
+ * Since when the claim should be bound, rounded down to seconds: since its creation, or, where its class waits for a consumer or may do
+ * so, since the first pod that names it. Undefined while no pod waits.
+ */
+export function waitedForSince({ claim, mode, pods }: Binding): number | undefined {
+  const { createdAtMs } = claim;
+  if (createdAtMs === undefined || mode === "Immediate") return createdAtMs;
+  const times = pods.filter(({ isTerminal }) => !isTerminal).flatMap((pod) => pod.createdAtMs ?? []);
+  return times.length === 0 ? undefined : Math.max(createdAtMs, Math.min(...times));
+}
+
+/** How long a claim waited until it was bound. */
+export interface BindLatency {
+  /** Empty for a claim without one. */
+  readonly storageClass: string;
+  readonly mode: BindingMode;
+  readonly ms: number;
+}
+
+/** The latency of a claim that has just become bound; undefined where it is unknown. */
+export function bindLatency(binding: Binding, nowMs: number): BindLatency | undefined {
+  const { claim, mode } = binding;
+  const sinceMs = waitedForSince(binding);
+  if (mode === undefined || sinceMs === undefined) return undefined;
+  return { storageClass: claim.storageClass ?? "", mode, ms: Math.max(0, nowMs - sinceMs) };
+}
+
+/** Where claims, their pods and their classes are found. */
+interface PendingSources {
+  readonly pending: Iterable<string>;
+  readonly claim: (key: string) => Claim | undefined;
+  readonly podsOf: (claimKey: string) => readonly Pod[];
+  readonly bindingOf: (storageClass: string | undefined) => BindingMode | undefined;
+}
+
+/**
+ * Of each binding mode, since when the claim has waited that waits longest; `unknown` is that of an unknown storage class. Claims that no
+ * pod waits for do not count.
+ */
+export function oldestPending(sources: PendingSources): ReadonlyMap<BindingMode | "unknown", number> {
+  const oldest = new Map<BindingMode | "unknown", number>();
+  for (const key of sources.pending) {
+    const claim = sources.claim(key);
+    if (claim === undefined || claim.isDeleting) continue;
+    const mode = sources.bindingOf(claim.storageClass);
+    const binding = mode ?? "unknown";
+    const beforeMs = oldest.get(binding) ?? Number.POSITIVE_INFINITY;
+    // No pod waits for a claim before its creation, so most claims need no look at their pods.
+    if ((claim.createdAtMs ?? 0) >= beforeMs) continue;
+    const pods = mode === "Immediate" ? [] : sources.podsOf(key);
+    const sinceMs = waitedForSince({ claim, mode, pods }) ?? Number.POSITIVE_INFINITY;
+    if (sinceMs < beforeMs) oldest.set(binding, sinceMs);
+  }
+  return oldest;
+}

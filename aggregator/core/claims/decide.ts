@@ -1,0 +1,289 @@
+import type { ClaimStatus, Gap, LastUse, MountedOn, UnusedReason } from "../../../common/storage/claim-status.ts";
+import { MAX_NODES } from "../../../common/storage/claim-status.ts";
+import { type Idle, isTooSoon, type Unobserved, withGap } from "./gap.ts";
+import { datedAsStored, explains, laterOf, latestOf, latestUse, REASONS, type UseEnd } from "./use-end.ts";
+
+/** A node whose answer a claim needs before it may become unused. */
+export interface PendingNode {
+  readonly node: string;
+  /** The node's time to answer is over. */
+  readonly isSilent: boolean;
+  /** Why its answer is needed; undefined for a node that has to report after a start. */
+  readonly why?: "pod-ended" | "was-mounted" | "attached" | "unwatched" | undefined;
+  /** With `pod-ended`: `namespace/name` of an ended pod that may have used the claim after the stored time. */
+  readonly pod?: string | undefined;
+}
+
+/** Everything that a claim's status depends on. */
+export interface ClaimFacts {
+  /** See `isEligible`; in addition, its volume is known. */
+  readonly isEligible: boolean;
+  readonly stored: ClaimStatus | undefined;
+  /** Nothing valid is stored, but a condition is there that clients may take for it. */
+  readonly hasInvalidCondition?: boolean | undefined;
+  /** Nodes where a pod has it mounted. */
+  readonly usedOn: readonly string[];
+  /** Pods that name it and are not over. */
+  readonly references: readonly string[];
+  readonly pendingNodes: readonly PendingNode[];
+  /** The watch of pods is interrupted: an unknown pod may use the claim. */
+  readonly isUnwatched?: boolean | undefined;
+  readonly ends: readonly UseEnd[];
+  /** When a use that this session did not see is known to have ended; see `unobservedEnd`. */
+  readonly unobservedEnd: UseEnd | "unknown" | undefined;
+  /** The stored last use ended by assumption, as its node was Gone, and the node has scanned since. */
+  readonly isNodeBack?: boolean | undefined;
+  /** Nodes on which the volume is still staged, or mounted; undefined where protection is off. */
+  readonly stagedOn?: readonly string[] | undefined;
+  /** When it may have been used unobserved; undefined without a gap. */
+  readonly unobserved?: Unobserved | undefined;
+  /** The claim's creation, which no time precedes. Undefined where that is unknown. */
+  readonly earliestMs?: number | undefined;
+  readonly nowMs: number;
+}
+
+/** A stored time this far in the future is invalid. Our own rounding and clock bound reach a little into it, too. */
+export const FUTURE_MS = 5_000;
+
+/** What a claim's status should say, as data: `claim-messages.ts` makes the sentences. */
+export type Decision = Leave | InUse | Unused;
+
+/** The stored status stays. */
+export interface Leave {
+  readonly kind: "leave";
+  readonly why: "not-eligible" | "waits-for-nodes" | "waits-for-gap";
+}
+
+export interface InUse {
+  readonly kind: "in-use";
+  readonly reason: UnusedReason;
+  readonly sinceMs: number;
+  readonly mountedOn: MountedOn | undefined;
+  readonly lastUse: LastUse | undefined;
+  /** A pod that is not over names the claim. */
+  readonly isNamed: boolean;
+  /** The decision is uncertain before these nodes have reported. */
+  readonly waitsFor: readonly PendingNode[];
+}
+
+export interface Unused extends Idle {
+  readonly kind: "unused";
+  readonly gap: Gap | undefined;
+  /**
+   * Nodes on which it is staged; undefined where protection is off. A stored one stays until the nodes that may still have it have
+   * reported.
+   */
+  readonly stagedOn: readonly string[] | "as-stored" | undefined;
+}
+
+/** What the status of a claim should say. An unused claim is decided in full, even when nothing has changed. */
+export function decide(known: ClaimFacts): Decision {
+  // A foreign condition stays on such a claim: our account may correct a condition and not remove it, and no status is true of a claim
+  // that is not bound. Mooring trusts nothing in it.
+  if (!known.isEligible) return { kind: "leave", why: "not-eligible" };
+  // The clock of the server that created the claim may be ahead of the one that shows the present.
+  const nowMs = Math.max(known.nowMs, known.earliestMs ?? Number.NEGATIVE_INFINITY);
+  const facts = believed({ ...known, nowMs });
+  if (facts.usedOn.length > 0) return mounted(facts);
+  if (facts.references.length > 0 && !isHolderAwaited(facts)) return referenced(facts);
+  if (facts.pendingNodes.length > 0 || facts.isUnwatched) return awaiting(facts);
+  return unused(facts);
+}
+
+/**
+ * True when the claim would be unused but waits, for nodes to report or for the watch of pods: it has a status, no pod refers to it, and
+ * only Stale nodes show it mounted.
+ */
+export function waitsToBeUnused({
+  isEligible,
+  usedOn,
+  references,
+  pendingNodes,
+  isUnwatched = false,
+}: Pick<ClaimFacts, "isEligible" | "usedOn" | "pendingNodes" | "isUnwatched"> & {
+  readonly references: readonly unknown[];
+}): boolean {
+  const silent = new Set(pendingNodes.filter(({ isSilent }) => isSilent).map(({ node }) => node));
+  const isUsed = references.length > 0 || usedOn.some((node) => !silent.has(node));
+  return isEligible && (pendingNodes.length > 0 || isUnwatched) && !isUsed;
+}
+
+/** The stored status names the nodes that have to answer: it stays until they have, also across a change of leader. */
+function isHolderAwaited({ stored, pendingNodes }: ClaimFacts): boolean {
+  return stored?.reason === "Mounted" && pendingNodes.some(({ why }) => why === "was-mounted");
+}
+
+/** The facts, as far as they can be trusted, and what follows from them. */
+interface Facts extends ClaimFacts {
+  /** Its stored time was in the future. */
+  readonly isDatedAnew: boolean;
+  /** The stored last use that no longer counts, as its end was assumed and the node has come back. */
+  readonly refuted: LastUse | undefined;
+  /** The latest of the uses that are over; undefined where none is known. */
+  readonly lastUse: LastUse | undefined;
+}
+
+/**
+ * A stored time in the future becomes now: clocks are set back, and anybody who may edit claims can forge a status. No end is earlier
+ * than the claim's creation, or the stored status would be invalid.
+ */
+function believed(facts: ClaimFacts): Facts {
+  const { stored: status, unobservedEnd, isNodeBack, earliestMs = Number.NEGATIVE_INFINITY, nowMs } = facts;
+  const isFuture = (ms: number): boolean => ms > nowMs + FUTURE_MS;
+  const untilNow = (ms: number): number => (isFuture(ms) ? nowMs : ms);
+  const read = status && asOfNow(status, untilNow);
+  const refuted = isNodeBack === true && read?.lastUse?.evidence === "node-gone" ? read.lastUse : undefined;
+  const stored = read && { ...read, lastUse: refuted === undefined ? read.lastUse : undefined };
+  const ends = (typeof unobservedEnd === "object" ? [...facts.ends, unobservedEnd] : facts.ends)
+    .map((end) => datedAsStored(end, stored?.lastUse))
+    .map((end) => notBefore({ ...end, byMs: untilNow(end.byMs) }, earliestMs));
+  const { times = [], ...open } = facts.unobserved ?? {};
+  // A time in the future, from a clock that was set back since, would move with each decision until it has passed.
+  const unobserved = { ...open, times: times.filter(({ toMs }) => !isFuture(toMs)) };
+  const isDatedAnew = status !== undefined && isFuture(status.sinceMs);
+  return { ...facts, stored, ends, unobserved, isDatedAnew, refuted, lastUse: latestUse(stored?.lastUse, ends) };
+}
+
+function asOfNow(stored: ClaimStatus, untilNow: (ms: number) => number): ClaimStatus {
+  const { sinceMs, lastUse, gap } = stored;
+  const byMs = untilNow(lastUse?.byMs ?? 0);
+  const isSure = byMs === lastUse?.byMs;
+  const toMs = untilNow(gap?.toMs ?? 0);
+  return {
+    ...stored,
+    sinceMs: untilNow(sinceMs),
+    lastUse: lastUse === undefined || isSure ? lastUse : { ...lastUse, byMs: byMs, widthMs: undefined },
+    gap: gap && { fromMs: Math.min(gap.fromMs, toMs), toMs },
+  };
+}
+
+/** It may have ended as early as possible before. */
+function notBefore(end: UseEnd, earliestMs: number): UseEnd {
+  const { byMs, widthMs } = end;
+  if (byMs >= earliestMs) return end;
+  return { ...end, byMs: earliestMs, widthMs: widthMs === undefined ? undefined : widthMs + earliestMs - byMs };
+}
+
+function mounted(facts: Facts): InUse {
+  const { stored, usedOn, pendingNodes } = facts;
+  const mountedOn = mountedOnOf(facts);
+  const named = new Set([...usedOn, ...mountedOn.nodes]);
+  return {
+    kind: "in-use",
+    reason: "Mounted",
+    sinceMs: inUseSince(facts),
+    mountedOn,
+    // An end beside a use that goes on changes nothing that anybody waits for: no reason to write.
+    lastUse: stored?.lastUse,
+    isNamed: facts.references.length > 0,
+    waitsFor: pendingNodes.filter(({ node, isSilent }) => isSilent && named.has(node)),
+  };
+}
+
+/**
+ * The nodes to write. An added node is a reason to write, a removed one is not. When there is a reason, nodes are left out that need not
+ * be asked after a start: the claim is no longer mounted there, and their unmount records are settled.
+ */
+function mountedOnOf({ stored, usedOn, pendingNodes, ends }: Facts): MountedOn {
+  const known = stored?.mountedOn;
+  const open = new Set([...pendingNodes, ...ends].map(({ node }) => node));
+  const kept = known?.nodes.filter((node) => open.has(node)) ?? [];
+  const nodes = [...new Set([...usedOn, ...kept])].sort();
+  const more = nodes.length > MAX_NODES || (known?.more === true && pendingNodes.length > 0);
+  const isNews = usedOn.some((node) => known?.nodes.includes(node) !== true) && !(known?.more && more);
+  return known === undefined || isNews ? { nodes: nodes.slice(0, MAX_NODES), more } : known;
+}
+
+function referenced(facts: Facts): InUse {
+  const { stored, lastUse } = facts;
+  return {
+    ...namedOnly(facts),
+    isNamed: true,
+    lastUse: stored?.reason === "Referenced" ? stored.lastUse : lastUse,
+  };
+}
+
+/** It may be in use, so it counts as in use. */
+function notKnown(facts: Facts, waitsFor: readonly PendingNode[]): InUse {
+  return { ...namedOnly(facts), waitsFor };
+}
+
+function namedOnly(facts: Facts): InUse {
+  return {
+    kind: "in-use",
+    reason: "Referenced",
+    sinceMs: inUseSince(facts),
+    mountedOn: undefined,
+    lastUse: facts.lastUse,
+    isNamed: false,
+    waitsFor: [],
+  };
+}
+
+/** Since when the claim is in use: the time stays when only the reason changes. */
+function inUseSince({ stored, nowMs }: Facts): number {
+  return stored?.unused === false ? stored.sinceMs : Math.max(nowMs, stored?.sinceMs ?? 0);
+}
+
+/** The status stays until the nodes have answered; it names those whose time is over. */
+function awaiting(facts: Facts): Decision {
+  const { stored, references, pendingNodes } = facts;
+  const silent = pendingNodes.filter(({ isSilent }) => isSilent);
+  const wait: Leave = { kind: "leave", why: "waits-for-nodes" };
+  // A node may stay Stale for good: an invalid condition must not stay that long.
+  if (stored === undefined) return facts.hasInvalidCondition && silent.length > 0 ? notKnown(facts, silent) : wait;
+  if (!stored.unused) {
+    // A pod that names it keeps it in use anyway: a start while nodes are Stale is no reason to write.
+    if (silent.length === 0 || references.length > 0) return wait;
+    const { reason, sinceMs, mountedOn, lastUse } = stored;
+    return { kind: "in-use", reason, sinceMs, mountedOn, lastUse, isNamed: false, waitsFor: silent };
+  }
+  const pods = pendingNodes.filter(({ pod }) => pod !== undefined);
+  // It was referenced meanwhile and may still be mounted, although that was not written.
+  if (pods.length > 0) return notKnown(facts, silent.length > 0 ? silent : pods);
+  // A time in the future is not too early, and its replacement is a reason to write.
+  if (facts.isDatedAnew && isBehindBarrier(facts)) return wait;
+  // To wait would only keep a time that is known to be too early.
+  return unused(facts);
+}
+
+function isBehindBarrier({ pendingNodes, isUnwatched = false }: ClaimFacts): boolean {
+  return isUnwatched || pendingNodes.some(({ why }) => why === undefined);
+}
+
+function unused(facts: Facts): Decision {
+  const { stored, unobserved = { times: [] } } = facts;
+  const unusedNow = withGap(idle(facts), { stored, unobserved });
+  if (!isTooSoon(unusedNow, unobserved)) return { kind: "unused", ...unusedNow, stagedOn: stagedOn(facts) };
+  if (stored?.unused !== true) return { kind: "leave", why: "waits-for-gap" };
+  const { reason, sinceMs, lastUse, gap } = stored;
+  return { kind: "unused", reason, sinceMs, lastUse, gap, stagedOn: stagedOn(facts) };
+}
+
+function stagedOn({ stagedOn: nodes, pendingNodes }: Facts): Unused["stagedOn"] {
+  return nodes?.length === 0 && pendingNodes.length > 0 ? "as-stored" : nodes;
+}
+
+/** A claim that is idle by everything that was seen. */
+function idle(facts: Facts): Idle {
+  const { stored, refuted, ends, lastUse, unobservedEnd, nowMs } = facts;
+  const found = latestOf(ends);
+  const latest = found && laterOf(found, lastUse);
+  const sinceMs = stored?.sinceMs ?? 0;
+  if (stored?.unused === true && refuted === undefined && (latest === undefined || latest.byMs <= sinceMs)) {
+    return { reason: stillReason(stored, lastUse), sinceMs, lastUse };
+  }
+  const isExplained = refuted === undefined || ends.some((end) => explains(end, refuted));
+  if (latest !== undefined && isExplained && unobservedEnd !== "unknown") {
+    const visit = latest.wasUse ? undefined : latest;
+    return { reason: REASONS[latest.evidence], sinceMs: Math.max(sinceMs, latest.byMs), lastUse, visit };
+  }
+  // It is stored as in use, and nothing shows how that ended: now is the earliest time that is surely not too early.
+  const reason = stored === undefined ? "NeverObservedInUse" : "NoPodUsing";
+  return { reason, sinceMs: Math.max(sinceMs, nowMs, latest?.byMs ?? 0), lastUse };
+}
+
+/** The last use may become known after the claim is unused. A pod that came and went, or an unobserved end, is later than that. */
+function stillReason({ reason }: ClaimStatus, lastUse: LastUse | undefined): UnusedReason {
+  return lastUse === undefined || reason === "NoPodUsing" ? reason : REASONS[lastUse.evidence];
+}

@@ -1,0 +1,111 @@
+import type { Claim } from "../../../common/storage/claim.ts";
+import { earliestSinceMs } from "../../../common/storage/claim-status.ts";
+import type { VolumeIdentity } from "../../../common/storage/volume-identity.ts";
+import type { Node, Volume } from "../cluster-objects.ts";
+import type { NodeMountedVolume, NodeUnmountRecord, NodeView } from "../nodes/node-view.ts";
+import { assumedUse, isNodeBack, unobservedEndOf } from "./assumed-ends.ts";
+import type { ClaimFacts } from "./decide.ts";
+import type { ClaimHistory, NodeLookup } from "./history.ts";
+import { isBarred, pendingNodesOf } from "./pending-nodes.ts";
+import type { UseEnd } from "./use-end.ts";
+
+/** A pod's mount of a claim, by a node's last report. */
+export interface FoundUse {
+  readonly node: string;
+  readonly bootId: string;
+  readonly volume: VolumeIdentity;
+  readonly podUid: string;
+  readonly pod: string | undefined;
+}
+
+/** The use that a mounted volume in a node's last report shows. */
+export function foundUse(
+  { node, bootId }: NodeView,
+  { volume, podUid, pod }: NodeMountedVolume & { readonly podUid: string },
+): FoundUse {
+  return { node, bootId, volume, podUid, pod };
+}
+
+/** What nodes and pods show of one claim. */
+export interface ClaimEvidence {
+  readonly claim: Claim;
+  /** Its volume, where it is known. */
+  readonly volume?: Volume | undefined;
+  /** Pods' mounts of the claim, by the nodes' last reports. */
+  readonly uses: readonly FoundUse[];
+  /** Nodes whose last report shows any mount of it, staging included. */
+  readonly shownOn: readonly string[];
+  /** Nodes that the API shows its volume attached to, or in use on. */
+  readonly attachedTo: readonly string[];
+  /** Names of the pods that refer to it and are not over. */
+  readonly references: readonly string[];
+  readonly unmountRecords: readonly NodeUnmountRecord[];
+  readonly history: ClaimHistory;
+}
+
+/** The nodes as a decision sees them. */
+export interface FleetFacts extends NodeLookup {
+  /** All nodes of the cluster. */
+  readonly nodes: () => readonly string[];
+  readonly nodeOf?: (name: string) => Node | undefined;
+  /** Nodes that have not answered yet for a gap in which a claim that was in use then may have ended. */
+  readonly unanswered: (inUseSinceMs: number) => readonly string[];
+  /** The leader's own watch of pods is not interrupted. */
+  readonly arePodsCurrent: boolean;
+  /** A node that has to scan before a claim with this volume may become unused. */
+  readonly pendingNode: (volume: Volume | undefined) => string | undefined;
+  /** `namespace/name` of a pod, or its UID when it is unknown. */
+  readonly podName: (uid: string) => string;
+  readonly nowMs: number;
+}
+
+/** A claim, and everything that its status depends on. */
+export type DecidedClaim = ClaimFacts & { readonly claim: Claim };
+
+/** Puts together what a claim's status depends on. */
+export function factsOf(evidence: ClaimEvidence, fleet: FleetFacts): ClaimFacts {
+  const { claim, uses, references, unmountRecords, history } = evidence;
+  const present = uses.filter(({ node }) => fleet.assumedEnd(node) === undefined);
+  const ends = [
+    ...unmountRecords.map((unmountRecord) => toUseEnd(unmountRecord, fleet)),
+    ...uses.flatMap((use) => assumedUse(use, fleet)),
+    ...history.ends,
+  ];
+  return {
+    isEligible: isEligible(claim) && isVolumeSeen(evidence),
+    stored: claim.status,
+    hasInvalidCondition: claim.hasInvalidCondition,
+    usedOn: [...new Set(present.map(({ node }) => node))],
+    references,
+    pendingNodes: pendingNodesOf(evidence, fleet),
+    isUnwatched: !fleet.arePodsCurrent && isBarred(claim, fleet.nowMs),
+    ends,
+    unobservedEnd: unobservedEndOf(evidence, ends, fleet),
+    isNodeBack: isNodeBack(claim.status, fleet),
+    stagedOn: evidence.shownOn.filter((node) => fleet.assumedEnd(node) === undefined),
+    earliestMs: earliestSinceMs(claim),
+    nowMs: fleet.nowMs,
+  };
+}
+
+/** Before the watch shows the PV bound to the claim, no mount is known to be the claim's: that watch may be behind. */
+function isVolumeSeen({ claim, volume }: ClaimEvidence): boolean {
+  return claim.volume === undefined || volume?.claim?.uid === claim.uid;
+}
+
+/** The end of use that an unmount record shows. */
+export function toUseEnd(
+  { id, node, podUid, pod, byMs, widthMs }: NodeUnmountRecord,
+  { podName }: Pick<FleetFacts, "podName">,
+): UseEnd {
+  const user = { node, pod: pod ?? podName(podUid), podUid, wasUse: true };
+  return { id, evidence: "mount-table", byMs, widthMs, ...user };
+}
+
+/**
+ * True for a claim that gets a status: one that is bound. During its deletion only where it has Mooring's condition already. That
+ * condition may keep it (docs/protection.md), so it has to be kept up to date until the claim is gone.
+ */
+export function isEligible({ phase, isDeleting, status, hasInvalidCondition }: Claim): boolean {
+  return phase === "Bound" && (!isDeleting || status !== undefined || hasInvalidCondition === true);
+}

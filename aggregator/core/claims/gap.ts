@@ -1,0 +1,91 @@
+import type { ClaimStatus, Gap, LastUse, UnusedReason } from "../../../common/storage/claim-status.ts";
+import { spanOf, type UnobservedTime } from "../pod-watch/gap.ts";
+import type { UseEnd } from "./use-end.ts";
+
+/** An unused claim by everything that agents and replicas saw, before gaps count. */
+export interface Idle {
+  readonly reason: UnusedReason;
+  readonly sinceMs: number;
+  readonly lastUse: LastUse | undefined;
+  /** A pod that came and went without using it, later than the last use. */
+  readonly visit?: UseEnd | undefined;
+}
+
+/** When a claim may have been used unobserved. */
+export interface Unobserved {
+  readonly times: readonly UnobservedTime[];
+  /** The end of a gap for which nodes have not answered yet: a time before it may turn out to be too early. */
+  readonly openUntilMs?: number | undefined;
+  /** A gap for which nodes have not answered yet, while they have some minutes left. */
+  readonly unanswered?: { readonly toMs: number; readonly nodes: () => readonly string[] } | undefined;
+}
+
+/** The same, with the lower bound that an earlier leader decided and could not store. */
+export function notBefore(unobserved: Unobserved, sinceMs: number | undefined): Unobserved {
+  if (sinceMs === undefined) return unobserved;
+  const time = { fromMs: sinceMs, toMs: sinceMs, isBefore: false };
+  return { ...unobserved, times: [...unobserved.times, time] };
+}
+
+/** The decision about an unused claim, with the gaps in which neither an agent nor a replica watched it. */
+export function withGap(
+  idle: Idle,
+  { stored, unobserved }: { readonly stored: ClaimStatus | undefined; readonly unobserved: Unobserved },
+): Idle & { readonly gap: Gap | undefined } {
+  const known = stored?.unused === true ? stored.gap : undefined;
+  const usedSinceMs = stored?.unused === false ? stored.sinceMs : undefined;
+  const gap = gapAfter(idle.sinceMs, { known, unobserved, usedSinceMs });
+  // A stored gap from before the stored time is not about it, and no reason to write.
+  if (gap === undefined) return { ...idle, gap: idle.sinceMs === stored?.sinceMs ? known : undefined };
+  const sinceMs = Math.max(idle.sinceMs, gap.toMs);
+  if (known === undefined && isOfSameScan(idle, gap)) return { ...idle, sinceMs, gap: undefined };
+  // Any pod may have used it until the end of the gap.
+  const reason = idle.reason === "NeverObservedInUse" ? idle.reason : "NoPodUsing";
+  return { ...idle, reason, sinceMs, gap };
+}
+
+/** Written now, the time might have to be corrected soon, and would be too early until then. */
+export function isTooSoon({ sinceMs }: Idle, { openUntilMs }: Unobserved): boolean {
+  return openUntilMs !== undefined && sinceMs < openUntilMs;
+}
+
+/** The time in which the claim may have been used after `sinceMs`; the stored one counts as long as it is about that time. */
+function gapAfter(
+  sinceMs: number,
+  {
+    known,
+    unobserved,
+    usedSinceMs = Number.POSITIVE_INFINITY,
+  }: {
+    readonly known: Gap | undefined;
+    readonly unobserved: Unobserved;
+    /** The same for a claim that was in use until now. Rounded up. */
+    readonly usedSinceMs: number | undefined;
+  },
+): Gap | undefined {
+  const isAfter = ({ toMs, isBefore }: UnobservedTime): boolean =>
+    toMs > sinceMs && (!isBefore || toMs > usedSinceMs - 1_000);
+  // Before the first known replica nothing else was watched: a claim first seen in this time has no gap behind it.
+  const beganMs = Math.min(sinceMs, known?.fromMs ?? sinceMs);
+  const isAbout = ({ datedBeforeMs }: UnobservedTime): boolean =>
+    datedBeforeMs === undefined || beganMs < datedBeforeMs;
+  const found = unobserved.times
+    .filter((time) => isAfter(time) && isAbout(time))
+    .map(({ fromMs, toMs }) => ({ fromMs: Math.max(fromMs, sinceMs), toMs }));
+  const isKnownStill = known !== undefined && toSeconds(known.toMs) >= toSeconds(sinceMs);
+  return spanOf(isKnownStill ? [known, ...found] : found);
+}
+
+/**
+ * The scan that closes a gap may be the first without the mount: two reports date it, some milliseconds apart. The time covers that, so
+ * the status does not mention a gap this short. Milliseconds.
+ */
+const SAME_SCAN_MS = 1_000;
+
+function isOfSameScan({ reason, lastUse }: Idle, { toMs }: Gap): boolean {
+  return reason === "Unmounted" && lastUse !== undefined && toMs < lastUse.byMs + SAME_SCAN_MS;
+}
+
+function toSeconds(ms: number): number {
+  return Math.ceil(ms / 1000);
+}

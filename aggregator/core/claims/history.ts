@@ -1,0 +1,178 @@
+import type { ClaimStatus } from "../../../common/storage/claim-status.ts";
+import type { EndedPod } from "../cluster-objects.ts";
+import type { AgentState, AssumedEnd } from "../nodes/agent-state.ts";
+import type { NodeUnmountRecord, NodeView } from "../nodes/node-view.ts";
+import { isUpTo } from "../pod-watch/history.ts";
+import type { UseEnd } from "./use-end.ts";
+
+/** What is known of a claim's past uses beyond its status. */
+export interface ClaimHistory {
+  /** Ended pods that named the claim, and whose nodes have not reported yet what became of the mount. */
+  readonly pending: readonly EndedPod[];
+  /** Ends of uses without an unmount record: the latest one and, where that was no use, the latest use. */
+  readonly ends: readonly UseEnd[];
+}
+
+export const EMPTY_HISTORY: ClaimHistory = { pending: [], ends: [] };
+
+/** There is an end that the claim's status does not include yet. */
+export function isOpen({ pending, ends }: ClaimHistory): boolean {
+  return pending.length > 0 || ends.length > 0;
+}
+
+/**
+ * The same, for an end that the next leader could not read from the API server. A pod that was over when leading began, and still
+ * exists, is no such end.
+ */
+export function isOnlyOurs({ pending, ends }: ClaimHistory, isThere: (podUid: string) => boolean): boolean {
+  return ends.length > 0 || pending.some(({ wasOver, pod }) => !wasOver || !isThere(pod.uid));
+}
+
+/** Adds ends to the history. Of several that one scan shows, the last one counts. */
+export function withEnds(history: ClaimHistory, ends: readonly UseEnd[]): ClaimHistory {
+  const all = [...history.ends, ...ends];
+  const latest = lastOfLatest(all);
+  const latestUse = lastOfLatest(all.filter(({ wasUse }) => wasUse));
+  return { ...history, ends: [...new Set([latest, latestUse])].filter((end) => end !== undefined) };
+}
+
+function lastOfLatest(ends: readonly UseEnd[]): UseEnd | undefined {
+  return ends.reduce<UseEnd | undefined>((best, end) => (best && best.byMs > end.byMs ? best : end), undefined);
+}
+
+/** Removes what the claim's status already includes. */
+export function pruneHistory(history: ClaimHistory, stored: ClaimStatus | undefined): ClaimHistory {
+  if (stored?.unused !== true) return history;
+  const { sinceMs, lastUse } = stored;
+  const isIncluded = ({ byMs, wasUse }: UseEnd): boolean => byMs <= (wasUse ? (lastUse?.byMs ?? 0) : sinceMs);
+  return { ...history, ends: history.ends.filter((end) => !isIncluded(end)) };
+}
+
+/** What is known of the nodes at a moment. */
+export interface NodeLookup {
+  /** The node's last accepted report. */
+  readonly viewOf: (node: string) => NodeView | undefined;
+  readonly agentStateOf: (node: string) => AgentState["kind"];
+  /** Since when the node's mounts count as ended. */
+  readonly assumedEnd: (node: string) => AssumedEnd | undefined;
+}
+
+/** What explains how an ended pod's use of a claim ended. */
+export interface HistoryContext extends NodeLookup {
+  /** Unmounts of the claim that nodes report. */
+  readonly unmountRecords: readonly Pick<NodeUnmountRecord, "node" | "podUid" | "byMs" | "widthMs" | "isReported">[];
+  /** UIDs of the pods that nodes report with a mount of the claim. */
+  readonly mountedBy: ReadonlySet<string>;
+  readonly isHostPath: boolean;
+  readonly stored: ClaimStatus | undefined;
+}
+
+/**
+ * The history after the nodes' newest reports: a pod whose mount is now known to be gone is no longer pending. Where one scan shows that
+ * of several pods, the pod that ended last counts as the last user.
+ */
+export function settleHistory(history: ClaimHistory, context: HistoryContext): ClaimHistory {
+  const pending: EndedPod[] = [];
+  const ends: UseEnd[] = [];
+  for (const ended of history.pending.toSorted((one, other) => one.seenAtMs - other.seenAtMs)) {
+    const outcome = outcomeOf(ended, context);
+    if (outcome === "pending") pending.push(ended);
+    else if (outcome !== "explained") ends.push(outcome);
+  }
+  return withEnds({ ...history, pending }, ends);
+}
+
+/**
+ * How an ended pod's use of the claim ended. "pending": its node has to scan first. "explained": a record, or the stored status,
+ * includes it, or will. Any other use ended by that scan. Without an agent that scans the pod's own end counts, and on a node that is
+ * Gone the end of the node.
+ */
+function outcomeOf(ended: EndedPod, context: HistoryContext): UseEnd | "pending" | "explained" {
+  const { uid, node } = ended.pod;
+  const view = answerOn(ended, context);
+  const agentState = node === undefined ? "NoAgent" : context.agentStateOf(node);
+  const nodeGone = node !== undefined && agentState === "Gone" ? context.assumedEnd(node) : undefined;
+  if (view === undefined && nodeGone === undefined && agentState !== "NoAgent") return "pending";
+  const isStillMounted = view !== undefined && context.mountedBy.has(uid);
+  if (isStillMounted || isInStatus(ended, context.stored) || isExplained(ended, context)) return "explained";
+  // A hostPath volume shows no mount: a pod that ran is all there is to know of its use.
+  if (view !== undefined && !context.isHostPath) return endByScan(ended, view);
+  if (nodeGone !== undefined && view === undefined) return endWithNode(ended, nodeGone);
+  const end = endByPod(ended);
+  const last = context.stored?.lastUse;
+  // An end that is assumed and dated anew would hide another pod's, and then be dated as it is stored.
+  return last?.id === end.id && last.evidence === end.evidence ? "explained" : end;
+}
+
+/**
+ * A pod that did not start did not use the volume; still, volumes are mounted before a container starts and unmounted after the pod's
+ * end.
+ */
+function endByScan(ended: EndedPod, { scanEndedMs: byMs }: NodeView): UseEnd {
+  if (!ended.pod.hasStarted) return { ...endByPod(ended), byMs: Math.max(ended.seenAtMs, byMs) };
+  return { ...endByPod(ended), evidence: "mount-table", byMs };
+}
+
+function endByPod({ pod: { key, uid, node, hasStarted }, gone, seenAtMs }: EndedPod): UseEnd {
+  const user = { node, pod: key, podUid: uid, wasUse: hasStarted };
+  return { id: `${uid}/${gone}`, evidence: "pod-status", byMs: seenAtMs, widthMs: undefined, ...user };
+}
+
+/**
+ * The use may have gone on until the node was Gone, which may have been up after its mounts counted as ended. The pod may have started
+ * without a status that says so: when the node comes back, this is decided anew.
+ */
+function endWithNode(ended: EndedPod, { goneMs, atMs }: AssumedEnd): UseEnd {
+  const byMs = Math.max(ended.seenAtMs, goneMs ?? atMs);
+  return { ...endByPod(ended), wasUse: true, evidence: "node-gone", byMs };
+}
+
+/**
+ * The node's view, if it shows a complete scan that began after the agent had seen the pod's end. Only such a scan shows how the pod's
+ * mounts ended.
+ */
+function answerOn({ pod: { node }, gone }: EndedPod, { viewOf }: NodeLookup): NodeView | undefined {
+  const view = node === undefined ? undefined : viewOf(node);
+  return isUpTo(gone, view?.podsResourceVersion ?? "") ? view : undefined;
+}
+
+/**
+ * True when an unmount record explains how the pod's use ended: the pod's own, or one of its node by a scan after the pod's end, which
+ * shows everything that was left. An agent writes a record of a pod only once the pod is over. A record that the aggregator derives from
+ * two reports may be of an earlier mount of the pod.
+ */
+function isExplained(
+  { pod: { uid, node }, seenAtMs }: EndedPod,
+  { unmountRecords, stored }: Pick<HistoryContext, "unmountRecords" | "stored">,
+): boolean {
+  const last = stored?.lastUse;
+  if (last?.evidence === "mount-table" && last.podUid === uid) return true;
+  return unmountRecords.some((one) =>
+    one.podUid === uid
+      ? one.isReported || one.byMs >= seenAtMs
+      : one.node === node && one.widthMs !== undefined && one.byMs - one.widthMs >= seenAtMs,
+  );
+}
+
+/**
+ * A claim that is stored as unused was decided when the pod was already over, unless the pod was created after the stored time: then it
+ * came and went unobserved. A claim without a status includes nothing.
+ */
+export function isInStatus({ wasOver, pod: { createdAtMs } }: EndedPod, stored: ClaimStatus | undefined): boolean {
+  if (!wasOver) return false;
+  if (stored === undefined) return true;
+  // Both are whole seconds, one rounded down and the other up.
+  return stored.unused && (createdAtMs === undefined || createdAtMs + 1000 < stored.sinceMs);
+}
+
+/** The version that the node's pod watch has to reach for its report to cover each of these ends; undefined when it has. */
+export function versionToReach(
+  pending: readonly EndedPod[],
+  { node, podsResourceVersion = "0" }: NodeView,
+): string | undefined {
+  const ends = pending.filter(({ pod }) => pod.node === node);
+  const later = (version: string, { gone }: EndedPod): string =>
+    isUpTo(version, gone) && !isUpTo(gone, version) ? gone : version;
+  const latest = ends.reduce(later, podsResourceVersion);
+  return latest === podsResourceVersion ? undefined : latest;
+}

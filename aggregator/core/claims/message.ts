@@ -1,0 +1,234 @@
+import {
+  type ClaimStatus,
+  type Gap,
+  MAX_NODES,
+  type MountedOn,
+  wholeUncertaintyMs,
+} from "../../../common/storage/claim-status.ts";
+import { formatSecondsUp } from "../../../common/storage/timestamp.ts";
+import type { Decision, InUse, Unused } from "./decide.ts";
+import { endOf, type UseEnd } from "./use-end.ts";
+
+/**
+ * What people read in `kubectl describe pvc`. A message stays true until the next transition: it contains no ages and no counts of pods,
+ * nothing that would have to be written again at rest.
+ */
+
+/** The status for a decision; undefined where the stored one stays. */
+export function statusOf(decision: Decision, stored: ClaimStatus | undefined): ClaimStatus | undefined {
+  if (decision.kind === "leave") return undefined;
+  const { reason, sinceMs, lastUse } = decision;
+  if (decision.kind === "in-use") {
+    const { mountedOn } = decision;
+    return { unused: false, reason, message: inUseMessage(decision), sinceMs, mountedOn, lastUse };
+  }
+  const { gap, stagedOn } = decision;
+  const status = { unused: true, reason, message: unusedMessage(decision), sinceMs, mountedOn: undefined, lastUse };
+  const staged = stagedOn === "as-stored" ? stored?.staged : stagedMessage(stagedOn ?? []);
+  return { ...status, ...(gap && { gap }), ...(staged !== undefined && { staged }) };
+}
+
+function inUseMessage({ mountedOn, isNamed, waitsFor }: InUse): string {
+  const stale = waitsFor.filter(({ isSilent }) => isSilent);
+  if (mountedOn !== undefined && isNamed) return mountedMessage(mountedOn);
+  if (mountedOn?.more || (mountedOn && stale.every(({ node }) => mountedOn.nodes.includes(node)))) {
+    return leftMountedMessage(
+      mountedOn,
+      stale.map(({ node }) => node),
+    );
+  }
+  if (stale.length > 0) return staleMessage(stale);
+  return waitsFor.length > 0 ? pendingMessage(waitsFor) : REFERENCED;
+}
+
+function unusedMessage(unused: Unused): string {
+  const { gap } = unused;
+  return `${idleMessage(unused)}${gap === undefined ? "" : gapMessage(gap)}`;
+}
+
+/** The last use, where the claim's time is about it. */
+function idleMessage({ reason, sinceMs, lastUse, visit, gap }: Unused): string {
+  if (visit !== undefined) return endMessage(visit);
+  if (reason === "NeverObservedInUse") return NEVER_OBSERVED;
+  if (lastUse === undefined) return END_UNKNOWN;
+  const isItsEnd = secondUp(lastUse.byMs) === secondUp(sinceMs);
+  return isItsEnd || reason !== "NoPodUsing" || gap !== undefined ? endMessage(endOf(lastUse)) : END_UNKNOWN;
+}
+
+/** What a message says about the end of a use. */
+export type DescribedEnd = Omit<UseEnd, "id">;
+
+/** What a message says about a pending node. */
+export interface DescribedNode {
+  readonly node: string;
+  readonly why?: (typeof REASONS)[number] | undefined;
+  readonly pod?: string | undefined;
+}
+
+/** An idle claim when Mooring first sees it. */
+const NEVER_OBSERVED = "Not seen in use since Mooring first saw the claim; it may have been unused for longer";
+
+/** A use that ended unobserved, or an end that is not stored, such as that of a pod that came and went. */
+const END_UNKNOWN =
+  "No pod uses the claim any more; no end of a use was observed then, so the time is when that was noticed";
+
+/** Also true for a hostPath volume and on nodes without an agent, where no mount can be seen. */
+const REFERENCED = "In use: a pod that has not ended names the claim; no node shows a mount of it";
+
+/** The nodes that have it mounted, without those that the pods show as well. */
+export function mountedMessage(mountedOn: MountedOn): string {
+  return `In use: mounted on ${whereText(mountedOn)}`;
+}
+
+/** The nodes where the device of an unused claim's volume is still mounted. */
+function stagedMessage(nodes: readonly string[]): string | undefined {
+  if (nodes.length === 0) return undefined;
+  return `Staged on ${nodesText([...nodes].sort().slice(0, MAX_NODES))}: the device is still mounted, no pod has it`;
+}
+
+/**
+ * The same where every pod that names the claim has ended; `stale` are the Stale nodes among them. Nodes are sorted by name, so that
+ * the same facts give the same message.
+ */
+export function leftMountedMessage(mountedOn: MountedOn, stale: readonly string[]): string {
+  const left = `In use: still mounted on ${whereText(mountedOn)}, although every pod that names the claim has ended`;
+  if (stale.length === 0) return left;
+  const nodes = listed([...new Set(stale)].sort());
+  return `${left}; no report of the mounts on ${nodes}, so this may be out of date`;
+}
+
+function whereText({ nodes, more }: MountedOn): string {
+  return more ? `more than ${nodes.length} nodes, among them ${firstOf(nodes)}` : nodesText(nodes);
+}
+
+/** Which nodes have to answer, and why. */
+export function staleMessage(nodes: readonly DescribedNode[]): string {
+  return `Not known to be unused: no report from ${listed(described(nodes))}`;
+}
+
+/** The same while their answers may still come in time. */
+export function pendingMessage(nodes: readonly DescribedNode[]): string {
+  return `Not known to be unused: awaiting the next report from ${listed(described(nodes))}`;
+}
+
+/** Who used the claim last, between which times that ended, and on which evidence. */
+export function endMessage(end: DescribedEnd): string {
+  if (end.evidence === "node-gone") {
+    return `Last used${userText(end)}, which is gone since ${byText(end)}; its unmount was not observed and is assumed`;
+  }
+  return end.evidence === "mount-table" ? unmountedMessage(end) : podEndMessage(end);
+}
+
+function unmountedMessage(end: DescribedEnd): string {
+  const { widthMs } = end;
+  if (widthMs === undefined) {
+    return `Last used${userText(end)}; its unmount was not seen, but by ${byText(end)} the node's mount table did not show it any more`;
+  }
+  return `Last used${userText(end)}; its volume was unmounted between ${spanText(end, widthMs)}, read from the node's mount table`;
+}
+
+function podEndMessage(end: DescribedEnd): string {
+  if (!end.wasUse) {
+    return `${capital(podText(end))} named the claim and had ended by ${byText(end)} without having used its volume`;
+  }
+  return `Last used${userText(end)}; the pod had ended by ${byText(end)}, but no mount can be seen there, so its volume may have been unmounted earlier or later`;
+}
+
+/** To the millisecond, as stored, so that the same facts give the same message. */
+function byText({ byMs }: DescribedEnd): string {
+  return timeText(secondUp(byMs));
+}
+
+function spanText({ byMs }: DescribedEnd, widthMs: number): string {
+  return betweenText(Math.ceil(byMs) - wholeUncertaintyMs(byMs, widthMs), byMs);
+}
+
+/** Both in whole seconds; the day once where it is the same. */
+function betweenText(fromMs: number, toMs: number): string {
+  const [from, to] = [secondDown(fromMs), secondUp(toMs)];
+  const isSameDay = from.slice(0, DAY) === to.slice(0, DAY);
+  return `${isSameDay ? from.slice(DAY + 1, -1) : timeText(from)} and ${timeText(to)}`;
+}
+
+/** `2026-11-21` of an RFC 3339 time. */
+const DAY = 10;
+
+function timeText(rfc3339: string): string {
+  return `${rfc3339.slice(DAY + 1, -1)} UTC on ${rfc3339.slice(0, DAY)}`;
+}
+
+function secondUp(ms: number): string {
+  return formatSecondsUp(Math.ceil(ms));
+}
+
+function secondDown(ms: number): string {
+  return formatSecondsUp(Math.floor(ms / 1000) * 1000);
+}
+
+function userText(end: DescribedEnd): string {
+  return `${end.pod === undefined ? "" : ` by ${podText(end)}`}${onNode(end)}`;
+}
+
+/** The addition for a claim that may have been used unobserved. */
+export function gapMessage({ fromMs, toMs }: Gap): string {
+  return `; unobserved between ${betweenText(fromMs, toMs)}, so it counts as used until then`;
+}
+
+function podText({ pod, podUid }: DescribedEnd): string {
+  if (pod === undefined) return "a pod";
+  return pod === podUid ? `a pod with the UID ${pod}` : `pod ${pod}`;
+}
+
+function onNode({ node }: DescribedEnd): string {
+  return node === undefined ? "" : ` on node ${node}`;
+}
+
+function described(nodes: readonly DescribedNode[]): readonly string[] {
+  // Sorted by name, so that the same facts give the same message.
+  const sorted = nodes.toSorted((one, other) => compare(keyOf(one), keyOf(other)));
+  const first = new Map(sorted.toReversed().map((one) => [one.node, one]));
+  return [...first.values()].reverse().map((one) => `${one.node}${reasonText(one)}`);
+}
+
+/** Of several reasons for one node the most specific one comes first. */
+function keyOf({ node, why, pod }: DescribedNode): string {
+  const rank = why === undefined ? REASONS.length : REASONS.indexOf(why);
+  return `${node} ${rank} ${pod ?? "~"}`;
+}
+
+const REASONS = ["pod-ended", "was-mounted", "attached", "unwatched"] as const;
+
+function reasonText({ why, pod }: DescribedNode): string {
+  if (why === "pod-ended") return pod === undefined ? " (a pod ended there)" : ` (pod ${pod} ended there)`;
+  if (why === "was-mounted") return " (had it mounted)";
+  if (why === "attached") return " (the volume is attached to it)";
+  return why === "unwatched" ? " (the last pod may have been there; its end went unobserved)" : "";
+}
+
+function nodesText(nodes: readonly string[]): string {
+  if (nodes.length === 1) return `node ${listed(nodes)}`;
+  return nodes.length <= MOST_NAMES ? `nodes ${listed(nodes)}` : `${nodes.length} nodes: ${listed(nodes)}`;
+}
+
+/** A message contains so many names; the annotation has the others. */
+const MOST_NAMES = 3;
+
+function firstOf(names: readonly string[]): string {
+  return listed(names.slice(0, MOST_NAMES));
+}
+
+function listed(names: readonly string[]): string {
+  if (names.length > MOST_NAMES) {
+    return `${names.slice(0, MOST_NAMES).join(", ")} and ${names.length - MOST_NAMES} more`;
+  }
+  return [names.slice(0, -1).join(", "), ...names.slice(-1)].filter((text) => text !== "").join(" and ");
+}
+
+function capital(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+}
+
+function compare(one: string, other: string): number {
+  if (one === other) return 0;
+  return one < other ? -1 : 1;
+}

@@ -1,0 +1,118 @@
+import type { Claim } from "../../../common/storage/claim.ts";
+import type { ClaimStatus } from "../../../common/storage/claim-status.ts";
+import type { EndedPod } from "../cluster-objects.ts";
+import { reachOf } from "../pod-watch/gap.ts";
+import { FUTURE_MS, type PendingNode } from "./decide.ts";
+import type { ClaimEvidence, FleetFacts } from "./evidence.ts";
+import { isInStatus } from "./history.ts";
+import { isEndKnown } from "./use-end.ts";
+
+type Found = Omit<PendingNode, "isSilent">;
+
+/**
+ * The nodes whose report the claim needs before it may become unused. Candidates are nodes where a pod ended that named the claim, that
+ * had it mounted, that show it, or that its volume is attached to, and those behind the barrier. No other node delays a decision, nor
+ * one without expected reports: NoAgent or Gone. A NoAgent node delays only claims that are stored as mounted there, until an agent is
+ * back or the node is Gone.
+ */
+export function pendingNodesOf(evidence: ClaimEvidence, fleet: FleetFacts): readonly PendingNode[] {
+  const { claim, history, shownOn, attachedTo } = evidence;
+  const hasNotReported = (node: string): boolean => fleet.viewOf(node) === undefined;
+  const isSilent = (node: string): boolean => fleet.agentStateOf(node) === "Stale";
+  const isReporting = (node: string): boolean => fleet.agentStateOf(node) === "Reporting";
+  const isLeftMounted = (node: string): boolean =>
+    hasNotReported(node) &&
+    fleet.agentStateOf(node) === "NoAgent" &&
+    claim.status?.mountedOn?.nodes.includes(node) === true;
+  const found: readonly Found[] = [
+    ...history.pending.flatMap((ended) => endedOn(ended, claim.status)),
+    ...storedNodes(claim.status, fleet)
+      .filter(hasNotReported)
+      .map((node) => ({ node, why: "was-mounted" as const })),
+    // Its last report counts until it reports more.
+    ...shownOn.filter(isSilent).map((node) => ({ node, why: "was-mounted" as const })),
+    ...attachedTo
+      .filter((node) => hasNotReported(node) || isSilent(node))
+      .map((node) => ({ node, why: "attached" as const })),
+    ...anyWhere(evidence, fleet)
+      .filter(hasNotReported)
+      .map((node) => ({ node, why: "unwatched" as const })),
+    ...whereStaged(evidence, fleet)
+      .filter(hasNotReported)
+      .map((node) => ({ node, why: "was-mounted" as const })),
+  ];
+  const named = firstOfEach(found)
+    .filter(({ node }) => isExpectedToReport(node, fleet) || isLeftMounted(node))
+    .map((one) => ({ ...one, isSilent: !isReporting(one.node) }));
+  return [...named, ...behindBarrier(evidence, fleet)];
+}
+
+/**
+ * Where a claim that an earlier leader left in use may still be mounted: for a pod that vanished in a gap of the pod watch, before its
+ * mount was stored. Where this leader has not seen the claim in use, that is any node that has not reported; otherwise one that may
+ * still answer for the gap. A hostPath volume shows no mount anywhere.
+ */
+function anyWhere({ claim, volume, ...evidence }: ClaimEvidence, fleet: FleetFacts): readonly string[] {
+  const { status } = claim;
+  if (status === undefined || status.unused || volume?.isHostPath) return [];
+  const { pending, ends } = evidence.history;
+  if (evidence.uses.length > 0 || evidence.references.length > 0) return [];
+  const isUnseen =
+    status.mountedOn === undefined &&
+    pending.length === 0 &&
+    !isEndKnown(status, [...evidence.unmountRecords, ...ends]);
+  return (isUnseen ? fleet.nodes() : fleet.unanswered(status.sinceMs)).filter(
+    reachOf(volume ?? {}, (name) => fleet.nodeOf?.(name)),
+  );
+}
+
+/** Where a claim may still be staged that an earlier leader called staged: the status does not contain the nodes. */
+function whereStaged({ claim, volume }: ClaimEvidence, fleet: FleetFacts): readonly string[] {
+  if (claim.status?.staged === undefined || fleet.pendingNode(volume) !== undefined) return [];
+  return fleet.nodes().filter(reachOf(volume ?? {}, (name) => fleet.nodeOf?.(name)));
+}
+
+/** With its pod where that may have used the claim after the stored time. */
+function endedOn(ended: EndedPod, stored: ClaimStatus | undefined): readonly Found[] {
+  const { node, key } = ended.pod;
+  if (node === undefined) return [];
+  return [{ node, why: "pod-ended", ...(isInStatus(ended, stored) ? {} : { pod: key }) }];
+}
+
+/** One entry for each node: the one with a pod, else the first. */
+function firstOfEach(found: readonly Found[]): readonly Found[] {
+  const nodes = new Map<string, Found>();
+  for (const one of found) {
+    const known = nodes.get(one.node);
+    if (known === undefined || (known.pod === undefined && one.pod !== undefined)) nodes.set(one.node, one);
+  }
+  return [...nodes.values()];
+}
+
+function isExpectedToReport(node: string, { agentStateOf }: FleetFacts): boolean {
+  const agentState = agentStateOf(node);
+  return agentState === "Reporting" || agentState === "Stale";
+}
+
+/**
+ * Before the barrier opens no claim becomes unused, nor loses its staging. A stored time in the future does not count, so a new one is
+ * to come.
+ */
+export function isBarred({ status }: Pick<Claim, "status">, nowMs: number): boolean {
+  return status?.unused !== true || status.staged !== undefined || status.sinceMs > nowMs + FUTURE_MS;
+}
+
+/** One node stands for all that are pending. */
+function behindBarrier({ claim, volume }: ClaimEvidence, fleet: FleetFacts): readonly PendingNode[] {
+  const node = isBarred(claim, fleet.nowMs) ? fleet.pendingNode(volume) : undefined;
+  return node === undefined ? [] : [{ node, isSilent: false }];
+}
+
+/** Where the claim was mounted by its stored status; with too many nodes to store, that may have been anywhere. */
+export function storedNodes(
+  status: Pick<ClaimStatus, "mountedOn"> | undefined,
+  { nodes }: Pick<FleetFacts, "nodes">,
+): readonly string[] {
+  const { mountedOn } = status ?? {};
+  return mountedOn?.more ? [...new Set([...mountedOn.nodes, ...nodes()])] : (mountedOn?.nodes ?? []);
+}

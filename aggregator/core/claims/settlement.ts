@@ -1,0 +1,56 @@
+import type { Claim } from "../../../common/storage/claim.ts";
+import type { NodeUnmountRecord } from "../nodes/node-view.ts";
+import { FUTURE_MS } from "./decide.ts";
+import { isEligible } from "./evidence.ts";
+
+/** Records of other nodes stay so long after a node is assumed to be Gone: watches lag, and nodes come back. Milliseconds. */
+const ASSUMED_FOR_MS = 600_000;
+
+/** What else is known of a claim's ends. */
+export interface Settling {
+  /** Unmount records of the claim that are not settled: all, or the `latestUnmountRecords` of this record's node. */
+  readonly unmountRecords: readonly NodeUnmountRecord[];
+  /** The latest that the API server's clock can show, milliseconds since the epoch. */
+  readonly nowMs: number;
+}
+
+/**
+ * True when an unmount record can no longer change the claim's status: it is stored as the last use, or a later one is and the claim is
+ * unused, or the same node reports a later one and will report it again. Nothing less suffices, as the node then forgets the record: not
+ * a mount that still exists, as its end may turn out to be earlier than this record, nor what other nodes report, as they may lose it
+ * before it is stored.
+ */
+export function isSettledFor(claim: Claim, unmountRecord: NodeUnmountRecord, settling: Settling): boolean {
+  const { status, isDeleting } = claim;
+  // Its status will not be written again.
+  if (isDeleting && !isEligible(claim)) return true;
+  if (settling.unmountRecords.some((other) => supersedes(other, unmountRecord))) return true;
+  const lastUse = status?.lastUse;
+  // Anybody who may edit claims can forge a last use; like a decision, this ignores one in the future.
+  if (lastUse === undefined || lastUse.byMs > settling.nowMs + FUTURE_MS) return false;
+  if (lastUse.id === unmountRecord.id) return true;
+  // An assumed end gives way to the node's own report, and then this record may be the latest again.
+  const isFresh = settling.nowMs - lastUse.byMs < ASSUMED_FOR_MS;
+  const isVoid = lastUse.evidence === "node-gone" && (lastUse.node === unmountRecord.node || isFresh);
+  // While the claim is in use, its next status still needs an end, even where the last use ended later.
+  return status?.unused === true && !isVoid && lastUse.byMs >= unmountRecord.byMs;
+}
+
+/** Of one node's unmount records of a claim, those that decide whether any other is superseded: one or two of thousands. */
+export function latestUnmountRecords(unmountRecords: readonly NodeUnmountRecord[]): readonly NodeUnmountRecord[] {
+  const latest = (some: readonly NodeUnmountRecord[]): NodeUnmountRecord | undefined =>
+    some.reduce<NodeUnmountRecord | undefined>((best, one) => (best && !supersedes(one, best) ? best : one), undefined);
+  const reported = unmountRecords.filter(({ isReported }) => isReported);
+  const unreported = unmountRecords.filter(({ isReported }) => !isReported);
+  return [latest(reported), latest(unreported)].filter((one) => one !== undefined);
+}
+
+/**
+ * Compares by the node's own clock: the wall times of two receipts may differ by no more than their transits. What only this process has
+ * may go with it, so it replaces no record in a node's journal.
+ */
+function supersedes(one: NodeUnmountRecord, other: NodeUnmountRecord): boolean {
+  if (one.node !== other.node || (other.isReported && !one.isReported)) return false;
+  if (one.timeline !== other.timeline) return one.timeline > other.timeline;
+  return one.by > other.by || (one.by === other.by && one.id > other.id);
+}

@@ -1,0 +1,166 @@
+import type { NodeHeartbeat, NodeMessage, NodeReport } from "../../../common/storage/node-report.ts";
+import { type MountedVolume, volumeKey } from "../../../common/storage/volume-identity.ts";
+import type { NodeMountedVolume, NodeView } from "./node-view.ts";
+import { type ReportClock, reportClock } from "./report-clock.ts";
+import { unmountRecordsAfter } from "./unmount-records.ts";
+
+/** When a report came, by the API server's wall clock. */
+export interface Receipt {
+  /** The latest that the server's clock can have shown. */
+  readonly atMs: number;
+  /** By how much `atMs` may be too late. */
+  readonly widthMs: number;
+  /** The Node object's boot ID, if it is known. */
+  readonly nodeBootId: string | undefined;
+  /** The agent sent it after this leader had answered it. */
+  readonly isOfSession?: boolean | undefined;
+  /** The boot clock is known to have gone back: the report counts although it looks older than the known one. */
+  readonly isRolledBack?: boolean | undefined;
+}
+
+/** The outcome of a report. */
+export type Acceptance =
+  | { readonly kind: "accepted"; readonly view: NodeView }
+  | { readonly kind: "stale"; readonly why: string };
+
+/**
+ * Merges a report into its node's view. A report may come late, twice or out of order. In steps: each goes through everything that a node
+ * shows, which may be thousands of mounts.
+ */
+export function* acceptInSteps(
+  known: NodeView | undefined,
+  report: NodeReport,
+  receipt: Receipt,
+): Generator<undefined, Acceptance> {
+  const why = staleness(known, report, receipt);
+  if (why !== undefined) return { kind: "stale", why };
+  const at = reportClock(report, receipt);
+  // Stamps of another boot, or from before the clock went back, cannot be compared with these.
+  const sameClock = known?.bootId === report.bootId && receipt.isRolledBack !== true ? known : undefined;
+  const timeline = sameClock?.timeline ?? (known === undefined ? 0 : known.timeline + 1);
+  const timelineFrom = sameClock?.timelineFrom ?? report.sentAt;
+  const mountedVolumes = mountedVolumesOf(report, at, sameClock?.mountedVolumes);
+  yield;
+  const unmountRecords = yield* unmountRecordsAfter(report, { known, sameClock, at, timeline });
+  const view: NodeView = {
+    node: report.node,
+    bootId: report.bootId,
+    instance: report.instance,
+    generation: report.generation,
+    timeline,
+    timelineFrom,
+    mountedVolumes,
+    unmountRecords,
+    ...observationOf(report, at),
+  };
+  return { kind: "accepted", view };
+}
+
+/** A heartbeat: the known state, scanned again. When it means another state than the known one, the whole report is needed. */
+export function acceptHeartbeat(
+  known: NodeView | undefined,
+  heartbeat: NodeHeartbeat,
+  receipt: Receipt,
+): Acceptance | { readonly kind: "unknown" } {
+  const { bootId, instance, generation } = heartbeat;
+  if (known?.bootId !== bootId || known.instance !== instance || known.generation !== generation)
+    return { kind: "unknown" };
+  const why = staleness(known, heartbeat, receipt);
+  if (why !== undefined) return { kind: "stale", why };
+  return { kind: "accepted", view: { ...known, ...observationOf(heartbeat, reportClock(heartbeat, receipt)) } };
+}
+
+type Observation = Pick<
+  NodeView,
+  "scanBeganMs" | "scanFromMs" | "scanEndedMs" | "agentGaps" | "podsResourceVersion" | "scan" | "sentAt" | "facts"
+>;
+
+function observationOf(
+  { scan, sentAt, agentGaps, podsResourceVersion, facts }: NodeMessage,
+  at: ReportClock,
+): Observation {
+  return {
+    scanBeganMs: at.earliest(scan.beganAt),
+    scanFromMs: at.least(scan.beganAt),
+    scanEndedMs: at.wall(scan.endedAt),
+    agentGaps: agentGaps.map(({ from, to }) => ({
+      fromMs: from === undefined ? Number.NEGATIVE_INFINITY : at.earliest(from),
+      toMs: at.wall(to),
+      to,
+    })),
+    podsResourceVersion,
+    scan,
+    sentAt,
+    facts,
+  };
+}
+
+function staleness(known: NodeView | undefined, report: NodeMessage, receipt: Receipt): string | undefined {
+  // A late report of an old boot would end what is mounted now; where the Node object does not decide, the known boot stays.
+  const presentBootId = receipt.nodeBootId ?? known?.bootId ?? report.bootId;
+  if (report.bootId !== known?.bootId) {
+    // It is newer than everything known of the node, whatever the Node object says: the watch of Nodes may lag.
+    if (known === undefined && receipt.isOfSession === true) return undefined;
+    return report.bootId === presentBootId ? undefined : "of another boot than the node's present one";
+  }
+  if (receipt.isRolledBack === true) return undefined;
+  if (isOlder(known, report)) return "it is not newer than what is known already";
+  return overlaps(known, report)
+    ? "its read began before that of another agent ended, which is known already"
+    : undefined;
+}
+
+/**
+ * While an agent is replaced, two agents of a node scan at the same time, and each scan shows one moment in it. Which moment is later is
+ * unknown, so what only one of them shows may not have ended. The next scan decides.
+ */
+function overlaps(known: NodeView, { instance, scan }: NodeMessage): boolean {
+  return instance !== known.instance && scan.beganAt < known.scan.endedAt;
+}
+
+/**
+ * True for a message of the known boot without anything new: of an older scan, or of the same one and sent no later. A second copy is no
+ * sign of life, and would date its content by the time that the copy took.
+ */
+export function isOlder(known: NodeView, message: NodeMessage): boolean {
+  const { scan, sentAt, instance, generation } = message;
+  if (scan.endedAt !== known.scan.endedAt) return scan.endedAt < known.scan.endedAt;
+  const isNewerState = instance === known.instance && generation > known.generation;
+  return sentAt <= known.sentAt && !isNewerState;
+}
+
+/** Each report dates a stamp anew, later by its transit and drift: the earliest date of a mounted volume stays. */
+function mountedVolumesOf(
+  report: NodeReport,
+  at: ReportClock,
+  before: readonly NodeMountedVolume[] = [],
+): readonly NodeMountedVolume[] {
+  const dated = new Map(before.map((mountedVolume) => [stampedKey(mountedVolume), mountedVolume.beganByMs]));
+  return report.mountedVolumes.map((mountedVolume) => {
+    const { kind, volume, podUid, pod, since, seenAt } = mountedVolume;
+    const known = dated.size === 0 ? undefined : dated.get(stampedKey({ kind, volume, podUid, since }));
+    const beganByMs = Math.min(at.wall(since), known ?? Number.POSITIVE_INFINITY);
+    // All of one shape, made at once: a full node has thousands, and they are taken in one turn of the event loop.
+    const suspended = seenAt === undefined ? undefined : { seenMs: at.least(seenAt) };
+    return { kind, volume, podUid, pod, since, beganByMs, suspended };
+  });
+}
+
+function stampedKey({ kind, volume, podUid, since }: MountedVolume & { readonly since: number }): string {
+  return `${since}/${kind}/${podUid ?? ""}/${volumeKey(volume)}`;
+}
+
+/** The view without unmount records that can no longer change any status. */
+export function settle(view: NodeView, unmountRecordIds: readonly string[]): NodeView {
+  const unmountRecords = new Map(view.unmountRecords);
+  for (const id of unmountRecordIds) unmountRecords.delete(id);
+  return { ...view, unmountRecords };
+}
+
+/**
+ * True where the agent sent the message before this leader had answered it: a copy of it may have been under way for long. What an agent
+ * sent to an earlier leader does not count.
+ */
+export function isOfOtherSession({ session }: NodeMessage, own: string): boolean {
+  return session !== undefined && session !== own;
+}

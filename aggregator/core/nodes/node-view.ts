@@ -1,0 +1,81 @@
+import type { NodeFacts } from "../../../common/storage/node-facts.ts";
+import type { NodeReport, UnmountRecord } from "../../../common/storage/node-report.ts";
+import type { MountedVolume } from "../../../common/storage/volume-identity.ts";
+
+/** The end of one pod's use of a volume on a node, in milliseconds of the API server's wall clock. */
+export interface NodeUnmountRecord {
+  readonly id: string;
+  readonly node: string;
+  readonly volume: UnmountRecord["volume"];
+  readonly podUid: string;
+  /** `namespace/name`, where the agent knew it. */
+  readonly pod: string | undefined;
+  /** At or after the begin of the use. */
+  readonly beganByMs: number;
+  /** At or after the truth. */
+  readonly byMs: number;
+  /** By how much `byMs` is later than the truth at most; undefined where that is unknown, as for mounts of an earlier boot. */
+  readonly widthMs: number | undefined;
+  /** The same end as the agent stamped it. */
+  readonly by: number;
+  /** Stamps of one timeline can be compared; those of a later one are later, whatever their numbers. */
+  readonly timeline: number;
+  /** The node's last report contains it, so an agent has it and reports it again. Otherwise only this process has it. */
+  readonly isReported: boolean;
+}
+
+/** A mounted volume, with what the agent knew of it. */
+export type NodeMountedVolume = MountedVolume & {
+  /** `namespace/name` */
+  readonly pod: string | undefined;
+  /** By when it was mounted, on the boot clock. */
+  readonly since: number;
+  /** The same by the API server's wall clock, at or after its begin. */
+  readonly beganByMs: number;
+  /**
+   * The last complete scan does not show it although its pod is not over: when it was last seen, never too late. Undefined where that is
+   * unknown.
+   */
+  readonly suspended?: { readonly seenMs: number | undefined } | undefined;
+};
+
+/** A time in which an agent did not watch, by the API server's wall clock, and its end as the agent stamped it. */
+export interface AgentGapTime {
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly to: number;
+}
+
+/** The last accepted report of a node. Times are milliseconds of the API server's wall clock, never too early unless stated. */
+export interface NodeView {
+  readonly node: string;
+  readonly bootId: string;
+  readonly instance: string;
+  readonly generation: number;
+  /** Grows with each boot, and when the boot clock has gone back. */
+  readonly timeline: number;
+  /** When its first accepted message was sent, on the boot clock: stamps of an earlier timeline are from before that. */
+  readonly timelineFrom: number;
+  readonly mountedVolumes: readonly NodeMountedVolume[];
+  /** Unmount records that may still change a status, by ID: reported ones, and those that follow from the difference of two reports. */
+  readonly unmountRecords: ReadonlyMap<string, NodeUnmountRecord>;
+  /** Begin of the last complete scan; see `ReportClock.earliest`. */
+  readonly scanBeganMs: number;
+  /** The same, never too late; undefined where that is unknown. */
+  readonly scanFromMs: number | undefined;
+  /** End of the last complete scan. */
+  readonly scanEndedMs: number;
+  /**
+   * When the agent did not watch in this boot: from the last scan that it remembers, never too late (minus infinity where it remembers
+   * none), to the first one after that. It has reported the end of everything that was mounted by then and is not now.
+   */
+  readonly agentGaps: readonly AgentGapTime[];
+  /** The pod watch had reached this before the scan began. */
+  readonly podsResourceVersion: string | undefined;
+  /** Begin and end of that scan on the boot clock. */
+  readonly scan: NodeReport["scan"];
+  /** When the last accepted message was sent, on the boot clock. */
+  readonly sentAt: number;
+  /** For people to read. */
+  readonly facts?: NodeFacts | undefined;
+}

@@ -1,0 +1,153 @@
+import type { NodeMessage } from "../../../common/storage/node-report.ts";
+import { mayBeMounted } from "../../../common/storage/node-selector.ts";
+import { parseNodeSelector } from "../../../common/storage/node-selector-terms.ts";
+import type { Node, Volume } from "../cluster-objects.ts";
+import type { AgentState } from "../nodes/agent-state.ts";
+import type { Receipt } from "../nodes/fleet.ts";
+import { reportClock } from "../nodes/report-clock.ts";
+import { type GapTime, isUpTo, type WatchGap } from "./history.ts";
+
+/**
+ * A time that neither side observed: not the agent of a node, which reads the mount table, and no replica, which watches pods. A whole use
+ * may lie in it. So the claims that could be used on the node count as used until the agent's first scan afterwards: a pod that vanished
+ * meanwhile may have left its mount behind until then. What counts for which claim, and what is not covered: docs/claim-status.md,
+ * "Unobserved time".
+ */
+export interface AgentGapTime {
+  /** Never too late; minus infinity where it is unknown. Milliseconds of the API server's wall clock. */
+  readonly fromMs: number;
+  /** Never too early. */
+  readonly toMs: number;
+}
+
+/** What a node's agent can show of the past, by its last accepted report. */
+export interface AgentCoverage {
+  /** When the boot began, never too late. */
+  readonly bootedAfterMs: number;
+  /** The same, never too early. */
+  readonly bootedByMs: number;
+  /** The machine had no agent with a journal before; false also where that is unknown. */
+  readonly isFirstBoot: boolean;
+  /** When it did not watch in this boot. */
+  readonly agentGaps: readonly AgentGapTime[];
+  /**
+   * When its last complete scan began, never too late. Its report covers the time up to then, as a scan shows one moment of the time
+   * that it takes.
+   */
+  readonly scanBeganMs: number;
+}
+
+/** Dates the agent's gaps in a report. */
+export function agentCoverage(message: NodeMessage, receipt: Pick<Receipt, "atMs" | "widthMs">): AgentCoverage {
+  const at = reportClock(message, receipt);
+  return {
+    bootedAfterMs: at.earliest(0),
+    bootedByMs: at.wall(0),
+    isFirstBoot: message.firstBoot ?? false,
+    agentGaps: message.agentGaps.map(({ from = 0, to }) => ({ fromMs: at.earliest(from), toMs: at.wall(to) })),
+    scanBeganMs: at.earliest(message.scan.beganAt),
+  };
+}
+
+/** A time in which a claim may have been used unobserved. */
+export interface UnobservedTime extends AgentGapTime {
+  /** Before a gap: counts only for what was in use when the gap began. */
+  readonly isBefore: boolean;
+  /** No replica is known to have watched before the gap: counts only for times before its end, which this is. */
+  readonly datedBeforeMs?: number | undefined;
+}
+
+/** A node as a gap sees it. */
+export interface GapNode {
+  readonly coverage: AgentCoverage | undefined;
+  readonly agentState: AgentState["kind"];
+  readonly createdAtMs: number | undefined;
+  /** Its time to answer is over. */
+  readonly isOverdue: boolean;
+  /** Its kubelet has been away since before the gap. */
+  readonly isAway: boolean;
+}
+
+/** When a use on a node may have begun unobserved in a gap; an open answer is still to come. */
+export interface GapAnswer {
+  readonly isOpen: boolean;
+  readonly times: readonly UnobservedTime[];
+}
+
+/** The answer of a node for a gap. */
+export function answerOf(gap: GapTime, node: GapNode): GapAnswer {
+  const { coverage, agentState, createdAtMs, isOverdue, isAway } = node;
+  if (isAway) return { isOpen: false, times: [] };
+  const isNew = isNewerThan(gap, createdAtMs);
+  if (coverage !== undefined && coverage.scanBeganMs >= gap.toMs)
+    return { isOpen: false, times: unobservedBy(coverage, gap, isNew) };
+  // A node that was created after the gap did not exist before, unless its agent reports an older machine.
+  if (isNew) return { isOpen: true, times: [] };
+  const isLost = agentState === "NoAgent" || agentState === "Gone";
+  return { isOpen: !isLost, times: isLost || (isOverdue && agentState === "Stale") ? [timeOf(gap)] : [] };
+}
+
+/**
+ * True for a node that was unreachable before the gap and whose object has not changed since: a kubelet that comes back changes it within
+ * seconds. A node that the gap names has not answered for an earlier gap, in which it was up.
+ */
+export function wasAway({ reached = "", open }: WatchGap, node: Node & { readonly resourceVersion: string }): boolean {
+  return node.isUnreachable === true && !open.has(node.key) && isUpTo(node.resourceVersion, reached);
+}
+
+export function isNewerThan({ toMs }: GapTime, createdAtMs: number | undefined): boolean {
+  return createdAtMs !== undefined && createdAtMs >= toMs;
+}
+
+function unobservedBy(coverage: AgentCoverage, gap: GapTime, isNewObject: boolean): readonly UnobservedTime[] {
+  const all = timeOf(gap);
+  const { bootedAfterMs, bootedByMs, isFirstBoot, agentGaps } = coverage;
+  // A machine that first started after the gap did not exist before. One whose Node object was created anew may have been off and on.
+  const isNew = isNewObject && bootedAfterMs >= all.toMs && isFirstBoot;
+  const times = isNew ? agentGaps : [{ fromMs: Number.NEGATIVE_INFINITY, toMs: bootedByMs }, ...agentGaps];
+  const during = spanOf(times.filter(({ fromMs, toMs }) => fromMs < all.toMs && toMs >= all.fromMs));
+  const [before] = times.filter(({ toMs }) => toMs < all.fromMs).toSorted((one, other) => other.toMs - one.toMs);
+  return [
+    // Uses of that time were known from pods only, and a pod that was known may be forgotten in the gap.
+    ...(before === undefined ? [] : [{ ...before, isBefore: true }]),
+    ...(during === undefined ? [] : [{ ...all, fromMs: Math.max(during.fromMs, all.fromMs), toMs: during.toMs }]),
+  ];
+}
+
+/** The gap itself, in which pods went unobserved. */
+export function timeOf({ fromMs, toMs }: GapTime): UnobservedTime {
+  if (fromMs === undefined) return { fromMs: Number.NEGATIVE_INFINITY, toMs, isBefore: false, datedBeforeMs: toMs };
+  return { fromMs, toMs, isBefore: false };
+}
+
+/** Of each kind of such times the one that spans them all. */
+export function spansOf(times: readonly UnobservedTime[]): readonly UnobservedTime[] {
+  const kinds = Map.groupBy(times, ({ isBefore, datedBeforeMs }) => `${isBefore} ${datedBeforeMs}`);
+  return [...kinds.values()].flatMap((same) => same.slice(0, 1).map((one) => ({ ...one, ...spanOf(same) })));
+}
+
+/** Where a volume can be used, and whether its mounts can be seen. */
+export type VolumeReach = Pick<Volume, "isHostPath" | "nodeAffinity">;
+
+/** False for a node that the volume's affinity is proven to exclude, by the node's labels now. */
+export function reachOf(
+  { nodeAffinity }: Pick<Volume, "nodeAffinity">,
+  nodeOf: (name: string) => Node | undefined,
+): (name: string) => boolean {
+  const affinity = nodeAffinity === undefined ? undefined : parseNodeSelector(JSON.parse(nodeAffinity));
+  return (name) => {
+    const labels = affinity && nodeOf(name)?.labels;
+    return affinity === undefined || labels === undefined || mayBeMounted(affinity, labels);
+  };
+}
+
+/** From the first begin to the last end; undefined without any. */
+export function spanOf(times: readonly AgentGapTime[]): AgentGapTime | undefined {
+  return times.reduce<AgentGapTime | undefined>(
+    (span, { fromMs, toMs }) =>
+      span === undefined
+        ? { fromMs, toMs }
+        : { fromMs: Math.min(span.fromMs, fromMs), toMs: Math.max(span.toMs, toMs) },
+    undefined,
+  );
+}

@@ -1,0 +1,102 @@
+import type { Claim } from "../../../common/storage/claim.ts";
+import { type ClaimStatus, hasLastUse, lastUseText } from "../../../common/storage/claim-status.ts";
+import {
+  NO_ANNOTATIONS,
+  readCopiedUse,
+  readVolumeMark,
+  type VolumeAnnotations,
+  volumeMarkText,
+} from "../../../common/storage/volume-annotations.ts";
+import { latestUse, type UseEnd } from "../claims/use-end.ts";
+import type { Volume } from "../cluster-objects.ts";
+
+/** Everything that the annotations of a volume depend on. */
+export interface VolumeFacts {
+  readonly volume: Volume;
+  /** The claim that the volume names, as the API server has it. */
+  readonly claim: Claim | undefined;
+  /** The claim's status when it went, where this leader saw it go. */
+  readonly statusAtEnd: ClaimStatus | undefined;
+  /** Nodes where a pod has it mounted, and all where it is mounted, staging included. */
+  readonly mounts: { readonly used: readonly string[]; readonly all: readonly string[] };
+  /** Nodes that its mark names, that have not reported and are not known to have none. */
+  readonly unanswered: readonly string[];
+  /** A node where it can be used is behind the barrier. */
+  readonly isPending: boolean;
+  /** Ends of use that nodes report, or that are assumed as the node is Gone. */
+  readonly ends: readonly UseEnd[];
+  /** The policies read the mark. */
+  readonly isProtecting: boolean;
+}
+
+/** True for a volume that nodes report mounted although it is not Bound. */
+export function isStillMounted({ phase }: Volume, nodes: readonly string[]): boolean {
+  return phase !== "Bound" && nodes.length > 0;
+}
+
+/** The annotations that the volume should have. A read: it changes nothing. */
+export function desiredAnnotations(facts: VolumeFacts): VolumeAnnotations {
+  return { mountedOn: desiredMark(facts), lastUse: desiredLastUse(facts) };
+}
+
+/** What a write has to change, by field; undefined where nothing has to. A field that is `undefined` removes its annotation. */
+export function changesTo(
+  { annotations = NO_ANNOTATIONS }: Volume,
+  desired: VolumeAnnotations,
+): Partial<VolumeAnnotations> | undefined {
+  const changes = {
+    ...(annotations.mountedOn !== desired.mountedOn && { mountedOn: desired.mountedOn }),
+    ...(annotations.lastUse !== desired.lastUse && { lastUse: desired.lastUse }),
+  };
+  return Object.keys(changes).length === 0 ? undefined : changes;
+}
+
+/** An added node is a reason to write, a removed one is not; a node that has not answered stays. */
+function desiredMark({ volume, mounts, unanswered, isProtecting }: VolumeFacts): string | undefined {
+  if (!isProtecting || volume.phase === "Bound") return undefined;
+  const nodes = [...new Set([...mounts.all, ...unanswered])].sort();
+  if (nodes.length === 0) return undefined;
+  const text = volume.annotations?.mountedOn;
+  const known = readVolumeMark(volume.uid, text);
+  const isMarked = known !== undefined && (known.more || nodes.every((node) => known.nodes.includes(node)));
+  return isMarked ? text : volumeMarkText(volume.uid, nodes);
+}
+
+/** What is known of a last use. */
+type KnownUse = Pick<ClaimStatus, "lastUse" | "gap">;
+
+/** Only volumes that outlive their claims keep it. That of an earlier claim stays: beside another claimRef it does not count. */
+function desiredLastUse(facts: VolumeFacts): string | undefined {
+  const { volume, claim, statusAtEnd } = facts;
+  const text = volume.annotations?.lastUse;
+  if (volume.claim === undefined || volume.reclaimPolicy !== "Retain") return text;
+  const { uid } = volume.claim;
+  const stored = readCopiedUse(uid, text);
+  // During a use the last use is unknown: an earlier one would look longer ago than it is.
+  const whileInUse = stored === undefined ? text : undefined;
+  if (claim === undefined) {
+    if (facts.mounts.used.length > 0) return whileInUse;
+    const wasInUse = statusAtEnd?.unused === false;
+    const known = wasInUse ? undefined : laterOf(stored, statusAtEnd);
+    return useText(uid, { ...known, lastUse: lastUseAfter(facts, known) }) ?? (wasInUse ? whileInUse : text);
+  }
+  if (!claim.isDeleting || claim.status === undefined) return text;
+  return claim.status.unused ? (useText(uid, claim.status) ?? text) : whileInUse;
+}
+
+function useText(uid: string, use: KnownUse): string | undefined {
+  return hasLastUse(use) ? lastUseText(uid, use) : undefined;
+}
+
+/** A claim may go before the end of its use is known: then only the nodes' reports have it. */
+function lastUseAfter(facts: VolumeFacts, known: KnownUse | undefined): KnownUse["lastUse"] {
+  const isClaimGone = facts.statusAtEnd !== undefined || facts.volume.phase !== "Bound";
+  const isOpen = facts.isPending || facts.unanswered.length > 0 || !isClaimGone;
+  return latestUse(known?.lastUse, isOpen ? [] : facts.ends);
+}
+
+function laterOf(one: KnownUse | undefined, other: KnownUse | undefined): KnownUse | undefined {
+  if (one?.lastUse === undefined || other?.lastUse === undefined)
+    return one?.lastUse === undefined ? (other ?? one) : one;
+  return one.lastUse.byMs >= other.lastUse.byMs ? one : other;
+}

@@ -1,0 +1,81 @@
+import type { Claim } from "../../../common/storage/claim.ts";
+import { isUse, type VolumeIdentity, volumeMatcher } from "../../../common/storage/volume-identity.ts";
+import type { Directory } from "../claims/attribution.ts";
+import { claimKeysOf } from "../claims/references.ts";
+import type { Volume } from "../cluster-objects.ts";
+import { compareText } from "../compare-text.ts";
+import type { NodeMountedVolume, NodeView } from "../nodes/node-view.ts";
+
+/** A node where pods have a volume mounted. */
+export interface NodeUse {
+  readonly node: string;
+  /** Their names are `namespace/name`, where the agent knew them. */
+  readonly pods: readonly { readonly uid: string; readonly name: string | undefined }[];
+}
+
+/** Where a volume is mounted, by the nodes' last reports. */
+export interface VolumeUse {
+  /** Nodes where a pod has it mounted, by name. */
+  readonly used: readonly NodeUse[];
+  /** Names of nodes with a staging mount, sorted. */
+  readonly staged: readonly string[];
+}
+
+/** How mount tables name a volume: by the PV's name, and by its handle if it has one. */
+export function identitiesOf(name: string, csi: Volume["csi"]): readonly VolumeIdentity[] {
+  return [{ by: "name", name }, ...(csi === undefined ? [] : [{ by: "handle", ...csi } as const])];
+}
+
+/** The claim that a volume names, where its UID fits and it names this volume. */
+export function claimOfVolume(
+  { key, claim: ref }: Volume,
+  find: (key: string) => Claim | undefined,
+): Claim | undefined {
+  const claim = ref && find(ref.key);
+  return claim?.uid === ref?.uid && claim?.volume === key ? claim : undefined;
+}
+
+/** Where a volume is mounted: of the mounts with its name, those that are its own. */
+export function volumeUse(
+  views: readonly NodeView[],
+  identities: readonly VolumeIdentity[],
+  isOwn: (mountedVolume: NodeMountedVolume) => boolean,
+): VolumeUse {
+  const isCalledSo = volumeMatcher(identities);
+  const found = views
+    .map(({ node, mountedVolumes }) => ({
+      node,
+      own: mountedVolumes.filter((one) => isCalledSo(one.volume) && isOwn(one)),
+    }))
+    .toSorted((one, other) => compareText(one.node, other.node));
+  return {
+    used: found.map(({ node, own }) => ({ node, pods: podsIn(own) })).filter(({ pods }) => pods.length > 0),
+    staged: found.filter(({ own }) => own.some(({ kind }) => kind === "staging")).map(({ node }) => node),
+  };
+}
+
+/** A pod may have several mounts of a volume. */
+function podsIn(mountedVolumes: readonly NodeMountedVolume[]): NodeUse["pods"] {
+  const pods = new Map(mountedVolumes.filter(isUse).map(({ podUid, pod }) => [podUid, { uid: podUid, name: pod }]));
+  return [...pods.values()];
+}
+
+/**
+ * Whether a mount with a volume's name may be its own. A known pod that uses another volume has an inline volume of that name. A volume
+ * that is not Bound may still be mounted for a claim that is gone, or that it no longer names.
+ */
+export function mayMount(
+  { podUid }: Pick<NodeMountedVolume, "podUid">,
+  volume: Volume,
+  { claim: find, podByUid }: Pick<Directory, "claim" | "podByUid">,
+): boolean {
+  const pod = podUid === undefined ? undefined : podByUid(podUid);
+  if (pod === undefined) return true;
+  const isOf = (key: string): boolean => {
+    if (key === volume.claim?.key) return true;
+    if (volume.phase === "Bound") return false;
+    const claim = find(key);
+    return claim === undefined || claim.volume === volume.key;
+  };
+  return claimKeysOf(pod).some(isOf);
+}
