@@ -5,13 +5,29 @@ import type { StoreChange, Stored } from "./store.ts";
 export type IndexValues<T> = (object: T) => readonly string[] | string | undefined;
 
 /** The values that the object has since this change, or had until then, and not both. */
-export function movedValues<T>(change: StoreChange<T>, valuesOf: IndexValues<T>): ReadonlySet<string> {
-  const before = change.kind === "added" ? new Set<string>() : setOf(valuesOf(change.previous));
-  return before.symmetricDifference(change.kind === "deleted" ? new Set() : setOf(valuesOf(change.object)));
+export function movedValues<T>(change: StoreChange<T>, valuesOf: IndexValues<T>): readonly string[] {
+  const { before, after } = valuesIn(change, valuesOf);
+  return [...without(before, after), ...without(after, before)];
 }
 
-function setOf(values: ReturnType<IndexValues<never>>): Set<string> {
-  return new Set(typeof values === "string" ? [values] : values);
+/** Most objects have one value or none: no Set is made for those. */
+const FEW = 8;
+const NONE: readonly string[] = [];
+
+function valuesIn<T>(change: StoreChange<T>, valuesOf: IndexValues<T>) {
+  const before = change.kind === "added" ? undefined : valuesOf(change.previous);
+  const after = change.kind === "deleted" ? undefined : valuesOf(change.object);
+  return { before: listOf(before), after: listOf(after) };
+}
+
+function listOf(values: ReturnType<IndexValues<never>>): readonly string[] {
+  return typeof values === "string" ? [values] : (values ?? NONE);
+}
+
+function without(values: readonly string[], others: readonly string[]): readonly string[] {
+  if (values.length === 0 || others.length === 0) return values;
+  const known = others.length > FEW ? new Set(others) : { has: (value: string) => others.includes(value) };
+  return values.filter((value) => !known.has(value));
 }
 
 /** Keys of objects by computed values, updated with each change of their store. */
@@ -25,11 +41,9 @@ export class ObjectIndex<T extends Stored> {
 
   apply(change: StoreChange<T>): void {
     const { key } = change.object;
-    const now = change.kind === "deleted" ? new Set() : setOf(this.#valuesOf(change.object));
-    for (const value of movedValues(change, this.#valuesOf)) {
-      if (now.has(value)) this.#keys.add(value, key);
-      else this.#keys.remove(value, key);
-    }
+    const { before, after } = valuesIn(change, this.#valuesOf);
+    for (const value of without(before, after)) this.#keys.remove(value, key);
+    for (const value of without(after, before)) this.#keys.add(value, key);
   }
 
   keys(value: string): Iterable<string> {
