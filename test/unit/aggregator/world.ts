@@ -120,8 +120,8 @@ export function stampAt(ms: number): number {
   return 1_001 + ms - NOON;
 }
 
-/** An agent that remembers nothing of the time before its first scan. */
-export function blindUntil(toMs: number): NodeView["agentGaps"] {
+/** The gaps of an agent whose coverage begins with its first scan. */
+export function unobservedUntil(toMs: number): NodeView["agentGaps"] {
   return [{ fromMs: Number.NEGATIVE_INFINITY, toMs, to: stampAt(toMs) }];
 }
 
@@ -138,7 +138,7 @@ export function viewWith(fields: Partial<NodeView> = {}): NodeView {
     scanBeganMs: NOON - 1,
     scanFromMs: NOON - 1,
     scanEndedMs: NOON,
-    agentGaps: blindUntil(NOON - 3_600_000),
+    agentGaps: unobservedUntil(NOON - 3_600_000),
     podsResourceVersion: "200",
     scan: { beganAt: 1_000, endedAt: 1_001 },
     sentAt: 1_001,
@@ -159,7 +159,7 @@ export function nodeMountedVolume(podUid: string, volume = "pv-1"): NodeMountedV
 
 export function nodeUnmountRecord(fields: Partial<NodeUnmountRecord> = {}): NodeUnmountRecord {
   return {
-    id: "release-1",
+    id: "record-1",
     node: "n1",
     volume: { by: "name", name: "pv-1" },
     podUid: "pod-1",

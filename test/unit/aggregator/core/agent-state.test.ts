@@ -10,12 +10,12 @@ import { NOON, nodeMountedVolume, nodeWith, viewWith } from "../world.ts";
 
 const LIMITS = { nodeStaleAfterMs: 90_000, noAgentAfterMs: 600_000, nodeGoneAfterMs: 300_000 };
 const OBJECT = { ...nodeWith("n1"), heartbeat: "12:00" };
-const HOLDING = { view: viewWith({ mountedVolumes: [nodeMountedVolume("pod-1")] }) };
+const MOUNTED = { view: viewWith({ mountedVolumes: [nodeMountedVolume("pod-1")] }) };
 const OFF = { object: { ...OBJECT, isOutOfService: true, isReady: false } };
 const READY_OFF = { object: { ...OBJECT, isOutOfService: true, isReady: true } };
 const DELETED = { object: undefined };
 const REBOOTED = { object: { ...OBJECT, bootId: "boot-2" } };
-/** Its kubelet has not told its boot. */
+/** Its kubelet has not reported its boot. */
 const NAMELESS = { object: { ...OBJECT, bootId: undefined } };
 const WINDOWS = { object: { ...OBJECT, os: "windows" } };
 const LINUX = { object: { ...OBJECT, os: "linux" } };
@@ -24,19 +24,19 @@ const ALIVE = { quietHeartbeat: "11:55" };
 const LONG = 86_400_000;
 
 /** A node whose agent has just reported, and whose pod is there. */
-function heard(fields: Partial<NodeObservation> = {}): NodeObservation {
+function reporting(fields: Partial<NodeObservation> = {}): NodeObservation {
   const ages = { reportAgeMs: 0, readAgeMs: 0, objectAgeMs: LONG, agentAwayMs: undefined };
   return { object: OBJECT, view: viewWith(), ...ages, quietHeartbeat: undefined, ...fields };
 }
 
 /** No report since the start, which was so long ago. */
-function unheard(objectAgeMs: number, fields: Partial<NodeObservation> = {}): NodeObservation {
-  return heard({ view: undefined, reportAgeMs: undefined, readAgeMs: undefined, objectAgeMs, ...fields });
+function unreported(objectAgeMs: number, fields: Partial<NodeObservation> = {}): NodeObservation {
+  return reporting({ view: undefined, reportAgeMs: undefined, readAgeMs: undefined, objectAgeMs, ...fields });
 }
 
 /** Its agent has left it so long ago, and reported last then. */
 function left(agentAwayMs: number, fields: Partial<NodeObservation> = {}): NodeObservation {
-  return heard({ reportAgeMs: agentAwayMs, readAgeMs: agentAwayMs, agentAwayMs, ...fields });
+  return reporting({ reportAgeMs: agentAwayMs, readAgeMs: agentAwayMs, agentAwayMs, ...fields });
 }
 
 /** The next heartbeat of its kubelet would decide. */
@@ -45,7 +45,7 @@ const REPORTS = "Reporting: it reports";
 const AWAITED = "Reporting: its first report is awaited";
 const STOPPED = "Stale: its reports have stopped";
 const UNSEEN = "Stale: no report since the aggregator or the node came up";
-const BLIND = "Stale: its agent cannot read the mount table completely";
+const UNREADABLE = "Stale: its agent cannot read the mount table completely";
 const NO_AGENT = "NoAgent: no report has come and no agent pod been there for long, while its kubelet lives";
 const FOREIGN = "NoAgent: no agent belongs on windows";
 const GONE = "Gone: its Node object is deleted";
@@ -55,24 +55,24 @@ describe("a node", () => {
   it.each<readonly [name: string, observed: NodeObservation, state: string]>(
     // biome-ignore format: a row is a line
     [
-      ["is silent after three missed heartbeats", heard({ reportAgeMs: 90_001 }), STOPPED],
-      ["is silent when its agent cannot read its table for three minutes", heard({ readAgeMs: 180_001 }), BLIND],
-      ["is not when that read it three minutes ago", heard({ readAgeMs: 180_000 }), REPORTS],
-      ["is so when it says that it is one of Linux", unheard(90_001, LINUX), UNSEEN],
-      ["has no agent on another operating system", unheard(0, WINDOWS), FOREIGN],
-      ["has one until its kubelet reports after that", unheard(600_000, { agentAwayMs: 600_000 }), `${UNSEEN}${QUIET}`],
-      ["has one for as long as its last report shows a mount", left(LONG, { ...HOLDING, ...ALIVE }), STOPPED],
-      ["has one then on another operating system, too", left(LONG, { ...HOLDING, ...WINDOWS }), STOPPED],
-      ["has none when another boot showed the mount", left(LONG, { ...HOLDING, ...REBOOTED, ...ALIVE }), NO_AGENT],
-      ["has one when it does not tell its boot", left(LONG, { ...HOLDING, ...NAMELESS, ...ALIVE }), STOPPED],
-      ["has one where it has no object and no kubelet can report", unheard(299_999, { ...DELETED, agentAwayMs: LONG, ...ALIVE }), UNSEEN],
-      ["is gone five minutes after its object", left(LONG, { ...DELETED, objectAgeMs: 300_000 }), GONE],
-      ["is gone when it is tainted out-of-service and not ready", left(LONG, { ...OFF, ...HOLDING }), TAINTED],
-      ["is not while it is ready", left(LONG, READY_OFF), `${STOPPED}${QUIET}`],
-      ["is not when its agent reports that it cannot read", heard({ ...OFF, ...HOLDING, readAgeMs: 180_001 }), BLIND],
-      ["is not when its object is deleted then", heard({ ...DELETED, ...HOLDING, readAgeMs: 600_000 }), BLIND],
-      ["is not while its first report may still come", unheard(90_000, OFF), AWAITED],
-      ["is gone when it was tainted before the start, and silent since", unheard(90_001, OFF), TAINTED],
+      ["is Stale after three missed heartbeats", reporting({ reportAgeMs: 90_001 }), STOPPED],
+      ["is Stale when its agent cannot read the mount table for three minutes", reporting({ readAgeMs: 180_001 }), UNREADABLE],
+      ["is Reporting when its agent read the table three minutes ago", reporting({ readAgeMs: 180_000 }), REPORTS],
+      ["is Stale when its operating system is Linux and no report comes", unreported(90_001, LINUX), UNSEEN],
+      ["is NoAgent on another operating system", unreported(0, WINDOWS), FOREIGN],
+      ["is Stale until its kubelet reports after the agent left", unreported(600_000, { agentAwayMs: 600_000 }), `${UNSEEN}${QUIET}`],
+      ["stays Stale while its last report shows a mount", left(LONG, { ...MOUNTED, ...ALIVE }), STOPPED],
+      ["stays Stale then on another operating system, too", left(LONG, { ...MOUNTED, ...WINDOWS }), STOPPED],
+      ["is NoAgent when another boot showed the mount", left(LONG, { ...MOUNTED, ...REBOOTED, ...ALIVE }), NO_AGENT],
+      ["stays Stale when its kubelet does not report its boot", left(LONG, { ...MOUNTED, ...NAMELESS, ...ALIVE }), STOPPED],
+      ["stays Stale while its object is deleted: no kubelet can report", unreported(299_999, { ...DELETED, agentAwayMs: LONG, ...ALIVE }), UNSEEN],
+      ["is Gone five minutes after its object", left(LONG, { ...DELETED, objectAgeMs: 300_000 }), GONE],
+      ["is Gone when it is tainted out-of-service and not ready", left(LONG, { ...OFF, ...MOUNTED }), TAINTED],
+      ["stays Stale while it is tainted and ready", left(LONG, READY_OFF), `${STOPPED}${QUIET}`],
+      ["stays Stale when it is tainted and its agent reports that it cannot read", reporting({ ...OFF, ...MOUNTED, readAgeMs: 180_001 }), UNREADABLE],
+      ["stays Stale when its object is deleted then", reporting({ ...DELETED, ...MOUNTED, readAgeMs: 600_000 }), UNREADABLE],
+      ["is Reporting while its first report may still come", unreported(90_000, OFF), AWAITED],
+      ["is Gone when it was tainted before the start and has not reported since", unreported(90_001, OFF), TAINTED],
     ],
   )("%s", (_, observed, state) => {
     const { agentState, quietHeartbeat } = opinionOf(observed, LIMITS);
@@ -82,10 +82,10 @@ describe("a node", () => {
   });
 });
 
-describe("a node is looked at again", () => {
+describe("a node is checked again", () => {
   it.each<readonly [name: string, observed: NodeObservation, nextMs: number | undefined]>([
-    ["when the first report will be overdue", unheard(10_000), 80_001],
-    ["never when it is Stale with an agent pod", heard({ reportAgeMs: LONG, readAgeMs: LONG }), undefined],
+    ["when the first report will be overdue", unreported(10_000), 80_001],
+    ["never when it is Stale with an agent pod", reporting({ reportAgeMs: LONG, readAgeMs: LONG }), undefined],
   ])("%s", (_, observed, nextMs) => {
     expect(opinionOf(observed, LIMITS).nextMs).toBe(nextMs);
   });
@@ -114,18 +114,18 @@ describe("what a node showed", () => {
   type Kind = AgentState["kind"];
   type Known = AssumedEnd | undefined;
   it.each<readonly [name: string, known: Known, kind: Kind, observed: Partial<NodeObservation>, then: Known]>([
-    ["ended when it was found to be gone", undefined, "Gone", { ...HOLDING, ...DELETED }, goneNow],
-    ["did so where this run saw nothing", undefined, "Gone", { view: undefined, ...DELETED }, goneUnseen],
-    ["ended unseen in another boot without an agent", undefined, "NoAgent", { ...HOLDING, ...REBOOTED }, unseen],
+    ["ended when it was found to be gone", undefined, "Gone", { ...MOUNTED, ...DELETED }, goneNow],
+    ["ended with it where this run saw no report", undefined, "Gone", { view: undefined, ...DELETED }, goneUnseen],
+    ["ended unseen in another boot without an agent", undefined, "NoAgent", { ...MOUNTED, ...REBOOTED }, unseen],
     ["is nothing without an agent where it never reported", undefined, "NoAgent", { view: undefined }, undefined],
-    ["has not while it is silent", undefined, "Stale", HOLDING, undefined],
+    ["has not ended while it is Stale", undefined, "Stale", MOUNTED, undefined],
     ["may be mounted still in the same one", goneBefore, "Stale", {}, undefined],
-    ["is not mounted as far as a nameless boot tells", goneBefore, "Stale", NAMELESS, before],
+    ["is not mounted as far as a node without a boot ID shows", goneBefore, "Stale", NAMELESS, before],
     ["may be mounted where it is not known in which boot it was", bootless, "Stale", {}, undefined],
-    ["has ended where it is deleted again before it is heard of", goneBefore, "Stale", DELETED, before],
+    ["has ended where the node is deleted again before it reports", goneBefore, "Stale", DELETED, before],
   ])("%s", (...[, known, kind, observed, then]) => {
     const now = { agentState: { kind, why: "" }, nowMs: NOON };
 
-    expect(assumedEndOf(known, heard(observed), now)).toEqual(then);
+    expect(assumedEndOf(known, reporting(observed), now)).toEqual(then);
   });
 });

@@ -42,7 +42,7 @@ const boundLater = { volumes: [volumeWith({ phaseSinceMs: 9_000_000 })], ...NO_P
 const young = madeAt(9_000_000);
 const at10s = { ...madeAt(10_000), ...NO_POD };
 const scratch = claimWith({ name: "web-0-scratch" });
-/** A generic ephemeral volume of `pod-1`, whose claim belongs to another pod, or to nobody. */
+/** A generic ephemeral volume of `pod-1`, whose claim belongs to another pod, or to none. */
 const ephemeral = (...claims: readonly Claim[]) => ({
   volumes: [volumeWith({ claim: { key: "shop/web-0-scratch", uid: "claim-1" } })],
   pods: [podWith({ claims: ["web-0-scratch"], ephemeralClaims: ["web-0-scratch"] })],
@@ -54,18 +54,18 @@ describe("claimsOf", () => {
     // biome-ignore format: a row is a line
     [
       ["a volume by its name belongs to the claim that its claimRef names by UID", {}, {}, "claim-1"],
-      ["a volume that is not known belongs to nobody", { volumes: [] }, {}, ""],
-      ["a volume without a claim belongs to nobody", { volumes: [volumeWith({ claim: undefined })] }, {}, ""],
-      ["an inline volume called like a foreign volume belongs to nobody", { pods: [podWith({ claims: [] })] }, {}, ""],
+      ["a volume that is not known belongs to no claim", { volumes: [] }, {}, ""],
+      ["a volume without a claim belongs to no claim", { volumes: [volumeWith({ claim: undefined })] }, {}, ""],
+      ["an inline volume called like a foreign volume belongs to no claim", { pods: [podWith({ claims: [] })] }, {}, ""],
       ["it may be the claim's where its pod is not known", { pods: [podWith({ uid: "pod-2", claims: [] })] }, {}, "claim-1"],
-      ["a mount called like a hostPath volume belongs to nobody: that one shows none", { volumes: [hostPath] }, { kind: "pod" }, ""],
+      ["a mount called like a hostPath volume belongs to no claim: a hostPath shows no mount", { volumes: [hostPath] }, { kind: "pod" }, ""],
       ["a part of a hostPath volume that is mounted belongs to its claim", { volumes: [hostPath] }, { kind: "subpath" }, "claim-1"],
       ["a claim that is not listed yet may be the one that its volume names", { claims: [] }, {}, "claim-1"],
       ["one made again under its name is another", { claims: [claimWith({ uid: "claim-2", volume: "pv-2" })] }, {}, "claim-1"],
-      ["a volume whose claim is bound to another volume belongs to nobody", { claims: [claimWith({ volume: "pv-2" })] }, {}, ""],
+      ["a volume whose claim is bound to another volume belongs to no claim", { claims: [claimWith({ volume: "pv-2" })] }, {}, ""],
       ["a generic ephemeral volume is its claim's where the pod controls that", ephemeral({ ...scratch, controllerUid: "pod-1" }), {}, "claim-1"],
-      ["it is nobody's where that claim is somebody's own", ephemeral(scratch), {}, ""],
-      ["one that seems bound since is its claim's: anybody can say so", boundLater, { beganByMs: 4_999 }, "claim-1"],
+      ["it belongs to no claim where another pod owns that claim", ephemeral(scratch), {}, ""],
+      ["one that seems bound since belongs to its claim: any client can write that", boundLater, { beganByMs: 4_999 }, "claim-1"],
       ["a pod that is there with the claim proves whose its use is, whatever clocks say", young, { beganByMs: 1 }, "claim-1"],
       ["it does so when it is over", young, { beganByMs: 1, byMs: 2 }, "claim-1"],
       ["a use that was over before the claim was made was an earlier claim's", at10s, { beganByMs: 5_000, byMs: 9_999 }, ""],

@@ -24,8 +24,8 @@ const NOTHING: StoredCertificates = { authorities: [], trusted: [], completeSinc
 class Shelf {
   stored: StoredCertificates;
   nowMs = BEGAN;
-  /** What was told and served, and from when on. */
-  readonly told: { readonly atMs: number; readonly ids: readonly string[] }[] = [];
+  /** The bundles that agents got and the signers that served, and from when on. */
+  readonly published: { readonly atMs: number; readonly ids: readonly string[] }[] = [];
   readonly served: { readonly atMs: number; readonly by: string }[] = [];
   #made = 0;
   readonly #all: Map<string, Authority>;
@@ -53,7 +53,7 @@ class Shelf {
       case "publish": {
         const trusted = plan.trusted.flatMap((id) => this.#all.get(id) ?? []);
         this.stored = { ...stored, trusted, completeSinceMs: plan.completeSinceMs };
-        this.told.push({ atMs: nowMs, ids: plan.trusted });
+        this.published.push({ atMs: nowMs, ids: plan.trusted });
         return true;
       }
       case "issue-certificate": {
@@ -96,10 +96,10 @@ const events = fc.array(
   { minLength: 20, maxLength: 100 },
 );
 
-/** What was served at some time of the last overlap, and not told at another time of it. */
-function untrusted({ served, told, nowMs }: Shelf, beganMs: number): readonly string[] {
+/** The signers that served at some time of the last overlap and were missing from a bundle at another time of it. */
+function untrusted({ served, published, nowMs }: Shelf, beganMs: number): readonly string[] {
   const from = Math.max(beganMs, nowMs - TIMES.overlapMs + 1);
-  const bundles = inEffect(told, from, nowMs);
+  const bundles = inEffect(published, from, nowMs);
   return inEffect(served, from, nowMs).flatMap(({ by }) => (bundles.every(({ ids }) => ids.includes(by)) ? [] : [by]));
 }
 

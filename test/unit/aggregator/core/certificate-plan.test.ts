@@ -38,7 +38,7 @@ const B = authority("b", 2 * HOUR);
 const GONE = authority("gone", 360 * DAY);
 const LONG_AGO = NOW - 10 * DAY;
 
-/** Whose keys are there and told to agents, and what is known beside them. */
+/** The authorities whose keys are there, which agents trust, and what is known beside them. */
 function stored(authorities: readonly Authority[], more: Partial<StoredCertificates> = {}): StoredCertificates {
   return { authorities, trusted: authorities, completeSinceMs: undefined, serving: undefined, ...more };
 }
@@ -80,7 +80,7 @@ describe("certificatePlan", () => {
   it.each<readonly [name: string, known: StoredCertificates, plan: CertificatePlan]>(
     // biome-ignore format: a row is a line
     [
-      ["the first certificate is not held back: nobody could trust anything before", first({ trusted: [B], completeSinceMs: NOW }), sign("b")],
+      ["the first certificate is issued at once: no agent could trust anything before", first({ trusted: [B], completeSinceMs: NOW }), sign("b")],
       ["a certificate is renewed after two thirds of its life", serving("a", 20 * DAY), sign("a")],
       ["and not a moment before", serving("a", 20 * DAY - 1), KEEP],
       ["one from the future is replaced: a clock was wrong", serving("a", -2 * HOUR), sign("a")],
@@ -93,12 +93,12 @@ describe("certificatePlan", () => {
       ["until the second overlap is over", followed(until("old", NOW)), publish(["b"], NOW - 2 * HOUR)],
       ["a renewal by the same authority does not end that", renewed, sign("b", until("old"))],
       ["where the authority's key is lost, a new authority is made", steady({ authorities: [] }), MAKE],
-      ["and told beside the lost one, whose certificate is served on", steady({ authorities: [B] }), publish(["a", "b"])],
+      ["and published beside the lost one, whose certificate is served on", steady({ authorities: [B] }), publish(["a", "b"])],
       ["even beyond two thirds of its life", lost(NOW - 1, 25 * DAY), KEEP],
       ["then the new one signs", lost(NOW - HOUR), sign("b", until("a"))],
       ["an authority that is none of ours is not trusted on", steady({ trusted: [A, authority("foreign", DAY)] }), publish(["a"], LONG_AGO)],
-      ["the successor is told in place of one that is none of ours", overlap({ trusted: [OLD, authority("foreign", DAY)] }), publish(["old", "b"])],
-      ["a moment of telling in the future is now", steady({ completeSinceMs: NOW + 60_001 }), publish(["a"])],
+      ["the successor is published in place of one that is none of ours", overlap({ trusted: [OLD, authority("foreign", DAY)] }), publish(["old", "b"])],
+      ["a publication in the future counts as now", steady({ completeSinceMs: NOW + 60_001 }), publish(["a"])],
       ["unless it is so near that the clock has only become more exact", steady({ completeSinceMs: NOW + 60_000 }), KEEP],
       ["and is forgotten", steady({ authorities: [GONE, A] }), drop("a")],
     ],
@@ -116,11 +116,11 @@ describe("trustProblem", () => {
   it.each([
     { name: "one authority replaces the other", stored: OVERLAP, problem: undefined },
     { name: "nothing is served yet", stored: NOTHING, problem: undefined },
-    { name: "agents trust nobody", stored: steady({ trusted: [] }), problem: refused },
-    { name: "agents trust somebody else", stored: steady({ trusted: [evil] }), problem: refused },
-    { name: "agents trust somebody else, too", stored: steady({ trusted: [A, evil] }), problem: stranger },
-    { name: "agents trust who signed before", stored: before, problem: undefined },
-    { name: "the key of who signed was lost", stored: steady({ authorities: [] }), problem: undefined },
+    { name: "agents trust no authority", stored: steady({ trusted: [] }), problem: refused },
+    { name: "agents trust another authority", stored: steady({ trusted: [evil] }), problem: refused },
+    { name: "agents trust another authority, too", stored: steady({ trusted: [A, evil] }), problem: stranger },
+    { name: "agents trust the earlier signer", stored: before, problem: undefined },
+    { name: "the key of the signer was lost", stored: steady({ authorities: [] }), problem: undefined },
   ])("compares what is served with what agents trust: $name", ({ stored, problem }) => {
     expect(trustProblem(stored)).toEqual(problem);
   });

@@ -6,7 +6,7 @@ import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { claimWith, mountedStatus, NOON, podWith, statusWith } from "../world.ts";
 import { lastUseWith } from "./decisions.ts";
 
-const WORDS: EntryLookup = {
+const LOOKUP: EntryLookup = {
   stateOf: (node) => (node === "n9" ? "Stale" : "Reporting"),
   isKnown: (node) => node !== "n5",
   podName: (uid) => (uid === "pod-1" ? "shop/web-0" : undefined),
@@ -26,11 +26,16 @@ const upstream = { unused: true, sinceMs: NOON + 1_000 };
 
 describe("useStatusOf", () => {
   it.each<readonly [name: string, expected: string, claim: Partial<Claim>, seen: Partial<ClaimObservation>]>([
-    ["a pod that is not written yet", "Referenced", { status: statusWith(unused) }, { references: [podWith()] }],
-    ["a pod that is written", "Referenced", { status: statusWith() }, {}],
-    ["a bound claim of which nothing is written", "NotWatched", {}, {}],
+    [
+      "a pod that the status does not name yet",
+      "Referenced",
+      { status: statusWith(unused) },
+      { references: [podWith()] },
+    ],
+    ["a pod that the status names", "Referenced", { status: statusWith() }, {}],
+    ["a bound claim without a status", "NotWatched", {}, {}],
     ["a claim without a volume", "NotBound", { phase: "Pending" }, {}],
-  ])("tells of %s: %s", (...[, expected, claim, seen]) => {
+  ])("of %s is %s", (...[, expected, claim, seen]) => {
     expect(useStatusOf(observationOf({ claim: claimWith(claim), ...seen }))).toBe(expected);
   });
 });
@@ -41,7 +46,7 @@ describe("unusedWhileMounted, in a claim's entry", () => {
     [false, "both say unused", { upstream, status: statusWith(unused) }, {}],
     [false, "Kubernetes says nothing", {}, { use: mountedOn("n1") }],
   ])("is %s where %s", (...[expected, , claim, seen]) => {
-    expect(claimEntryOf(observationOf({ claim: claimWith(claim), ...seen }), WORDS).unusedWhileMounted).toBe(expected);
+    expect(claimEntryOf(observationOf({ claim: claimWith(claim), ...seen }), LOOKUP).unusedWhileMounted).toBe(expected);
   });
 });
 
@@ -56,7 +61,7 @@ describe("pending, in a claim's entry", () => {
     [false, "a pod refers to it anyhow", { pendingNodes, references: [podWith()] }],
     [false, "the claim is being deleted", { pendingNodes, claim: claimWith({ isDeleting: true }) }],
   ])("is %s when %s", (expected, _, observed) => {
-    expect(claimEntryOf(observationOf(observed), WORDS).pending).toBe(expected);
+    expect(claimEntryOf(observationOf(observed), LOOKUP).pending).toBe(expected);
   });
 });
 
@@ -84,14 +89,14 @@ describe("claimEntryOf", () => {
       { uid: "pod-1", name: "shop/web-0", gone: false },
       { uid: "pod-9", name: null, gone: true },
     ];
-    expect(claimEntryOf(observationOf(seen), WORDS)).toEqual({
+    expect(claimEntryOf(observationOf(seen), LOOKUP)).toEqual({
       ...{ namespace: "shop", name: "data", uid: "claim-1", deleting: false, deletionHeld: false },
       ...{ phase: "Bound", phaseSince: "2026-09-10T00:25:40Z", phaseSinceFrom: "api" },
       ...{ storageClass: "fast", capacity: "10Gi", volume: "pv-1" },
       ...{ status: "Mounted", since: "2026-09-10T00:26:40Z", unusedWhileMounted: true, pending: false, blindGap: null },
       condition: { status: "False", reason: "Mounted", message: "Mounted on n1", since: "2026-09-10T00:26:40Z" },
       lastUse: {
-        ...{ release: "release-0", node: "n1", pod: "shop/old", podUid: "pod-0", evidence: "mount-table" },
+        ...{ release: "record-0", node: "n1", pod: "shop/old", podUid: "pod-0", evidence: "mount-table" },
         ...{ releasedAt: "2026-09-10T00:26:38.501Z", uncertaintyMs: 12 },
       },
       mountedOn: { nodes: ["n1"], more: false },
@@ -116,7 +121,7 @@ describe("claimEntryOf", () => {
   it("has the same fields, with null, of a claim of which nothing is known", () => {
     const claim = claimWith({ phase: "Pending", storageClass: undefined, capacity: undefined, volume: undefined });
 
-    expect(claimEntryOf(observationOf({ claim }), WORDS)).toEqual({
+    expect(claimEntryOf(observationOf({ claim }), LOOKUP)).toEqual({
       ...{ namespace: "shop", name: "data", uid: "claim-1", phase: "Pending", deleting: false, deletionHeld: false },
       ...{ phaseSince: null, phaseSinceFrom: null, mountedOn: null, kubernetes: null, pending: false },
       ...{ storageClass: null, capacity: null, volume: null, condition: null, lastUse: null, blindGap: null },
@@ -131,14 +136,14 @@ describe("claimEntryOf", () => {
   ])("gives $name", ({ since, use }) => {
     const claim = claimWith({ status: statusWith(unused) });
 
-    expect(claimEntryOf(observationOf({ claim, use }), WORDS).since).toBe(since);
+    expect(claimEntryOf(observationOf({ claim, use }), LOOKUP).since).toBe(since);
   });
 
   it("counts what is too much to name", () => {
     const nodes = Array.from({ length: 40 }, (_, index) => `n${index}`);
     const pendingNodes = nodes.map((node) => ({ node, isSilent: false }));
 
-    const { live } = claimEntryOf(observationOf({ use: mountedOn(...nodes), pendingNodes }), WORDS);
+    const { live } = claimEntryOf(observationOf({ use: mountedOn(...nodes), pendingNodes }), LOOKUP);
 
     expect([live.mountedOn.items.length, live.mountedOn.omitted]).toEqual([32, 8]);
     expect([live.pendingNodes.items.length, live.pendingNodes.omitted]).toEqual([32, 8]);

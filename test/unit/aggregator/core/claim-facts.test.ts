@@ -6,13 +6,13 @@ import type { NodeUnmountRecord, NodeView } from "../../../../aggregator/core/no
 import type { Claim } from "../../../../common/storage/claim.ts";
 import type { ClaimStatus, LastUse } from "../../../../common/storage/claim-status.ts";
 import {
-  blindUntil,
   claimWith,
   mountedStatus,
   NOON,
   nodeUnmountRecord,
   stampAt,
   statusWith,
+  unobservedUntil,
   viewWith,
   volumeWith,
 } from "../world.ts";
@@ -27,7 +27,7 @@ describe("factsOf", () => {
     ["that names no volume", true, claimWith({ volume: undefined, uid: "claim-9" }), own],
     ["that is lost", false, claimWith({ phase: "Lost" }), own],
     ["that is being deleted, and of which nothing was written", false, going(), own],
-    ["that somebody else's condition of that name may keep", true, going({ hasInvalidCondition: true }), own],
+    ["with another client's condition of that name", true, going({ hasInvalidCondition: true }), own],
     ["whose volume has not been seen bound", false, claimWith(), boundTo(undefined)],
     ["whose volume was last seen bound to another claim", false, claimWith(), boundTo(other)],
   ])("a claim %s is eligible: %s", (...[, isEligible, claim, volume]) => {
@@ -40,13 +40,13 @@ describe("factsOf", () => {
     expect(factsOf(evidence, fleetWith([])).earliestMs).toBe(NOON + 1_000);
   });
 
-  it("what stands there without being believed is none, but is not nothing", () => {
+  it("a stored condition that is invalid counts as no status, and is known to be there", () => {
     const facts = factsOf(evidenceWith({ claim: claimWith({ hasInvalidCondition: true }) }), fleetWith([]));
 
     expect([facts.stored, facts.hasInvalidCondition]).toEqual([undefined, true]);
   });
 
-  it("what a node shows that is gone has ended, and is still there on the others", () => {
+  it("a use on a node that is gone has ended, and goes on on the other nodes", () => {
     const assumed = { n1: { bootId: "boot-1", atMs: NOON + 5_000, evidence: "node-gone" } } as const;
 
     const facts = factsOf(evidenceWith({ uses: [useOn("n1"), useOn("n2")] }), fleetWith([], { assumed }));
@@ -60,7 +60,7 @@ describe("factsOf", () => {
     ]);
   });
 
-  it("what a node showed in another boot, and that no agent came back to, ended without anybody seeing it", () => {
+  it("a mount that a node showed in another boot, without an agent since, ended unobserved", () => {
     const assumed = { n1: { bootId: "boot-1", atMs: NOON, evidence: "pod-status" } } as const;
 
     const facts = factsOf(evidenceWith({ uses: [useOn("n1")] }), fleetWith([], { assumed }));
@@ -69,7 +69,7 @@ describe("factsOf", () => {
   });
 
   it("an unmount record is an end of use by the pod that the agent named, else by the one that is known", () => {
-    const unnamed = nodeUnmountRecord({ id: "release-2", podUid: "pod-2", pod: undefined });
+    const unnamed = nodeUnmountRecord({ id: "record-2", podUid: "pod-2", pod: undefined });
 
     const { ends } = factsOf(evidenceWith({ unmountRecords: [nodeUnmountRecord(), unnamed] }), fleetWith([]));
 
@@ -98,7 +98,7 @@ describe("isNodeBack", () => {
 });
 
 const GONE = NOON + 300_000;
-/** When the agent that a row tells of had its first scan. */
+/** When the agent of a row began its first scan. */
 const BEGAN = NOON + 60_000;
 
 /** What is stored of the claim since noon, that it is mounted on `n1` unless a row says something else, and what is known now. */
@@ -129,44 +129,44 @@ function endIn({ views = [], records: unmountRecords = [], gone = [], ...scene }
 
 const sees = (agentGaps: NodeView["agentGaps"], fields: Partial<NodeView> = {}) => viewWith({ agentGaps, ...fields });
 /** An agent that lost its journal after the mount, and one that watched all the time. */
-const lost = sees(blindUntil(BEGAN));
-const watched = sees(blindUntil(NOON - 1_000));
+const lost = sees(unobservedUntil(BEGAN));
+const watched = sees(unobservedUntil(NOON - 1_000));
 const LOST = { views: [lost] } as const;
-const lostOnN2 = sees(blindUntil(BEGAN), { node: "n2" });
-const onNextClock = sees(blindUntil(BEGAN), { timeline: 1 });
-const tells = (fields: Partial<NodeUnmountRecord>) => ({ records: [nodeUnmountRecord(fields)] });
+const lostOnN2 = sees(unobservedUntil(BEGAN), { node: "n2" });
+const onNextClock = sees(unobservedUntil(BEGAN), { timeline: 1 });
+const withRecord = (fields: Partial<NodeUnmountRecord>) => ({ records: [nodeUnmountRecord(fields)] });
 const gapFrom = (fromMs: number, toMs: number) => [{ fromMs, toMs, to: stampAt(toMs) }];
 const idle = (fields: Partial<ClaimStatus>) => ({ status: statusWith({ unused: true, ...fields }) });
 const both = { status: mountedStatus(["n1", "n2"]) };
 const named = { status: statusWith() };
 
-describe("unobservedEndOf: the end of a use that is stored, and that neither records nor pods tell", () => {
+describe("unobservedEndOf: the end of a stored use that neither records nor pods show", () => {
   it.each<readonly [name: string, scene: Scene, end: string]>(
     // biome-ignore format: a row is a line
     [
       ["a claim without a status has none", { status: undefined }, "none"],
       ["a claim that counts as unused has none", idle({ reason: "Unmounted" }), "none"],
-      ["one whose journal knew it tells its end by its first scan", { views: [lost], ...tells({ byMs: BEGAN, by: stampAt(BEGAN) }) }, "none"],
-      ["an end from before that scan says nothing of the mount", { ...LOST, ...tells({ by: stampAt(BEGAN) - 1 }) }, "unknown"],
-      ["an end of another time of its clock says nothing", { ...LOST, views: [onNextClock], ...tells({ by: stampAt(BEGAN) }) }, "unknown"],
-      ["an end that another node tells says nothing", { ...LOST, ...tells({ node: "n2", by: stampAt(BEGAN) }) }, "unknown"],
-      ["an agent that began within that second may have begun later", { ...LOST, views: [sees(blindUntil(NOON - 999))] }, "unknown"],
-      ["an agent that watched would have told: without its word the end is unknown", { views: [watched] }, "unknown"],
-      ["a gap from that time may have hidden nothing before it", { views: [sees(gapFrom(NOON, BEGAN))], ...tells({ byMs: BEGAN }) }, "none"],
+      ["an agent whose journal had the mount reports its end by its first scan", { views: [lost], ...withRecord({ byMs: BEGAN, by: stampAt(BEGAN) }) }, "none"],
+      ["an end from before that scan says nothing of the mount", { ...LOST, ...withRecord({ by: stampAt(BEGAN) - 1 }) }, "unknown"],
+      ["an end of another time of its clock says nothing", { ...LOST, views: [onNextClock], ...withRecord({ by: stampAt(BEGAN) }) }, "unknown"],
+      ["an end that another node reports says nothing", { ...LOST, ...withRecord({ node: "n2", by: stampAt(BEGAN) }) }, "unknown"],
+      ["an agent that began within that second may have begun later", { ...LOST, views: [sees(unobservedUntil(NOON - 999))] }, "unknown"],
+      ["an agent that watched would have reported it: without a record the end is unknown", { views: [watched] }, "unknown"],
+      ["a gap from that time may have hidden nothing before it", { views: [sees(gapFrom(NOON, BEGAN))], ...withRecord({ byMs: BEGAN }) }, "none"],
       ["a lost journal is covered by the end of a node that showed the mount since", { ...LOST, gone: ["n1"], shows: true }, "none"],
       ["the end of a node that had not shown it covers nothing", { ...LOST, gone: ["n1"] }, "unknown"],
       ["of two nodes that are gone the later end counts", { ...both, gone: ["n1", "n2"] }, "n2/node-gone at 1"],
       ["it does in whatever order", { ...both, gone: ["n2", "n1"] }, "n1/node-gone at 1"],
-      ["a node that is gone does not tell what another one forgot", { ...both, ...LOST, gone: ["n1"], views: [lostOnN2] }, "unknown"],
-      ["named, with an older record: unknown all the same", { ...named, ...tells({ byMs: NOON - 1_001 }) }, "unknown"],
-      ["named, with a record of the second that the stored time is rounded up from", { ...named, ...tells({ byMs: NOON - 1_000 }) }, "none"],
-      ["mounted, with an older record: unknown all the same", { views: [watched], ...tells({ byMs: NOON - 1_001 }) }, "unknown"],
+      ["the end of one node says nothing of a mount that another node forgot", { ...both, ...LOST, gone: ["n1"], views: [lostOnN2] }, "unknown"],
+      ["named, with an older record: unknown all the same", { ...named, ...withRecord({ byMs: NOON - 1_001 }) }, "unknown"],
+      ["named, with a record of the second that the stored time is rounded up from", { ...named, ...withRecord({ byMs: NOON - 1_000 }) }, "none"],
+      ["mounted, with an older record: unknown all the same", { views: [watched], ...withRecord({ byMs: NOON - 1_001 }) }, "unknown"],
     ],
   )("%s", (_, scene, end) => {
     expect(endIn(scene)).toBe(end);
   });
 
-  it("is assumed, of a use by nobody knows whom", () => {
+  it("is assumed, of a use by an unknown pod", () => {
     const assumed = { n1: { bootId: undefined, atMs: GONE, evidence: "node-gone" } } as const;
     const evidence = evidenceWith({ claim: claimWith({ status: mountedStatus(["n1"]) }) });
 

@@ -4,7 +4,7 @@ import { notBefore, type Unobserved } from "../../../../aggregator/core/claims/g
 import type { UnobservedTime } from "../../../../aggregator/core/pod-watch/gap.ts";
 import { type ClaimStatus, readClaimStatus, writeClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { mountedStatus, NOON, statusWith } from "../world.ts";
-import { endWith, factsWith, inWords, lastUseWith, NOW, newsOf } from "./decisions.ts";
+import { endWith, factsWith, lastUseWith, NOW, newsOf, summaryOf } from "./decisions.ts";
 
 const MIN = 60_000;
 const USED =
@@ -33,38 +33,38 @@ function write(status: ClaimStatus | undefined): ClaimStatus {
   return read;
 }
 
-/** What is stored once it was told that nobody had watched in these times. */
+/** What the claim stores after a decision with these unobserved times. */
 function written(stored: ClaimStatus, ...times: readonly UnobservedTime[]): () => ClaimStatus {
   return () => write(decide(stored, { times }));
 }
 
-/** What is stored, or how it came to be, and in which times nobody watched. */
+/** What the claim stores, or how it came to be, and the unobserved times. */
 type Row = readonly [name: string, stored: Stored, times: readonly UnobservedTime[], facts: Facts, becomes: string];
 type Stored = ClaimStatus | (() => ClaimStatus);
 type Facts = Partial<ClaimFacts>;
 
 function becomesOf([, stored, times, facts]: Row): string {
-  return inWords(decide(typeof stored === "function" ? stored() : stored, { times }, facts));
+  return summaryOf(decide(typeof stored === "function" ? stored() : stored, { times }, facts));
 }
 
 const ALONE = "left alone";
 
-describe("a gap of which nodes have still to tell", () => {
+describe("a gap that nodes have still to answer", () => {
   const open: Unobserved = { times: [], openUntilMs: NOON + 3 * MIN };
   const at = (time: string) => `Unmounted since ${time}, after r1 by ${time}`;
 
   it.each([
     { name: "keeps a claim in use whose use ended before its end", minutes: 1, becomes: ALONE },
-    { name: "lets a use be told that ended with it", minutes: 3, becomes: at("noon+180s") },
+    { name: "lets a use be published that ended with it", minutes: 3, becomes: at("noon+180s") },
   ])("$name", ({ minutes, becomes }) => {
-    expect(inWords(decide(mountedStatus(["n1"]), open, ended(minutes)))).toBe(becomes);
+    expect(summaryOf(decide(mountedStatus(["n1"]), open, ended(minutes)))).toBe(becomes);
   });
 
-  it("moves no time to one that is too early as well, as an earlier leader had found it out", () => {
+  it("moves no time to one that is too early as well, as an earlier leader had decided it", () => {
     expect(decide(IDLE, notBefore(open, NOON + 2 * MIN))).toBeUndefined();
   });
 
-  it("does not keep it from being told that a claim is staged, which keeps the claim", () => {
+  it("does not keep the status from saying that a claim is staged", () => {
     expect(decide(IDLE, open, { stagedOn: ["n1"] })?.staged).toContain("n1");
   });
 });
@@ -85,28 +85,28 @@ describe("an idle claim that may have been used, unobserved", () => {
     // biome-ignore format: a row is a line
     [
       ["counts as used until the end of that time", IDLE, [time(1, 3)], {}, `NoPodUsing ${to3}, ${r0}`],
-      ["is still not seen in use that never was", NEVER, [time(1, 3)], {}, `NeverObservedInUse ${to3}`],
-      ["is left alone for one that was over just then", IDLE, [time(-3, 0)], {}, ALONE],
-      ["is left alone for one before which it went unobserved, when it was seen since", IDLE, [dated(0)], {}, ALONE],
-      ["is moved again when a node tells of a longer time", written(IDLE, time(1, 3, since)), [time(1, 5, since)], {}, `NoPodUsing ${to5}, ${r0}`],
-      ["says who used it last when that is learnt later", neverMoved, [], early, `NoPodUsing ${to3}, ${r1}`],
+      ["stays NeverObservedInUse", NEVER, [time(1, 3)], {}, `NeverObservedInUse ${to3}`],
+      ["is left alone for a gap that was over just then", IDLE, [time(-3, 0)], {}, ALONE],
+      ["is left alone for a gap that only concerns earlier times", IDLE, [dated(0)], {}, ALONE],
+      ["is moved again when a node answers with a longer time", written(IDLE, time(1, 3, since)), [time(1, 5, since)], {}, `NoPodUsing ${to5}, ${r0}`],
+      ["names the last user when that is learnt later", neverMoved, [], early, `NoPodUsing ${to3}, ${r1}`],
       ["forgets the gap when a later end is learnt", moved, [time(1, 3)], ended(4), "Unmounted since noon+240s, after r1 by noon+240s"],
       ["keeps a gap that ended within its second", inSecond, [], early, `NoPodUsing since noon+181s, unseen noon+60s to noon+180001ms, ${r1}`],
       ["is moved as far ahead as clocks reach", ahead(NOW + 5_000), [], {}, `NoPodUsing since now+5s, unseen noon to now+5s, ${r0}`],
       ["ends no earlier than it begins, where only its end is far ahead", { ...IDLE, gap: { fromMs: NOW + 4_000, toMs: NOW + 60_000 } }, [], {}, `NoPodUsing since now, unseen now to now, ${r0}`],
-      ["is not moved into the future by whoever may edit claims", ahead(NOW + 5_001), [], {}, `NoPodUsing since now, unseen noon to now, ${r0}`],
-      ["is not moved by a clock that was set back: that would be another time with each look", IDLE, [farAhead], {}, ALONE],
+      ["is not moved into the future by a client that may edit claims", ahead(NOW + 5_001), [], {}, `NoPodUsing since now, unseen noon to now, ${r0}`],
+      ["is not moved by a clock that was set back: each check would give another time", IDLE, [farAhead], {}, ALONE],
     ],
   )("%s", (...row) => {
     expect(becomesOf(row)).toBe(row[4]);
   });
 
-  it("is told so beside its last use, once", () => {
-    const told = "; unobserved between 00:27:40 and 00:29:40 UTC on 2026-09-10, so it counts as used until then";
+  it("has that in its message beside its last use, once", () => {
+    const unobserved = "; unobserved between 00:27:40 and 00:29:40 UTC on 2026-09-10, so it counts as used until then";
     const again = write(decide(moved(), { times: [time(1, 3)] }, ended(-1 / 120)));
 
     const user = USED.replace("shop/old", "shop/web-0").replace("00:26:38 and 00:26:39", "00:26:39 and 00:26:40");
-    expect([moved().message, again.message]).toEqual([`${USED}${told}`, `${user}${told}`]);
+    expect([moved().message, again.message]).toEqual([`${USED}${unobserved}`, `${user}${unobserved}`]);
   });
 });
 

@@ -76,7 +76,7 @@ const LEFT = { reached: "199", state: "NoAgent" } as const;
 /** Its node is gone once more. */
 const AGAIN = { state: "Gone", goneMs: GONE + 9 } as const;
 const unstarted = { hasStarted: false };
-/** Its unmount record: told by the agent, and dated by a scan before the pod's end was seen. */
+/** Its unmount record: reported by the agent, and dated by a scan before the pod's end was seen. */
 const own = { node: "n1", podUid: "pod-1", byMs: SEEN - 500, widthMs: 100, isReported: true };
 /** Another pod's, of a scan after the pod's end. */
 const later = { node: "n1", podUid: "pod-2", byMs: SEEN + 500, widthMs: 500, isReported: true };
@@ -98,22 +98,22 @@ describe("the use of a pod that is over", () => {
       ["compares versions as numbers", { end: { gone: huge.slice(1) }, reached: huge }, "Unmounted by the scan"],
       ["ended when it was seen where it was never bound", { pod: { ...unstarted, node: undefined } }, "NoPodUsing when seen on no node, no use"],
       ["was none where it never started, and may have mounted until the scan", { pod: unstarted }, "NoPodUsing by the scan, no use"],
-      ["is told by the record to come of a mount that is still shown", { mountedBy: ["pod-1"] }, "explained"],
-      ["is not told by one from before it that no agent tells", { records: [{ ...own, isReported: false }] }, "Unmounted by the scan"],
-      ["is told by such a one from after it", { records: [{ ...own, isReported: false, byMs: SEEN }] }, "explained"],
-      ["is told by a later unmount on its node", { records: [later] }, "explained"],
-      ["is not by one that may have been before it", { records: [{ ...later, widthMs: 501 }] }, "Unmounted by the scan"],
-      ["is not by one on another node", { records: [{ ...later, node: "n2" }] }, "Unmounted by the scan"],
-      ["is told by its own record as it is stored", { stored: usedBy({}) }, "explained"],
-      ["is not told by what is stored of another pod", { stored: usedBy({ podUid: "pod-0" }) }, "Unmounted by the scan"],
-      ["is not told by an earlier boot's mount", { ...LEFT, mountedBy: ["pod-1"] }, "NoPodUsing when seen"],
+      ["is explained by the record to come of a mount that a node still shows", { mountedBy: ["pod-1"] }, "explained"],
+      ["is not explained by an earlier record that no agent reports", { records: [{ ...own, isReported: false }] }, "Unmounted by the scan"],
+      ["is explained by a later record that no agent reports", { records: [{ ...own, isReported: false, byMs: SEEN }] }, "explained"],
+      ["is explained by a later unmount on its node", { records: [later] }, "explained"],
+      ["is not explained by one that may have been before it", { records: [{ ...later, widthMs: 501 }] }, "Unmounted by the scan"],
+      ["is not explained by one on another node", { records: [{ ...later, node: "n2" }] }, "Unmounted by the scan"],
+      ["is explained by its own record as the status stores it", { stored: usedBy({}) }, "explained"],
+      ["is not explained by a stored use of another pod", { stored: usedBy({ podUid: "pod-0" }) }, "Unmounted by the scan"],
+      ["is not explained by an earlier boot's mount", { ...LEFT, mountedBy: ["pod-1"] }, "NoPodUsing when seen"],
       ["may have begun again there after an earlier boot", { reached: "199", ...AGAIN, mountedBy: ["pod-1"] }, "NodeGone 9 ms after its node"],
       ["ended when it was seen on a hostPath of a node that is gone", { state: "Gone", isHostPath: true }, "NoPodUsing when seen"],
-      ["is so where it is not known when it was made", { end: over, stored: idle }, "explained"],
-      ["was not seen where it was made after that time", { pod: { createdAtMs: NOON - 1_000 }, end: over, stored: idle }, "Unmounted by the scan"],
-      ["is told where it was made a second before that", { pod: { createdAtMs: NOON - 1_001 }, end: over, stored: idle }, "explained"],
-      ["tells nothing anew where it is stored: that would hide a later one", { isHostPath: true, stored: usedBy(byItself) }, "explained"],
-      ["does where it is stored as assumed with its node", { isHostPath: true, stored: usedBy(assumedOfIt) }, "NoPodUsing when seen"],
+      ["is explained where the pod has no creation time", { end: over, stored: idle }, "explained"],
+      ["is not explained where the pod was made after the stored time", { pod: { createdAtMs: NOON - 1_000 }, end: over, stored: idle }, "Unmounted by the scan"],
+      ["is explained where the pod was made a second before it", { pod: { createdAtMs: NOON - 1_001 }, end: over, stored: idle }, "explained"],
+      ["gives no new end where it is stored: that would hide a later one", { isHostPath: true, stored: usedBy(byItself) }, "explained"],
+      ["gives one where it is stored as assumed with its node", { isHostPath: true, stored: usedBy(assumedOfIt) }, "NoPodUsing when seen"],
     ],
   )("%s", (_, scene, outcome) => {
     expect(outcomeOf(scene)).toBe(outcome);
@@ -123,7 +123,7 @@ describe("the use of a pod that is over", () => {
 describe("of several pods", () => {
   const seenAt = (uid: string, seenAtMs: number, node?: string): EndedPod => ended({ uid, node }, { seenAtMs });
 
-  it("of which one scan tells, the last one to end is the last user", () => {
+  it("that one scan shows as ended, the last one to end is the last user", () => {
     const pending = [seenAt("b", SEEN + 1, "n1"), seenAt("a", SEEN, "n1")];
 
     expect(settleHistory({ pending, ends: [] }, contextOf({})).ends).toMatchObject([{ podUid: "b" }]);
@@ -143,12 +143,12 @@ describe("the ends that are kept", () => {
   const [use, laterUse, noUse, laterNoUse] = [endAt(1, true), endAt(2, true), endAt(3, false), endAt(4, false)];
 
   it.each([
-    { name: "a pod that never used the claim does not hide who did", ends: [[use], [noUse]], kept: [noUse, use] },
+    { name: "a pod that never used the claim does not hide the user", ends: [[use], [noUse]], kept: [noUse, use] },
     { name: "nor does it where both are known at once", ends: [[noUse, use]], kept: [noUse, use] },
     { name: "nor do several", ends: [[use], [noUse], [laterNoUse]], kept: [laterNoUse, use] },
     { name: "the later use counts", ends: [[use, noUse], [laterUse]], kept: [noUse, laterUse] },
     { name: "a latest end that was a use says it all", ends: [[use], [laterUse]], kept: [laterUse] },
-    { name: "where nobody used it nobody did", ends: [[noUse]], kept: [noUse] },
+    { name: "where no pod used it there is no user", ends: [[noUse]], kept: [noUse] },
   ])("$name", ({ ends, kept }) => {
     expect(ends.reduce<ClaimHistory>(withEnds, EMPTY_HISTORY).ends).toEqual(kept);
   });
@@ -174,9 +174,9 @@ describe("a history", () => {
     // biome-ignore format: a row is a line
     [
       { name: "without anything is not open", history: { pending: [], ends: [] }, isOpenNow: false, isOurs: false },
-      { name: "with an end is open, and only this leader's", history: { pending: [], ends }, isOpenNow: true, isOurs: true },
-      { name: "with a pod that was over before is there for anybody", history: { pending: overBefore, ends: [] }, isOpenNow: true, isOurs: false },
-      { name: "with one that is gone is its own", history: { pending: [ended({ uid: "pod-9" }, over)], ends: [] }, isOpenNow: true, isOurs: true },
+      { name: "with an end is open, and known only to this leader", history: { pending: [], ends }, isOpenNow: true, isOurs: true },
+      { name: "with a pod that was over before is known to every replica", history: { pending: overBefore, ends: [] }, isOpenNow: true, isOurs: false },
+      { name: "with a pod that is gone since is known only to this leader", history: { pending: [ended({ uid: "pod-9" }, over)], ends: [] }, isOpenNow: true, isOurs: true },
     ],
   )("$name", ({ history, isOpenNow, isOurs }) => {
     expect([isOpen(history), isOnlyOurs(history, isThere)]).toEqual([isOpenNow, isOurs]);

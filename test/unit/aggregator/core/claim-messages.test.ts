@@ -53,11 +53,11 @@ describe("the message of a use that ended", () => {
   it.each(
     // biome-ignore format: a row is a line
     [
-      { name: "tells both days where it is not known on which one", end: endWith({ widthMs: HOUR }), text: ended(web, twoDays) },
+      { name: "names both days where it is not known on which one", end: endWith({ widthMs: HOUR }), text: ended(web, twoDays) },
       { name: "names a pod by its UID at least", end: endWith({ pod: "pod-1" }), text: ended(" by a pod with the UID pod-1", second) },
       { name: "leaves out a pod that is not known", end: endWith({ pod: undefined, podUid: undefined, widthMs: 1_000 }), text: ended("", second) },
       { name: "says that an unmount was not seen", end: endWith({ widthMs: undefined }), text: `Last used${web} on node n1; ${unseen}` },
-      { name: "tells a use from a pod that only named the claim", end: visitWith(), text: `Pod shop/visitor ${visit}` },
+      { name: "distinguishes a use from a pod that only named the claim", end: visitWith(), text: `Pod shop/visitor ${visit}` },
       { name: "does so where its name is not known, too", end: visitWith({ pod: undefined }), text: `A pod ${visit}` },
       { name: "says that the end is assumed with the node's", end: nodeGoneWith(), text: `Last used${web} ${gone}` },
       { name: "leaves out an unknown node", end: podEndWith({ node: undefined }), text: `Last used${web}; the pod had ended by ${at}, ${unread}` },
@@ -102,7 +102,11 @@ describe("the message of a claim whose nodes have to answer", () => {
     ["says that a pod ended there", n1("pod-ended"), "n1 (a pod ended there)"],
     ["says that the volume is attached to it", n1("attached"), "n1 (the volume is attached to it)"],
     ["says that its end went unobserved", n1("unwatched"), `n1 (${unwatched})`],
-    ["names each node once, with what tells most", unsorted, "n1 (had it mounted) and n2 (pod shop/a ended there)"],
+    [
+      "names each node once, with its strongest reason",
+      unsorted,
+      "n1 (had it mounted) and n2 (pod shop/a ended there)",
+    ],
     ["counts what it does not name", five, "n1, n2, n3 and 2 more"],
   ])("%s", (_, of, text) => {
     expect(staleMessage(of)).toBe(`Not known to be unused: no report from ${text}`);

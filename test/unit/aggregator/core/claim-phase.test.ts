@@ -25,7 +25,7 @@ describe("claimPhaseSince", () => {
   it.each<readonly [name: string, claim: Partial<Claim>, parts: Partial<Parts>, since: Since]>([
     ["a Pending claim is so since its creation", { phase: "Pending" }, {}, created],
     ["a Bound claim is so since its volume is", {}, { volume, volumeSince: ofApi }, ofApi],
-    ["a Bound claim has the first sight of its volume", {}, { volume, volumeSince: seen }, seen],
+    ["a Bound claim has the time at which its volume was first seen", {}, { volume, volumeSince: seen }, seen],
     ["one says nothing of an earlier claim's", { uid: "claim-2" }, { volume, volumeSince: ofApi }, undefined],
     ["one says nothing where its volume is not known", {}, {}, undefined],
     ["a Lost claim is so at least since that was seen", { phase: "Lost" }, { firstSeenMs: NOON }, seen],
@@ -48,7 +48,7 @@ const WAITS = "WaitForFirstConsumer";
 describe("a claim whose class waits for a consumer is waited for", () => {
   it.each<readonly [name: string, pods: readonly Pod[], sinceMs: number | undefined]>([
     ["since the first pod that names it", [late, early], ago(3)],
-    ["by nobody where its pod is over", [over], undefined],
+    ["by no pod where its pod is over", [over], undefined],
   ])("%s", (_, pods, sinceMs) => {
     expect(waitedForSince({ claim, mode: WAITS, pods })).toBe(sinceMs);
   });
@@ -87,9 +87,9 @@ describe("oldestPending", () => {
 
   it.each<readonly [name: string, claims: readonly Claim[], oldest: Readonly<Record<string, number>>]>([
     ["the oldest of those bound at once", [pending("a"), older], { Immediate: ago(11) }],
-    ["no claim that waits for a consumer that nobody made", [pending("a", slow)], {}],
+    ["no claim that waits for a consumer without a pod", [pending("a", slow)], {}],
     ["one of an unknown class, where a pod waits", [pending("waited", odd), pending("a", odd)], { unknown: ago(1) }],
-  ])("tells %s", (_, claims, oldest) => {
+  ])("gives %s", (_, claims, oldest) => {
     expect(Object.fromEntries(oldestPending(sourcesOf(claims)))).toEqual(oldest);
   });
 });

@@ -59,7 +59,7 @@ const stored: fc.Arbitrary<ClaimStatus> = fc
     return { ...rest, message: "", unused, mountedOn, gap, lastUse: use };
   });
 
-/** In which nobody watched; it is over. */
+/** A time that went unobserved; it is over. */
 const unseenTime = fc
   .record({ byMs: past, lastsMs: fc.nat(9_000), isBefore: fc.boolean(), since: fc.option(past, { nil: undefined }) })
   .map(({ byMs, lastsMs, isBefore, since }) => {
@@ -120,8 +120,8 @@ function withBack(back: string, fields: Partial<ClaimFacts>): Partial<ClaimFacts
   const { stored: known, ends = [], unobservedEnd } = fields;
   const isPossible = (one: UseEnd): boolean => one.evidence !== "node-gone" || one.node !== back;
   const isNodeBack = known?.lastUse?.evidence === "node-gone" && known.lastUse.node === back;
-  const isBlind = known?.unused === false || isNodeBack;
-  const isEnd = isBlind && (typeof unobservedEnd !== "object" || isPossible(unobservedEnd));
+  const mayEndUnobserved = known?.unused === false || isNodeBack;
+  const isEnd = mayEndUnobserved && (typeof unobservedEnd !== "object" || isPossible(unobservedEnd));
   return { ...fields, isNodeBack, ends: ends.filter(isPossible), unobservedEnd: isEnd ? unobservedEnd : undefined };
 }
 
@@ -130,7 +130,7 @@ function kept(status: ClaimStatus | undefined, known: Pick<ClaimFacts, "earliest
   return status && asRead(readClaimStatus({ uid: UID, ...writeClaimStatus(UID, status) }), known.earliestMs ?? 0);
 }
 
-/** What stands in the claim after the decision. */
+/** The status that the claim stores after the decision. */
 function decided(known: ClaimFacts): ClaimStatus | undefined {
   return kept(desiredClaimStatus(known), known) ?? known.stored;
 }
@@ -139,10 +139,10 @@ function decided(known: ClaimFacts): ClaimStatus | undefined {
 const { MOORING_PROPERTY_RUNS: hunt } = process.env;
 const RUNS = hunt === undefined ? { numRuns: 600, seed: 5_541 } : { numRuns: Number(hunt) };
 
-/** What holds of the facts and of what stands in the claim once it is decided. */
-type Holds = (known: Known, status: ClaimStatus | undefined) => void;
+/** A check of the facts and of the status that the claim stores after the decision. */
+type Property = (known: Known, status: ClaimStatus | undefined) => void;
 
-const neverEarlier: Holds = ({ stored: before }, status) => {
+const neverEarlier: Property = ({ stored: before }, status) => {
   const beforeMs = before?.sinceMs ?? 0;
   const sinceMs = status?.sinceMs ?? beforeMs;
 
@@ -150,17 +150,17 @@ const neverEarlier: Holds = ({ stored: before }, status) => {
   else expect(sinceMs).toBeLessThanOrEqual(Math.max(beforeMs, NOW + 5_000));
 };
 
-const unusedOnlyWithoutUser: Holds = ({ usedOn, references, pendingNodes: asked, stored: before }, status) => {
+const unusedOnlyWithoutUser: Property = ({ usedOn, references, pendingNodes: asked, stored: before }, status) => {
   const mayBeUsed = asked.length > 0 && before?.unused !== true;
   if (mayBeUsed || usedOn.length + references.length > 0) expect(status?.unused ?? false).toBe(false);
 };
 
-const believable: Holds = ({ pendingNodes: asked, hasInvalidCondition }, status) => {
+const believable: Property = ({ pendingNodes: asked, hasInvalidCondition }, status) => {
   const isSoon = asked.length > 0 && !asked.some(({ isSilent }) => isSilent);
   if (hasInvalidCondition && !isSoon) expect(status).toBeDefined();
 };
 
-const afterEachEnd: Holds = ({ ends, unobservedEnd, unobserved, pendingNodes: asked, ...known }, status) => {
+const afterEachEnd: Property = ({ ends, unobservedEnd, unobserved, pendingNodes: asked, ...known }, status) => {
   if (status?.unused !== true) return;
   const all = typeof unobservedEnd === "object" ? [...ends, unobservedEnd] : ends;
   const fresh = all.filter(({ id }) => id !== known.stored?.lastUse?.id);
@@ -173,7 +173,7 @@ const afterEachEnd: Holds = ({ ends, unobservedEnd, unobserved, pendingNodes: as
   for (const { toMs } of unseen ?? []) expect(status.sinceMs).toBeGreaterThanOrEqual(toMs);
 };
 
-const inAnyOrder: Holds = (known) => {
+const inAnyOrder: Property = (known) => {
   const { usedOn, references, pendingNodes: asked, ends } = known;
   const turned = {
     ...{ ...known, usedOn: usedOn.toReversed(), references: references.toReversed() },
@@ -183,14 +183,14 @@ const inAnyOrder: Holds = (known) => {
   expect(desiredClaimStatus(turned)).toEqual(desiredClaimStatus(known));
 };
 
-const whateverItSays: Holds = (known) => {
+const whateverItSays: Property = (known) => {
   const before = known.stored && { ...known.stored, message: "Said in other words" };
   const decide = (one: ClaimFacts) => ({ ...desiredClaimStatus(one), message: "" });
 
   expect(decide({ ...known, stored: before })).toEqual(decide(known));
 };
 
-const readBackWhole: Holds = (known) => {
+const readBackWhole: Property = (known) => {
   const desired = desiredClaimStatus(known);
   if (desired === undefined) return;
   const { annotations } = writeClaimStatus(UID, desired);
@@ -201,17 +201,17 @@ const readBackWhole: Holds = (known) => {
 };
 
 describe("whatever the facts are", () => {
-  it.each<readonly [promise: string, holds: Holds]>([
+  it.each<readonly [promise: string, check: Property]>([
     ["the time of the condition never moves earlier, unless it was in the future", neverEarlier],
     ["a claim that a node or a pod has, or may have, does not turn unused", unusedOnlyWithoutUser],
-    ["what nobody may believe does not stay, unless a node may still answer in time", believable],
+    ["an invalid condition does not stay, unless a node may still answer in time", believable],
     ["it is unused, and was last used, not before any end or unobserved time that is known", afterEachEnd],
     ["what is decided does not depend on the order of what is known", inAnyOrder],
     ["what is decided does not depend on what the stored message says", whateverItSays],
     ["what is written is read back whole, with annotations that fit and a message that is one", readBackWhole],
-  ])("%s", (_, holds) => {
+  ])("%s", (_, check) => {
     fc.assert(
-      fc.property(facts, (known) => holds(known, decided(known))),
+      fc.property(facts, (known) => check(known, decided(known))),
       RUNS,
     );
   });

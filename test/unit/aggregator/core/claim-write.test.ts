@@ -45,7 +45,7 @@ describe("what is written for a claim", () => {
     expect(writeTo(claim, desired, "remove")).toEqual(write);
   });
 
-  it("is nothing while it is not bound or goes, whatever there would be to do", () => {
+  it("is nothing while the claim is not Bound or is being deleted", () => {
     const claim = claimWith({ status: unused, strays: [since("unwanted")] });
 
     expect(writeFor({ claim, isEligible: false, desired: mounted }, "remove")).toEqual({ kind: "none" });
@@ -60,10 +60,10 @@ describe("Kubernetes' own condition", () => {
   type Row = readonly [name: string, writes: string, known: Upstream, policy: UpstreamPolicy, desired: ClaimStatus];
 
   it.each<Row>([
-    ["that nobody has written", "all", undefined, "write", unused],
+    ["that no client has written", "all", undefined, "write", unused],
     ["of ours that says the same to the second", "nothing", { ...ours, sinceMs: NOON - 999 }, "write", unused],
-    ["of ours that tells another time", "all", { ...ours, sinceMs: NOON + 1_000 }, "write", unused],
-    ["of ours that tells no time", "all", { ...ours, sinceMs: undefined }, "write", unused],
+    ["of ours with another time", "all", { ...ours, sinceMs: NOON + 1_000 }, "write", unused],
+    ["of ours without a time", "all", { ...ours, sinceMs: undefined }, "write", unused],
     ["of ours that is to go", "none", ours, "remove", unused],
     ["of another manager, never over that", "nothing", { ...theirs, unused: false }, "write", unused],
     ["of another manager, at a transition", "none", theirs, "write", mounted],
@@ -83,7 +83,7 @@ describe("isSameStatus", () => {
     ["that there are more nodes", false, { mountedOn: { nodes: ["n1"], more: true } }],
     ["the begin of a gap by a millisecond", false, { gap: { ...gap, fromMs: NOON - 1 } }],
     ["the end of a gap by a millisecond", false, { gap: { ...gap, toMs: NOON + 2 } }],
-  ])("a change of %s is none: %s", (_, same, change) => {
+  ])("a change of %s leaves the status the same: %s", (_, same, change) => {
     const stored = mountedStatus(["n1"], { lastUse: lastUseWith(), gap });
 
     expect(isSameStatus(stored, { ...stored, ...change })).toBe(same);

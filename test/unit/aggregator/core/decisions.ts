@@ -23,7 +23,7 @@ export function factsWith(fields: Partial<ClaimFacts>): ClaimFacts {
   };
 }
 
-/** What is to be written by these facts, or nothing where what stands there is left alone. */
+/** The status to write by these facts, or nothing where the stored status stays. */
 export function desiredClaimStatus(facts: ClaimFacts): ClaimStatus | undefined {
   return statusOf(decide(facts), facts.stored);
 }
@@ -37,7 +37,7 @@ export function newsOf(facts: ClaimFacts): ClaimStatus | undefined {
 /** A mount of `shop/web-0` on `n1` that ended a second after noon, as its node read. */
 export function endWith(fields: Partial<UseEnd> = {}): UseEnd {
   return {
-    id: "release-1",
+    id: "record-1",
     evidence: "mount-table",
     byMs: NOON + 1_000,
     widthMs: 20,
@@ -67,7 +67,7 @@ export function nodeGoneWith(fields: Partial<UseEnd> = {}): UseEnd {
 /** A use of `shop/old` on `n1` that had ended a second before noon. */
 export function lastUseWith(fields: Partial<LastUse> = {}): LastUse {
   return {
-    id: "release-0",
+    id: "record-0",
     node: "n1",
     pod: "shop/old",
     podUid: "pod-0",
@@ -78,13 +78,13 @@ export function lastUseWith(fields: Partial<LastUse> = {}): LastUse {
   };
 }
 
-/** A status in words: why, where it is mounted, since when, how far a gap reached, and after which use (`r1`: `release-1`). */
-export function inWords(status: ClaimStatus | undefined): string {
+/** A status as one line: reason, nodes, time, gap, and last use (`r1` is `record-1`). */
+export function summaryOf(status: ClaimStatus | undefined): string {
   if (status === undefined) return "left alone";
   const { unused, reason, sinceMs, mountedOn, gap, lastUse } = status;
   const on = mountedOn && ` on ${mountedOn.nodes.join(" ")}${mountedOn.more ? " and more" : ""}`;
   const unobserved = gap && `, unseen ${timeText(gap.fromMs)} to ${timeText(gap.toMs)}`;
-  const use = lastUse && `, after ${lastUse.id.replace("release-", "r")} by ${timeText(lastUse.byMs)}`;
+  const use = lastUse && `, after ${lastUse.id.replace("record-", "r")} by ${timeText(lastUse.byMs)}`;
   const isOdd = unused === (reason === "Mounted" || reason === "Referenced");
   return `${isOdd ? "not " : ""}${reason}${on ?? ""} since ${timeText(sinceMs)}${unobserved ?? ""}${use ?? ""}`;
 }

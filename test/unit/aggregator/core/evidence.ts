@@ -5,7 +5,7 @@ import type { AgentState, AssumedEnd } from "../../../../aggregator/core/nodes/a
 import type { NodeUnmountRecord, NodeView } from "../../../../aggregator/core/nodes/node-view.ts";
 import { claimWith, NOON, nodeUnmountRecord, podWith } from "../world.ts";
 
-/** What nodes and pods tell about the claim `shop/data`: nothing, unless a test says so. */
+/** What nodes and pods show of the claim `shop/data`: nothing, unless a test gives it. */
 export function evidenceWith(fields: Partial<ClaimEvidence> = {}): ClaimEvidence {
   return {
     claim: claimWith(),
@@ -51,16 +51,16 @@ export function ended(pod: Partial<Pod> = {}, fields: Partial<EndedPod> = {}): E
   return { pod: podWith(pod), gone: "200", seenAtMs: NOON, wasOver: false, ...fields };
 }
 
-/** So many unmount records, each of another volume, and how often somebody has looked whose they are. */
+/** So many unmount records, each of another volume, and how often the code under test reads the volume of one. */
 export function countedRecords(length: number) {
-  let looks = 0;
+  let reads = 0;
   const records = Array.from({ length }, (_, index): NodeUnmountRecord => {
     const volume = { by: "name", name: `pv-${index}` } as const;
-    const looked = () => {
-      looks += 1;
+    const read = () => {
+      reads += 1;
       return volume;
     };
-    return Object.defineProperty(nodeUnmountRecord({ id: `release-${index}`, volume }), "volume", { get: looked });
+    return Object.defineProperty(nodeUnmountRecord({ id: `record-${index}`, volume }), "volume", { get: read });
   });
-  return { unmountRecords: new Map(records.map((one) => [one.id, one])), looks: () => looks };
+  return { unmountRecords: new Map(records.map((one) => [one.id, one])), reads: () => reads };
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { acceptHeartbeat, isOlder, type Receipt, settle } from "../../../../aggregator/core/nodes/fleet.ts";
 import type { NodeReport } from "../../../../common/storage/node-report.ts";
 import { mountedVolumeOf, NOON, nodeUnmountRecord } from "../world.ts";
-import { acceptReport, told, viewAfter } from "./reported.ts";
+import { acceptReport, sent, viewAfter } from "./reported.ts";
 
 const BOOT_2 = { bootId: "boot-2" };
 const RUN_2 = { instance: "run-2" };
@@ -16,7 +16,7 @@ const OTHER_BOOT = "of another boot than the node's present one";
 const BESIDE = "its read began before that of another agent ended, which is known already";
 
 describe("a report of a node that is known by a scan that ended at 2,000", () => {
-  const known = viewAfter(told(2_000));
+  const known = viewAfter(sent(2_000));
   type Fields = Partial<NodeReport>;
   it.each<readonly [name: string, endedAt: number, fields: Fields, receipt: Partial<Receipt>, is: string]>([
     ["that is a second copy is stale", 2_000, {}, {}, OLD],
@@ -27,7 +27,7 @@ describe("a report of a node that is known by a scan that ended at 2,000", () =>
     ["of another boot is stale though its agent was answered", 9_000, BOOT_2, named("boot-1", ofSession), OTHER_BOOT],
     ["of an older scan is accepted by a clock that was set back", 1_000, {}, { isRolledBack: true }, "accepted"],
   ])("%s", (...[, endedAt, fields, over, is]) => {
-    const { report, receipt } = told(endedAt, fields, over);
+    const { report, receipt } = sent(endedAt, fields, over);
 
     const result = acceptReport(known, report, receipt);
 
@@ -39,7 +39,7 @@ describe("a report of a node that is known by a scan that ended at 2,000", () =>
     ["an earlier scan is older, however late it was sent", 1_999, { sentAt: 9_999 }, true],
     ["another run's count of its states says nothing", 2_000, { ...LATE, ...RUN_2, generation: 5 }, true],
   ])("of which %s", (...[, endedAt, fields, isOld]) => {
-    expect(isOlder(viewAfter(told(2_000, { ...LATE, generation: 4 })), told(endedAt, fields).report)).toBe(isOld);
+    expect(isOlder(viewAfter(sent(2_000, { ...LATE, generation: 4 })), sent(endedAt, fields).report)).toBe(isOld);
   });
 });
 
@@ -51,16 +51,16 @@ describe("the first report of a node", () => {
     { name: "of another boot than the Node object names", receipt: named("boot-0"), kind: "stale" },
     { name: "whose agent this leader has answered", receipt: named("boot-0", ofSession), kind: "accepted" },
   ])("$name is $kind", ({ receipt, kind }) => {
-    const { report, receipt: own } = told(2_000);
+    const { report, receipt: own } = sent(2_000);
 
     expect(acceptReport(undefined, report, { ...own, ...receipt }).kind).toBe(kind);
   });
 });
 
 describe("a heartbeat", () => {
-  const known = viewAfter(told(2_000, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
+  const known = viewAfter(sent(2_000, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
   const beat = (endedAt: number, fields: Partial<NodeReport> = {}) => {
-    const { report, receipt } = told(endedAt, fields);
+    const { report, receipt } = sent(endedAt, fields);
     const { mountedVolumes: _, unmountRecords: __, ...heartbeat } = report;
     return { heartbeat, receipt };
   };
@@ -78,25 +78,25 @@ describe("a heartbeat", () => {
   });
 
   it.each([
-    { name: "of an earlier scan is stale", sent: beat(1_999), kind: "stale" },
-    { name: "that is a second copy of what is known is stale", sent: beat(2_000), kind: "stale" },
-    { name: "of the same scan told anew is accepted", sent: beat(2_000, { sentAt: 2_001 }), kind: "accepted" },
-    { name: "of another generation means an unknown state", sent: beat(3_000, { generation: 2 }), kind: "unknown" },
-    { name: "of another run means an unknown state", sent: beat(3_000, RUN_2), kind: "unknown" },
-    { name: "of a node that is not known means that, too", before: undefined, sent: beat(3_000), kind: "unknown" },
-  ])("$name", ({ sent, kind, ...row }) => {
+    { name: "of an earlier scan is stale", next: beat(1_999), kind: "stale" },
+    { name: "that is a second copy of what is known is stale", next: beat(2_000), kind: "stale" },
+    { name: "of the same scan sent again is accepted", next: beat(2_000, { sentAt: 2_001 }), kind: "accepted" },
+    { name: "of another generation means an unknown state", next: beat(3_000, { generation: 2 }), kind: "unknown" },
+    { name: "of another run means an unknown state", next: beat(3_000, RUN_2), kind: "unknown" },
+    { name: "of an unknown node means an unknown state", before: undefined, next: beat(3_000), kind: "unknown" },
+  ])("$name", ({ next, kind, ...row }) => {
     const before = "before" in row ? row.before : known;
 
-    expect(acceptHeartbeat(before, sent.heartbeat, sent.receipt).kind).toBe(kind);
+    expect(acceptHeartbeat(before, next.heartbeat, next.receipt).kind).toBe(kind);
   });
 });
 
 describe("by when a mounted volume had begun", () => {
   const begun = (since: number) => ({ mountedVolumes: [{ ...mountedVolumeOf("pod-1"), since }] });
-  const first = told(2_000, begun(500));
-  const slow = told(3_000, begun(500), { atMs: NOON + 5_000 });
-  const early = told(2_000, begun(500), { atMs: NOON - 60_000 });
-  const again = told(3_000, begun(2_500));
+  const first = sent(2_000, begun(500));
+  const slow = sent(3_000, begun(500), { atMs: NOON + 5_000 });
+  const early = sent(2_000, begun(500), { atMs: NOON - 60_000 });
+  const again = sent(3_000, begun(2_500));
 
   it.each([
     { name: "no later for a report that took longer", reports: [first, slow], beganByMs: NOON - 1_500 },
@@ -109,7 +109,7 @@ describe("by when a mounted volume had begun", () => {
 it("what is known of a node loses the settled unmount records and keeps the others", () => {
   const unmountRecords = new Map(["a", "b"].map((id) => [id, nodeUnmountRecord({ id })]));
 
-  const rest = settle({ ...viewAfter(told(2_000)), unmountRecords }, ["a", "unknown"]);
+  const rest = settle({ ...viewAfter(sent(2_000)), unmountRecords }, ["a", "unknown"]);
 
   expect([...rest.unmountRecords.keys()]).toEqual(["b"]);
 });

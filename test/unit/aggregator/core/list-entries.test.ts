@@ -9,7 +9,7 @@ import type { NodeReport } from "../../../../common/storage/node-report.ts";
 import { volumeMarkText } from "../../../../common/storage/volume-annotations.ts";
 import { mountedVolumeOf, NOON, nodeWith, podWith, unmountRecordOf, volumeWith } from "../world.ts";
 import { lastUseWith } from "./decisions.ts";
-import { told, viewAfter } from "./reported.ts";
+import { sent, viewAfter } from "./reported.ts";
 
 const OBJECT = { ...nodeWith("n1"), distribution: "Ubuntu 26.04 LTS", containerRuntime: "containerd://2.4.2" };
 const REPORTING = { kind: "Reporting", why: "it reports" } as const;
@@ -19,7 +19,7 @@ const UNKNOWN = {
 };
 
 function viewOf(fields: Partial<NodeReport> = {}): NodeView {
-  return viewAfter(told(1_001, fields, { atMs: NOON }));
+  return viewAfter(sent(1_001, fields, { atMs: NOON }));
 }
 
 function nodeSeen(fields: Partial<NodeObservation> = {}): NodeObservation {
@@ -72,7 +72,7 @@ describe("nodeEntryOf", () => {
 
 const MINUTE_MS = 60_000;
 const csi = { driver: "csi.example", handleHash: "a".repeat(64) };
-const WORDS: EntryLookup = {
+const LOOKUP: EntryLookup = {
   stateOf: (node) => (node === "n9" ? "Stale" : "Reporting"),
   isKnown: () => true,
   podName: () => undefined,
@@ -98,7 +98,7 @@ describe("leaked, in a volume's entry", () => {
       { name: "used by a pod elsewhere", observed: { ...idleFor(5), references: [podWith({ node: "n2" })] }, expected: true },
     ],
   )("is $expected for a volume that is $name", ({ observed, expected }) => {
-    expect(volumeEntryOf(volumeSeen(observed), WORDS).leaked).toBe(expected);
+    expect(volumeEntryOf(volumeSeen(observed), LOOKUP).leaked).toBe(expected);
   });
 });
 
@@ -106,7 +106,7 @@ describe("leaked, in a volume's entry", () => {
 const all = (...items: readonly unknown[]) => ({ items, omitted: 0 });
 
 describe("volumeEntryOf", () => {
-  it("has everything of a volume that is held, staged and attached", () => {
+  it("has every field of a volume that is mounted, staged and attached", () => {
     const annotations = {
       mountedOn: volumeMarkText("volume-1", ["n9"]),
       lastUse: lastUseText("claim-1", { lastUse: lastUseWith() }),
@@ -118,7 +118,7 @@ describe("volumeEntryOf", () => {
     const seen = { ...idleFor(7), volume, phaseSince, use: { used, staged: ["n1"] }, attached: ["n1", "n9"] };
 
     const old = { uid: "pod-9", name: "shop/old", gone: true };
-    expect(volumeEntryOf(volumeSeen(seen), WORDS)).toEqual({
+    expect(volumeEntryOf(volumeSeen(seen), LOOKUP)).toEqual({
       ...{ name: "pv-1", uid: "volume-1", phase: "Released" },
       ...{ phaseSince: "2026-09-10T00:26:39Z", phaseSinceFrom: "first-seen" },
       ...{ storageClass: "fast", capacity: "10Gi", reclaimPolicy: "Retain", driver: "csi.example" },
@@ -130,7 +130,7 @@ describe("volumeEntryOf", () => {
       },
       ...{ leaked: true, stillMounted: true, mountedOn: { nodes: ["n9"], more: false }, blindGap: null },
       lastUse: {
-        ...{ release: "release-0", node: "n1", pod: "shop/old", podUid: "pod-0", evidence: "mount-table" },
+        ...{ release: "record-0", node: "n1", pod: "shop/old", podUid: "pod-0", evidence: "mount-table" },
         ...{ releasedAt: "2026-09-10T00:26:39.000Z", uncertaintyMs: 10 },
       },
     });
@@ -139,7 +139,7 @@ describe("volumeEntryOf", () => {
   it("has the same fields, with null, of a volume of which nothing is known", () => {
     const unknown = { claim: undefined, storageClass: undefined, capacity: undefined, reclaimPolicy: undefined };
 
-    expect(volumeEntryOf(volumeSeen({ volume: volumeWith({ ...unknown, phase: "" }) }), WORDS)).toEqual({
+    expect(volumeEntryOf(volumeSeen({ volume: volumeWith({ ...unknown, phase: "" }) }), LOOKUP)).toEqual({
       ...{ name: "pv-1", uid: "volume-1", phase: "", phaseSince: null, phaseSinceFrom: null },
       ...{ storageClass: null, capacity: null, reclaimPolicy: null, driver: null, claim: null, leaked: false },
       ...{ stillMounted: false, mountedOn: null, lastUse: null, blindGap: null },
@@ -148,22 +148,22 @@ describe("volumeEntryOf", () => {
   });
 });
 
-describe("what stands on a volume of other objects", () => {
+describe("an annotation of a volume that another object owns", () => {
   const stranger = { mountedOn: volumeMarkText("other", ["n9"]), lastUse: undefined };
-  it("was last used as its claim says while that is there, whatever its copy says", () => {
+  it("gives way to the last use of the claim while the claim exists", () => {
     const annotations = { mountedOn: undefined, lastUse: lastUseText("claim-1", { lastUse: lastUseWith() }) };
     const claimUse = { lastUse: lastUseWith({ pod: "shop/newer" }) };
 
-    const { lastUse } = volumeEntryOf(volumeSeen({ volume: volumeWith({ annotations }), claimUse }), WORDS);
+    const { lastUse } = volumeEntryOf(volumeSeen({ volume: volumeWith({ annotations }), claimUse }), LOOKUP);
 
     expect(lastUse).toMatchObject({ pod: "shop/newer" });
   });
 
   it.each([
     { name: "a mark of another volume", annotations: stranger },
-    { name: "what nobody can read", annotations: { mountedOn: "{", lastUse: "[]" } },
-  ])("is not told: $name", ({ annotations }) => {
-    const entry = volumeEntryOf(volumeSeen({ volume: volumeWith({ annotations }) }), WORDS);
+    { name: "unreadable text", annotations: { mountedOn: "{", lastUse: "[]" } },
+  ])("is left out: $name", ({ annotations }) => {
+    const entry = volumeEntryOf(volumeSeen({ volume: volumeWith({ annotations }) }), LOOKUP);
 
     expect(entry).toMatchObject({ mountedOn: null, lastUse: null });
   });

@@ -39,7 +39,7 @@ function foundIn({ bound = { "team/data": "pv-data" }, ...scene }: Scene): strin
 describe("NamedVolumes", () => {
   it.each<readonly [name: string, scene: Scene, found: string]>([
     ["a volume that excludes the node, and the pod that waits for it", {}, "pv-data, web waits"],
-    ["one that cannot be read, for which nobody is known to wait", { affinity: UNREADABLE }, "pv-data"],
+    ["one that cannot be read, for which no pod is known to wait", { affinity: UNREADABLE }, "pv-data"],
     ["one of a node without any label", { node: { labels: undefined } }, "pv-data, web waits"],
     ["none without an affinity", { affinity: undefined }, ""],
     ["none of a claim in another namespace", { bound: { "other/data": "pv-data" } }, ""],
@@ -84,29 +84,29 @@ describe("NamedVolumes", () => {
 
 const NOW = 1_000_000_000;
 
-/** So many rejections, dealt out over so many of all nodes and over so many namespaces. */
-function holdAfter(held: RejectionPause | undefined, count: number, scene: Readonly<Record<string, number>>) {
+/** The pause after so many rejections, spread over some of all nodes and over some namespaces. */
+function pauseAfter(pause: RejectionPause | undefined, count: number, scene: Readonly<Record<string, number>>) {
   const { on = 1, of: nodes = 1_000, limit = 50, by = count } = scene;
   const place = (index: number) => ({ node: `n${index % on}`, namespace: `team-${index % by}`, atMs: NOW });
   const recent = Array.from({ length: count }, (_, index) => place(index));
-  return nextPause(held, { recent, nodes, nowMs: NOW }, limit);
+  return nextPause(pause, { recent, nodes, nowMs: NOW }, limit);
 }
 
-describe("nextHold", () => {
+describe("nextPause", () => {
   it.each([
-    { name: "one on each of more than a fifth of the nodes", count: 11, scene: { on: 11, of: 50 }, isHeld: true },
-    { name: "one on each of five nodes of five", count: 5, scene: { on: 5, of: 5 }, isHeld: true },
-    { name: "the limit in one namespace", count: 50, scene: { by: 1 }, isHeld: false },
-    { name: "any number in one namespace, on all nodes", count: 1_000, scene: { on: 1_000, by: 1 }, isHeld: false },
-    { name: "the limit in two namespaces", count: 50, scene: { by: 2 }, isHeld: true },
-    { name: "one on each of them, in one namespace", count: 11, scene: { on: 11, of: 50, by: 1 }, isHeld: false },
-    { name: "a limit of one, in one namespace", count: 1, scene: { limit: 1, by: 1 }, isHeld: true },
-  ])("begins to hold or does not: $name", ({ count, scene, isHeld }) => {
-    expect(holdAfter(undefined, count, scene) !== undefined).toBe(isHeld);
+    { name: "one on each of more than a fifth of the nodes", count: 11, scene: { on: 11, of: 50 }, isPaused: true },
+    { name: "one on each of five nodes of five", count: 5, scene: { on: 5, of: 5 }, isPaused: true },
+    { name: "the limit in one namespace", count: 50, scene: { by: 1 }, isPaused: false },
+    { name: "any number in one namespace, on all nodes", count: 1_000, scene: { on: 1_000, by: 1 }, isPaused: false },
+    { name: "the limit in two namespaces", count: 50, scene: { by: 2 }, isPaused: true },
+    { name: "one on each of them, in one namespace", count: 11, scene: { on: 11, of: 50, by: 1 }, isPaused: false },
+    { name: "a limit of one, in one namespace", count: 1, scene: { limit: 1, by: 1 }, isPaused: true },
+  ])("starts a pause or does not: $name", ({ count, scene, isPaused }) => {
+    expect(pauseAfter(undefined, count, scene) !== undefined).toBe(isPaused);
   });
 
   it("says how many there were, and where", () => {
-    expect(holdAfter(undefined, 60, { on: 7, of: 90 })).toEqual({
+    expect(pauseAfter(undefined, 60, { on: 7, of: 90 })).toEqual({
       sinceMs: NOW,
       why: "in the last 10 minutes 60 pods on 7 of 90 nodes were rejected, or began to wait for a volume that excludes their node",
     });
@@ -115,16 +115,16 @@ describe("nextHold", () => {
   it.each(
     // biome-ignore format: a row is a line
     [
-      { name: "it has not lasted ten minutes", ageMs: FLEET_WINDOW_MS - 1, count: 0, scene: {}, isHeld: true },
-      { name: "there are more than half as many", ageMs: FLEET_WINDOW_MS, count: 26, scene: {}, isHeld: true },
-      { name: "there are more than half the nodes", ageMs: FLEET_WINDOW_MS, count: 6, scene: { on: 6, of: 50 }, isHeld: true },
-      { name: "there are half as many nodes", ageMs: FLEET_WINDOW_MS, count: 6, scene: { on: 6, of: 55 }, isHeld: false },
-      { name: "all are of one namespace", ageMs: FLEET_WINDOW_MS, count: 90, scene: { on: 90, by: 1 }, isHeld: false },
-      { name: "nothing is to be held any more", ageMs: 0, count: 90, scene: { limit: 0 }, isHeld: false },
+      { name: "it has not lasted ten minutes", ageMs: FLEET_WINDOW_MS - 1, count: 0, scene: {}, isPaused: true },
+      { name: "there are more than half as many", ageMs: FLEET_WINDOW_MS, count: 26, scene: {}, isPaused: true },
+      { name: "there are more than half the nodes", ageMs: FLEET_WINDOW_MS, count: 6, scene: { on: 6, of: 50 }, isPaused: true },
+      { name: "there are half as many nodes", ageMs: FLEET_WINDOW_MS, count: 6, scene: { on: 6, of: 55 }, isPaused: false },
+      { name: "all are of one namespace", ageMs: FLEET_WINDOW_MS, count: 90, scene: { on: 90, by: 1 }, isPaused: false },
+      { name: "the limit is zero", ageMs: 0, count: 90, scene: { limit: 0 }, isPaused: false },
     ],
-  )("lets go or does not: $name", ({ ageMs, count, scene, isHeld }) => {
-    const held = { sinceMs: NOW - ageMs, why: "as it was said first" };
+  )("keeps a pause or ends it: $name", ({ ageMs, count, scene, isPaused }) => {
+    const pause = { sinceMs: NOW - ageMs, why: "as it was said first" };
 
-    expect(holdAfter(held, count, scene)).toEqual(isHeld ? held : undefined);
+    expect(pauseAfter(pause, count, scene)).toEqual(isPaused ? pause : undefined);
   });
 });

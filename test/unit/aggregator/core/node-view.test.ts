@@ -15,7 +15,7 @@ function viewOf(mounts: NodeView["mountedVolumes"], records: readonly (typeof re
 }
 
 describe("what two views of a node differ in", () => {
-  const other = nodeUnmountRecord({ id: "release-2" });
+  const other = nodeUnmountRecord({ id: "record-2" });
   it.each<readonly [name: string, before: NodeView, after: NodeView, changed: readonly Fact[]]>([
     ["nothing, where all is reported again", viewOf([mount], [record]), viewOf([{ ...mount }], [{ ...record }]), []],
     ["another pod's", viewOf([mount]), viewOf([nodeMountedVolume("pod-2")]), [mount, nodeMountedVolume("pod-2")]],
@@ -54,14 +54,14 @@ describe("what a node shows near a volume", () => {
 
   it("reads each unmount record once, however many claims ask for theirs", () => {
     const index = new FactIndex();
-    const { unmountRecords, looks } = countedRecords(1_000);
+    const { unmountRecords, reads } = countedRecords(1_000);
     const view = viewWith({ unmountRecords });
     const nearOf = (at: number) => index.near(view, [{ by: "name", name: `pv-${at}` }]).unmountRecords;
 
     const found = Array.from({ length: 1_000 }, (_, at) => nearOf(at)[0]?.id);
 
     expect(found).toEqual([...unmountRecords.keys()]);
-    expect(looks()).toBe(1_000);
+    expect(reads()).toBe(1_000);
   });
 });
 
@@ -77,7 +77,7 @@ describe("the memory of a node's view", () => {
 
     // The volume's text is in each of the three.
     expect(one).toBeGreaterThan(200);
-    expect(all).toBe(3 * one + 2 * "pod-1shop/web-0".length + "release-1".length);
+    expect(all).toBe(3 * one + 2 * "pod-1shop/web-0".length + "record-1".length);
   });
 
   it.each([

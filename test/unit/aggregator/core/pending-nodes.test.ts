@@ -7,7 +7,7 @@ import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { claimWith, mountedStatus, NOON, nodeWith, statusWith, viewWith, volumeWith } from "../world.ts";
 import { ended, evidenceWith, fleetWith, useOn } from "./evidence.ts";
 
-/** What stands in the claim, which pods are over, and what else is known. */
+/** The status that the claim stores, which pods are over, and what else is known. */
 interface Scene extends Partial<ClaimEvidence> {
   readonly status?: ClaimStatus;
   readonly over?: readonly EndedPod[];
@@ -24,7 +24,7 @@ function awaitedIn({ status, over = [], states: agentStates = {}, barrier, ...ev
   const texts = pendingNodesOf(found, fleet).map(({ node, isSilent, why = "barrier", pod }) =>
     [...(isSilent ? ["silent"] : []), node, why, ...(pod === undefined ? [] : [pod])].join(" "),
   );
-  return texts.join(", ") || "nobody";
+  return texts.join(", ") || "none";
 }
 
 type Row = readonly [name: string, scene: Scene, awaited: string];
@@ -39,7 +39,7 @@ const manyFrom = (node: string) => ({ ...mountedStatus([node]), mountedOn: { nod
 const inUse = { status: statusWith() };
 const N2_STALE = { states: { n2: "Stale" } } as const;
 const N3_GONE = { states: { n2: "Stale", n3: "Gone" } } as const;
-const wordless = { states: { n2: "NoAgent", n3: "Gone" } } as const;
+const agentless = { states: { n2: "NoAgent", n3: "Gone" } } as const;
 const ON_N2 = "n2 pod-ended shop/web-0";
 const othersStale = { shownOn: ["n1"], attachedTo: ["n3"], states: { n1: "Stale", n3: "Stale" } } as const;
 
@@ -49,9 +49,9 @@ describe("a node where a pod ended", () => {
     [
       ["is awaited", { over: [ended()] }, "n1 pod-ended shop/web-0"],
       ["is awaited once, with the first pod", { over: [ended(), web1] }, "n1 pod-ended shop/web-0"],
-      ["is none for a pod that was never bound", { over: [ended({ node: undefined })] }, "nobody"],
-      ["is told without a pod that was over before this run", { over: [wasOver] }, "n1 pod-ended"],
-      ["is told with the one that this run saw in use, after such", { over: [wasOver, web1] }, "n1 pod-ended shop/web-1"],
+      ["is not awaited for a pod that was never bound", { over: [ended({ node: undefined })] }, "none"],
+      ["is awaited without a pod that was over before this run", { over: [wasOver] }, "n1 pod-ended"],
+      ["is awaited with the pod that this run saw in use, after such", { over: [wasOver, web1] }, "n1 pod-ended shop/web-1"],
       ["comes before others", { over: [onN2], ...othersStale }, `${ON_N2}, silent n1 was-mounted, silent n3 attached`],
     ],
   )("%s", (_, scene, awaited) => {
@@ -65,9 +65,9 @@ describe("a node that had it mounted", () => {
     [
       ["is awaited until it reports", { status: mountedStatus(["n1", "n2"]), ...N2_STALE }, "silent n2 was-mounted"],
       ["may be any one of too many to keep", { status: manyFrom("n2") }, "n2 was-mounted, n3 was-mounted"],
-      ["is awaited without an agent, not Gone", { status: mountedStatus(["n3", "n2"]), ...wordless }, "silent n2 was-mounted"],
-      ["has said all that it shows as long as it reports", { shownOn: ["n1"] }, "nobody"],
-      ["is awaited with what was staged there, however silent, unless it is gone", { status: stagedOnN2, ...N3_GONE }, "silent n2 was-mounted"],
+      ["is awaited without an agent, not Gone", { status: mountedStatus(["n3", "n2"]), ...agentless }, "silent n2 was-mounted"],
+      ["is not awaited while it reports", { shownOn: ["n1"] }, "none"],
+      ["is awaited for a staged volume, however Stale, unless it is Gone", { status: stagedOnN2, ...N3_GONE }, "silent n2 was-mounted"],
     ],
   )("%s", (_, scene, awaited) => {
     expect(awaitedIn(scene)).toBe(awaited);
@@ -78,7 +78,7 @@ describe("a node that the volume is attached to", () => {
   const attachedTo = ["n1", "n2"];
   it.each<Row>([
     ["is awaited when it has not reported since the start", { attachedTo }, "n2 attached"],
-    ["has no word when it is gone or no agent belongs there", { attachedTo: ["n2", "n3"], ...wordless }, "nobody"],
+    ["is not awaited when it is Gone or no agent belongs there", { attachedTo: ["n2", "n3"], ...agentless }, "none"],
   ])("%s", (_, scene, awaited) => {
     expect(awaitedIn(scene)).toBe(awaited);
   });
@@ -87,7 +87,7 @@ describe("a node that the volume is attached to", () => {
 describe("a node behind the barrier", () => {
   const barrier = "n2";
   it.each<Row>([
-    ["delays no claim that counts as unused", { barrier, status: unused }, "nobody"],
+    ["delays no claim that counts as unused", { barrier, status: unused }, "none"],
     ["delays what takes the place of a time in the future", { barrier, status: unusedAhead }, "n2 barrier"],
     ["delays what would say that a claim is staged no longer", { barrier, status: stagedOnN2 }, "n2 barrier"],
   ])("%s", (_, scene, awaited) => {
@@ -99,11 +99,15 @@ describe("a node on which a claim's last pod may have ended, unobserved", () => 
   const affinity = (term: object) => JSON.stringify({ nodeSelectorTerms: [term] });
   const n3Only = affinity({ matchExpressions: [{ key: "host", operator: "In", values: ["n3"] }] });
   it.each<Row>([
-    ["may be silent for as long as it likes", { ...inUse, ...N2_STALE }, "silent n2 unwatched, n3 unwatched"],
-    ["has a word to give: it is not agentless, and not gone", { ...inUse, ...wordless }, "nobody"],
-    ["can have the volume", { ...inUse, volume: volumeWith({ nodeAffinity: n3Only }) }, "n3 unwatched"],
-    ["does not matter while a node has it mounted", { ...inUse, uses: [useOn("n1")] }, "nobody"],
-    ["does not matter while a pod names the claim", { ...inUse, references: ["shop/web-1"] }, "nobody"],
+    ["is awaited, however long it is Stale", { ...inUse, ...N2_STALE }, "silent n2 unwatched, n3 unwatched"],
+    ["is not awaited when it is NoAgent or Gone", { ...inUse, ...agentless }, "none"],
+    [
+      "is awaited only where the volume's affinity allows it",
+      { ...inUse, volume: volumeWith({ nodeAffinity: n3Only }) },
+      "n3 unwatched",
+    ],
+    ["is not awaited while a node has the volume mounted", { ...inUse, uses: [useOn("n1")] }, "none"],
+    ["is not awaited while a pod names the claim", { ...inUse, references: ["shop/web-1"] }, "none"],
   ])("%s", (_, scene, awaited) => {
     expect(awaitedIn(scene)).toBe(awaited);
   });

@@ -9,20 +9,20 @@ export function acceptReport(known: NodeView | undefined, report: NodeReport, re
   for (let step = steps.next(); ; step = steps.next()) if (step.done === true) return step.value;
 }
 
-/** A report, and how it was received where that was not when it was sent: the boot clock shows 2,000 at noon. */
-export interface Told {
+/** A report and its receipt. The boot clock of the node shows 2,000 at noon. */
+export interface SentReport {
   readonly report: NodeReport;
   readonly receipt: Receipt;
 }
 
 /** A report whose scan ended at a time of the boot clock and took a millisecond, sent at once. */
-export function told(endedAt: number, fields: Partial<NodeReport> = {}, receipt: Partial<Receipt> = {}): Told {
+export function sent(endedAt: number, fields: Partial<NodeReport> = {}, receipt: Partial<Receipt> = {}): SentReport {
   const report = reportWith({ scan: { beganAt: endedAt - 1, endedAt }, ...fields });
   return { report, receipt: { atMs: NOON - 2_000 + report.sentAt, widthMs: 0, nodeBootId: report.bootId, ...receipt } };
 }
 
 /** What is known of the node after these reports. */
-export function viewAfter(...reports: readonly Told[]): NodeView {
+export function viewAfter(...reports: readonly SentReport[]): NodeView {
   let view: NodeView | undefined;
   for (const { report, receipt } of reports) {
     const result = acceptReport(view, report, receipt);

@@ -57,7 +57,7 @@ describe("reporterOf", () => {
 
   it.each<readonly [name: string, verdict: Partial<TokenVerdict>, kind: string, why: string]>([
     ["a token that is good for others as well is good", { audiences: ["other", "mooring-aggregator"] }, "agent", ""],
-    ["a token that nobody knows", { isAuthenticated: false }, "unauthenticated", ""],
+    ["a token that the API server does not know", { isAuthenticated: false }, "unauthenticated", ""],
     ["a token for another audience", { audiences: ["other"] }, "unauthenticated", "audience"],
     ["an answer that names no audience: its server does not know of any", { audiences: [] }, "unauthenticated", ""],
     ["another account", account("mooring-agents:default"), "forbidden", "service account mooring-agents/mooring-agent"],
@@ -95,7 +95,7 @@ describe("the budget of reports", () => {
 /** Two at once and one more each 100 ms; three names are remembered. */
 const TWO_AT_ONCE: BudgetRule = { most: 2, refillMs: 100 };
 
-/** Who asks when, `a` at 0 and `a 50` at 50: a `+` for what is allowed and a `-` for what is not. */
+/** Requests in order, `a` at 0 and `a 50` at 50. The answer is a `+` for an allowed request and a `-` for a refused one. */
 function answersTo(asks: string): string {
   const budgets = new NamedBudgets(TWO_AT_ONCE, 3);
   const answers = asks.split(", ").map((ask) => {
@@ -109,7 +109,7 @@ describe("NamedBudgets", () => {
   it.each([
     ["a refusal costs nothing", "a, a, a 50, a 60, a 70, a 100", "++---+"],
     ["of more the one not asked for longest is forgotten", "a, a, b, b, c, c, d, b, c, a", "+++++++--+"],
-    ["whoever was refused a moment ago is not forgotten", "a, a, b, b, c, a, d, a, b", "+++++-+-+"],
+    ["an address that was refused a moment ago is not forgotten", "a, a, b, b, c, a, d, a, b", "+++++-+-+"],
     ["names that no object has are names as well", "__proto__, __proto__, __proto__, constructor", "++-+"],
   ])("%s", (_, asks, answers) => {
     expect(answersTo(asks)).toBe(answers);

@@ -81,12 +81,12 @@ describe("a volume counts", () => {
   const kind = { phase: "Bound", storageClass: "fast", reclaimPolicy: "Delete" };
   const bytes = 10 * GI;
   const other = { kind: { ...kind, phase: "other" }, bytes, sinceMs: NOON };
-  const wordless = { kind: { ...kind, storageClass: "", reclaimPolicy: "other" }, bytes, sinceMs: undefined };
+  const classless = { kind: { ...kind, storageClass: "", reclaimPolicy: "other" }, bytes, sinceMs: undefined };
   const unclassed = { storageClass: undefined, reclaimPolicy: undefined };
 
   it.each([
-    { name: "with empty words where it has none", volume: unclassed, is: wordless },
-    { name: "among the others in a phase that nobody knows", volume: { phase: "x".repeat(1_000) }, is: other },
+    { name: "with an empty class where it has none", volume: unclassed, is: classless },
+    { name: "among the others in an unknown phase", volume: { phase: "x".repeat(1_000) }, is: other },
   ])("$name", ({ volume, is }) => {
     expect(countedVolume(volumeWith(volume), since)).toEqual(is);
   });

@@ -13,47 +13,47 @@ import {
   unmountRecordOf,
 } from "../world.ts";
 import { lastUseWith } from "./decisions.ts";
-import { type Told, told, viewAfter } from "./reported.ts";
+import { type SentReport, sent, viewAfter } from "./reported.ts";
 
 const BOOT_2 = { bootId: "boot-2" };
 const RUN_2 = { instance: "run-2" };
 const record = unmountRecordOf("pod-1", { after: 1_500, by: 2_000 });
 const { after: _, ...fromBefore } = unmountRecordOf("pod-1", { after: 0, by: 0 });
-const tells = (...unmountRecords: (typeof record)[]) => ({ unmountRecords });
+const withRecords = (...unmountRecords: (typeof record)[]) => ({ unmountRecords });
 const sample = (at: number, beforeNoonMs: number) => ({ clockSamples: [{ at, ms: NOON - beforeNoonMs }] });
 const shows = (...mountedVolumes: ReturnType<typeof mountedVolumeOf>[]) => ({ mountedVolumes });
 const subpath = { ...mountedVolumeOf("pod-1"), kind: "subpath" } as const;
 const begun = (since: number) => ({ ...mountedVolumeOf("pod-1"), since });
 const kept = { ...mountedVolumeOf("pod-1"), seenAt: 1_200 };
 
-const first = told(2_000, tells(record));
-const timed = tells(record);
-const mounted = told(2_000, { ...shows(mountedVolumeOf("pod-1")), ...sample(1_999, 1) });
-const gone = told(5_000, RUN_2);
-const endAt3000 = tells(unmountRecordOf("pod-1", { after: 2_500, by: 3_000 }));
+const first = sent(2_000, withRecords(record));
+const timed = withRecords(record);
+const mounted = sent(2_000, { ...shows(mountedVolumeOf("pod-1")), ...sample(1_999, 1) });
+const gone = sent(5_000, RUN_2);
+const endAt3000 = withRecords(unmountRecordOf("pod-1", { after: 2_500, by: 3_000 }));
 
-type Row = readonly [name: string, reports: readonly Told[], ends: string];
+type Row = readonly [name: string, reports: readonly SentReport[], ends: string];
 
-function recordsAfter(reports: readonly Told[]): readonly NodeUnmountRecord[] {
+function recordsAfter(reports: readonly SentReport[]): readonly NodeUnmountRecord[] {
   return [...viewAfter(...reports).unmountRecords.values()];
 }
 
 /** The ends that are known: by when, in milliseconds past noon, and how much earlier each may have been. */
-function endsAfter(reports: readonly Told[]): string {
+function endsAfter(reports: readonly SentReport[]): string {
   const widthText = (ms: number | undefined) => ms?.toFixed(1).replace(".0", "") ?? "?";
   const records = recordsAfter(reports).map(({ byMs, widthMs }) => `${byMs - NOON} ± ${widthText(widthMs)}`);
   return records.join(", ") || "none";
 }
 
-describe("an unmount record that is told", () => {
+describe("an unmount record that a node reports", () => {
   const drifting = { sentAt: 102_000, driftPpm: 1_000 };
   it.each<Row>(
     // biome-ignore format: a row is a line
     [
-      ["may by the drift of its age", [told(2_000, { ...drifting, ...timed, ...sample(1_500, 100_500) }, { atMs: NOON })], "-99900 ± 700.6"],
-      ["is dated by the begin of the boot where it is from before", [told(2_000, tells(fromBefore))], "-2000 ± ?"],
-      ["gets an earlier one when it is told again, faster", [first, told(2_001, timed, { atMs: NOON - 299 })], "-300 ± ?"],
-      ["keeps its time with a width learnt later", [first, told(2_001, { ...timed, ...sample(1_500, 600) }, { atMs: NOON + 701 })], "0 ± 600"],
+      ["may be dated as early as clock drift allows", [sent(2_000, { ...drifting, ...timed, ...sample(1_500, 100_500) }, { atMs: NOON })], "-99900 ± 700.6"],
+      ["is dated at the start of the boot where it is older", [sent(2_000, withRecords(fromBefore))], "-2000 ± ?"],
+      ["gets an earlier time when a faster report repeats it", [first, sent(2_001, timed, { atMs: NOON - 299 })], "-300 ± ?"],
+      ["keeps its time and gets a width that is learnt later", [first, sent(2_001, { ...timed, ...sample(1_500, 600) }, { atMs: NOON + 701 })], "0 ± 600"],
     ],
   )("%s", (_name, reports, ends) => {
     expect(endsAfter(reports)).toBe(ends);
@@ -61,17 +61,20 @@ describe("an unmount record that is told", () => {
 });
 
 describe("a mounted volume that the next report does not show", () => {
-  const known = { ...shows(mountedVolumeOf("pod-1")), ...tells(unmountRecordOf("pod-1", { after: 1_000, by: 1_500 })) };
-  const stillTold = told(3_000, { ...RUN_2, unmountRecords: known.unmountRecords });
+  const known = {
+    ...shows(mountedVolumeOf("pod-1")),
+    ...withRecords(unmountRecordOf("pod-1", { after: 1_000, by: 1_500 })),
+  };
+  const stillReported = sent(3_000, { ...RUN_2, unmountRecords: known.unmountRecords });
   it.each<Row>(
     // biome-ignore format: a row is a line
     [
       ["ended between the two scans", [mounted, gone], "3000 ± 3001"],
-      ["did not end before the scan that showed it, by an earlier receipt", [mounted, told(2_010, RUN_2, { atMs: NOON - 500 })], "0 ± 1"],
-      ["ended beside a record that was known before", [told(2_000, known), stillTold], "-500 ± ?, 1000 ± ?"],
-      ["ended for nobody where it was staged", [told(2_000, shows(mountedVolumeOf(undefined))), told(3_000)], "none"],
-      ["has not ended where another hold of its use goes on", [mounted, told(3_000, shows(subpath))], "none"],
-      ["ended after it was last seen, where its agent only kept it", [told(2_000, { ...shows(kept), ...sample(1_200, 800) }), gone], "3000 ± 3800"],
+      ["did not end before the scan that showed it, by an earlier receipt", [mounted, sent(2_010, RUN_2, { atMs: NOON - 500 })], "0 ± 1"],
+      ["ended beside a record that was known before", [sent(2_000, known), stillReported], "-500 ± ?, 1000 ± ?"],
+      ["gives no unmount record where it was only staged", [sent(2_000, shows(mountedVolumeOf(undefined))), sent(3_000)], "none"],
+      ["has not ended while another mount of the same pod stays", [mounted, sent(3_000, shows(subpath))], "none"],
+      ["ended after it was last seen, where its agent only kept it", [sent(2_000, { ...shows(kept), ...sample(1_200, 800) }), gone], "3000 ± 3800"],
     ],
   )("%s", (_name, reports, ends) => {
     expect(endsAfter(reports)).toBe(ends);
@@ -81,21 +84,21 @@ describe("a mounted volume that the next report does not show", () => {
     const use = { kind: "pod", volume: record.volume, podUid: "pod-1" } as const;
     const { id } = agentsRecord("boot-1", { use, pod: undefined, after: 1_999, by: 3_000.25 });
 
-    expect([...viewAfter(mounted, told(3_000.25, RUN_2)).unmountRecords.keys()]).toEqual([id]);
+    expect([...viewAfter(mounted, sent(3_000.25, RUN_2)).unmountRecords.keys()]).toEqual([id]);
   });
 });
 
 describe("a use whose end is known began", () => {
-  const both = told(2_000, shows(begun(700), { ...subpath, since: 500 }));
-  const before = told(2_000, shows(begun(500)));
-  const tellsEnd = told(3_000, endAt3000);
-  const rebooted = told(3_000, { ...BOOT_2, ...endAt3000 }, { atMs: NOON + 60_000 });
-  it.each<readonly [name: string, reports: readonly Told[], beganByMs: number]>(
+  const both = sent(2_000, shows(begun(700), { ...subpath, since: 500 }));
+  const before = sent(2_000, shows(begun(500)));
+  const reportsEnd = sent(3_000, endAt3000);
+  const rebooted = sent(3_000, { ...BOOT_2, ...endAt3000 }, { atMs: NOON + 60_000 });
+  it.each<readonly [name: string, reports: readonly SentReport[], beganByMs: number]>(
     // biome-ignore format: a row is a line
     [
-      ["with the first of its mounted volumes", [both, tellsEnd], -1_500],
+      ["with the first of its mounted volumes", [both, reportsEnd], -1_500],
       ["not with what its pod had in another boot", [before, rebooted], 60_000],
-      ["when it did, though it is told again", [before, tellsEnd, told(3_500, endAt3000, { atMs: NOON + 1_200 })], -1_500],
+      ["when it did, though a later report repeats the end", [before, reportsEnd, sent(3_500, endAt3000, { atMs: NOON + 1_200 })], -1_500],
     ],
   )("%s", (_name, reports, beganByMs) => {
     expect(recordsAfter(reports).map((one) => one.beganByMs - NOON)).toEqual([beganByMs]);
@@ -103,16 +106,16 @@ describe("a use whose end is known began", () => {
 });
 
 describe("an unmount record", () => {
-  it.each<readonly [name: string, reports: readonly Told[], isReported: readonly boolean[]]>([
-    ["that is told again is", [first, told(3_000, timed)], [true]],
-    ["that is not told any more is not", [first, told(3_000)], [false]],
+  it.each<readonly [name: string, reports: readonly SentReport[], isReported: readonly boolean[]]>([
+    ["that is reported again is reported", [first, sent(3_000, timed)], [true]],
+    ["that is no longer reported is not", [first, sent(3_000)], [false]],
     ["that only the lack of a mounted volume shows is not", [mounted, gone], [false]],
   ])("%s", (_name, reports, isReported) => {
     expect(recordsAfter(reports).map((one) => one.isReported)).toEqual(isReported);
   });
 
   it("has a stamp of a later time after its node's clock was set back", () => {
-    const next = told(3_000, tells(unmountRecordOf("pod-2", { after: 1, by: 2 })), { isRolledBack: true });
+    const next = sent(3_000, withRecords(unmountRecordOf("pod-2", { after: 1, by: 2 })), { isRolledBack: true });
 
     expect(recordsAfter([first, next]).map((one) => one.timeline)).toEqual([0, 1]);
   });
@@ -121,12 +124,12 @@ describe("an unmount record", () => {
 /** Another use of `n1` that is stored as the last one; a row's record ended at noon. */
 const other = lastUseWith({ id: "other", byMs: NOON - 1 });
 const usedAt = (byMs: number) => ({ lastUse: { ...other, byMs } });
-const own = (byMs: number) => statusWith({ lastUse: { ...other, id: "release-1", byMs } });
+const own = (byMs: number) => statusWith({ lastUse: { ...other, id: "record-1", byMs } });
 const unused = (fields: Partial<ClaimStatus>) => statusWith({ unused: true, reason: "Unmounted", ...fields });
 const goneWith = (node: string) => unused({ lastUse: { ...usedAt(NOON + 1).lastUse, evidence: "node-gone", node } });
 const stillMounted = mountedStatus(["n1"]);
-const later = { id: "release-2", byMs: NOON + 1 };
-const untold = { ...later, isReported: false };
+const later = { id: "record-2", byMs: NOON + 1 };
+const unreported = { ...later, isReported: false };
 
 interface Settlement {
   readonly name: string;
@@ -155,21 +158,21 @@ describe("isSettledFor", () => {
       { name: "a later use is stored, but not yet that this one has ended, too", status: statusWith(usedAt(NOON)), settled: false },
       { name: "a later use is stored that ends in the future: it is forged", status: unused(usedAt(NOON + 5_001)), settled: false },
       { name: "a later use is stored, and our present time is a little behind it", status: unused(usedAt(NOON + 5_000)), settled: true },
-      { name: "unused since it or later, but who used it last is not stored", status: unused({}), settled: false },
-      { name: "one is stored that was assumed with another node's a moment ago", status: goneWith("n2"), settled: false },
-      { name: "one is stored that was so with its own ten minutes ago", status: goneWith("n1"), nowMs: NOON + 600_001, settled: false },
-      { name: "one is stored that was so with another's ten minutes ago", status: goneWith("n2"), nowMs: NOON + 600_001, settled: true },
-      { name: "mounted by what is stored", status: stillMounted, settled: false },
-      { name: "its node tells of a later one", status: stillMounted, others: [later], settled: true },
-      { name: "its node tells of a later one, whatever is stored", others: [later], settled: true },
-      { name: "another node tells of a later one, and may go first", status: stillMounted, others: [{ ...later, node: "n2" }], settled: false },
-      { name: "a later one is known by no journal", status: stillMounted, others: [untold], settled: false },
-      { name: "no journal has it, nor the later one", status: stillMounted, record: { isReported: false }, others: [untold], settled: true },
-      { name: "its node tells of an earlier one", status: stillMounted, others: [{ id: "release-0", byMs: NOON - 1 }], settled: false },
+      { name: "the stored status is unused since it or later, without a last use", status: unused({}), settled: false },
+      { name: "the stored end was assumed with another node's a moment ago", status: goneWith("n2"), settled: false },
+      { name: "the stored end was assumed with its own node's ten minutes ago", status: goneWith("n1"), nowMs: NOON + 600_001, settled: false },
+      { name: "the stored end was assumed with another node's ten minutes ago", status: goneWith("n2"), nowMs: NOON + 600_001, settled: true },
+      { name: "the stored status is Mounted", status: stillMounted, settled: false },
+      { name: "its node reports a later one", status: stillMounted, others: [later], settled: true },
+      { name: "its node reports a later one, whatever is stored", others: [later], settled: true },
+      { name: "another node reports a later one, and may go first", status: stillMounted, others: [{ ...later, node: "n2" }], settled: false },
+      { name: "no journal has the later one", status: stillMounted, others: [unreported], settled: false },
+      { name: "no journal has it, nor the later one", status: stillMounted, record: { isReported: false }, others: [unreported], settled: true },
+      { name: "its node reports an earlier one", status: stillMounted, others: [{ id: "record-0", byMs: NOON - 1 }], settled: false },
       { name: "that one's report took longer", status: stillMounted, others: [{ ...later, byMs: NOON + 5_000, by: 999 }], settled: false },
-      { name: "it tells of one of a later boot", status: stillMounted, others: [{ id: "release-2", timeline: 1, by: 5 }], settled: true },
-      { name: "it tells of one of an earlier boot", status: stillMounted, record: { timeline: 1 }, others: [{ ...later, by: 9_000 }], settled: false },
-      { name: "of two at one time the second counts", status: stillMounted, others: [{ id: "release-2" }], settled: true },
+      { name: "its node reports one of a later boot", status: stillMounted, others: [{ id: "record-2", timeline: 1, by: 5 }], settled: true },
+      { name: "its node reports one of an earlier boot", status: stillMounted, record: { timeline: 1 }, others: [{ ...later, by: 9_000 }], settled: false },
+      { name: "of two at one time the second counts", status: stillMounted, others: [{ id: "record-2" }], settled: true },
       { name: "a claim that is being deleted and says nothing gets no status", isDeleting: true, settled: true },
       { name: "a claim that is being deleted and is in use goes by it", status: stillMounted, isDeleting: true, settled: false },
     ],

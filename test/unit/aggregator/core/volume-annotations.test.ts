@@ -35,7 +35,7 @@ describe("the mark of a volume", () => {
     ["is none on one that nothing has mounted", {}, undefined],
     ["names one more node that has it mounted", onN2, ["n1", "n2"]],
     ["takes the place of another volume's, as from a backup", stranger, ["n1"]],
-    ["goes where nobody can read it", withMark("{"), undefined],
+    ["goes where it is unreadable", withMark("{"), undefined],
   ])("%s", (_, facts, nodes) => {
     expect(desiredAnnotations(factsWith(facts)).mountedOn).toBe(nodes && volumeMarkText("volume-1", nodes));
   });
@@ -68,7 +68,7 @@ describe("what is to be written to a volume", () => {
 
   it.each([
     { name: "is a mark that says something else", has: { ...other, mountedOn: "x" }, changes: { mountedOn: "m" } },
-    { name: "is both where nothing stands there", has: undefined, changes: other },
+    { name: "is both where the volume has neither", has: undefined, changes: other },
   ])("$name", ({ has, changes }) => {
     expect(changesTo(volumeWith(has && { annotations: has }), other)).toEqual(changes);
   });
@@ -85,27 +85,27 @@ describe("the last use on a volume", () => {
   const copy = (of = use, uid = "claim-1") => lastUseText(uid, { lastUse: of });
   const copied = (text: string) => ({ volume: { ...released, annotations: { mountedOn: undefined, lastUse: text } } });
   const earlier = copy(use, "earlier");
-  const told = { ends: [endWith({ id: "r-2", byMs: NOON - 10_000 })] };
+  const reported = { ends: [endWith({ id: "r-2", byMs: NOON - 10_000 })] };
   const R2 = "the later one";
 
   it.each<readonly [name: string, facts: Partial<VolumeFacts>, text: string | undefined]>(
     // biome-ignore format: a row is a line
     [
       ["is copied from an unused claim that is being deleted", { volume: bound, ...going(unused) }, copy()],
-      ["is so with a time unwatched", { volume: bound, ...going({ ...unused, gap }) }, lastUseText("claim-1", { lastUse: use, gap })],
+      ["is copied with a gap", { volume: bound, ...going({ ...unused, gap }) }, lastUseText("claim-1", { lastUse: use, gap })],
       ["is not copied from a claim that stays", { volume: bound, ...staying }, undefined],
       ["is not copied to a volume that goes with its claim", { volume: volumeWith(), ...going(unused) }, undefined],
       ["of an earlier claim stays until there is another", { ...copied(earlier), ...going(mountedStatus(["n1"])) }, earlier],
       ["is copied from a claim that went at once", { volume: bound, statusAtEnd: unused }, copy()],
       ["stays once the claim is gone", copied(copy()), copy()],
-      ["is what nodes tell of, where the claim went while it was in use", { statusAtEnd: inUse, ...told }, R2],
-      ["is not known where it did and nobody tells of its end", { ...copied(copy()), statusAtEnd: inUse }, undefined],
-      ["is not decided while a pod has the volume mounted", { ...told, mounts: MOUNTED }, undefined],
-      ["is decided while it is only staged", { ...told, mounts: STAGED }, R2],
-      ["is not decided while a node has not reported that may have it mounted", { ...told, isPending: true }, undefined],
-      ["is not decided while a node of its mark has not answered", { ...told, unanswered: ["n1"] }, undefined],
-      ["never moves earlier, also where what tells of the later one is forgotten", { ...copied(copy(later)), statusAtEnd: unused }, copy(later)],
-      ["waits for the watch of claims where the volume is still Bound", { volume: bound, ...told }, undefined],
+      ["is what nodes report, where the claim went while it was in use", { statusAtEnd: inUse, ...reported }, R2],
+      ["is not known where it did and no node reports its end", { ...copied(copy()), statusAtEnd: inUse }, undefined],
+      ["is not decided while a pod has the volume mounted", { ...reported, mounts: MOUNTED }, undefined],
+      ["is decided while it is only staged", { ...reported, mounts: STAGED }, R2],
+      ["is not decided while a node has not reported that may have it mounted", { ...reported, isPending: true }, undefined],
+      ["is not decided while a node of its mark has not answered", { ...reported, unanswered: ["n1"] }, undefined],
+      ["never moves earlier, also where the record of the later one is forgotten", { ...copied(copy(later)), statusAtEnd: unused }, copy(later)],
+      ["waits for the watch of claims where the volume is still Bound", { volume: bound, ...reported }, undefined],
     ],
   )("%s", (_, facts, text) => {
     const { lastUse } = desiredAnnotations(factsWith(facts));

@@ -45,7 +45,7 @@ describe("volumeUse", () => {
     expect(useOf(nodes)).toBe(use);
   });
 
-  it("leaves out what is only called like it", () => {
+  it("leaves out a volume that only has the same name", () => {
     expect(useOf({ n1: [podMount("inline"), p1] }, ({ podUid }) => podUid !== "inline")).toBe("n1 by p1");
   });
 
@@ -120,15 +120,15 @@ describe("a staged volume has been idle", () => {
     expect(idleAfter(before(), records)).toBe(since);
   });
 
-  it("by one look at each unmount record, for all volumes that are staged", () => {
-    const { unmountRecords, looks } = countedRecords(1_000);
+  it("and each unmount record is read once for all staged volumes", () => {
+    const { unmountRecords, reads } = countedRecords(1_000);
     const mountedVolumes = Array.from({ length: 500 }, (_, at) => staging({ by: "name", name: `pv-${at}` }));
     const named = { ...directory, volumeByName: (name: string) => volumeWith({ key: name, uid: name }) };
 
     const idle = idleStagings(undefined, viewWith({ mountedVolumes, unmountRecords }), named);
 
     expect(idle.size).toBe(500);
-    expect(looks()).toBe(1_000);
+    expect(reads()).toBe(1_000);
   });
 });
 
@@ -160,7 +160,7 @@ describe("newUnmounts", () => {
     expect(unmounts).toEqual(name === undefined ? [] : [{ driver: name, ms: 4_200 }]);
   });
 
-  it("counts each unmount record once, however often it is told and dated", () => {
+  it("counts each unmount record once, however often it is reported and dated", () => {
     const again = newUnmounts(viewOf({ r1: 1_000 }), viewOf({ r1: 1_300, r2: 2_000 }), directoryOf(deleted, driver));
 
     expect(again).toEqual([{ driver: "block.example", ms: 2_000 }]);

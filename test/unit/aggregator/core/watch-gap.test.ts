@@ -67,7 +67,7 @@ describe("wasAway", () => {
     { name: "no node whose kubelet lives", node: { isUnreachable: false } },
     { name: "no node that was up in an earlier gap", of: { open: new Map([["n1", 0]]) } },
     { name: "no node where versions prove nothing", of: { reached: undefined } },
-  ])("holds for $name", ({ node = {}, of = {}, isAway = false }) => {
+  ])("is true for $name", ({ node = {}, of = {}, isAway = false }) => {
     expect(wasAway({ ...gap, ...of }, { ...away, ...node })).toBe(isAway);
   });
 });
@@ -76,24 +76,24 @@ describe("what is not known of uses on a node in a gap", () => {
   it.each<readonly [name: string, node: GapNode, times: string]>(
     // biome-ignore format: a row is a line
     [
-      ["is nothing where its agent watched all the time: it tells them by unmount records", awayIn(), ""],
-      ["is nothing where that was away after it only", awayIn(span(11, 12)), ""],
-      ["is its first moment, where that was away until then", awayIn(span(-5, 1)), "1 to 1"],
+      ["is nothing where its agent watched all the time: it reports them as unmount records", awayIn(), ""],
+      ["is nothing where its agent was away only after it", awayIn(span(11, 12)), ""],
+      ["is its first moment, where its agent was away until then", awayIn(span(-5, 1)), "1 to 1"],
       ["is what it did not watch, where it had read its table just when the gap ended", scanned(GAP.toMs), "3 to 4"],
-      ["is nothing, where it was made after it", booted(20, FIRST_SEEN), ""],
+      ["is nothing where the node was made after it", booted(20, FIRST_SEEN), ""],
       ["is all until the first scan, where its object was made anew and it was rebooted", booted(5, MADE_LATER), "1 to 6"],
       ["is all of it without an agent", nodeIn({ agentState: "NoAgent" }), "1 to 11"],
       ["is all of it on a node that is gone", nodeIn({ agentState: "Gone" }), "1 to 11"],
-      ["is still to be told before a scan since the gap", scanned(GAP.toMs - 1), "open"],
-      ["is still to be told of one that was made after it", nodeIn(FIRST_SEEN), "open"],
-      ["is still to be told of one that is late", nodeIn({ isOverdue: true }), "open"],
-      ["is all of it until one tells that is silent for long", nodeIn({ agentState: "Stale", isOverdue: true }), "open 1 to 11"],
+      ["is unanswered before a scan since the gap", scanned(GAP.toMs - 1), "open"],
+      ["is unanswered for a node that was made after it", nodeIn(FIRST_SEEN), "open"],
+      ["is unanswered for a node that is late", nodeIn({ isOverdue: true }), "open"],
+      ["is all of it until a Stale node answers", nodeIn({ agentState: "Stale", isOverdue: true }), "open 1 to 11"],
     ],
   )("%s", (_, node, times) => {
     expect(inMinutes(answerOf(GAP, node))).toBe(times);
   });
 
-  it("is whenever the agent did not watch, where no replica is known to have watched before: of what is dated later nothing", () => {
+  it("is every gap of the agent where no replica is known to have watched before, for earlier times only", () => {
     expect(answerOf(SINCE_EVER, awayIn(span(-30, -20))).times).toEqual([
       { ...span(EVER, -20), isBefore: false, datedBeforeMs: GAP.toMs },
     ]);

@@ -27,14 +27,18 @@ const handed: WatchHistory = { sinceMs: 1_000, gap: undefined, reached: "100", r
 
 describe("the coverage that a leader inherits", () => {
   const since = (sinceVersion: string, sinceMs: number) => ({ sinceVersion, sinceMs });
-  /** With a gap from where its predecessor's word ends. */
+  /** With a gap from the end of its predecessor's coverage. */
   const anew = (reached: string, fromMs: number, sinceMs: number): WatchHistory => {
     const gap = gapWith(fromMs, sinceMs, { reached: "100" });
     return { sinceMs, gap, reached, reachedAtMs: fromMs };
   };
 
   it.each([
-    { name: "is its predecessor's when its watch began before that's end", own: since("20", 3_000), is: handed },
+    {
+      name: "is its predecessor's when its own watch began before the end of that",
+      own: since("20", 3_000),
+      is: handed,
+    },
     { name: "compares versions as numbers", own: since("99", 12_000), is: handed },
     { name: "begins anew where versions cannot be compared", own: since("x1", 12_000), is: anew("x1", 9_000, 12_000) },
   ])("$name", ({ own, is }) => {
@@ -60,7 +64,12 @@ describe("the coverage that a leader inherits", () => {
 
 describe("the coverage of a leader that goes on", () => {
   it.each([
-    { name: "reaches what is dealt with", step: { reached: "101", atMs: 9_500 }, reached: "101", reachedAtMs: 9_500 },
+    {
+      name: "reaches what the leader has decided",
+      step: { reached: "101", atMs: 9_500 },
+      reached: "101",
+      reachedAtMs: 9_500,
+    },
     { name: "keeps its time at rest", step: { reached: "100", atMs: 9_500 }, reached: "100", reachedAtMs: 9_000 },
     { name: "does not go back in time", step: { reached: "101", atMs: 8_000 }, reached: "101", reachedAtMs: 9_000 },
   ])("$name", ({ step, reached, reachedAtMs }) => {
