@@ -28,8 +28,8 @@ export interface FakeApiServer {
   readonly comeBack: () => void;
   /** Another process renews the Lease. */
   readonly renewLease: (holder: string) => void;
-  /** What is said to whoever watches `path`. */
-  readonly tell: (path: string, event: unknown) => void;
+  /** Sends an event to every watch of `path`. */
+  readonly sendEvent: (path: string, event: unknown) => void;
 }
 
 /** `objects` are lists by the end of their path, such as `pods`; of `leases` the first one is there. */
@@ -71,7 +71,7 @@ export function createFakeApiServer(
       absence = undefined;
     },
     renewLease: (holder) => lease.renew(holder, formatMicroTime(clock.wallMs())),
-    tell: (path, event) => {
+    sendEvent: (path, event) => {
       for (const watch of watches) if (watch.path === path) watch.stream.writeLine(event);
     },
   };
@@ -100,7 +100,7 @@ function dated(answer: FakeAnswer, nowMs: number): FakeAnswer {
   return typeof answer === "string" ? answer : { ...answer, headers: { ...answer.headers, date: httpDate(nowMs) } };
 }
 
-/** One Lease, made by the first who asks for it unless it is there, and merged with what is patched. */
+/** One Lease, made by the first request unless it is there, and merged with each patch. */
 function createFakeLease(first?: FakeObject) {
   let present: FakeLease | undefined = first;
   let version = 0;

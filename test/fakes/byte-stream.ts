@@ -1,4 +1,4 @@
-/** A body that a test writes while somebody reads it. */
+/** A body that a test writes while the code under test reads it. */
 export interface FakeByteStream extends AsyncIterable<Uint8Array> {
   readonly write: (chunk: string | Uint8Array) => void;
   /** One watch event or other JSON, as a line. */

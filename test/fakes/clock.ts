@@ -1,10 +1,10 @@
 import { type Clock, type ClockRate, createSystemClock } from "../../common/runtime/clock.ts";
 
-/** A clock that stands still until it is told otherwise; whatever takes time on it is work. It starts no timer. */
+/** A clock that a test moves; only work takes time on it. It starts no timer. */
 export interface FakeClock extends Clock {
   /** Lets `ms` pass: sleepers wake in the order of their times, and what they do next is done before the following one wakes. */
   readonly advance: (ms: number) => Promise<void>;
-  /** Lets `ms` pass at once; nobody wakes before the next `advance`. */
+  /** Lets `ms` pass at once; no sleeper wakes before the next `advance`. */
   readonly pass: (ms: number) => void;
   /** The machine sleeps for `ms`: only clocks that count that go on. */
   readonly suspend: (ms: number) => void;
@@ -26,7 +26,7 @@ const RATE: ClockRate = { source: "monotonic-raw", driftPpm: 200 };
 /** How often what a stream has to do is put off until after all promises. */
 const STREAM_TICKS = 5;
 
-/** Who has no streams says one tick: in a test that passes hours, the other four are half of its work. */
+/** A test without streams passes one tick: where it passes hours, the other four are half of its work. */
 export function createFakeClock(rate: ClockRate = RATE, ticks = STREAM_TICKS): FakeClock {
   let now = BOOT_AGE_MS;
   let suspended = 0;

@@ -12,9 +12,9 @@ export interface FakePool {
 export interface FakeKeeper extends Keeper {
   readonly requests: readonly KeeperRequest[];
   readonly images: ReadonlyMap<string, ImageState>;
-  /** Every byte that was reserved is held against the size of the pools: more is an error. */
+  /** The bytes of a pool that no image reserves. To reserve more than that is an error. */
   readonly freeBytes: (pool: string) => number;
-  /** Something uses the volume, until it is told that nothing does. */
+  /** A process uses the volume, until `release`. */
   readonly use: (volume: string, holder?: string) => void;
   readonly release: (volume: string) => void;
   /** As after a boot: nothing is attached. */
@@ -22,7 +22,7 @@ export interface FakeKeeper extends Keeper {
   readonly setState: (pool: string, state: PoolState["state"], why?: string) => void;
   /** Puts a left-over there. */
   readonly put: (image: ImageState) => void;
-  /** What is called before each request is carried out; what it answers is the answer, and what it awaits delays it. */
+  /** Sets a hook that runs before each request: it may delay the request or answer in its place. */
   readonly intercept: (hook: ((request: KeeperRequest) => Promise<KeeperAway | undefined>) | undefined) => void;
 }
 

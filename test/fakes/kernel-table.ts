@@ -1,7 +1,7 @@
 import type { KernelTable } from "../simulation/engine/kernel.ts";
 import { formatMountLine } from "./mount-table.ts";
 
-/** A kernel's mount table that a test changes; whoever polls it is told at once. */
+/** A kernel's mount table that a test changes. Every poller is notified at once. */
 export interface FakeKernelTable extends Omit<KernelTable, "readMs"> {
   /** See `KernelTable`. */
   readMs: NonNullable<KernelTable["readMs"]>;
@@ -14,7 +14,7 @@ export interface FakeKernelTable extends Omit<KernelTable, "readMs"> {
 export function createFakeKernelTable(...mounted: readonly string[]): FakeKernelTable {
   const places = [...mounted];
   const listeners = new Set<() => void>();
-  const tell = (): void => {
+  const notify = (): void => {
     for (const listener of listeners) listener();
   };
   const table: FakeKernelTable = {
@@ -27,11 +27,11 @@ export function createFakeKernelTable(...mounted: readonly string[]): FakeKernel
     },
     mount: (place) => {
       places.push(place);
-      tell();
+      notify();
     },
     unmount: (place) => {
       places.splice(places.indexOf(place), 1);
-      tell();
+      notify();
     },
   };
   return table;

@@ -1,7 +1,7 @@
 import type { RouteAnswer } from "../../common/runtime/http-answer.ts";
 import { createRouter, type Listen } from "../../common/runtime/http-server.ts";
 
-/** Servers without a network: what listens can be asked by its own routes. */
+/** Servers without a network: a test asks their routes directly. */
 export interface FakeListen {
   readonly listen: Listen;
   /** The answer of the first server that is open and knows the path, its rest included. */
@@ -18,7 +18,7 @@ export function createFakeListen(): FakeListen {
       const answer = await router({ method, target, body: async () => body });
       if (answer.status !== 404) return await wholeAnswer(answer);
     }
-    return { status: 404, body: "nobody listens" };
+    return { status: 404, body: "no server listens" };
   };
   return {
     listen: async (routes, _, logger) => {

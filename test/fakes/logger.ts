@@ -9,10 +9,10 @@ export interface LogLine {
   readonly fields: LogFields;
 }
 
-/** A logger that keeps what it is told; children write into the same lines. */
+/** A logger that keeps its lines; children write into the same lines. */
 export interface FakeLogger extends Logger {
   readonly lines: readonly LogLine[];
-  /** The messages from a level on, `info` unless told. */
+  /** The messages from a level on, `info` by default. */
   readonly messages: (least?: LogLine["level"]) => readonly string[];
   /** Keeps nothing of the lines that were written. */
   readonly forget: () => void;

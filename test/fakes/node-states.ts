@@ -6,7 +6,7 @@ import type { MountKind } from "../../common/storage/volume-identity.ts";
 
 /** States of an agent, as its journal gets them to store. */
 
-/** A pod's hold of `pv-<n>`, seen from 10 to 20 of the boot clock. */
+/** A mounted volume `pv-<n>` of a pod, seen from 10 to 20 of the boot clock. */
 export function knownMountedVolume(
   n: number,
   fields: Partial<KnownMountedVolume> & { readonly kind?: MountKind } = {},
@@ -45,7 +45,7 @@ export function mountedVolumesOf(...known: readonly KnownMountedVolume[]): Reado
   return new Map(known.map((one) => [mountedVolumeKey(one.mountedVolume), one]));
 }
 
-/** A state of boot `boot-1`, whose last complete scan took from 20 to 21, and which nobody had watched before 11. */
+/** A state of boot `boot-1`. Its last complete scan took from 20 to 21; the time before 11 is a gap. */
 export function nodeState(fields: Partial<NodeState> = {}): NodeState {
   const scan = { beganAt: 20, endedAt: 21 };
   return {
@@ -104,7 +104,7 @@ function anyMountedVolume(): fc.Arbitrary<KnownMountedVolume> {
     .map(({ n, ...fields }) => knownMountedVolume(n, fields));
 }
 
-/** What a journal has to give back: all but what only this run's reads know, and a mounted volume's last sight, which may be older. */
+/** What a journal has to give back: all but what only this run's scans know, and `seenAt`, which may be older. */
 export function essence({ mountedVolumes, unmountRecords, ...state }: NodeState): object {
   const { coverage: _, podsResourceVersion: __, ...head } = state;
   const seen = [...mountedVolumes].map(([key, { seenAt: ___, root: ____, ...known }]) => [key, known] as const);

@@ -57,7 +57,7 @@ export function json(body: unknown, status = 200): FakeAnswer {
   return { status, headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
 }
 
-/** The words of a 1.36 server without the gate. */
+/** The message of a 1.36 server without the feature gate. */
 const NO_STREAM = {
   status: 422,
   body: JSON.stringify({

@@ -9,7 +9,7 @@ import { createFakeConnection } from "../../../fakes/transport.ts";
 
 const AGENTS = { namespace: "mooring-agents", account: "mooring-agent" };
 
-/** An object of a collection, without its version, and what the watch tells of it. */
+/** An object of a collection, without its version, and what the watch sends of it. */
 export interface Item {
   readonly path: string;
   readonly object: {
@@ -29,24 +29,24 @@ function versioned({ object }: Item, version: number): Item["object"] {
   return { ...object, metadata: { ...object.metadata, resourceVersion: String(version) } };
 }
 
-function clusterAt(api: ReturnType<typeof createFakeApiServer>, told: string[]): Cluster {
+function clusterAt(api: ReturnType<typeof createFakeApiServer>, events: string[]): Cluster {
   const clock = createFakeClock();
   const client = createKubeClient(createFakeConnection(api.transport), { clock });
   const cluster = createCluster(
     { client, clock, random: createFakeRandom(), logger: createFakeLogger(), agents: AGENTS },
     {
-      onClaim: (key) => told.push(`look at ${key}`),
-      onClaimGone: ({ key }) => told.push(`${key} is gone`),
-      onClaimRolledBack: ({ key, status }) => told.push(`${key} was set back from ${status?.sinceMs}`),
-      onClaimBound: ({ key }) => told.push(`${key} is bound`),
+      onClaim: (key) => events.push(`check ${key}`),
+      onClaimGone: ({ key }) => events.push(`${key} is gone`),
+      onClaimRolledBack: ({ key, status }) => events.push(`${key} was set back from ${status?.sinceMs}`),
+      onClaimBound: ({ key }) => events.push(`${key} is bound`),
       onPodEnded: ({ pod: { uid, hasStarted }, gone }) =>
-        told.push(`${uid} ended by ${gone}${hasStarted ? ", had started" : ""}`),
-      onVolume: (name) => told.push(`volume ${name}`),
-      onNode: (name) => told.push(`node ${name}`),
+        events.push(`${uid} ended by ${gone}${hasStarted ? ", had started" : ""}`),
+      onVolume: (name) => events.push(`volume ${name}`),
+      onNode: (name) => events.push(`node ${name}`),
       onPodsListed: () => {},
-      onPodPlaced: ({ uid, node }) => told.push(`${uid} is placed on ${node}`),
-      onRejected: ({ uid, node }) => told.push(`${uid} rejected on ${node}`),
-      onAgentPod: (node) => told.push(`agent pod on ${node}: ${cluster.hasAgentPod(node)}`),
+      onPodPlaced: ({ uid, node }) => events.push(`${uid} is placed on ${node}`),
+      onRejected: ({ uid, node }) => events.push(`${uid} rejected on ${node}`),
+      onAgentPod: (node) => events.push(`agent pod on ${node}: ${cluster.hasAgentPod(node)}`),
     },
   );
   return cluster;
@@ -54,14 +54,14 @@ function clusterAt(api: ReturnType<typeof createFakeApiServer>, told: string[]):
 
 /**
  * What the cluster says once these objects are listed, all of version 99, and after each of the changes, which have the versions from 101
- * on; and what it told of its own accord.
+ * on; and the events that it emitted.
  */
-export async function seen<T>(listed: readonly Item[], changes: readonly Change[], look?: (cluster: Cluster) => T) {
+export async function seen<T>(listed: readonly Item[], changes: readonly Change[], read?: (cluster: Cluster) => T) {
   const collections = Map.groupBy(listed, ({ path }) => path.slice(path.lastIndexOf("/") + 1));
   const objects = [...collections].map(([name, items]) => [name, items.map((item) => versioned(item, 99))]);
   const api = createFakeApiServer(createFakeClock(), Object.fromEntries(objects));
-  const told: string[] = [];
-  const cluster = clusterAt(api, told);
+  const events: string[] = [];
+  const cluster = clusterAt(api, events);
   const stopping = new AbortController();
   const running = cluster.run(stopping.signal);
   onTestFinished(async () => {
@@ -69,13 +69,13 @@ export async function seen<T>(listed: readonly Item[], changes: readonly Change[
     await running;
   });
   await settle();
-  const states = look === undefined ? [] : [look(cluster)];
+  const states = read === undefined ? [] : [read(cluster)];
   for (const [index, [type, item]] of changes.entries()) {
-    api.tell(item.path, { type, object: versioned(item, 101 + index) });
+    api.sendEvent(item.path, { type, object: versioned(item, 101 + index) });
     await settle();
-    if (look !== undefined) states.push(look(cluster));
+    if (read !== undefined) states.push(read(cluster));
   }
-  return { states, cluster, told };
+  return { states, cluster, events };
 }
 
 interface PodFields {
@@ -103,7 +103,7 @@ export function pod(fields: PodFields = {}): Item {
   return { path: PODS, object: { metadata: { namespace, name, uid, labels, annotations }, spec, status } };
 }
 
-/** Another pod than that which `pod` is without a word. */
+/** Another pod than the default of `pod`. */
 export const second = { name: "web-1", uid: "pod-2" };
 
 interface Fields {

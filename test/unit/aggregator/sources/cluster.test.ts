@@ -9,19 +9,19 @@ const bound = { status: { phase: "Bound" } };
 const succeeded = pod({ phase: "Succeeded" });
 const waiting = pod({ phase: "Pending", isPlaced: false });
 
-it("the nodes that the mark of a volume names hold it, until that is gone", async () => {
+it("the nodes that the mark of a volume names have it mounted, until the volume is gone", async () => {
   const marked = (name: string): Item => {
     const annotations = { "mooring.dev/mounted-on": volumeMarkText("uid-pv-1", [name]) };
     return volume({ annotations, status: { phase: "Released" } });
   };
-  const holders = ({ isStoredHolder }: Cluster): string => ["n1", "n2"].filter(isStoredHolder).join();
+  const markedNodes = ({ isStoredHolder }: Cluster): string => ["n1", "n2"].filter(isStoredHolder).join();
 
-  const { states } = await seen([marked("n1")], [modified(marked("n2")), deleted(marked("n2"))], holders);
+  const { states } = await seen([marked("n1")], [modified(marked("n2")), deleted(marked("n2"))], markedNodes);
 
   expect(states).toEqual(["n1", "n2", ""]);
 });
 
-describe("of its own accord the cluster tells", () => {
+describe("the cluster emits", () => {
   const ended = (version: number): readonly string[] => [`pod-1 ended by ${version}, had started`];
   const mark = { ...failed, reason: "VolumeNodeAffinity", annotations: { "mooring.dev/rejected": "{}" } };
   const third = { name: "web-2", uid: "pod-3" };
@@ -46,7 +46,13 @@ describe("of its own accord the cluster tells", () => {
   const setBack = ["shop/data was set back from 1788955200000"];
 
   it.each<
-    readonly [name: string, listed: readonly Item[], changes: readonly Change[], word: string, told: readonly string[]]
+    readonly [
+      name: string,
+      listed: readonly Item[],
+      changes: readonly Change[],
+      part: string,
+      expected: readonly string[],
+    ]
   >(
     // biome-ignore format: a row is a line
     [
@@ -57,20 +63,20 @@ describe("of its own accord the cluster tells", () => {
       ["the end of a pod that is made anew under its name", [pod()], [added(pod({ uid: "pod-2" }))], "ended", ended(101)],
       ["no end that went unobserved, before pods were listed", [pod(failed)], [deleted(pod(failed))], "ended", []],
       ["the end of a pod that came and went unseen", [], [added(succeeded)], "ended", ended(101)],
-      ["once of each pod that it is on a node, where it may have been taken for another's user", [], placed, "placed", ["pod-1 is placed on n1", "pod-2 is placed on n1"]],
-      ["once of each pod that an agent rejected, also of one that is deleted with it", [pod(mark), pod(second), pod(third)], rejected, "rejected", [1, 2, 3].map((of) => `pod-${of} rejected on n1`)],
+      ["once for each pod that it is on a node, where it may have been taken for another's user", [], placed, "placed", ["pod-1 is placed on n1", "pod-2 is placed on n1"]],
+      ["once for each pod that an agent rejected it, also for one that is deleted with it", [pod(mark), pod(second), pod(third)], rejected, "rejected", [1, 2, 3].map((of) => `pod-${of} rejected on n1`)],
       ["that a node has an agent's pod, and has none", [agent], agentsCome, "agent", [true, false, true, false].map((isThere) => `agent pod on n1: ${isThere}`)],
-      ["a claim that is gone before the next one of its name", [claim(bound)], [added(claim({ ...bound, uid: "claim-2" }))], "shop/data", ["look at shop/data", gone, "look at shop/data"]],
-      ["the time before of a claim whose time goes back", [usedUntil(noon)], [modified(usedUntil(before))], "set back", setBack],
-      ["the time before where the time goes away", [usedUntil(noon)], [modified(usedUntil(noon, "Tidied"))], "set back", setBack],
-      ["the time before where one in the future, which is none, replaces it", [usedUntil(noon)], [modified(usedUntil(future))], "set back", setBack],
-      ["nothing of a time that moves on", [usedUntil(noon)], [modified(usedUntil(after))], "set back", []],
-      ["nothing of a time that was in the future", [usedUntil(future)], [modified(usedUntil(noon))], "set back", []],
+      ["a claim that is gone before the next one of its name", [claim(bound)], [added(claim({ ...bound, uid: "claim-2" }))], "shop/data", ["check shop/data", gone, "check shop/data"]],
+      ["the earlier time of a claim whose time goes back", [usedUntil(noon)], [modified(usedUntil(before))], "set back", setBack],
+      ["the earlier time where the time goes away", [usedUntil(noon)], [modified(usedUntil(noon, "Tidied"))], "set back", setBack],
+      ["the earlier time where an invalid time in the future replaces it", [usedUntil(noon)], [modified(usedUntil(future))], "set back", setBack],
+      ["nothing for a time that moves on", [usedUntil(noon)], [modified(usedUntil(after))], "set back", []],
+      ["nothing for a time that was in the future", [usedUntil(future)], [modified(usedUntil(noon))], "set back", []],
     ],
-  )("%s", async (...[, listed, changes, word, told]) => {
-    const all = (await seen(listed, changes)).told;
+  )("%s", async (...[, listed, changes, part, expected]) => {
+    const all = (await seen(listed, changes)).events;
 
-    expect(all.filter((line) => line.includes(word))).toEqual(told);
+    expect(all.filter((line) => line.includes(part))).toEqual(expected);
   });
 });
 
@@ -105,9 +111,9 @@ describe("a claim that is made again under its name", () => {
   it.each<readonly [name: string, listed: Item, changes: readonly Change[], knew: readonly string[]]>(
     // biome-ignore format: a row is a line
     [
-      ["was not that of a pod that had finished, which does not keep its claim", pod(), [modified(succeeded), ...again, deleted(succeeded)], [one, one, one, one, one]],
-      ["was not that of a pod that runs on, where somebody took its finalizer", pod(), [...again, deleted(pod())], [one, "", "", ""]],
-      ["is that of a pod that waits for a node, and used nothing", waiting, [...again, modified(pod())], [one, "", two, two]],
+      ["was not the claim of a finished pod, which does not keep its claim", pod(), [modified(succeeded), ...again, deleted(succeeded)], [one, one, one, one, one]],
+      ["was not the claim of a running pod, where another client took the finalizer", pod(), [...again, deleted(pod())], [one, "", "", ""]],
+      ["is the claim of a pod that waits for a node and used nothing", waiting, [...again, modified(pod())], [one, "", two, two]],
     ],
   )("%s", async (...[, listed, changes, knew]) => {
     const { states, cluster } = await seen([claim(), listed], changes, known);
