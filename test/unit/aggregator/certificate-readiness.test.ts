@@ -9,7 +9,7 @@ const LEASE = {
 };
 
 describe("an aggregator that is to issue certificates, behind one that was given its own", () => {
-  it("is ready without any, else the other one would never be replaced; and not ready once it leads", async () => {
+  it("is ready without one, so that the other can be replaced, and not ready once it leads", async () => {
     const argv = ["--report-bind-address", "127.0.0.1:0"];
     const { clock, server } = await startAggregator(argv, { leases: [LEASE] });
     await clock.advance(2_000);

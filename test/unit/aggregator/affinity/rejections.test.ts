@@ -39,14 +39,14 @@ describe("rejections", () => {
     expect([counted, rejections.count()]).toEqual([count, 0]);
   });
 
-  it("are paused as soon as too many pods wait for the wrong volumes, by the report that tells of it", () => {
+  it("are paused as soon as a report shows that too many pods wait for the wrong volumes", () => {
     const { rejections } = counting();
-    const said = ["n1", "n2", "n3", "n4"].map((node) => {
+    const paused = ["n1", "n2", "n3", "n4"].map((node) => {
       rejections.onWaiting(node, [`pod-on-${node}`]);
       return rejections.pause() !== undefined;
     });
 
-    expect(said).toEqual([false, false, true, true]);
+    expect(paused).toEqual([false, false, true, true]);
     expect([rejections.count(), rejections.waiting()]).toEqual([0, 4]);
   });
 
@@ -78,7 +78,7 @@ describe("rejections", () => {
     ["one once that waited and was rejected", ["a", "b"], ["a", "b"]],
     ["none that waits no longer", [], ["c"]],
     ["none that waits no longer, but the one beside it", ["a"], ["c"]],
-  ])("count of pods that wait %s", (_, left, rejected) => {
+  ])("count, of pods that wait, %s", (_, left, rejected) => {
     const { rejections, reject } = counting();
     rejections.onWaiting("n1", ["a", "b"]);
     rejections.onWaiting("n1", left);

@@ -44,7 +44,7 @@ function start(objects = new FakeObjects()) {
   };
   onTestFinished(end);
   const atRest = (): Promise<void> => eventually(() => clock.sleeps().some((ms) => ms > LOOK_MS - 10 && ms <= LOOK_MS));
-  /** Lets time pass until the next look, and waits for its end: keys are made in real time. */
+  /** Lets time pass until the next check, and waits for its end: keys are made in real time. */
   const pass = async (ms: number): Promise<void> => {
     clock.pass(ms);
     await clock.advance(LOOK_MS + 1);
@@ -52,7 +52,7 @@ function start(objects = new FakeObjects()) {
   };
   return {
     ...{ clock, logger, objects, atRest, pass, end },
-    /** Agents are not told to trust what they see, as far as readiness says. */
+    /** Readiness says that agents do not trust the served certificate. */
     isRefused: (): boolean => {
       const result = reporting.check({ nowMs: nowMs(), leads: true });
       return !result.ok && result.why === WHY;
@@ -76,7 +76,7 @@ async function started() {
 type Started = Awaited<ReturnType<typeof started>>;
 
 describe("the leader", () => {
-  it("makes what is not there, for every name, and then rests; no key is where agents look, or in its log", async () => {
+  it("makes what is not there, for every name, and then rests; no key is in the agents' bundle or in its log", async () => {
     const { pass, served, trusted, objects, logger } = await started();
     const { writes } = objects;
     await pass(0);
@@ -85,9 +85,9 @@ describe("the leader", () => {
     expect(served()?.names).toEqual(["fd00::1", "mooring.example"]);
     expect(authority && served()?.isSignedBy(authority)).toBe(true);
     expect([writes, objects.writes]).toEqual([3, 3]);
-    expect(objects.held.get(SERVING)?.type).toBe("kubernetes.io/tls");
-    const told = ["certificate authority made", "agents told which authorities to trust", "certificate issued"];
-    expect(logger.messages()).toEqual(told);
+    expect(objects.stored.get(SERVING)?.type).toBe("kubernetes.io/tls");
+    const messages = ["certificate authority made", "agents told which authorities to trust", "certificate issued"];
+    expect(logger.messages()).toEqual(messages);
     expect(JSON.stringify([objects.texts(BUNDLE), logger.lines])).not.toContain("PRIVATE");
     expect(objects.texts(SERVING)["tls.key"]).toContain("PRIVATE");
   });
@@ -159,11 +159,11 @@ describe("the leader", () => {
       },
     ],
     ["and knows nothing of it any more once another process leads", ({ end }: Started) => end()],
-  ])("is not ready while agents are told to trust another authority that it cannot take back, %s", async (_, after) => {
+  ])("is not ready while the bundle of agents has another authority that it cannot remove, %s", async (_, after) => {
     const leader = await started();
     const { objects, clock, isRefused } = leader;
-    const held = objects.held.get(BUNDLE) ?? expect.fail("agents have been told nothing");
-    held.data["ca.crt"] = (await issueAuthority({ nowMs: clock.wallMs(), lifetimeMs: DAY })).certificate;
+    const bundle = objects.stored.get(BUNDLE) ?? expect.fail("agents have no bundle");
+    bundle.data["ca.crt"] = (await issueAuthority({ nowMs: clock.wallMs(), lifetimeMs: DAY })).certificate;
     const refusal = { kind: "Status", reason: "Invalid", message: "field is immutable when `immutable` is set" };
     objects.interfere = ({ method, path }) =>
       method !== "GET" && path.startsWith(BUNDLE) ? json(refusal, 422) : undefined;

@@ -4,7 +4,7 @@ import { type FakeAnswer, json } from "../../../fakes/transport.ts";
 type Texts = Record<string, string>;
 type Changes = Readonly<Record<string, string | null>>;
 
-interface Held {
+interface StoredObject {
   readonly uid: string;
   readonly annotations: Texts;
   readonly data: Texts;
@@ -20,7 +20,7 @@ interface Patch {
 
 /** The few objects that certificates are kept in, with just so much of an API server as their writes need. */
 export class FakeObjects {
-  readonly held = new Map<string, Held>();
+  readonly stored = new Map<string, StoredObject>();
   /** Answers instead, for as long as it answers anything. */
   interfere: ((request: HttpRequest) => FakeAnswer | undefined) | undefined;
   writes = 0;
@@ -31,43 +31,43 @@ export class FakeObjects {
     const path = request.path.split("?")[0] ?? "";
     const refusal = (code: number, reason: string, causes: readonly object[] = []): FakeAnswer =>
       json({ kind: "Status", reason, message: reason, details: { name: path.split("/").at(-1), causes } }, code);
-    const found = this.held.get(path);
+    const found = this.stored.get(path);
     if (request.method === "GET") return found === undefined ? refusal(404, "NotFound") : shown(found);
     this.writes += 1;
     const patch: Patch = JSON.parse(request.body ?? "{}");
     const { uid, resourceVersion, annotations } = patch.metadata;
     const creates = request.headers["content-type"] === "application/apply-patch+yaml";
     if (creates && found !== undefined) return refusal(409, "Conflict", [{ reason: "FieldManagerConflict" }]);
-    const held = creates ? this.#create(path, patch.type) : found;
-    if (held === undefined) return refusal(404, "NotFound");
-    if (!creates && (uid !== held.uid || resourceVersion !== String(held.version))) return refusal(409, "Conflict");
-    change(held.annotations, annotations);
-    change(held.data, patch.data);
-    held.version += 1;
-    return shown(held);
+    const stored = creates ? this.#create(path, patch.type) : found;
+    if (stored === undefined) return refusal(404, "NotFound");
+    if (!creates && (uid !== stored.uid || resourceVersion !== String(stored.version))) return refusal(409, "Conflict");
+    change(stored.annotations, annotations);
+    change(stored.data, patch.data);
+    stored.version += 1;
+    return shown(stored);
   };
 
-  /** What an object holds, decoded. */
+  /** The data of an object, decoded. */
   texts(path: string): Readonly<Texts> {
     const encoding = path.includes("/secrets/") ? "base64" : "utf8";
-    const entries = Object.entries(this.held.get(path)?.data ?? {});
+    const entries = Object.entries(this.stored.get(path)?.data ?? {});
     return Object.fromEntries(entries.map(([key, text]) => [key, Buffer.from(text, encoding).toString()]));
   }
 
-  #create(path: string, type: unknown): Held {
+  #create(path: string, type: unknown): StoredObject {
     const made = { uid: `uid-${this.writes}`, version: 0, annotations: {}, data: {}, type };
-    this.held.set(path, made);
+    this.stored.set(path, made);
     return made;
   }
 }
 
-function change(held: Texts, by: Changes = {}): void {
+function change(stored: Texts, by: Changes = {}): void {
   for (const [key, value] of Object.entries(by)) {
-    if (value === null) delete held[key];
-    else held[key] = value;
+    if (value === null) delete stored[key];
+    else stored[key] = value;
   }
 }
 
-function shown({ uid, version, annotations, data, type }: Held): FakeAnswer {
+function shown({ uid, version, annotations, data, type }: StoredObject): FakeAnswer {
   return json({ metadata: { uid, resourceVersion: String(version), annotations }, data, type });
 }

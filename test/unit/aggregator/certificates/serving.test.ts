@@ -34,7 +34,7 @@ beforeAll(async () => {
   Object.assign(pairs, { a, b, mixed: { ...a, key: b.key }, keyless: { certificate: a.certificate } });
 });
 
-/** Serves files in two folders, whose watches tell of changes when they are written. */
+/** Serves files in two folders, whose watches report a change when the files are written. */
 async function started(first: Name) {
   const [scratch, clock, logger, stop] = [
     mkdtempSync(join(tmpdir(), "serving-")),
@@ -67,16 +67,16 @@ async function started(first: Name) {
     await running;
   };
   onTestFinished(end);
-  // It has looked when it sleeps until the next look.
-  const looked = (): Promise<void> => eventually(() => clock.sleeps().length === 1);
-  /** Writes the files, and looks at what is served a second later. */
+  // A check is over when it sleeps until the next one.
+  const checked = (): Promise<void> => eventually(() => clock.sleeps().length === 1);
+  /** Writes the files, and answers what is served a second later. */
   const servedAfter = async (name: Name): Promise<string | undefined> => {
     write(name);
     await clock.advance(1_000);
-    await looked();
+    await checked();
     return nameOf(serving.pair());
   };
-  await looked();
+  await checked();
   return { logger, serving, watches, servedAfter, end };
 }
 
@@ -96,19 +96,29 @@ const NEW = "new certificate served";
 const UNREADABLE = "certificate cannot be read";
 const GONE = "rotated file cannot be read now";
 
-describe("files that somebody else keeps", () => {
+describe("files that another program keeps", () => {
   type Served = readonly (string | undefined)[];
   it.each<readonly [name: string, files: readonly Name[], served: Served, log: readonly string[]]>([
     ["are served as they are found, and anew after a change", ["a", "b"], ["a", "b"], [NEW, NEW]],
-    ["are told once when they stay the same", ["a", "a", "a"], ["a", "a", "a"], [NEW]],
-    ["are waited for, which is said once", ["none", "none", "a"], [NO, NO, "a"], [UNREADABLE, NEW]],
+    ["are logged once when they stay the same", ["a", "a", "a"], ["a", "a", "a"], [NEW]],
+    ["are waited for, which is logged once", ["none", "none", "a"], [NO, NO, "a"], [UNREADABLE, NEW]],
     ["are waited for as long as one of them is missing", ["keyless", "a"], [NO, "a"], [UNREADABLE, NEW]],
     ["in the middle of a change leave the ones before", ["a", "mixed", "b"], ["a", "a", "b"], [NEW, BAD, NEW]],
-    ["that are none leave the ones before, which is said once", ["a", "garbage", "mixed"], ["a", "a", "a"], [NEW, BAD]],
+    [
+      "that are none leave the ones before, which is logged once",
+      ["a", "garbage", "mixed"],
+      ["a", "a", "a"],
+      [NEW, BAD],
+    ],
     ["that are none from the begin are not served", ["garbage", "b"], [NO, "b"], [BAD, NEW]],
-    ["that are bad are told again after others", ["a", "mixed", "b", "mixed"], [...A2, "b", "b"], [NEW, BAD, NEW, BAD]],
-    ["that are bad are told again after the same", ["a", "mixed", "a", "mixed"], [...A2, ...A2], [NEW, BAD, BAD]],
-    ["that are gone leave what they said", ["a", "none", "b"], ["a", "a", "b"], [NEW, GONE, GONE, NEW]],
+    [
+      "that are bad are logged again after others",
+      ["a", "mixed", "b", "mixed"],
+      [...A2, "b", "b"],
+      [NEW, BAD, NEW, BAD],
+    ],
+    ["that are bad are logged again after the same", ["a", "mixed", "a", "mixed"], [...A2, ...A2], [NEW, BAD, BAD]],
+    ["that are gone leave the ones before", ["a", "none", "b"], ["a", "a", "b"], [NEW, GONE, GONE, NEW]],
   ])("%s", async (...[, [first = "none", ...next], served, log]) => {
     const { logger, serving, servedAfter } = await started(first);
     const seen = [nameOf(serving.pair())];
@@ -120,7 +130,7 @@ describe("files that somebody else keeps", () => {
   it.each<readonly [name: string, files: Name, hours: number, result: CheckResult]>([
     ["fail before there are any", "none", 0, failed(none)],
     ["fail while they cannot be used", "mixed", 0, failed(none)],
-    ["tell how long they last, in whole hours", "a", 0.5, { ok: true, detail: "it lasts for 5 h" }],
+    ["say how long they last, in whole hours", "a", 0.5, { ok: true, detail: "it lasts for 5 h" }],
     ["fail from the moment of their end", "a", 6, failed(over)],
   ])("%s", async (...[, files, hours, result]) => {
     const { serving } = await started(files);
@@ -162,12 +172,12 @@ describe("a certificate that the leader stores", () => {
   const leads = true;
   const [unread, lasts] = ["what cannot be read", { ok: true, detail: "it lasts for 6 h" }] as const;
   it.each([
-    ["is missed by a leader, who is to issue it", "nothing", 0, leads, failed(none)],
-    ["holds up no replica that waits: a leader may have been given another", "nothing", 0, !leads, degraded(none)],
-    ["holds up one that cannot read it: as a leader it could not keep it", unread, 0, !leads, failed(none)],
-    ["lasts the same for whoever waits", "one", 0, !leads, lasts],
-    ["is missed by a leader when it has ended", "one", 6, leads, failed(over)],
-    ["holds up no replica that waits when it has ended", "one", 6, !leads, degraded(over)],
+    ["fails a leader when it is missing: the leader has to issue it", "nothing", 0, leads, failed(none)],
+    ["fails no standby when it is missing: the leader may have another one", "nothing", 0, !leads, degraded(none)],
+    ["fails a standby that cannot read it: as a leader it could not renew it", unread, 0, !leads, failed(none)],
+    ["lasts the same for a standby", "one", 0, !leads, lasts],
+    ["fails a leader when it has ended", "one", 6, leads, failed(over)],
+    ["fails no standby when it has ended", "one", 6, !leads, degraded(over)],
   ] as const)("%s", async (...[, stored, hours, leads, result]) => {
     const serving = await watched(stored);
 

@@ -9,7 +9,7 @@ import { createFakeConnection, createFakeTransport } from "../../../fakes/transp
 import { NOON, podWith } from "../world.ts";
 
 describe("leadership without an election", () => {
-  it("lasts from the start to the end, and has dealt with the end of a pod once that could be handed over", async () => {
+  it("lasts from the start to the end, and has decided the end of a pod once that could be handed over", async () => {
     const [metrics, clock] = [createMetrics(), createFakeClock()];
     const connected = createKubeClient(createFakeConnection(createFakeTransport(() => "silence")), { clock });
     const client = { ...connected, serverTime: () => ({ latestMs: clock.wallMs(), widthMs: 0 }) };
@@ -23,16 +23,16 @@ describe("leadership without an election", () => {
       cluster: { podsWatchedSince: () => ({ sinceVersion: "7", sinceMs: NOON }), podsReached: () => "9" },
     });
     const { signal } = new AbortController();
-    let told: AbortSignal | undefined;
+    let passed: AbortSignal | undefined;
 
     await leadership.run(async (one) => {
-      told = one;
+      passed = one;
     }, signal);
     const [gap, before] = [leadership.coverage.gap(), open()];
     leadership.coverage.update();
 
     expect([before, open()]).toEqual([["9", "10"], ["10"]]);
-    expect([told, leadership.isLeading(), leadership.fenced, leadership.check]).toEqual([
+    expect([passed, leadership.isLeading(), leadership.fenced, leadership.check]).toEqual([
       signal,
       true,
       client,

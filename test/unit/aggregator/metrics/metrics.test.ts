@@ -75,7 +75,7 @@ const oldest = (days: number): string =>
 describe("the metrics of storage", () => {
   it.each<readonly [name: string, scene: Scene, lines: readonly string[]]>([
     [
-      "volumes by phase, and what was released long ago",
+      "volumes by phase, and the bytes of those long Released",
       { volumes: [released(40), released(8), released(0.5, { capacity: "1Gi" }), volumeWith()] },
       [
         `mooring_volumes{phase="Released",${sizes}} 3`,
@@ -104,11 +104,11 @@ describe("the metrics of storage", () => {
       ],
     ],
     ["nothing where another process leads", { volumes: [released(8)], claims: [claimWith(pending)], leads: false }, []],
-  ])("tell %s", async (_, scene, lines) => {
+  ])("give %s", async (_, scene, lines) => {
     expect(await linesOf(scene)).toEqual(lines);
   });
 
-  it("tell the oldest of a phase over all classes, and for how long claims have been waited for", async () => {
+  it("give the oldest of a phase over all classes, and for how long claims have been waited for", async () => {
     const volumes = [released(3, { storageClass: "slow" }), released(5), released(4, { storageClass: "other" })];
     const waited = claimWith({ name: "waited", storageClass: "slow", ...pending });
 
@@ -167,7 +167,7 @@ describe("metrics of single claims", () => {
 });
 
 describe("metrics of single volumes", () => {
-  it("tell since when each is in its phase, where that is known, and from what", async () => {
+  it("give the time since when each is in its phase, where that is known, and its source", async () => {
     const labels = 'persistentvolume="pv-1",phase="Released",source="api"';
 
     expect(await volumeSeries([released(0), volumeWith({ key: "pv-2" })])).toEqual([
@@ -194,7 +194,7 @@ it("metrics of single objects are bounded, and say how many objects have none", 
 });
 
 describe("what is measured", () => {
-  it("of unmounts has a bounded number of series, whoever calls drivers what", async () => {
+  it("of unmounts has a bounded number of series, whatever the names of drivers are", async () => {
     const drivers = Array.from({ length: 1_000 }, (_, index) => ({ driver: `driver-${index}.example`, ms: 1_500 }));
 
     const lines = await seriesOf((metrics) => createMeasures(metrics).unmounted(drivers));
@@ -205,7 +205,7 @@ describe("what is measured", () => {
     expect(counts).toContain('mooring_unmount_latency_seconds_count{driver="other"} 970');
   });
 
-  it("of queues is told in seconds, by queue", async () => {
+  it("of queues is in seconds, by queue", async () => {
     const lines = await seriesOf((metrics) => {
       const { queues } = createMeasures(metrics);
       queues.claims.waited(1_500);

@@ -47,7 +47,7 @@ describe("the last report of a node", () => {
   });
 });
 
-/** A report of 3,000 ends of use that no other round tells. */
+/** A report of 3,000 ends of use that no other round reports. */
 function round(number: number, volumeOf: (end: number) => string = (end) => `pvc-${end}`, ends = 3_000): NodeReport {
   const unmountRecords = Array.from({ length: ends }, (_, index) => {
     const end = number * ends + index;

@@ -13,7 +13,7 @@ afterEach(() => {
 function closed(nodes: readonly string[]) {
   const clock = createFakeClock();
   const agentStates = new Map<string, AgentState["kind"]>();
-  /** What was pending for any volume when claims were told to look again. */
+  /** The nodes that were pending for any volume each time the barrier moved. */
   const moves: string[] = [];
   const watch = { isCurrent: true };
   const barrier = new Barrier(
@@ -42,9 +42,9 @@ function inZone(zone: string) {
 
 describe("a node behind the barrier", () => {
   it.each([
-    { name: "is let through by a scan begun after it was asked", scanRequest: "now/1", isPending: false },
-    { name: "is not by a scan that an earlier leader asked for", scanRequest: "then/1", isPending: true },
-    { name: "is not by what is no answer", scanRequest: "now/soon", isPending: true },
+    { name: "passes with a scan begun after it was asked", scanRequest: "now/1", isPending: false },
+    { name: "does not pass with a scan that an earlier leader asked for", scanRequest: "then/1", isPending: true },
+    { name: "does not pass with an invalid answer", scanRequest: "now/soon", isPending: true },
   ])("$name", ({ scanRequest, isPending }) => {
     const { barrier } = closed(["n1"]);
 
@@ -53,7 +53,7 @@ describe("a node behind the barrier", () => {
     expect(barrier.isPending("n1")).toBe(isPending);
   });
 
-  it("is let through after the time in which every node should have reported", async () => {
+  it("passes after the time in which every node should have reported", async () => {
     const { barrier, clock, moves } = closed(["n1"]);
 
     await clock.advance(89_999);
@@ -63,7 +63,7 @@ describe("a node behind the barrier", () => {
     expect([before, barrier.pendingNode({}), moves]).toEqual(["n1", undefined, [""]]);
   });
 
-  it("is let through where no scan can be expected of it", () => {
+  it("passes where no scan can be expected of it", () => {
     const { barrier, agentStates } = closed(["n1", "n2", "n3"]);
 
     agentStates.set("n1", "Stale").set("n2", "Gone");
@@ -79,7 +79,7 @@ describe("a node behind the barrier", () => {
     expect(["z1", "z2"].map((zone) => barrier.pendingNode(inZone(zone)))).toEqual([undefined, "n2"]);
   });
 
-  it("delays every volume while there are too many to tell them apart", () => {
+  it("delays every volume while there are too many to distinguish", () => {
     const nodes = Array.from({ length: 66 }, (_, index) => `n${index}`);
     const { barrier } = closed(nodes);
 
@@ -92,21 +92,21 @@ describe("a node behind the barrier", () => {
 });
 
 describe("claims that wait for the barrier", () => {
-  it("are told of the first node, of the last at once, and of those between now and then", async () => {
+  it("are checked at once after the first node and the last, and now and then in between", async () => {
     const { barrier, clock, moves } = closed(["n1", "n2", "n3", "n4"]);
     await clock.advance(1);
-    const tell = async (node: string) => {
+    const answer = async (node: string) => {
       barrier.onReport(node, "now/1");
       await clock.advance(10);
     };
 
-    await tell("n1");
-    await tell("n2");
+    await answer("n1");
+    await answer("n2");
     const early = moves.slice();
     await clock.advance(1_000);
     const gathered = moves.slice(early.length);
-    await tell("n3");
-    await tell("n4");
+    await answer("n3");
+    await answer("n4");
 
     expect([early, gathered]).toEqual([["n2 n3 n4"], ["n3 n4"]]);
     expect(moves.at(-1)).toBe("");

@@ -35,14 +35,14 @@ describe("the end of a pod", () => {
   const unstarted = [endAt(7), endAt(8, { hasStarted: false })];
   type Row = readonly [ends: readonly EndedPod[], claim: Claim, unstored: readonly string[], kept: readonly string[]];
   it.each<readonly [name: string, ...Row]>([
-    ["is dropped when a leader has dealt with it and the claim tells of it", [endAt(9)], UNUSED, [], []],
-    ["is kept while no leader has come as far", [endAt(11)], UNUSED, [], ["11"]],
-    ["is kept while the claim does not tell of it: its node may not have answered", [endAt(9)], IN_USE, [], ["9"]],
-    ["is kept while what was decided is not stored", [endAt(9)], UNUSED, [UNUSED.uid], ["9"]],
+    ["is dropped when a leader has decided it and the claim includes it", [endAt(9)], UNUSED, [], []],
+    ["is kept while no leader has decided it", [endAt(11)], UNUSED, [], ["11"]],
+    ["is kept while the claim does not include it: its node may not have answered", [endAt(9)], IN_USE, [], ["9"]],
+    ["is kept while the decision is not stored", [endAt(9)], UNUSED, [UNUSED.uid], ["9"]],
     ["is dropped where another claim's decision is not stored", [endAt(9)], UNUSED, ["other"], []],
-    ["is kept while another claim of that name may come to light", again, UNUSED, [], ["10"]],
+    ["is kept while another claim of that name may still appear", again, UNUSED, [], ["10"]],
     ["on a node makes earlier ones there superfluous", elsewhere, IN_USE, [], ["9", "8"]],
-    ["does not while it is not dealt with", [endAt(10), endAt(11), endAt(12)], IN_USE, [], ["10", "11", "12"]],
+    ["does not while no leader has decided it", [endAt(10), endAt(11), endAt(12)], IN_USE, [], ["10", "11", "12"]],
     ["that had started says nothing of one that had not", unstarted, IN_USE, [], ["7", "8"]],
   ])("%s", (...[, ends, claim, unstored, kept]) => {
     const world = storeWith(ends, claim);
@@ -61,37 +61,41 @@ describe("the end of a pod", () => {
     expect(world.kept()).toEqual(["10"]);
   });
 
-  it("is told where it is dealt with, the claim counts as unused, and that is stored", () => {
+  it("is included where a leader has decided it, the claim counts as unused, and that is stored", () => {
     const [before, after] = [endAt(10), endAt(11)];
     const { store } = storeWith([]);
     store.settle("10", new Set(["claim-2"]));
     const other = { ...UNUSED, uid: "claim-2" };
 
-    const told = [
+    const included = [
       store.isIncluded(before, UNUSED),
       store.isIncluded(before, IN_USE),
       store.isIncluded(before, other),
       store.isIncluded(after, UNUSED),
     ];
 
-    expect(told).toEqual([true, false, false, false]);
+    expect(included).toEqual([true, false, false, false]);
   });
 
   it.each([
-    { name: "stays told when its claim is used again", end: endAt(10, {}, RECENTLY), told: true },
-    { name: "does not where the watch may have shown an older status", end: endAt(10, {}, JUST_NOW), told: false },
-  ])("$name", ({ end, told }) => {
+    { name: "stays included when its claim is used again", end: endAt(10, {}, RECENTLY), isIncluded: true },
+    {
+      name: "does not where the watch may have shown an older status",
+      end: endAt(10, {}, JUST_NOW),
+      isIncluded: false,
+    },
+  ])("$name", ({ end, isIncluded }) => {
     const { store } = storeWith([end], UNUSED);
 
     store.settle("10");
 
     expect([store.isIncluded(end, IN_USE), store.isIncluded(end, { ...IN_USE, uid: "claim-2" })]).toEqual([
-      told,
+      isIncluded,
       false,
     ]);
   });
 
-  it("is open until a leader has come as far", () => {
+  it("is open until a leader has decided it", () => {
     const { store } = storeWith([endAt(10), endAt(11)]);
     const open = (): readonly boolean[] => ["pod-10", "pod-11", "pod-12"].map((uid) => store.isOpen("shop/data", uid));
     const before = open();
@@ -104,7 +108,7 @@ describe("the end of a pod", () => {
     ]);
   });
 
-  it("is not kept without a bound, and it is known up to where they are lost", () => {
+  it("is not kept without a bound, and the store says up to where ends are lost", () => {
     const ends = Array.from({ length: 50_001 }, (_, index) => endAt(index + 1, { claims: [`claim-${index + 1}`] }));
 
     const { store } = storeWith(ends);

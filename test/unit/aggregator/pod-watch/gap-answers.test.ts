@@ -16,7 +16,7 @@ interface Scene {
   /** The version that the watch of nodes has come to. */
   readonly nodesReached?: string;
   readonly isAtRest?: () => boolean;
-  /** When the object of the node was made; long ago unless told. */
+  /** When the object of the node was made; long ago by default. */
   readonly createdAtMs?: number;
   readonly nodes?: readonly string[];
 }
@@ -84,7 +84,7 @@ function gapOf(scene: Scene = {}) {
   };
 }
 
-/** What an agent tells that did not watch from so many seconds before noon to so many, on a clock that began an hour before. */
+/** The report of an agent with gaps, each from so many seconds before noon to so many. Its boot clock began an hour before. */
 function reportAt(nowMs: number, agentGaps: AgentGaps, node: string) {
   const stamp = (ms: number): number => ms - NOON + 3_600_000;
   const spans = agentGaps.map(([from, to]) => ({ from: stamp(NOON - from * 1_000), to: stamp(NOON - to * 1_000) }));
@@ -96,7 +96,7 @@ function reportAt(nowMs: number, agentGaps: AgentGaps, node: string) {
 const AWAY = [[40, 30]] as const;
 
 describe("the gap of a session", () => {
-  it("is judged once the nodes have answered, and handed over as long as that is not dealt with", async () => {
+  it("is decided once the nodes have answered, and handed over until claims are decided by it", async () => {
     let isAtRest = false;
     const scene = gapOf({ isAtRest: () => isAtRest });
     await scene.clock.advance(1_000);
@@ -108,12 +108,12 @@ describe("the gap of a session", () => {
     await scene.end();
 
     expect([before, scene.open()]).toEqual([GAP, undefined]);
-    // Claims that come to be idle later are judged by it, too.
+    // Claims that come to be idle later are decided by it, too.
     expect(scene.times()).toMatchObject([{ toMs: NOON - 30_000 }]);
     expect(scene.changes()).toBe(1);
   });
 
-  it("holds back what is dated before its end until it is judged, from the very begin of leading", async () => {
+  it("delays times before its end until it is decided, from the start of the leader session", async () => {
     const scene = gapOf();
     const atFirst = scene.openUntil();
     await scene.clock.advance(5_000);
@@ -123,11 +123,11 @@ describe("the gap of a session", () => {
     await scene.end();
 
     expect([atFirst, unanswered, scene.openUntil()]).toEqual([NOON, NOON, undefined]);
-    // What was held back is looked at again, although no agent was away.
+    // Claims that waited are checked again, although no agent was away.
     expect(scene.changes()).toBe(1);
   });
 
-  it("is judged by what a machine tells that is older than its object, whatever an earlier report of it has told", async () => {
+  it("is decided by the report of a machine that is older than its object, not by an earlier report", async () => {
     const scene = gapOf({ createdAtMs: NOON + 1 });
     // A report from before the end of the gap, which was long on its way.
     scene.report([], { readMs: NOON - 50_000 });
@@ -156,7 +156,7 @@ describe("the gap of a session", () => {
     expect([scene.changes(), scene.times()]).toEqual([1, []]);
   });
 
-  it("takes no node for away where nodes cannot be listed, and is judged a while later", async () => {
+  it("takes no node for away where nodes cannot be listed, and is decided a while later", async () => {
     const scene = gapOf({ unreachableAt: "500", nodesReached: "549" });
     await scene.clock.advance(1_000);
     scene.report(AWAY);

@@ -22,8 +22,8 @@ class World {
   nowMs = NOON;
   watch: PodWatch | undefined = { sinceVersion: "50", sinceMs: NOON - 30_000 };
   reached: string | undefined = "100";
-  /** How many things were told, and how many of them were dealt with. */
-  told = 0;
+  /** How many events came in, and how many of them are decided. */
+  received = 0;
   done = 0;
   unstored: readonly UnstoredClaim[] | undefined = [];
   readonly inherited: UnstoredClaim[] = [];
@@ -35,7 +35,7 @@ class World {
     unstored: { begin: (claims) => this.inherited.push(...claims), list: () => this.unstored },
     cluster: { podsWatchedSince: () => this.watch, podsReached: () => this.reached },
     checkpoint: () => {
-      const marked = this.told;
+      const marked = this.received;
       return () => this.done >= marked;
     },
     time: () => ({ latestMs: this.nowMs, widthMs: 100 }),
@@ -49,7 +49,7 @@ class World {
   }
 }
 
-/** A replica that leads after one that has left its word. */
+/** A replica that leads after one that has handed over its coverage. */
 function follower(): World {
   const world = new World();
   world.coverage.begin(LEFT);
@@ -64,11 +64,11 @@ describe("the coverage that is handed over", () => {
     const second = world.renew(2, "110");
 
     expect(first).toEqual({ ...PREDECESSOR, unstored: [] });
-    // At the last look before it had not, or had just: that was at 12:00:02, by a clock that may be a tenth of a second ahead.
+    // At the check before, at 12:00:02, it had not come that far, or just had. The clock may be a tenth of a second ahead.
     expect(second).toEqual({ ...PREDECESSOR, reached: "110", reachedAtMs: NOON + 1_900, unstored: [] });
   });
 
-  it("tells of decisions that are not stored, and of those of a predecessor, unless they are too many", () => {
+  it("names the decisions that are not stored, and those of a predecessor, unless they are too many", () => {
     const left = { [COVERAGE_ANNOTATION]: writeCoverage(PREDECESSOR, [{ uid: "a", sinceMs: NOON - 9_000 }]) };
     const world = new World();
     world.coverage.begin(left);
@@ -87,21 +87,21 @@ describe("the coverage that is handed over", () => {
     expect([full, world.renew(2, "120")?.reached]).toEqual([undefined, "120"]);
   });
 
-  it("goes on where there is always something to do: as far as it was when what was told by then was dealt with", () => {
+  it("goes on under constant load, as far as all events are decided", () => {
     const world = follower();
 
-    world.told = 5;
+    world.received = 5;
     const first = world.renew(2, "110");
-    world.told = 9;
+    world.received = 9;
     world.done = 4;
     const second = world.renew(2, "120");
     world.done = 5;
     const third = world.renew(2, "130");
-    world.told = 12;
+    world.received = 12;
     world.done = 9;
     const fourth = world.renew(2, "140");
 
-    // What was told up to 110 was dealt with when the watch had come to 130, and what was told up to there at 140.
+    // The events up to 110 are decided when the watch has come to 130, and those up to 130 at 140.
     expect([first, second, third?.reached, fourth?.reached]).toEqual([undefined, undefined, "110", "130"]);
     expect(third?.reachedAtMs).toBe(NOON - 100);
   });
@@ -119,12 +119,12 @@ describe("the coverage that is handed over", () => {
   it("begins anew when pods had to be listed anew in the middle", () => {
     const world = follower();
     world.renew(2, "110");
-    world.told = 1;
+    world.received = 1;
     world.renew(1, "120");
 
     world.watch = { sinceVersion: "130", sinceMs: NOON + 4_000 };
-    world.told = 2;
-    // What was told before the new list is another matter.
+    world.received = 2;
+    // Only events from before the new list are decided.
     world.done = 1;
     const before = world.renew(3, "130");
     world.done = 2;
@@ -138,7 +138,7 @@ describe("the coverage that is handed over", () => {
     });
   });
 
-  it("begins anew when ends that no leader has dealt with had to be dropped", () => {
+  it("begins anew when ends that no leader has decided had to be dropped", () => {
     const world = new World();
     for (let gone = 60; gone <= 50_060; gone += 1) {
       world.ends.note({
@@ -171,7 +171,7 @@ describe("the coverage that is handed over", () => {
 
     // No replica is known to have watched before.
     expect(first).toMatchObject({ fromMs: undefined, toMs: NOON - 30_000 });
-    // At the last look but one, by a clock that may be a tenth of a second ahead. No node had answered of the time before the first watch.
+    // At the check before the last one, by a clock that may be a tenth of a second ahead. No node had answered for the time before the first watch.
     expect(world.coverage.coverage).toMatchObject({ reachedAtMs: NOON + 1_900 });
     expect(world.coverage.gap()).toMatchObject({ fromMs: 0, toMs: NOON + 9_000 });
   });

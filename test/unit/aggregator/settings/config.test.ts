@@ -3,7 +3,7 @@ import { readAggregatorCommand } from "../../../../aggregator/settings/config.ts
 
 type Env = Readonly<Record<string, string>>;
 const read = (flags = "", env: Env = {}) =>
-  readAggregatorCommand({ argv: flags.split(" ").filter((word) => word !== ""), env });
+  readAggregatorCommand({ argv: flags.split(" ").filter((flag) => flag !== ""), env });
 
 const REPORTS = "--report-bind-address :8443 --pod-namespace mooring";
 const HOUR = 3_600_000;
@@ -41,7 +41,12 @@ describe("the aggregator's command line", () => {
     ["has metrics elsewhere", "--metrics-bind-address :9808", {}, { metricsAddress: { host: "", port: 9808 } }],
     ["takes reports elsewhere, from agents alone, with certificates of its own", REPORTS, {}, { reports: own }],
     ["takes another account and other names", OTHERS, {}, { reports: { agents, certificate: renamed } }],
-    ["serves files that somebody else keeps, and issues nothing then", FILES, {}, { reports: { certificate: files } }],
+    [
+      "serves files that another program keeps, and issues nothing then",
+      FILES,
+      {},
+      { reports: { certificate: files } },
+    ],
     ["takes part in an election as the pod that it is", "", LEADER, { election: { pod: "a", namespace: "b", timing } }],
     ["keeps the proportions of another duration", SLOW, LEADER, { election: { timing: slower } }],
     ["knows its pod without taking part in an election", "", POD, { election: undefined }],
@@ -65,9 +70,9 @@ describe("the aggregator's command line", () => {
   it.each<readonly [name: string, flags: string, problem: string]>([
     ["an address that others can reach", "--api-bind-address 0.0.0.0:9809", "0.0.0.0 is no loopback"],
     ["every address", "--api-bind-address :9809", "every address is no loopback"],
-    ["a name that only looks like loopback", "--api-bind-address 127.0.0.1.example:1", "no loopback"],
+    ["a name that only resembles loopback", "--api-bind-address 127.0.0.1.example:1", "no loopback"],
     ["a wait that is too short", "--node-stale-after 1ms", "node-stale-after"],
-    ["an election of nobody", "--leader-elect --pod-namespace mooring", "pod-name is missing"],
+    ["an election without a pod name", "--leader-elect --pod-namespace mooring", "pod-name is missing"],
     ["an election nowhere", ELECT, "pod-namespace is missing"],
     ["part of a second", `${ELECT} --pod-namespace b --leader-elect-lease-duration 3.5s`, "whole seconds"],
     ["a lease that is too short", "--leader-elect-lease-duration 1s", "leader-elect-lease-duration"],

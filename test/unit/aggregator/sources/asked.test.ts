@@ -32,21 +32,21 @@ describe("the API server's version", () => {
   type Row = readonly [
     answers: readonly FakeAnswer[],
     afterMs: number,
-    told: readonly number[],
+    minors: readonly number[],
     log: readonly string[],
   ];
   it.each<readonly [name: string, ...Row]>(
     // biome-ignore format: a row is a line
     [
-      ["is told", [v35], 0, [35], []],
-      ["is told of a managed cluster", [versionOf("36+")], 0, [36], []],
-      ["is not told where it is none", [versionOf("new")], 0, [], [unread]],
-      ["is not told where the server does not", [{ status: 403, body: "" }], 0, [], [unread]],
-      ["is asked for again soon, which is said", ["broken", v35], 1_000, [35], [unread]],
-      ["is told anew within two hours", [v35, v35, v36], 2 * HOUR, [35, 36], []],
-      ["is known on while the server fails", [v35, failure, failure, failure], 1.001 * HOUR, [35], [unread]],
+      ["is known", [v35], 0, [35], []],
+      ["is known of a managed cluster", [versionOf("36+")], 0, [36], []],
+      ["is unknown where the answer is not a version", [versionOf("new")], 0, [], [unread]],
+      ["is unknown where the server refuses", [{ status: 403, body: "" }], 0, [], [unread]],
+      ["is asked for again soon, with a warning", ["broken", v35], 1_000, [35], [unread]],
+      ["is read again within two hours", [v35, v35, v36], 2 * HOUR, [35, 36], []],
+      ["stays known while the server fails", [v35, failure, failure, failure], 1.001 * HOUR, [35], [unread]],
     ],
-  )("%s", async (...[, answers, afterMs, told, log]) => {
+  )("%s", async (...[, answers, afterMs, minors, log]) => {
     const { parts, clock, logger, paths, run } = serverWith(...answers);
     const seen: unknown[] = [];
     const source = createServerVersion(parts, (version) => seen.push(version));
@@ -54,7 +54,7 @@ describe("the API server's version", () => {
 
     await clock.advance(afterMs);
 
-    const versions = told.map((minor) => ({ major: 1, minor }));
+    const versions = minors.map((minor) => ({ major: 1, minor }));
     expect([seen, source.version()]).toEqual([versions, versions.at(-1)]);
     expect(logger.messages()).toEqual(log);
     expect(paths()).toEqual(answers.map(() => "/version"));

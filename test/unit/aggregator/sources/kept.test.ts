@@ -53,23 +53,23 @@ const pod: fc.Arbitrary<Pod> = fc.record({
   rejection: maybe(fc.record({ atMs: maybe(ms), level: fc.nat() })),
 });
 
-function keeperOf<T, V>(Kept: new (told: T, values: V) => object, values: V): (told: T) => object {
-  return (told) => new Kept(told, values);
+function keeperOf<T, V>(Kept: new (value: T, values: V) => object, values: V): (value: T) => object {
+  return (value) => new Kept(value, values);
 }
 
 /** Keeps several at once, as what they have in common is kept once, and reads them field by field. */
-function saysAll<T extends object>(one: fc.Arbitrary<T>, keeper: () => (told: T) => object): void {
-  const property = fc.property(fc.array(one, { minLength: 1, maxLength: 4 }), (told) => {
-    const kept = told.map(keeper());
-    const fields = Object.keys(told[0] ?? {});
-    const said = kept.map((object) => Object.fromEntries(fields.map((field) => [field, Reflect.get(object, field)])));
-    expect(said).toEqual(told);
+function readsBackAll<T extends object>(one: fc.Arbitrary<T>, keeper: () => (value: T) => object): void {
+  const property = fc.property(fc.array(one, { minLength: 1, maxLength: 4 }), (given) => {
+    const kept = given.map(keeper());
+    const fields = Object.keys(given[0] ?? {});
+    const read = kept.map((object) => Object.fromEntries(fields.map((field) => [field, Reflect.get(object, field)])));
+    expect(read).toEqual(given);
   });
   fc.assert(property, { numRuns: NUM_RUNS });
 }
 
 it.each<readonly [what: string, check: () => void]>([
-  ["claims", () => saysAll(claim, () => keeperOf(KeptClaim, new ClaimValues()))],
-  ["volumes", () => saysAll(volume, () => keeperOf(KeptVolume, new KeptValues()))],
-  ["pods", () => saysAll(pod, () => keeperOf(KeptPod, new KeptValues()))],
-])("what is kept says of %s what was told", (_, check) => check());
+  ["claims", () => readsBackAll(claim, () => keeperOf(KeptClaim, new ClaimValues()))],
+  ["volumes", () => readsBackAll(volume, () => keeperOf(KeptVolume, new KeptValues()))],
+  ["pods", () => readsBackAll(pod, () => keeperOf(KeptPod, new KeptValues()))],
+])("the kept form of %s has every field that was given", (_, check) => check());

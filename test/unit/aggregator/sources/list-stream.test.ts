@@ -31,7 +31,7 @@ function partsOf({ rest }: RouteAnswer): AsyncIterator<string> {
 }
 
 describe("a list", () => {
-  it("is handed on before it is whole, and made no faster than it is taken", async () => {
+  it("is sent before it is complete, and made no faster than the client reads it", async () => {
     let made = 0;
     const entries = numbered(100_000, () => {
       made += 1;
@@ -67,8 +67,8 @@ describe("a list", () => {
   });
 
   it.each([
-    ["the aggregator leads no more", 0, true, "stopping"],
-    ["it has been taken too slowly for ten minutes", 600_001, false, "too slowly"],
+    ["the aggregator no longer leads", 0, true, "stopping"],
+    ["the client has read it too slowly for ten minutes", 600_001, false, "too slowly"],
   ])("is cut, and does not end, when %s", async (...[, afterMs, isStopped, why]) => {
     const [clock, stop] = [createFakeClock(), new AbortController()];
     const parts = partsOf(await listOf(numbered(100_000), clock, stop)());
@@ -83,7 +83,7 @@ describe("a list", () => {
 });
 
 describe("lists at once", () => {
-  it("are few: the next one is to come again", async () => {
+  it("are limited: the next one has to come again", async () => {
     const ask = listOf(numbered(100_000));
     const open = await Promise.all(Array.from({ length: MOST_LISTS }, ask));
 

@@ -34,12 +34,12 @@ describe("what is kept of a node", () => {
   it.each<readonly [name: string, object: object, kept: object]>(
     // biome-ignore format: a row is a line
     [
-      ["nothing but who it is where it has no status yet", {}, {}],
+      ["nothing but its identity where it has no status yet", {}, {}],
       ["the kubelet's boot ID", nodeInfoOf({ bootID: "boot-1", kubeletVersion: "v1.36.3" }), { bootId: "boot-1" }],
       ["no empty boot ID", nodeInfoOf({ bootID: "" }), { bootId: undefined }],
       ["its labels, when it was made, and its operating system", dated, { labels, createdAtMs: 1_795_262_400_000, os: "windows" }],
       ["what runs there", nodeInfoOf({ osImage: linux }), { distribution: linux }],
-      ["nothing that nobody could print", nodeInfoOf({ containerRuntimeVersion: unprintable }), { containerRuntime: undefined }],
+      ["nothing unprintable", nodeInfoOf({ containerRuntimeVersion: unprintable }), { containerRuntime: undefined }],
       ["that it is ready", readyAs("True"), { isReady: true }],
       ["that it is not ready", readyAs("False"), { isReady: false }],
       ["that it is unreachable", readyAs("Unknown"), { isReady: false, isUnreachable: true }],

@@ -133,7 +133,7 @@ describe("whether a pod has started", () => {
 
   it.each<readonly [name: string, hasStarted: boolean, statuses: readonly object[]]>([
     ["that never was", false, [unlocated()]],
-    ["that never was, in few words", false, [{ state: unlocated().state }]],
+    ["that never was, in a short status", false, [{ state: unlocated().state }]],
     ["with an empty ID", false, [unlocated({ containerID: "" })]],
     ["of which none was", false, [unlocated(), unlocated({ name: "side" })]],
     ["beside one that ran", true, [unlocated(), ended]],
@@ -141,9 +141,9 @@ describe("whether a pod has started", () => {
     ["that the runtime had made", true, [unlocated({ containerID: "containerd://0a1b" })]],
     ["that was started again before", true, [unlocated({ restartCount: 1 })]],
     ["that was said to have started", true, [unlocated({ started: true })]],
-    ["that tells when it started", true, [unlocated(dated)]],
+    ["with a start time", true, [unlocated(dated)]],
     ["that failed as it was started, for which its volumes were mounted", true, [unlocated(startError)]],
-    ["that ended without a word", true, [unlocated({ state: { terminated: {} } })]],
+    ["that ended with an empty status", true, [unlocated({ state: { terminated: {} } })]],
   ])("is, of a failed one, by a container %s: %s", (_, hasStarted, containerStatuses) => {
     expect(projectPod(podWith({ phase: "Failed", containerStatuses })).hasStarted).toBe(hasStarted);
   });

@@ -54,8 +54,8 @@ function setUp() {
   };
   const grant = createReportAccess({ ...parts, review }, RULE);
   /** A token of a node's agent that lives for so long. */
-  const token = (node: string, expiresInMs: number | "not told" = 600_000): string => {
-    const exp = expiresInMs === "not told" ? undefined : (clock.wallMs() + expiresInMs) / 1000;
+  const token = (node: string, expiresInMs: number | "never" = 600_000): string => {
+    const exp = expiresInMs === "never" ? undefined : (clock.wallMs() + expiresInMs) / 1000;
     return tokenWith({ podUid: `uid-on-${node}`, node, exp });
   };
   const report = (mine: string, node = "n1", address = "10.0.0.1"): Promise<Access> =>
@@ -78,10 +78,10 @@ describe("a report", () => {
     expect(asked).toHaveLength(1);
   });
 
-  it.each<readonly [name: string, expiresInMs: number | "not told", believedMs: number]>([
+  it.each<readonly [name: string, expiresInMs: number | "never", believedMs: number]>([
     ["for two minutes", 600_000, 120_000],
     ["no longer than the token lives", 30_000, 30_000],
-    ["not at all where the token does not say when it ends", "not told", 0],
+    ["not at all where the token has no end", "never", 0],
     ["not at all when it has ended by our clock", -1_000, 0],
   ])("is believed %s", async (_, expiresInMs, believedMs) => {
     const { report, token, asked, clock } = setUp();
@@ -116,7 +116,7 @@ describe("a report", () => {
     expect(seen).toEqual(statuses);
   });
 
-  it("is to come again while the API server does not answer: its token is not called bad, nor is it in the log", async () => {
+  it("has to come again while the API server does not answer; its token is not refused and not logged", async () => {
     const { report, statusOf, token, server, logger, outcomes } = setUp();
     const mine = token("n1");
     server.review = noAnswer;
@@ -142,7 +142,7 @@ describe("a report", () => {
 });
 
 describe("a node", () => {
-  it("brings few large reports at a time, which is no other node's matter, nor one of its small ones", async () => {
+  it("brings few large reports at a time, which limits no other node and none of its small reports", async () => {
     const { report, token, clock } = setUp();
     const brings = async (characters: number, node = "n1"): Promise<boolean> => {
       const access = await report(token(node), node);
@@ -174,7 +174,7 @@ describe("a node", () => {
 
 type Scene = ReturnType<typeof setUp>;
 
-/** So many bad tokens from somewhere: of a made-up pod each, or of the pod that is told. */
+/** So many bad tokens from somewhere: of a made-up pod each, or of the given pod. */
 async function flood(
   { statusOf, server }: Scene,
   count: number,

@@ -19,7 +19,7 @@ function setUp({ outcome, grant = grantToAll, ...taker }: Options = {}) {
   const counted: string[] = [];
   const asked: object[] = [];
   const read: string[] = [];
-  const accepted: ReportOutcome = { kind: "accepted", answer: { forget: ["release-1"] } };
+  const accepted: ReportOutcome = { kind: "accepted", answer: { forget: ["record-1"] } };
   const route = reportRoute(
     {
       onReport: (report) => {
@@ -57,12 +57,12 @@ describe("a report", () => {
 
     const answer = await put();
 
-    expect(answer).toMatchObject({ status: 200, body: '{"forget":["release-1"]}', contentType: "application/json" });
+    expect(answer).toMatchObject({ status: 200, body: '{"forget":["record-1"]}', contentType: "application/json" });
     expect([received, counted]).toEqual([[reportWith()], ["accepted"]]);
     expect(asked).toEqual([{ node: "n1", authorization: "Bearer a.b.c" }]);
   });
 
-  it("that is more than its sender may bring now is to come again", async () => {
+  it("beyond the rate limit of its sender has to come again", async () => {
     const { put, received, counted } = setUp({ grant: granted(reportWith().podUid, false) });
 
     expect(await put()).toMatchObject({ status: 429, headers: { "retry-after": "1" } });
@@ -70,10 +70,10 @@ describe("a report", () => {
   });
 
   it.each<readonly [name: string, waitMs: number | undefined, said: string | undefined]>([
-    ["how long to wait when it does not matter", undefined, undefined],
-    ["to wait for less than a second", 999, undefined],
-    ["for whole seconds, never too few", 1_001, "2"],
-  ])("that comes too early is neither read nor reviewed, and not asked %s", async (_, waitMs, said) => {
+    ["no Retry-After without a wait", undefined, undefined],
+    ["no Retry-After for less than a second", 999, undefined],
+    ["a Retry-After in whole seconds, rounded up", 1_001, "2"],
+  ])("that comes too early is neither read nor reviewed, and gets %s", async (_, waitMs, said) => {
     const why = "not listed yet";
     const turnAway = () => ({ kind: "not-ready", why, ...(waitMs !== undefined && { waitMs }) }) as const;
     const { put, received, counted, asked, read } = setUp({ turnAway });
@@ -95,9 +95,9 @@ describe("what is answered", () => {
   };
 
   it.each<readonly [name: string, outcome: ReportOutcome, answer: object]>([
-    ["all to one that is accepted", { kind: "accepted", answer: FULL }, FULL],
-    ["nothing to one that is stale, which is not to be taken for known", { kind: "stale", why: "older" }, whole],
-    ["the wish for the whole to a heartbeat of what is not known", { kind: "unknown" }, whole],
+    ["everything to an accepted report", { kind: "accepted", answer: FULL }, FULL],
+    ["a request for the full state to a stale report, which is not known", { kind: "stale", why: "older" }, whole],
+    ["a request for the full state to a heartbeat of an unknown state", { kind: "unknown" }, whole],
   ])("is %s, with the session and the pause of rejections where there are any", async (_, outcome, answer) => {
     const [plain, more] = [setUp({ outcome }), setUp({ outcome, ...said })];
 

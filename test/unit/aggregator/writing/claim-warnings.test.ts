@@ -13,14 +13,14 @@ it("a warning about a claim is an event and a line, for twenty of thousands of c
   const emit = (event: KubeEvent): void => void events.push(event);
   const warnings = new ClaimWarnings({ clock, logger, emit, nowMs: () => NOON });
   const warning = { kind: "write-refused", reason: "Forbidden", message: "no" } as const;
-  const tell = (): void => {
+  const warnAll = (): void => {
     for (let index = 0; index < 5_000; index += 1) warnings.tell(claimWith({ name: `data-${index}` }), warning);
   };
 
-  tell();
+  warnAll();
   const first = [events.length, logger.lines.length];
   clock.pass(30_000);
-  tell();
+  warnAll();
 
   expect([first, [events.length, logger.lines.length]]).toEqual([
     [20, 21],
@@ -33,16 +33,16 @@ it("a warning about a claim is an event and a line, for twenty of thousands of c
 });
 
 it.each([
-  { name: "is one where protection kept it", protection: "enforce", told: ["force-released"] },
-  { name: "is none where protection is not enforced", protection: "audit", told: [] },
-] as const)("a warning that a claim was let go, which is gone before anybody looked at that, $name", (row) => {
-  const [clock, told]: [FakeClock, string[]] = [createFakeClock(), []];
-  const warnings = { tell: (_: unknown, { kind }: ClaimWarning) => void told.push(kind) };
-  const held = new HeldDeletions({ clock, warnings, protection: row.protection, nowMs: clock.wallMs });
+  { name: "is one where protection kept it", protection: "enforce", expected: ["force-released"] },
+  { name: "is none where protection is not enforced", protection: "audit", expected: [] },
+] as const)("a warning that an override let a claim go, where the claim is gone before a check, $name", (row) => {
+  const [clock, warned]: [FakeClock, string[]] = [createFakeClock(), []];
+  const warnings = { tell: (_: unknown, { kind }: ClaimWarning) => void warned.push(kind) };
+  const deletions = new HeldDeletions({ clock, warnings, protection: row.protection, nowMs: clock.wallMs });
   const deletion = { requestedAtMs: NOON, override: "lost" };
 
   const claim = claimWith({ isDeleting: true, deletion, status: mountedStatus(["n1"]) });
-  held.onGone({ claim, mounts: [], isUsedByPod: false });
+  deletions.onGone({ claim, mounts: [], isUsedByPod: false });
 
-  expect([told, held.size]).toEqual([row.told, 0]);
+  expect([warned, deletions.size]).toEqual([row.expected, 0]);
 });

@@ -21,7 +21,7 @@ describe("decisions that are not stored", () => {
   });
 });
 
-/** Of no pod is known that it ended. */
+/** No pod is known to have ended. */
 const BEGIN = { nowMs: NOON, knows: () => false };
 
 function unstoredOf(claims: readonly Claim[], inherited: readonly UnstoredClaim[] = []): UnstoredClaims {
@@ -37,7 +37,7 @@ describe("decisions that a predecessor could not store", () => {
     ["counts as used until now", UNUSED, false, NOON],
     ["that we know as well says more", UNUSED, true, undefined],
     ["of a claim that is stored in use waits for its nodes", inUse, false, undefined],
-  ])("for an end that nobody has dated: one %s", (...[, status, isKnown, sinceMs]) => {
+  ])("for an end without a date: one %s", (...[, status, isKnown, sinceMs]) => {
     const claim = claimWith({ status });
     const unstored = unstoredOf([claim]);
 

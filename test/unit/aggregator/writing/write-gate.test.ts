@@ -94,11 +94,15 @@ describe("what another client changes", () => {
   });
 
   it.each<readonly [name: string, next: Change, restMs: number]>([
-    ["waits where nothing of it is left", { current: "nothing", isNews: false }, 1_000],
+    ["waits where nothing of the status is left", { current: "nothing", isNews: false }, 1_000],
     ["waits where others put something else there, though it would be news", { current: "theirs" }, 1_000],
-    ["waits where it stands and corrects what is beside it", { current: "ours", isNews: false }, 1_000],
+    [
+      "waits where the status is stored and the write corrects what is beside it",
+      { current: "ours", isNews: false },
+      1_000,
+    ],
     ["does not where it is another content", { content: "another" }, 0],
-    ["does not where it is news on top of what stands", { current: "ours" }, 0],
+    ["does not where it is news on top of the stored status", { current: "ours" }, 0],
     ["does not where the claim was re-created", { uid: "claim-2" }, 0],
   ])("is written once, and the next write %s", (_, next, restMs) => {
     const { gate } = setUp();
