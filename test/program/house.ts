@@ -21,7 +21,7 @@ const ABSENT: Readonly<Record<Absence, FaultPolicy>> = {
 
 const houses: House[] = [];
 
-/** Ends all that runs for a test. Throws what ended a program that was not to end. */
+/** Ends all programs of a test. Throws the error of a program that ended by itself. */
 export async function closeHouses(): Promise<void> {
   const failures = await Promise.all(houses.splice(0).map((house) => house.close()));
   const [failure] = failures.flat();
@@ -54,7 +54,7 @@ export class House {
     this.setFaults(({ site, from }) => (isRefused(site, from) ? { refusal: { status: 500 } } : {}));
   }
 
-  /** What becomes of each request from now on. */
+  /** Sets the fate of each request from now on. */
   setFaults(faultPolicy: FaultPolicy): void {
     this.#faultPolicy = faultPolicy;
   }

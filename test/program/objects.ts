@@ -66,16 +66,16 @@ interface ClaimOptions {
   readonly uid?: string;
   /** The name of its volume. */
   readonly volume?: string;
-  /** What kind of volume; one of CSI unless told. */
+  /** What kind of volume; CSI by default. */
   readonly source?: JsonObject;
-  /** More of the claim's status: what stands there already. */
+  /** More of the claim's status, as stored already. */
   readonly status?: JsonObject;
   readonly annotations?: JsonObject;
   readonly reclaimPolicy?: "Delete" | "Retain";
   readonly nodeAffinity?: JsonObject;
 }
 
-/** A claim that is bound to a volume of its own, `pv-` and its name unless told. */
+/** A claim that is bound to a volume of its own, `pv-` and its name by default. */
 export function addClaim(house: House, options: ClaimOptions = {}): void {
   const { name = "data", source, status = {}, annotations = {}, reclaimPolicy = "Delete", nodeAffinity } = options;
   const { namespace = "shop", volume = `pv-${name}`, uid: ownUid = `uid-of-${name}` } = options;

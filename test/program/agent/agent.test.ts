@@ -203,9 +203,9 @@ describe("an agent", () => {
     { name: "after a long time", knownMs: 10_000, awayMinutes: 10, more: 1 },
     { name: "as often as always", knownMs: 10_000, awayMinutes: 1, more: 0 },
   ])(
-    "looks and tells again when it is answered $name, if what it has read cannot be dated well",
+    "scans and reports again when it is answered $name, if its last scan cannot be dated well",
     async ({ knownMs, awayMinutes, more }) => {
-      const countTold = async (time: { readonly nowMs?: number }): Promise<number> => {
+      const countReports = async (time: { readonly nowMs?: number }): Promise<number> => {
         let isAway = knownMs === 0;
         const { messages, advance } = await startAgent({
           answer: () => (isAway ? "broken" : json({ forget: [], ...time })),
@@ -219,7 +219,7 @@ describe("an agent", () => {
         return messages.length - before;
       };
 
-      expect(await countTold({ nowMs: 1_789_000_000_000 })).toBe((await countTold({})) + more);
+      expect(await countReports({ nowMs: 1_789_000_000_000 })).toBe((await countReports({})) + more);
     },
   );
 

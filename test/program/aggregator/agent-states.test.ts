@@ -21,7 +21,7 @@ const showsMount: Step = async (scene) => {
   scene.node().mount("web");
   await scene.report();
 };
-/** Its agent reports for four minutes, and reads nothing completely any more. */
+/** Its agent reports for four minutes, but completes no scan any more. */
 const repeatsItself: Step = async (scene) => {
   const { scan } = scene.node().report();
   for (let turn = 0; turn < 8; turn += 1) {
@@ -35,7 +35,7 @@ async function stateOf({ leader }: Scene): Promise<string> {
   return String(items.find(({ name }) => name === "n1")?.state ?? "-");
 }
 
-/** The states that were looked at. */
+/** The states that the script checks. */
 async function played(script: Script, scene = new Scene()): Promise<Script> {
   await scene.lead();
   const states: (readonly [atS: number, state: string])[] = [];
@@ -57,19 +57,19 @@ describe("a node", () => {
       ["without an agent, whose kubelet lives, is Stale, and NoAgent after ten minutes", [...ALONE, [85, "Reporting"], [95, "Stale"], [599, "Stale"], [615, "NoAgent"]]],
       ["is Stale until its kubelet lives", [...AWAY, [719, "Stale"], [720, kubeletComes], [800, "NoAgent"]]],
       ["has to report again once an agent's pod comes", [...ALONE, [615, "NoAgent"], [620, agentComes], [625, "Stale"], [1_500, "Stale"]]],
-      ["whose agent leaves has none ten minutes after that", [[0, kubeletComes], [300, reports], [390, agentGoes], [980, "Stale"], [1_000, "NoAgent"]]],
-      ["whose object is made anew gets its time", [...ALONE, [700, "NoAgent"], [701, objectGoes], [702, objectComes], [710, "Reporting"], [1_290, "Stale"], [1_325, "NoAgent"]]],
-      ["that is gone and left nothing is forgotten soon", [[1, reports], [2, objectGoes], [3, agentGoes], [200, "Stale"], [310, "Gone"], [380, "-"]]],
-      ["that is gone and had something mounted is remembered for long", [[1, showsMount], [4, objectGoes], [5, agentGoes], [380, "Gone"], [7_200, "Gone"]]],
-      ["that is gone and comes back in the same boot is Stale until it reports", [[1, showsMount], [4, objectGoes], [400, objectComes], [410, "Stale"], [411, reports], [420, "Reporting"]]],
-      ["whose agent reports and reads nothing completely is Stale after three minutes", [[1, reports], [2, repeatsItself], [243, "Stale"]]],
+      ["is NoAgent ten minutes after its agent leaves", [[0, kubeletComes], [300, reports], [390, agentGoes], [980, "Stale"], [1_000, "NoAgent"]]],
+      ["whose object is made again gets the time of a new node", [...ALONE, [700, "NoAgent"], [701, objectGoes], [702, objectComes], [710, "Reporting"], [1_290, "Stale"], [1_325, "NoAgent"]]],
+      ["that is Gone without a mount is forgotten soon", [[1, reports], [2, objectGoes], [3, agentGoes], [200, "Stale"], [310, "Gone"], [380, "-"]]],
+      ["that is Gone with a mount is remembered for long", [[1, showsMount], [4, objectGoes], [5, agentGoes], [380, "Gone"], [7_200, "Gone"]]],
+      ["that is Gone and comes back in the same boot is Stale until it reports", [[1, showsMount], [4, objectGoes], [400, objectComes], [410, "Stale"], [411, reports], [420, "Reporting"]]],
+      ["whose agent reports without a complete scan is Stale after three minutes", [[1, reports], [2, repeatsItself], [243, "Stale"]]],
       ["keeps its state while its agent's pod is there, though it never reports", [[0, kubeletComes], [1, staysSilent], [3_600, "Stale"]]],
     ],
   )("%s", async (_, script) => {
     expect(await played(script)).toEqual(script.filter(([, step]) => typeof step === "string"));
   });
 
-  it("where no agent belongs has none from the start, and no claim waits for it", async () => {
+  it("without a place for an agent is NoAgent from the start, and no claim waits for it", async () => {
     const scene = new Scene({ nodes: [] });
     scene.join("n1", { "kubernetes.io/os": "windows" });
     await scene.lead();

@@ -205,7 +205,7 @@ describe("a claim that exists before the aggregator starts", () => {
     const [n1, n2] = [new ScriptedNode(house, "n1"), new ScriptedNode(house, "n2")];
     for (const node of [n1, n2]) await first.send(node.report());
     await house.until(() => statusIn(house)?.reason === "Referenced");
-    // It has watched all the time, and of the time before both all is known: there is nothing to ask but this.
+    // It has watched all the time, and the time before both is covered: only this node is pending.
     const second = startReplica(house, { name: "aggregator-1" });
     await house.pass(5_000);
     for (const node of [n1, n2]) await first.send(node.report());

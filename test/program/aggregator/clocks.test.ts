@@ -4,7 +4,7 @@ import { leadingScene } from "./scene.ts";
 
 afterEach(closeHouses);
 
-/** One use of a claim, told through clocks that are wrong. The node's wall clock is in no message. */
+/** One use of a claim, dated by clocks that are wrong. The node's wall clock is in no message. */
 interface Row {
   readonly name: string;
   /** How far the clocks of the API servers behind the one address are ahead; they answer in turn. Milliseconds. */
@@ -41,7 +41,7 @@ const ROWS: readonly Row[] = [
   { name: "the wall clock of the aggregator's machine is put forward by a year", jumpWallMs: 3e10 },
 ];
 
-/** Mounts, unmounts, tells; answers what is published beside the truth, by the API server's clock that is the furthest ahead. */
+/** Mounts, unmounts and reports. Returns the published status and the true time, by the API server's clock that is the furthest ahead. */
 async function published(row: Row) {
   const { serversMs = [0], nodePpm = 0, ownPpm = 0, untilSentS = 0, sleepS = 0, transitS = 0, jumpWallMs = 0 } = row;
   const scene = await leadingScene({ servers: serversMs.length });
@@ -76,7 +76,7 @@ describe("the time since when a claim counts as unused", () => {
     expect(status).toMatchObject({ unused: true, reason: "Unmounted" });
     expect(lateMs).toBeGreaterThanOrEqual(0);
     expect(lateMs).toBeLessThanOrEqual(ROUNDED_MS + (row.lateMs ?? 0));
-    // The width that is told holds the truth.
+    // The published width includes the true time.
     expect(byMs).toBeGreaterThanOrEqual(truthMs);
     expect(byMs - widthMs).toBeLessThanOrEqual(truthMs);
   });

@@ -11,10 +11,10 @@ type Protection = "audit" | "enforce";
 
 const CSI = { driver: "csi.example.org", volumeHandle: "one" };
 const REMOVED = "mooring_claims_removed_while_mounted_total";
-const HELD = "mooring_claims_deletion_held";
-const OLDEST = "mooring_claims_deletion_held_oldest_seconds";
+const KEPT = "mooring_claims_deletion_held";
+const OLDEST_KEPT = "mooring_claims_deletion_held_oldest_seconds";
 
-/** A claim that n1 has mounted for the pod `web`, and that is being deleted. */
+/** A claim that n1 has mounted for the pod `web`, and that a client deletes. */
 async function deletedScene(protection: Protection): Promise<Scene> {
   const scene = await leadingScene({ claims: [{ source: { csi: CSI } }], argv: ["--protection", protection] });
   scene.addPod("web");
@@ -25,8 +25,8 @@ async function deletedScene(protection: Protection): Promise<Scene> {
   return scene;
 }
 
-/** Its pod is gone, too. */
-async function heldScene(protection: Protection): Promise<Scene> {
+/** The same once the pod is gone, too: only protection keeps the claim. */
+async function keptScene(protection: Protection): Promise<Scene> {
   const scene = await deletedScene(protection);
   scene.deletePod("web");
   await scene.report();
@@ -38,13 +38,13 @@ function notesOf({ house }: Scene): readonly unknown[] {
   return house.api.list("events").map(({ note }) => note);
 }
 
-/** What the log says of claims, whose events of one kind are one event. */
+/** The warnings in the log; events of one kind about a claim are one event. */
 function warned({ leader }: Scene): readonly unknown[] {
   const lines = leader.logger.lines.filter(({ message }) => message === "claim needs attention");
   return lines.map(({ fields }) => fields.warning);
 }
 
-/** The claim has other annotations: it is looked at again. */
+/** Changes an annotation of the claim, so that it is checked again. */
 function annotate({ house }: Scene, name: string, text: string): void {
   house.api.update(CLAIM, (claim) => {
     const { metadata } = claim;
@@ -56,13 +56,13 @@ function letGo(scene: Scene): void {
   annotate(scene, FORCE_RELEASE, "uid-of-data lost");
 }
 
-async function held({ leader }: Scene): Promise<readonly unknown[]> {
-  return [await leader.metric(HELD), await leader.metric(OLDEST)];
+async function keptCounts({ leader }: Scene): Promise<readonly unknown[]> {
+  return [await leader.metric(KEPT), await leader.metric(OLDEST_KEPT)];
 }
 
 describe("a deleted claim that a node has mounted", () => {
-  it("is told of with node and pod, once, after thirty seconds, and counted", async () => {
-    const scene = await heldScene("enforce");
+  it("is reported with node and pod, once, after thirty seconds, and counted", async () => {
+    const scene = await keptScene("enforce");
 
     await scene.pass(28);
     const early = scene.events();
@@ -73,7 +73,7 @@ describe("a deleted claim that a node has mounted", () => {
     expect(await scene.leader.metric("mooring_claims_deletion_held")).toBe(1);
   });
 
-  it("is not told of while a pod that has finished is still there: Kubernetes keeps it", async () => {
+  it("is not reported while a finished pod is still there: Kubernetes keeps the claim", async () => {
     const scene = await deletedScene("enforce");
     setPhase(scene.house, "web", "Succeeded");
     await scene.passReporting(60);
@@ -86,7 +86,7 @@ describe("a deleted claim that a node has mounted", () => {
   });
 
   it.each([
-    { name: "is only recorded", protection: "audit", override: "", cause: "not-enforced", others: [] },
+    { name: "protection only audits", protection: "audit", override: "", cause: "not-enforced", others: [] },
     { name: "was let go", protection: "enforce", override: "lost", cause: "override", others: ["ForceReleased"] },
     {
       name: "lost its finalizer to another client",
@@ -95,8 +95,8 @@ describe("a deleted claim that a node has mounted", () => {
       cause: "unexpected",
       others: [],
     },
-  ] as const)("and that $name is told of once when it is gone, and counted", async (row) => {
-    const scene = await heldScene(row.protection);
+  ] as const)("and that $name is reported once when it is gone, and counted", async (row) => {
+    const scene = await keptScene(row.protection);
     const annotations = row.override === "" ? {} : { [FORCE_RELEASE]: `uid-of-data ${row.override}` };
     scene.house.api.update(CLAIM, (claim) => {
       const { metadata } = claim;
@@ -128,9 +128,9 @@ describe("a deleted claim that a node has mounted", () => {
         await scene.report();
       },
     },
-    { name: "its node reports no more", next: () => {} },
-  ])("and that is gone is not told of when $name", async ({ next }) => {
-    const scene = await heldScene("audit");
+    { name: "its node no longer reports", next: () => {} },
+  ])("and that is gone is not reported when $name", async ({ next }) => {
+    const scene = await keptScene("audit");
 
     scene.house.api.delete(CLAIM);
     await scene.pass(1);
@@ -140,7 +140,7 @@ describe("a deleted claim that a node has mounted", () => {
     expect(scene.events()).toEqual([]);
   });
 
-  it("and that is only staged when it is gone is told of, too", async () => {
+  it("and that is only staged when it is gone is reported, too", async () => {
     const scene = await leadingScene({ claims: [{ source: { csi: CSI } }], argv: ["--protection", "audit"] });
     scene.node().stage(handleOf(CSI.driver, CSI.volumeHandle));
     await scene.report();
@@ -157,38 +157,38 @@ describe("a deleted claim that a node has mounted", () => {
 });
 
 describe("a claim that protection alone keeps", () => {
-  it("is told of once, however often it is looked at, and counts anew when it is unused in between", async () => {
-    const scene = await heldScene("enforce");
+  it("is reported once, however often it is checked, and counts anew when it is unused in between", async () => {
+    const scene = await keptScene("enforce");
     await scene.pass(40);
     annotate(scene, "seen", "again");
     await scene.pass(1);
-    const before = await scene.leader.metric(HELD);
+    const before = await scene.leader.metric(KEPT);
     scene.node().unmount("web");
     await scene.report();
     await scene.pass(5);
-    const between = await scene.leader.metric(HELD);
+    const between = await scene.leader.metric(KEPT);
 
     scene.node().mount("other");
     await scene.report();
     await scene.pass(40);
-    const after = await held(scene);
+    const after = await keptCounts(scene);
     scene.house.api.delete(CLAIM);
     await scene.pass(1);
 
     expect([before, between, after]).toEqual([1, 0, [1, expect.closeTo(43, -1)]]);
     expect(warned(scene)).toEqual(["deletion-held"]);
-    expect(await held(scene)).toEqual([0, 0]);
+    expect(await keptCounts(scene)).toEqual([0, 0]);
   });
 
-  it.each<{ readonly name: string; readonly next: (scene: Scene) => unknown; readonly told: readonly string[] }>([
+  it.each<{ readonly name: string; readonly next: (scene: Scene) => unknown; readonly warnings: readonly string[] }>([
     {
-      name: "was let go, also when it is looked at again",
+      name: "was let go, also when it is checked again",
       next: async (scene) => {
         letGo(scene);
         await scene.pass(60);
         annotate(scene, "seen", "again");
       },
-      told: ["force-released"],
+      warnings: ["force-released"],
     },
     {
       name: "was let go and is gone at once",
@@ -196,7 +196,7 @@ describe("a claim that protection alone keeps", () => {
         letGo(scene);
         scene.house.api.delete(CLAIM);
       },
-      told: ["force-released"],
+      warnings: ["force-released"],
     },
     {
       name: "is let go although it is unused",
@@ -205,36 +205,36 @@ describe("a claim that protection alone keeps", () => {
         await scene.report();
         letGo(scene);
       },
-      told: [],
+      warnings: [],
     },
-  ])("is told of as such once where it $name, and not kept any more", async ({ next, told }) => {
-    const scene = await heldScene("enforce");
+  ])("is reported as let go once where it $name, and no longer kept", async ({ next, warnings }) => {
+    const scene = await keptScene("enforce");
 
     await next(scene);
     await scene.pass(60);
 
-    expect(await held(scene)).toEqual([0, 0]);
-    expect(warned(scene)).toEqual(told);
+    expect(await keptCounts(scene)).toEqual([0, 0]);
+    expect(warned(scene)).toEqual(warnings);
   });
 
   it("is nothing where protection is not enforced, with an override or without", async () => {
-    const scene = await heldScene("audit");
+    const scene = await keptScene("audit");
     await scene.pass(60);
     letGo(scene);
     await scene.pass(60);
     scene.house.api.delete(CLAIM);
     await scene.pass(1);
 
-    expect([warned(scene), await held(scene)]).toEqual([[], [0, 0]]);
+    expect([warned(scene), await keptCounts(scene)]).toEqual([[], [0, 0]]);
   });
 
-  it("has the age of its deletion where a leader finds it held, else since its last pod went; the oldest counts", async () => {
+  it("is as old as its deletion for a new leader, else as the end of its last pod; the metric shows the oldest", async () => {
     const scene = await deletedScene("enforce");
     await scene.pass(100);
-    const withPod = await held(scene);
+    const withPod = await keptCounts(scene);
     scene.deletePod("web");
     await scene.pass(20);
-    const alone = await held(scene);
+    const alone = await keptCounts(scene);
 
     await scene.handOver();
     await scene.report();
@@ -244,6 +244,6 @@ describe("a claim that protection alone keeps", () => {
       [0, 0],
       [1, expect.closeTo(20, 0)],
     ]);
-    expect(await scene.leader.metric(OLDEST)).toBeGreaterThan(120);
+    expect(await scene.leader.metric(OLDEST_KEPT)).toBeGreaterThan(120);
   });
 });

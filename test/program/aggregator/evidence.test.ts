@@ -64,13 +64,13 @@ describe("a claim that is there when a replica begins to lead", () => {
   });
 
   it.each([
-    { name: "stays in use when the last node reports another use", pods: ["other"], told: { unused: false } },
+    { name: "stays in use when the last node reports another use", pods: ["other"], expected: { unused: false } },
     {
-      name: "is unused since that end when the last node tells of none",
+      name: "is unused since that end when the last node reports no use",
       pods: [],
-      told: { unused: true, reason: "Unmounted" },
+      expected: { unused: true, reason: "Unmounted" },
     },
-  ])("and whose use this leader saw from begin to end $name", async ({ pods, told }) => {
+  ])("and whose use this leader saw from begin to end $name", async ({ pods, expected }) => {
     const scene = await leadingScene(TWO);
     const statuses = scene.watchStatuses();
     await scene.report("n1");
@@ -88,9 +88,9 @@ describe("a claim that is there when a replica begins to lead", () => {
     await scene.pass(1);
 
     expect(early).toEqual([false]);
-    expect(scene.status()).toMatchObject(told);
+    expect(scene.status()).toMatchObject(expected);
     expect(statuses.slice(0, -1).filter(({ unused }) => unused)).toEqual([]);
-    if (told.unused) expect(scene.since()).toBe(10);
+    if (expected.unused) expect(scene.since()).toBe(10);
   });
 
   it("waits for the nodes from when everything is listed, however long that took", async () => {

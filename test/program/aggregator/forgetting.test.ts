@@ -23,13 +23,13 @@ async function mountedScene(pods: Readonly<Record<string, string>> = { web: "n1"
   return scene;
 }
 
-/** A pod goes, and its volume with it; answers the ID of the unmount record, which the node has still to tell. */
+/** Deletes a pod and unmounts its volume. Returns the ID of the unmount record, which the node has still to report. */
 function end(scene: Scene, pod: string, node = "n1"): string {
   scene.deletePod(pod);
   return scene.node(node).unmount(pod);
 }
 
-/** What the last unmount record of a node is, of which it tells no more now. */
+/** Takes the last unmount record of a node away, so that it no longer reports it, and returns it. */
 function keepBack(node: ScriptedNode): NodeReport["unmountRecords"] {
   const kept = node.unmountRecords.slice(-1);
   node.unmountRecords = node.unmountRecords.slice(0, -1);
@@ -37,12 +37,12 @@ function keepBack(node: ScriptedNode): NodeReport["unmountRecords"] {
 }
 
 describe("a node may forget an unmount record", () => {
-  it("once the watch of claims shows the status that has it, and not when that is written", async () => {
+  it("once the watch of claims shows the status that includes it, and not when the leader writes that", async () => {
     const scene = await mountedScene();
     scene.lag("persistentvolumeclaims", 20);
     const id = end(scene, "web");
 
-    const untold = await scene.report();
+    const unstored = await scene.report();
     await scene.pass(2);
     const stored = scene.status();
     const unshown = await scene.report();
@@ -50,7 +50,7 @@ describe("a node may forget an unmount record", () => {
     const shown = await scene.report();
 
     expect(stored).toMatchObject({ unused: true, lastUse: { id: id } });
-    expect([untold, unshown, shown].map(({ forget }) => forget)).toEqual([[], [], [id]]);
+    expect([unstored, unshown, shown].map(({ forget }) => forget)).toEqual([[], [], [id]]);
   });
 
   it("not while its pod is there, which may mount the volume again", async () => {
@@ -74,14 +74,14 @@ describe("a node may forget an unmount record", () => {
     readonly forgets: number;
   }>([
     {
-      name: "not while the pod of that one may come to light with an inline volume of that name",
+      name: "not while the later pod may turn out to have an inline volume of that name",
       begin: () => {},
       fields: { podsResourceVersion: "999999" },
       forgets: 0,
     },
     { name: "not while pods have to be listed anew", begin: (scene) => scene.unwatch("pods"), forgets: 0 },
     { name: "as soon as the leader's watch of pods has come as far as the node's", begin: () => {}, forgets: 1 },
-  ])("that a later one makes up for: $name", async ({ begin, fields, forgets }) => {
+  ])("that a later one replaces: $name", async ({ begin, fields, forgets }) => {
     const scene = await mountedScene({ other: "n2" });
     const node = scene.node();
     for (const pod of ["first", "second"]) {
@@ -95,7 +95,7 @@ describe("a node may forget an unmount record", () => {
     expect(forget).toHaveLength(forgets);
   });
 
-  it("of a volume that nobody knows a quarter of an hour later", async () => {
+  it("of an unknown volume a quarter of an hour later", async () => {
     const scene = await leadingScene({ claims: [] });
     await scene.report();
     const id = scene.node().unmount("web");
@@ -165,7 +165,7 @@ describe("an unmount record is kept, and counts", () => {
     expect(scene.since()).toBe(20);
   });
 
-  it("when the claim's other mount on that node had ended earlier, which its agent tells once that pod is over", async () => {
+  it("when the claim's other mount on that node had ended earlier, which its agent reports once that pod is over", async () => {
     const scene = await mountedScene({ web: "n1", other: "n1" });
     const node = scene.node();
     const { mountedVolumes } = node;
@@ -260,9 +260,9 @@ describe("an unmount record is kept, and counts", () => {
 describe("the unmount records of a claim whose status cannot be written", () => {
   it.each<{ readonly name: string; readonly fate: Fate }>([
     { name: "without the permission", fate: { refusal: { status: 403 } } },
-    { name: "as it is refused", fate: { refusal: { status: 422 } } },
-    { name: "as nothing is answered", fate: { lost: "request", brokenAfterMs: 1_000 } },
-  ])("are forgotten but for the latest, $name, for as long as it takes", async ({ fate }) => {
+    { name: "as the API server refuses it", fate: { refusal: { status: 422 } } },
+    { name: "as the API server does not answer", fate: { lost: "request", brokenAfterMs: 1_000 } },
+  ])("are forgotten except the latest, $name, for as long as it takes", async ({ fate }) => {
     const scene = await mountedScene({});
     scene.house.setFaults(({ site }) => (site === WRITE ? fate : {}));
     const node = scene.node();
@@ -315,15 +315,16 @@ describe("two agents on one node for a moment", () => {
   it("end nothing too early and lose nothing", async () => {
     const scene = await leadingScene();
     const node = scene.node();
-    const tellAs = (instance: string) => scene.reportWith({ instance, generation: Math.round(scene.seconds * 1_000) });
+    const reportAs = (instance: string) =>
+      scene.reportWith({ instance, generation: Math.round(scene.seconds * 1_000) });
     for (const pod of ["web", "other"]) node.mount(pod);
     const { mountedVolumes } = node;
-    await tellAs("run-1");
+    await reportAs("run-1");
     await scene.until(5);
-    await tellAs("run-2");
+    await reportAs("run-2");
     await scene.until(10);
     const first = node.unmount("web");
-    await tellAs("run-1");
+    await reportAs("run-1");
     const ofFirst = node.unmountRecords;
     await scene.until(20);
     // The second one reads later that both are gone, and stamps the first end anew.
@@ -331,14 +332,14 @@ describe("two agents on one node for a moment", () => {
     const again = node.unmount("web");
     await scene.pass(0.01);
     const last = node.unmount("other");
-    const { forget } = await tellAs("run-2");
+    const { forget } = await reportAs("run-2");
     await scene.pass(1);
     const ofSecond = node.unmountRecords;
     node.unmountRecords = [...ofFirst, ...ofSecond.slice(1)];
-    const toFirst = await tellAs("run-1");
+    const toFirst = await reportAs("run-1");
     await scene.pass(1);
     node.unmountRecords = ofSecond;
-    const toSecond = await tellAs("run-2");
+    const toSecond = await reportAs("run-2");
 
     expect(forget).toEqual([first, again]);
     expect([toFirst, toSecond].map((answer) => answer.forget.includes(last))).toEqual([true, true]);

@@ -11,11 +11,11 @@ const LEASE = { resource: "leases", namespace: "mooring", name: "mooring-aggrega
 
 type Away = readonly (readonly [from: number, to: number])[];
 
-/** What happens on a node of its own, where alone the volume of a claim can be mounted. */
+/** What happens on the one node where the volume of a claim can be mounted. */
 interface Row {
   readonly name: string;
   readonly isHostPath?: boolean;
-  /** When its agent did not watch, by what it tells first, and at last. */
+  /** The gaps that its agent reports first, and at last. */
   readonly away?: Away;
   readonly later?: Away;
   /** When the machine was started anew, and when its object was deleted and made again. */
@@ -83,7 +83,7 @@ class Village extends Scene {
     if (minute === deletedAt) this.remove(name);
     if (minute === madeAt) addNode(this.house, name, { labels: zoneOf(index) });
     if (minute === bootAt) this.reboot(name);
-    if (minute === reportsAt) await tell(this, name, away);
+    if (minute === reportsAt) await reportAway(this, name, away);
   }
 
   /** Another replica leads, and then one that comes half a minute after that has gone. */
@@ -109,8 +109,8 @@ async function untilMinute(scene: Scene, minute: number): Promise<void> {
   await scene.until(minute * 60);
 }
 
-/** The agent of a node scans and reports. It did not watch in these times. */
-async function tell(scene: Scene, name: string, away: Away): Promise<void> {
+/** The agent of a node scans and reports, with these gaps. */
+async function reportAway(scene: Scene, name: string, away: Away): Promise<void> {
   const node = scene.node(name);
   for (const [from, to] of away) node.comeBack(node.stampAt(from * MIN_MS), node.stampAt(to * MIN_MS));
   await scene.report(name);
@@ -147,7 +147,7 @@ describe.each([
     if (isChanged) await village.changeLeaders();
     await village.play(ROWS, LATE);
     await untilMinute(village, LATE + 3);
-    for (const [index, { later = [] }] of ROWS.entries()) await tell(village, `n${index}`, later);
+    for (const [index, { later = [] }] of ROWS.entries()) await reportAway(village, `n${index}`, later);
     await village.pass(60);
   });
   afterAll(closeHouses);
@@ -161,7 +161,7 @@ describe.each([
     const statuses = village.watchStatuses();
 
     await village.handOver();
-    for (const name of village.nodes.keys()) await tell(village, name, [[LATE + 3, LATE + 4]]);
+    for (const name of village.nodes.keys()) await reportAway(village, name, [[LATE + 3, LATE + 4]]);
     await village.pass(120);
 
     expect(statuses).toEqual([]);
@@ -177,7 +177,7 @@ describe("a claim whose volume can be mounted on several nodes", () => {
 
     for (const [name, to] of [["n1", 7] as const, ["n2", 9] as const, ["n3", 8] as const]) {
       await scene.pass(15);
-      await tell(scene, name, [[5, to]]);
+      await reportAway(scene, name, [[5, to]]);
     }
     await scene.pass(120);
 
@@ -206,7 +206,7 @@ describe("a claim whose volume can be mounted on several nodes", () => {
       });
       await untilMinute(scene, 16);
 
-      if (away !== undefined) await tell(scene, "n2", away);
+      if (away !== undefined) await reportAway(scene, "n2", away);
       await scene.report("n1");
       const unused = scene.status()?.unused;
       await untilMinute(scene, 24);
@@ -227,7 +227,7 @@ describe("a gap before which no replica is known to have watched", () => {
     addClaim(scene.house, { name: "new" });
     await untilMinute(scene, 14);
 
-    await tell(scene, "n1", [[1, 13.5]]);
+    await reportAway(scene, "n1", [[1, 13.5]]);
     await scene.pass(60);
 
     expect([sinceOf(scene), sinceOf(scene, "new")]).toEqual([13.5, 14]);
@@ -240,7 +240,7 @@ describe("a claim that was mounted when leaders changed and its node's agent was
   it.each([
     { name: "was lost", from: undefined },
     { name: "was last written before", from: 2 },
-  ])("ended when that was noticed, nobody knows by whom, where the journal $name", async ({ from }) => {
+  ])("counts as used until its agent is back, by an unknown pod, where the journal $name", async ({ from }) => {
     const scene = await leadingScene();
     const node = scene.node();
     node.mount("web");

@@ -36,7 +36,7 @@ describe("a claim that was mounted on a node that is gone", () => {
     expect(scene.since()).toBe(420);
   });
 
-  it("has the end that the node tells, and no earlier time for that", async () => {
+  it("has the end that the node reports, and no earlier time for that", async () => {
     const scene = await goneScene();
     const node = scene.node();
     const id = node.unmount("web");
@@ -68,7 +68,7 @@ describe("a claim that was mounted on a node that is gone", () => {
     expect(scene.since()).toBe(600);
   });
 
-  it("is not written again by the next leader, and ended when it is noticed that the node has no record of the use", async () => {
+  it("is not written again by the next leader, and ended when the node reports no record of the use", async () => {
     const scene = await goneScene();
     const statuses = scene.watchStatuses();
     await scene.handOver();
@@ -86,7 +86,7 @@ describe("a claim that was mounted on a node that is gone", () => {
     expect(scene.since()).toBe(900);
   });
 
-  it("has not the end that a late report tells whose scan began before the node counted as gone", async () => {
+  it("does not take the end of a late report whose scan began before the node counted as gone", async () => {
     const scene = await goneScene();
     const node = scene.node();
     const id = node.unmount("web");
@@ -106,7 +106,7 @@ describe("a claim that was mounted on a node that is gone", () => {
 });
 
 describe("a claim that a pod names on a node that is gone", () => {
-  it("is assumed to have been used until the node counts as gone, though nobody saw the mount", async () => {
+  it("is assumed to have been used until the node counts as gone, though no report showed the mount", async () => {
     const scene = await leadingScene();
     await scene.report();
     scene.addPod("web");
@@ -163,8 +163,8 @@ describe("a claim that a pod names on a node that is gone", () => {
   });
 });
 
-describe("a node that was deleted while nobody led", () => {
-  it("is given up after five minutes, though nobody tells of it", async () => {
+describe("a node that was deleted while no replica led", () => {
+  it("counts as Gone after five minutes, though no watch shows its deletion", async () => {
     const { house, leader, n2 } = await mountedClaim();
     await leader.stop();
     house.api.delete(podRef("web"));
@@ -211,7 +211,7 @@ describe("a node that was Gone for so long that it is forgotten", () => {
     for (const node of [n1, n2]) await leader.send(node.report());
     await house.until(() => statusIn(house)?.unused === true);
     house.refuse((site) => site === "apply persistentvolumeclaims/status");
-    // Of its pod the leader knows nothing but the mount: it saw no pod end.
+    // The leader knows only the mount of the pod: it saw no pod end.
     n1.mount("web");
     await leader.send(n1.report());
     house.api.delete(nodeRef("n1"));

@@ -31,22 +31,25 @@ function houseWithOther(role: string | null): House {
 
 describe("the label of the leader", () => {
   it.each([
-    { name: "nobody had it", role: null },
+    { name: "no pod had it", role: null },
     { name: "a leader that was killed has it still", role: "leader" },
-  ])("is on the leader's pod alone where $name, and again half a minute after somebody moves it", async ({ role }) => {
-    const house = houseWithOther(role);
-    await startLeader(house);
-    await house.pass(1_000);
-    const first = labelledPods(house);
+  ])(
+    "is on the leader's pod alone where $name, and again half a minute after another client moves it",
+    async ({ role }) => {
+      const house = houseWithOther(role);
+      await startLeader(house);
+      await house.pass(1_000);
+      const first = labelledPods(house);
 
-    label(house, OWN, null);
-    label(house, "other", "leader");
-    await house.pass(31_000);
+      label(house, OWN, null);
+      label(house, "other", "leader");
+      await house.pass(31_000);
 
-    expect([first, labelledPods(house)]).toEqual([[OWN], [OWN]]);
-  });
+      expect([first, labelledPods(house)]).toEqual([[OWN], [OWN]]);
+    },
+  );
 
-  it("is not written again where it stands", async () => {
+  it("is not written again where the pod has it", async () => {
     const house = houseWithOther(null);
     await startLeader(house);
     await house.pass(1_000);
@@ -156,7 +159,7 @@ describe("the label of the leader", () => {
     expect(labelled).not.toContain(OWN);
   });
 
-  it("holds up the end of its replica for two seconds at most where it cannot be taken off", async () => {
+  it("delays the end of its replica for two seconds at most where it cannot be taken off", async () => {
     const house = houseWithOther(null);
     const leader = await startLeader(house);
     await house.pass(1_000);

@@ -12,8 +12,8 @@ async function checkOf(replica: Replica): Promise<string | undefined> {
   return lines.find((line) => line.includes("]leader "));
 }
 
-describe("the check of who leads", () => {
-  it("passes on the leader and on a standby, and says since when that is so; so do the metrics", async () => {
+describe("the leader check", () => {
+  it("passes on the leader and on a standby, and shows since when, as the metrics do", async () => {
     const house = new House();
     const leader = await startLeader(house);
     const standby = startReplica(house, { name: "aggregator-1" });
@@ -51,7 +51,7 @@ describe("the check of who leads", () => {
     expect(await checkOf(replica)).toMatch(/^\[-\]leader failed: it is not known who leads: GET .* 403/);
   });
 
-  it("fails on a standby when nobody has led for two lease durations and it cannot lead itself", async () => {
+  it("fails on a standby when no replica has led for two lease durations and it cannot lead itself", async () => {
     const house = new House();
     const leader = await startLeader(house);
     const standby = startReplica(house, { name: "aggregator-1" });

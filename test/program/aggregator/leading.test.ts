@@ -99,7 +99,7 @@ describe("the leader", () => {
     const second = startReplica(house, { name: "aggregator-1" });
     await house.pass(5_000);
     first.process.pause();
-    // The first thing that it will hear of.
+    // The first event that its watch will show.
     addPod(house, "web");
     house.refuse((site, process) => process === "aggregator-1" && site.startsWith("apply"));
     await untilLeading(house, second);

@@ -71,7 +71,7 @@ describe("the lists", () => {
     });
   });
 
-  it("show who holds a claim, where it is staged and who refers to it", async () => {
+  it("show which pods have a claim mounted, where it is staged and which pods refer to it", async () => {
     const scene = await leadingScene();
     scene.addPod("web");
     for (const pod of ["web", "gone"]) scene.node().mount(pod);
@@ -104,7 +104,7 @@ describe("the lists", () => {
     expect(await itemsOf(scene, "/v1/claims")).toMatchObject([{ name: "data", pending: true, live }]);
   });
 
-  it("show no other pod's volume that is only called alike", async () => {
+  it("do not show another pod's volume that only has the same name", async () => {
     const scene = await leadingScene();
     addClaim(scene.house, { name: "elsewhere" });
     scene.addPod("other", { claim: "elsewhere" });

@@ -32,7 +32,7 @@ export async function mountedClaim(argv: readonly string[] = []): Promise<Mounte
   await leader.send(n1.report());
   await leader.send(n2.report());
   await house.until(() => statusIn(house)?.reason === "Mounted");
-  // Of the time before there was a leader all is known.
+  // The time before the leader is covered.
   await house.pass(3_000);
   for (const node of [n1, n2]) await leader.send(node.report());
   await house.pass(5_000);

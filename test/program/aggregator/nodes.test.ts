@@ -125,13 +125,13 @@ describe("pods on a node that their volume excludes", () => {
     house.api.delete(podRef("web"));
     await leader.send(n1.report());
     await house.pass(590_000);
-    const held = await leader.send(n1.report());
+    const paused = await leader.send(n1.report());
     await house.pass(20_000);
 
     const after = await leader.send(n1.report());
 
     expect(before).toHaveProperty("pauseRejections");
-    expect(held).toHaveProperty("pauseRejections");
+    expect(paused).toHaveProperty("pauseRejections");
     expect(after).not.toHaveProperty("pauseRejections");
   });
 

@@ -13,19 +13,19 @@ const TARGETS = [
 /** All that an aggregator writes, answers and logs while much happens, and everything is read so often after each step. */
 async function played(times: number): Promise<readonly unknown[]> {
   const scene = await leadingScene({ argv: ["--protection", "enforce"] });
-  const told: unknown[] = [];
-  scene.house.api.observe(({ type, object }) => told.push([type, object]));
+  const seen: unknown[] = [];
+  scene.house.api.observe(({ type, object }) => seen.push([type, object]));
   const node = scene.node();
   const steps = [
     () => scene.pass(2),
-    async () => told.push(await scene.report()),
+    async () => seen.push(await scene.report()),
     () => scene.addPod("web"),
     () => node.mount("web"),
-    async () => told.push(await scene.report()),
+    async () => seen.push(await scene.report()),
     () => scene.deletePod("web"),
     () => node.unmount("web"),
     () => scene.pass(100),
-    async () => told.push(await scene.report()),
+    async () => seen.push(await scene.report()),
     () => scene.house.api.delete(CLAIM),
     () => scene.pass(400),
   ];
@@ -35,10 +35,10 @@ async function played(times: number): Promise<readonly unknown[]> {
     await scene.pass(1);
     await Promise.all(reads);
   }
-  return [...told, ...scene.leader.logger.lines];
+  return [...seen, ...scene.leader.logger.lines];
 }
 
-it("what is read of an aggregator changes nothing of what it writes, answers and logs", async () => {
+it("reads of an aggregator change nothing of what it writes, answers and logs", async () => {
   const unread = await played(0);
   const read = await played(20);
 

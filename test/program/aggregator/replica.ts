@@ -49,7 +49,7 @@ export class Replica {
     );
   }
 
-  /** From now on what it does takes time: so much between two looks at the clock, which is longer than it may hold the event loop for. */
+  /** From now on its work takes time: between two reads of the clock more than one turn of the event loop may last. */
   slowDown(): void {
     this.#stepMs = 10;
   }
@@ -67,7 +67,7 @@ export class Replica {
     return (await this.get("/readyz?verbose")).body;
   }
 
-  /** Ends in good order: the lead is given away. */
+  /** Ends in good order: it hands over. */
   async stop(): Promise<void> {
     this.process.stop();
     await this.#house.until(() => this.process.state() === "ended");

@@ -22,7 +22,7 @@ async function workOn(count: number): Promise<number> {
   return (user + system) / 1_000;
 }
 
-it("the work that a report makes grows with the ends of use of one claim that it tells, and not with their square", async () => {
+it("the work of a report grows with its ends of use of one claim, and not with their square", async () => {
   await workOn(500);
 
   const [few, many] = [await workOn(100), await workOn(1_000)];

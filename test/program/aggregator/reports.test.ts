@@ -41,7 +41,7 @@ describe("a report", () => {
     await house.pass(10_000);
     const before = statusIn(house);
 
-    // Something happens all the time: so it is known that no claim is on its way to which these ends belong.
+    // The watches go on all the time, so that no claim of these ends can still be on its way.
     let taken = refused;
     for (let minute = 0; minute < SETTLED_AFTER_MIN && taken.status !== 200; minute += 1) {
       await house.pass(60_000);
@@ -72,10 +72,10 @@ describe("a report", () => {
 
 describe("what a node reports", () => {
   it.each<{ readonly name: string; readonly messageOf: (node: ScriptedNode) => NodeMessage }>([
-    { name: "a heartbeat of a state that is not known", messageOf: (node) => node.heartbeat() },
-    { name: "one to an earlier leader", messageOf: (node) => node.report({ session: "earlier" }) },
-    { name: "one to no leader", messageOf: (node) => node.report({ session: "" }) },
-  ])("is asked for again as a whole after $name", async ({ messageOf }) => {
+    { name: "a heartbeat of an unknown state", messageOf: (node) => node.heartbeat() },
+    { name: "a message to an earlier leader", messageOf: (node) => node.report({ session: "earlier" }) },
+    { name: "a message to no leader", messageOf: (node) => node.report({ session: "" }) },
+  ])("is requested in full after $name", async ({ messageOf }) => {
     const scene = await leadingScene();
 
     const answer = await scene.leader.sendOnce(messageOf(scene.node()));
@@ -99,7 +99,7 @@ describe("what a node reports", () => {
     expect(scene.status()).toMatchObject({ unused: false, reason: "Mounted" });
   });
 
-  it("is taken again two minutes after the boot clock went back, once it is told as a whole, which is said", async () => {
+  it("is taken again two minutes after the boot clock went back, once it is sent in full, with a warning", async () => {
     const scene = await leadingScene({ claims: [{}, { name: "second" }] });
     const node = scene.node();
     node.mount("web");
@@ -124,7 +124,7 @@ describe("what a node reports", () => {
     await scene.pass(1);
 
     expect(answers).toEqual([true, true, true, true, true, undefined]);
-    // What it showed before and shows no longer ended by that scan; what it tells since is later than all from before.
+    // A mount that it shows no longer ended by that scan. A later record is later than all from before.
     expect(first).toMatchObject({ unused: true, lastUse: { podUid: "uid-of-web" } });
     expect([scene.since(), second?.reason]).toEqual([160, "Mounted"]);
     expect(scene.status("second")).toMatchObject({ unused: true, lastUse: { podUid: "uid-of-other" } });
@@ -132,7 +132,7 @@ describe("what a node reports", () => {
     expect(line).toMatchObject({ level: "warn", fields: { node: "n1" } });
   });
 
-  it("stays unheard from a copy of the node as long as that one is heard, however often the copy tells", async () => {
+  it("is not accepted from a copy of the node while the node reports, however often the copy sends it", async () => {
     const scene = await leadingScene();
     const node = scene.node();
     await scene.report();
@@ -145,7 +145,7 @@ describe("what a node reports", () => {
       await scene.pass(15);
       answers.push((await scene.leader.sendOnce(node.report())).whole);
     }
-    // Nor do many at once make it one whose clock went back.
+    // Many reports at once do not make it a node whose clock went back either.
     await scene.pass(600);
     for (let count = 0; count < 20; count += 1) answers.push((await scene.leader.sendOnce(copy.report())).whole);
 
@@ -154,7 +154,7 @@ describe("what a node reports", () => {
 });
 
 describe("a bug", () => {
-  it("in what a report changes stays there: the report counts for everybody else", async () => {
+  it("in one effect of a report stays there: the report counts for everything else", async () => {
     const scene = await leadingScene();
     await scene.report();
     await scene.pass(100);

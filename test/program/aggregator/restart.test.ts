@@ -41,7 +41,7 @@ describe("the next leader of claims that have a status", () => {
     expect(await scene.leader.metric("workqueue_depth", 'name="claims"')).toBe(0);
   });
 
-  it("writes who is waited for, and nothing else, where no node ever reports", async () => {
+  it("writes which nodes are pending, and nothing else, where no node ever reports", async () => {
     const scene = await settledScene();
     const statuses = scene.watchStatuses();
 

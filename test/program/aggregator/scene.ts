@@ -56,7 +56,7 @@ export class Scene {
     this.house.api.delete(podRef(`agent-${name}`, "mooring-agents"));
   }
 
-  /** Whoever may has declared that the machine is off for good, or takes that back. */
+  /** An administrator declares that the machine is off for good, or takes that back. */
   declareOff(isOff: boolean, name = "n1"): void {
     const taints = isOff ? [{ key: "node.kubernetes.io/out-of-service", effect: "NoExecute" }] : [];
     const conditions = [{ type: "Ready", status: isOff ? "False" : "True" }];
@@ -81,7 +81,7 @@ export class Scene {
   }
 
   get leader(): Replica {
-    if (this.#leader === undefined) throw new Error("nobody leads");
+    if (this.#leader === undefined) throw new Error("no replica leads");
     return this.#leader;
   }
 
@@ -116,7 +116,7 @@ export class Scene {
     return startReplica(this.house, { name, argv: ["--leader-elect-lease-duration", duration, ...this.#argv] });
   }
 
-  /** These nodes scan and report, all of them unless told; answers what the last one is told. */
+  /** These nodes scan and report, all of them by default. Returns the answer to the last one. */
   async report(...names: readonly string[]): Promise<ReportAnswer> {
     let answer: ReportAnswer | undefined;
     for (const name of names.length === 0 ? this.nodes.keys() : names)
@@ -188,12 +188,12 @@ export class Scene {
     return statusIn(this.house, { ...CLAIM, name });
   }
 
-  /** Since when it is so, in seconds after the begin. */
+  /** The time of the status, in seconds after the begin. */
   since(name = "data"): number {
     return this.secondsAt(this.status(name)?.sinceMs ?? Number.NaN);
   }
 
-  /** A time that an aggregator tells, in seconds after the begin. Rounding and clocks make it late by up to five, which are left out. */
+  /** A time that an aggregator publishes, in seconds after the begin. Rounding and clocks make it late by up to five, which are left out. */
   secondsAt(ms: number): number {
     return Math.floor((ms - this.#beganMs) / 5_000) * 5;
   }

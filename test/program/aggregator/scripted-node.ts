@@ -54,7 +54,7 @@ export class ScriptedNode {
     this.generation += 1;
   }
 
-  /** The volume is gone from the pod; what a scan showed last was half a second ago. Answers the ID of the unmount record. */
+  /** Unmounts the volume of a pod; the last scan was half a second ago. Returns the ID of the unmount record. */
   unmount(pod: string): string {
     const podUid = `uid-of-${pod}`;
     const volume = this.mountedVolumes.find((mountedVolume) => mountedVolume.podUid === podUid)?.volume;
@@ -72,13 +72,13 @@ export class ScriptedNode {
     this.generation += 1;
   }
 
-  /** Nothing is mounted any more, and no unmount record tells of it. */
+  /** Nothing is mounted any more, and there is no unmount record. */
   lose(): void {
     this.mountedVolumes = [];
     this.generation += 1;
   }
 
-  /** Its agent runs again, after a time in which none did. */
+  /** Its agent runs again, after a gap. */
   comeBack(from: number, to = this.stamp - 1): void {
     this.instance = `${this.instance} anew`;
     this.agentGaps = [...this.agentGaps, { from, to }];

@@ -7,7 +7,7 @@ import { handleOf } from "./scripted-node.ts";
 afterEach(closeHouses);
 
 const LEFT = "In use: still mounted on node n1, although every pod that names the claim has ended";
-const SILENT = `${LEFT}; no report of the mounts on n1, so this may be out of date`;
+const OUT_OF_DATE = `${LEFT}; no report of the mounts on n1, so this may be out of date`;
 
 /** No agent runs on n1, and its kubelet lives. */
 async function sceneWithoutAgent(): Promise<Scene> {
@@ -42,7 +42,7 @@ describe("a claim whose node has no agent", () => {
     expect(scene.since()).toBe(710);
   });
 
-  it("waits until that is known, and is then unused since its pod was seen to end", async () => {
+  it("waits until the node is NoAgent, and is then unused since its pod was seen to end", async () => {
     const scene = await sceneWithoutAgent();
     scene.addPod("web");
     await scene.until(100);
@@ -83,13 +83,13 @@ describe("a claim that a Stale node has mounted", () => {
     await scene.handOver();
     await scene.pass(700);
 
-    expect(statuses).toMatchObject([{ unused: false, reason: "Mounted", message: SILENT }]);
+    expect(statuses).toMatchObject([{ unused: false, reason: "Mounted", message: OUT_OF_DATE }]);
   });
 
   it.each([
     { name: "without a scan", isScanned: false },
     { name: "after a scan that still showed the mount", isScanned: true },
-  ])("is written twice when the node falls silent after its pod went, $name", async ({ isScanned }) => {
+  ])("is written twice when the node becomes Stale after its pod went, $name", async ({ isScanned }) => {
     const scene = await sceneWithMount();
     const statuses = scene.watchStatuses();
 
@@ -97,7 +97,7 @@ describe("a claim that a Stale node has mounted", () => {
     if (isScanned) await scene.report();
     await scene.pass(700);
 
-    expect(statuses.map(({ message }) => message)).toEqual([LEFT, SILENT]);
+    expect(statuses.map(({ message }) => message)).toEqual([LEFT, OUT_OF_DATE]);
   });
 
   it("is mounted again when the node is back and shows it, and unused when it does not", async () => {
@@ -167,8 +167,12 @@ describe("a claim whose volume is attached to a node", () => {
       begin: attach,
       next: ({ house }) => house.api.delete({ resource: "volumeattachments", name: "attachment" }),
     },
-    { name: "as its kubelet tells, until that has reported", begin: putInUse, next: (scene) => scene.report() },
-    { name: "as long as its kubelet tells so", begin: putInUse, next: (scene) => putInUse(scene, false) },
+    { name: "as its kubelet reports, until its agent has reported", begin: putInUse, next: (scene) => scene.report() },
+    {
+      name: "as long as its kubelet reports the volume in use",
+      begin: putInUse,
+      next: (scene) => putInUse(scene, false),
+    },
   ])("waits for the node $name, and so does one whose volume has the same handle", async ({ begin, next }) => {
     const scene = new Scene({ claims: [{ source: { csi: CSI } }, { name: "copy", source: { csi: CSI } }] });
     begin(scene);
@@ -196,7 +200,7 @@ describe("a claim whose volume is attached to a node", () => {
     expect([scene.status(), scene.status("copy")]).toMatchObject([undefined, { unused: true }]);
   });
 
-  it("is used alone where one of its handle is mounted, and both are staged", async () => {
+  it("is used alone where its volume is mounted and a copy of the same handle is only staged", async () => {
     const scene = new Scene({ claims: [{ source: { csi: CSI } }] });
     addClaim(scene.house, { name: "copy", source: { csi: CSI } });
     await scene.lead();

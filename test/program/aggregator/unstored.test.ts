@@ -9,7 +9,7 @@ afterEach(closeHouses);
 const LEASE = { resource: "leases", namespace: "mooring", name: "mooring-aggregator" } as const;
 const HOST_PATH = { source: { hostPath: { path: "/data" } } };
 
-/** A claim that is unused and whose status is not written any more, as the API server answers so. */
+/** A claim that is unused, and whose status the API server no longer takes. */
 async function refusingScene(status: 403 | 422 | 500): Promise<Scene> {
   const scene = await leadingScene({ claims: [HOST_PATH] });
   await scene.report();
@@ -47,7 +47,7 @@ describe("decisions that are not stored", () => {
     expect(await left(scene)).toEqual([["uid-of-data", 60]]);
   });
 
-  it("are those of claims in use, too, where what is stored says unused", async () => {
+  it("include claims in use whose stored status says unused", async () => {
     const scene = await refusingScene(422);
     scene.addPod("web");
     await scene.pass(10);
@@ -55,7 +55,7 @@ describe("decisions that are not stored", () => {
     expect(await left(scene)).toEqual([["uid-of-data", undefined]]);
   });
 
-  it("are none of a claim that is deleted", async () => {
+  it("do not include a deleted claim", async () => {
     const scene = await refusingScene(422);
     await use(scene);
 

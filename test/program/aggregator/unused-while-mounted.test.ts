@@ -12,7 +12,7 @@ function upstream(status: "True" | "False") {
   return [{ type: "Unused", status, lastTransitionTime: secondsText(1_789_000_000_000) }] as const;
 }
 
-/** A claim of which Kubernetes has said this before the leader came. */
+/** A claim that has this condition from Kubernetes before the leader starts. */
 async function sceneWith(status: "True" | "False"): Promise<Scene> {
   return await leadingScene({ claims: [{ status: { conditions: upstream(status) } }] });
 }
@@ -28,37 +28,37 @@ async function unmount(scene: Scene): Promise<void> {
 }
 
 /** How many such warnings are in the log, where an event would be one for all; and how many such claims are counted. */
-async function told({ leader }: Scene): Promise<readonly unknown[]> {
+async function warningCounts({ leader }: Scene): Promise<readonly unknown[]> {
   const warnings = leader.logger.lines.filter(({ fields }) => fields.warning === "unused-while-mounted");
   return [warnings.length, await leader.metric("mooring_claims_unused_while_mounted")];
 }
 
 describe("a claim that Kubernetes calls unused while it is mounted", () => {
-  it("is told of by an event and counted, though nothing is written, as long as it is there", async () => {
+  it("is reported by an event and counted, though nothing is written, as long as it is there", async () => {
     const scene = await sceneWith("True");
     await mount(scene);
     await scene.pass(9);
     const early = scene.events();
     await scene.pass(2);
-    const lasting = await told(scene);
+    const lasting = await warningCounts(scene);
 
     scene.house.api.delete(CLAIM);
     await scene.pass(1);
 
     expect([early, scene.events()]).toEqual([[], ["UnusedWhileMounted"]]);
-    expect([lasting, await told(scene)]).toEqual([
+    expect([lasting, await warningCounts(scene)]).toEqual([
       [1, 1],
       [1, 0],
     ]);
   });
 
-  it("is told of again after both agreed, and not where that passes by itself, as at the end of each job", async () => {
+  it("is reported again after both agreed, and not where that passes by itself, as at the end of each job", async () => {
     const scene = await sceneWith("True");
     const seen: unknown[] = [];
     for (const seconds of [9, 9, 20, 60]) {
       await mount(scene);
       await scene.pass(seconds);
-      seen.push(await told(scene));
+      seen.push(await warningCounts(scene));
       await unmount(scene);
       await scene.pass(60);
     }
@@ -69,7 +69,7 @@ describe("a claim that Kubernetes calls unused while it is mounted", () => {
       [1, 1],
       [2, 1],
     ]);
-    expect(await told(scene)).toEqual([2, 0]);
+    expect(await warningCounts(scene)).toEqual([2, 0]);
   });
 
   it.each<{ readonly name: string; readonly begin: () => Promise<Scene> }>([
@@ -129,6 +129,6 @@ describe("a claim that Kubernetes calls unused while it is mounted", () => {
 
     await scene.pass(60);
 
-    expect(await told(scene)).toEqual([0, 0]);
+    expect(await warningCounts(scene)).toEqual([0, 0]);
   });
 });

@@ -22,7 +22,7 @@ async function mountedScene(protection: Protection = "enforce"): Promise<Scene> 
 }
 
 /** The claim is gone, and its volume Released, while that is mounted; the pod of the mount is deleted. */
-function release(scene: Scene, volume = VOLUME): void {
+function makeReleased(scene: Scene, volume = VOLUME): void {
   scene.deletePod("web");
   scene.house.api.delete(CLAIM);
   const options = { subresource: "status" } as const;
@@ -31,7 +31,7 @@ function release(scene: Scene, volume = VOLUME): void {
 
 async function releasedScene(protection?: Protection): Promise<Scene> {
   const scene = await mountedScene(protection);
-  release(scene);
+  makeReleased(scene);
   await scene.pass(1);
   return scene;
 }
@@ -69,10 +69,10 @@ function refuseWrites({ house }: Scene, refusal: Refusal | undefined): number[] 
 }
 
 describe("a volume that is mounted although it is not Bound", () => {
-  it("is marked once, and is not any more when it is unmounted, which tells its last use in the same write", async () => {
+  it("is marked once; at its unmount one write removes the mark and adds the last use", async () => {
     const scene = await mountedScene();
     const writes = countWrites(scene);
-    release(scene);
+    makeReleased(scene);
     await scene.passReporting(120);
     const before = [writes(), isMarked(scene), await scene.leader.metric("mooring_volumes_unbound_mounted")];
 
@@ -88,7 +88,7 @@ describe("a volume that is mounted although it is not Bound", () => {
 
   it("is counted and not marked without protection, which takes an earlier mark away", async () => {
     const scene = await mountedScene("off");
-    release(scene);
+    makeReleased(scene);
     const volumeUID = scene.house.api.get(VOLUME)?.metadata.uid;
     touch(scene, { [MARK]: JSON.stringify({ volumeUID, nodes: ["n1"] }) });
 
@@ -104,7 +104,7 @@ describe("a volume that is mounted although it is not Bound", () => {
     scene.addPod("other", { claim: "elsewhere" });
     scene.node().mount("other");
 
-    release(scene);
+    makeReleased(scene);
     await scene.report();
     await scene.pass(1);
 
@@ -164,7 +164,7 @@ describe("the write of a mark", () => {
   ] as const)("$name", async ({ status, from, to }) => {
     const scene = await mountedScene();
     const tries = refuseWrites(scene, { status });
-    release(scene);
+    makeReleased(scene);
     await scene.pass(90);
 
     const [first = Number.NaN, second = Number.NaN] = tries;
@@ -176,7 +176,7 @@ describe("the write of a mark", () => {
     const scene = await mountedScene();
     scene.lag("persistentvolumes", 30);
     const tries = refuseWrites(scene, undefined);
-    release(scene);
+    makeReleased(scene);
     await scene.pass(30.1);
     scene.node().mount("late");
 
@@ -186,7 +186,7 @@ describe("the write of a mark", () => {
     expect([tries.length, isMarked(scene)]).toEqual([1, true]);
   });
 
-  it("does not hold up that of another volume when it is refused", async () => {
+  it("does not delay that of another volume when it is refused", async () => {
     const scene = await mountedScene();
     addClaim(scene.house, { name: "copy" });
     scene.node().mount("second", "copy");
@@ -198,15 +198,15 @@ describe("the write of a mark", () => {
         : {},
     );
 
-    release(scene);
+    makeReleased(scene);
     scene.house.api.delete({ ...CLAIM, name: "copy" });
-    release(scene, copy);
+    makeReleased(scene, copy);
     await scene.pass(1);
 
     expect([isMarked(scene), isMarked(scene, copy)]).toEqual([false, true]);
   });
 
-  it("is repeated ever more rarely where somebody takes it back each second", async () => {
+  it("is repeated ever more rarely where another client takes it back each second", async () => {
     const scene = await releasedScene();
     const tries = refuseWrites(scene, undefined);
 

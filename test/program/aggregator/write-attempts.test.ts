@@ -19,7 +19,7 @@ const FORBIDDEN: Fate = { refusal: { status: 403 } };
 const FAILED: Fate = { refusal: { status: 500 } };
 const DENIED = "no permission to write claim status";
 
-/** From now on writes meet this; those that are made. */
+/** Gives writes this fate from now on, and returns the writes. */
 function meet(scene: Scene, fateOf: (key: string) => Fate): readonly Write[] {
   const writes: Write[] = [];
   scene.house.setFaults(({ site, request }) => {
@@ -36,7 +36,7 @@ function named(count: number): readonly { readonly name: string }[] {
   return Array.from({ length: count }, (_, index) => ({ name: `data-${index}` }));
 }
 
-/** Claims whose first status is to be written, and meets this. */
+/** Claims whose first status is to be written, with this fate. */
 async function begun(claims: readonly NonNullable<Parameters<typeof addClaim>[1]>[], fateOf: (key: string) => Fate) {
   const scene = await leadingScene({ claims });
   const writes = meet(scene, fateOf);
@@ -56,7 +56,7 @@ function warned({ leader }: Scene): readonly unknown[] {
 }
 
 describe("a status that the API server refuses", () => {
-  it("holds up no other, and is counted and told of once, until it is taken", async () => {
+  it("delays no other, and is counted and reported once, until it is taken", async () => {
     const { scene } = await begun([{}, { name: "other" }], (key) => (key === "shop/data" ? REFUSED : {}));
     await scene.pass(100);
     const before = [stored(scene), await scene.leader.metric("mooring_status_writes_refused")];
@@ -70,7 +70,7 @@ describe("a status that the API server refuses", () => {
     expect(warned(scene)).toEqual([["data", "write-refused"]]);
   });
 
-  it("is told of once, however often and with whatever content, and again after one was taken", async () => {
+  it("is reported once, however often and with whatever content, and again after one was taken", async () => {
     const { scene } = await begun([{}], () => ({}));
     const counts: number[] = [];
     for (const fate of [REFUSED, REFUSED, {}, REFUSED]) {
@@ -107,7 +107,7 @@ describe("a claim that changes while its status is on the way", () => {
 
   it.each([
     { name: "is decided on again, where it has other annotations", change: annotate, isWritten: true },
-    { name: "gets nothing that was decided for another of its name", change: recreate, isWritten: false },
+    { name: "gets nothing that was decided for an earlier claim of its name", change: recreate, isWritten: false },
   ])("$name", async ({ change, isWritten }) => {
     const scene = await leadingScene({ claims: [{}, { name: "other" }] });
     let isFirst = true;
@@ -142,7 +142,7 @@ describe("an account without the permission to write", () => {
     expect(await scene.leader.readiness()).toContain(`${DENIED} in e: `);
   });
 
-  it("is not missed any more when the claims are gone that it was missed for", async () => {
+  it("is no longer reported missing when the claims that needed it are gone", async () => {
     const { scene } = await begun([{}], () => FORBIDDEN);
     await scene.pass(1);
     const before = await scene.leader.readiness();
@@ -155,7 +155,7 @@ describe("an account without the permission to write", () => {
     ]);
   });
 
-  it("is there again when the status of a claim is refused for itself", async () => {
+  it("counts as present again when the API server refuses a status for its content", async () => {
     const { scene } = await begun([{}], () => FORBIDDEN);
     await scene.pass(1);
 
@@ -245,7 +245,7 @@ describe("what another client changes", () => {
   it.each([
     { name: "the status", change: withoutStatus, isMounted: false },
     { name: "an annotation that does not fit", change: withStray, isMounted: true },
-  ])("each second is put right less and less often, and told of once: $name", async ({ change, isMounted }) => {
+  ])("each second is put right less and less often, and reported once: $name", async ({ change, isMounted }) => {
     const scene = await leadingScene();
     if (isMounted) scene.node().mount("web");
     await scene.report();

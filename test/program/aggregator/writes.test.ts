@@ -17,7 +17,7 @@ function reasonsOf(statuses: readonly ClaimStatus[]): readonly string[] {
   return statuses.map(({ reason }) => reason);
 }
 
-/** A claim that nobody uses, as its node has reported. */
+/** A claim that no pod uses, as its node has reported. */
 async function idleScene(...options: ConstructorParameters<typeof Scene>): Promise<Scene> {
   const scene = await leadingScene(...options);
   await scene.report();
