@@ -53,7 +53,7 @@ describe("a claim that was mounted on a node that is gone", () => {
     expect([early.forget, late.forget]).toEqual([[], [id]]);
   });
 
-  it("has one by the first scan of a machine that comes back under its name in another boot", async () => {
+  it("has an end by the first scan of a machine that comes back under its name in another boot", async () => {
     const scene = await goneScene();
     scene.node().reboot();
     addNode(scene.house, "n1", { bootId: scene.node().bootId });

@@ -117,7 +117,7 @@ describe("the label of the leader", () => {
     },
   );
 
-  it("is not put on by a replica that stood still while another one took the lead", async () => {
+  it("is not put on by a replica that was paused while another one took the lead", async () => {
     const house = houseWithOther(null);
     const first = await startLeader(house);
     const second = startReplica(house, { name: "aggregator-1" });
@@ -132,7 +132,7 @@ describe("the label of the leader", () => {
     expect(labelledPods(house)).toEqual(["aggregator-1"]);
   });
 
-  it("is not even put on for a moment by a replica that stood still right before it would have put it on", async () => {
+  it("is not put on even for a moment by a replica that was paused right before its write", async () => {
     const house = houseWithOther(null);
     const first = await startLeader(house);
     const second = startReplica(house, { name: "aggregator-1" });

@@ -87,7 +87,7 @@ describe("rejections", () => {
     expect([rejections.pause(), rejections.waiting()]).toEqual([undefined, left.length]);
   });
 
-  it("do not count pods of a node that is no more", async () => {
+  it("do not count pods of a node that is gone", async () => {
     const { clock, rejections } = counting();
     rejections.onWaiting("gone", ["a", "b", "c"]);
     const atOnce = rejections.pause();

@@ -99,25 +99,30 @@ const GONE = "rotated file cannot be read now";
 describe("files that another program keeps", () => {
   type Served = readonly (string | undefined)[];
   it.each<readonly [name: string, files: readonly Name[], served: Served, log: readonly string[]]>([
-    ["are served as they are found, and anew after a change", ["a", "b"], ["a", "b"], [NEW, NEW]],
+    ["are served at the start, and again after a change", ["a", "b"], ["a", "b"], [NEW, NEW]],
     ["are logged once when they stay the same", ["a", "a", "a"], ["a", "a", "a"], [NEW]],
     ["are waited for, which is logged once", ["none", "none", "a"], [NO, NO, "a"], [UNREADABLE, NEW]],
     ["are waited for as long as one of them is missing", ["keyless", "a"], [NO, "a"], [UNREADABLE, NEW]],
     ["in the middle of a change leave the ones before", ["a", "mixed", "b"], ["a", "a", "b"], [NEW, BAD, NEW]],
     [
-      "that are none leave the ones before, which is logged once",
+      "that are invalid leave the ones before, which is logged once",
       ["a", "garbage", "mixed"],
       ["a", "a", "a"],
       [NEW, BAD],
     ],
-    ["that are none from the begin are not served", ["garbage", "b"], [NO, "b"], [BAD, NEW]],
+    ["that are invalid from the start are not served", ["garbage", "b"], [NO, "b"], [BAD, NEW]],
     [
-      "that are bad are logged again after others",
+      "that do not match are logged again after another pair",
       ["a", "mixed", "b", "mixed"],
       [...A2, "b", "b"],
       [NEW, BAD, NEW, BAD],
     ],
-    ["that are bad are logged again after the same", ["a", "mixed", "a", "mixed"], [...A2, ...A2], [NEW, BAD, BAD]],
+    [
+      "that do not match are logged again after the same pair",
+      ["a", "mixed", "a", "mixed"],
+      [...A2, ...A2],
+      [NEW, BAD, BAD],
+    ],
     ["that are gone leave the ones before", ["a", "none", "b"], ["a", "a", "b"], [NEW, GONE, GONE, NEW]],
   ])("%s", async (...[, [first = "none", ...next], served, log]) => {
     const { logger, serving, servedAfter } = await started(first);
@@ -131,7 +136,7 @@ describe("files that another program keeps", () => {
     ["fail before there are any", "none", 0, failed(none)],
     ["fail while they cannot be used", "mixed", 0, failed(none)],
     ["say how long they last, in whole hours", "a", 0.5, { ok: true, detail: "it lasts for 5 h" }],
-    ["fail from the moment of their end", "a", 6, failed(over)],
+    ["fail from the moment they expire", "a", 6, failed(over)],
   ])("%s", async (...[, files, hours, result]) => {
     const { serving } = await started(files);
 
@@ -176,8 +181,8 @@ describe("a certificate that the leader stores", () => {
     ["fails no standby when it is missing: the leader may have another one", "nothing", 0, !leads, degraded(none)],
     ["fails a standby that cannot read it: as a leader it could not renew it", unread, 0, !leads, failed(none)],
     ["lasts the same for a standby", "one", 0, !leads, lasts],
-    ["fails a leader when it has ended", "one", 6, leads, failed(over)],
-    ["fails no standby when it has ended", "one", 6, !leads, degraded(over)],
+    ["fails a leader when it has expired", "one", 6, leads, failed(over)],
+    ["fails no standby when it has expired", "one", 6, !leads, degraded(over)],
   ] as const)("%s", async (...[, stored, hours, leads, result]) => {
     const serving = await watched(stored);
 

@@ -26,7 +26,7 @@ describe("factsOf", () => {
   it.each<readonly [name: string, isEligible: boolean, claim: Claim, volume: Volume | undefined]>([
     ["that names no volume", true, claimWith({ volume: undefined, uid: "claim-9" }), own],
     ["that is lost", false, claimWith({ phase: "Lost" }), own],
-    ["that is being deleted, and of which nothing was written", false, going(), own],
+    ["that is being deleted, without a status", false, going(), own],
     ["with another client's condition of that name", true, going({ hasInvalidCondition: true }), own],
     ["whose volume has not been seen bound", false, claimWith(), boundTo(undefined)],
     ["whose volume was last seen bound to another claim", false, claimWith(), boundTo(other)],

@@ -101,7 +101,7 @@ describe("an idle claim that may have been used, unobserved", () => {
     expect(becomesOf(row)).toBe(row[4]);
   });
 
-  it("has that in its message beside its last use, once", () => {
+  it("has the gap in its message beside its last use, once", () => {
     const unobserved = "; unobserved between 00:27:40 and 00:29:40 UTC on 2026-09-10, so it counts as used until then";
     const again = write(decide(moved(), { times: [time(1, 3)] }, ended(-1 / 120)));
 
@@ -122,10 +122,10 @@ describe("a claim in use that may have been used elsewhere, unobserved", () => {
     // biome-ignore format: a row is a line
     [
       ["counts as used until the end of that time", inUse, [time(1, 3)], ended(2), `NoPodUsing since noon+180s, ${unseen}, ${own}`],
-      ["has none that the scan which lacked its mount closed, dated anew", inUse, [scan], ended(2), `Unmounted since noon+120040ms, ${own}`],
-      ["has one from before the gap as well: a pod may be forgotten", inUse, [earlier(3)], ended(2), `NoPodUsing since noon+180s, ${unseen}, ${own}`],
-      ["has one just after it came into use", sinceMinute(3), [earlier(3.01)], ended(2), `NoPodUsing ${just}, ${own}`],
-      ["has none from while it was idle", IDLE, [earlier(3)], ended(2), `Unmounted since noon+120s, ${own}`],
+      ["has no gap where the scan that closed it lacked the mount", inUse, [scan], ended(2), `Unmounted since noon+120040ms, ${own}`],
+      ["has a gap from before the watch gap as well: a pod may be forgotten", inUse, [earlier(3)], ended(2), `NoPodUsing since noon+180s, ${unseen}, ${own}`],
+      ["has a gap just after it came into use", sinceMinute(3), [earlier(3.01)], ended(2), `NoPodUsing ${just}, ${own}`],
+      ["has no gap from while it was idle", IDLE, [earlier(3)], ended(2), `Unmounted since noon+120s, ${own}`],
     ],
   )("%s", (...row) => {
     expect(becomesOf(row)).toBe(row[4]);

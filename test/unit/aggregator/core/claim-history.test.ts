@@ -97,7 +97,7 @@ describe("the use of a pod that is over", () => {
       ["ended by the scan of one that had, whatever mount no scan showed", {}, "Unmounted by the scan"],
       ["compares versions as numbers", { end: { gone: huge.slice(1) }, reached: huge }, "Unmounted by the scan"],
       ["ended when it was seen where it was never bound", { pod: { ...unstarted, node: undefined } }, "NoPodUsing when seen on no node, no use"],
-      ["was none where it never started, and may have mounted until the scan", { pod: unstarted }, "NoPodUsing by the scan, no use"],
+      ["is no use where the pod never started; it may have mounted until the scan", { pod: unstarted }, "NoPodUsing by the scan, no use"],
       ["is explained by the record to come of a mount that a node still shows", { mountedBy: ["pod-1"] }, "explained"],
       ["is not explained by an earlier record that no agent reports", { records: [{ ...own, isReported: false }] }, "Unmounted by the scan"],
       ["is explained by a later record that no agent reports", { records: [{ ...own, isReported: false, byMs: SEEN }] }, "explained"],
@@ -144,10 +144,10 @@ describe("the ends that are kept", () => {
 
   it.each([
     { name: "a pod that never used the claim does not hide the user", ends: [[use], [noUse]], kept: [noUse, use] },
-    { name: "nor does it where both are known at once", ends: [[noUse, use]], kept: [noUse, use] },
+    { name: "nor does it where both ends come at once", ends: [[noUse, use]], kept: [noUse, use] },
     { name: "nor do several", ends: [[use], [noUse], [laterNoUse]], kept: [laterNoUse, use] },
     { name: "the later use counts", ends: [[use, noUse], [laterUse]], kept: [noUse, laterUse] },
-    { name: "a latest end that was a use says it all", ends: [[use], [laterUse]], kept: [laterUse] },
+    { name: "only the latest end is kept where that was a use", ends: [[use], [laterUse]], kept: [laterUse] },
     { name: "where no pod used it there is no user", ends: [[noUse]], kept: [noUse] },
   ])("$name", ({ ends, kept }) => {
     expect(ends.reduce<ClaimHistory>(withEnds, EMPTY_HISTORY).ends).toEqual(kept);

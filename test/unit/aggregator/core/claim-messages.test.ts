@@ -58,7 +58,7 @@ describe("the message of a use that ended", () => {
       { name: "leaves out a pod that is not known", end: endWith({ pod: undefined, podUid: undefined, widthMs: 1_000 }), text: ended("", second) },
       { name: "says that an unmount was not seen", end: endWith({ widthMs: undefined }), text: `Last used${web} on node n1; ${unseen}` },
       { name: "distinguishes a use from a pod that only named the claim", end: visitWith(), text: `Pod shop/visitor ${visit}` },
-      { name: "does so where its name is not known, too", end: visitWith({ pod: undefined }), text: `A pod ${visit}` },
+      { name: "distinguishes them where the pod's name is not known, too", end: visitWith({ pod: undefined }), text: `A pod ${visit}` },
       { name: "says that the end is assumed with the node's", end: nodeGoneWith(), text: `Last used${web} ${gone}` },
       { name: "leaves out an unknown node", end: podEndWith({ node: undefined }), text: `Last used${web}; the pod had ended by ${at}, ${unread}` },
     ],

@@ -26,8 +26,13 @@ describe("claimPhaseSince", () => {
     ["a Pending claim is so since its creation", { phase: "Pending" }, {}, created],
     ["a Bound claim is so since its volume is", {}, { volume, volumeSince: ofApi }, ofApi],
     ["a Bound claim has the time at which its volume was first seen", {}, { volume, volumeSince: seen }, seen],
-    ["one says nothing of an earlier claim's", { uid: "claim-2" }, { volume, volumeSince: ofApi }, undefined],
-    ["one says nothing where its volume is not known", {}, {}, undefined],
+    [
+      "a Bound claim takes no time from an earlier claim's volume",
+      { uid: "claim-2" },
+      { volume, volumeSince: ofApi },
+      undefined,
+    ],
+    ["a Bound claim has no time where its volume is not known", {}, {}, undefined],
     ["a Lost claim is so at least since that was seen", { phase: "Lost" }, { firstSeenMs: NOON }, seen],
   ])("%s", (...[, claim, parts, since]) => {
     const none = { volume: undefined, volumeSince: undefined, firstSeenMs: undefined };

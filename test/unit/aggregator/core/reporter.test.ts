@@ -10,12 +10,12 @@ describe("the token of an authorization header", () => {
   it.each<readonly [name: string, header: string | undefined, token: string | undefined]>([
     ["is three parts of base64url", "Bearer a-1.b_2.c", "a-1.b_2.c"],
     ["may have spaces around it, and any case of its scheme", "bEARER   a.b.c  ", "a.b.c"],
-    ["is none without a header", undefined, undefined],
-    ["is none of two parts", "Bearer a.b", undefined],
-    ["is none of another alphabet", "Bearer a.b.c=", undefined],
-    ["is none behind something else", "x Bearer a.b.c", undefined],
+    ["is absent without a header", undefined, undefined],
+    ["is absent with two parts only", "Bearer a.b", undefined],
+    ["is absent with another alphabet", "Bearer a.b.c=", undefined],
+    ["is absent behind other text", "x Bearer a.b.c", undefined],
     ["has 8,192 characters with its scheme", `Bearer ${longest}`, longest],
-    ["has no more, nor spaces", `Bearer ${longest} `, undefined],
+    ["has no more characters, nor spaces", `Bearer ${longest} `, undefined],
   ])("%s", (_, header, token) => {
     expect(bearerToken(header)).toBe(token);
   });

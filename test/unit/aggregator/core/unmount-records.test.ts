@@ -108,8 +108,8 @@ describe("a use whose end is known began", () => {
 describe("an unmount record", () => {
   it.each<readonly [name: string, reports: readonly SentReport[], isReported: readonly boolean[]]>([
     ["that is reported again is reported", [first, sent(3_000, timed)], [true]],
-    ["that is no longer reported is not", [first, sent(3_000)], [false]],
-    ["that only the lack of a mounted volume shows is not", [mounted, gone], [false]],
+    ["that is no longer reported is not reported", [first, sent(3_000)], [false]],
+    ["that only the lack of a mounted volume shows is not reported", [mounted, gone], [false]],
   ])("%s", (_name, reports, isReported) => {
     expect(recordsAfter(reports).map((one) => one.isReported)).toEqual(isReported);
   });
@@ -169,7 +169,7 @@ describe("isSettledFor", () => {
       { name: "no journal has the later one", status: stillMounted, others: [unreported], settled: false },
       { name: "no journal has it, nor the later one", status: stillMounted, record: { isReported: false }, others: [unreported], settled: true },
       { name: "its node reports an earlier one", status: stillMounted, others: [{ id: "record-0", byMs: NOON - 1 }], settled: false },
-      { name: "that one's report took longer", status: stillMounted, others: [{ ...later, byMs: NOON + 5_000, by: 999 }], settled: false },
+      { name: "the report of the later one took longer", status: stillMounted, others: [{ ...later, byMs: NOON + 5_000, by: 999 }], settled: false },
       { name: "its node reports one of a later boot", status: stillMounted, others: [{ id: "record-2", timeline: 1, by: 5 }], settled: true },
       { name: "its node reports one of an earlier boot", status: stillMounted, record: { timeline: 1 }, others: [{ ...later, by: 9_000 }], settled: false },
       { name: "of two at one time the second counts", status: stillMounted, others: [{ id: "record-2" }], settled: true },

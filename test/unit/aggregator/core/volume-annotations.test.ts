@@ -31,8 +31,8 @@ describe("the mark of a volume", () => {
 
   it.each<readonly [name: string, facts: Partial<VolumeFacts>, nodes: readonly string[] | undefined]>([
     ["names the node of a Released one that a pod has mounted", { mounts: MOUNTED }, ["n1"]],
-    ["is none on a Bound one", inPhase("Bound"), undefined],
-    ["is none on one that nothing has mounted", {}, undefined],
+    ["is absent on a Bound volume", inPhase("Bound"), undefined],
+    ["is absent on a volume that no node has mounted", {}, undefined],
     ["names one more node that has it mounted", onN2, ["n1", "n2"]],
     ["takes the place of another volume's, as from a backup", stranger, ["n1"]],
     ["goes where it is unreadable", withMark("{"), undefined],

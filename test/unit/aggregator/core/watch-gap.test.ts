@@ -103,10 +103,22 @@ describe("what is not known of uses on a node in a gap", () => {
 describe("what an agent did not watch before a gap", () => {
   const sinceBoot = { fromMs: EVER, toMs: NOON - 60 * MIN + 1 };
   it.each([
-    { name: "is the last time that was over by then", node: awayIn(span(-9, -8), span(-3, -2)), before: span(-3, -2) },
-    { name: "is no time that ended just then", node: awayIn(span(-9, -8), span(-3, 1)), before: span(-9, -8) },
-    { name: "is no time that was not over by then", node: awayIn(span(-9, -8), span(-3, 2)), before: span(-9, -8) },
-    { name: "is that before its boot at the least", node: awayIn(), before: sinceBoot },
+    {
+      name: "is the last time that was over when the gap began",
+      node: awayIn(span(-9, -8), span(-3, -2)),
+      before: span(-3, -2),
+    },
+    {
+      name: "is no time that ended just as the gap began",
+      node: awayIn(span(-9, -8), span(-3, 1)),
+      before: span(-9, -8),
+    },
+    {
+      name: "is no time that was not over when the gap began",
+      node: awayIn(span(-9, -8), span(-3, 2)),
+      before: span(-9, -8),
+    },
+    { name: "is the time before its boot at the least", node: awayIn(), before: sinceBoot },
   ])("$name", ({ node, before }) => {
     expect(answerOf(GAP, node).times.filter(({ isBefore }) => isBefore)).toEqual([{ ...before, isBefore: true }]);
   });

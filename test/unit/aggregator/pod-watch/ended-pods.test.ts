@@ -41,9 +41,15 @@ describe("the end of a pod", () => {
     ["is kept while the decision is not stored", [endAt(9)], UNUSED, [UNUSED.uid], ["9"]],
     ["is dropped where another claim's decision is not stored", [endAt(9)], UNUSED, ["other"], []],
     ["is kept while another claim of that name may still appear", again, UNUSED, [], ["10"]],
-    ["on a node makes earlier ones there superfluous", elsewhere, IN_USE, [], ["9", "8"]],
-    ["does not while no leader has decided it", [endAt(10), endAt(11), endAt(12)], IN_USE, [], ["10", "11", "12"]],
-    ["that had started says nothing of one that had not", unstarted, IN_USE, [], ["7", "8"]],
+    ["replaces earlier ones on its node", elsewhere, IN_USE, [], ["9", "8"]],
+    [
+      "does not replace them while no leader has decided it",
+      [endAt(10), endAt(11), endAt(12)],
+      IN_USE,
+      [],
+      ["10", "11", "12"],
+    ],
+    ["of a started pod does not replace that of a pod that never started", unstarted, IN_USE, [], ["7", "8"]],
   ])("%s", (...[, ends, claim, unstored, kept]) => {
     const world = storeWith(ends, claim);
 
@@ -80,7 +86,7 @@ describe("the end of a pod", () => {
   it.each([
     { name: "stays included when its claim is used again", end: endAt(10, {}, RECENTLY), isIncluded: true },
     {
-      name: "does not where the watch may have shown an older status",
+      name: "does not stay included where the watch may have shown an older status",
       end: endAt(10, {}, JUST_NOW),
       isIncluded: false,
     },

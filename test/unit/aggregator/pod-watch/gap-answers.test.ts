@@ -198,7 +198,7 @@ describe("the gap of a session", () => {
 });
 
 describe("a gap that follows another one", () => {
-  it("is one gap with it where not all had answered: what an agent did not watch in between counts", async () => {
+  it("is one gap with it where not all nodes had answered: agent gaps in between count", async () => {
     const scene = gapOf({ nodes: ["n1", "n2"] });
     await scene.clock.advance(1_000);
     scene.report(AWAY);

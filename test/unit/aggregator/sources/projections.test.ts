@@ -33,7 +33,7 @@ describe("what is kept of a pod", () => {
     });
   });
 
-  it("is no claim as its ephemeral volume's that it names itself, and nothing that is not there", () => {
+  it("does not take a claim that it names itself for its ephemeral volume's, and has no empty fields", () => {
     const again = { name: "again", persistentVolumeClaim: { claimName: "web-0-scratch" } };
     const pod = projectPod(podWith({}, [{ name: "scratch", ephemeral: {} }, again]));
     const bare = projectPod({ metadata, spec: { nodeName: "", containers: [] } });

@@ -68,7 +68,7 @@ function setUp() {
 }
 
 describe("a report", () => {
-  it("is one question with many others of one token, those at the same time included", async () => {
+  it("needs one token review for many reports with one token, also for those at the same time", async () => {
     const { report, token, asked } = setUp();
     const mine = token("n1");
 

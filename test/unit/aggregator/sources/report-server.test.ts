@@ -121,7 +121,7 @@ describe("what is answered", () => {
       [{ kind: "not-leading", why: "not now" }, { status: 503, body: "not now\n", isLast: true }],
       [{ kind: "not-ready", why: "not now" }, { status: 503, body: "not now\n", isLast: true }],
     ],
-  )("is no acknowledgement where nothing came of it: $kind", async (outcome, answer) => {
+  )("acknowledges nothing where the report was not taken: $kind", async (outcome, answer) => {
     const { put, counted } = setUp({ outcome, ...said });
 
     expect(await put()).toEqual(answer);

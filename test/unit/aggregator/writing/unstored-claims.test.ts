@@ -35,7 +35,7 @@ describe("decisions that a predecessor could not store", () => {
   const inUse = statusWith({ sinceMs: UNUSED.sinceMs });
   it.each<readonly [name: string, status: typeof UNUSED, isKnown: boolean, sinceMs: number | undefined]>([
     ["counts as used until now", UNUSED, false, NOON],
-    ["that we know as well says more", UNUSED, true, undefined],
+    ["that this replica knows too is dated by its own end", UNUSED, true, undefined],
     ["of a claim that is stored in use waits for its nodes", inUse, false, undefined],
   ])("for an end without a date: one %s", (...[, status, isKnown, sinceMs]) => {
     const claim = claimWith({ status });

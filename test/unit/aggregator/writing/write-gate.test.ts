@@ -101,9 +101,9 @@ describe("what another client changes", () => {
       { current: "ours", isNews: false },
       1_000,
     ],
-    ["does not where it is another content", { content: "another" }, 0],
-    ["does not where it is news on top of the stored status", { current: "ours" }, 0],
-    ["does not where the claim was re-created", { uid: "claim-2" }, 0],
+    ["does not wait where the content is another one", { content: "another" }, 0],
+    ["does not wait where it is news on top of the stored status", { current: "ours" }, 0],
+    ["does not wait where the claim was re-created", { uid: "claim-2" }, 0],
   ])("is written once, and the next write %s", (_, next, restMs) => {
     const { gate } = setUp();
 
