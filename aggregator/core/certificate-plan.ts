@@ -138,10 +138,10 @@ function publication(
   // A CA whose key was lost stays trusted while what it signed is served.
   const keyless = trusted.filter((one) => !isUsable(one.id) && isNeeded(one.id) && isValidAt(one, nowMs));
   const wanted = [...keyless, ...usable].map(({ id }) => id);
-  const told = trusted.map(({ id }) => id);
+  const published = trusted.map(({ id }) => id);
   const isKnownSince = completeSinceMs !== undefined && completeSinceMs <= nowMs + CLOCK_SLACK_MS;
-  if (isKnownSince && isSame(wanted, told)) return undefined;
-  const isGain = wanted.some((id) => !told.includes(id));
+  if (isKnownSince && isSame(wanted, published)) return undefined;
+  const isGain = wanted.some((id) => !published.includes(id));
   return { kind: "publish", trusted: wanted, completeSinceMs: isKnownSince && !isGain ? completeSinceMs : nowMs };
 }
 

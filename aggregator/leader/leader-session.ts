@@ -239,12 +239,12 @@ export class LeaderSession {
     return outcome;
   }
 
-  #answer(view: NodeView, told: Pick<ReportAnswer, "reach" | "nowMs" | "volumes">): ReportOutcome {
+  #answer(view: NodeView, rest: Pick<ReportAnswer, "reach" | "nowMs" | "volumes">): ReportOutcome {
     const isAsked = this.#barrier.isPending(view.node) || this.#gap.isPending(view.node);
     const scanRequest = isAsked ? this.#barrier.question : undefined;
     const settled = this.reconciler.answers.settled(view);
     this.fleet.settle(view.node, settled);
-    return { kind: "accepted", answer: { forget: [...settled], ...(scanRequest && { scanRequest }), ...told } };
+    return { kind: "accepted", answer: { forget: [...settled], ...(scanRequest && { scanRequest }), ...rest } };
   }
 
   /** Unmount records of the node may have become settled meanwhile: that makes room for its next report. */

@@ -21,7 +21,7 @@ export function registerClaimMetrics(metrics: Metrics, claims: () => Iterable<Cl
       labels: [...LABELS, "reason"],
     },
     () =>
-      told(claims()).flatMap(({ namespace, name, status }) => {
+      shown(claims()).flatMap(({ namespace, name, status }) => {
         if (status === undefined) return [];
         const labels = { namespace, persistentvolumeclaim: name, reason: status.reason };
         return [{ labels, value: status.unused ? 1 : 0 }];
@@ -35,14 +35,14 @@ export function registerClaimMetrics(metrics: Metrics, claims: () => Iterable<Cl
       labels: LABELS,
     },
     () =>
-      told(claims()).flatMap(({ namespace, name, status }) => {
+      shown(claims()).flatMap(({ namespace, name, status }) => {
         if (status?.unused !== true || status.reason === "NeverObservedInUse") return [];
         return [{ labels: { namespace, persistentvolumeclaim: name }, value: status.sinceMs / 1000 }];
       }),
   );
   metrics.gauge(
     { name: "mooring_claims_without_series", help: "Claims without a series of their own, as there are too many." },
-    () => untold(claims()),
+    () => omitted(claims()),
   );
 }
 
@@ -62,7 +62,7 @@ export function registerVolumeMetrics(metrics: Metrics, { volumes, phaseSince }:
       labels: ["persistentvolume", "phase", "source"],
     },
     () =>
-      told(volumes()).flatMap((volume) => {
+      shown(volumes()).flatMap((volume) => {
         const since = phaseSince(volume);
         if (since === undefined) return [];
         const labels = { persistentvolume: volume.key, phase: volume.phase, source: since.from };
@@ -74,14 +74,14 @@ export function registerVolumeMetrics(metrics: Metrics, { volumes, phaseSince }:
       name: "mooring_volumes_without_series",
       help: "PersistentVolumes without a series of their own, as there are too many.",
     },
-    () => untold(volumes()),
+    () => omitted(volumes()),
   );
 }
 
-function told<T>(objects: Iterable<T>): readonly T[] {
+function shown<T>(objects: Iterable<T>): readonly T[] {
   return [...objects].slice(0, MOST_OBJECTS);
 }
 
-function untold(objects: Iterable<unknown>): number {
+function omitted(objects: Iterable<unknown>): number {
   return Math.max(0, [...objects].length - MOST_OBJECTS);
 }

@@ -47,7 +47,7 @@ interface WriterParts {
 }
 
 export function createClaimStatusWriter({ client, clock, writes, seconds }: WriterParts): ClaimStatusWriter {
-  const told = async (write: () => Promise<WriteOutcome>, done: "written" | "cleaned"): Promise<WriteResult> => {
+  const counted = async (write: () => Promise<WriteOutcome>, done: "written" | "cleaned"): Promise<WriteResult> => {
     const begunAtMs = clock.monotonicMs();
     const result = await attempt<WriteResult>(write, (object) => ({ kind: "written", claim: projectClaim(object) }));
     seconds.observe({}, (clock.monotonicMs() - begunAtMs) / 1000);
@@ -58,12 +58,12 @@ export function createClaimStatusWriter({ client, clock, writes, seconds }: Writ
     apply: (claim, applied, signal) => {
       const options = { fieldManager: FIELD_MANAGER, force: true };
       const apply = { target: targetOf(claim), fields: fieldsOf(claim, applied), options };
-      return told(() => applyObject(client, apply, signal), "written");
+      return counted(() => applyObject(client, apply, signal), "written");
     },
     clean: (claim, annotations, signal) => {
       const removed = Object.fromEntries(annotations.map((annotation) => [annotation, null]));
       const change = { target: targetOf(claim), patch: { metadata: { annotations: removed } } };
-      return told(() => patchObject(client, { ...change, fieldManager: FIELD_MANAGER }, signal), "cleaned");
+      return counted(() => patchObject(client, { ...change, fieldManager: FIELD_MANAGER }, signal), "cleaned");
     },
   };
 }

@@ -6,20 +6,20 @@ import { Kept, KeptValues, millisecondsOf, secondsOf, type Whole } from "./kept.
 /** Fields with the same values in thousands of claims. */
 type ClaimKind = Pick<Claim, "phase" | "isDeleting" | "storageClass" | "capacity">;
 /** Fields of the status with the same values in thousands of claims: those that were never used, or are mounted on one node. */
-type Told = Pick<ClaimStatus, "unused" | "reason" | "message" | "mountedOn">;
+type SharedStatus = Pick<ClaimStatus, "unused" | "reason" | "message" | "mountedOn">;
 /** Fields that few claims have. */
 type Rare = Pick<Claim, "deletion" | "controllerUid" | "hasInvalidCondition" | "strays"> &
   Pick<ClaimStatus, "gap" | "staged">;
 
 export class ClaimValues extends KeptValues<ClaimKind> {
-  readonly told = new SharedValues<Told>();
+  readonly statuses = new SharedValues<SharedStatus>();
 }
 
 /** A claim in compact form: it saves 200 bytes each, 300 for a mounted one. */
 export class KeptClaim extends Kept<ClaimKind> implements Whole<Claim> {
   readonly volume: string | undefined;
   readonly upstream: Claim["upstream"];
-  readonly #told: Told | undefined;
+  readonly #shared: SharedStatus | undefined;
   readonly #since: number | undefined;
   readonly #lastUse: ClaimStatus["lastUse"];
   readonly #rare: Rare | undefined;
@@ -33,7 +33,7 @@ export class KeptClaim extends Kept<ClaimKind> implements Whole<Claim> {
     this.volume = claim.volume;
     this.upstream = claim.upstream;
     values.texts.share([this.key, this.uid, this.volume, status]);
-    this.#told = status && toldBy(status, values);
+    this.#shared = status && sharedOf(status, values);
     this.#since = secondsOf(status?.sinceMs);
     this.#lastUse = status?.lastUse;
     this.#rare = Object.values(rare).some((value) => value !== undefined) ? rare : undefined;
@@ -49,8 +49,8 @@ export class KeptClaim extends Kept<ClaimKind> implements Whole<Claim> {
 
   get status(): ClaimStatus | undefined {
     const sinceMs = millisecondsOf(this.#since);
-    if (this.#told === undefined || sinceMs === undefined) return undefined;
-    const { unused, reason, message, mountedOn } = this.#told;
+    if (this.#shared === undefined || sinceMs === undefined) return undefined;
+    const { unused, reason, message, mountedOn } = this.#shared;
     const status = { unused, reason, message, sinceMs, mountedOn, lastUse: this.#lastUse };
     const { gap, staged } = this.#rare ?? {};
     return { ...status, ...(gap !== undefined && { gap }), ...(staged !== undefined && { staged }) };
@@ -90,7 +90,10 @@ export class KeptClaim extends Kept<ClaimKind> implements Whole<Claim> {
 }
 
 /** The last use differs from claim to claim, and so does the status that includes it. */
-function toldBy({ unused, reason, message, mountedOn, lastUse }: ClaimStatus, { told }: ClaimValues): Told {
+function sharedOf(
+  { unused, reason, message, mountedOn, lastUse }: ClaimStatus,
+  { statuses }: ClaimValues,
+): SharedStatus {
   const own = { unused, reason, message, mountedOn };
-  return unused && lastUse !== undefined ? own : told.of(own);
+  return unused && lastUse !== undefined ? own : statuses.of(own);
 }

@@ -174,7 +174,7 @@ function endsIn(
   { cluster, agentStates }: VolumeReconcilerParts,
 ): readonly UseEnd[] {
   const context = { podName: cluster.podName, assumedEnd: (name: string) => agentStates.assumedEnd(name) };
-  const told = [...unmountRecords.values()].filter(isOwn).map((unmountRecord) => toUseEnd(unmountRecord, context));
+  const reported = [...unmountRecords.values()].filter(isOwn).map((unmountRecord) => toUseEnd(unmountRecord, context));
   const uses = mountedVolumes.filter(isUse).filter(isOwn);
-  return [...told, ...uses.flatMap((mountedVolume) => assumedUse({ ...mountedVolume, node, bootId }, context))];
+  return [...reported, ...uses.flatMap((mountedVolume) => assumedUse({ ...mountedVolume, node, bootId }, context))];
 }

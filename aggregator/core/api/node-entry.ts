@@ -50,15 +50,15 @@ function mountsByKind({ mountedVolumes }: NodeView): Readonly<Record<MountKind, 
 }
 
 /** An agent in a container cannot see the node's distribution; the kubelet can. */
-function factsOf(told: NodeFacts, object: Node | undefined): Known<NodeFacts> {
+function factsOf(reported: NodeFacts, object: Node | undefined): Known<NodeFacts> {
   return {
-    kernel: told.kernel ?? null,
-    architecture: told.architecture ?? null,
-    distribution: told.distribution ?? object?.distribution ?? null,
-    containerRuntime: object?.containerRuntime ?? told.containerRuntime ?? null,
-    cgroup: told.cgroup ?? null,
-    selinux: told.selinux ?? null,
-    apparmor: told.apparmor ?? null,
-    mountNamespace: told.mountNamespace ?? null,
+    kernel: reported.kernel ?? null,
+    architecture: reported.architecture ?? null,
+    distribution: reported.distribution ?? object?.distribution ?? null,
+    containerRuntime: object?.containerRuntime ?? reported.containerRuntime ?? null,
+    cgroup: reported.cgroup ?? null,
+    selinux: reported.selinux ?? null,
+    apparmor: reported.apparmor ?? null,
+    mountNamespace: reported.mountNamespace ?? null,
   };
 }
