@@ -158,7 +158,7 @@ describe("claims as JSON", () => {
       expect.objectContaining({
         ...{ name: "orders", phase: "Bound", deleting: false, status: "Mounted", reason: "Mounted" },
         mountedOn: { nodes: ["node-a", "node-b"], more: false },
-        lastUse: expect.objectContaining({ pod: `${SHOP}/orders-before`, widthMs: 12 }),
+        lastUse: expect.objectContaining({ pod: `${SHOP}/orders-before`, uncertaintyMs: 12 }),
         kubernetes: { unused: true, since: expect.any(String) },
       }),
     ]);
