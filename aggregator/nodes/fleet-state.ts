@@ -179,7 +179,7 @@ function* acceptMessage(
   return receipt.isRolledBack === true ? { kind: "unknown" } : acceptHeartbeat(known, message, receipt);
 }
 
-/** A number that few volumes share, instead of a string for each of the many mounts. */
+/** A text of the volume that few others share: a new text for each of the many mounts would take memory. */
 function clueOf(volume: VolumeIdentity): string {
   if (volume.by === "name") return volume.name;
   return volume.by === "handle" ? volume.handleHash : volumeKey(volume);

@@ -62,7 +62,7 @@ function noteOf(claim: Claim, warning: ClaimWarning): string {
   if (warning.kind === "write-refused") {
     return `The API server refuses the status of the claim, its condition mooring.dev/Unused is out of date (${warning.reason}): ${warning.message}`;
   }
-  const who = warning.managers.length === 0 ? "Somebody" : listed(warning.managers);
+  const who = warning.managers.length === 0 ? "An unknown client" : listed(warning.managers);
   const what =
     warning.annotation === undefined
       ? "another condition mooring.dev/Unused"

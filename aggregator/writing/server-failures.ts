@@ -2,8 +2,8 @@ import type { Clock } from "../../common/runtime/clock.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
 import type { WriteFailure } from "../sinks/claim-status-writer.ts";
 
-/** After so long without a failure, the next one is logged again. */
-const OVER_MS = 60_000;
+/** After so long without a failure, the next one is logged again. Longer than a failing claim waits, or each attempt would be logged. */
+const OVER_MS = 180_000;
 /**
  * How long a worker rests: sixteen workers then send three requests a second in all, and a healthy claim still waits no longer than
  * this.

@@ -199,11 +199,19 @@ describe("an API server that answers", () => {
     expect([before, writes.length]).toEqual([16, 17]);
   });
 
-  it("makes no worker rest for longer any more after a success, and is logged again a minute later", async () => {
+  it("and permits no write of one claim is logged for the first, the tenth and the hundredth failure, not each minute", async () => {
+    const { scene } = await begun([{}], () => FORBIDDEN);
+    await scene.pass(1_800);
+
+    const lines = scene.leader.logger.lines.filter(({ level }) => level === "error");
+    expect(lines.map(({ fields }) => fields.failures)).toEqual([1, 10]);
+  });
+
+  it("makes no worker rest for longer any more after a success, and is logged again some minutes later", async () => {
     const { scene } = await begun(named(100), () => FAILED);
     await scene.pass(60);
     meet(scene, () => ({}));
-    await scene.pass(120);
+    await scene.pass(240);
     const written = stored(scene).length;
     const before = scene.leader.logger.messages("warn").length;
 

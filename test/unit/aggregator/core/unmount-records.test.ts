@@ -164,7 +164,7 @@ describe("isSettledFor", () => {
       { name: "the stored end was assumed with another node's ten minutes ago", status: goneWith("n2"), nowMs: NOON + 600_001, settled: true },
       { name: "the stored status is Mounted", status: stillMounted, settled: false },
       { name: "its node reports a later one", status: stillMounted, others: [later], settled: true },
-      { name: "its node reports a later one, whatever is stored", others: [later], settled: true },
+      { name: "its node reports a later record, with any status stored", others: [later], settled: true },
       { name: "another node reports a later one, and may go first", status: stillMounted, others: [{ ...later, node: "n2" }], settled: false },
       { name: "no journal has the later one", status: stillMounted, others: [unreported], settled: false },
       { name: "no journal has it, nor the later one", status: stillMounted, record: { isReported: false }, others: [unreported], settled: true },

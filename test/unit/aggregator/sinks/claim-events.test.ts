@@ -29,7 +29,7 @@ describe("a warning about a claim", () => {
       ["Kubernetes calls it unused since an unknown time", { kind: "unused-while-mounted", nodes: ["n1"] }, `UnusedWhileMounted: ${SAYS_UNUSED} that no pod uses the claim, but it is mounted on n1: do not delete it as unused`],
       ["its status is refused", { kind: "write-refused", reason: "Forbidden", message: "policy says no" }, `StatusWriteRefused: The API server refuses the status of the claim, its condition mooring.dev/Unused is out of date (Forbidden): policy says no`],
       ["a known manager puts an annotation back", { kind: "put-back", annotation: "mooring.dev/unused-since", managers: ["argocd"] }, `StatusPutBack: argocd puts back mooring.dev/unused-since, which does not fit to ${CONDITION}; ${LESS_OFTEN}`],
-      ["an unknown client puts another condition back", { kind: "put-back", annotation: undefined, managers: [] }, `StatusPutBack: Somebody puts back another condition mooring.dev/Unused; ${LESS_OFTEN}`],
+      ["an unknown client puts another condition back", { kind: "put-back", annotation: undefined, managers: [] }, `StatusPutBack: An unknown client puts back another condition mooring.dev/Unused; ${LESS_OFTEN}`],
     ],
   )("says so where %s", (_, warning, said) => {
     const { type, reason, note } = claimEvent(claim, warning, NOON);
