@@ -63,7 +63,8 @@ export async function readCertificates(
   const putAuthorities = (kept: readonly ServingPair[]): Promise<void> =>
     authorities.write({ texts: textsFor(kept), type: "Opaque" });
   const stored: StoredCertificates = {
-    authorities: own,
+    // Without their keys: nobody logs those by mistake.
+    authorities: own.map(({ pair: _, ...authority }) => authority),
     trusted,
     completeSinceMs: numberOf(bundle.seen?.annotations[COMPLETE_SINCE]),
     serving: serving.seen && servingCertificate(serving.seen, known),

@@ -97,6 +97,12 @@ export class ClaimWriter {
     return this.#restBefore(planned);
   }
 
+  #logPermission(): void {
+    if (this.#missing === "" || this.missingPermission() !== undefined) return;
+    this.#missing = "";
+    this.#parts.logger.info({}, "claim status may be written again");
+  }
+
   /** The claim is gone. */
   forget(key: string): void {
     this.#rest(key);
@@ -162,6 +168,7 @@ export class ClaimWriter {
     this.#reasonChangedAt.delete(claim.key);
     this.#warnedRefusals.delete(claim.key);
     onWritten(written);
+    this.#logPermission();
     const { annotation, managers = [] } = claim.strays?.[0] ?? {};
     if (times === PUT_BACK_TIMES) warnings.tell(claim, { kind: "put-back", annotation, managers });
     const of = { namespace: written.namespace, claim: written.name };

@@ -45,7 +45,7 @@ export interface ClaimFacts {
 /** A stored time this far in the future is invalid. Our own rounding and clock bound reach a little into it, too. */
 export const FUTURE_MS = 5_000;
 
-/** What a claim's status should say, as data: `claim-messages.ts` makes the sentences. */
+/** What a claim's status should say, as data: `message.ts` makes the sentences. */
 export type Decision = Leave | InUse | Unused;
 
 /** The stored status stays. */

@@ -184,6 +184,7 @@ describe("an API server that answers", () => {
       meet(scene, () => ({}));
       await scene.pass(80);
 
+      expect(scene.leader.logger.messages().includes("claim status may be written again")).toBe(fate === FORBIDDEN);
       expect([tried > 0, tried <= (16 * 60) / 5, stored(scene).length]).toEqual([true, true, 300]);
       const lines = scene.leader.logger.lines.filter((line) => line.level === level);
       expect(lines.map(({ fields }) => fields.failures)).toEqual([1, 10, 100]);
