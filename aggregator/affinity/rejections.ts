@@ -1,16 +1,11 @@
-import type { KubeParts } from "../../common/kube/client.ts";
-import type { Clock } from "../../common/runtime/clock.ts";
-import type { InternalErrors } from "../../common/runtime/internal-errors.ts";
 import type { Metrics } from "../../common/runtime/metrics.ts";
 import { createYield } from "../../common/runtime/yield.ts";
 import { FLEET_WINDOW_MS, nextPause, type RejectionPause, type WrongPod } from "../core/circuit-breaker.ts";
 import type { Pod } from "../core/cluster-objects.ts";
-import type { Cluster } from "../sources/cluster.ts";
+import type { Cluster, SharedParts } from "../sources/cluster.ts";
 
-interface RejectionsParts extends Pick<KubeParts, "clock" | "logger">, Pick<Cluster, "nodeNames"> {
+interface RejectionsParts extends Pick<SharedParts, "clock" | "logger" | "nowMs">, Pick<Cluster, "nodeNames"> {
   readonly podByUid: (uid: string) => Pick<Pod, "key"> | undefined;
-  /** The latest that the API server's clock can show, milliseconds since the epoch. */
-  readonly nowMs: () => number;
 }
 
 /** The rate limit is checked at least this often while agents report. Milliseconds. */
@@ -132,10 +127,7 @@ export function registerRejectionGauges(metrics: Metrics, rejections: Rejections
   );
 }
 
-interface WaitingParts {
-  readonly clock: Clock;
-  readonly cluster: Pick<Cluster, "nodeNames" | "misfits">;
-  readonly internalErrors: InternalErrors;
+interface WaitingParts extends Pick<SharedParts, "clock" | "cluster" | "internalErrors"> {
   /** Pods of a node that wait for a volume whose affinity excludes it. */
   readonly onWaiting: (node: string, podUids: readonly string[]) => void;
 }

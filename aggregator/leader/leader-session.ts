@@ -1,6 +1,4 @@
-import type { KubeParts } from "../../common/kube/client.ts";
 import type { Route } from "../../common/runtime/http-server.ts";
-import type { InternalErrors } from "../../common/runtime/internal-errors.ts";
 import { runAll, runTogether } from "../../common/runtime/lifecycle.ts";
 import type { Steps } from "../../common/runtime/steps.ts";
 import type { Claim } from "../../common/storage/claim.ts";
@@ -18,32 +16,27 @@ import { FleetState } from "../nodes/fleet-state.ts";
 import { Barrier } from "../pod-watch/barrier.ts";
 import type { EndedPods } from "../pod-watch/ended-pods.ts";
 import { GapAnswers } from "../pod-watch/gap-answers.ts";
-import type { PodWatchHistory } from "../pod-watch/pod-watch-history.ts";
 import { NOT_COUNTED, NOT_DATED } from "../reports/turn-away.ts";
 import type { AggregatorConfig } from "../settings/config.ts";
-import type { Cluster } from "../sources/cluster.ts";
+import type { SharedParts } from "../sources/cluster.ts";
 import type { ReportOutcome, TurnedAway } from "../sources/report-server.ts";
 import { VolumeReconciler } from "../volumes/volume-reconciler.ts";
 import type { ClaimWarnings } from "../writing/claim-warnings.ts";
 import type { StatusWriting } from "../writing/status-writing.ts";
 import type { UnstoredClaims } from "../writing/unstored-claims.ts";
+import type { Leadership } from "./leadership.ts";
 
-interface LeaderSessionParts extends KubeParts {
-  readonly cluster: Cluster;
+interface LeaderSessionParts extends SharedParts {
   readonly writing: Pick<StatusWriting, "writer" | "volumeWriter" | "policy"> & {
     readonly warnings: Pick<ClaimWarnings, "tell">;
   };
-  /** The chain of pod watches, over all replicas. */
-  readonly coverage: Pick<PodWatchHistory, "gap" | "reached" | "settle" | "join" | "update">;
+  readonly coverage: Leadership["coverage"];
   readonly unstored: UnstoredClaims;
   readonly ends: Pick<EndedPods, "of" | "isOpen" | "isIncluded">;
   readonly clusterUid: () => string | undefined;
-  readonly internalErrors: InternalErrors;
   readonly measures: Measures;
   /** Pods of a node that wait for a volume whose affinity excludes the node. */
   readonly onWaiting: (node: string, podUids: readonly string[]) => void;
-  /** The latest that the API server's clock can show, milliseconds since the epoch. */
-  readonly nowMs: () => number;
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { KubeClient, KubeParts } from "../../common/kube/client.ts";
+import type { KubeClient } from "../../common/kube/client.ts";
 import { type ElectionView, Elector } from "../../common/kube/elector.ts";
 import { fenceWrites } from "../../common/kube/fence.ts";
 import { createLeaseStore } from "../../common/kube/lease.ts";
@@ -12,7 +12,7 @@ import type { EndedPods } from "../pod-watch/ended-pods.ts";
 import { PodWatchHistory } from "../pod-watch/pod-watch-history.ts";
 import type { ElectionConfig } from "../settings/config.ts";
 import { LeaderLabel } from "../sinks/leader-label.ts";
-import type { Cluster } from "../sources/cluster.ts";
+import type { Cluster, OutsideParts } from "../sources/cluster.ts";
 import type { UnstoredClaims } from "../writing/unstored-claims.ts";
 
 /** Whether this process is the one that decides, writes and acknowledges. */
@@ -25,19 +25,16 @@ export interface Leadership {
   readonly check: (() => CheckResult) | undefined;
   /** Changes with each try to read or write the Lease; undefined without one, or before this replica competes. */
   readonly progress: () => number | undefined;
-  /** The chain of pod watches. */
+  /** The chain of pod watches, over all replicas. */
   readonly coverage: Pick<PodWatchHistory, "gap" | "reached" | "settle" | "join" | "update">;
   /** Calls `lead` each time this process becomes the leader, until the signal is aborted. */
   readonly run: (lead: (signal: AbortSignal) => Promise<void>, signal: AbortSignal) => Promise<void>;
 }
 
-interface LeadershipParts extends KubeParts, Backlog {
-  readonly metrics: Metrics;
+interface LeadershipParts extends OutsideParts, Backlog {
   readonly cluster: Pick<Cluster, "podsWatchedSince" | "podsReached">;
   readonly ends: EndedPods;
   readonly unstored: Pick<UnstoredClaims, "begin" | "list">;
-  /** The latest that the API server's clock can show, milliseconds since the epoch. */
-  readonly nowMs: () => number;
 }
 
 export const LEASE_NAME = "mooring-aggregator";

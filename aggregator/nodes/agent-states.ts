@@ -1,6 +1,4 @@
-import type { KubeParts } from "../../common/kube/client.ts";
 import { type QueueObserver, WorkQueue } from "../../common/kube/work-queue.ts";
-import type { InternalErrors } from "../../common/runtime/internal-errors.ts";
 import {
   type AgentState,
   type AgentStateLimits,
@@ -9,7 +7,7 @@ import {
   type NodeObservation,
   opinionOf,
 } from "../core/nodes/agent-state.ts";
-import type { Cluster } from "../sources/cluster.ts";
+import type { SharedParts } from "../sources/cluster.ts";
 import type { FleetState } from "./fleet-state.ts";
 
 /** A node changed its state, or its mounts count as ended now, or as mounted again. */
@@ -18,12 +16,8 @@ export interface AgentStateChange {
   readonly isAboutMounts: boolean;
 }
 
-interface AgentStatesParts extends Omit<KubeParts, "client"> {
-  readonly cluster: Pick<Cluster, "node" | "nodeNames" | "hasAgentPod" | "isStoredHolder">;
+interface AgentStatesParts extends SharedParts {
   readonly fleet: FleetState;
-  readonly internalErrors: InternalErrors;
-  /** The latest that the API server's clock can show, milliseconds since the epoch. */
-  readonly nowMs: () => number;
   readonly onChange: (change: AgentStateChange) => void;
   readonly queues: Readonly<Record<"nodes", QueueObserver>>;
   /** The node is Gone, and its view is about to be forgotten. */

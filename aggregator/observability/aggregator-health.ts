@@ -1,19 +1,16 @@
-import type { KubeClient, KubeParts } from "../../common/kube/client.ts";
+import type { KubeClient } from "../../common/kube/client.ts";
 import { type CheckResult, degraded, failed, PASSED } from "../../common/runtime/health.ts";
-import type { InternalErrors } from "../../common/runtime/internal-errors.ts";
 import type { Health } from "../../common/runtime/observability.ts";
 import { watchdogCheck } from "../../common/runtime/watchdog.ts";
 import type { LeaderSession } from "../leader/leader-session.ts";
 import type { Leadership } from "../leader/leadership.ts";
-import type { Cluster } from "../sources/cluster.ts";
+import type { Cluster, SharedParts } from "../sources/cluster.ts";
 import { checkWrites } from "../writing/status-writing.ts";
 
-interface HealthParts extends Pick<KubeParts, "clock" | "client"> {
-  readonly cluster: Cluster;
+interface HealthParts extends Pick<SharedParts, "clock" | "client" | "cluster" | "internalErrors"> {
   readonly leadership: Pick<Leadership, "check" | "progress">;
   /** The current leader session. */
   readonly session: () => LeaderSession | undefined;
-  readonly internalErrors: Pick<InternalErrors, "check">;
   /** The certificate that agents see; undefined where reports come from this machine alone. */
   readonly certificate?: (() => CheckResult) | undefined;
 }

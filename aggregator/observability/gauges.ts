@@ -1,5 +1,4 @@
 import { registerApi, registerWatches } from "../../common/kube/api-metrics.ts";
-import type { KubeParts } from "../../common/kube/client.ts";
 import { registerQueueDepths } from "../../common/kube/queue-metrics.ts";
 import type { Metrics } from "../../common/runtime/metrics.ts";
 import { registerProcess } from "../../common/runtime/process-metrics.ts";
@@ -7,10 +6,9 @@ import { PROTECTION_MODES, type ProtectionMode } from "../core/claims/deletion.t
 import type { LeaderSession } from "../leader/leader-session.ts";
 import { registerClaimMetrics, registerVolumeMetrics } from "../metrics/object-metrics.ts";
 import { registerStorageMetrics } from "../metrics/storage-metrics.ts";
-import type { Cluster } from "../sources/cluster.ts";
+import type { SharedParts } from "../sources/cluster.ts";
 
-interface Watched extends Pick<KubeParts, "clock" | "client"> {
-  readonly cluster: Cluster;
+interface Watched extends Pick<SharedParts, "clock" | "client" | "cluster"> {
   /** With series of single claims. */
   readonly claimMetrics: boolean;
   /** With series of single volumes. */

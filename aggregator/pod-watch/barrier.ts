@@ -1,16 +1,10 @@
-import type { Clock } from "../../common/runtime/clock.ts";
 import { follow } from "../../common/runtime/deadline.ts";
-import type { Node } from "../core/cluster-objects.ts";
 import type { AgentState } from "../core/nodes/agent-state.ts";
 import { reachOf, type VolumeReach } from "../core/pod-watch/gap.ts";
+import type { Cluster, SharedParts } from "../sources/cluster.ts";
 
-interface BarrierParts {
-  readonly clock: Clock;
-  readonly cluster: {
-    readonly node: (name: string) => Node | undefined;
-    /** The leader's own watch of pods is not interrupted. */
-    readonly arePodsCurrent: () => boolean;
-  };
+interface BarrierParts extends Pick<SharedParts, "clock"> {
+  readonly cluster: Pick<Cluster, "node" | "arePodsCurrent">;
   readonly agentStates: { readonly of: (node: string) => Pick<AgentState, "kind"> };
   /** Waiting claims and volumes may be decided now. */
   readonly onMoved: () => void;

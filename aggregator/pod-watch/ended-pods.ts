@@ -2,13 +2,9 @@ import type { Claim } from "../../common/storage/claim.ts";
 import { claimKeysOf } from "../core/claims/references.ts";
 import type { EndedPod } from "../core/cluster-objects.ts";
 import { isUpTo } from "../core/pod-watch/history.ts";
+import type { Cluster, OutsideParts } from "../sources/cluster.ts";
 
-interface EndedPodsParts {
-  /** As the watch shows it. */
-  readonly claim: (key: string) => Claim | undefined;
-  /** The API server's clock, milliseconds since the epoch. */
-  readonly nowMs: () => number;
-}
+type EndedPodsParts = Pick<Cluster, "claim"> & Pick<OutsideParts, "nowMs">;
 
 /** There are more than these only without a leader for long, or where a client creates pods for that purpose. */
 const MOST_ENDS = 50_000;

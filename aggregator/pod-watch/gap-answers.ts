@@ -1,10 +1,7 @@
-import type { Stored } from "../../common/kube/store.ts";
-import type { Clock } from "../../common/runtime/clock.ts";
-import type { Logger } from "../../common/runtime/logger.ts";
 import type { NodeMessage } from "../../common/storage/node-report.ts";
 import { formatMillisecondsUp } from "../../common/storage/timestamp.ts";
 import type { Unobserved } from "../core/claims/gap.ts";
-import type { Node, Volume } from "../core/cluster-objects.ts";
+import type { Volume } from "../core/cluster-objects.ts";
 import type { AgentState } from "../core/nodes/agent-state.ts";
 import type { Receipt } from "../core/nodes/fleet.ts";
 import {
@@ -19,19 +16,13 @@ import {
   wasAway,
 } from "../core/pod-watch/gap.ts";
 import { gapOf, isUpTo, type WatchGap } from "../core/pod-watch/history.ts";
+import type { Cluster, SharedParts } from "../sources/cluster.ts";
 import { type Backlog, Checkpoint } from "./checkpoint.ts";
 import type { PodWatchHistory } from "./pod-watch-history.ts";
 
-interface GapAnswersParts extends Backlog {
-  readonly clock: Clock;
-  readonly logger: Logger;
+interface GapAnswersParts extends Pick<SharedParts, "clock" | "logger">, Backlog {
   readonly coverage: Pick<PodWatchHistory, "gap" | "reached" | "settle" | "update">;
-  readonly cluster: {
-    readonly node: (name: string) => (Node & Stored) | undefined;
-    readonly nodeNames: () => readonly string[];
-    readonly nodesReached: () => string | undefined;
-    readonly ensureNodes: (resourceVersion: string) => void;
-  };
+  readonly cluster: Pick<Cluster, "node" | "nodeNames" | "nodesReached" | "ensureNodes">;
   readonly agentStateOf: (node: string) => AgentState["kind"];
   /** Any claim may have to be decided anew. */
   readonly onChange: () => void;

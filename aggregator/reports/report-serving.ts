@@ -1,26 +1,20 @@
-import type { KubeClient, KubeParts } from "../../common/kube/client.ts";
+import type { KubeClient } from "../../common/kube/client.ts";
 import { type CheckResult, degraded, failed } from "../../common/runtime/health.ts";
-import type { Metrics } from "../../common/runtime/metrics.ts";
 import { keepCertificates } from "../certificates/certificate-issuer.ts";
 import { type Asked, createFileServing, createSecretServing } from "../certificates/serving.ts";
 import { type StoredCertificates, type TrustProblem, trustProblem } from "../core/certificate-plan.ts";
 import type { ReportConfig } from "../settings/report-settings.ts";
+import type { OutsideParts } from "../sources/cluster.ts";
 import { createReportAccess } from "../sources/report-access.ts";
 import { createTokenReviews } from "../sources/token-reviews.ts";
 
 /** How reports from other machines are accepted. */
 export type ReportServing = ReturnType<typeof createReportServing>;
 
-interface ServingParts extends KubeParts {
-  readonly metrics: Metrics;
-  /** The latest that the API server's clock can show, milliseconds since the epoch. */
-  readonly nowMs: () => number;
-}
-
 /** The aggregator refuses tokens for any other audience, and no other server accepts these. */
 const AUDIENCE = "mooring-aggregator";
 
-export function createReportServing(parts: ServingParts, { agents, certificate }: ReportConfig) {
+export function createReportServing(parts: OutsideParts, { agents, certificate }: ReportConfig) {
   const { metrics } = parts;
   const serving =
     certificate.kind === "files"

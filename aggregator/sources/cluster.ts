@@ -1,8 +1,9 @@
 import type { KubeParts } from "../../common/kube/client.ts";
 import type { Informer } from "../../common/kube/informer.ts";
 import type { Stored } from "../../common/kube/store.ts";
+import type { InternalErrors } from "../../common/runtime/internal-errors.ts";
 import { runTogether } from "../../common/runtime/lifecycle.ts";
-import { boundedLabel } from "../../common/runtime/metrics.ts";
+import { boundedLabel, type Metrics } from "../../common/runtime/metrics.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import type { PhaseSince } from "../../common/storage/phase-since.ts";
 import type { BindingMode } from "../core/claims/binding.ts";
@@ -16,6 +17,19 @@ import { createNodes, type Nodes } from "./nodes.ts";
 import { createPods, type PodLookups, type Pods } from "./pods.ts";
 import { createStorageClasses } from "./storage-classes.ts";
 import { createVolumes, type Volumes } from "./volumes.ts";
+
+/** What all of an aggregator needs from outside; each part names what it uses. */
+export interface OutsideParts extends KubeParts {
+  readonly metrics: Metrics;
+  /** The latest that the API server's clock can show, milliseconds since the epoch. */
+  readonly nowMs: () => number;
+}
+
+/** The same, with what it has once. */
+export interface SharedParts extends Omit<OutsideParts, "metrics"> {
+  readonly cluster: Cluster;
+  readonly internalErrors: InternalErrors;
+}
 
 /** Pods, claims, volumes and nodes as the watches show them. */
 export interface Cluster extends PodLookups {

@@ -1,14 +1,13 @@
 import { hash } from "node:crypto";
-import type { Clock } from "../../common/runtime/clock.ts";
 import { MooringError, messageOf } from "../../common/runtime/errors.ts";
 import type { RouteAnswer } from "../../common/runtime/http-answer.ts";
 import type { RouteRequest } from "../../common/runtime/http-server.ts";
-import type { Logger } from "../../common/runtime/logger.ts";
 import type { Counter } from "../../common/runtime/metrics.ts";
 import { bearerToken, claimedPodUid, tokenExpiry } from "../core/reports/bearer-token.ts";
 import { type BudgetRule, dropOldest, NamedBudgets } from "../core/reports/budgets.ts";
 import { type Reporter, type ReporterRule, reporterOf } from "../core/reports/reporter.ts";
 import { ReviewLimits, type TokenSource } from "../core/reports/review-limits.ts";
+import type { OutsideParts } from "./cluster.ts";
 import type { ReviewToken } from "./token-reviews.ts";
 
 /** Whether a report is accepted, before its body is read. */
@@ -38,13 +37,9 @@ export type GrantAccess = (request: AccessRequest) => Promise<Access>;
 /** Accepts every caller as who it says it is. */
 export const grantToAll: GrantAccess = async () => ({ kind: "granted", podUid: undefined, mayBring: () => true });
 
-interface AccessParts {
-  readonly clock: Clock;
-  readonly logger: Logger;
+interface AccessParts extends Pick<OutsideParts, "clock" | "logger" | "nowMs"> {
   readonly review: ReviewToken;
   readonly reviews: Counter<"outcome">;
-  /** The latest that the API server's clock can show, milliseconds since the epoch. */
-  readonly nowMs: () => number;
 }
 
 /** The agent of a deleted pod is refused after this time at the latest. The API server caches its own answers for 10 s. Milliseconds. */

@@ -1,6 +1,5 @@
 import * as v from "valibot";
-import type { KubeClient } from "../../common/kube/client.ts";
-import type { Clock } from "../../common/runtime/clock.ts";
+import type { KubeClient, KubeParts } from "../../common/kube/client.ts";
 import { withDeadline } from "../../common/runtime/deadline.ts";
 import { MooringError } from "../../common/runtime/errors.ts";
 import type { TokenVerdict } from "../core/reports/reporter.ts";
@@ -28,7 +27,7 @@ const answer = v.object({
 
 /** With the audience: without it the API server would accept tokens that are meant for itself. */
 export function createTokenReviews(
-  { client, clock }: { readonly client: KubeClient; readonly clock: Clock },
+  { client, clock }: Pick<KubeParts, "client" | "clock">,
   audience: string,
 ): ReviewToken {
   const enter = createGate(MOST_AT_A_TIME);

@@ -1,6 +1,4 @@
-import type { KubeParts } from "../../common/kube/client.ts";
 import { WorkQueue } from "../../common/kube/work-queue.ts";
-import type { InternalErrors } from "../../common/runtime/internal-errors.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import { readCopiedUse, readVolumeMark } from "../../common/storage/volume-annotations.ts";
@@ -19,16 +17,14 @@ import type { AgentStates } from "../nodes/agent-states.ts";
 import type { FleetState } from "../nodes/fleet-state.ts";
 import type { Barrier } from "../pod-watch/barrier.ts";
 import type { VolumeWriter } from "../sinks/volume-writer.ts";
-import type { Cluster } from "../sources/cluster.ts";
+import type { SharedParts } from "../sources/cluster.ts";
 import { VolumeWrites } from "../writing/volume-writes.ts";
 
-interface VolumeReconcilerParts extends Omit<KubeParts, "client"> {
-  readonly cluster: Cluster;
+interface VolumeReconcilerParts extends SharedParts {
   readonly fleet: Pick<FleetState, "view" | "viewsOf">;
   readonly barrier: Pick<Barrier, "pendingNode">;
   readonly agentStates: Pick<AgentStates, "lookFor" | "assumedEnd">;
   readonly writer: VolumeWriter;
-  readonly internalErrors: InternalErrors;
   readonly protection: ProtectionMode;
 }
 

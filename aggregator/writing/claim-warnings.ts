@@ -1,15 +1,12 @@
 import type { KubeEvent } from "../../common/kube/kube-event.ts";
-import type { Clock } from "../../common/runtime/clock.ts";
-import type { LogFields, Logger } from "../../common/runtime/logger.ts";
+import type { LogFields } from "../../common/runtime/logger.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { Budget, REPORTS } from "../core/reports/budgets.ts";
 import { type ClaimWarning, claimEvent } from "../sinks/claim-events.ts";
+import type { OutsideParts } from "../sources/cluster.ts";
 
-interface WarningParts {
-  readonly clock: Clock;
-  readonly logger: Logger;
+interface WarningParts extends Pick<OutsideParts, "clock" | "logger" | "nowMs"> {
   readonly emit: (event: KubeEvent) => void;
-  readonly nowMs: () => number;
 }
 
 /** Reports a problem of a claim: to its owner as an event, to the administrator as a log line. The caller reports each problem once. */

@@ -1,6 +1,6 @@
-import type { Clock } from "../../common/runtime/clock.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { isKept, type ObservedMount, type ProtectionMode } from "../core/claims/deletion.ts";
+import type { OutsideParts } from "../sources/cluster.ts";
 import type { ClaimWarnings } from "./claim-warnings.ts";
 
 /** An agent reports an unmount within a second, so a deletion that takes longer than this is worth a warning. Milliseconds. */
@@ -14,12 +14,9 @@ export interface ObservedDeletion {
   readonly isUsedByPod: boolean;
 }
 
-interface HeldPart {
-  readonly clock: Clock;
+interface HeldParts extends Pick<OutsideParts, "clock" | "nowMs"> {
   readonly warnings: Pick<ClaimWarnings, "tell">;
   readonly protection: ProtectionMode;
-  /** The latest that the API server's clock can show, milliseconds since the epoch. */
-  readonly nowMs: () => number;
 }
 
 interface Deletion {
@@ -34,10 +31,10 @@ interface Deletion {
 
 /** Claims that are being deleted, and which of them protection alone keeps. */
 export class HeldDeletions {
-  readonly #parts: HeldPart;
+  readonly #parts: HeldParts;
   readonly #known = new Map<string, Deletion>();
 
-  constructor(parts: HeldPart) {
+  constructor(parts: HeldParts) {
     this.#parts = parts;
   }
 

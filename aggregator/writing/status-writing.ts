@@ -1,22 +1,18 @@
 import { hostname } from "node:os";
-import type { KubeParts } from "../../common/kube/client.ts";
 import { countEvents } from "../../common/kube/event-metrics.ts";
 import { createEventRecorder, type EventRecorder } from "../../common/kube/events.ts";
 import { type CheckResult, failed, PASSED } from "../../common/runtime/health.ts";
-import type { Metrics } from "../../common/runtime/metrics.ts";
 import { type UpstreamPolicy, type UpstreamSetting, upstreamPolicy } from "../core/claims/write.ts";
 import { type ClaimStatusWriter, createClaimStatusWriter } from "../sinks/claim-status-writer.ts";
 import { createVolumeWriter, type VolumeWriter } from "../sinks/volume-writer.ts";
+import type { OutsideParts } from "../sources/cluster.ts";
 import { createServerVersion, type ServerVersionSource } from "../sources/server-facts.ts";
 import { ClaimWarnings } from "./claim-warnings.ts";
 import type { ClaimWriter } from "./claim-writer.ts";
 
-interface StatusWritingParts extends KubeParts {
-  /** The latest that the API server's clock can show, milliseconds since the epoch. */
-  readonly nowMs: () => number;
+interface StatusWritingParts extends OutsideParts {
   /** The writes of every claim may have changed. */
   readonly onPolicy: () => void;
-  readonly metrics: Metrics;
 }
 
 /** What one write takes, on an idle API server and on one that queues requests. Seconds. */

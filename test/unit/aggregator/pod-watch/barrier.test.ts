@@ -20,7 +20,7 @@ function closed(nodes: readonly string[]) {
     {
       clock,
       cluster: {
-        node: (name) => ({ ...nodeWith(name), labels: { zone: name.replace("n", "z") } }),
+        node: (name) => ({ ...nodeWith(name), resourceVersion: "1", labels: { zone: name.replace("n", "z") } }),
         arePodsCurrent: () => watch.isCurrent,
       },
       agentStates: { of: (node) => ({ kind: agentStates.get(node) ?? "Reporting" }) },
