@@ -1,58 +1,26 @@
-import { type QueueObserver, WorkQueue } from "../../common/kube/work-queue.ts";
-import type { InternalErrors } from "../../common/runtime/internal-errors.ts";
+import { WorkQueue } from "../../common/kube/work-queue.ts";
 import { runTogether } from "../../common/runtime/lifecycle.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { isUse } from "../../common/storage/volume-identity.ts";
 import { assumedUse } from "../core/claims/assumed-ends.ts";
 import { claimKeysNear, claimsOf, type Fact } from "../core/claims/attribution.ts";
-import type { ProtectionMode, RemovalCause } from "../core/claims/deletion.ts";
-import { type ClaimEvidence, type DecidedClaim, toUseEnd } from "../core/claims/evidence.ts";
-import type { Unobserved } from "../core/claims/gap.ts";
+import { decide } from "../core/claims/decide.ts";
+import { type ClaimEvidence, type DecidedClaim, factsOf, toUseEnd } from "../core/claims/evidence.ts";
+import { notBefore } from "../core/claims/gap.ts";
 import type { NodeLookup } from "../core/claims/history.ts";
+import { statusOf } from "../core/claims/message.ts";
 import type { UseEnd } from "../core/claims/use-end.ts";
-import { isSameStatus, type UpstreamPolicy, writeFor } from "../core/claims/write.ts";
-import type { EndedPod, Pod, Volume } from "../core/cluster-objects.ts";
+import { isSameStatus, writeFor } from "../core/claims/write.ts";
+import type { EndedPod, Pod } from "../core/cluster-objects.ts";
 import type { NodeUnmountRecord } from "../core/nodes/node-view.ts";
-import type { AgentStateChange, AgentStates } from "../nodes/agent-states.ts";
-import type { FleetState } from "../nodes/fleet-state.ts";
-import type { Barrier } from "../pod-watch/barrier.ts";
-import type { EndedPods } from "../pod-watch/ended-pods.ts";
-import type { Cluster } from "../sources/cluster.ts";
-import { ClaimWriter, type ClaimWriterParts, type PlannedWrite, WRITERS } from "../writing/claim-writer.ts";
-import type { UnstoredClaims } from "../writing/unstored-claims.ts";
+import type { AgentStateChange } from "../nodes/agent-states.ts";
+import { ClaimWriter, type PlannedWrite, WRITERS } from "../writing/claim-writer.ts";
 import { UnusedWhileMounted } from "../writing/unused-while-mounted.ts";
-import { decidedClaim, desiredOf } from "./decided-claim.ts";
+import type { ClaimParts } from "./claim-parts.ts";
 import { Deletions } from "./deletions.ts";
 import { PendingNodes } from "./pending-nodes.ts";
 import { ReportAnswers } from "./report-answers.ts";
 import { ClaimStates } from "./state.ts";
-
-export interface ClaimControllerParts extends Omit<ClaimWriterParts, "onWritten"> {
-  readonly cluster: Cluster;
-  readonly fleet: FleetState;
-  readonly barrier: Pick<Barrier, "pendingNode" | "onUnwatched">;
-  readonly agentStates: Pick<AgentStates, "of" | "lookFor" | "assumedEnd">;
-  readonly policy: () => UpstreamPolicy;
-  /** Undefined where no metrics are kept. */
-  readonly queues?: Readonly<Record<"claims", QueueObserver>>;
-  readonly unstored: UnstoredClaims;
-  readonly ends: Pick<EndedPods, "of" | "isOpen" | "isIncluded">;
-  /** Runs before each decision, so that the decision takes into account that pods were listed anew. */
-  readonly onDecision: () => void;
-  readonly internalErrors: InternalErrors;
-  /** When a claim with this volume may have been used unobserved. */
-  readonly unobservedOf: (volume: Volume | undefined) => Unobserved;
-  /** What the cluster's policies do with a deleted claim that is mounted; `off` by default. */
-  readonly protection?: ProtectionMode | undefined;
-  /** A claim is gone while a node has it mounted. */
-  readonly onRemoved?: ((cause: RemovalCause) => void) | undefined;
-  /** The latest that the API server's clock can show, milliseconds since the epoch. */
-  readonly nowMs: () => number;
-}
-
-export interface ClaimControllerLimits {
-  readonly reasonDelayMs: number;
-}
 
 /**
  * Brings the status of every claim up to date. Level-based: a key names the claim, not what happened to it. Each key is decided, and
@@ -66,12 +34,12 @@ export class ClaimController {
   readonly queue: WorkQueue;
   readonly answers: ReportAnswers;
   readonly deletions: Deletions;
-  readonly #parts: ClaimControllerParts;
+  readonly #parts: ClaimParts;
   readonly #states: ClaimStates;
   readonly #pendingNodes = new PendingNodes();
   readonly #lookup: NodeLookup;
 
-  constructor(parts: ClaimControllerParts, limits: ClaimControllerLimits) {
+  constructor(parts: ClaimParts, limits: { readonly reasonDelayMs: number }) {
     this.#parts = parts;
     const { cluster } = parts;
     this.queue = new WorkQueue(
@@ -83,7 +51,7 @@ export class ClaimController {
         prepare: (key) => void this.#decide(key),
       },
       WRITERS,
-      parts.queues?.claims,
+      parts.queues.claims,
     );
     const { fleet, agentStates } = parts;
     this.#lookup = {
@@ -93,12 +61,7 @@ export class ClaimController {
     };
     this.#states = new ClaimStates(parts, this.#lookup);
     parts.unstored.follow(() => this.#states.open);
-    this.answers = new ReportAnswers({
-      ...parts,
-      errors: parts.internalErrors.in("unmount-records"),
-      states: this.#states,
-      pendingNodes: this.#pendingNodes,
-    });
+    this.answers = new ReportAnswers({ ...parts, states: this.#states, pendingNodes: this.#pendingNodes });
     this.deletions = new Deletions({ ...parts, states: this.#states });
     const onWritten = (claim: Claim): void => this.#states.noteWritten(claim);
     this.writer = new ClaimWriter({ ...parts, onWritten }, limits);
@@ -219,9 +182,24 @@ export class ClaimController {
   }
 
   #factsOf(evidence: ClaimEvidence): DecidedClaim {
-    const { protection = "off" } = this.#parts;
-    const own = { lookup: this.#lookup, isProtecting: protection !== "off" };
-    return decidedClaim(evidence, { ...this.#parts, ...own });
+    const { cluster, barrier, unstored, protection, nowMs } = this.#parts;
+    const { claim, volume } = evidence;
+    const unobserved = this.#parts.unobservedOf(volume);
+    const { toMs = 0, nodes: unanswered = () => [] } = unobserved.unanswered ?? {};
+    const facts = factsOf(evidence, {
+      ...this.#lookup,
+      nodes: cluster.nodeNames,
+      // Stored times are whole seconds, rounded up.
+      unanswered: (inUseSinceMs) => (inUseSinceMs - 1_000 < toMs ? unanswered() : []),
+      nodeOf: cluster.node,
+      arePodsCurrent: cluster.arePodsCurrent(),
+      pendingNode: (found) => barrier.pendingNode(found ?? {}),
+      podName: cluster.podName,
+      nowMs: nowMs(),
+    });
+    // Where a staged volume keeps its claim, the status names its nodes.
+    const stagedOn = protection === "off" ? undefined : facts.stagedOn;
+    return { claim, ...facts, stagedOn, unobserved: notBefore(unobserved, unstored.notBeforeMs(claim)) };
   }
 
   /** Decides on the newest state of everything; undefined for a claim that is gone. */
@@ -229,8 +207,8 @@ export class ClaimController {
     const facts = this.#settledFacts(key);
     if (facts === undefined) return undefined;
     const { unstored, policy } = this.#parts;
-    const decision = desiredOf(facts);
-    const { claim, isEligible } = decision;
+    const { claim, isEligible } = facts;
+    const decision = { claim, isEligible, desired: statusOf(decide(facts), facts.stored) };
     for (const againMs of [this.deletions.compare(claim), this.unusedWhileMounted.compare(decision)])
       if (againMs !== undefined) this.queue.addAfter(key, againMs);
     const write = writeFor(decision, policy());

@@ -1,42 +1,16 @@
 import { WorkQueue } from "../../common/kube/work-queue.ts";
-import type { Clock } from "../../common/runtime/clock.ts";
-import type { InternalErrors } from "../../common/runtime/internal-errors.ts";
-import type { Logger } from "../../common/runtime/logger.ts";
-import type { Random } from "../../common/runtime/random.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { volumeMatcher } from "../../common/storage/volume-identity.ts";
-import {
-  causeOf,
-  isStillMounted,
-  type ObservedMount,
-  type ProtectionMode,
-  type RemovalCause,
-  type RemovedClaim,
-} from "../core/claims/deletion.ts";
+import { causeOf, isStillMounted, type ObservedMount, type RemovedClaim } from "../core/claims/deletion.ts";
 import type { ClaimEvidence } from "../core/claims/evidence.ts";
 import { refersTo } from "../core/claims/references.ts";
 import { identitiesOf } from "../core/volumes/use.ts";
-import type { AgentStates } from "../nodes/agent-states.ts";
-import type { FleetState } from "../nodes/fleet-state.ts";
-import type { Cluster } from "../sources/cluster.ts";
-import type { ClaimWarnings } from "../writing/claim-warnings.ts";
 import { HeldDeletions, type ObservedDeletion } from "../writing/held-deletions.ts";
+import type { ClaimParts } from "./claim-parts.ts";
 import type { ClaimStates } from "./state.ts";
 
-interface DeletionParts {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
-  readonly cluster: Pick<Cluster, "podsOf" | "podName">;
-  readonly fleet: Pick<FleetState, "view">;
-  readonly agentStates: Pick<AgentStates, "of" | "assumedEnd">;
-  readonly states: Pick<ClaimStates, "evidence">;
-  readonly warnings: Pick<ClaimWarnings, "tell">;
-  readonly internalErrors: InternalErrors;
-  readonly protection?: ProtectionMode | undefined;
-  readonly onRemoved?: ((cause: RemovalCause) => void) | undefined;
-  /** The latest that the API server's clock can show, milliseconds since the epoch. */
-  readonly nowMs: () => number;
+interface DeletionParts extends ClaimParts {
+  readonly states: ClaimStates;
 }
 
 /** In an ordinary deletion the reports of unmount and unstage arrive within this. Milliseconds. */
@@ -46,17 +20,14 @@ const GRACE_MS = 10_000;
 export class Deletions {
   readonly held: HeldDeletions;
   readonly #parts: DeletionParts;
-  readonly #mode: ProtectionMode;
   /** By UID: claims that went although a node reported them mounted, until their nodes have reported or no longer count as Reporting. */
   readonly #removed = new Map<string, RemovedClaim>();
   /** UIDs of these. */
   readonly #queue: WorkQueue;
 
   constructor(parts: DeletionParts) {
-    const { protection = "off" } = parts;
     this.#parts = parts;
-    this.#mode = protection;
-    this.held = new HeldDeletions({ ...parts, protection });
+    this.held = new HeldDeletions(parts);
     this.#queue = new WorkQueue({ ...parts, errors: parts.internalErrors.in("claims") });
   }
 
@@ -72,7 +43,7 @@ export class Deletions {
     this.held.onGone({ claim, mounts, isUsedByPod: false });
     if (mounts.length === 0) return;
     const isItsVolume = volumeMatcher(volumeIdentities(evidence));
-    const cause = causeOf(claim, this.#mode);
+    const cause = causeOf(claim, this.#parts.protection);
     this.#removed.set(claim.uid, { claim, cause, mounts, isItsVolume, goneAtMs: this.#parts.nowMs() });
     this.#queue.addAfter(claim.uid, GRACE_MS);
   }
@@ -98,7 +69,7 @@ export class Deletions {
     }
     this.#removed.delete(uid);
     if (mounts.length === 0) return;
-    onRemoved?.(removed.cause);
+    onRemoved(removed.cause);
     warnings.tell(removed.claim, { kind: "removed-while-mounted", mounts, cause: removed.cause });
   }
 

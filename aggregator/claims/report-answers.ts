@@ -1,4 +1,3 @@
-import type { Clock } from "../../common/runtime/clock.ts";
 import type { ErrorRecorder } from "../../common/runtime/internal-errors.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { claimsOf } from "../core/claims/attribution.ts";
@@ -6,22 +5,13 @@ import { versionToReach } from "../core/claims/history.ts";
 import { isSettledFor, latestUnmountRecords } from "../core/claims/settlement.ts";
 import type { NodeUnmountRecord, NodeView } from "../core/nodes/node-view.ts";
 import { isUpTo } from "../core/pod-watch/history.ts";
-import type { FleetState } from "../nodes/fleet-state.ts";
-import type { EndedPods } from "../pod-watch/ended-pods.ts";
-import type { Cluster } from "../sources/cluster.ts";
+import type { ClaimParts } from "./claim-parts.ts";
 import type { PendingNodes } from "./pending-nodes.ts";
 import type { ClaimStates } from "./state.ts";
 
-interface AnswersParts {
-  readonly errors: ErrorRecorder;
+interface AnswersParts extends ClaimParts {
   readonly states: ClaimStates;
   readonly pendingNodes: PendingNodes;
-  readonly clock: Pick<Clock, "monotonicMs">;
-  readonly cluster: Cluster;
-  readonly fleet: FleetState;
-  readonly ends: Pick<EndedPods, "isOpen">;
-  /** The latest that the API server's clock can show, milliseconds since the epoch. */
-  readonly nowMs: () => number;
 }
 
 /**
@@ -35,10 +25,12 @@ type RecordsOf = (claim: Claim) => readonly NodeUnmountRecord[];
 /** Decides the answer to a node's report. */
 export class ReportAnswers {
   readonly #parts: AnswersParts;
+  readonly #errors: ErrorRecorder;
   readonly #beganMs: number;
 
   constructor(parts: AnswersParts) {
     this.#parts = parts;
+    this.#errors = parts.internalErrors.in("unmount-records");
     this.#beganMs = parts.clock.monotonicMs();
   }
 
@@ -55,7 +47,7 @@ export class ReportAnswers {
     const latestOf = this.#latestOn(view.node);
     // A bug in the evidence of one claim keeps only its own unmount records in the journal.
     const isSettled = (one: NodeUnmountRecord): boolean | undefined =>
-      this.#parts.errors.attempt(one.id, () => this.#isSettled(one, view, latestOf));
+      this.#errors.attempt(one.id, () => this.#isSettled(one, view, latestOf));
     return [...view.unmountRecords.values()].filter((one) => isSettled(one) === true).map(({ id }) => id);
   }
 

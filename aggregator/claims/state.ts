@@ -20,17 +20,11 @@ import type { EndedPod } from "../core/cluster-objects.ts";
 import { FactIndex } from "../core/nodes/fact-index.ts";
 import { identitiesOf } from "../core/volumes/use.ts";
 import type { FleetState } from "../nodes/fleet-state.ts";
-import type { EndedPods } from "../pod-watch/ended-pods.ts";
 import type { Cluster } from "../sources/cluster.ts";
-
-interface ClaimStatesParts {
-  readonly cluster: Cluster;
-  readonly fleet: FleetState;
-  readonly ends: Pick<EndedPods, "of" | "isIncluded">;
-}
+import type { ClaimParts } from "./claim-parts.ts";
 
 /** What this leader session remembers of a claim beyond what the API server has. */
-export interface ClaimState {
+interface ClaimState {
   readonly uid: string;
   readonly history: ClaimHistory;
   /** The claim as our last write left it, until the watch shows that write. */
@@ -39,7 +33,7 @@ export interface ClaimState {
 
 /** Remembers what a decision about each claim needs, and reads the evidence for it. */
 export class ClaimStates {
-  readonly #parts: ClaimStatesParts;
+  readonly #ends: ClaimParts["ends"];
   readonly #cluster: Cluster;
   readonly #fleet: FleetState;
   readonly #lookup: NodeLookup;
@@ -51,10 +45,10 @@ export class ClaimStates {
   /** UIDs of the claims whose state includes these ends already. */
   readonly #included = new WeakMap<EndedPod, Set<string>>();
 
-  constructor(parts: ClaimStatesParts, lookup: NodeLookup) {
-    this.#parts = parts;
-    this.#cluster = parts.cluster;
-    this.#fleet = parts.fleet;
+  constructor({ cluster, fleet, ends }: Pick<ClaimParts, "cluster" | "fleet" | "ends">, lookup: NodeLookup) {
+    this.#cluster = cluster;
+    this.#fleet = fleet;
+    this.#ends = ends;
     this.#lookup = lookup;
   }
 
@@ -84,14 +78,14 @@ export class ClaimStates {
     const { key, uid } = claim;
     const known = this.#states.get(key);
     const state = known?.uid === uid ? known : emptyState(uid);
-    const ended = this.#parts.ends.of(key).filter((end) => this.#isNews(end, claim));
+    const ended = this.#ends.of(key).filter((end) => this.#isNews(end, claim));
     return ended.length === 0 ? state : withEnded(state, ended);
   }
 
   #isNews(end: EndedPod, claim: Claim): boolean {
     return (
       this.#included.get(end)?.has(claim.uid) !== true &&
-      !this.#parts.ends.isIncluded(end, claim) &&
+      !this.#ends.isIncluded(end, claim) &&
       this.#hasNamed(end, claim)
     );
   }
@@ -108,8 +102,7 @@ export class ClaimStates {
   #change(claim: Claim, changes: Partial<ClaimState>): void {
     const { key, uid } = claim;
     const state = { ...this.#peek(claim), ...changes };
-    for (const end of this.#parts.ends.of(key))
-      this.#included.set(end, (this.#included.get(end) ?? new Set()).add(uid));
+    for (const end of this.#ends.of(key)) this.#included.set(end, (this.#included.get(end) ?? new Set()).add(uid));
     if (isOpen(state.history)) this.#open.add(key);
     else this.#open.delete(key);
     if (isOpen(state.history) || state.written !== undefined) this.#states.set(key, state);
@@ -140,7 +133,7 @@ export class ClaimStates {
   begin(finished: readonly EndedPod[]): void {
     for (const end of finished) {
       for (const claim of claimKeysOf(end.pod).flatMap((key) => this.#cluster.claim(key) ?? [])) {
-        const isSeen = this.#parts.ends.of(claim.key).some(({ pod }) => pod.uid === end.pod.uid);
+        const isSeen = this.#ends.of(claim.key).some(({ pod }) => pod.uid === end.pod.uid);
         if (!isSeen && this.#hasNamed(end, claim)) this.#change(claim, withEnded(this.#peek(claim), [end]));
       }
     }

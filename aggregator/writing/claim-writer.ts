@@ -1,6 +1,4 @@
-import type { Clock } from "../../common/runtime/clock.ts";
-import type { Logger } from "../../common/runtime/logger.ts";
-import type { Random } from "../../common/runtime/random.ts";
+import type { KubeParts } from "../../common/kube/client.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import { type ClaimWrite, isSameStatus, statusText } from "../core/claims/write.ts";
@@ -10,10 +8,7 @@ import { isServerFailure, ServerFailures } from "./server-failures.ts";
 import type { UnstoredClaims } from "./unstored-claims.ts";
 import { type Attempt, WriteGate } from "./write-gate.ts";
 
-export interface ClaimWriterParts {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
+export interface ClaimWriterParts extends Pick<KubeParts, "clock" | "random" | "logger"> {
   readonly writer: ClaimStatusWriter;
   readonly warnings: Pick<ClaimWarnings, "tell">;
   readonly unstored: Pick<UnstoredClaims, "settle">;

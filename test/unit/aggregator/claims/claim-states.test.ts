@@ -14,7 +14,7 @@ it.each([
 ])("what our last write left of a claim $name", async ({ objects, kept }) => {
   const { cluster } = await seen(objects, []);
   const fleet = new FleetState(createFakeClock());
-  const ends = { of: () => [], isIncluded: () => false };
+  const ends = { of: () => [], isOpen: () => false, isIncluded: () => false };
   const states = new ClaimStates(
     { cluster, fleet, ends },
     { viewOf: nothing, agentStateOf: () => "Reporting", assumedEnd: nothing },
