@@ -1,27 +1,30 @@
-import type { KubeParts } from "../../common/kube/client.ts";
 import type { Route } from "../../common/runtime/http-server.ts";
+import type { Claim } from "../../common/storage/claim.ts";
 import { formatMillisecondsUp } from "../../common/storage/timestamp.ts";
-import { claimEntryOf } from "../core/api/claim-entry.ts";
+import { type ClaimObservation, claimEntryOf } from "../core/api/claim-entry.ts";
 import type { EntryLookup } from "../core/api/entry-parts.ts";
 import { asksFor } from "../core/api/list-filter.ts";
 import { nodeEntryOf } from "../core/api/node-entry.ts";
-import { volumeEntryOf } from "../core/api/volume-entry.ts";
+import { type VolumeObservation, volumeEntryOf } from "../core/api/volume-entry.ts";
+import { claimsOf } from "../core/claims/attribution.ts";
 import type { DecidedClaim } from "../core/claims/evidence.ts";
+import type { Volume } from "../core/cluster-objects.ts";
+import { compareText } from "../core/compare-text.ts";
 import { type IdleStagings, idleStagings } from "../core/nodes/idle-staging.ts";
-import type { NodeView } from "../core/nodes/node-view.ts";
+import type { NodeMountedVolume, NodeView } from "../core/nodes/node-view.ts";
+import { claimOfVolume, identitiesOf, mayMount, volumeUse } from "../core/volumes/use.ts";
 import type { AgentStates } from "../nodes/agent-states.ts";
 import type { FleetState } from "../nodes/fleet-state.ts";
-import type { Cluster } from "../sources/cluster.ts";
+import type { SharedParts } from "../sources/cluster.ts";
 import { type ListHead, type ListSpec, listRoutes } from "../sources/list-stream.ts";
-import { claimObservation, type ObservationSources, volumeObservation } from "../sources/observations.ts";
 
 /** What the read API answers from. */
-interface ReadApiParts extends Pick<KubeParts, "clock" | "client">, Pick<ObservationSources, "isDeletionHeld"> {
-  readonly cluster: Cluster;
+interface ReadApiParts extends SharedParts {
   readonly fleet: FleetState;
   readonly agentStates: Pick<AgentStates, "of" | "assumedEnd">;
   /** What the claim's status depends on now. */
   readonly claimFacts: (key: string) => DecidedClaim | undefined;
+  readonly isDeletionHeld: (claim: Claim) => boolean;
   /** How many nodes are expected to report and have not since leading began. */
   readonly unreported: () => number;
   readonly clusterUid: () => string | undefined;
@@ -64,24 +67,24 @@ export class ReadApi {
 
   #claims(): ListSpec["entries"] {
     const { cluster, claimFacts } = this.#parts;
-    const [sources, lookup] = [this.#sources(), this.#lookup()];
+    const lookup = this.#lookup();
+    const observe = (facts: DecidedClaim): ClaimObservation => this.#observeClaim(facts);
     return function* (filter) {
       for (const { key, namespace, name } of cluster.claims()) {
         const isAsked = asksFor(filter, "namespace", namespace) && asksFor(filter, "name", name);
         const facts = isAsked ? claimFacts(key) : undefined;
-        yield facts && claimEntryOf(claimObservation(facts, sources), lookup);
+        yield facts && claimEntryOf(observe(facts), lookup);
       }
     };
   }
 
   #volumes(): ListSpec["entries"] {
     const { cluster } = this.#parts;
-    const [sources, lookup] = [this.#sources(), this.#lookup()];
+    const lookup = this.#lookup();
+    const observe = (volume: Volume): VolumeObservation => this.#observeVolume(volume);
     return function* (filter) {
       for (const volume of cluster.allVolumes())
-        yield asksFor(filter, "name", volume.key)
-          ? volumeEntryOf(volumeObservation(volume, sources), lookup)
-          : undefined;
+        yield asksFor(filter, "name", volume.key) ? volumeEntryOf(observe(volume), lookup) : undefined;
     };
   }
 
@@ -121,14 +124,45 @@ export class ReadApi {
     return time === undefined ? 0 : time.latestMs - time.widthMs;
   }
 
-  #sources(): ObservationSources {
-    const { agentStates, fleet } = this.#parts;
+  /** A claim as the lists show it. */
+  #observeClaim({ claim, usedOn, references, pendingNodes, isUnwatched }: DecidedClaim): ClaimObservation {
+    const { cluster, fleet, isDeletionHeld } = this.#parts;
+    const { volume } = claim;
+    const identities = volume === undefined ? [] : identitiesOf(volume, cluster.volumeByName(volume)?.csi);
+    const use = volumeUse(fleet.viewsOf(identities), identities, (mountedVolume) =>
+      claimsOf(mountedVolume, cluster).some(({ uid }) => uid === claim.uid),
+    );
+    const [using, referring] = [new Set(usedOn), new Set(references)];
     return {
-      ...this.#parts,
-      isOver: (node) => agentStates.assumedEnd(node) !== undefined,
-      viewsOf: (volumes) => fleet.viewsOf(volumes),
-      earliestMs: () => this.#earliestMs(),
-      idleSince: (node, uid) => this.#stagings.get(node)?.get(uid),
+      claim,
+      phaseSince: cluster.claimPhaseSince(claim),
+      // The last report of a node that is Gone no longer counts.
+      use: { ...use, used: use.used.filter(({ node }) => using.has(node)) },
+      references: cluster.podsOf(claim.key).filter(({ key, isTerminal }) => referring.has(key) && !isTerminal),
+      pendingNodes,
+      isUnwatched,
+      isDeletionHeld: isDeletionHeld(claim),
+    };
+  }
+
+  /** A volume as the lists show it. */
+  #observeVolume(volume: Volume): VolumeObservation {
+    const { cluster, fleet, agentStates } = this.#parts;
+    const isOver = (node: string): boolean => agentStates.assumedEnd(node) !== undefined;
+    const identities = identitiesOf(volume.key, volume.csi);
+    const isOwn = (mountedVolume: NodeMountedVolume): boolean => mayMount(mountedVolume, volume, cluster);
+    const pods = volume.claim === undefined ? [] : cluster.podsOf(volume.claim.key);
+    const { used, staged } = volumeUse(fleet.viewsOf(identities), identities, isOwn);
+    return {
+      volume,
+      claimUse: claimOfVolume(volume, cluster.claim)?.status,
+      phaseSince: cluster.phaseSince(volume),
+      use: { used: used.filter(({ node }) => !isOver(node)), staged },
+      references: pods.filter(({ isTerminal }) => !isTerminal),
+      attached: cluster.nodesWith(volume).toSorted(compareText),
+      // A node that is off has nothing to unstage.
+      idleSince: (node) => (isOver(node) ? undefined : this.#stagings.get(node)?.get(volume.uid)),
+      nowMs: this.#earliestMs(),
     };
   }
 
