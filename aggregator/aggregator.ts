@@ -15,7 +15,6 @@ import { LISTS } from "./api/read-api.ts";
 import type { EndedPod } from "./core/cluster-objects.ts";
 import { LeaderSession } from "./leader/leader-session.ts";
 import { createElectedLeadership, createSoleLeadership, type Leadership } from "./leader/leadership.ts";
-import { sessionListener } from "./leader/session-listener.ts";
 import { createMeasures, type Measures } from "./metrics/measures.ts";
 import { aggregatorHealth, checkStart } from "./observability/aggregator-health.ts";
 import { registerGauges } from "./observability/gauges.ts";
@@ -109,15 +108,7 @@ class Aggregator {
     const ports = { ...given, nowMs: () => client.serverTime()?.latestMs ?? clock.wallMs() };
     this.#config = config;
     this.#ports = ports;
-    this.#cluster = createCluster(
-      { ...ports, agents: config.agents },
-      {
-        ...sessionListener(() => this.#session),
-        onClaimRolledBack: (previous) => this.#unstored.onClaimRolledBack(previous),
-        onPodEnded: (end) => this.#onPodEnded(end),
-        onRejected: (pod) => this.#rejections.onRejected(pod),
-      },
-    );
+    this.#cluster = this.#newCluster();
     this.#ends = new EndedPods({ ...ports, ...this.#cluster });
     this.#unstored = new UnstoredClaims(this.#cluster);
     this.#rejections = new Rejections({ ...ports, ...this.#cluster }, config.pauseRejectionsAt);
@@ -139,6 +130,26 @@ class Aggregator {
     this.reporting = config.reports && createReportServing(ports, config.reports);
     registerGauges(metrics, { ...ports, ...config, cluster: this.#cluster, session: () => this.#session });
     registerRejectionGauges(metrics, this.#rejections, () => this.#session !== undefined);
+  }
+
+  /** Passes the events of its watches to the current session, if there is one. */
+  #newCluster(): Cluster {
+    return createCluster(
+      { ...this.#ports, agents: this.#config.agents },
+      {
+        onClaim: (key) => this.#session?.onClaim(key),
+        onClaimGone: (claim) => this.#session?.onClaimGone(claim),
+        onClaimBound: (claim) => this.#session?.onClaimBound(claim),
+        onClaimRolledBack: (previous) => this.#unstored.onClaimRolledBack(previous),
+        onVolume: (name) => this.#session?.volumes.onVolume(name),
+        onPodsListed: () => this.#session?.onPodsListed(),
+        onPodPlaced: (pod) => this.#session?.reconciler.onPodPlaced(pod),
+        onPodEnded: (end) => this.#onPodEnded(end),
+        onRejected: (pod) => this.#rejections.onRejected(pod),
+        onNode: (name) => this.#session?.agentStates.onNode(name),
+        onAgentPod: (node) => this.#session?.agentStates.onAgentPod(node),
+      },
+    );
   }
 
   #newLeadership(): Leadership {
