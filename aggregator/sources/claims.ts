@@ -1,4 +1,3 @@
-import type { KubeParts } from "../../common/kube/client.ts";
 import { createInformer } from "../../common/kube/informer.ts";
 import { type Claim, projectClaim } from "../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
@@ -6,24 +5,27 @@ import type { PhaseSince } from "../../common/storage/phase-since.ts";
 import { FUTURE_MS } from "../core/claims/decide.ts";
 import { claimPhaseSince } from "../core/claims/phase.ts";
 import { type ClaimKind, type ClassLabel, countedClaim, StorageTotals } from "../core/metrics/storage-totals.ts";
+import type { ClusterParts } from "./cluster.ts";
 import type { ClusterListener } from "./cluster-listener.ts";
 import { ClaimValues, KeptClaim } from "./kept-claim.ts";
-import { latestServerMs, PhaseObservations } from "./phases.ts";
+import { PhaseObservations } from "./phases.ts";
+import type { Pods } from "./pods.ts";
 import type { Volumes } from "./volumes.ts";
 
 /** All claims. */
 export type Claims = ReturnType<typeof createClaims>;
 
-interface ClaimParts extends KubeParts {
+interface ClaimParts extends ClusterParts {
   readonly classLabel: ClassLabel;
   readonly volumes: Volumes;
+  readonly pods: Pods;
 }
 
 /** Claims are counted by ages of days, so this is exact enough. */
 const AGE_BUCKET_MS = 3_600_000;
 
 export function createClaims(parts: ClaimParts, listener: ClusterListener) {
-  const { volumes } = parts;
+  const { volumes, pods, nowMs } = parts;
   const values = new ClaimValues();
   const observations = new PhaseObservations<Claim>(({ phase }) => phase === "Lost");
   const totals = new StorageTotals<ClaimKind>(parts.classLabel, AGE_BUCKET_MS);
@@ -40,13 +42,16 @@ export function createClaims(parts: ClaimParts, listener: ClusterListener) {
     },
     onChange: (change) => {
       const { kind, object } = change;
-      observations.note(change, latestServerMs(parts));
+      observations.note(change, nowMs());
       if (kind !== "added") totals.remove(countedClaim(change.previous));
       if (kind !== "deleted") totals.add(countedClaim(object));
-      if (kind === "updated" && isRolledBack(change.previous, object, latestServerMs(parts)))
+      if (kind === "updated" && isRolledBack(change.previous, object, nowMs()))
         listener.onClaimRolledBack(change.previous);
-      if (kind === "deleted") listener.onClaimGone(object);
-      else listener.onClaim(object.key);
+      if (kind === "deleted") {
+        // A pod that names a deleted claim does not use the next claim of that name.
+        pods.onClaimGone(object.key);
+        listener.onClaimGone(object);
+      } else listener.onClaim(object.key);
       if (kind === "updated" && change.previous.phase === "Pending" && object.phase === "Bound")
         listener.onClaimBound(object);
     },

@@ -77,7 +77,7 @@ export interface Storage {
   readonly bindingOf: (storageClass: string | undefined) => BindingMode | undefined;
 }
 
-interface ClusterParts extends KubeParts {
+export interface ClusterParts extends Omit<OutsideParts, "metrics"> {
   readonly agents: AgentAccount;
 }
 
@@ -86,7 +86,7 @@ export function createCluster(parts: ClusterParts, listener: ClusterListener): C
   const classLabel = boundedLabel(MOST_CLASSES);
   const volumes = createVolumes({ ...parts, classLabel }, listener);
   const nodes = createNodes({ ...parts, volumes }, listener);
-  const claims = createClaims({ ...parts, classLabel, volumes }, tellingPods(listener, pods));
+  const claims = createClaims({ ...parts, classLabel, volumes, pods }, listener);
   const storageClasses = createStorageClasses(parts);
   const informers: Cluster["informers"] = {
     pods: pods.informer,
@@ -124,17 +124,6 @@ export function createCluster(parts: ClusterParts, listener: ClusterListener): C
         [...Object.values(informers), storageClasses].map(({ run }) => run),
         signal,
       ),
-  };
-}
-
-/** A pod that names a deleted claim does not use the next claim of that name. */
-function tellingPods(listener: ClusterListener, pods: Pods): ClusterListener {
-  return {
-    ...listener,
-    onClaimGone: (claim) => {
-      pods.onClaimGone(claim.key);
-      listener.onClaimGone(claim);
-    },
   };
 }
 

@@ -1,10 +1,4 @@
-import type { KubeParts } from "../../common/kube/client.ts";
 import type { StoreChange, Stored } from "../../common/kube/store.ts";
-
-/** The latest that the API server's clock can show: an observation is never dated too early. */
-export function latestServerMs({ client, clock }: Pick<KubeParts, "client" | "clock">): number {
-  return client.serverTime()?.latestMs ?? clock.wallMs();
-}
 
 interface Phased extends Stored {
   readonly phase: string;
@@ -24,7 +18,7 @@ export class PhaseObservations<T extends Phased> {
     this.#isUndated = isUndated;
   }
 
-  /** Takes in each change of the collection. */
+  /** Takes in each change of the collection; `nowMs` is the latest that the API server's clock can show, so none is dated too early. */
   note(change: StoreChange<T>, nowMs: number): void {
     const { object } = change;
     const { uid, phase, phaseSinceMs } = object;

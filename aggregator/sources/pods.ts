@@ -1,4 +1,3 @@
-import type { KubeParts } from "../../common/kube/client.ts";
 import { createInformer, type Informer } from "../../common/kube/informer.ts";
 import { movedValues } from "../../common/kube/object-index.ts";
 import type { StoreChange, Stored } from "../../common/kube/store.ts";
@@ -8,11 +7,10 @@ import { claimKeysOf } from "../core/claims/references.ts";
 import type { EndedPod, Pod } from "../core/cluster-objects.ts";
 import type { PodWatch } from "../core/pod-watch/history.ts";
 import { claimsToRemember, VanishedPods } from "../core/pod-watch/vanished-pods.ts";
-import type { AgentAccount } from "../core/reports/reporter.ts";
+import type { ClusterParts } from "./cluster.ts";
 import type { ClusterListener } from "./cluster-listener.ts";
 import { KeptValues } from "./kept.ts";
 import { KeptPod, type PodKind } from "./kept-pod.ts";
-import { latestServerMs } from "./phases.ts";
 import { projectPod } from "./projections.ts";
 
 type StoredPod = Pod & Stored;
@@ -44,8 +42,7 @@ export interface PodLookups {
 /** All pods. */
 export type Pods = ReturnType<typeof createPods>;
 
-interface PodParts extends KubeParts {
-  readonly agents: AgentAccount;
+interface PodParts extends ClusterParts {
   readonly claims: () => Pick<Informer<Claim>, "get" | "hasSynced">;
 }
 
@@ -56,7 +53,7 @@ export function createPods(parts: PodParts, listener: ClusterListener) {
     const { object } = change;
     const [gone, pod] = [endOf(change, !informer.hasSynced()), remembered(object)];
     vanished.note(pod, { hasEnded: gone !== undefined, isGone: change.kind === "deleted" });
-    if (gone !== undefined) listener.onPodEnded({ pod, gone, seenAtMs: latestServerMs(parts), wasOver: false });
+    if (gone !== undefined) listener.onPodEnded({ pod, gone, seenAtMs: parts.nowMs(), wasOver: false });
     for (const node of movedValues(change, agentNode)) listener.onAgentPod(node);
     if (isNewlyRejected(change)) listener.onRejected(object);
     if (isNewlyPlaced(change)) listener.onPodPlaced(object);
@@ -71,7 +68,7 @@ export function createPods(parts: PodParts, listener: ClusterListener) {
     indexes: { uid: ({ uid }) => uid, claim: claimKeysOf, agent: agentNode, wanting: wantingNode },
     onChange,
     onReplaced: (sinceVersion) => {
-      watched = { sinceVersion, sinceMs: latestServerMs(parts) };
+      watched = { sinceVersion, sinceMs: parts.nowMs() };
       listener.onPodsListed();
     },
   });
@@ -84,7 +81,7 @@ export function createPods(parts: PodParts, listener: ClusterListener) {
     knewClaim: (uid, claim) => vanished.knew(uid, there(uid), claim),
     isPodThere: (uid) => there(uid) !== undefined,
     podName: (uid) => podByUid(uid)?.key ?? uid,
-    finishedPods: () => finishedOf(informer.all(), latestServerMs(parts)),
+    finishedPods: () => finishedOf(informer.all(), parts.nowMs()),
     podsWatchedSince: () => watched,
     podsReached: informer.resourceVersion,
     arePodsCurrent: informer.isCurrent,

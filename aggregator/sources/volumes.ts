@@ -1,14 +1,14 @@
-import type { KubeParts } from "../../common/kube/client.ts";
 import { createInformer } from "../../common/kube/informer.ts";
 import type { StoreChange, Stored } from "../../common/kube/store.ts";
 import { isNoAnswer, type PhaseSince, phaseSince } from "../../common/storage/phase-since.ts";
 import { readVolumeMark } from "../../common/storage/volume-annotations.ts";
 import { attachedBy, type Volume } from "../core/cluster-objects.ts";
 import { type ClassLabel, countedVolume, StorageTotals, type VolumeKind } from "../core/metrics/storage-totals.ts";
+import type { ClusterParts } from "./cluster.ts";
 import type { ClusterListener } from "./cluster-listener.ts";
 import { KeptValues } from "./kept.ts";
 import { KeptVolume, type SharedFields } from "./kept-volume.ts";
-import { latestServerMs, PhaseObservations } from "./phases.ts";
+import { PhaseObservations } from "./phases.ts";
 import { projectVolume } from "./projections.ts";
 
 type StoredVolume = Volume & Stored;
@@ -16,7 +16,7 @@ type StoredVolume = Volume & Stored;
 /** All PersistentVolumes. */
 export type Volumes = ReturnType<typeof createVolumes>;
 
-interface VolumeParts extends KubeParts {
+interface VolumeParts extends ClusterParts {
   readonly classLabel: ClassLabel;
 }
 
@@ -32,7 +32,7 @@ export function createVolumes(parts: VolumeParts, { onClaim, onVolume }: Cluster
   const totals = new StorageTotals<VolumeKind>(parts.classLabel, AGE_BUCKET_MS);
   const count = (change: StoreChange<StoredVolume>): void => {
     if (change.kind !== "added") totals.remove(countedVolume(change.previous, since(change.previous)));
-    observations.note(change, latestServerMs(parts));
+    observations.note(change, parts.nowMs());
     if (change.kind !== "deleted") totals.add(countedVolume(change.object, since(change.object)));
   };
   const onChange = (change: StoreChange<StoredVolume>): void => {

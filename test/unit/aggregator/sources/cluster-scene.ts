@@ -32,8 +32,9 @@ function versioned({ object }: Item, version: number): Item["object"] {
 function clusterAt(api: ReturnType<typeof createFakeApiServer>, events: string[]): Cluster {
   const clock = createFakeClock();
   const client = createKubeClient(createFakeConnection(api.transport), { clock });
+  const nowMs = (): number => client.serverTime()?.latestMs ?? clock.wallMs();
   const cluster = createCluster(
-    { client, clock, random: createFakeRandom(), logger: createFakeLogger(), agents: AGENTS },
+    { client, clock, random: createFakeRandom(), logger: createFakeLogger(), nowMs, agents: AGENTS },
     {
       onClaim: (key) => events.push(`check ${key}`),
       onClaimGone: ({ key }) => events.push(`${key} is gone`),
