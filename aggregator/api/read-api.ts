@@ -9,7 +9,6 @@ import { type VolumeObservation, volumeEntryOf } from "../core/api/volume-entry.
 import { claimsOf } from "../core/claims/attribution.ts";
 import type { DecidedClaim } from "../core/claims/evidence.ts";
 import type { Volume } from "../core/cluster-objects.ts";
-import { compareText } from "../core/compare-text.ts";
 import { type IdleStagings, idleStagings } from "../core/nodes/idle-staging.ts";
 import type { NodeMountedVolume, NodeView } from "../core/nodes/node-view.ts";
 import { claimOfVolume, identitiesOf, mayMount, volumeUse } from "../core/volumes/use.ts";
@@ -159,7 +158,7 @@ export class ReadApi {
       phaseSince: cluster.phaseSince(volume),
       use: { used: used.filter(({ node }) => !isOver(node)), staged },
       references: pods.filter(({ isTerminal }) => !isTerminal),
-      attached: cluster.nodesWith(volume).toSorted(compareText),
+      attached: cluster.nodesWith(volume).toSorted(),
       // A node that is off has nothing to unstage.
       idleSince: (node) => (isOver(node) ? undefined : this.#stagings.get(node)?.get(volume.uid)),
       nowMs: this.#earliestMs(),

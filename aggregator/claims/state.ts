@@ -2,7 +2,7 @@ import { isOlder } from "../../common/kube/resource-version.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { isUse, volumeMatcher } from "../../common/storage/volume-identity.ts";
 import { claimsOf, type Fact } from "../core/claims/attribution.ts";
-import { type ClaimEvidence, foundUse } from "../core/claims/evidence.ts";
+import type { ClaimEvidence } from "../core/claims/evidence.ts";
 import {
   type ClaimHistory,
   EMPTY_HISTORY,
@@ -175,8 +175,10 @@ export class ClaimStates {
     });
     const unmountRecords = found.flatMap((one) => one.unmountRecords);
     const pods = this.#cluster.podsOf(claim.key).filter((pod) => !pod.isTerminal && mayUse(pod, claim));
-    const uses = found.flatMap(({ view, mountedVolumes }) =>
-      mountedVolumes.filter(isUse).map((mountedVolume) => foundUse(view, mountedVolume)),
+    const uses = found.flatMap(({ view: { node, bootId }, mountedVolumes }) =>
+      mountedVolumes
+        .filter(isUse)
+        .map(({ volume: mounted, podUid, pod }) => ({ node, bootId, volume: mounted, podUid, pod })),
     );
     const mountedBy = new Set(uses.map(({ podUid }) => podUid));
     const { history } = this.#peek(claim);

@@ -1,5 +1,5 @@
 import type { ClaimRef } from "../../aggregator/core/claims/attribution.ts";
-import { claimPhaseSince } from "../../aggregator/core/claims/phase.ts";
+import { claimPhaseSince } from "../../aggregator/core/claims/binding.ts";
 import { claimKeysOf } from "../../aggregator/core/claims/references.ts";
 import { attachedKey, type EndedPod, type Node, type Pod, type Volume } from "../../aggregator/core/cluster-objects.ts";
 import { StorageTotals } from "../../aggregator/core/metrics/storage-totals.ts";

@@ -1,11 +1,12 @@
 import type { Claim } from "../../../common/storage/claim.ts";
-import type { Pod } from "../cluster-objects.ts";
+import { type PhaseSince, phaseSince } from "../../../common/storage/phase-since.ts";
+import type { Pod, Volume } from "../cluster-objects.ts";
 
 /** `volumeBindingMode` of a storage class. */
 export type BindingMode = "Immediate" | "WaitForFirstConsumer";
 
 /** A claim, and what decides whether a pod waits for its volume. */
-export interface Binding {
+interface Binding {
   readonly claim: Claim;
   /** Undefined where the storage class is unknown. */
   readonly mode: BindingMode | undefined;
@@ -67,4 +68,31 @@ export function oldestPending(sources: PendingSources): ReadonlyMap<BindingMode 
     if (sinceMs < beforeMs) oldest.set(binding, sinceMs);
   }
   return oldest;
+}
+
+/** What dates a claim's phase. */
+interface PhaseSigns {
+  /** The volume that the claim names, if it is known. */
+  readonly volume: Volume | undefined;
+  readonly volumeSince: PhaseSince | undefined;
+  /** When this process first saw the claim in its phase. */
+  readonly firstSeenMs: number | undefined;
+}
+
+/**
+ * The API dates no phase of a claim. It is Pending since its creation, Bound since its volume is bound to it, and Lost at least since
+ * this process first saw that.
+ */
+export function claimPhaseSince(
+  { uid, phase, createdAtMs }: Claim,
+  { volume, volumeSince, firstSeenMs }: PhaseSigns,
+): PhaseSince | undefined {
+  if (phase === "Pending") return createdAtMs === undefined ? undefined : { ms: createdAtMs, from: "created" };
+  if (phase === "Lost") return phaseSince({ apiMs: undefined, createdAtMs, firstSeenMs });
+  const isOwn = phase === "Bound" && volume?.phase === "Bound" && volume.claim?.uid === uid;
+  if (!isOwn || volumeSince === undefined) return undefined;
+  const { ms, from } = volumeSince;
+  return from === "first-seen"
+    ? phaseSince({ apiMs: undefined, createdAtMs, firstSeenMs: ms })
+    : phaseSince({ apiMs: ms, createdAtMs, firstSeenMs: undefined });
 }

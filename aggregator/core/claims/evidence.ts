@@ -2,7 +2,7 @@ import type { Claim } from "../../../common/storage/claim.ts";
 import { earliestSinceMs } from "../../../common/storage/claim-status.ts";
 import type { VolumeIdentity } from "../../../common/storage/volume-identity.ts";
 import type { Node, Volume } from "../cluster-objects.ts";
-import type { NodeMountedVolume, NodeUnmountRecord, NodeView } from "../nodes/node-view.ts";
+import type { NodeUnmountRecord } from "../nodes/node-view.ts";
 import { assumedUse, isNodeBack, unobservedEndOf } from "./assumed-ends.ts";
 import type { ClaimFacts } from "./decide.ts";
 import type { ClaimHistory, NodeLookup } from "./history.ts";
@@ -16,14 +16,6 @@ export interface FoundUse {
   readonly volume: VolumeIdentity;
   readonly podUid: string;
   readonly pod: string | undefined;
-}
-
-/** The use that a mounted volume in a node's last report shows. */
-export function foundUse(
-  { node, bootId }: NodeView,
-  { volume, podUid, pod }: NodeMountedVolume & { readonly podUid: string },
-): FoundUse {
-  return { node, bootId, volume, podUid, pod };
 }
 
 /** What nodes and pods show of one claim. */

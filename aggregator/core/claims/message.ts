@@ -6,7 +6,8 @@ import {
   wholeUncertaintyMs,
 } from "../../../common/storage/claim-status.ts";
 import { formatSecondsUp } from "../../../common/storage/timestamp.ts";
-import type { Decision, InUse, Unused } from "./decide.ts";
+import { compareText } from "../compare-text.ts";
+import type { Decision, InUse, PendingNode, Unused } from "./decide.ts";
 import { endOf, type UseEnd } from "./use-end.ts";
 
 /**
@@ -55,15 +56,9 @@ function idleMessage({ reason, sinceMs, lastUse, visit, gap }: Unused): string {
   return isItsEnd || reason !== "NoPodUsing" || gap !== undefined ? endMessage(endOf(lastUse)) : END_UNKNOWN;
 }
 
-/** What a message says about the end of a use. */
-export type DescribedEnd = Omit<UseEnd, "id">;
-
-/** What a message says about a pending node. */
-export interface DescribedNode {
-  readonly node: string;
-  readonly why?: (typeof REASONS)[number] | undefined;
-  readonly pod?: string | undefined;
-}
+/** What a message says about the end of a use, and about a pending node. */
+type DescribedEnd = Omit<UseEnd, "id">;
+export type DescribedNode = Omit<PendingNode, "isSilent">;
 
 /** An idle claim when Mooring first sees it. */
 const NEVER_OBSERVED = "Not seen in use since Mooring first saw the claim; it may have been unused for longer";
@@ -185,7 +180,7 @@ function onNode({ node }: DescribedEnd): string {
 
 function described(nodes: readonly DescribedNode[]): readonly string[] {
   // Sorted by name, so that the same facts give the same message.
-  const sorted = nodes.toSorted((one, other) => compare(keyOf(one), keyOf(other)));
+  const sorted = nodes.toSorted((one, other) => compareText(keyOf(one), keyOf(other)));
   const first = new Map(sorted.toReversed().map((one) => [one.node, one]));
   return [...first.values()].reverse().map((one) => `${one.node}${reasonText(one)}`);
 }
@@ -226,9 +221,4 @@ function listed(names: readonly string[]): string {
 
 function capital(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
-}
-
-function compare(one: string, other: string): number {
-  if (one === other) return 0;
-  return one < other ? -1 : 1;
 }

@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import {
   type BindingMode,
   bindLatency,
+  claimPhaseSince,
   oldestPending,
   waitedForSince,
 } from "../../../../aggregator/core/claims/binding.ts";
-import { claimPhaseSince } from "../../../../aggregator/core/claims/phase.ts";
 import type { Pod } from "../../../../aggregator/core/cluster-objects.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import { claimWith, NOON, podWith, volumeWith } from "../world.ts";
