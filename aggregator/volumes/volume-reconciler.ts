@@ -1,7 +1,13 @@
+import type { Stored } from "../../common/kube/store.ts";
 import { WorkQueue } from "../../common/kube/work-queue.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
-import { readCopiedUse, readVolumeMark } from "../../common/storage/volume-annotations.ts";
+import {
+  NO_ANNOTATIONS,
+  readCopiedUse,
+  readVolumeMark,
+  type VolumeAnnotations,
+} from "../../common/storage/volume-annotations.ts";
 import { isUse, volumeMatcher } from "../../common/storage/volume-identity.ts";
 import { assumedUse } from "../core/claims/assumed-ends.ts";
 import { type Fact, volumesOf } from "../core/claims/attribution.ts";
@@ -18,7 +24,7 @@ import type { FleetState } from "../nodes/fleet-state.ts";
 import type { Barrier } from "../pod-watch/barrier.ts";
 import type { VolumeWriter } from "../sinks/volume-writer.ts";
 import type { SharedParts } from "../sources/cluster.ts";
-import { VolumeWrites } from "../writing/volume-writes.ts";
+import { WriteGate } from "../writing/write-gate.ts";
 
 interface VolumeReconcilerParts extends SharedParts {
   readonly fleet: Pick<FleetState, "view" | "viewsOf">;
@@ -30,6 +36,8 @@ interface VolumeReconcilerParts extends SharedParts {
 
 /** Writes under way at once: few are necessary. */
 const WIDTH = 4;
+/** A missing permission is tried again as slowly as a refusal. */
+const OUTCOMES = { forbidden: "refused", overloaded: "failed" } as const;
 
 /**
  * Keeps the two annotations of PersistentVolumes: the nodes that have a volume mounted that is not Bound, and the last use of a Retain
@@ -41,7 +49,7 @@ export class VolumeReconciler {
   /** Names of the volumes that are mounted although they are not Bound. */
   readonly stillMounted = new Set<string>();
   readonly #parts: VolumeReconcilerParts;
-  readonly #writes: VolumeWrites;
+  readonly #gate: WriteGate;
   /** Names of volumes, by nodes that had not reported when the volume was decided; until they do, or change their state. */
   readonly #waiting = new Map<string, Set<string>>();
   /** By volume name: the status of a claim when this leader saw it go, until its last use is copied. */
@@ -50,7 +58,7 @@ export class VolumeReconciler {
   constructor(parts: VolumeReconcilerParts) {
     this.#parts = parts;
     this.queue = new WorkQueue({ ...parts, errors: parts.internalErrors.in("volumes") }, WIDTH);
-    this.#writes = new VolumeWrites(parts);
+    this.#gate = new WriteGate(parts);
   }
 
   /** Works until the signal is aborted. Everything has been listed. */
@@ -112,15 +120,55 @@ export class VolumeReconciler {
     for (const node of facts.unanswered) this.#waiting.set(node, (this.#waiting.get(node) ?? new Set()).add(name));
     const desired = desiredAnnotations(facts);
     if (changesTo(volume, desired) === undefined && isCopied(volume, facts)) this.#goneClaims.delete(name);
-    const againMs = await this.#writes.bring(volume, desired, signal);
+    const againMs = await this.#bring(volume, desired, signal);
     if (againMs !== undefined) this.queue.addAfter(name, againMs);
   }
 
   #forget(name: string): void {
     this.stillMounted.delete(name);
     this.#goneClaims.delete(name);
-    this.#writes.forget(name);
+    this.#gate.rest(name);
   }
+
+  /** One attempt to write, if one is due. Answers after how many milliseconds to come again; nothing when nothing is left to write. */
+  async #bring(volume: Volume & Stored, desired: VolumeAnnotations, signal: AbortSignal): Promise<number | undefined> {
+    const changes = changesTo(volume, desired);
+    if (changes === undefined) return void this.#gate.rest(volume.key);
+    const { key, uid, resourceVersion, annotations = NO_ANNOTATIONS } = volume;
+    const content = textOf(desired);
+    const attempt = { key, uid, resourceVersion, current: textOf(annotations), content, isNews: false };
+    const waitMs = this.#gate.restBefore(attempt);
+    if (waitMs > 0) return waitMs;
+    const result = await this.#parts.writer(volume, changes, signal);
+    if (signal.aborted) return undefined;
+    if (result.kind === "written") {
+      this.#gate.written(attempt, content);
+      this.#logWritten(volume, desired);
+      return undefined;
+    }
+    const { kind, message } = result;
+    const outcome = kind === "forbidden" || kind === "overloaded" ? OUTCOMES[kind] : kind;
+    const times = this.#gate.failed(attempt, outcome, "retryAfterMs" in result ? result.retryAfterMs : 0);
+    const restMs = this.#gate.restBefore(attempt);
+    const fields = { volume: `name/${key}`, outcome: kind, err: message, waitMs: Math.round(restMs) };
+    const { logger } = this.#parts;
+    if (kind === "stale" || times > 1) logger.debug(fields, "volume not written again, will be tried again");
+    else logger.warn(fields, "volume not written, will be tried again");
+    return restMs;
+  }
+
+  #logWritten({ key, annotations = NO_ANNOTATIONS }: Volume, { mountedOn, lastUse }: VolumeAnnotations): void {
+    const { logger } = this.#parts;
+    const fields = { volume: `name/${key}` };
+    if (mountedOn !== annotations.mountedOn)
+      logger.info(fields, mountedOn === undefined ? "mark of a mounted volume removed" : "volume marked as mounted");
+    if (lastUse !== annotations.lastUse)
+      logger.info(fields, lastUse === undefined ? "last use of a volume removed" : "last use written to a volume");
+  }
+}
+
+function textOf({ mountedOn, lastUse }: VolumeAnnotations): string {
+  return JSON.stringify([mountedOn, lastUse]);
 }
 
 function isOfInterest({ phase, annotations }: Volume): boolean {
