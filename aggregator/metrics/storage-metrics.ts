@@ -24,14 +24,14 @@ export function registerStorageMetrics(metrics: Metrics, sources: StorageSources
     names: { count: "mooring_volumes", bytes: "mooring_volume_bytes" },
     what: "PersistentVolumes by phase",
     labels: ["phase", "storage_class", "reclaim_policy"],
-    totals: () => volumes().map((total) => ({ ...total, labels: volumeLabels(total.kind) })),
+    totals: volumes,
   });
   registerVolumeAges(metrics, volumes, sources);
   registerSizes(metrics, {
     names: { count: "mooring_claims", bytes: "mooring_claim_bytes" },
     what: "PersistentVolumeClaims by phase and stored use",
     labels: ["phase", "state", "storage_class"],
-    totals: () => claims().map((total) => ({ ...total, labels: claimLabels(total.kind) })),
+    totals: claims,
   });
   registerClaimAges(metrics, claims, sources);
 }
@@ -40,25 +40,17 @@ interface Sizes<L extends string> {
   readonly names: Readonly<Record<"count" | "bytes", `mooring_${string}`>>;
   readonly what: string;
   readonly labels: readonly L[];
-  readonly totals: () => readonly { readonly labels: Labels<L>; readonly count: number; readonly bytes: number }[];
+  readonly totals: () => readonly { readonly kind: Labels<L>; readonly count: number; readonly bytes: number }[];
 }
 
 /** How many objects there are of each kind, and their bytes. */
 function registerSizes<L extends string>(metrics: Metrics, { names, what, labels, totals }: Sizes<L>): void {
   metrics.series({ name: names.count, help: `${what}.`, type: "gauge", labels }, () =>
-    totals().map((total) => ({ labels: total.labels, value: total.count })),
+    totals().map(({ kind, count }) => ({ labels: kind, value: count })),
   );
   metrics.series({ name: names.bytes, help: `Capacity of ${what}.`, type: "gauge", labels }, () =>
-    totals().map((total) => ({ labels: total.labels, value: total.bytes })),
+    totals().map(({ kind, bytes }) => ({ labels: kind, value: bytes })),
   );
-}
-
-function volumeLabels({ phase, storageClass, reclaimPolicy }: VolumeKind) {
-  return { phase, storage_class: storageClass, reclaim_policy: reclaimPolicy };
-}
-
-function claimLabels({ phase, state, storageClass }: ClaimKind) {
-  return { phase, state, storage_class: storageClass };
 }
 
 function registerVolumeAges(
@@ -75,7 +67,7 @@ function registerVolumeAges(
     },
     () =>
       volumes().flatMap((total) => {
-        const { phase, ...labels } = volumeLabels(total.kind);
+        const { phase, ...labels } = total.kind;
         return phase === "Released" ? byAge(total, labels, earliestMs()) : [];
       }),
   );
@@ -87,9 +79,9 @@ function registerVolumeAges(
       labels: ["phase", "reclaim_policy"],
     },
     () => {
-      const ages = volumes().flatMap(({ kind: { phase, reclaimPolicy }, aged }) => {
+      const ages = volumes().flatMap(({ kind: { phase, reclaim_policy }, aged }) => {
         const sinceMs = aged.oldestMs();
-        const labels = { phase, reclaim_policy: reclaimPolicy };
+        const labels = { phase, reclaim_policy };
         return sinceMs === undefined ? [] : [{ labels, value: secondsBetween(sinceMs, earliestMs()) }];
       });
       return combined(ages, Math.max);
@@ -111,7 +103,7 @@ function registerClaimAges(
     },
     () => {
       const unused = claims().filter(({ kind }) => kind.state === "Unused");
-      const sizes = unused.flatMap((total) => byAge(total, { storage_class: total.kind.storageClass }, earliestMs()));
+      const sizes = unused.flatMap((total) => byAge(total, { storage_class: total.kind.storage_class }, earliestMs()));
       return combined(sizes, (one, other) => one + other);
     },
   );

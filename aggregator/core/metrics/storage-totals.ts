@@ -10,9 +10,9 @@ export type ClassLabel = (storageClass: string) => string;
 /** So many classes have a label of their own. */
 export const MOST_CLASSES = 30;
 
-/** What objects are counted by. Each field has few values, except the class. */
+/** What objects are counted by, as the labels of their metrics. Each has few values, except the class. */
 export interface StorageKind {
-  readonly storageClass: string;
+  readonly storage_class: string;
 }
 
 /** An object as it counts. */
@@ -63,7 +63,7 @@ export class StorageTotals<K extends StorageKind> {
   }
 
   #count({ kind: given, bytes, sinceMs }: Counted<K>, by: 1 | -1): void {
-    const kind = { ...given, storageClass: this.#label(given.storageClass) };
+    const kind = { ...given, storage_class: this.#label(given.storage_class) };
     const key = JSON.stringify(kind);
     const total = this.#totals.get(key) ?? { kind, count: 0, bytes: 0, aged: new AgedBytes(this.#bucketMs) };
     total.count += by;
@@ -113,7 +113,7 @@ export class AgedBytes {
 /** What volumes are counted by. */
 export interface VolumeKind extends StorageKind {
   readonly phase: string;
-  readonly reclaimPolicy: string;
+  readonly reclaim_policy: string;
 }
 
 /** What claims are counted by. */
@@ -136,8 +136,8 @@ export function countedVolume(
   return {
     kind: {
       phase: oneOf(VOLUME_PHASES, phase),
-      storageClass: storageClass ?? "",
-      reclaimPolicy: oneOf(RECLAIM_POLICIES, reclaimPolicy ?? ""),
+      storage_class: storageClass ?? "",
+      reclaim_policy: oneOf(RECLAIM_POLICIES, reclaimPolicy ?? ""),
     },
     bytes: parseBytes(capacity) ?? 0,
     sinceMs: phase === "Bound" ? undefined : since?.ms,
@@ -149,7 +149,7 @@ export function countedClaim(claim: Claim): Counted<ClaimKind> {
   const { phase, storageClass, capacity, status } = claim;
   const state = writtenStatus(claim);
   return {
-    kind: { phase: oneOf(CLAIM_PHASES, phase), state, storageClass: storageClass ?? "" },
+    kind: { phase: oneOf(CLAIM_PHASES, phase), state, storage_class: storageClass ?? "" },
     bytes: parseBytes(capacity) ?? 0,
     sinceMs: state === "Unused" ? status?.sinceMs : undefined,
   };

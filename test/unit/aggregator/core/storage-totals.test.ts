@@ -15,11 +15,11 @@ import { claimWith, mountedStatus, NOON, statusWith, volumeWith } from "../world
 const HOUR_MS = 3_600_000;
 
 function counted(storageClass: string, fields: Partial<Counted<StorageKind>> = {}): Counted<StorageKind> {
-  return { kind: { storageClass }, bytes: 10, sinceMs: undefined, ...fields };
+  return { kind: { storage_class: storageClass }, bytes: 10, sinceMs: undefined, ...fields };
 }
 
 function shown(totals: StorageTotals<StorageKind>): Readonly<Record<string, readonly [count: number, bytes: number]>> {
-  return Object.fromEntries([...totals.all()].map(({ kind, count, bytes }) => [kind.storageClass, [count, bytes]]));
+  return Object.fromEntries([...totals.all()].map(({ kind, count, bytes }) => [kind.storage_class, [count, bytes]]));
 }
 
 describe("StorageTotals", () => {
@@ -35,7 +35,9 @@ describe("StorageTotals", () => {
 
   it("has nothing left when all that was added is removed, in whatever order", () => {
     const entry = fc.record({
-      kind: fc.record({ storageClass: fc.constantFrom(...Array.from({ length: 40 }, (_, index) => `class-${index}`)) }),
+      kind: fc.record({
+        storage_class: fc.constantFrom(...Array.from({ length: 40 }, (_, index) => `class-${index}`)),
+      }),
       bytes: fc.integer({ min: 0, max: 2 ** 50 }),
       sinceMs: fc.option(fc.integer({ min: 0, max: NOON }), { nil: undefined }),
     });
@@ -78,10 +80,10 @@ const GI = 2 ** 30;
 const since = { ms: NOON, from: "api" } as const;
 
 describe("a volume counts", () => {
-  const kind = { phase: "Bound", storageClass: "fast", reclaimPolicy: "Delete" };
+  const kind = { phase: "Bound", storage_class: "fast", reclaim_policy: "Delete" };
   const bytes = 10 * GI;
   const other = { kind: { ...kind, phase: "other" }, bytes, sinceMs: NOON };
-  const classless = { kind: { ...kind, storageClass: "", reclaimPolicy: "other" }, bytes, sinceMs: undefined };
+  const classless = { kind: { ...kind, storage_class: "", reclaim_policy: "other" }, bytes, sinceMs: undefined };
   const unclassed = { storageClass: undefined, reclaimPolicy: undefined };
 
   it.each([
@@ -95,8 +97,8 @@ describe("a volume counts", () => {
 describe("a claim counts", () => {
   const unused = statusWith({ unused: true, reason: "Unmounted", sinceMs: NOON - 1_000 });
   const unbound = { phase: "Pending", capacity: undefined, storageClass: undefined };
-  const bound = (state: string) => ({ phase: "Bound", state, storageClass: "fast" });
-  const pending = { phase: "Pending", state: "NotBound", storageClass: "" };
+  const bound = (state: string) => ({ phase: "Bound", state, storage_class: "fast" });
+  const pending = { phase: "Pending", state: "NotBound", storage_class: "" };
 
   it.each([
     { name: "as unused since it is so", claim: { status: unused }, kind: bound("Unused"), sinceMs: NOON - 1_000 },
