@@ -5,7 +5,6 @@ import { watchdogCheck } from "../../common/runtime/watchdog.ts";
 import type { LeaderSession } from "../leader/leader-session.ts";
 import type { Leadership } from "../leader/leadership.ts";
 import type { Cluster, SharedParts } from "../sources/cluster.ts";
-import { checkWrites } from "../writing/status-writing.ts";
 
 interface HealthParts extends Pick<SharedParts, "clock" | "client" | "cluster" | "internalErrors"> {
   readonly leadership: Pick<Leadership, "check" | "progress">;
@@ -45,7 +44,7 @@ export function aggregatorHealth(parts: HealthParts): Pick<Health, "live" | "rea
       nodes: () => checkNodes(session()),
       // A failing watch is retried here, and another replica need not do better.
       "pod-watch": () => (cluster.arePodsCurrent() ? PASSED : degraded(UNWATCHED)),
-      writes: () => checkWrites(session()?.reconciler.writer),
+      writes: () => checkWrites(session()),
       "internal-errors": () => internalErrors.check(),
       ...(leadership.check && { leader: leadership.check }),
       ...(certificate && { certificate }),
@@ -70,6 +69,15 @@ export function checkStart({
   if (client.serverTime() === undefined)
     return failed("no answer of the API server has a date, so no time can be computed");
   return PASSED;
+}
+
+/** Fails where the aggregator lacks the permission to write claim status. A standby has no writer, and passes. */
+function checkWrites(session: LeaderSession | undefined): CheckResult {
+  const missing = session?.reconciler.writer.missingPermission();
+  if (missing === undefined) return PASSED;
+  const { namespaces, message } = missing;
+  const more = namespaces.length > 3 ? ` and ${namespaces.length - 3} more` : "";
+  return failed(`no permission to write claim status in ${namespaces.slice(0, 3).join(", ")}${more}: ${message}`);
 }
 
 const MOST_NAMES = 5;

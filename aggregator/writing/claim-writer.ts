@@ -17,7 +17,7 @@ export interface ClaimWriterParts extends Pick<KubeParts, "clock" | "random" | "
 }
 
 /** The permission that our account lacks, for people. */
-export interface MissingPermission {
+interface MissingPermission {
   readonly namespaces: readonly string[];
   /** As the API server puts it. */
   readonly message: string;

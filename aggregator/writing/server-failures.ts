@@ -1,5 +1,4 @@
-import type { Clock } from "../../common/runtime/clock.ts";
-import type { Logger } from "../../common/runtime/logger.ts";
+import type { KubeParts } from "../../common/kube/client.ts";
 import type { WriteFailure } from "../sinks/claim-status-writer.ts";
 
 /** After so long without a failure, the next one is logged again. Longer than a failing claim waits, or each attempt would be logged. */
@@ -13,7 +12,7 @@ const REST = { firstMs: 100, longestMs: 5_000 };
 const LONGEST_ASKED_MS = 30_000;
 
 /** A failure of the API server, or of the way to it, or a permission that our account lacks. */
-export type ServerFailure = Extract<WriteFailure, { readonly retryAfterMs: number }>;
+type ServerFailure = Extract<WriteFailure, { readonly retryAfterMs: number }>;
 
 export function isServerFailure(failure: WriteFailure): failure is ServerFailure {
   return "retryAfterMs" in failure;
@@ -25,16 +24,14 @@ export function isServerFailure(failure: WriteFailure): failure is ServerFailure
  * would send every waiting claim to a server that accepts none.
  */
 export class ServerFailures {
-  readonly #clock: Clock;
-  readonly #logger: Logger;
+  readonly #parts: Pick<KubeParts, "clock" | "logger">;
   readonly #workers: number;
   #count = 0;
   #inRow = 0;
   #lastMs = Number.NEGATIVE_INFINITY;
 
-  constructor({ clock, logger }: { readonly clock: Clock; readonly logger: Logger }, workers: number) {
-    this.#clock = clock;
-    this.#logger = logger;
+  constructor(parts: Pick<KubeParts, "clock" | "logger">, workers: number) {
+    this.#parts = parts;
     this.#workers = workers;
   }
 
@@ -45,14 +42,15 @@ export class ServerFailures {
 
   /** Answers for how many milliseconds the worker has to rest. */
   note({ kind, message, retryAfterMs }: ServerFailure): number {
-    const now = this.#clock.monotonicMs();
+    const { clock, logger } = this.#parts;
+    const now = clock.monotonicMs();
     this.#count = now - this.#lastMs > OVER_MS ? 1 : this.#count + 1;
     this.#lastMs = now;
     this.#inRow += 1;
     if (Number.isInteger(Math.log10(this.#count))) {
       const fields = { outcome: kind, err: message, retryAfterMs, failures: this.#count };
       const level = kind === "forbidden" ? "error" : "warn";
-      this.#logger[level](fields, "API server did not take a claim status, will be tried again");
+      logger[level](fields, "API server did not take a claim status, will be tried again");
     }
     return Math.max(Math.min(retryAfterMs, LONGEST_ASKED_MS), this.#growingMs);
   }

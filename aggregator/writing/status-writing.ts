@@ -1,14 +1,13 @@
 import { hostname } from "node:os";
 import { countEvents } from "../../common/kube/event-metrics.ts";
 import { createEventRecorder, type EventRecorder } from "../../common/kube/events.ts";
-import { type CheckResult, failed, PASSED } from "../../common/runtime/health.ts";
+import type { Counter } from "../../common/runtime/metrics.ts";
 import { type UpstreamPolicy, type UpstreamSetting, upstreamPolicy } from "../core/claims/write.ts";
 import { type ClaimStatusWriter, createClaimStatusWriter } from "../sinks/claim-status-writer.ts";
 import { createVolumeWriter, type VolumeWriter } from "../sinks/volume-writer.ts";
 import type { OutsideParts } from "../sources/cluster.ts";
 import { createServerVersion, type ServerVersionSource } from "../sources/server-facts.ts";
 import { ClaimWarnings } from "./claim-warnings.ts";
-import type { ClaimWriter } from "./claim-writer.ts";
 
 interface StatusWritingParts extends OutsideParts {
   /** The writes of every claim may have changed. */
@@ -30,26 +29,19 @@ export class StatusWriting {
   constructor(parts: StatusWritingParts, setting: UpstreamSetting) {
     const { metrics, logger } = parts;
     this.#setting = setting;
-    const counter = {
-      name: "mooring_status_writes_total",
-      help: "Writes of claim status.",
-      labels: ["outcome"],
-    } as const;
-    const histogram = {
-      name: "mooring_status_write_seconds",
-      help: "How long the API server took for a write.",
-    } as const;
+    const counter = (name: `mooring_${string}`, help: string): Counter<"outcome"> =>
+      metrics.counter({ name, help, labels: ["outcome"] });
     this.writer = createClaimStatusWriter({
       ...parts,
-      writes: metrics.counter(counter),
-      seconds: metrics.histogram({ ...histogram, buckets: WRITE_SECONDS }),
+      writes: counter("mooring_status_writes_total", "Writes of claim status."),
+      seconds: metrics.histogram({
+        name: "mooring_status_write_seconds",
+        help: "How long the API server took for a write.",
+        buckets: WRITE_SECONDS,
+      }),
     });
-    const volumeCounter = {
-      name: "mooring_volume_writes_total",
-      help: "Writes of annotations of PersistentVolumes.",
-      labels: ["outcome"],
-    } as const;
-    this.volumeWriter = createVolumeWriter(parts.client, metrics.counter(volumeCounter));
+    const volumeWrites = counter("mooring_volume_writes_total", "Writes of annotations of PersistentVolumes.");
+    this.volumeWriter = createVolumeWriter(parts.client, volumeWrites);
     this.#events = createEventRecorder(parts, {
       controller: "mooring.dev/aggregator",
       instance: hostname(),
@@ -69,13 +61,4 @@ export class StatusWriting {
 
   /** Writes events while this replica leads. */
   readonly tell = (signal: AbortSignal): Promise<void> => this.#events.run(signal);
-}
-
-/** Fails where the aggregator lacks the permission to write claim status. A standby has no writer, and passes. */
-export function checkWrites(writer: Pick<ClaimWriter, "missingPermission"> | undefined): CheckResult {
-  const missing = writer?.missingPermission();
-  if (missing === undefined) return PASSED;
-  const { namespaces, message } = missing;
-  const more = namespaces.length > 3 ? ` and ${namespaces.length - 3} more` : "";
-  return failed(`no permission to write claim status in ${namespaces.slice(0, 3).join(", ")}${more}: ${message}`);
 }
