@@ -17,8 +17,7 @@ import {
 } from "../core/pod-watch/gap.ts";
 import { gapOf, isUpTo, type WatchGap } from "../core/pod-watch/history.ts";
 import type { Cluster, SharedParts } from "../sources/cluster.ts";
-import { type Backlog, Checkpoint } from "./checkpoint.ts";
-import type { PodWatchHistory } from "./pod-watch-history.ts";
+import { type Backlog, Checkpoint, type PodWatchHistory } from "./pod-watch-history.ts";
 
 interface GapAnswersParts extends Pick<SharedParts, "clock" | "logger">, Backlog {
   readonly coverage: Pick<PodWatchHistory, "gap" | "reached" | "settle" | "update">;

@@ -22,7 +22,7 @@ import { claimOfVolume, identitiesOf, mayMount, volumeUse } from "../core/volume
 import type { AgentStates } from "../nodes/agent-states.ts";
 import type { FleetState } from "../nodes/fleet-state.ts";
 import type { Barrier } from "../pod-watch/barrier.ts";
-import type { VolumeWriter } from "../sinks/volume-writer.ts";
+import type { VolumeWriter } from "../sinks/writers.ts";
 import type { SharedParts } from "../sources/cluster.ts";
 import { WriteGate } from "../writing/write-gate.ts";
 

@@ -2,7 +2,7 @@ import type { KubeParts } from "../../common/kube/client.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import { type ClaimWrite, isSameStatus, statusText } from "../core/claims/write.ts";
-import type { ClaimStatusWriter, WriteFailure, WriteResult } from "../sinks/claim-status-writer.ts";
+import type { ClaimStatusWriter, WriteFailure, WriteResult } from "../sinks/writers.ts";
 import type { ClaimWarnings } from "./claim-warnings.ts";
 import { isServerFailure, ServerFailures } from "./server-failures.ts";
 import type { UnstoredClaims } from "./unstored-claims.ts";

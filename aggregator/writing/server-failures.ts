@@ -1,5 +1,5 @@
 import type { KubeParts } from "../../common/kube/client.ts";
-import type { WriteFailure } from "../sinks/claim-status-writer.ts";
+import type { WriteFailure } from "../sinks/writers.ts";
 
 /** After so long without a failure, the next one is logged again. Longer than a failing claim waits, or each attempt would be logged. */
 const OVER_MS = 180_000;

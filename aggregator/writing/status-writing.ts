@@ -3,8 +3,12 @@ import { countEvents } from "../../common/kube/event-metrics.ts";
 import { createEventRecorder, type EventRecorder } from "../../common/kube/events.ts";
 import type { Counter } from "../../common/runtime/metrics.ts";
 import { type UpstreamPolicy, type UpstreamSetting, upstreamPolicy } from "../core/claims/write.ts";
-import { type ClaimStatusWriter, createClaimStatusWriter } from "../sinks/claim-status-writer.ts";
-import { createVolumeWriter, type VolumeWriter } from "../sinks/volume-writer.ts";
+import {
+  type ClaimStatusWriter,
+  createClaimStatusWriter,
+  createVolumeWriter,
+  type VolumeWriter,
+} from "../sinks/writers.ts";
 import type { OutsideParts } from "../sources/cluster.ts";
 import { createServerVersion, type ServerVersionSource } from "../sources/server-facts.ts";
 import { ClaimWarnings } from "./claim-warnings.ts";

@@ -1,7 +1,7 @@
 import { LeaderSession } from "../../aggregator/leader/leader-session.ts";
 import { createMeasures } from "../../aggregator/metrics/measures.ts";
 import { readAggregatorCommand } from "../../aggregator/settings/config.ts";
-import type { WriteResult } from "../../aggregator/sinks/claim-status-writer.ts";
+import type { WriteResult } from "../../aggregator/sinks/writers.ts";
 import { UnstoredClaims } from "../../aggregator/writing/unstored-claims.ts";
 import { createKubeClient } from "../../common/kube/client.ts";
 import { InternalErrors } from "../../common/runtime/internal-errors.ts";

@@ -2,8 +2,11 @@ import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 import { writeTexts } from "../../../aggregator/certificates/objects.ts";
 import { type ClaimWarning, claimEvent } from "../../../aggregator/sinks/claim-events.ts";
-import { type ClaimStatusWriter, createClaimStatusWriter } from "../../../aggregator/sinks/claim-status-writer.ts";
-import { createVolumeWriter } from "../../../aggregator/sinks/volume-writer.ts";
+import {
+  type ClaimStatusWriter,
+  createClaimStatusWriter,
+  createVolumeWriter,
+} from "../../../aggregator/sinks/writers.ts";
 import { projectVolume } from "../../../aggregator/sources/projections.ts";
 import { patchObject } from "../../../common/kube/apply.ts";
 import { createLeaseStore } from "../../../common/kube/lease.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createClaimStatusWriter } from "../../../../aggregator/sinks/claim-status-writer.ts";
-import { createVolumeWriter } from "../../../../aggregator/sinks/volume-writer.ts";
+import { createClaimStatusWriter, createVolumeWriter } from "../../../../aggregator/sinks/writers.ts";
 import { createKubeClient } from "../../../../common/kube/client.ts";
 import { createFakeClock } from "../../../fakes/clock.ts";
 import { createFakeConnection, createFakeTransport, type FakeAnswer, json } from "../../../fakes/transport.ts";

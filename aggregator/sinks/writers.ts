@@ -7,6 +7,8 @@ import type { Counter, Histogram } from "../../common/runtime/metrics.ts";
 import { type Claim, projectClaim } from "../../common/storage/claim.ts";
 import { type ClaimStatus, FIELD_MANAGER, writeClaimStatus, writeStaged } from "../../common/storage/claim-status.ts";
 import { type UpstreamShare, writeUpstream } from "../../common/storage/upstream-unused.ts";
+import { VOLUME_ANNOTATIONS, type VolumeAnnotations } from "../../common/storage/volume-annotations.ts";
+import type { Volume } from "../core/cluster-objects.ts";
 
 /** The outcome of a write. */
 export type WriteResult =
@@ -26,7 +28,7 @@ export type WriteResult =
 export type WriteFailure = Exclude<WriteResult, { readonly kind: "written" }>;
 
 /** What an apply contains: Mooring's condition and annotations, and its share of Kubernetes' own condition. */
-export interface AppliedStatus {
+interface AppliedStatus {
   readonly status: ClaimStatus;
   readonly upstream: UpstreamShare;
 }
@@ -85,14 +87,47 @@ function fieldsOf(
   };
 }
 
+/** The outcome of a write of a volume. */
+type VolumeWriteResult = { readonly kind: "written" } | WriteFailure;
+
+/** Changes Mooring's annotations of exactly the volume, and the state of it, that was decided on. */
+export type VolumeWriter = (
+  volume: Volume & { readonly resourceVersion: string },
+  changes: Partial<VolumeAnnotations>,
+  signal: AbortSignal,
+) => Promise<VolumeWriteResult>;
+
+/**
+ * Writes through the subresource `status`, which leaves the spec alone: a permission for it cannot move or free a volume. A merge patch,
+ * unlike an apply, also removes an annotation that another manager owns, such as one from a backup.
+ */
+export function createVolumeWriter(client: KubeClient, writes: Counter<"outcome">): VolumeWriter {
+  return async ({ key, uid, resourceVersion }, changes, signal) => {
+    const path = `/api/v1/persistentvolumes/${key}`;
+    const identity = { path, subresource: "status", name: key, uid, resourceVersion } as const;
+    const target = { apiVersion: "v1", kind: "PersistentVolume", ...identity };
+    const patch = { metadata: { annotations: namedBy(changes) } };
+    const write = () => patchObject(client, { target, patch, fieldManager: FIELD_MANAGER }, signal);
+    const result = await attempt<VolumeWriteResult>(write, () => ({ kind: "written" }));
+    writes.increment({ outcome: result.kind });
+    return result;
+  };
+}
+
+/** `null` removes an annotation. */
+function namedBy({ ...changes }: Partial<VolumeAnnotations>): Readonly<Record<string, string | null>> {
+  const { mountedOn, lastUse } = VOLUME_ANNOTATIONS;
+  return {
+    ...("mountedOn" in changes && { [mountedOn]: changes.mountedOn ?? null }),
+    ...("lastUse" in changes && { [lastUse]: changes.lastUse ?? null }),
+  };
+}
+
 /** With 408 and 504 the server says that it got no answer in time. */
 const OVERLOADED: ReadonlySet<number> = new Set([408, 429, 503, 504]);
 
 /** Makes a write, and turns refusals and failures into values, as the next step depends on them. */
-export async function attempt<T>(
-  write: () => Promise<WriteOutcome>,
-  done: (object: unknown) => T,
-): Promise<T | WriteFailure> {
+async function attempt<T>(write: () => Promise<WriteOutcome>, done: (object: unknown) => T): Promise<T | WriteFailure> {
   try {
     const outcome = await write();
     if (outcome.kind === "applied") return done(outcome.object);
