@@ -1,7 +1,7 @@
 import type { Claim } from "../../common/storage/claim.ts";
 import { isKept, type ObservedMount, type ProtectionMode } from "../core/claims/deletion.ts";
 import type { OutsideParts } from "../sources/cluster.ts";
-import type { ClaimWarnings } from "./claim-warnings.ts";
+import type { ClaimWriterParts } from "./claim-writer.ts";
 
 /** An agent reports an unmount within a second, so a deletion that takes longer than this is worth a warning. Milliseconds. */
 export const HELD_NEWS_MS = 30_000;
@@ -14,8 +14,7 @@ export interface ObservedDeletion {
   readonly isUsedByPod: boolean;
 }
 
-interface HeldParts extends Pick<OutsideParts, "clock" | "nowMs"> {
-  readonly warnings: Pick<ClaimWarnings, "tell">;
+interface HeldParts extends Pick<OutsideParts, "nowMs">, Pick<ClaimWriterParts, "clock" | "warnings"> {
   readonly protection: ProtectionMode;
 }
 

@@ -1,12 +1,7 @@
 import type { Claim } from "../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import { MAX_UNSTORED, type UnstoredClaim } from "../core/pod-watch/history.ts";
-
-interface UnstoredParts {
-  /** As the watch shows them. */
-  readonly claim: (key: string) => Claim | undefined;
-  readonly claims: () => Iterable<Claim>;
-}
+import type { Cluster } from "../sources/cluster.ts";
 
 /** The state in which a leader begins. */
 interface Begin {
@@ -25,7 +20,7 @@ interface Decided extends UnstoredClaim {
  * them, as the stored status does not include all ends that this leader has seen. A write without an answer counts as not stored.
  */
 export class UnstoredClaims {
-  readonly #parts: UnstoredParts;
+  readonly #cluster: Pick<Cluster, "claim" | "claims">;
   /** By UID. */
   readonly #decided = new Map<string, Decided>();
   /** What the previous leader handed over, by UID, until it is stored. */
@@ -35,8 +30,8 @@ export class UnstoredClaims {
   /** Keys of the claims with ended uses that are not decided yet. */
   #open: () => Iterable<string> = () => [];
 
-  constructor(parts: UnstoredParts) {
-    this.#parts = parts;
+  constructor(cluster: Pick<Cluster, "claim" | "claims">) {
+    this.#cluster = cluster;
   }
 
   /**
@@ -49,7 +44,7 @@ export class UnstoredClaims {
     this.#open = () => [];
     if (inherited.length === 0) return;
     const left = new Map(inherited.map((one) => [one.uid, one]));
-    for (const claim of this.#parts.claims()) {
+    for (const claim of this.#cluster.claims()) {
       const { uid, status } = claim;
       const one = left.get(uid);
       if (one === undefined) continue;
@@ -103,11 +98,11 @@ export class UnstoredClaims {
   list(): readonly UnstoredClaim[] | undefined {
     const found = new Map(this.#inherited);
     for (const key of this.#open()) {
-      const claim = this.#parts.claim(key);
+      const claim = this.#cluster.claim(key);
       if (claim?.status?.unused === true) found.set(claim.uid, laterOf(found.get(claim.uid), claim.uid, undefined));
     }
     for (const { key, uid, sinceMs } of this.#decided.values()) {
-      if (this.#parts.claim(key)?.uid === uid) found.set(uid, laterOf(found.get(uid), uid, sinceMs));
+      if (this.#cluster.claim(key)?.uid === uid) found.set(uid, laterOf(found.get(uid), uid, sinceMs));
     }
     return found.size > MAX_UNSTORED ? undefined : [...found.values()];
   }

@@ -1,8 +1,7 @@
-import type { Clock } from "../../common/runtime/clock.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { kubernetesCondition } from "../../common/storage/upstream-unused.ts";
 import type { DesiredClaim } from "../core/claims/write.ts";
-import type { ClaimWarnings } from "./claim-warnings.ts";
+import type { ClaimWriterParts } from "./claim-writer.ts";
 
 /** Kubernetes calls a claim unused when its last pod is over, and the kubelet unmounts after that: a contradiction this short is normal. */
 const GRACE_MS = 10_000;
@@ -15,13 +14,11 @@ interface Contradiction {
 
 /** Claims that Kubernetes calls unused while a node has them mounted. */
 export class UnusedWhileMounted {
-  readonly #clock: Clock;
-  readonly #warnings: Pick<ClaimWarnings, "tell">;
+  readonly #parts: Pick<ClaimWriterParts, "clock" | "warnings">;
   readonly #known = new Map<string, Contradiction>();
 
-  constructor({ clock, warnings }: { readonly clock: Clock; readonly warnings: Pick<ClaimWarnings, "tell"> }) {
-    this.#clock = clock;
-    this.#warnings = warnings;
+  constructor(parts: Pick<ClaimWriterParts, "clock" | "warnings">) {
+    this.#parts = parts;
   }
 
   /** How many there are, without those that are normal. */
@@ -37,13 +34,13 @@ export class UnusedWhileMounted {
       this.#known.delete(claim.key);
       return undefined;
     }
-    const nowMs = this.#clock.monotonicMs();
+    const nowMs = this.#parts.clock.monotonicMs();
     const known = this.#known.get(claim.key);
     const found = known?.uid === claim.uid ? known : { uid: claim.uid, sinceMs: nowMs, isWarned: false };
     this.#known.set(claim.key, found);
     const restMs = found.sinceMs + GRACE_MS - nowMs;
     if (restMs > 0) return restMs;
-    if (!found.isWarned) this.#warnings.tell(claim, { kind: "unused-while-mounted", nodes });
+    if (!found.isWarned) this.#parts.warnings.tell(claim, { kind: "unused-while-mounted", nodes });
     found.isWarned = true;
     return undefined;
   }

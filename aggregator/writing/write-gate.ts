@@ -1,6 +1,6 @@
-import type { Clock } from "../../common/runtime/clock.ts";
-import type { Random } from "../../common/runtime/random.ts";
+import type { KubeParts } from "../../common/kube/client.ts";
 import { type Attempts, nextAttempts, type Outcome, restBefore } from "../core/claims/write-back-off.ts";
+import { dropOldest } from "../core/reports/budgets.ts";
 
 /** An attempt to write an object. Equal texts are equal contents. */
 export interface Attempt {
@@ -33,16 +33,14 @@ const MOST_WRITTEN = 20_000;
 
 /** Decides when the next write of each object may be made, by what became of its last ones. No object delays another. */
 export class WriteGate {
-  readonly #clock: Clock;
-  readonly #random: Random;
+  readonly #parts: Pick<KubeParts, "clock" | "random">;
   /** By key; nothing for most objects. */
   readonly #failed = new Map<string, Failed>();
   /** By UID, oldest first. */
   readonly #written = new Map<string, Written>();
 
-  constructor({ clock, random }: { readonly clock: Clock; readonly random: Random }) {
-    this.#clock = clock;
-    this.#random = random;
+  constructor(parts: Pick<KubeParts, "clock" | "random">) {
+    this.#parts = parts;
   }
 
   /** Keys of the objects whose last write had this outcome. */
@@ -58,7 +56,7 @@ export class WriteGate {
 
   /** How many milliseconds are left until the write may be made; 0 or less when it may be made now. */
   restBefore(attempt: Attempt): number {
-    const nowMs = this.#clock.monotonicMs();
+    const nowMs = this.#parts.clock.monotonicMs();
     const failed = this.#failedOf(attempt);
     const putBack = this.#putBack(attempt);
     return Math.max(
@@ -70,7 +68,7 @@ export class WriteGate {
   /** The write failed. Answers how often that has happened in a row. */
   failed(attempt: Attempt, outcome: Outcome, retryAfterMs = 0): number {
     const { key, uid, resourceVersion, content } = attempt;
-    const now = { outcome, atMs: this.#clock.monotonicMs(), retryAfterMs, jitter: this.#random.fraction() };
+    const now = { outcome, atMs: this.#parts.clock.monotonicMs(), retryAfterMs, jitter: this.#parts.random.fraction() };
     const failed = this.#failedOf(attempt);
     const attempts = nextAttempts(failed?.byOutcome[outcome], now, failed && hasChanged(failed, attempt));
     const byOutcome = { ...failed?.byOutcome, [outcome]: attempts };
@@ -81,13 +79,12 @@ export class WriteGate {
   /** The write succeeded, and the object now says `left`. Answers how often it has been written in a row, as another client changes it back. */
   written(attempt: Attempt, left: string): number {
     const { uid, content } = attempt;
-    const now = { outcome: "written", atMs: this.#clock.monotonicMs(), retryAfterMs: 0, jitter: 0.5 } as const;
+    const now = { outcome: "written", atMs: this.#parts.clock.monotonicMs(), retryAfterMs: 0, jitter: 0.5 } as const;
     const attempts = nextAttempts(this.#putBack(attempt), now);
     this.rest(attempt.key);
     this.#written.delete(uid);
     this.#written.set(uid, { content, left, attempts });
-    const [oldest] = this.#written.size > MOST_WRITTEN ? this.#written.keys() : [];
-    if (oldest !== undefined) this.#written.delete(oldest);
+    dropOldest(this.#written, MOST_WRITTEN);
     return attempts.times;
   }
 

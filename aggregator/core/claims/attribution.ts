@@ -1,3 +1,4 @@
+import type { Claim } from "../../../common/storage/claim.ts";
 import type { MountKind, VolumeIdentity } from "../../../common/storage/volume-identity.ts";
 import type { Pod, Volume } from "../cluster-objects.ts";
 import { namesClaim, type OwnedClaim, refersTo } from "./references.ts";
@@ -13,18 +14,10 @@ export interface Directory {
 }
 
 /** What attribution needs of a claim. */
-interface FoundClaim extends OwnedClaim {
-  readonly uid: string;
-  readonly volume: string | undefined;
-  /** When it was created, rounded down to seconds. */
-  readonly createdAtMs?: number | undefined;
-}
+type FoundClaim = OwnedClaim & Pick<Claim, "uid" | "volume" | "createdAtMs">;
 
 /** A claim by name and UID: one that was re-created under the same name is another claim. */
-export interface ClaimRef {
-  readonly key: string;
-  readonly uid: string;
-}
+export type ClaimRef = Pick<Claim, "key" | "uid">;
 
 /** What attribution needs of a mounted volume or an unmount record. */
 export interface Fact {

@@ -1,11 +1,8 @@
+import type { Claim } from "../../../common/storage/claim.ts";
 import type { Pod } from "../cluster-objects.ts";
 
 /** What decides whether a pod means the claim. */
-export interface OwnedClaim {
-  /** `namespace/name` */
-  readonly key: string;
-  readonly controllerUid?: string | undefined;
-}
+export type OwnedClaim = Pick<Claim, "key" | "controllerUid">;
 
 /** True when a pod has the claim's name among its volumes. */
 export function namesClaim(pod: Pod, claimKey: string): boolean {
@@ -26,7 +23,7 @@ export function refersTo(pod: Pod, { key, controllerUid }: OwnedClaim): boolean 
  * True when a pod that refers to the claim may use it, now or later. A pod that is not scheduled never gets a claim that is being
  * deleted: Kubernetes' own protection does not wait for it either (`podUsesPVC` in pvc_protection_controller.go).
  */
-export function mayUse(pod: Pod, claim: OwnedClaim & { readonly isDeleting: boolean }): boolean {
+export function mayUse(pod: Pod, claim: OwnedClaim & Pick<Claim, "isDeleting">): boolean {
   return refersTo(pod, claim) && (!claim.isDeleting || pod.node !== undefined);
 }
 
