@@ -7,12 +7,10 @@ import { runTogether } from "../../common/runtime/lifecycle.ts";
 import type { Metrics } from "../../common/runtime/metrics.ts";
 import { formatMillisecondsUp } from "../../common/storage/timestamp.ts";
 import { isUpTo } from "../core/pod-watch/history.ts";
-import type { EndedPods } from "../pod-watch/ended-pods.ts";
-import { type Backlog, PodWatchHistory } from "../pod-watch/pod-watch-history.ts";
+import { type HistoryParts, PodWatchHistory } from "../pod-watch/pod-watch-history.ts";
 import type { ElectionConfig } from "../settings/config.ts";
 import { LeaderLabel } from "../sinks/leader-label.ts";
-import type { Cluster, OutsideParts } from "../sources/cluster.ts";
-import type { UnstoredClaims } from "../writing/unstored-claims.ts";
+import type { OutsideParts } from "../sources/cluster.ts";
 
 /** Whether this process is the one that decides, writes and acknowledges. */
 export interface Leadership {
@@ -30,11 +28,7 @@ export interface Leadership {
   readonly run: (lead: (signal: AbortSignal) => Promise<void>, signal: AbortSignal) => Promise<void>;
 }
 
-interface LeadershipParts extends OutsideParts, Backlog {
-  readonly cluster: Pick<Cluster, "podsWatchedSince" | "podsReached">;
-  readonly ends: EndedPods;
-  readonly unstored: Pick<UnstoredClaims, "begin" | "list">;
-}
+type LeadershipParts = OutsideParts & HistoryParts;
 
 export const LEASE_NAME = "mooring-aggregator";
 
@@ -44,7 +38,7 @@ const CATCH_UP_LIMIT_MS = 1_000;
 /** The only process, without an election. */
 export function createSoleLeadership(parts: Omit<LeadershipParts, "random">): Leadership {
   const { client, metrics } = parts;
-  const coverage = new PodWatchHistory({ ...parts, time: client.serverTime });
+  const coverage = new PodWatchHistory(parts);
   registerLeader(metrics, () => true);
   return {
     isLeading: () => true,
@@ -76,7 +70,7 @@ const HESITATION = 1.25;
 export function createElectedLeadership(parts: LeadershipParts, config: ElectionConfig): Leadership {
   const { client, random, metrics } = parts;
   const { namespace, pod, timing } = config;
-  const coverage = new PodWatchHistory({ ...parts, time: client.serverTime });
+  const coverage = new PodWatchHistory(parts);
   const leases = createLeaseStore(client, { namespace, name: LEASE_NAME, fieldManager: LEASE_NAME });
   const elector = new Elector(
     { ...parts, leases },

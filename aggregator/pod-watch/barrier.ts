@@ -1,5 +1,5 @@
 import { follow } from "../../common/runtime/deadline.ts";
-import type { AgentState } from "../core/nodes/agent-state.ts";
+import type { AgentState, AgentStateLimits } from "../core/nodes/agent-state.ts";
 import { reachOf, type VolumeReach } from "../core/pod-watch/gap.ts";
 import type { Cluster, SharedParts } from "../sources/cluster.ts";
 
@@ -10,10 +10,9 @@ interface BarrierParts extends Pick<SharedParts, "clock"> {
   readonly onMoved: () => void;
 }
 
-interface BarrierLimits {
+interface BarrierLimits extends Pick<AgentStateLimits, "nodeStaleAfterMs"> {
   /** The leader session: an answer to a scan request of another session proves nothing. */
   readonly session: string;
-  readonly nodeStaleAfterMs: number;
 }
 
 interface Pending {

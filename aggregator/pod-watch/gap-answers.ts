@@ -2,7 +2,7 @@ import type { NodeMessage } from "../../common/storage/node-report.ts";
 import { formatMillisecondsUp } from "../../common/storage/timestamp.ts";
 import type { Unobserved } from "../core/claims/gap.ts";
 import type { Volume } from "../core/cluster-objects.ts";
-import type { AgentState } from "../core/nodes/agent-state.ts";
+import type { AgentState, AgentStateLimits } from "../core/nodes/agent-state.ts";
 import type { Receipt } from "../core/nodes/fleet.ts";
 import {
   type AgentCoverage,
@@ -27,10 +27,7 @@ interface GapAnswersParts extends Pick<SharedParts, "clock" | "logger">, Backlog
   readonly onChange: () => void;
 }
 
-interface GapLimits {
-  readonly nodeStaleAfterMs: number;
-  readonly noAgentAfterMs: number;
-}
+type GapLimits = Pick<AgentStateLimits, "nodeStaleAfterMs" | "noAgentAfterMs">;
 
 /** How often answers are checked. Milliseconds. */
 const CHECK_MS = 1_000;

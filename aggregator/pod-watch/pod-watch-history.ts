@@ -1,5 +1,4 @@
-import type { ServerTime } from "../../common/kube/server-clock.ts";
-import type { Logger } from "../../common/runtime/logger.ts";
+import type { KubeClient, KubeParts } from "../../common/kube/client.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { formatMillisecondsUp } from "../../common/storage/timestamp.ts";
 import {
@@ -27,13 +26,11 @@ export interface Backlog {
   readonly checkpoint: () => () => boolean;
 }
 
-interface HistoryParts extends Backlog {
-  readonly logger: Logger;
+export interface HistoryParts extends Pick<KubeParts, "logger">, Backlog {
+  readonly client: Pick<KubeClient, "serverTime">;
   readonly cluster: Pick<Cluster, "podsWatchedSince" | "podsReached">;
   readonly ends: EndedPods;
   readonly unstored: Pick<UnstoredClaims, "begin" | "list">;
-  /** The API server's clock. */
-  readonly time: () => ServerTime | undefined;
 }
 
 type Annotations = Readonly<Record<string, string>>;
@@ -161,11 +158,11 @@ export class PodWatchHistory {
   }
 
   get #latestMs(): number {
-    return this.#parts.time()?.latestMs ?? 0;
+    return this.#parts.client.serverTime()?.latestMs ?? 0;
   }
 
   get #earliestMs(): number {
-    const time = this.#parts.time();
+    const time = this.#parts.client.serverTime();
     return time === undefined ? 0 : time.latestMs - time.widthMs;
   }
 }

@@ -1,7 +1,6 @@
 import * as v from "valibot";
 import { applyObject, patchObject, type WriteOutcome, type WriteTarget } from "../../common/kube/apply.ts";
-import { ApiError, type KubeClient } from "../../common/kube/client.ts";
-import type { Clock } from "../../common/runtime/clock.ts";
+import { ApiError, type KubeClient, type KubeParts } from "../../common/kube/client.ts";
 import { MooringError, messageOf } from "../../common/runtime/errors.ts";
 import type { Counter, Histogram } from "../../common/runtime/metrics.ts";
 import { type Claim, projectClaim } from "../../common/storage/claim.ts";
@@ -41,9 +40,7 @@ export interface ClaimStatusWriter {
   readonly clean: (claim: Claim, annotations: readonly string[], signal: AbortSignal) => Promise<WriteResult>;
 }
 
-interface WriterParts {
-  readonly client: KubeClient;
-  readonly clock: Clock;
+interface WriterParts extends Pick<KubeParts, "client" | "clock"> {
   readonly writes: Counter<"outcome">;
   readonly seconds: Histogram;
 }

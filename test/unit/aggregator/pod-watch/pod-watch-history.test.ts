@@ -38,7 +38,7 @@ class World {
       const marked = this.received;
       return () => this.done >= marked;
     },
-    time: () => ({ latestMs: this.nowMs, widthMs: 100 }),
+    client: { serverTime: () => ({ latestMs: this.nowMs, widthMs: 100 }) },
   });
 
   /** What a renewal writes after some seconds. */
