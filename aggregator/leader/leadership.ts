@@ -38,29 +38,27 @@ const CATCH_UP_LIMIT_MS = 1_000;
 /** The only process, without an election. */
 export function createSoleLeadership(parts: Omit<LeadershipParts, "random">): Leadership {
   const { client, metrics } = parts;
-  const coverage = new PodWatchHistory(parts);
+  const coverage = new SoleHistory(parts);
   registerLeader(metrics, () => true);
   return {
     isLeading: () => true,
     fenced: client,
     check: undefined,
     progress: () => undefined,
-    coverage: {
-      get reached() {
-        return coverage.reached;
-      },
-      gap: () => coverage.gap(),
-      settle: (nodes) => coverage.settle(nodes),
-      join: () => coverage.join(),
-      // No other replica needs the hand-over: what it would include is decided.
-      update: () => coverage.onHandOver(coverage.handOver()),
-    },
+    coverage,
     run: async (lead, signal) => {
       // Without a Lease no earlier watch is known.
       coverage.begin({});
       await lead(signal);
     },
   };
+}
+
+/** No other replica needs the hand-over: what it would include is decided. */
+class SoleHistory extends PodWatchHistory {
+  override update(): void {
+    this.onHandOver(this.handOver());
+  }
 }
 
 /** Every other replica reads the Lease within this many times its usual wait. */

@@ -1,6 +1,7 @@
 import { follow } from "../../common/runtime/deadline.ts";
+import type { Volume } from "../core/cluster-objects.ts";
 import type { AgentState, AgentStateLimits } from "../core/nodes/agent-state.ts";
-import { reachOf, type VolumeReach } from "../core/pod-watch/gap.ts";
+import { reachOf } from "../core/pod-watch/gap.ts";
 import type { Cluster, SharedParts } from "../sources/cluster.ts";
 
 interface BarrierParts extends Pick<SharedParts, "clock"> {
@@ -97,7 +98,7 @@ export class Barrier {
   }
 
   /** A node that the volume has to wait for, if there is one. A read: it changes nothing. */
-  pendingNode({ nodeAffinity }: Pick<VolumeReach, "nodeAffinity">): string | undefined {
+  pendingNode({ nodeAffinity }: Pick<Volume, "nodeAffinity">): string | undefined {
     if (this.#pending.size === 0) return undefined;
     const mayBeOn = this.#pending.size > FEW ? () => true : reachOf({ nodeAffinity }, this.#parts.cluster.node);
     for (const node of this.#pending.keys()) if (this.isPending(node) && mayBeOn(node)) return node;

@@ -106,7 +106,8 @@ export class PodWatchHistory {
    * many unstored decisions to hand over, its own last ones do.
    */
   handOver(): Annotations {
-    this.update();
+    this.join();
+    this.#check();
     const unstored = this.#parts.unstored.list();
     if (!this.#hasHandOver || this.#coverage === undefined || unstored === undefined) return {};
     return { [COVERAGE_ANNOTATION]: writeCoverage(this.#coverage, unstored) };

@@ -126,9 +126,6 @@ export function spansOf(times: readonly UnobservedTime[]): readonly UnobservedTi
   return [...kinds.values()].flatMap((same) => same.slice(0, 1).map((one) => ({ ...one, ...spanOf(same) })));
 }
 
-/** Where a volume can be used, and whether its mounts can be seen. */
-export type VolumeReach = Pick<Volume, "isHostPath" | "nodeAffinity">;
-
 /** False for a node that the volume's affinity is proven to exclude, by the node's labels now. */
 export function reachOf(
   { nodeAffinity }: Pick<Volume, "nodeAffinity">,
