@@ -1,12 +1,13 @@
 import { SharedValues } from "../../common/kube/shared-values.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
+import { unusedMessage } from "../core/claims/message.ts";
 import { Kept, KeptValues, millisecondsOf, secondsOf, type Whole } from "./kept.ts";
 
 /** Fields with the same values in thousands of claims. */
 type ClaimKind = Pick<Claim, "phase" | "isDeleting" | "storageClass" | "capacity">;
-/** Fields of the status with the same values in thousands of claims: those that were never used, or are mounted on one node. */
-type SharedStatus = Pick<ClaimStatus, "unused" | "reason" | "message" | "mountedOn">;
+/** Fields of the status with the same values in thousands of claims. A message that follows from the other fields is not kept. */
+type SharedStatus = Pick<ClaimStatus, "unused" | "reason" | "mountedOn"> & { readonly message: string | undefined };
 /** Fields that few claims have. */
 type Rare = Pick<Claim, "deletion" | "controllerUid" | "hasInvalidCondition" | "strays"> &
   Pick<ClaimStatus, "gap" | "staged">;
@@ -50,10 +51,17 @@ export class KeptClaim extends Kept<ClaimKind> implements Whole<Claim> {
   get status(): ClaimStatus | undefined {
     const sinceMs = millisecondsOf(this.#since);
     if (this.#shared === undefined || sinceMs === undefined) return undefined;
-    const { unused, reason, message, mountedOn } = this.#shared;
-    const status = { unused, reason, message, sinceMs, mountedOn, lastUse: this.#lastUse };
+    const { message, ...shared } = this.#shared;
     const { gap, staged } = this.#rare ?? {};
-    return { ...status, ...(gap !== undefined && { gap }), ...(staged !== undefined && { staged }) };
+    const rare = { ...(gap !== undefined && { gap }), ...(staged !== undefined && { staged }) };
+    const status = { ...shared, sinceMs, lastUse: this.#lastUse, ...rare };
+    if (message !== undefined) return { ...status, message };
+    return {
+      ...status,
+      get message() {
+        return unusedMessage(status);
+      },
+    };
   }
 
   get phase(): string {
@@ -89,11 +97,9 @@ export class KeptClaim extends Kept<ClaimKind> implements Whole<Claim> {
   }
 }
 
-/** The last use differs from claim to claim, and so does the status that includes it. */
-function sharedOf(
-  { unused, reason, message, mountedOn, lastUse }: ClaimStatus,
-  { statuses }: ClaimValues,
-): SharedStatus {
-  const own = { unused, reason, message, mountedOn };
-  return unused && lastUse !== undefined ? own : statuses.of(own);
+/** A message with the last use in it differs from claim to claim. */
+function sharedOf(status: ClaimStatus, { statuses }: ClaimValues): SharedStatus {
+  const { unused, reason, message, mountedOn } = status;
+  const isOwn = !unused || message !== unusedMessage(status);
+  return statuses.of({ unused, reason, message: isOwn ? message : undefined, mountedOn });
 }

@@ -5,7 +5,6 @@ import { SharedTexts } from "../../common/kube/shared-texts.ts";
 import type { Stored } from "../../common/kube/store.ts";
 import { type Attachment, attachedKey, type Node, type Volume } from "../core/cluster-objects.ts";
 import type { ClusterListener } from "./cluster-listener.ts";
-import { ownText } from "./kept.ts";
 import { projectAttachment, projectNode } from "./projections.ts";
 import type { Volumes } from "./volumes.ts";
 
@@ -39,7 +38,7 @@ export function createNodes(parts: KubeParts & { readonly volumes: Volumes }, { 
     // second object, 40 bytes more.
     keep: ({ key, uid, resourceVersion, node, volume }): StoredAttachment => {
       texts.share([node, volume]);
-      return { key, uid, resourceVersion: ownText(resourceVersion), node, volume };
+      return { key, uid, resourceVersion, node, volume };
     },
     indexes: { volume: ofVolume },
     onChange: (change) => {

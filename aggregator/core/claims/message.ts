@@ -7,7 +7,8 @@ import {
 } from "../../../common/storage/claim-status.ts";
 import { formatSecondsUp } from "../../../common/storage/timestamp.ts";
 import { compareText } from "../compare-text.ts";
-import type { Decision, InUse, PendingNode, Unused } from "./decide.ts";
+import type { Decision, InUse, PendingNode } from "./decide.ts";
+import type { Idle } from "./gap.ts";
 import { endOf, type UseEnd } from "./use-end.ts";
 
 /**
@@ -42,13 +43,14 @@ function inUseMessage({ mountedOn, isNamed, waitsFor }: InUse): string {
   return waitsFor.length > 0 ? pendingMessage(waitsFor) : REFERENCED;
 }
 
-function unusedMessage(unused: Unused): string {
+/** The message of an unused claim. It follows from the stored status, unless a pod came and went without a use. */
+export function unusedMessage(unused: Idle & { readonly gap?: Gap | undefined }): string {
   const { gap } = unused;
   return `${idleMessage(unused)}${gap === undefined ? "" : gapMessage(gap)}`;
 }
 
 /** The last use, where the claim's time is about it. */
-function idleMessage({ reason, sinceMs, lastUse, visit, gap }: Unused): string {
+function idleMessage({ reason, sinceMs, lastUse, visit, gap }: Parameters<typeof unusedMessage>[0]): string {
   if (visit !== undefined) return endMessage(visit);
   if (reason === "NeverObservedInUse") return NEVER_OBSERVED;
   if (lastUse === undefined) return END_UNKNOWN;

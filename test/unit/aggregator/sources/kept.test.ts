@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { unusedMessage } from "../../../../aggregator/core/claims/message.ts";
 import type { Pod, Volume } from "../../../../aggregator/core/cluster-objects.ts";
 import { KeptValues } from "../../../../aggregator/sources/kept.ts";
 import { ClaimValues, KeptClaim } from "../../../../aggregator/sources/kept-claim.ts";
@@ -12,7 +13,14 @@ const NUM_RUNS = Number(process.env.MOORING_PROPERTY_RUNS ?? 100);
 
 /** Half of the time nothing: what few objects have is often all that one has of it. */
 const maybe = <T>(one: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(one, { nil: undefined, freq: 2 });
-const text = fc.constantFrom("", "300", "a text that is longer than those that V8 shares itself");
+const text = fc.constantFrom(
+  "",
+  "300",
+  "0300",
+  "1e3",
+  "9007199254740993",
+  "a text that is longer than those that V8 shares itself",
+);
 const texts = fc.array(text, { maxLength: 3 });
 /** Most at a whole second, as the API's are. */
 const ms = fc.oneof(fc.constant(1_795_262_400_000), fc.integer({ min: -1, max: 4_000_000_000_000 }));
@@ -20,7 +28,7 @@ const flag = fc.boolean();
 const yes = maybe(fc.constant(true as const));
 const identity = { uid: text, resourceVersion: text, createdAtMs: maybe(ms) };
 
-const status: fc.Arbitrary<ClaimStatus> = fc.record({
+const anyStatus: fc.Arbitrary<ClaimStatus> = fc.record({
   ...{ unused: flag, reason: fc.constantFrom("Mounted", "Unmounted"), message: text, sinceMs: ms },
   mountedOn: maybe(fc.record({ nodes: texts, more: flag })),
   lastUse: maybe(
@@ -32,6 +40,8 @@ const status: fc.Arbitrary<ClaimStatus> = fc.record({
   gap: maybe(fc.record({ fromMs: ms, toMs: ms })),
   staged: maybe(text),
 });
+/** Half of the messages say what follows from the other fields. */
+const status = fc.tuple(anyStatus, flag).map(([one, isOwn]) => (isOwn ? one : { ...one, message: unusedMessage(one) }));
 const claim: fc.Arbitrary<Claim> = fc.record({
   ...{ ...identity, key: fc.constant("shop/data"), namespace: fc.constant("shop"), name: fc.constant("data") },
   ...{ phase: text, isDeleting: flag, volume: maybe(text), storageClass: maybe(text), capacity: maybe(text) },
