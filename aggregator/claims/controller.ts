@@ -73,7 +73,7 @@ export class ClaimController {
   }
 
   enqueueAll(): void {
-    this.queue.addAll(Array.from(this.#parts.cluster.claims(), ({ key }) => key));
+    this.queue.addAll(Iterator.from(this.#parts.cluster.claims()).map(({ key }) => key));
   }
 
   /** A new leader begins: every claim has to be decided. `finished` are pods that are over and still exist. */
@@ -135,7 +135,7 @@ export class ClaimController {
 
   /** The barrier has fewer nodes, or none. */
   onBarrier(): void {
-    for (const key of this.#pendingNodes.takeBehindBarrier()) this.enqueue(key);
+    this.queue.addAll(this.#pendingNodes.takeBehindBarrier());
   }
 
   /** The node's view is about to be forgotten. Ends that were assumed for it, or never stored, may still be the latest of a claim. */

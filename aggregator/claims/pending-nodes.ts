@@ -6,7 +6,7 @@ export class PendingNodes {
   /** By claim key, the nodes that it waited for when it was last decided, and the other way round. */
   readonly #nodes = new Map<string, readonly string[]>();
   readonly #byNode = new IndexMap();
-  readonly #behindBarrier = new Set<string>();
+  #behindBarrier = new Set<string>();
   /** Keys of the claims that would be unused but for a pending node. For the others only the message would change. */
   readonly #blocked = new Set<string>();
 
@@ -34,9 +34,9 @@ export class PendingNodes {
   }
 
   /** Keys of the claims that waited for the barrier, and forgets them: their next decision says what they wait for. */
-  takeBehindBarrier(): readonly string[] {
-    const keys = [...this.#behindBarrier];
-    this.#behindBarrier.clear();
+  takeBehindBarrier(): Iterable<string> {
+    const keys = this.#behindBarrier;
+    this.#behindBarrier = new Set();
     return keys;
   }
 

@@ -64,13 +64,14 @@ export class VolumeReconciler {
   /** Works until the signal is aborted. Everything has been listed. */
   run(signal: AbortSignal): Promise<void> {
     this.enqueueAll();
-    for (const { key } of this.#parts.cluster.claims()) this.onClaim(key);
+    this.queue.addAll(Iterator.from(this.#parts.cluster.claims()).map(toCopyFrom));
     return this.queue.run((name, limited) => this.#reconcile(name, limited), signal);
   }
 
   /** Queues every volume that is not Bound, or has a mark. */
   enqueueAll(): void {
-    this.queue.addAll([...this.#parts.cluster.allVolumes()].filter(isOfInterest).map(({ key }) => key));
+    const volumes = Iterator.from(this.#parts.cluster.allVolumes());
+    this.queue.addAll(volumes.map((volume) => (isOfInterest(volume) ? volume.key : undefined)));
   }
 
   /** The volume came, changed or went. */
@@ -80,10 +81,10 @@ export class VolumeReconciler {
     if (volume === undefined || isOfInterest(volume) || isKnown) this.queue.add(name);
   }
 
-  /** The last use of a claim that is being deleted may have to be copied to its volume. */
   onClaim(key: string): void {
     const claim = this.#parts.cluster.claim(key);
-    if (claim?.isDeleting === true && claim.volume !== undefined) this.queue.add(claim.volume);
+    const volume = claim && toCopyFrom(claim);
+    if (volume !== undefined) this.queue.add(volume);
   }
 
   onClaimGone({ uid, volume: name, status }: Claim): void {
@@ -169,6 +170,11 @@ export class VolumeReconciler {
 
 function textOf({ mountedOn, lastUse }: VolumeAnnotations): string {
   return JSON.stringify([mountedOn, lastUse]);
+}
+
+/** The last use of a claim that is being deleted may have to be copied to its volume. */
+function toCopyFrom({ isDeleting, volume }: Claim): string | undefined {
+  return isDeleting ? volume : undefined;
 }
 
 function isOfInterest({ phase, annotations }: Volume): boolean {

@@ -36,10 +36,11 @@ const NO_OBSERVER: QueueObserver = { waited: () => {}, worked: () => {}, retried
 
 type Work = (key: string, signal: AbortSignal) => Promise<void>;
 
-/** Keys whose work must still begin, and keys whose work must still end. */
-interface Mark {
-  readonly wanted: Set<string>;
-  readonly working: Set<string>;
+/** When a key was added, or its work began. */
+interface Entry {
+  readonly sinceMs: number;
+  /** A key that is added during its work keeps the number of that work: the work may be about an older state, and fail. */
+  readonly checkpoint: number;
 }
 
 const RETRY = { firstMs: 50, maxMs: 60_000 };
@@ -48,6 +49,8 @@ const TERMINAL_RETRY_MS = 600_000;
 const LONGEST_IDLE_MS = 3_600_000;
 /** Work without interruption for this time, then yield to the event loop. */
 const SLICE_MS = 5;
+/** Of many keys that are added at once, so many enter in a turn of the event loop: a million entries a second are possible. */
+const BATCH = 1_000;
 
 /**
  * Keys that want work. One worker at a time works on a key. A key that is added during its work is worked on again afterwards; after a
@@ -58,10 +61,12 @@ export class WorkQueue {
   readonly #parts: WorkQueueParts;
   readonly #concurrency: number;
   readonly #observer: QueueObserver;
-  /** Keys that want work, and since when; includes keys that are being worked on and want it again. */
-  readonly #wanted = new Map<string, number>();
-  /** Keys that are being worked on, and since when. */
-  readonly #working = new Map<string, number>();
+  /** Keys that want work; includes keys that are being worked on and want it again. */
+  readonly #wanted = new Map<string, Entry>();
+  /** Keys that are being worked on. */
+  readonly #working = new Map<string, Entry>();
+  /** Keys that were added together and have not entered yet. */
+  readonly #arriving: { readonly keys: Iterator<string | undefined>; readonly entry: Entry }[] = [];
   /**
    * The wanted keys without a worker, in two halves: taken from the end of the first, added to the end of the second. A key that became
    * urgent after it was added is in `#urgent`, too, and is skipped here.
@@ -77,7 +82,9 @@ export class WorkQueue {
   /** Keys that wait for a time of the monotonic clock, in milliseconds. */
   readonly #due = new TimerHeap();
   readonly #backOffs = new Map<string, BackOff>();
-  readonly #checkpoints = new Set<Mark>();
+  /** The number of the next checkpoint, and how many entries are left that are older than each. */
+  #checkpoint = 0;
+  readonly #left = new Map<number, number>();
   #ended = 0;
   readonly #errors: ErrorRecorder;
   #wake = (): void => {};
@@ -89,7 +96,7 @@ export class WorkQueue {
     this.#observer = observer;
   }
 
-  /** Number of keys that want work now. */
+  /** Number of keys that want work now; those that are added together count as they enter. */
   get depth(): number {
     return this.#wanted.size;
   }
@@ -101,30 +108,63 @@ export class WorkQueue {
 
   /** No key wants work now, and no worker is busy. */
   get isIdle(): boolean {
-    return this.#wanted.size === 0 && this.#working.size === 0;
+    return this.#wanted.size === 0 && this.#working.size === 0 && this.#arriving.length === 0;
   }
 
   add(key: string): void {
-    if (this.#enter(key, this.#parts.clock.monotonicMs())) this.#wake();
+    if (this.#enter(key, this.#newEntry())) this.#wake();
   }
 
-  /** Adds many keys at once, faster than one by one. */
-  addAll(keys: Iterable<string>): void {
-    const now = this.#parts.clock.monotonicMs();
-    for (const key of keys) this.#enter(key, now);
+  /**
+   * Adds many keys. They are read while the queue runs, some in each turn of the event loop, so the iterable may be a view of what changes
+   * meanwhile; undefined is a step without a key.
+   */
+  addAll(keys: Iterable<string | undefined>): void {
+    const entry = this.#newEntry();
+    this.#arriving.push({ keys: keys[Symbol.iterator](), entry });
+    this.#count(entry, 1);
     this.#wake();
   }
 
+  #newEntry(): Entry {
+    return { sinceMs: this.#parts.clock.monotonicMs(), checkpoint: this.#checkpoint };
+  }
+
+  #count({ checkpoint }: Entry, change: 1 | -1): void {
+    const left = (this.#left.get(checkpoint) ?? 0) + change;
+    if (left > 0) this.#left.set(checkpoint, left);
+    else this.#left.delete(checkpoint);
+  }
+
   /** Returns whether there is something new to do. */
-  #enter(key: string, now: number): boolean {
+  #enter(key: string, added: Entry): boolean {
     const { isUrgent, prepare } = this.#parts;
     const isFirst = isUrgent?.(key) === true;
     if (isFirst) this.#urgent.add(key);
     if (prepare !== undefined) this.#unprepared.add(key);
     if (this.#wanted.has(key)) return isFirst || prepare !== undefined;
-    this.#wanted.set(key, now);
-    if (!this.#working.has(key)) this.#append(key);
+    const working = this.#working.get(key);
+    this.#want(key, working === undefined ? added : { ...added, checkpoint: working.checkpoint });
+    if (working === undefined) this.#append(key);
     return true;
+  }
+
+  #want(key: string, entry: Entry): void {
+    this.#wanted.set(key, entry);
+    this.#count(entry, 1);
+  }
+
+  /** Lets a batch of the arriving keys enter. They do not wait for the work on others: the same key may be added meanwhile. */
+  #arrive(): void {
+    for (let steps = 0; steps < BATCH; steps += 1) {
+      const [first] = this.#arriving;
+      if (first === undefined) return;
+      const { done, value: key } = first.keys.next();
+      if (key !== undefined && done !== true) this.#enter(key, first.entry);
+      if (done !== true) continue;
+      this.#arriving.shift();
+      this.#count(first.entry, -1);
+    }
   }
 
   #append(key: string): void {
@@ -143,11 +183,9 @@ export class WorkQueue {
    * for their time do not count. A queue that is never idle can measure its progress by this.
    */
   checkpoint(): () => boolean {
-    const wanted = new Set(this.#wanted.keys());
-    const checkpoint = { wanted, working: new Set([...this.#working.keys()].filter((key) => !wanted.has(key))) };
-    const isDone = (): boolean => checkpoint.wanted.size === 0 && checkpoint.working.size === 0;
-    if (!isDone()) this.#checkpoints.add(checkpoint);
-    return isDone;
+    const number = this.#checkpoint;
+    this.#checkpoint += 1;
+    return () => [...this.#left.keys()].every((one) => one > number);
   }
 
   /** Works until the signal is aborted. Interrupted keys stay wanted. */
@@ -163,6 +201,7 @@ export class WorkQueue {
       // An abort without a reason would create an error with its stack, for each key.
       this.#wake = () => woken.abort("woken");
       const begunAt = clock.monotonicMs();
+      this.#arrive();
       const nextMs = this.#promote();
       let hasBegun = false;
       for (let key = this.#take(); key !== undefined; key = this.#take()) {
@@ -173,7 +212,7 @@ export class WorkQueue {
       // While workers become free, the work itself is as quick.
       if (!hasBegun) this.#prepareWaiting();
       busyMs += clock.monotonicMs() - begunAt;
-      await clock.sleep(this.#unprepared.size > 0 ? 0 : nextMs, woken.signal);
+      await clock.sleep(this.#unprepared.size > 0 || this.#arriving.length > 0 ? 0 : nextMs, woken.signal);
       if (busyMs < SLICE_MS) continue;
       // Without this pause, keys whose work needs no answer from outside would never yield to the event loop.
       await clock.sleep(0, signal);
@@ -210,11 +249,11 @@ export class WorkQueue {
     this.#urgent.delete(key);
     this.#late.delete(key);
     this.#unprepared.delete(key);
-    const now = this.#parts.clock.monotonicMs();
-    this.#observer.waited(now - (this.#wanted.get(key) ?? now));
+    const sinceMs = this.#parts.clock.monotonicMs();
+    const wanted = this.#wanted.get(key) ?? this.#newEntry();
+    this.#observer.waited(sinceMs - wanted.sinceMs);
     this.#wanted.delete(key);
-    this.#working.set(key, now);
-    for (const checkpoint of this.#checkpoints) if (checkpoint.wanted.delete(key)) checkpoint.working.add(key);
+    this.#working.set(key, { ...wanted, sinceMs });
     return key;
   }
 
@@ -247,24 +286,20 @@ export class WorkQueue {
     } catch (error) {
       if (!signal.aborted) this.#failed(key, error);
     } finally {
-      const now = this.#parts.clock.monotonicMs();
-      this.#observer.worked(now - (this.#working.get(key) ?? now));
-      this.#working.delete(key);
       this.#ended += 1;
-      // Interrupted work does not count as done.
-      if (signal.aborted) this.#wanted.set(key, now);
-      else this.#noteDone(key);
-      if (this.#wanted.has(key)) this.#append(key);
+      this.#end(key, signal.aborted);
       this.#wake();
     }
   }
 
-  #noteDone(key: string): void {
-    for (const checkpoint of this.#checkpoints) {
-      // The key may want work again because its own work has just failed.
-      if (checkpoint.working.delete(key) && this.#wanted.has(key)) checkpoint.wanted.add(key);
-      if (checkpoint.wanted.size === 0 && checkpoint.working.size === 0) this.#checkpoints.delete(checkpoint);
-    }
+  #end(key: string, isInterrupted: boolean): void {
+    const working = this.#working.get(key);
+    if (working === undefined) return;
+    this.#observer.worked(this.#parts.clock.monotonicMs() - working.sinceMs);
+    this.#working.delete(key);
+    if (isInterrupted && !this.#wanted.has(key)) this.#want(key, working);
+    this.#count(working, -1);
+    if (this.#wanted.has(key)) this.#append(key);
   }
 
   #failed(key: string, error: unknown): void {

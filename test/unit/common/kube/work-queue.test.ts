@@ -303,6 +303,28 @@ describe("a work queue", () => {
     ]);
   });
 
+  it("reads many keys that are added together bit by bit, and new keys go in between", async () => {
+    const { queue, start } = setUp(1);
+    const keys = new Set(Array.from({ length: 5_000 }, (_, index) => `batch-${index}`));
+    const done: string[] = [];
+    queue.addAll(keys);
+    queue.addAll([undefined, "last"]);
+    const isDone = queue.checkpoint();
+    const before = [queue.isIdle, isDone()];
+
+    start(async (key) => {
+      if (done.push(key) === 1) queue.add("new");
+      // What is no longer there when its turn comes is not read.
+      keys.delete("batch-4000");
+      if (key === "last") before.push(isDone());
+    });
+    while (!queue.isIdle) await settle();
+
+    expect([before, isDone()]).toEqual([[false, false, false], true]);
+    expect(done.indexOf("new")).toBeLessThan(done.indexOf("batch-2000"));
+    expect([new Set(done).size, done.length, done.at(-1)]).toEqual([5_001, 5_001, "last"]);
+  });
+
   it("reports when all keys of a moment have been worked on, although it is never idle", async () => {
     const { queue, start } = setUp(1);
     const gate = createGate();
