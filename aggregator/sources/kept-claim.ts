@@ -33,7 +33,8 @@ export class KeptClaim extends Kept<ClaimKind> implements Whole<Claim> {
     const rare = { deletion, controllerUid, hasInvalidCondition, strays, gap, staged };
     this.volume = claim.volume;
     this.upstream = claim.upstream;
-    values.texts.share([this.key, this.uid, this.volume, status]);
+    // What names a pod or a record is in one claim alone.
+    values.texts.share([this.key, this.uid, this.volume, status?.lastUse?.node]);
     this.#shared = status && sharedOf(status, values);
     this.#since = secondsOf(status?.sinceMs);
     this.#lastUse = status?.lastUse;
