@@ -7,6 +7,7 @@ import { NodeStatuses } from "./node-statuses.ts";
 import { attachmentObject, NAMESPACE, nodeObject, type PodVolume } from "./objects.ts";
 import { Placement } from "./placement.ts";
 import { type PodRecord, Pods } from "./pods.ts";
+import { secondsText } from "./time.ts";
 
 /** A volume of a pod, as its kubelet mounts it. */
 export interface ResolvedVolume extends KubeletVolume {
@@ -124,14 +125,17 @@ export class Cluster {
     );
   }
 
-  /** The kubelet registers its node for this boot. */
-  register(node: string, bootId: string): void {
+  /** The kubelet registers its node for this boot; `agoMs`: for how long a node that has no object has been there. */
+  register(node: string, bootId: string, agoMs = 0): void {
     this.#goneSince.delete(node);
-    const { api } = this.#parts;
+    const { api, wallMs } = this.#parts;
     if (api.get({ resource: "csinodes", name: node }) === undefined)
       api.create("csinodes", { metadata: { name: node }, spec: { drivers: [{ name: CSI_DRIVER }] } });
     if (api.get({ resource: "nodes", name: node }) === undefined)
-      api.create("nodes", nodeObject(node, bootId, this.placement.zoneOf(node)));
+      api.create(
+        "nodes",
+        nodeObject(node, bootId, { zone: this.placement.zoneOf(node), createdAt: secondsText(wallMs() - agoMs) }),
+      );
     else this.statuses.set(node, bootId, "True");
   }
 

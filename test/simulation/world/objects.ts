@@ -144,11 +144,15 @@ function sourceOf({ pv, kind, handle }: KubeletVolume): JsonObject {
   }
 }
 
-export function nodeObject(name: string, bootId: string, zone: string): NewObject {
+export function nodeObject(
+  name: string,
+  bootId: string,
+  { zone, createdAt }: { readonly zone: string; readonly createdAt: string },
+): NewObject {
   return {
     apiVersion: "v1",
     kind: "Node",
-    metadata: { name, labels: { "kubernetes.io/os": "linux", zone } },
+    metadata: { name, creationTimestamp: createdAt, labels: { "kubernetes.io/os": "linux", zone } },
     spec: {},
     status: nodeStatus(bootId, { ready: "True", heartbeat: undefined }),
   };

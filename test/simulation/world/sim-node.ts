@@ -46,6 +46,8 @@ interface NodeOptions {
 
 /** Milliseconds of true time. */
 const HEARTBEAT_MS = 10_000;
+/** For how long a node has been in the cluster when its world begins: a pod that is bound in the Node's first second is not judged. */
+const JOINED_AGO_MS = 3_600_000;
 const WATCH_MS = 30;
 /** Duration of a scan before and after the moment that it shows. A duration of zero needs no event. */
 export const USUAL_READ_MS = [0.4, 0] as const;
@@ -86,7 +88,7 @@ export class SimNode {
     this.#table = this.#newTable();
     const own = { node: name, root, power: this.power, bootId: machine.bootId, table: () => this.#table };
     this.kubelet = new Kubelet({ ...parts, ...own });
-    parts.cluster.register(name, machine.bootId());
+    parts.cluster.register(name, machine.bootId(), JOINED_AGO_MS);
     this.#heartbeat();
   }
 
