@@ -67,7 +67,18 @@ export function acceptHeartbeat(
     return { kind: "unknown" };
   const why = staleness(known, heartbeat, receipt);
   if (why !== undefined) return { kind: "stale", why };
-  return { kind: "accepted", view: { ...known, ...observationOf(heartbeat, reportClock(heartbeat, receipt)) } };
+  const at = reportClock(heartbeat, receipt);
+  // What is mounted has to be dated anew too.
+  if (isOutdated(known.scanEndedMs, known.scan.endedAt, at)) return { kind: "unknown" };
+  return { kind: "accepted", view: { ...known, ...observationOf(heartbeat, at) } };
+}
+
+/** A report is longer under way only where its agent has given up waiting, or its machine slept meanwhile. */
+const LONGEST_TRANSIT_MS = 15_000;
+
+/** It was dated before the API server's clock went forward, and so too early by the clock that creation times show. */
+function isOutdated(datedMs: number, stamp: number, { atOnce }: ReportClock): boolean {
+  return datedMs < atOnce(stamp) - LONGEST_TRANSIT_MS;
 }
 
 type Observation = Pick<
@@ -129,7 +140,10 @@ export function isOlder(known: NodeView, message: NodeMessage): boolean {
   return sentAt <= known.sentAt && !isNewerState;
 }
 
-/** Each report dates a stamp anew, later by its transit and drift: the earliest date of a mounted volume stays. */
+/**
+ * Each report dates a stamp anew, later by its transit and drift: the earliest date of a mounted volume stays, unless the API server's clock
+ * went forward since.
+ */
 function mountedVolumesOf(
   report: NodeReport,
   at: ReportClock,
@@ -139,7 +153,8 @@ function mountedVolumesOf(
   return report.mountedVolumes.map((mountedVolume) => {
     const { kind, volume, podUid, pod, since, seenAt } = mountedVolume;
     const known = dated.size === 0 ? undefined : dated.get(stampedKey({ kind, volume, podUid, since }));
-    const beganByMs = Math.min(at.wall(since), known ?? Number.POSITIVE_INFINITY);
+    const isKept = known !== undefined && !isOutdated(known, since, at);
+    const beganByMs = isKept ? Math.min(at.wall(since), known) : at.wall(since);
     // All of one shape, made at once: a full node has thousands, and they are taken in one turn of the event loop.
     const suspended = seenAt === undefined ? undefined : { seenMs: at.least(seenAt) };
     return { kind, volume, podUid, pod, since, beganByMs, suspended };
