@@ -1,7 +1,6 @@
 import type { Claim } from "../../../common/storage/claim.ts";
 import type { NodeUnmountRecord } from "../nodes/node-view.ts";
 import { FUTURE_MS } from "./decide.ts";
-import { isEligible } from "./evidence.ts";
 
 /** Records of other nodes stay so long after a node is assumed to be Gone: watches lag, and nodes come back. Milliseconds. */
 const ASSUMED_FOR_MS = 600_000;
@@ -21,10 +20,8 @@ export interface Settling {
  * before it is stored.
  */
 export function isSettledFor(claim: Claim, unmountRecord: NodeUnmountRecord, settling: Settling): boolean {
-  const { status, isDeleting } = claim;
-  // Its status will not be written again.
-  if (isDeleting && !isEligible(claim)) return true;
   if (settling.unmountRecords.some((other) => supersedes(other, unmountRecord))) return true;
+  const { status } = claim;
   const lastUse = status?.lastUse;
   // Anybody who may edit claims can forge a last use; like a decision, this ignores one in the future.
   if (lastUse === undefined || lastUse.byMs > settling.nowMs + FUTURE_MS) return false;
