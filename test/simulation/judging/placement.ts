@@ -15,8 +15,6 @@ const DECIDED_MS = 5_100;
 const MOST_WRONG = 3;
 /** The ephemeral claim of a pod is created at most this long after the pod. True milliseconds. */
 const MADE_FOR_IT_MS = 100;
-/** Nodes are created when the world begins, within its first second or the second in which it begins. True milliseconds. */
-const NODES_MADE_MS = 1_000;
 
 /** An agent relies on a policy that it saw in force at most this long ago. True milliseconds, by clocks that drift. */
 const CONFINED_MS = 10_200;
@@ -174,8 +172,6 @@ function isStuck(world: World, pod: PodRecord): boolean {
     cluster.wasRecreated(pod.node)
   )
     return false;
-  // API times are whole seconds: the pod may be bound before its Node object was created.
-  if ((pod.boundAt ?? 0) < NODES_MADE_MS) return false;
   const claims = claimsOf(world, pod);
   if (claims.length < claimNamesOf(pod).length || claims.some(({ isDeleting }) => isDeleting)) return false;
   return (
