@@ -15,7 +15,10 @@ interface GuardParts {
   readonly onInForce: () => void;
 }
 
-/** After this time the last observation is no basis for a rejection: the agent asks again, right before it. Milliseconds. */
+/**
+ * After this time, a sleep of the machine included, the last observation is no basis for a rejection: the agent asks again, right before
+ * it. Milliseconds.
+ */
 const FRESH_MS = 10_000;
 /** The first question after the start. Milliseconds. */
 const START_MS = 1_000;
@@ -66,13 +69,13 @@ export class PolicyGuard {
 
   /** The state now, for a rejection that is about to be made. */
   async check(signal: AbortSignal): Promise<PolicyFinding> {
-    const isFresh = this.#parts.clock.monotonicMs() - this.#seenAt <= FRESH_MS;
+    const isFresh = this.#parts.clock.uptimeMs() - this.#seenAt <= FRESH_MS;
     return isFresh && this.#finding.kind === "in-force" ? this.#finding : await this.#probeNow(signal);
   }
 
   async #probeNow(signal: AbortSignal): Promise<PolicyFinding> {
     const { clock, probe, onInForce } = this.#parts;
-    const seenAt = clock.monotonicMs();
+    const seenAt = clock.uptimeMs();
     const finding = await probe(signal);
     // A question that the agent's end cut short says nothing.
     if (signal.aborted) return finding;

@@ -110,6 +110,19 @@ describe("an agent in enforce mode", () => {
     expect(phase("web")).toBe("Pending");
   });
 
+  it("probes again after its machine slept, however short it has been awake since", async () => {
+    const { cluster, clock, advance, phase } = await startScene();
+    cluster.put(podAt("first"), pod("first"));
+    await advance(6_000);
+
+    cluster.policy = () => ALLOWED;
+    clock.suspend(10_000);
+    cluster.put(podAt("second"), pod("second"));
+    await advance(6_000);
+
+    expect([phase("first"), phase("second")]).toEqual(["Failed", "Pending"]);
+  });
+
   it("probes by a dry run about its own pod, by UID, and rarely at rest", async () => {
     const scene = await startScene();
     const first = scene.cluster.transport.requests.find(({ path }) => path.includes("dryRun=All"));
