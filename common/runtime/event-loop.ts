@@ -1,4 +1,5 @@
 import type { Clock } from "./clock.ts";
+import { watchCollections } from "./garbage-collection.ts";
 import type { Metrics } from "./metrics.ts";
 
 /** The event loop is asked for a turn this often. Milliseconds. */
@@ -17,6 +18,7 @@ export async function watchEventLoop(
   { clock, metrics }: { readonly clock: Clock; readonly metrics: Metrics },
   signal: AbortSignal,
 ): Promise<void> {
+  const unfollow = watchCollections(metrics, BUCKETS);
   const lag = metrics.histogram({
     name: "mooring_event_loop_lag_seconds",
     help: "Delay of the event loop.",
@@ -25,9 +27,10 @@ export async function watchEventLoop(
   while (!signal.aborted) {
     const dueAt = clock.monotonicMs() + SAMPLE_MS;
     await clock.sleep(SAMPLE_MS, signal);
-    if (signal.aborted) return;
+    if (signal.aborted) break;
     for (const lateMs of delays(clock.monotonicMs() - dueAt)) lag.observe({}, lateMs / 1000);
   }
+  unfollow();
 }
 
 /** The delay, and those of the turns that became due while it lasted. */

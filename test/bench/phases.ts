@@ -17,7 +17,9 @@ export interface PhaseFigures {
   /** The bounds of 99 % and of all waits for the event loop. Seconds. */
   readonly lagP99: number;
   readonly lagMax: number;
-  /** The same for an idle process. */
+  /** The bound of all pauses for garbage collection, which are part of the lag. Seconds. */
+  readonly collectionMax: number;
+  /** The lag of an idle process. */
   readonly idleLagP99: number;
   readonly idleLagMax: number;
   readonly requests: number;
@@ -27,6 +29,7 @@ export interface PhaseFigures {
 }
 
 const LAG = "mooring_event_loop_lag_seconds";
+const COLLECTIONS = "mooring_garbage_collection_seconds";
 const WRITES = "mooring_status_writes_total";
 
 /** Measures what the aggregator costs while `body` runs. */
@@ -54,6 +57,7 @@ export async function measurePhase(
     queuedPercent: (100 * (queuedMs(child.pid) - queuedBefore)) / elapsedMs,
     lagP99: quantileBound(lag, 0.99),
     lagMax: quantileBound(lag, 1),
+    collectionMax: quantileBound(observedBetween(before, after, COLLECTIONS), 1),
     idleLagP99: quantileBound(idleLag, 0.99),
     idleLagMax: quantileBound(idleLag, 1),
     requests: grown("rest_client_requests_total"),
@@ -73,6 +77,7 @@ export function phaseTable(phases: readonly PhaseFigures[]): readonly (readonly 
     "QUEUED",
     "LAG P99",
     "LAG MAX",
+    "GC MAX",
     "IDLE PROCESS: LAG P99",
     "MAX",
     "API REQUESTS",
@@ -86,7 +91,7 @@ export function phaseTable(phases: readonly PhaseFigures[]): readonly (readonly 
     `${phase.endMiB.toFixed(0)} MiB`,
     `${phase.cpuPercent.toFixed(1)} %`,
     `${phase.queuedPercent.toFixed(1)} %`,
-    ...[phase.lagP99, phase.lagMax, phase.idleLagP99, phase.idleLagMax].map(boundText),
+    ...[phase.lagP99, phase.lagMax, phase.collectionMax, phase.idleLagP99, phase.idleLagMax].map(boundText),
     String(phase.requests),
     String(phase.written),
     String(phase.refused),

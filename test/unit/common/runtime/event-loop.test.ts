@@ -1,4 +1,7 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
+import { createSystemClock } from "../../../../common/runtime/clock.ts";
 import { watchEventLoop } from "../../../../common/runtime/event-loop.ts";
 import { createMetrics } from "../../../../common/runtime/metrics.ts";
 import { createFakeClock } from "../../../fakes/clock.ts";
@@ -41,4 +44,21 @@ describe("the lag of the event loop", () => {
     expect(await metrics.text()).toContain("mooring_event_loop_lag_seconds_count 0\n");
     expect(clock.sleeps()).toEqual([]);
   });
+});
+
+it("counts the pauses for garbage collection", async () => {
+  const [clock, metrics, stop] = [createFakeClock(), createMetrics(), new AbortController()];
+  const watching = watchEventLoop({ clock, metrics }, stop.signal);
+  const isCounted = async (): Promise<boolean> =>
+    /^mooring_garbage_collection_seconds_count [1-9]/m.test(await metrics.text());
+  setFlagsFromString("--expose-gc");
+  const collect: () => void = runInNewContext("gc");
+  const before = await isCounted();
+
+  collect();
+  while (!(await isCounted())) await createSystemClock().sleep(1);
+
+  stop.abort();
+  await watching;
+  expect(before).toBe(false);
 });
