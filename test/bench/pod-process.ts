@@ -30,6 +30,11 @@ function imageFlags(account: PodRun["account"]): readonly string[] {
   return account === "mooring-agent" ? flags.agent : flags.aggregator;
 }
 
+/** How many arenas the image lets glibc make. */
+function imageArenas(): string {
+  return /MALLOC_ARENA_MAX=(\d+)/.exec(readFileSync(`${project}Dockerfile`, "utf8"))?.[1] ?? "";
+}
+
 /** What runs as in a pod, and as whom. */
 export interface PodRun {
   readonly name: string;
@@ -57,7 +62,7 @@ export async function startInPod(owner: Owner, plane: ControlPlane, run: PodRun)
   const child = owner.child({
     name,
     ...withNiceness(nice, [...inNamespace, process.execPath, ...flags, script, ...args]),
-    env: { KUBERNETES_SERVICE_HOST: api.hostname, KUBERNETES_SERVICE_PORT: api.port },
+    env: { KUBERNETES_SERVICE_HOST: api.hostname, KUBERNETES_SERVICE_PORT: api.port, MALLOC_ARENA_MAX: imageArenas() },
   });
   await child.start();
   return child;
