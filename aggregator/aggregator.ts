@@ -120,7 +120,7 @@ class Aggregator {
       {
         ...ports,
         client: this.#leadership.fenced,
-        onPolicy: () => this.#session?.reconciler.enqueueAll(),
+        onPolicy: () => this.#session?.claims.enqueueAll(),
       },
       config.upstreamCondition,
     );
@@ -143,7 +143,7 @@ class Aggregator {
         onClaimRolledBack: (previous) => this.#unstored.onClaimRolledBack(previous),
         onVolume: (name) => this.#session?.volumes.onVolume(name),
         onPodsListed: () => this.#session?.onPodsListed(),
-        onPodPlaced: (pod) => this.#session?.reconciler.onPodPlaced(pod),
+        onPodPlaced: (pod) => this.#session?.claims.onPodPlaced(pod),
         onPodEnded: (end) => this.#onPodEnded(end),
         onRejected: (pod) => this.#rejections.onRejected(pod),
         onNode: (name) => this.#session?.agentStates.onNode(name),
@@ -155,7 +155,7 @@ class Aggregator {
   #newLeadership(): Leadership {
     const { election } = this.#config;
     const [cluster, ends, unstored] = [this.#cluster, this.#ends, this.#unstored];
-    const checkpoint = (): (() => boolean) => this.#session?.reconciler.queue.checkpoint() ?? (() => this.#wasAtRest);
+    const checkpoint = (): (() => boolean) => this.#session?.claims.queue.checkpoint() ?? (() => this.#wasAtRest);
     const parts = { ...this.#ports, cluster, ends, unstored, checkpoint };
     return election === undefined ? createSoleLeadership(parts) : createElectedLeadership(parts, election);
   }
@@ -221,7 +221,7 @@ class Aggregator {
       const keep = (limited: AbortSignal): Promise<void> => this.#keepCertificates(limited);
       await runTogether([(limited) => session.run(limited), this.#writing.tell, keep], signal);
     } finally {
-      this.#wasAtRest = session.reconciler.queue.isIdle;
+      this.#wasAtRest = session.claims.queue.isIdle;
       this.#session = undefined;
       this.#lists = [];
     }

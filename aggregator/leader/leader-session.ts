@@ -48,7 +48,7 @@ export class LeaderSession {
   readonly session: string;
   readonly fleet: FleetState;
   readonly agentStates: AgentStates;
-  readonly reconciler: ClaimController;
+  readonly claims: ClaimController;
   readonly volumes: VolumeReconciler;
   readonly #gap: GapAnswers;
   readonly #parts: LeaderSessionParts;
@@ -64,7 +64,7 @@ export class LeaderSession {
     this.session = parts.random.id();
     this.fleet = new FleetState(parts.clock);
     this.agentStates = this.#newAgentStates(config);
-    const onMoved = (): void => runAll([() => this.reconciler.onBarrier(), () => this.volumes.enqueueAll()]);
+    const onMoved = (): void => runAll([() => this.claims.onBarrier(), () => this.volumes.enqueueAll()]);
     const { agentStates, fleet, session } = this;
     const barrier = new Barrier({ ...parts, agentStates, onMoved }, { ...config, session });
     this.#barrier = barrier;
@@ -72,7 +72,7 @@ export class LeaderSession {
     const { writer, volumeWriter, warnings, policy } = parts.writing;
     const { queues, removedWhileMounted: onRemoved } = parts.measures;
     const shared = { ...parts, fleet, barrier, agentStates, protection: config.protection };
-    this.reconciler = new ClaimController(
+    this.claims = new ClaimController(
       {
         ...{ ...shared, writer, warnings, policy, queues, onRemoved },
         onDecision: () => parts.coverage.join(),
@@ -83,9 +83,9 @@ export class LeaderSession {
     this.volumes = new VolumeReconciler({ ...shared, writer: volumeWriter });
     this.#api = new ReadApi({
       ...shared,
-      claimFacts: (key) => this.reconciler.claimFacts(key),
+      claimFacts: (key) => this.claims.claimFacts(key),
       unreported: () => this.unreported.length,
-      isDeletionHeld: (claim) => this.reconciler.deletions.held.isHeld(claim),
+      isDeletionHeld: (claim) => this.claims.deletions.held.isHeld(claim),
     });
   }
 
@@ -95,10 +95,10 @@ export class LeaderSession {
       queues: this.#parts.measures.queues,
       fleet: this.fleet,
       onChange: (change: AgentStateChange) => {
-        this.reconciler.onAgentState(change);
+        this.claims.onAgentState(change);
         this.volumes.onAgentState(change.node);
       },
-      onForgotten: (node: string) => this.reconciler.onForgotten(node),
+      onForgotten: (node: string) => this.claims.onForgotten(node),
     };
     return new AgentStates(parts, config);
   }
@@ -107,8 +107,8 @@ export class LeaderSession {
     const parts = {
       ...this.#parts,
       agentStateOf: (node: string) => this.agentStates.lookFor(node).kind,
-      checkpoint: () => this.reconciler.queue.checkpoint(),
-      onChange: () => this.reconciler.enqueueAll(),
+      checkpoint: () => this.claims.queue.checkpoint(),
+      onChange: () => this.claims.enqueueAll(),
     };
     return new GapAnswers(parts, config);
   }
@@ -129,11 +129,11 @@ export class LeaderSession {
     this.agentStates.begin();
     const counted = this.#countWaiting(signal);
     this.#barrier.begin(this.agentStates.expected());
-    this.reconciler.begin(cluster.finishedPods());
+    this.claims.begin(cluster.finishedPods());
     logger.info({ nodes: this.unreported.length }, "cluster listed, waiting for the nodes' reports");
     await runTogether(
       [
-        (limited) => this.reconciler.run(limited),
+        (limited) => this.claims.run(limited),
         (limited) => this.volumes.run(limited),
         (limited) => this.agentStates.run(limited),
         (limited) => counted.then(() => this.#barrier.run(limited)),
@@ -156,12 +156,12 @@ export class LeaderSession {
 
   /** The claim came or changed. */
   onClaim(key: string): void {
-    this.reconciler.enqueue(key);
+    this.claims.enqueue(key);
     this.volumes.onClaim(key);
   }
 
   onClaimGone(claim: Claim): void {
-    this.reconciler.onClaimGone(claim);
+    this.claims.onClaimGone(claim);
     this.volumes.onClaimGone(claim);
   }
 
@@ -197,8 +197,8 @@ export class LeaderSession {
     yield;
     // Before anything is changed: a report that meets a bug is refused as a whole.
     const effects = {
-      reach: this.reconciler.answers.versionToRequest(change.view),
-      keys: this.reconciler.keysOf(change.touched),
+      reach: this.claims.answers.versionToRequest(change.view),
+      keys: this.claims.keysOf(change.touched),
       volumes: this.volumes.namesOf(change.touched),
       unmounts: change.touched.length === 0 ? [] : newUnmounts(change.known, change.view, cluster),
       misfits: cluster.misfits(report.node),
@@ -216,7 +216,7 @@ export class LeaderSession {
       () => change.touched.length > 0 && this.#api.onReport(change.view),
       () => this.#parts.measures.unmounted(effects.unmounts),
       () => this.agentStates.onReport(report.node),
-      () => this.reconciler.onTouched(report.node, effects.keys),
+      () => this.claims.onTouched(report.node, effects.keys),
       () => this.volumes.onReport(report.node, effects.volumes),
       () => this.#barrier.onReport(report.node, report.scanRequest),
       () => this.#parts.onWaiting(report.node, effects.misfits.waiting),
@@ -235,7 +235,7 @@ export class LeaderSession {
   #answer(view: NodeView, rest: Pick<ReportAnswer, "reach" | "nowMs" | "volumes">): ReportOutcome {
     const isAsked = this.#barrier.isPending(view.node) || this.#gap.isPending(view.node);
     const scanRequest = isAsked ? this.#barrier.question : undefined;
-    const settled = this.reconciler.answers.settled(view);
+    const settled = this.claims.answers.settled(view);
     this.fleet.settle(view.node, settled);
     return { kind: "accepted", answer: { forget: [...settled], ...(scanRequest && { scanRequest }), ...rest } };
   }
@@ -247,7 +247,7 @@ export class LeaderSession {
   ): ReportOutcome {
     const view = this.fleet.view(node);
     // The report does not count, but it shows how much time has passed on its node.
-    if (view?.bootId === bootId) this.fleet.settle(node, this.reconciler.answers.settled({ ...view, sentAt }));
+    if (view?.bootId === bootId) this.fleet.settle(node, this.claims.answers.settled({ ...view, sentAt }));
     if (!this.#refused.has(node))
       this.#parts.logger.warn({ node, why: outcome.why }, "report refused, it tells too much");
     this.#refused.add(node);

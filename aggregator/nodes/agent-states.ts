@@ -189,7 +189,7 @@ export class AgentStates {
     onForgotten(node);
     fleet.drop(node);
     // While a status names the node, its state is kept.
-    if (cluster.isStoredHolder(node)) this.queue.addAfter(node, FORGET_AFTER_MS);
+    if (cluster.isStoredAsMounted(node)) this.queue.addAfter(node, FORGET_AFTER_MS);
     else this.#tracks.delete(node);
   }
 }

@@ -35,7 +35,7 @@ export function aggregatorHealth(parts: HealthParts): Pick<Health, "live" | "rea
     live: {
       ping: () => PASSED,
       ...Object.fromEntries(watches),
-      "claims-queue": lasting(() => session()?.reconciler.queue.progress),
+      "claims-queue": lasting(() => session()?.claims.queue.progress),
       "volumes-queue": lasting(() => session()?.volumes.queue.progress),
       election: lasting(leadership.progress, ELECTION_STUCK_AFTER_MS),
     },
@@ -73,7 +73,7 @@ export function checkStart({
 
 /** Fails where the aggregator lacks the permission to write claim status. A standby has no writer, and passes. */
 function checkWrites(session: LeaderSession | undefined): CheckResult {
-  const missing = session?.reconciler.writer.missingPermission();
+  const missing = session?.claims.writer.missingPermission();
   if (missing === undefined) return PASSED;
   const { namespaces, message } = missing;
   const more = namespaces.length > 3 ? ` and ${namespaces.length - 3} more` : "";
@@ -88,11 +88,11 @@ const MOST_NAMES = 5;
  */
 function checkNodes(session: LeaderSession | undefined): CheckResult {
   if (session === undefined) return PASSED;
-  const { agentStates, reconciler, unreported } = session;
+  const { agentStates, claims, unreported } = session;
   if (unreported.length > 0) return failed(`no report since the start: ${counted(unreported)}`);
   const silent = agentStates.named("Stale");
   if (silent.length === 0) return PASSED;
-  const detail = `Stale: ${counted(silent)}; claims that wait for a node: ${reconciler.blocked}`;
+  const detail = `Stale: ${counted(silent)}; claims that wait for a node: ${claims.blocked}`;
   const expected = silent.length + agentStates.named("Reporting").length;
   return silent.length > expected * SILENT_SHARE ? degraded(detail) : { ok: true, detail };
 }

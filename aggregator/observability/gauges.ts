@@ -28,7 +28,7 @@ export function registerGauges(metrics: Metrics, watched: Watched): void {
   registerWatches(metrics, cluster.informers);
   registerQueueDepths(metrics, () => {
     const present = session();
-    return present && { claims: present.reconciler.queue.depth, nodes: present.agentStates.queue.depth };
+    return present && { claims: present.claims.queue.depth, nodes: present.agentStates.queue.depth };
   });
   registerSessionGauges(metrics, watched);
   registerNodeGauges(metrics, watched);
@@ -65,22 +65,22 @@ function registerSessionGauges(metrics: Metrics, { session }: Watched): void {
   gauge(
     "mooring_status_writes_refused",
     "Claims whose status the API server refuses.",
-    ({ reconciler }) => reconciler.writer.refused,
+    ({ claims }) => claims.writer.refused,
   );
   gauge(
     "mooring_claims_unused_while_mounted",
     "Claims that Kubernetes' own condition calls unused while a node has them mounted.",
-    ({ reconciler }) => reconciler.unusedWhileMounted.size,
+    ({ claims }) => claims.unusedWhileMounted.size,
   );
   gauge(
     "mooring_claims_deletion_held",
     "Claims that are being deleted and that protection alone keeps, as no pod names them any more.",
-    ({ reconciler }) => reconciler.deletions.held.size,
+    ({ claims }) => claims.deletions.held.size,
   );
   gauge(
     "mooring_claims_deletion_held_oldest_seconds",
     "How long protection alone has kept the oldest of them; 0 where there is none.",
-    ({ reconciler }) => reconciler.deletions.held.oldestMs / 1000,
+    ({ claims }) => claims.deletions.held.oldestMs / 1000,
   );
   gauge(
     "mooring_volumes_unbound_mounted",

@@ -34,8 +34,8 @@ export function createClaims(parts: ClaimParts, listener: ClusterListener) {
     project: projectClaim,
     keep: (claim): Claim => new KeptClaim(claim, values),
     indexes: {
-      /** The nodes that the stored status names as holders. */
-      holder: ({ status }) => status?.mountedOn?.nodes,
+      /** The nodes on which the stored status says that it is mounted. */
+      mountedOn: ({ status }) => status?.mountedOn?.nodes,
       /** The node with which the stored last use is assumed to have ended. */
       assumed: assumedNode,
       pending: ({ phase }) => (phase === "Pending" ? phase : undefined),

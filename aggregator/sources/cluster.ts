@@ -48,7 +48,7 @@ export interface Cluster extends PodLookups {
   /** Nodes that the API shows the volume, or another one with its handle, attached to or in use on. */
   readonly nodesWith: (volume: Volume) => readonly string[];
   /** The stored status of a claim, or a volume's mark, names the node as one that has it mounted. */
-  readonly isStoredHolder: (node: string) => boolean;
+  readonly isStoredAsMounted: (node: string) => boolean;
   /** Keys of the claims whose stored last use is assumed to have ended with this node. */
   readonly assumedOn: (node: string) => Iterable<string>;
   /** PVs of the node's pods whose affinity may exclude the node: its agent has to check them. */
@@ -105,8 +105,8 @@ export function createCluster(parts: ClusterParts, listener: ClusterListener): C
     ensureNodes: nodes.informer.ensureAtLeast,
     nodesWith: nodes.withVolume,
     misfits: misfitsIn({ pods, claims, volumes, nodes }),
-    isStoredHolder: (node) =>
-      claims.informer.by("holder", node).length > 0 || volumes.informer.by("marked", node).length > 0,
+    isStoredAsMounted: (node) =>
+      claims.informer.by("mountedOn", node).length > 0 || volumes.informer.by("marked", node).length > 0,
     assumedOn: (node) => claims.informer.by("assumed", node).map(({ key }) => key),
     ...pods.lookups,
     claimsReached: claims.informer.resourceVersion,

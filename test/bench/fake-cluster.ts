@@ -41,7 +41,7 @@ export class FakeCluster implements Cluster {
   };
   readonly hasAgentPod = (node: string): boolean =>
     [...this.pods.values()].some((pod) => pod.isAgent === true && !pod.isTerminal && pod.node === node);
-  readonly isStoredHolder = (node: string): boolean =>
+  readonly isStoredAsMounted = (node: string): boolean =>
     [...this.byKey.values()].some(({ status }) => status?.mountedOn?.nodes.includes(node)) ||
     [...this.volumes.values()].some(({ uid, annotations }) =>
       readVolumeMark(uid, annotations?.mountedOn)?.nodes.includes(node),

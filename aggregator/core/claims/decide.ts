@@ -85,7 +85,7 @@ export function decide(known: ClaimFacts): Decision {
   const nowMs = Math.max(known.nowMs, known.earliestMs ?? Number.NEGATIVE_INFINITY);
   const facts = believed({ ...known, nowMs });
   if (facts.usedOn.length > 0) return mounted(facts);
-  if (facts.references.length > 0 && !isHolderAwaited(facts)) return referenced(facts);
+  if (facts.references.length > 0 && !isMountPending(facts)) return referenced(facts);
   if (facts.pendingNodes.length > 0 || facts.isUnwatched) return awaiting(facts);
   return unused(facts);
 }
@@ -109,7 +109,7 @@ export function waitsToBeUnused({
 }
 
 /** The stored status names the nodes that have to answer: it stays until they have, also across a change of leader. */
-function isHolderAwaited({ stored, pendingNodes }: ClaimFacts): boolean {
+function isMountPending({ stored, pendingNodes }: ClaimFacts): boolean {
   return stored?.reason === "Mounted" && pendingNodes.some(({ why }) => why === "was-mounted");
 }
 

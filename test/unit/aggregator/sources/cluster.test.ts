@@ -14,7 +14,7 @@ it("the nodes that the mark of a volume names have it mounted, until the volume 
     const annotations = { "mooring.dev/mounted-on": volumeMarkText("uid-pv-1", [name]) };
     return volume({ annotations, status: { phase: "Released" } });
   };
-  const markedNodes = ({ isStoredHolder }: Cluster): string => ["n1", "n2"].filter(isStoredHolder).join();
+  const markedNodes = ({ isStoredAsMounted }: Cluster): string => ["n1", "n2"].filter(isStoredAsMounted).join();
 
   const { states } = await seen([marked("n1")], [modified(marked("n2")), deleted(marked("n2"))], markedNodes);
 
