@@ -8,6 +8,7 @@ import { HarnessError } from "../rig/process/errors.ts";
 import type { Owner } from "../rig/process/owner.ts";
 import { waitUntil } from "../rig/process/wait.ts";
 import { type Exposition, parseExposition } from "./exposition.ts";
+import { ownLagP99, probeFlag, readLateTurns } from "./late-turns.ts";
 import { answered, bundled, startInPod } from "./pod-process.ts";
 import { withNiceness } from "./priority.ts";
 
@@ -16,6 +17,8 @@ export interface MeasuredAggregator {
   readonly child: OwnedChild;
   readonly url: string;
   readonly metrics: () => Promise<Exposition>;
+  /** Its event loop's lag between two times since the epoch, without garbage collection; see `ownLagP99`. Milliseconds. */
+  readonly ownLagP99: (span: { readonly fromMs: number; readonly toMs: number }) => number;
   /** The metrics of an idle process of the same niceness: its event loop shows the lag of the machine. */
   readonly idleMetrics: () => Promise<Exposition>;
   /** Waits until it has listed everything. */
@@ -41,13 +44,14 @@ export async function startAggregator(
 ): Promise<MeasuredAggregator> {
   const port = await freePort(createSystemRandom(), "127.0.0.1");
   const url = `http://127.0.0.1:${port}`;
+  const lagFile = `${owner.folder}/aggregator-lag`;
   const child = await startInPod(owner, plane, {
     name: "aggregator",
     account: "mooring-aggregator",
     script: await bundled(owner.folder, "aggregator"),
     // A real aggregator, too, logs a line for each transition.
     args: ["--api-bind-address", `127.0.0.1:${port}`, ...args],
-    nodeOptions,
+    nodeOptions: [...nodeOptions, probeFlag(lagFile)],
     nice,
   });
   const alive = (): Promise<void> => answered(owner, { child, url: `${url}/livez`, limitMs: 30_000 });
@@ -57,6 +61,7 @@ export async function startAggregator(
     child,
     url,
     metrics: () => expositionAt(owner, child, `${url}/metrics`),
+    ownLagP99: (span) => ownLagP99(readLateTurns(lagFile), span),
     idleMetrics: () => expositionAt(owner, idle.child, idle.url),
     listed: (limitMs) => listed(owner, { child, url }, limitMs),
     ready: (limitMs) => answered(owner, { child, url: `${url}/readyz?verbose`, limitMs }),

@@ -1,6 +1,7 @@
 import type { Owner } from "../rig/process/owner.ts";
 import type { MeasuredAggregator } from "./aggregator-process.ts";
 import { observedBetween, quantileBound, total } from "./exposition.ts";
+import { LATE_MS } from "./late-turns.ts";
 import { cpuMs, peakMiB, queuedMs, resetPeak, residentMiB } from "./process-figures.ts";
 
 /** The aggregator's cost over a span. */
@@ -17,6 +18,8 @@ export interface PhaseFigures {
   /** The bounds of 99 % and of all waits for the event loop. Seconds. */
   readonly lagP99: number;
   readonly lagMax: number;
+  /** The lag that 99 % do not exceed, without the pauses for garbage collection. Milliseconds. */
+  readonly ownLagP99Ms: number;
   /** The bound of all pauses for garbage collection, which are part of the lag. Seconds. */
   readonly collectionMax: number;
   /** The lag of an idle process. */
@@ -35,14 +38,16 @@ const WRITES = "mooring_status_writes_total";
 /** Measures what the aggregator costs while `body` runs. */
 export async function measurePhase(
   { clock }: Owner,
-  { child, metrics, idleMetrics }: MeasuredAggregator,
+  { child, metrics, idleMetrics, ownLagP99 }: MeasuredAggregator,
   { name, body }: { readonly name: string; readonly body: () => Promise<void> },
 ): Promise<PhaseFigures> {
   const [before, idleBefore] = [await metrics(), await idleMetrics()];
+  const fromMs = clock.wallMs();
   const [begunAt, cpuBefore, queuedBefore] = [clock.monotonicMs(), cpuMs(child.pid), queuedMs(child.pid)];
   resetPeak(child.pid);
   await body();
   const elapsedMs = clock.monotonicMs() - begunAt;
+  const toMs = clock.wallMs();
   const [after, idleAfter] = [await metrics(), await idleMetrics()];
   const lag = observedBetween(before, after, LAG);
   const idleLag = observedBetween(idleBefore, idleAfter, LAG);
@@ -57,6 +62,7 @@ export async function measurePhase(
     queuedPercent: (100 * (queuedMs(child.pid) - queuedBefore)) / elapsedMs,
     lagP99: quantileBound(lag, 0.99),
     lagMax: quantileBound(lag, 1),
+    ownLagP99Ms: ownLagP99({ fromMs, toMs }),
     collectionMax: quantileBound(observedBetween(before, after, COLLECTIONS), 1),
     idleLagP99: quantileBound(idleLag, 0.99),
     idleLagMax: quantileBound(idleLag, 1),
@@ -78,6 +84,7 @@ export function phaseTable(phases: readonly PhaseFigures[]): readonly (readonly 
     "LAG P99",
     "LAG MAX",
     "GC MAX",
+    "LAG P99 WITHOUT GC",
     "IDLE PROCESS: LAG P99",
     "MAX",
     "API REQUESTS",
@@ -91,7 +98,9 @@ export function phaseTable(phases: readonly PhaseFigures[]): readonly (readonly 
     `${phase.endMiB.toFixed(0)} MiB`,
     `${phase.cpuPercent.toFixed(1)} %`,
     `${phase.queuedPercent.toFixed(1)} %`,
-    ...[phase.lagP99, phase.lagMax, phase.collectionMax, phase.idleLagP99, phase.idleLagMax].map(boundText),
+    ...[phase.lagP99, phase.lagMax, phase.collectionMax].map(boundText),
+    `${phase.ownLagP99Ms <= LATE_MS ? "<= " : ""}${phase.ownLagP99Ms.toFixed(0)} ms`,
+    ...[phase.idleLagP99, phase.idleLagMax].map(boundText),
     String(phase.requests),
     String(phase.written),
     String(phase.refused),
