@@ -30,7 +30,7 @@ import { StatusWriting } from "./writing/status-writing.ts";
 import { UnstoredClaims } from "./writing/unstored-claims.ts";
 
 /** Everything that an aggregator needs from outside; a simulation replaces it. */
-export interface AggregatorPorts extends KubeParts {
+interface AggregatorPorts extends KubeParts {
   /** Undefined where the log level cannot be changed. */
   readonly logLevel?: LevelControl;
   readonly metrics: Metrics;

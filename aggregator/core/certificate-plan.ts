@@ -1,7 +1,7 @@
 import { compareText } from "./compare-text.ts";
 
 /** The validity of a certificate. Times in milliseconds since the epoch. */
-export interface Validity {
+interface Validity {
   readonly notBeforeMs: number;
   readonly notAfterMs: number;
 }

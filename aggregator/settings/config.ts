@@ -121,7 +121,7 @@ export interface ElectionConfig {
 }
 
 /** What the command line asks for. */
-export type AggregatorCommand =
+type AggregatorCommand =
   | { readonly kind: "help"; readonly text: string }
   | { readonly kind: "run"; readonly config: AggregatorConfig };
 

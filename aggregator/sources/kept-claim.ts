@@ -12,6 +12,7 @@ type SharedStatus = Pick<ClaimStatus, "unused" | "reason" | "mountedOn"> & { rea
 type Rare = Pick<Claim, "deletion" | "controllerUid" | "hasInvalidCondition" | "strays"> &
   Pick<ClaimStatus, "gap" | "staged">;
 
+/** What claims share: those of a kind their fields, those of a pod their status. */
 export class ClaimValues extends KeptValues<ClaimKind> {
   readonly statuses = new SharedValues<SharedStatus>();
 }

@@ -19,7 +19,7 @@ export interface ListSpec {
 }
 
 /** What all lists need. */
-export interface ListParts {
+interface ListParts {
   readonly clock: Clock;
   /** Undefined before the API server's time is known. */
   readonly head: () => ListHead | undefined;

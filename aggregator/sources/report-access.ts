@@ -176,6 +176,7 @@ const REFUSALS = {
   "review-failed": { status: 503, headers: { "retry-after": "1" } },
 } as const satisfies Record<string, Omit<RouteAnswer, "body">>;
 
+/** A report that does not count, and the answer to it. */
 export function refused(outcome: Refused["outcome"], why: string): Refused {
   return { kind: "refused", outcome, answer: { ...REFUSALS[outcome], body: `${why}\n` } };
 }

@@ -4,7 +4,7 @@ import type { OutsideParts } from "../sources/cluster.ts";
 import type { ClaimWriterParts } from "./claim-writer.ts";
 
 /** An agent reports an unmount within a second, so a deletion that takes longer than this is worth a warning. Milliseconds. */
-export const HELD_NEWS_MS = 30_000;
+const HELD_NEWS_MS = 30_000;
 
 /** A claim that is being deleted, and its mounts. */
 export interface ObservedDeletion {

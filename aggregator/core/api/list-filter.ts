@@ -2,7 +2,7 @@
 export type ListFilter = ReadonlyMap<string, ReadonlySet<string>>;
 
 /** A filter, or all problems of the query. */
-export type ReadFilter =
+type ReadFilter =
   | { readonly kind: "filter"; readonly filter: ListFilter }
   | { readonly kind: "problems"; readonly problems: readonly string[] };
 

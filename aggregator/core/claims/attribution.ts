@@ -51,7 +51,7 @@ function isStaging({ podUid }: Fact): boolean {
 }
 
 /** By how much the clock of one API server may be ahead of another's, such as of those that dated a claim and a report. Milliseconds. */
-export const APART_MS = 5_000;
+const APART_MS = 5_000;
 
 /** Ended, or begun, before the claim was created. Near that moment it may have begun afterwards, and must not be overlooked. */
 function isOfEarlierClaim({ beganByMs, byMs = Number.POSITIVE_INFINITY }: Fact, { createdAtMs }: FoundClaim): boolean {

@@ -49,7 +49,7 @@ export const FUTURE_MS = 5_000;
 export type Decision = Leave | InUse | Unused;
 
 /** The stored status stays. */
-export interface Leave {
+interface Leave {
   readonly kind: "leave";
   readonly why: "not-eligible" | "waits-for-nodes" | "waits-for-gap";
 }

@@ -6,7 +6,7 @@ import { FUTURE_MS } from "./decide.ts";
 const ASSUMED_FOR_MS = 600_000;
 
 /** What else is known of a claim's ends. */
-export interface Settling {
+interface Settling {
   /** Unmount records of the claim that are not settled: all, or the `latestUnmountRecords` of this record's node. */
   readonly unmountRecords: readonly NodeUnmountRecord[];
   /** The latest that the API server's clock can show, milliseconds since the epoch. */

@@ -86,7 +86,7 @@ function wholeSeconds(ms: number): number {
 }
 
 /** True when only the reason of a use differs: such changes can wait a little and become one write. */
-export function isReasonOnlyChange(stored: ClaimStatus | undefined, desired: ClaimStatus): boolean {
+function isReasonOnlyChange(stored: ClaimStatus | undefined, desired: ClaimStatus): boolean {
   return stored !== undefined && !stored.unused && !desired.unused;
 }
 

@@ -36,7 +36,7 @@ export interface AgentStateLimits {
 }
 
 /** The reports of an agent without a complete scan for so long do not count; its readiness fails after the same time. */
-export const BLIND_AFTER_MS = 180_000;
+const BLIND_AFTER_MS = 180_000;
 
 /**
  * Decides a node's state; the first rule that applies counts. After `nextMs` milliseconds time alone may change it; undefined when it

@@ -2,7 +2,7 @@ import { type VolumeIdentity, volumeKey } from "../../../common/storage/volume-i
 import type { NodeMountedVolume, NodeUnmountRecord, NodeView } from "./node-view.ts";
 
 /** What a node shows under the names of some volumes, and sometimes more. */
-export interface NearFacts {
+interface NearFacts {
   readonly mountedVolumes: readonly NodeMountedVolume[];
   readonly unmountRecords: readonly NodeUnmountRecord[];
 }

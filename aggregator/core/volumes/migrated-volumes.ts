@@ -8,7 +8,7 @@ export interface InTreeSource {
 }
 
 /** A volume as its CSI driver names it. */
-export interface CsiHandle {
+interface CsiHandle {
   readonly driver: string;
   readonly volumeHandle: string;
 }

@@ -10,7 +10,7 @@ import { compareText } from "../compare-text.ts";
 export type TrailVolume = Pick<Volume, "key" | "nodeAffinity"> & { readonly resourceVersion: string };
 
 /** Leads from a node's pods to their volumes. */
-export interface VolumeTrail {
+interface VolumeTrail {
   /** Undefined where there is no such Node: then there is nothing to compare with. */
   readonly node: Pick<Node, "labels"> | undefined;
   /** Pods of the node that are not over and name claims. */
