@@ -49,7 +49,7 @@ const TERMINAL_RETRY_MS = 600_000;
 const LONGEST_IDLE_MS = 3_600_000;
 /** Work without interruption for this time, then yield to the event loop. */
 const SLICE_MS = 5;
-/** Of many keys that are added at once, so many enter in a turn of the event loop: a million entries a second are possible. */
+/** So many of the keys that were added together enter in one turn of the event loop, which takes a millisecond or two. */
 const BATCH = 1_000;
 
 /**
@@ -142,11 +142,17 @@ export class WorkQueue {
     const isFirst = isUrgent?.(key) === true;
     if (isFirst) this.#urgent.add(key);
     if (prepare !== undefined) this.#unprepared.add(key);
-    if (this.#wanted.has(key)) return isFirst || prepare !== undefined;
-    const working = this.#working.get(key);
-    this.#want(key, working === undefined ? added : { ...added, checkpoint: working.checkpoint });
-    if (working === undefined) this.#append(key);
-    return true;
+    const [wanted, working] = [this.#wanted.get(key), this.#working.get(key)];
+    const known = wanted ?? working;
+    // A key of a batch is as old as the batch, also where it was added again since.
+    const checkpoint = Math.min(added.checkpoint, known?.checkpoint ?? added.checkpoint);
+    if (wanted === undefined) this.#want(key, checkpoint === added.checkpoint ? added : { ...added, checkpoint });
+    else if (checkpoint < wanted.checkpoint) {
+      this.#count(wanted, -1);
+      this.#want(key, { ...wanted, checkpoint });
+    }
+    if (known === undefined) this.#append(key);
+    return wanted === undefined || isFirst || prepare !== undefined;
   }
 
   #want(key: string, entry: Entry): void {

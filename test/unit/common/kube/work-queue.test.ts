@@ -353,6 +353,28 @@ describe("a work queue", () => {
     expect([queue.isIdle, queue.checkpoint()()]).toEqual([true, true]);
   });
 
+  it.each([
+    { name: "wanted", steps: 0, seen: [false, true, true] },
+    { name: "worked on", steps: 1_500, seen: [false, false, true] },
+  ])("does not take a key of a batch for done that is $name when the batch comes to it", async ({ steps, seen }) => {
+    const { queue, start } = setUp(1);
+    const gate = createGate();
+    queue.addAll([...Array<undefined>(steps), "a"]);
+    const isDone = queue.checkpoint();
+    queue.add("a");
+    start(gate.work);
+    await settle();
+
+    const found = [isDone()];
+    for (const _ of ["the first work", "the second"]) {
+      gate.finish("a");
+      await settle();
+      found.push(isDone());
+    }
+
+    expect(found).toEqual(seen);
+  });
+
   it("does not take for done what its end cuts short", async () => {
     const { queue, stop, start } = setUp();
     queue.add("a");
