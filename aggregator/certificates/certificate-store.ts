@@ -63,7 +63,7 @@ export async function readCertificates(
   const putAuthorities = (kept: readonly ServingPair[]): Promise<void> =>
     authorities.write({ texts: textsFor(kept), type: "Opaque" });
   const stored: StoredCertificates = {
-    // Without their keys: nobody logs those by mistake.
+    // The keys are left out, so that no log line can contain one.
     authorities: own.map(({ pair: _, ...authority }) => authority),
     trusted,
     completeSinceMs: numberOf(bundle.seen?.annotations[COMPLETE_SINCE]),
