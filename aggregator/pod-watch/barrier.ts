@@ -1,4 +1,3 @@
-import { follow } from "../../common/runtime/deadline.ts";
 import type { Volume } from "../core/cluster-objects.ts";
 import type { AgentState, AgentStateLimits } from "../core/nodes/agent-state.ts";
 import { reachOf } from "../core/pod-watch/gap.ts";
@@ -23,10 +22,8 @@ interface Pending {
   readonly untilMs: number;
 }
 
-/** Nodes that answer within this time release their claims together. Milliseconds. */
-const GATHER_MS = 1_000;
-/** How often the barrier checks whether pods are watched again. Milliseconds. */
-const WATCHED_MS = 500;
+/** Claims that wait are decided again so often at most: nodes that answer within this time release theirs together. Milliseconds. */
+const CHECK_MS = 500;
 /** While more nodes than this are pending, they are pending for every volume: to find those of each volume would take too long. */
 const FEW = 64;
 
@@ -40,11 +37,10 @@ export class Barrier {
   readonly #limits: BarrierLimits;
   readonly #pending = new Map<string, Pending>();
   #event = 0;
-  /** How many nodes were pending when `onMoved` was called last. */
-  #announced = 0;
   /** Claims wait until pods are watched again. */
   #isUnwatched = false;
-  #news = new AbortController();
+  /** A node is no longer pending, and the claims that may have waited for it have not been decided again. */
+  #hasMoved = false;
 
   constructor(parts: BarrierParts, limits: BarrierLimits) {
     this.#parts = parts;
@@ -55,20 +51,12 @@ export class Barrier {
   begin(nodes: readonly string[]): void {
     this.#event += 1;
     const pending = { event: this.#event, untilMs: this.#parts.clock.monotonicMs() + this.#limits.nodeStaleAfterMs };
-    for (const node of nodes) {
-      // Keeps the map in the order of its deadlines.
-      this.#pending.delete(node);
-      this.#pending.set(node, pending);
-    }
-    this.#news.abort("nodes are asked");
+    for (const node of nodes) this.#pending.set(node, pending);
   }
 
   /** A claim waits because the watch of pods is interrupted. */
   onUnwatched(): void {
-    // Every claim may call this at once: the first one wakes the loop.
-    if (this.#isUnwatched) return;
     this.#isUnwatched = true;
-    this.#news.abort("pods are not watched");
   }
 
   /** The scan request that an agent repeats in its next report with a scan. */
@@ -90,11 +78,7 @@ export class Barrier {
   /** A report was accepted. */
   onReport(node: string, scanRequest: string | undefined): void {
     const { event } = this.#pending.get(node) ?? {};
-    if (event === undefined || !(this.#answered(scanRequest) >= event)) return;
-    const isFirst = this.#pending.size === this.#announced;
-    this.#pending.delete(node);
-    // Thousands may answer at once: only the first one and the last ones wake the loop.
-    if (isFirst || this.#pending.size === FEW || this.#pending.size === 0) this.#news.abort("a node has scanned");
+    if (event !== undefined && this.#answered(scanRequest) >= event) this.#drop(node);
   }
 
   /** A node that the volume has to wait for, if there is one. A read: it changes nothing. */
@@ -105,44 +89,26 @@ export class Barrier {
     return undefined;
   }
 
-  /** Calls `onMoved` until the signal is aborted: at once when the last node has scanned, else now and then. */
+  /** Calls `onMoved` when nodes have answered or had their time, and when pods are watched again, until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, onMoved } = this.#parts;
-    let movedMs = Number.NEGATIVE_INFINITY;
     while (!signal.aborted) {
-      this.#news = new AbortController();
-      const unfollow = follow(this.#news, signal);
-      this.#sweep();
-      const { size } = this.#pending;
-      const waitMs = movedMs + GATHER_MS - clock.monotonicMs();
-      const isDue = this.#isWatchedAgain() || (size < this.#announced && (size === 0 || (size <= FEW && waitMs <= 0)));
-      if (isDue) {
-        movedMs = clock.monotonicMs();
-        onMoved();
-      }
-      if (isDue || size > this.#announced) this.#announced = size;
-      const isOpen = size < this.#announced && size <= FEW;
-      await clock.sleep(isOpen ? Math.max(1, waitMs) : this.#restMs(), this.#news.signal);
-      unfollow();
+      this.#check();
+      await this.#parts.clock.sleep(CHECK_MS, signal);
     }
   }
 
-  /** True once. */
-  #isWatchedAgain(): boolean {
-    if (!this.#isUnwatched || !this.#parts.cluster.arePodsCurrent()) return false;
-    this.#isUnwatched = false;
-    return true;
+  #check(): void {
+    for (const node of this.#pending.keys()) if (!this.isPending(node)) this.#drop(node);
+    const isWatchedAgain = this.#isUnwatched && this.#parts.cluster.arePodsCurrent();
+    const isMoved = this.#hasMoved && this.#pending.size <= FEW;
+    if (isWatchedAgain) this.#isUnwatched = false;
+    if (isMoved) this.#hasMoved = false;
+    if (isWatchedAgain || isMoved) this.#parts.onMoved();
   }
 
-  /** Drops nodes whose time is over, and those that no longer count as Reporting. */
-  #sweep(): void {
-    for (const node of this.#pending.keys()) if (!this.isPending(node)) this.#pending.delete(node);
-  }
-
-  #restMs(): number {
-    if (this.#isUnwatched) return WATCHED_MS;
-    const [first] = this.#pending.values();
-    return first === undefined ? 3_600_000 : Math.max(1, first.untilMs - this.#parts.clock.monotonicMs());
+  #drop(node: string): void {
+    this.#pending.delete(node);
+    this.#hasMoved = true;
   }
 
   /** The event of this session after which the scan began; NaN or 0 where the scan answers none. */

@@ -89,6 +89,7 @@ describe("a status that the API server refuses", () => {
 
   it("is forgotten with the claim, also where that goes while the answer is under way", async () => {
     const { scene, writes } = await begun([{}], () => ({ ...REFUSED, requestMs: 5_000 }));
+    await scene.house.until(() => writes.length === 1);
     scene.house.api.delete(CLAIM);
 
     await scene.pass(600);
