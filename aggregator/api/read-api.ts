@@ -128,7 +128,7 @@ export class ReadApi {
     const { cluster, fleet, isDeletionHeld } = this.#parts;
     const { volume } = claim;
     const identities = volume === undefined ? [] : identitiesOf(volume, cluster.volumeByName(volume)?.csi);
-    const use = volumeUse(fleet.viewsOf(identities), identities, (mountedVolume) =>
+    const use = volumeUse(fleet.shownOf(identities), (mountedVolume) =>
       claimsOf(mountedVolume, cluster).some(({ uid }) => uid === claim.uid),
     );
     const [using, referring] = [new Set(usedOn), new Set(references)];
@@ -151,7 +151,7 @@ export class ReadApi {
     const identities = identitiesOf(volume.key, volume.csi);
     const isOwn = (mountedVolume: NodeMountedVolume): boolean => mayMount(mountedVolume, volume, cluster);
     const pods = volume.claim === undefined ? [] : cluster.podsOf(volume.claim.key);
-    const { used, staged } = volumeUse(fleet.viewsOf(identities), identities, isOwn);
+    const { used, staged } = volumeUse(fleet.shownOf(identities), isOwn);
     return {
       volume,
       claimUse: claimOfVolume(volume, cluster.claim)?.status,

@@ -1,6 +1,6 @@
 import { isOlder } from "../../common/kube/resource-version.ts";
 import type { Claim } from "../../common/storage/claim.ts";
-import { isUse, volumeMatcher } from "../../common/storage/volume-identity.ts";
+import { isUse } from "../../common/storage/volume-identity.ts";
 import { claimsOf, type Fact } from "../core/claims/attribution.ts";
 import type { ClaimEvidence } from "../core/claims/evidence.ts";
 import {
@@ -17,7 +17,6 @@ import {
 import { claimKeysOf, mayUse } from "../core/claims/references.ts";
 import type { UseEnd } from "../core/claims/use-end.ts";
 import type { EndedPod } from "../core/cluster-objects.ts";
-import { FactIndex } from "../core/nodes/fact-index.ts";
 import { identitiesOf } from "../core/volumes/use.ts";
 import type { FleetState } from "../nodes/fleet-state.ts";
 import type { Cluster } from "../sources/cluster.ts";
@@ -37,7 +36,6 @@ export class ClaimStates {
   readonly #cluster: Cluster;
   readonly #fleet: FleetState;
   readonly #lookup: NodeLookup;
-  readonly #facts = new FactIndex();
   /** Only of claims with something to remember: most have nothing. */
   readonly #states = new Map<string, ClaimState>();
   /** Keys of the claims with ended uses that their status does not include yet. */
@@ -162,17 +160,12 @@ export class ClaimStates {
   evidence(claim: Claim): ClaimEvidence {
     const volume = claim.volume === undefined ? undefined : this.#cluster.volumeByName(claim.volume);
     const identities = claim.volume === undefined ? [] : identitiesOf(claim.volume, volume?.csi);
-    const isCalledSo = volumeMatcher(identities);
-    const isOurs = (fact: Fact): boolean =>
-      isCalledSo(fact.volume) && claimsOf(fact, this.#cluster).some(({ uid }) => uid === claim.uid);
-    const found = this.#fleet.viewsOf(identities).map((view) => {
-      const near = this.#facts.near(view, identities);
-      return {
-        view,
-        mountedVolumes: near.mountedVolumes.filter(isOurs),
-        unmountRecords: near.unmountRecords.filter(isOurs),
-      };
-    });
+    const isOurs = (fact: Fact): boolean => claimsOf(fact, this.#cluster).some(({ uid }) => uid === claim.uid);
+    const found = this.#fleet.shownOf(identities).map(({ view, mountedVolumes, unmountRecords }) => ({
+      view,
+      mountedVolumes: mountedVolumes.filter(isOurs),
+      unmountRecords: unmountRecords.filter(isOurs),
+    }));
     const unmountRecords = found.flatMap((one) => one.unmountRecords);
     const pods = this.#cluster.podsOf(claim.key).filter((pod) => !pod.isTerminal && mayUse(pod, claim));
     const uses = found.flatMap(({ view: { node, bootId }, mountedVolumes }) =>

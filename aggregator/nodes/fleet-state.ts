@@ -6,6 +6,7 @@ import { isReport, type NodeMessage } from "../../common/storage/node-report.ts"
 import { type VolumeIdentity, volumeKey } from "../../common/storage/volume-identity.ts";
 import type { Fact } from "../core/claims/attribution.ts";
 import { isClockRolledBack, type OlderMessages, withOlder } from "../core/nodes/clock-rollback.ts";
+import { FactIndex, type Shown } from "../core/nodes/fact-index.ts";
 import { type Acceptance, acceptHeartbeat, acceptInSteps, isOlder, type Receipt, settle } from "../core/nodes/fleet.ts";
 import { bytesOf, shareProblem, withoutEarlier } from "../core/nodes/node-share.ts";
 import type { NodeView } from "../core/nodes/node-view.ts";
@@ -44,6 +45,7 @@ interface KeptNode {
 export class FleetState {
   readonly #nodes = new Map<string, KeptNode>();
   readonly #nodesByVolume = new IndexMap();
+  readonly #facts = new FactIndex();
   /** What all views take. */
   #bytes = 0;
   readonly #texts = new SharedTexts();
@@ -84,10 +86,11 @@ export class FleetState {
     return this.#nodes.size;
   }
 
-  /** All views with a mounted volume or an unmount record of one of the volumes; sometimes one more, as only hashes are compared. */
-  viewsOf(volumes: readonly VolumeIdentity[]): readonly NodeView[] {
+  /** What nodes show of these volumes; sometimes a node that shows nothing, as only hashes are compared. */
+  shownOf(volumes: readonly VolumeIdentity[]): readonly Shown[] {
     const nodes = new Set(volumes.flatMap((volume) => [...this.#nodesByVolume.get(clueOf(volume))]));
-    return [...nodes].flatMap((node) => this.view(node) ?? []);
+    const views = [...nodes].flatMap((node) => this.view(node) ?? []);
+    return this.#facts.of(views, volumes);
   }
 
   /** What a message changes. Nothing changes before `take`. */

@@ -8,7 +8,7 @@ import {
   readVolumeMark,
   type VolumeAnnotations,
 } from "../../common/storage/volume-annotations.ts";
-import { isUse, volumeMatcher } from "../../common/storage/volume-identity.ts";
+import { isUse } from "../../common/storage/volume-identity.ts";
 import { assumedUse } from "../core/claims/assumed-ends.ts";
 import { type Fact, volumesOf } from "../core/claims/attribution.ts";
 import type { ProtectionMode } from "../core/claims/deletion.ts";
@@ -16,7 +16,7 @@ import { toUseEnd } from "../core/claims/evidence.ts";
 import { storedNodes } from "../core/claims/pending-nodes.ts";
 import type { UseEnd } from "../core/claims/use-end.ts";
 import type { Volume } from "../core/cluster-objects.ts";
-import type { NodeView } from "../core/nodes/node-view.ts";
+import type { Shown } from "../core/nodes/fact-index.ts";
 import { changesTo, desiredAnnotations, isStillMounted, type VolumeFacts } from "../core/volumes/annotations.ts";
 import { claimOfVolume, identitiesOf, mayMount, volumeUse } from "../core/volumes/use.ts";
 import type { AgentStates } from "../nodes/agent-states.ts";
@@ -27,7 +27,7 @@ import type { SharedParts } from "../sources/cluster.ts";
 import { WriteGate } from "../writing/write-gate.ts";
 
 interface VolumeReconcilerParts extends SharedParts {
-  readonly fleet: Pick<FleetState, "view" | "viewsOf">;
+  readonly fleet: Pick<FleetState, "view" | "shownOf">;
   readonly barrier: Pick<Barrier, "pendingNode">;
   readonly agentStates: Pick<AgentStates, "lookFor" | "assumedEnd">;
   readonly writer: VolumeWriter;
@@ -190,18 +190,13 @@ function isCopied({ claim, annotations }: Volume, { statusAtEnd }: VolumeFacts):
 /** What is known of a volume now, for a decision. It begins to wait for the nodes that it needs. */
 function volumeFacts(volume: Volume, statusAtEnd: ClaimStatus | undefined, parts: VolumeReconcilerParts): VolumeFacts {
   const { barrier, cluster, fleet, agentStates, protection } = parts;
-  const identities = identitiesOf(volume.key, volume.csi);
-  const views = fleet.viewsOf(identities);
+  const shown = fleet.shownOf(identitiesOf(volume.key, volume.csi));
   const isOver = (node: string): boolean => agentStates.assumedEnd(node) !== undefined;
   const isOwn = (fact: Pick<Fact, "podUid">): boolean => mayMount(fact, volume, cluster);
-  const use = volumeUse(
-    views.filter(({ node }) => !isOver(node)),
-    identities,
-    isOwn,
-  );
+  const present = shown.filter(({ view }) => !isOver(view.node));
+  const use = volumeUse(present, isOwn);
   const used = use.used.map(({ node }) => node);
   const mountedOn = readVolumeMark(volume.uid, volume.annotations?.mountedOn);
-  const isCalledSo = volumeMatcher(identities);
   return {
     volume,
     claim: claimOfVolume(volume, cluster.claim),
@@ -212,19 +207,19 @@ function volumeFacts(volume: Volume, statusAtEnd: ClaimStatus | undefined, parts
       (node) => fleet.view(node) === undefined && agentStates.lookFor(node).kind !== "Gone",
     ),
     isPending: barrier.pendingNode(volume) !== undefined,
-    ends: views.flatMap((view) => endsIn(view, (fact) => isCalledSo(fact.volume) && isOwn(fact), parts)),
+    ends: shown.flatMap((one) => endsIn(one, isOwn, parts)),
     isProtecting: protection !== "off",
   };
 }
 
 /** The ends of the volume's use that a node reports, or that are assumed as the node is Gone. */
 function endsIn(
-  { node, bootId, mountedVolumes, unmountRecords }: NodeView,
+  { view: { node, bootId }, mountedVolumes, unmountRecords }: Shown,
   isOwn: (fact: Fact) => boolean,
   { cluster, agentStates }: VolumeReconcilerParts,
 ): readonly UseEnd[] {
   const context = { podName: cluster.podName, assumedEnd: (name: string) => agentStates.assumedEnd(name) };
-  const reported = [...unmountRecords.values()].filter(isOwn).map((unmountRecord) => toUseEnd(unmountRecord, context));
+  const reported = unmountRecords.filter(isOwn).map((unmountRecord) => toUseEnd(unmountRecord, context));
   const uses = mountedVolumes.filter(isUse).filter(isOwn);
   return [...reported, ...uses.flatMap((mountedVolume) => assumedUse({ ...mountedVolume, node, bootId }, context))];
 }

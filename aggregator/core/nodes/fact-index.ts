@@ -1,8 +1,9 @@
-import { type VolumeIdentity, volumeKey } from "../../../common/storage/volume-identity.ts";
+import { type VolumeIdentity, volumeKey, volumeMatcher } from "../../../common/storage/volume-identity.ts";
 import type { NodeMountedVolume, NodeUnmountRecord, NodeView } from "./node-view.ts";
 
-/** What a node shows under the names of some volumes, and sometimes more. */
-interface NearFacts {
+/** What a node shows of some volumes. */
+export interface Shown {
+  readonly view: NodeView;
   readonly mountedVolumes: readonly NodeMountedVolume[];
   readonly unmountRecords: readonly NodeUnmountRecord[];
 }
@@ -13,25 +14,29 @@ const FEW = 64;
 type Index<T> = ReadonlyMap<string, readonly T[]>;
 
 /**
- * Finds what a node shows of a volume without looking through all of it, as each of thousands of claims on a node asks. An index is made
+ * Finds what nodes show of a volume without looking through all of it, as each of thousands of claims on a node asks. An index is made
  * on first use and lives as long as the view.
  */
 export class FactIndex {
   readonly #mountedVolumes = new WeakMap<NodeView["mountedVolumes"], Index<NodeMountedVolume>>();
   readonly #unmountRecords = new WeakMap<NodeView["unmountRecords"], Index<NodeUnmountRecord>>();
 
-  near({ mountedVolumes, unmountRecords }: NodeView, volumes: readonly VolumeIdentity[]): NearFacts {
-    const keys = volumes.map(volumeKey);
-    return {
-      mountedVolumes:
-        mountedVolumes.length <= FEW
-          ? mountedVolumes
-          : called(keys, indexOf(this.#mountedVolumes, mountedVolumes, mountedVolumes)),
-      unmountRecords:
-        unmountRecords.size <= FEW
-          ? [...unmountRecords.values()]
-          : called(keys, indexOf(this.#unmountRecords, unmountRecords, unmountRecords.values())),
-    };
+  of(views: readonly NodeView[], volumes: readonly VolumeIdentity[]): readonly Shown[] {
+    const [keys, isOne] = [volumes.map(volumeKey), volumeMatcher(volumes)];
+    return views.map((view) => {
+      const { mountedVolumes, unmountRecords } = view;
+      return {
+        view,
+        mountedVolumes:
+          mountedVolumes.length <= FEW
+            ? mountedVolumes.filter(({ volume }) => isOne(volume))
+            : called(keys, indexOf(this.#mountedVolumes, mountedVolumes, mountedVolumes)),
+        unmountRecords:
+          unmountRecords.size <= FEW
+            ? [...unmountRecords.values()].filter(({ volume }) => isOne(volume))
+            : called(keys, indexOf(this.#unmountRecords, unmountRecords, unmountRecords.values())),
+      };
+    });
   }
 }
 

@@ -1,10 +1,11 @@
 import type { Claim } from "../../../common/storage/claim.ts";
-import { isUse, type VolumeIdentity, volumeMatcher } from "../../../common/storage/volume-identity.ts";
+import { isUse, type VolumeIdentity } from "../../../common/storage/volume-identity.ts";
 import type { Directory } from "../claims/attribution.ts";
 import { claimKeysOf } from "../claims/references.ts";
 import type { Volume } from "../cluster-objects.ts";
 import { compareText } from "../compare-text.ts";
-import type { NodeMountedVolume, NodeView } from "../nodes/node-view.ts";
+import type { Shown } from "../nodes/fact-index.ts";
+import type { NodeMountedVolume } from "../nodes/node-view.ts";
 
 /** A node where pods have a volume mounted. */
 export interface NodeUse {
@@ -36,17 +37,9 @@ export function claimOfVolume(
 }
 
 /** Where a volume is mounted: of the mounts with its name, those that are its own. */
-export function volumeUse(
-  views: readonly NodeView[],
-  identities: readonly VolumeIdentity[],
-  isOwn: (mountedVolume: NodeMountedVolume) => boolean,
-): VolumeUse {
-  const isCalledSo = volumeMatcher(identities);
-  const found = views
-    .map(({ node, mountedVolumes }) => ({
-      node,
-      own: mountedVolumes.filter((one) => isCalledSo(one.volume) && isOwn(one)),
-    }))
+export function volumeUse(shown: readonly Shown[], isOwn: (mountedVolume: NodeMountedVolume) => boolean): VolumeUse {
+  const found = shown
+    .map(({ view: { node }, mountedVolumes }) => ({ node, own: mountedVolumes.filter(isOwn) }))
     .toSorted((one, other) => compareText(one.node, other.node));
   return {
     used: found.map(({ node, own }) => ({ node, pods: podsIn(own) })).filter(({ pods }) => pods.length > 0),

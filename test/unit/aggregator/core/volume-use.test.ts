@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Directory } from "../../../../aggregator/core/claims/attribution.ts";
 import type { Pod, Volume } from "../../../../aggregator/core/cluster-objects.ts";
 import { newUnmounts } from "../../../../aggregator/core/metrics/unmount-latency.ts";
+import { FactIndex } from "../../../../aggregator/core/nodes/fact-index.ts";
 import { type IdleStagings, idleStagings } from "../../../../aggregator/core/nodes/idle-staging.ts";
 import type { NodeMountedVolume, NodeUnmountRecord, NodeView } from "../../../../aggregator/core/nodes/node-view.ts";
 import { claimOfVolume, identitiesOf, mayMount, volumeUse } from "../../../../aggregator/core/volumes/use.ts";
@@ -23,7 +24,7 @@ type Nodes = Readonly<Record<string, readonly NodeMountedVolume[]>>;
 
 function useOf(nodes: Nodes, isOwn: (mountedVolume: NodeMountedVolume) => boolean = () => true): string {
   const views = Object.entries(nodes).map(([node, mountedVolumes]) => viewWith({ node, mountedVolumes }));
-  const { used, staged } = volumeUse(views, identitiesOf("pv-1", CSI), isOwn);
+  const { used, staged } = volumeUse(new FactIndex().of(views, identitiesOf("pv-1", CSI)), isOwn);
   const byPods = used.map(({ node, pods }) => `${node} by ${pods.map(({ uid }) => uid).join(" ")}`);
   return [...byPods, ...staged.map((node) => `staged on ${node}`)].join(", ");
 }
