@@ -56,8 +56,8 @@ export class LeaderSession {
   readonly #barrier: Barrier;
   /** Nodes whose last report was too large. */
   readonly #refused = new Set<string>();
-  /** The count of the waiting pods is not complete yet. */
-  #isCounting = false;
+  /** The count of the waiting pods is not complete yet: the answers would let agents go on that the previous leader had paused. */
+  #isCounting = true;
 
   constructor(parts: LeaderSessionParts, config: AggregatorConfig) {
     this.#parts = parts;
@@ -126,8 +126,10 @@ export class LeaderSession {
   /** Works until the signal is aborted. Everything has been listed. */
   async run(signal: AbortSignal): Promise<void> {
     const { cluster, logger } = this.#parts;
-    this.agentStates.begin();
-    const counted = this.#countWaiting(signal);
+    await this.agentStates.begin(signal);
+    const counted = countWaiting(this.#parts, signal).then((isWhole) => {
+      this.#isCounting = !isWhole;
+    });
     this.#barrier.begin(this.agentStates.expected());
     this.claims.begin(cluster.finishedPods());
     logger.info({ nodes: this.unreported.length }, "cluster listed, waiting for the nodes' reports");
@@ -141,12 +143,6 @@ export class LeaderSession {
       ],
       signal,
     );
-  }
-
-  /** No report is answered before: the answers would let agents go on that the previous leader had paused. */
-  async #countWaiting(signal: AbortSignal): Promise<void> {
-    this.#isCounting = true;
-    this.#isCounting = !(await countWaiting(this.#parts, signal));
   }
 
   /** Pods were listed anew: what came and went meanwhile went unobserved. */

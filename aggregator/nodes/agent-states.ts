@@ -1,4 +1,5 @@
 import { type QueueObserver, WorkQueue } from "../../common/kube/work-queue.ts";
+import { createYield } from "../../common/runtime/yield.ts";
 import {
   type AgentState,
   type AgentStateLimits,
@@ -61,10 +62,14 @@ export class AgentStates {
     this.queue = new WorkQueue({ ...parts, errors: parts.internalErrors.in("nodes") }, 1, parts.queues.nodes);
   }
 
-  /** Everything is listed: from now on a missing report counts. */
-  begin(): void {
+  /** Everything is listed: from now on a missing report counts. Looks at all nodes, with pauses, as there may be thousands. */
+  async begin(signal: AbortSignal): Promise<void> {
     this.#hasBegun = true;
-    for (const node of this.#parts.cluster.nodeNames()) this.#look(node);
+    const yieldIfDue = createYield(this.#parts.clock, signal);
+    for (const node of this.#parts.cluster.nodeNames()) {
+      this.#look(node);
+      await yieldIfDue();
+    }
   }
 
   /** The nodes of the cluster that are expected to report. */
