@@ -64,7 +64,9 @@ export class ReportAnswers {
     if (claims.some((claim) => !isSettledFor(claim, unmountRecord, { ...now, unmountRecords: latestOf(claim) })))
       return false;
     const isAttributed = refs.length > 0 && claims.length === refs.length;
-    return isAttributed || this.#isGivenUp(unmountRecord, view);
+    // The volumes of a pod never change: one that names no claim has used none.
+    const isOfNoClaim = cluster.podByUid(unmountRecord.podUid)?.claims.length === 0;
+    return isAttributed || isOfNoClaim || this.#isGivenUp(unmountRecord, view);
   }
 
   /** The latest unmount records of a claim on this node, which replace earlier ones. */

@@ -28,14 +28,19 @@ export function isNodeBack(status: ClaimStatus | undefined, { viewOf }: Pick<Fle
 
 /**
  * The end of the stored use, where no unmount record and no pod shows it. A node that is Gone ended it; a node that has lost its
- * journal, or no node at all, leaves it unknown.
+ * journal, or no node at all, leaves it unknown; so does a condition that cannot be read, as nodes have forgotten what it included.
  */
 export function unobservedEndOf(
-  { claim: { status }, unmountRecords, uses }: Pick<ClaimEvidence, "claim" | "unmountRecords" | "uses">,
+  {
+    claim: { status, hasInvalidCondition },
+    unmountRecords,
+    uses,
+  }: Pick<ClaimEvidence, "claim" | "unmountRecords" | "uses">,
   ends: readonly UseEnd[],
   fleet: FleetFacts,
 ): ClaimFacts["unobservedEnd"] {
-  if (status === undefined || status.unused) return undefined;
+  if (status === undefined) return hasInvalidCondition ? "unknown" : undefined;
+  if (status.unused) return undefined;
   const nodes = storedNodes(status, fleet);
   if (nodes.some((node) => isLostOn(node, { status, unmountRecords, uses, fleet }))) return "unknown";
   const gone = nodes.flatMap((node) => unseenGone(node, fleet));

@@ -278,8 +278,8 @@ function idle(facts: Facts): Idle {
     const visit = latest.wasUse ? undefined : latest;
     return { reason: REASONS[latest.evidence], sinceMs: Math.max(sinceMs, latest.byMs), lastUse, visit };
   }
-  // It is stored as in use, and nothing shows how that ended: now is the earliest time that is surely not too early.
-  const reason = stored === undefined ? "NeverObservedInUse" : "NoPodUsing";
+  // Nothing shows how the stored use ended: now is the earliest time that is surely not too early.
+  const reason = stored === undefined && latest === undefined ? "NeverObservedInUse" : "NoPodUsing";
   return { reason, sinceMs: Math.max(sinceMs, nowMs, latest?.byMs ?? 0), lastUse };
 }
 

@@ -95,6 +95,18 @@ describe("a node may forget an unmount record", () => {
     expect(forget).toHaveLength(forgets);
   });
 
+  it("at once where its pod names no claim", async () => {
+    const scene = await leadingScene();
+    scene.addPod("web", { node: "n1", volumes: [] });
+    scene.node().mount("web");
+    await scene.report();
+    const id = end(scene, "web");
+
+    const { forget } = await scene.report();
+
+    expect(forget).toEqual([id]);
+  });
+
   it("of an unknown volume a quarter of an hour later", async () => {
     const scene = await leadingScene({ claims: [] });
     await scene.report();

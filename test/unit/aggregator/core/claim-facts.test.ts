@@ -109,6 +109,7 @@ interface Scene {
   /** Nodes that are gone, each a millisecond after the one before. */
   readonly gone?: readonly string[];
   readonly shows?: true;
+  readonly hasInvalidCondition?: true;
 }
 
 function endIn({ views = [], records: unmountRecords = [], gone = [], ...scene }: Scene): string {
@@ -117,7 +118,8 @@ function endIn({ views = [], records: unmountRecords = [], gone = [], ...scene }
   );
   const status = "status" in scene ? scene.status : mountedStatus(["n1"]);
   const uses = scene.shows ? [useOn("n1")] : [];
-  const evidence = evidenceWith({ claim: claimWith({ status }), unmountRecords, uses });
+  const { hasInvalidCondition } = scene;
+  const evidence = evidenceWith({ claim: claimWith({ status, hasInvalidCondition }), unmountRecords, uses });
   const fleet = fleetWith(views, { assumed });
   const ends = [
     ...unmountRecords.map((record) => toUseEnd(record, fleet)),
@@ -145,6 +147,7 @@ describe("unobservedEndOf: the end of a stored use that neither records nor pods
     // biome-ignore format: a row is a line
     [
       ["a claim without a status has none", { status: undefined }, "none"],
+      ["a condition that cannot be read may have included a later one", { status: undefined, hasInvalidCondition: true }, "unknown"],
       ["a claim that counts as unused has none", idle({ reason: "Unmounted" }), "none"],
       ["an agent whose journal had the mount reports its end by its first scan", { views: [lost], ...withRecord({ byMs: BEGAN, by: stampAt(BEGAN) }) }, "none"],
       ["an end from before that scan says nothing of the mount", { ...LOST, ...withRecord({ by: stampAt(BEGAN) - 1 }) }, "unknown"],

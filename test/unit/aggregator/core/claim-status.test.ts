@@ -109,6 +109,7 @@ describe("a claim that no node has mounted and no pod names", () => {
       ["has no stored use that ends in the future", usedAhead, ended(), "Unmounted since now, after r0 by now"],
       ["was used until the first scan", onN1, { unobservedEnd: firstScan }, "Unmounted since noon+9s, after first-read by noon+9s"],
       ["was used until now where no node is known", named, { ...unknown, ...ended() }, "NoPodUsing since now, after r1 by noon+1s"],
+      ["was used until now where its condition cannot be read", undefined, { ...unknown, ...ended() }, "NoPodUsing since now, after r1 by noon+1s"],
       ["is unused since it was made where its server's clock is ahead", undefined, MADE_AHEAD, "NeverObservedInUse since now+60s"],
       ["has no end from before it was made", undefined, { earliestMs: NOON + 9_000, ...ended() }, "Unmounted since noon+9s, after r1 by noon+9s"],
       ["does not hide that a pod came and went after it", visited, ended(-500), "NoPodUsing since noon, after r1 by noon-500ms"],
