@@ -109,6 +109,7 @@ export class LeaderSession {
       agentStateOf: (node: string) => this.agentStates.lookFor(node).kind,
       checkpoint: () => this.claims.queue.checkpoint(),
       onChange: () => this.claims.enqueueAll(),
+      onAnswered: (node: string) => this.claims.onTouched(node, []),
     };
     return new GapAnswers(parts, config);
   }

@@ -25,6 +25,8 @@ interface GapAnswersParts extends Pick<SharedParts, "clock" | "logger">, Backlog
   readonly agentStateOf: (node: string) => AgentState["kind"];
   /** Any claim may have to be decided anew. */
   readonly onChange: () => void;
+  /** The node's answer is taken into account: claims that waited for it may be decided. */
+  readonly onAnswered: (node: string) => void;
 }
 
 type GapLimits = Pick<AgentStateLimits, "nodeStaleAfterMs" | "noAgentAfterMs">;
@@ -56,6 +58,8 @@ export class GapAnswers {
   #nodesAt = "";
   /** Every node has answered, or had its time to: claims can be decided. */
   #isReady = false;
+  /** Nodes that have not answered by now count as unobserved, and delay no claim. */
+  #isGivenUp = false;
   /** By node: what is known of this session's gaps, and what decisions use of it. */
   readonly #found = new Map<string, readonly UnobservedTime[]>();
   #judged: ReadonlyMap<string, readonly UnobservedTime[]> = new Map();
@@ -101,7 +105,7 @@ export class GapAnswers {
     const times = this.#timesOf(volume);
     if (gap === undefined) return { times };
     const { toMs } = gap;
-    const unanswered = this.#isOverdue ? undefined : { toMs, nodes: () => this.#open() };
+    const unanswered = this.#isGivenUp ? undefined : { toMs, nodes: () => this.#open() };
     return { times, unanswered, ...(this.#isReady ? {} : { openUntilMs: toMs }) };
   }
 
@@ -137,6 +141,7 @@ export class GapAnswers {
     this.#answered.clear();
     this.#checkpoint.reset();
     this.#isReady = false;
+    this.#isGivenUp = false;
     this.#nodesAt = this.#parts.coverage.reached ?? "";
   }
 
@@ -165,16 +170,17 @@ export class GapAnswers {
       if (this.#isLongerThan(NODES_MS)) this.#parts.cluster.ensureNodes(this.#nodesAt);
       return;
     }
-    const wasReady = this.#isReady;
+    const [wasReady, wasGivenUp] = [this.#isReady, this.#isGivenUp];
     this.#takeAnswers(this.#gap);
     // Claims with a time from before the gap have waited for this.
-    if (this.#isReady && (this.#hasNews || !wasReady)) this.#judge(this.#gap);
+    if (this.#isReady && (this.#hasNews || !wasReady || this.#isGivenUp !== wasGivenUp)) this.#judge(this.#gap);
     else if (open !== undefined) this.#settle();
   }
 
   /** Takes in what nodes have answered since. */
   #takeAnswers(gap: WatchGap): void {
-    const { cluster, agentStateOf } = this.#parts;
+    const { cluster, agentStateOf, onAnswered } = this.#parts;
+    this.#isGivenUp = this.#isOverdue;
     // A node that was deleted and is back may have existed then: its own report says so. A gap that is open for named nodes has no others.
     const back = gap.isForAll ? cluster.nodeNames().filter((node) => this.#coverages.has(node)) : [];
     for (const node of new Set([...this.#nodes, ...back])) {
@@ -186,10 +192,12 @@ export class GapAnswers {
         createdAtMs: object?.createdAtMs,
         // Without the nodes every one may have been up: times move later than necessary.
         isAway: object !== undefined && this.#hasNodes && wasAway(gap, object),
-        isOverdue: this.#isOverdue,
+        isOverdue: this.#isGivenUp,
       });
-      if (!isOpen) this.#answered.add(node);
       this.#keep(node, times);
+      if (isOpen) continue;
+      this.#answered.add(node);
+      onAnswered(node);
     }
     const hasHadItsTime = (node: string): boolean =>
       this.#answered.has(node) || this.#isNewer(node) || agentStateOf(node) === "Stale";

@@ -24,6 +24,7 @@ export function pendingNodesOf(evidence: ClaimEvidence, fleet: FleetFacts): read
     hasNotReported(node) &&
     fleet.agentStateOf(node) === "NoAgent" &&
     claim.status?.mountedOn?.nodes.includes(node) === true;
+  const { inGap, unseenOn } = unwatchedOn(evidence, fleet);
   const found: readonly Found[] = [
     ...history.pending.flatMap((ended) => endedOn(ended, claim.status)),
     ...storedNodes(claim.status, fleet)
@@ -34,36 +35,37 @@ export function pendingNodesOf(evidence: ClaimEvidence, fleet: FleetFacts): read
     ...attachedTo
       .filter((node) => hasNotReported(node) || isSilent(node))
       .map((node) => ({ node, why: "attached" as const })),
-    ...anyWhere(evidence, fleet)
-      .filter(hasNotReported)
-      .map((node) => ({ node, why: "unwatched" as const })),
+    ...[...inGap, ...unseenOn.filter(hasNotReported)].map((node) => ({ node, why: "unwatched" as const })),
     ...whereStaged(evidence, fleet)
       .filter(hasNotReported)
       .map((node) => ({ node, why: "was-mounted" as const })),
   ];
   const named = firstOfEach(found)
-    .filter(({ node }) => isExpectedToReport(node, fleet) || isLeftMounted(node))
+    .filter(({ node }) => isExpectedToReport(node, fleet) || isLeftMounted(node) || inGap.includes(node))
     .map((one) => ({ ...one, isSilent: !isReporting(one.node) }));
   return [...named, ...behindBarrier(evidence, fleet)];
 }
 
 /**
  * Where a claim that an earlier leader left in use may still be mounted: for a pod that vanished in a gap of the pod watch, before its
- * mount was stored. Where this leader has not seen the claim in use, that is any node that has not reported; otherwise one that may
- * still answer for the gap. A hostPath volume shows no mount anywhere.
+ * mount was stored. That is a node whose answer for the gap is not taken into account yet, also right after its report, or after it
+ * became NoAgent or Gone; and any node where this leader has not seen the claim in use. A hostPath volume shows no mount anywhere.
  */
-function anyWhere({ claim, volume, ...evidence }: ClaimEvidence, fleet: FleetFacts): readonly string[] {
+function unwatchedOn({ claim, volume, ...evidence }: ClaimEvidence, fleet: FleetFacts) {
   const { status } = claim;
-  if (status === undefined || status.unused || volume?.isHostPath) return [];
+  const nowhere = { inGap: [], unseenOn: [] };
+  if (status === undefined || status.unused || volume?.isHostPath) return nowhere;
   const { pending, ends } = evidence.history;
-  if (evidence.uses.length > 0 || evidence.references.length > 0) return [];
+  if (evidence.uses.length > 0 || evidence.references.length > 0) return nowhere;
   const isUnseen =
     status.mountedOn === undefined &&
     pending.length === 0 &&
     !isEndKnown(status, [...evidence.unmountRecords, ...ends]);
-  return (isUnseen ? fleet.nodes() : fleet.unanswered(status.sinceMs)).filter(
-    reachOf(volume ?? {}, (name) => fleet.nodeOf?.(name)),
-  );
+  const mayBeOn = reachOf(volume ?? {}, (name) => fleet.nodeOf?.(name));
+  return {
+    inGap: fleet.unanswered(status.sinceMs).filter(mayBeOn),
+    unseenOn: isUnseen ? fleet.nodes().filter(mayBeOn) : [],
+  };
 }
 
 /** Where a claim may still be staged that an earlier leader called staged: the status does not contain the nodes. */

@@ -131,9 +131,11 @@ describe("a claim whose use is reported", () => {
     await leader.send(n1.report());
     await leader.send(n2.report());
     await house.until(() => statusIn(house)?.reason === "Mounted");
+    await house.pass(1_000);
+    for (const node of [n1, n2]) await leader.send(node.report());
 
     addPod(house, "late", { claim: "another" });
-    await house.pass(1_000);
+    await house.pass(2_000);
 
     expect(statusIn(house)).toMatchObject({ unused: true });
   });

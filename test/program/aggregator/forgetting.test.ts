@@ -313,6 +313,8 @@ describe("the unmount records of a claim whose status cannot be written", () => 
     const statuses = scene.watchStatuses();
 
     const first = await scene.report();
+    await scene.pass(1);
+    await scene.report();
     await scene.pass(120);
     const then = await scene.report();
 

@@ -208,6 +208,7 @@ describe("a claim whose volume can be mounted on several nodes", () => {
 
       if (away !== undefined) await reportAway(scene, "n2", away);
       await scene.report("n1");
+      await scene.pass(2);
       const unused = scene.status()?.unused;
       await untilMinute(scene, 24);
 

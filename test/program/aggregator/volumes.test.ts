@@ -25,6 +25,8 @@ async function mountedVolume() {
   await leader.send(n1.report());
   await leader.send(n2.report());
   await house.until(() => statusIn(house)?.reason === "Mounted");
+  // Scans that began after the aggregator did.
+  for (const node of [n1, n2]) await leader.send(node.report());
   return { house, leader, n1, n2 };
 }
 

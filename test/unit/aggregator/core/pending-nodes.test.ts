@@ -14,13 +14,15 @@ interface Scene extends Partial<ClaimEvidence> {
   readonly states?: Readonly<Record<string, AgentState["kind"]>>;
   /** The node for which the barrier waits. */
   readonly barrier?: string;
+  /** The nodes whose answer for the gap is not taken into account yet. */
+  readonly inGap?: readonly string[];
 }
 
 /** The nodes that are awaited, each with the reason. `n1` has reported since the start, `n2` and `n3` have not. */
-function awaitedIn({ status, over = [], states: agentStates = {}, barrier, ...evidence }: Scene): string {
+function awaitedIn({ status, over = [], states: agentStates = {}, barrier, inGap = [], ...evidence }: Scene): string {
   const found = evidenceWith({ claim: claimWith({ status }), history: { pending: over, ends: [] }, ...evidence });
   const nodeOf = (name: string) => ({ ...nodeWith(name), labels: { host: name } });
-  const fleet = fleetWith([viewWith()], { agentStates, nodeOf, pendingNode: () => barrier });
+  const fleet = fleetWith([viewWith()], { agentStates, nodeOf, pendingNode: () => barrier, unanswered: () => inGap });
   const texts = pendingNodesOf(found, fleet).map(({ node, isSilent, why = "barrier", pod }) =>
     [...(isSilent ? ["silent"] : []), node, why, ...(pod === undefined ? [] : [pod])].join(" "),
   );
@@ -101,6 +103,11 @@ describe("a node on which a claim's last pod may have ended, unobserved", () => 
   it.each<Row>([
     ["is awaited, however long it is Stale", { ...inUse, ...N2_STALE }, "silent n2 unwatched, n3 unwatched"],
     ["is not awaited when it is NoAgent or Gone", { ...inUse, ...agentless }, "none"],
+    [
+      "is awaited all the same, also after its report, until its answer for the gap is taken into account",
+      { status: mountedStatus(["n1"]), inGap: ["n1", "n2"], ...agentless },
+      "n1 unwatched, silent n2 unwatched",
+    ],
     [
       "is awaited only where the volume's affinity allows it",
       { ...inUse, volume: volumeWith({ nodeAffinity: n3Only }) },

@@ -28,6 +28,7 @@ function gapOf(scene: Scene = {}) {
   const logger = createFakeLogger();
   let open: WatchGap | undefined = GAP;
   let changes = 0;
+  const answered: string[] = [];
   let { nodesReached = "600" } = scene;
   let ensured = "";
   const stored = { resourceVersion: unreachableAt ?? "1", isUnreachable: unreachableAt !== undefined, createdAtMs };
@@ -54,6 +55,7 @@ function gapOf(scene: Scene = {}) {
       onChange: () => {
         changes += 1;
       },
+      onAnswered: (node) => answered.push(node),
     },
     LIMITS,
   );
@@ -63,7 +65,7 @@ function gapOf(scene: Scene = {}) {
   const report = (agentGaps: AgentGaps, { node = "n1", isRolledBack = false, readMs = clock.wallMs() } = {}): void =>
     answers.onReport(reportAt(readMs, agentGaps, node), { atMs: clock.wallMs(), widthMs: 1 }, isRolledBack);
   return {
-    ...{ answers, clock, logger, report },
+    ...{ answers, clock, logger, report, answered },
     open: () => open,
     ensured: () => ensured,
     nodesReach: (version: string): void => {
@@ -75,6 +77,7 @@ function gapOf(scene: Scene = {}) {
       open = nextGap(open, { fromMs: toMs - seconds * 1_000, toMs, reached: undefined });
     },
     times: () => answers.unobservedOf(volumeWith()).times.filter(({ isBefore }) => !isBefore),
+    unanswered: () => answers.unobservedOf(volumeWith()).unanswered?.nodes(),
     openUntil: () => answers.unobservedOf(volumeWith()).openUntilMs,
     changes: () => changes,
     end: async () => {
@@ -124,7 +127,20 @@ describe("the gap of a session", () => {
 
     expect([atFirst, unanswered, scene.openUntil()]).toEqual([NOON, NOON, undefined]);
     // Claims that waited are checked again, although no agent was away.
-    expect(scene.changes()).toBe(1);
+    expect([scene.changes(), scene.answered]).toEqual([1, ["n1"]]);
+  });
+
+  it("is given up for a node that does not answer for ten minutes, and claims are decided by that", async () => {
+    const scene = gapOf();
+    await scene.clock.advance(600_000);
+    const before = [scene.changes(), scene.unanswered()];
+    await scene.clock.advance(2_000);
+    await scene.end();
+
+    expect([before, [scene.changes(), scene.unanswered()]]).toEqual([
+      [1, ["n1"]],
+      [2, undefined],
+    ]);
   });
 
   it("is decided by the report of a machine that is older than its object, not by an earlier report", async () => {
