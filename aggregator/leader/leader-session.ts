@@ -107,6 +107,7 @@ export class LeaderSession {
     const parts = {
       ...this.#parts,
       agentStateOf: (node: string) => this.agentStates.lookFor(node).kind,
+      viewOf: (node: string) => this.fleet.view(node),
       checkpoint: () => this.claims.queue.checkpoint(),
       onChange: () => this.claims.enqueueAll(),
       onAnswered: (node: string) => this.claims.onTouched(node, []),
@@ -209,7 +210,6 @@ export class LeaderSession {
       this.#parts.logger.warn(fields, "node's boot clock went back, taken as it is now");
     }
     runAll([
-      () => this.#gap.onReport(report, receipt, change.rolledBackMs !== undefined),
       () => change.touched.length > 0 && this.#api.onReport(change.view),
       () => this.#parts.measures.unmounted(effects.unmounts),
       () => this.agentStates.onReport(report.node),

@@ -1,12 +1,9 @@
-import type { NodeMessage } from "../../common/storage/node-report.ts";
 import { formatMillisecondsUp } from "../../common/storage/timestamp.ts";
 import type { Unobserved } from "../core/claims/gap.ts";
 import type { Volume } from "../core/cluster-objects.ts";
 import type { AgentState, AgentStateLimits } from "../core/nodes/agent-state.ts";
-import type { Receipt } from "../core/nodes/fleet.ts";
+import type { NodeView } from "../core/nodes/node-view.ts";
 import {
-  type AgentCoverage,
-  agentCoverage,
   answerOf,
   isNewerThan,
   reachOf,
@@ -22,6 +19,8 @@ import { type Backlog, Checkpoint, type PodWatchHistory } from "./pod-watch-hist
 interface GapAnswersParts extends Pick<SharedParts, "clock" | "logger">, Backlog {
   readonly coverage: Pick<PodWatchHistory, "gap" | "reached" | "settle" | "update">;
   readonly cluster: Pick<Cluster, "node" | "nodeNames" | "nodesReached" | "ensureNodes">;
+  /** The node's last accepted report. */
+  readonly viewOf: (node: string) => NodeView | undefined;
   readonly agentStateOf: (node: string) => AgentState["kind"];
   /** Any claim may have to be decided anew. */
   readonly onChange: () => void;
@@ -47,7 +46,6 @@ const MOST_KINDS = 10_000;
 export class GapAnswers {
   readonly #parts: GapAnswersParts;
   readonly #limits: GapLimits;
-  readonly #coverages = new Map<string, AgentCoverage>();
   /** The last gap, also after it is settled. */
   #gap: WatchGap | undefined;
   #knownSince = 0;
@@ -83,20 +81,11 @@ export class GapAnswers {
     }
   }
 
-  /** A report was accepted. `isRolledBack`: the node's boot clock went back, and with it everything that its agent knows. */
-  onReport(message: NodeMessage, receipt: Pick<Receipt, "atMs" | "widthMs">, isRolledBack: boolean): void {
-    const coverage = agentCoverage(message, receipt);
-    const lost =
-      this.#coverages.get(message.node)?.agentGaps.filter(({ fromMs }) => fromMs === Number.NEGATIVE_INFINITY) ?? [];
-    const now = isRolledBack ? [{ fromMs: Number.NEGATIVE_INFINITY, toMs: receipt.atMs }] : lost;
-    this.#coverages.set(message.node, { ...coverage, agentGaps: [...now, ...coverage.agentGaps] });
-  }
-
   /** The node's last scan began before the end of the gap: a scan now would be its answer. */
   isPending(node: string): boolean {
     const gap = this.#openGap();
     if (gap === undefined || !this.#nodes.has(node) || this.#answered.has(node)) return false;
-    return (this.#coverages.get(node)?.scanBeganMs ?? Number.POSITIVE_INFINITY) < gap.toMs;
+    return (this.#parts.viewOf(node)?.scanBeganMs ?? Number.POSITIVE_INFINITY) < gap.toMs;
   }
 
   /** When a claim with this volume may have been used unobserved. */
@@ -179,15 +168,15 @@ export class GapAnswers {
 
   /** Takes in what nodes have answered since. */
   #takeAnswers(gap: WatchGap): void {
-    const { cluster, agentStateOf, onAnswered } = this.#parts;
+    const { cluster, viewOf, agentStateOf, onAnswered } = this.#parts;
     this.#isGivenUp = this.#isOverdue;
     // A node that was deleted and is back may have existed then: its own report says so. A gap that is open for named nodes has no others.
-    const back = gap.isForAll ? cluster.nodeNames().filter((node) => this.#coverages.has(node)) : [];
+    const back = gap.isForAll ? cluster.nodeNames().filter((node) => viewOf(node) !== undefined) : [];
     for (const node of new Set([...this.#nodes, ...back])) {
       if (this.#answered.has(node)) continue;
       const object = cluster.node(node);
       const { isOpen, times } = answerOf(gapOf(gap, node) ?? gap, {
-        coverage: this.#coverages.get(node),
+        view: viewOf(node),
         agentState: agentStateOf(node),
         createdAtMs: object?.createdAtMs,
         // Without the nodes every one may have been up: times move later than necessary.

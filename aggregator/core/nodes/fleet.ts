@@ -51,6 +51,7 @@ export function* acceptInSteps(
     timelineFrom,
     mountedVolumes,
     unmountRecords,
+    forgottenByMs: receipt.isRolledBack === true ? receipt.atMs : known?.forgottenByMs,
     ...observationOf(report, at),
   };
   return { kind: "accepted", view };
@@ -81,15 +82,10 @@ function isOutdated(datedMs: number, stamp: number, { atOnce }: ReportClock): bo
   return datedMs < atOnce(stamp) - LONGEST_TRANSIT_MS;
 }
 
-type Observation = Pick<
-  NodeView,
-  "scanBeganMs" | "scanFromMs" | "scanEndedMs" | "agentGaps" | "podsResourceVersion" | "scan" | "sentAt" | "facts"
->;
-
 function observationOf(
-  { scan, sentAt, agentGaps, podsResourceVersion, facts }: NodeMessage,
+  { scan, sentAt, agentGaps, podsResourceVersion, firstBoot, facts }: NodeMessage,
   at: ReportClock,
-): Observation {
+) {
   return {
     scanBeganMs: at.earliest(scan.beganAt),
     scanFromMs: at.least(scan.beganAt),
@@ -102,6 +98,9 @@ function observationOf(
     podsResourceVersion,
     scan,
     sentAt,
+    bootedAfterMs: at.earliest(0),
+    bootedByMs: at.wall(0),
+    isFirstBoot: firstBoot ?? false,
     facts,
   };
 }

@@ -76,6 +76,14 @@ export interface NodeView {
   readonly scan: NodeReport["scan"];
   /** When the last accepted message was sent, on the boot clock. */
   readonly sentAt: number;
+  /** When the boot began, never too late. */
+  readonly bootedAfterMs: number;
+  /** The same, never too early. */
+  readonly bootedByMs: number;
+  /** The machine had no agent with a journal before; false also where that is unknown. */
+  readonly isFirstBoot: boolean;
+  /** Its boot clock went back, and with it everything that its agent knows: until when it knows nothing. */
+  readonly forgottenByMs?: number | undefined;
   /** For people to read. */
   readonly facts?: NodeFacts | undefined;
 }

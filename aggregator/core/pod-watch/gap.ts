@@ -1,10 +1,8 @@
-import type { NodeMessage } from "../../../common/storage/node-report.ts";
 import { mayBeMounted } from "../../../common/storage/node-selector.ts";
 import { parseNodeSelector } from "../../../common/storage/node-selector-terms.ts";
 import type { Node, Volume } from "../cluster-objects.ts";
 import type { AgentState } from "../nodes/agent-state.ts";
-import type { Receipt } from "../nodes/fleet.ts";
-import { reportClock } from "../nodes/report-clock.ts";
+import type { NodeView } from "../nodes/node-view.ts";
 import { type GapTime, isUpTo, type WatchGap } from "./history.ts";
 
 /**
@@ -20,35 +18,6 @@ export interface AgentGapTime {
   readonly toMs: number;
 }
 
-/** What a node's agent can show of the past, by its last accepted report. */
-export interface AgentCoverage {
-  /** When the boot began, never too late. */
-  readonly bootedAfterMs: number;
-  /** The same, never too early. */
-  readonly bootedByMs: number;
-  /** The machine had no agent with a journal before; false also where that is unknown. */
-  readonly isFirstBoot: boolean;
-  /** When it did not watch in this boot. */
-  readonly agentGaps: readonly AgentGapTime[];
-  /**
-   * When its last complete scan began, never too late. Its report covers the time up to then, as a scan shows one moment of the time
-   * that it takes.
-   */
-  readonly scanBeganMs: number;
-}
-
-/** Dates the agent's gaps in a report. */
-export function agentCoverage(message: NodeMessage, receipt: Pick<Receipt, "atMs" | "widthMs">): AgentCoverage {
-  const at = reportClock(message, receipt);
-  return {
-    bootedAfterMs: at.earliest(0),
-    bootedByMs: at.wall(0),
-    isFirstBoot: message.firstBoot ?? false,
-    agentGaps: message.agentGaps.map(({ from = 0, to }) => ({ fromMs: at.earliest(from), toMs: at.wall(to) })),
-    scanBeganMs: at.earliest(message.scan.beganAt),
-  };
-}
-
 /** A time in which a claim may have been used unobserved. */
 export interface UnobservedTime extends AgentGapTime {
   /** Before a gap: counts only for what was in use when the gap began. */
@@ -57,9 +26,16 @@ export interface UnobservedTime extends AgentGapTime {
   readonly datedBeforeMs?: number | undefined;
 }
 
+/** What a node's agent can show of the past. */
+interface AgentCoverage
+  extends Pick<NodeView, "bootedAfterMs" | "bootedByMs" | "isFirstBoot" | "forgottenByMs" | "scanBeganMs"> {
+  readonly agentGaps: readonly AgentGapTime[];
+}
+
 /** A node as a gap sees it. */
 export interface GapNode {
-  readonly coverage: AgentCoverage | undefined;
+  /** Its last accepted report. */
+  readonly view: AgentCoverage | undefined;
   readonly agentState: AgentState["kind"];
   readonly createdAtMs: number | undefined;
   /** Its time to answer is over. */
@@ -76,11 +52,12 @@ export interface GapAnswer {
 
 /** The answer of a node for a gap. */
 export function answerOf(gap: GapTime, node: GapNode): GapAnswer {
-  const { coverage, agentState, createdAtMs, isOverdue, isAway } = node;
+  const { view, agentState, createdAtMs, isOverdue, isAway } = node;
   if (isAway) return { isOpen: false, times: [] };
   const isNew = isNewerThan(gap, createdAtMs);
-  if (coverage !== undefined && coverage.scanBeganMs >= gap.toMs)
-    return { isOpen: false, times: unobservedBy(coverage, gap, isNew) };
+  // A scan shows one moment of the time that it takes: its report covers the time up to its begin.
+  if (view !== undefined && view.scanBeganMs >= gap.toMs)
+    return { isOpen: false, times: unobservedBy(view, gap, isNew) };
   // A node that was created after the gap did not exist before, unless its agent reports an older machine.
   if (isNew) return { isOpen: true, times: [] };
   const isLost = agentState === "NoAgent" || agentState === "Gone";
@@ -99,12 +76,16 @@ export function isNewerThan({ toMs }: GapTime, createdAtMs: number | undefined):
   return createdAtMs !== undefined && createdAtMs >= toMs;
 }
 
-function unobservedBy(coverage: AgentCoverage, gap: GapTime, isNewObject: boolean): readonly UnobservedTime[] {
+function unobservedBy(view: AgentCoverage, gap: GapTime, isNewObject: boolean): readonly UnobservedTime[] {
   const all = timeOf(gap);
-  const { bootedAfterMs, bootedByMs, isFirstBoot, agentGaps } = coverage;
+  const { bootedAfterMs, bootedByMs, isFirstBoot, forgottenByMs } = view;
   // A machine that first started after the gap did not exist before. One whose Node object was created anew may have been off and on.
   const isNew = isNewObject && bootedAfterMs >= all.toMs && isFirstBoot;
-  const times = isNew ? agentGaps : [{ fromMs: Number.NEGATIVE_INFINITY, toMs: bootedByMs }, ...agentGaps];
+  const unknown = [isNew ? undefined : bootedByMs, forgottenByMs].filter((ms) => ms !== undefined);
+  const times: readonly AgentGapTime[] = [
+    ...unknown.map((toMs) => ({ fromMs: Number.NEGATIVE_INFINITY, toMs })),
+    ...view.agentGaps.map(({ fromMs, toMs }) => ({ fromMs: Math.max(fromMs, bootedAfterMs), toMs })),
+  ];
   const during = spanOf(times.filter(({ fromMs, toMs }) => fromMs < all.toMs && toMs >= all.fromMs));
   const [before] = times.filter(({ toMs }) => toMs < all.fromMs).toSorted((one, other) => other.toMs - one.toMs);
   return [

@@ -142,6 +142,7 @@ export function viewWith(fields: Partial<NodeView> = {}): NodeView {
     podsResourceVersion: "200",
     scan: { beganAt: 1_000, endedAt: 1_001 },
     sentAt: 1_001,
+    ...{ bootedAfterMs: NOON - 3_600_001, bootedByMs: NOON - 3_600_000, isFirstBoot: false },
     ...fields,
   };
 }

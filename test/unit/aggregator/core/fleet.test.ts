@@ -74,7 +74,8 @@ describe("a heartbeat", () => {
 
     const scan = { scan: heartbeat.scan, sentAt: 3_000, scanEndedMs: NOON + 5_000, scanBeganMs: NOON + 4_999 };
     const agentGaps = [{ fromMs: Number.NEGATIVE_INFINITY, toMs: NOON + 2_500, to: 500 }];
-    const view = { ...known, ...scan, scanFromMs: undefined, agentGaps, podsResourceVersion: "300", facts };
+    const boot = { bootedAfterMs: NOON + 2_000, bootedByMs: NOON + 2_000 };
+    const view = { ...known, ...scan, ...boot, scanFromMs: undefined, agentGaps, podsResourceVersion: "300", facts };
     expect(result).toEqual({ kind: "accepted", view });
   });
 

@@ -1,7 +1,5 @@
 import { describe, expect, it } from "vitest";
 import {
-  type AgentCoverage,
-  agentCoverage,
   answerOf,
   type GapAnswer,
   type GapNode,
@@ -11,6 +9,9 @@ import {
 } from "../../../../aggregator/core/pod-watch/gap.ts";
 import type { GapTime, WatchGap } from "../../../../aggregator/core/pod-watch/history.ts";
 import { NOON, nodeWith, reportWith } from "../world.ts";
+import { viewAfter } from "./reported.ts";
+
+type AgentCoverage = NonNullable<GapNode["view"]>;
 
 const MIN = 60_000;
 /** No replica watched pods from one to eleven minutes past noon. */
@@ -31,24 +32,24 @@ function coverageWith(fields: Partial<AgentCoverage> = {}): AgentCoverage {
 
 function nodeIn(fields: Partial<GapNode> = {}): GapNode {
   const base = { agentState: "Reporting", createdAtMs: NOON - 99 * MIN, isOverdue: false, isAway: false } as const;
-  return { ...base, coverage: undefined, ...fields };
+  return { ...base, view: undefined, ...fields };
 }
 
 /** An agent that did not watch in these times of its boot. */
 function awayIn(...agentGaps: AgentCoverage["agentGaps"]): GapNode {
-  return nodeIn({ coverage: coverageWith({ agentGaps }) });
+  return nodeIn({ view: coverageWith({ agentGaps }) });
 }
 
 /** A node that came up so many minutes past noon, and was read by its agent a minute later. */
 function booted(at: number, fields: Partial<GapNode> = {}): GapNode {
   const atMs = NOON + at * MIN;
   const read = { agentGaps: [span(at, at + 1)], scanBeganMs: NOON + 99 * MIN };
-  return nodeIn({ coverage: coverageWith({ bootedAfterMs: atMs - 1, bootedByMs: atMs, ...read }), ...fields });
+  return nodeIn({ view: coverageWith({ bootedAfterMs: atMs - 1, bootedByMs: atMs, ...read }), ...fields });
 }
 
 const FIRST_SEEN = { createdAtMs: NOON + 11 * MIN };
 const MADE_LATER = { createdAtMs: NOON + 12 * MIN };
-const scanned = (scanBeganMs: number) => nodeIn({ coverage: coverageWith({ agentGaps: [span(3, 4)], scanBeganMs }) });
+const scanned = (scanBeganMs: number) => nodeIn({ view: coverageWith({ agentGaps: [span(3, 4)], scanBeganMs }) });
 
 /** Times in minutes past noon, those of an answer that is still to come after "open". */
 function inMinutes({ isOpen, times }: GapAnswer): string {
@@ -131,10 +132,10 @@ it("a report's gaps are dated so that each is rather longer than shorter", () =>
   });
 
   const bootedAfterMs = NOON - 50 - 1_250_000;
-  const second = { fromMs: NOON - 50 - 375_000, toMs: NOON - 160_000 };
-  expect(agentCoverage(report, { atMs: NOON, widthMs: 50 })).toEqual({
+  const second = { fromMs: NOON - 50 - 375_000, toMs: NOON - 160_000, to: 800_000 };
+  expect(viewAfter({ report, receipt: { atMs: NOON, widthMs: 50, nodeBootId: undefined } })).toMatchObject({
     ...{ bootedAfterMs, bootedByMs: NOON - 800_000, isFirstBoot: false, scanBeganMs: NOON - 50 - 126_250 },
-    agentGaps: [{ fromMs: bootedAfterMs, toMs: NOON - 720_000 }, second],
+    agentGaps: [{ fromMs: EVER, toMs: NOON - 720_000, to: 100_000 }, second],
   });
 });
 

@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest";
+import type { NodeView } from "../../../../aggregator/core/nodes/node-view.ts";
 import { leaveOpen, nextGap, type WatchGap } from "../../../../aggregator/core/pod-watch/history.ts";
 import { GapAnswers } from "../../../../aggregator/pod-watch/gap-answers.ts";
 import { createFakeClock } from "../../../fakes/clock.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
+import { acceptReport } from "../core/reported.ts";
 import { NOON, nodeWith, reportWith, volumeWith } from "../world.ts";
 
 const GAP: WatchGap = { fromMs: NOON - 60_000, toMs: NOON, reached: "500", isForAll: true, open: new Map() };
@@ -29,6 +31,7 @@ function gapOf(scene: Scene = {}) {
   let open: WatchGap | undefined = GAP;
   let changes = 0;
   const answered: string[] = [];
+  const views = new Map<string, NodeView>();
   let { nodesReached = "600" } = scene;
   let ensured = "";
   const stored = { resourceVersion: unreachableAt ?? "1", isUnreachable: unreachableAt !== undefined, createdAtMs };
@@ -51,6 +54,7 @@ function gapOf(scene: Scene = {}) {
           open = open && leaveOpen(open, left);
         },
       },
+      viewOf: (node) => views.get(node),
       agentStateOf: () => "Reporting",
       onChange: () => {
         changes += 1;
@@ -62,8 +66,11 @@ function gapOf(scene: Scene = {}) {
   const stop = new AbortController();
   const running = answers.run(stop.signal);
   /** A report of what an agent scans now, or did then. */
-  const report = (agentGaps: AgentGaps, { node = "n1", isRolledBack = false, readMs = clock.wallMs() } = {}): void =>
-    answers.onReport(reportAt(readMs, agentGaps, node), { atMs: clock.wallMs(), widthMs: 1 }, isRolledBack);
+  const report = (agentGaps: AgentGaps, { node = "n1", isRolledBack = false, readMs = clock.wallMs() } = {}): void => {
+    const receipt = { atMs: clock.wallMs(), widthMs: 1, nodeBootId: undefined, isRolledBack };
+    const result = acceptReport(views.get(node), reportAt(readMs, agentGaps, node), receipt);
+    if (result.kind === "accepted") views.set(node, result.view);
+  };
   return {
     ...{ answers, clock, logger, report, answered },
     open: () => open,
