@@ -8,23 +8,19 @@ export interface ObjectPlace {
   readonly kind: "Secret" | "ConfigMap";
   readonly namespace: string;
   readonly name: string;
+  /** The type of a Secret, which cannot be changed. */
+  readonly type?: string;
 }
 
 /** A Secret or ConfigMap as it was read. */
 export interface TextObject {
   readonly uid: string;
   readonly resourceVersion: string;
-  readonly annotations: Readonly<Record<string, string>>;
-  readonly texts: Readonly<Record<string, string>>;
+  readonly texts: Texts;
 }
 
-/** The whole new content of an object, and our annotations. */
-interface TextContent {
-  readonly texts: Readonly<Record<string, string>>;
-  readonly annotations?: Readonly<Record<string, string | null>>;
-  /** The type of a Secret, which cannot be changed. */
-  readonly type?: string;
-}
+/** The whole content of an object. */
+export type Texts = Readonly<Record<string, string>>;
 
 const FIELD_MANAGER = "mooring-aggregator";
 const LABELS = { "app.kubernetes.io/name": "mooring-aggregator", "app.kubernetes.io/part-of": "mooring" };
@@ -34,7 +30,6 @@ const object = v.object({
   metadata: v.object({
     uid: v.pipe(v.string(), v.minLength(1)),
     resourceVersion: v.pipe(v.string(), v.minLength(1)),
-    annotations: v.nullish(v.record(v.string(), v.string())),
   }),
   data: v.nullish(v.record(v.string(), v.string())),
 });
@@ -57,10 +52,8 @@ export function textsOf(kind: ObjectPlace["kind"], body: unknown): TextObject {
   const read = v.safeParse(object, body);
   if (!read.success) throw new MooringError("transport-failed", `the answer is no ${kind}`);
   const { metadata, data } = read.output;
-  const { uid, resourceVersion, annotations } = metadata;
   const decode = (text: string): string => (kind === "Secret" ? Buffer.from(text, "base64").toString("utf8") : text);
-  const texts = Object.fromEntries(Object.entries(data ?? {}).map(([key, text]) => [key, decode(text)]));
-  return { uid, resourceVersion, annotations: annotations ?? {}, texts };
+  return { ...metadata, texts: mapped(data ?? {}, decode) };
 }
 
 /**
@@ -69,15 +62,14 @@ export function textsOf(kind: ObjectPlace["kind"], body: unknown): TextObject {
  */
 export async function writeTexts(
   { client, random }: Pick<KubeParts, "client" | "random">,
-  { place, seen, content }: { place: ObjectPlace; seen: TextObject | undefined; content: TextContent },
+  { place, seen, texts }: { place: ObjectPlace; seen: TextObject | undefined; texts: Texts },
   signal: AbortSignal,
 ): Promise<void> {
-  const { kind, namespace, name } = place;
+  const { kind, namespace, name, type } = place;
   const target = { apiVersion: "v1", kind, path: pathOf(place), namespace, name } as const;
-  const { texts, annotations = {}, type } = content;
   const encode = (text: string): string => (kind === "Secret" ? Buffer.from(text, "utf8").toString("base64") : text);
-  const data = Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, encode(text)]));
-  const metadata = { labels: LABELS, annotations };
+  const data = mapped(texts, encode);
+  const metadata = { labels: LABELS };
   const create = (): Promise<WriteOutcome> => {
     const fields = { metadata, data, ...(type && { type }) };
     return createObject(client, { target, fields, creator: `${FIELD_MANAGER}-${random.id()}` }, signal);
@@ -89,6 +81,10 @@ export async function writeTexts(
   };
   const outcome = await (seen === undefined ? create() : replace(seen));
   if (outcome.kind !== "applied") throw new MooringError("api-rejected", outcome.message);
+}
+
+function mapped(texts: Texts, change: (text: string) => string): Texts {
+  return Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, change(text)]));
 }
 
 function pathOf({ kind, namespace, name }: ObjectPlace): string {

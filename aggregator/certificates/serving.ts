@@ -34,7 +34,7 @@ export interface Serving extends ServingIdentity {
 const LOOK_MS = 1_000;
 
 interface StoredPair extends Stored {
-  readonly pair: ServingPair | undefined;
+  readonly pair: ServingPair;
 }
 
 /** The certificate that the leader stored. All replicas serve it, so the next leader needs no new one. */
@@ -49,7 +49,7 @@ export function createSecretServing(parts: KubeParts, namespace: string): Servin
     project: (object) => {
       const identity = readIdentity(object);
       if (identity === undefined) throw new MooringError("list-invalid", "this is no Secret");
-      return { ...identity, pair: servingPairOf(textsOf("Secret", object)) };
+      return { ...identity, pair: servingPairOf(textsOf("Secret", object).texts) };
     },
     // A deleted certificate is served until there is another one.
     onChange: ({ kind, object }) => {
@@ -106,18 +106,13 @@ function createShown(logger: Logger) {
     check: ({ nowMs }) => checkOf(current?.endsAtMs, nowMs),
   };
   /** What cannot be used, for example files in the middle of a change, leaves the previous certificate in place. */
-  const show = (pair: ServingPair | undefined): void => {
-    if (pair !== undefined && pair.certificate === current?.pair.certificate && pair.key === current.pair.key) {
-      isBad = false;
-      return;
-    }
-    const read = pair && readPair(pair);
-    if (pair === undefined || read === undefined) {
-      if (!isBad) logger.warn({}, "certificate and key cannot be used, the one before is served on");
-      isBad = true;
-      return;
-    }
-    isBad = false;
+  const show = (pair: ServingPair): void => {
+    const isSame = pair.certificate === current?.pair.certificate && pair.key === current.pair.key;
+    const read = isSame ? undefined : readPair(pair);
+    const wasBad = isBad;
+    isBad = !isSame && read === undefined;
+    if (isBad && !wasBad) logger.warn({}, "certificate and key cannot be used, the one before is served on");
+    if (read === undefined) return;
     current = { pair, endsAtMs: read.notAfterMs };
     logger.info({ names: read.names }, "new certificate served");
     for (const listener of listeners) listener(pair);

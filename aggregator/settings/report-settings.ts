@@ -44,8 +44,7 @@ export interface ReportConfig {
     | ({ readonly kind: "issued" } & IssuerConfig);
 }
 
-/** The kubelet shows a changed ConfigMap to a pod within two minutes (its sync period and its cache): an hour is plenty. */
-const TIMES = { authorityMs: 8_760 * HOUR_MS, certificateMs: 720 * HOUR_MS, overlapMs: HOUR_MS } as const;
+const TIMES = { authorityMs: 8_760 * HOUR_MS, certificateMs: 720 * HOUR_MS } as const;
 
 /** The account that `--agent-account` names. */
 export function agentAccountIn({ get }: SettingsReader): AgentAccount {

@@ -28,7 +28,7 @@ import { AGENTS, authorities, createAgentPod, requestToken } from "./report-scen
 const SENDERS = 8;
 const MINUTE = 60_000;
 /** Of the issuer's time, which goes on only when every kubelet and every replica has caught up: they may take as long as they like. */
-const TIMES = { authorityMs: 34 * MINUTE, certificateMs: 10 * MINUTE, overlapMs: 2 * MINUTE };
+const TIMES = { authorityMs: 34 * MINUTE, certificateMs: 10 * MINUTE };
 const PLACES = { namespace: "mooring", agentNamespace: AGENTS };
 const NAMES = ["127.0.0.1"];
 const RULE = { audience: "mooring-aggregator", namespace: AGENTS, account: "mooring-agent" };
@@ -148,8 +148,9 @@ async function caughtUp(): Promise<StoredCertificates> {
   let stored = (await readCertificates(parts, PLACES, never)).stored;
   const check = async (): Promise<void> => {
     ({ stored } = await readCertificates(parts, PLACES, never));
-    const config = { times: TIMES, names: NAMES };
-    expect(certificatePlan(Math.floor(owner.clock.wallMs() + aheadMs), stored, config)).toEqual({ kind: "keep" });
+    expect(certificatePlan(owner.clock.wallMs() + aheadMs, stored, { ...TIMES, names: NAMES })).toEqual({
+      kind: "keep",
+    });
     const certificate = (await readTexts(parts.client, place, never))?.texts["tls.crt"];
     for (const serving of servings) expect(serving.pair()?.certificate).toBe(certificate);
     const ca = await authorities(cluster);
@@ -188,7 +189,7 @@ describe("certificates that are renewed while agents report", () => {
 
     expect(failures()).toEqual([]);
     expect([...outcomes.keys()]).toEqual(["accepted"]);
-    expect(signers.size).toBe(3);
+    expect(signers.size).toBeGreaterThanOrEqual(4);
     expect(certificates.size).toBeGreaterThanOrEqual(7);
   });
 });

@@ -227,21 +227,15 @@ export function describeAggregator(stage: () => AttackStage): void {
 
     it.each([
       { kind: "Secret", namespace: "mooring", name: "mooring-aggregator-tls", type: "kubernetes.io/tls", texts: TLS },
-      { kind: "Secret", namespace: "mooring", name: "mooring-aggregator-ca", type: "Opaque", texts: { "1.crt": "a" } },
-      {
-        kind: "ConfigMap",
-        namespace: "mooring-agents",
-        name: "mooring-aggregator-ca",
-        type: undefined,
-        texts: { "ca.crt": "a" },
-      },
-    ] as const)("in the $kind $namespace/$name", async ({ kind, namespace, name, type, texts }) => {
+      { kind: "Secret", namespace: "mooring", name: "mooring-aggregator-ca", texts: { "1.crt": "a" } },
+      { kind: "ConfigMap", namespace: "mooring-agents", name: "mooring-aggregator-ca", texts: { "ca.crt": "a" } },
+    ] as const)("in the $kind $namespace/$name", async ({ texts, ...place }) => {
       const parts = { client: await clientOf(stage(), AGGREGATOR), random: createSystemRandom() };
-      const content = { texts, ...(type && { type }), annotations: { "mooring.dev/test": "a" } };
 
-      const refusal = await writeTexts(parts, { place: { kind, namespace, name }, seen: undefined, content }, signal);
+      const refusal = await writeTexts(parts, { place, seen: undefined, texts }, signal);
 
       expect(refusal).toBeUndefined();
+      const { kind, namespace, name } = place;
       expect(await stage().kubectl("get", kind, name, "-n", namespace, "-o", "name")).toContain(name);
     });
   });

@@ -6,14 +6,13 @@ type Changes = Readonly<Record<string, string | null>>;
 
 interface StoredObject {
   readonly uid: string;
-  readonly annotations: Texts;
   readonly data: Texts;
   readonly type: unknown;
   version: number;
 }
 
 interface Patch {
-  readonly metadata: { readonly uid?: string; readonly resourceVersion?: string; readonly annotations?: Changes };
+  readonly metadata: { readonly uid?: string; readonly resourceVersion?: string };
   readonly data?: Changes;
   readonly type?: unknown;
 }
@@ -35,13 +34,12 @@ export class FakeObjects {
     if (request.method === "GET") return found === undefined ? refusal(404, "NotFound") : shown(found);
     this.writes += 1;
     const patch: Patch = JSON.parse(request.body ?? "{}");
-    const { uid, resourceVersion, annotations } = patch.metadata;
+    const { uid, resourceVersion } = patch.metadata;
     const creates = request.headers["content-type"] === "application/apply-patch+yaml";
     if (creates && found !== undefined) return refusal(409, "Conflict", [{ reason: "FieldManagerConflict" }]);
     const stored = creates ? this.#create(path, patch.type) : found;
     if (stored === undefined) return refusal(404, "NotFound");
     if (!creates && (uid !== stored.uid || resourceVersion !== String(stored.version))) return refusal(409, "Conflict");
-    change(stored.annotations, annotations);
     change(stored.data, patch.data);
     stored.version += 1;
     return shown(stored);
@@ -55,7 +53,7 @@ export class FakeObjects {
   }
 
   #create(path: string, type: unknown): StoredObject {
-    const made = { uid: `uid-${this.writes}`, version: 0, annotations: {}, data: {}, type };
+    const made = { uid: `uid-${this.writes}`, version: 0, data: {}, type };
     this.stored.set(path, made);
     return made;
   }
@@ -68,6 +66,6 @@ function change(stored: Texts, by: Changes = {}): void {
   }
 }
 
-function shown({ uid, version, annotations, data, type }: StoredObject): FakeAnswer {
-  return json({ metadata: { uid, resourceVersion: String(version), annotations }, data, type });
+function shown({ uid, version, data, type }: StoredObject): FakeAnswer {
+  return json({ metadata: { uid, resourceVersion: String(version) }, data, type });
 }
