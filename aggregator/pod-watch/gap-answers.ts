@@ -170,9 +170,8 @@ export class GapAnswers {
   #takeAnswers(gap: WatchGap): void {
     const { cluster, viewOf, agentStateOf, onAnswered } = this.#parts;
     this.#isGivenUp = this.#isOverdue;
-    // A node that was deleted and is back may have existed then: its own report says so. A gap that is open for named nodes has no others.
-    const back = gap.isForAll ? cluster.nodeNames().filter((node) => viewOf(node) !== undefined) : [];
-    for (const node of new Set([...this.#nodes, ...back])) {
+    // A node whose object was created since may have existed then, too. A gap that is open for named nodes has no others.
+    for (const node of new Set([...this.#nodes, ...(gap.isForAll ? cluster.nodeNames() : [])])) {
       if (this.#answered.has(node)) continue;
       const object = cluster.node(node);
       const { isOpen, times } = answerOf(gapOf(gap, node) ?? gap, {

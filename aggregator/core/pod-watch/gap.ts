@@ -58,10 +58,10 @@ export function answerOf(gap: GapTime, node: GapNode): GapAnswer {
   // A scan shows one moment of the time that it takes: its report covers the time up to its begin.
   if (view !== undefined && view.scanBeganMs >= gap.toMs)
     return { isOpen: false, times: unobservedBy(view, gap, isNew) };
-  // A node that was created after the gap did not exist before, unless its agent reports an older machine.
-  if (isNew) return { isOpen: true, times: [] };
+  // Also where its object was created after the gap: the machine may be older, and no agent says that it is not.
   const isLost = agentState === "NoAgent" || agentState === "Gone";
-  return { isOpen: !isLost, times: isLost || (isOverdue && agentState === "Stale") ? [timeOf(gap)] : [] };
+  const isSilent = isOverdue && agentState === "Stale" && !isNew;
+  return { isOpen: !isLost, times: isLost || isSilent ? [timeOf(gap)] : [] };
 }
 
 /**

@@ -84,6 +84,8 @@ describe("what is not known of uses on a node in a gap", () => {
       ["is nothing where the node was made after it", booted(20, FIRST_SEEN), ""],
       ["is all until the first scan, where its object was made anew and it was rebooted", booted(5, MADE_LATER), "1 to 6"],
       ["is all of it without an agent", nodeIn({ agentState: "NoAgent" }), "1 to 11"],
+      ["is all of it without an agent, where its object was made anew", nodeIn({ agentState: "NoAgent", ...MADE_LATER }), "1 to 11"],
+      ["is unanswered by a Stale node whose object is new", nodeIn({ agentState: "Stale", isOverdue: true, ...MADE_LATER }), "open"],
       ["is all of it on a node that is gone", nodeIn({ agentState: "Gone" }), "1 to 11"],
       ["is unanswered before a scan since the gap", scanned(GAP.toMs - 1), "open"],
       ["is unanswered for a node that was made after it", nodeIn(FIRST_SEEN), "open"],
