@@ -5,9 +5,15 @@ import type { Steps } from "../../common/runtime/steps.ts";
 import { isReport, type NodeMessage } from "../../common/storage/node-report.ts";
 import { type VolumeIdentity, volumeKey } from "../../common/storage/volume-identity.ts";
 import type { Fact } from "../core/claims/attribution.ts";
-import { isClockRolledBack, type OlderMessages, withOlder } from "../core/nodes/clock-rollback.ts";
 import { FactIndex, type Shown } from "../core/nodes/fact-index.ts";
-import { type Acceptance, acceptHeartbeat, acceptInSteps, isOlder, type Receipt, settle } from "../core/nodes/fleet.ts";
+import {
+  type Acceptance,
+  acceptHeartbeat,
+  acceptInSteps,
+  isFromRolledBackClock,
+  type Receipt,
+  settle,
+} from "../core/nodes/fleet.ts";
 import { bytesOf, shareProblem, withoutEarlier } from "../core/nodes/node-share.ts";
 import type { NodeView } from "../core/nodes/node-view.ts";
 import { changedFacts, factsIn, isSameState } from "../core/nodes/view-changes.ts";
@@ -37,8 +43,6 @@ interface KeptNode {
   readonly acceptedAt: number;
   /** The latest time at which its last complete scan may have ended. */
   readonly readEndedAt: number;
-  /** Of a node that sends only messages older than the known one: its clock may have gone back. */
-  readonly older?: OlderMessages | undefined;
 }
 
 /** The latest view of every node. */
@@ -97,7 +101,8 @@ export class FleetState {
   *weigh(message: NodeMessage, receipt: Receipt): Steps<FleetChange> {
     const kept = this.#nodes.get(message.node);
     const known = kept?.view;
-    const isRolledBack = kept !== undefined && this.#isRolledBack(kept, message);
+    const isRolledBack =
+      kept !== undefined && isFromRolledBackClock(kept.view, message, this.#clock.monotonicMs() - kept.acceptedAt);
     const result = yield* acceptMessage(known, message, { ...receipt, isRolledBack });
     if (result.kind !== "accepted") return result;
     yield;
@@ -120,14 +125,6 @@ export class FleetState {
     const acceptedAt = this.#clock.monotonicMs();
     this.#put({ view, acceptedAt, readEndedAt: acceptedAt - Math.max(0, sentAt - scan.endedAt) });
     return change;
-  }
-
-  /** Notes a message that is older than the known one, and answers whether it counts all the same. */
-  #isRolledBack(kept: KeptNode, message: NodeMessage): boolean {
-    if (kept.view.bootId !== message.bootId || !isOlder(kept.view, message)) return false;
-    const older = withOlder(kept.older, message, this.#clock.monotonicMs());
-    this.#nodes.set(message.node, { ...kept, older });
-    return isClockRolledBack(older);
   }
 
   /**

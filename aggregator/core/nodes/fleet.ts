@@ -14,7 +14,7 @@ export interface Receipt {
   readonly nodeBootId: string | undefined;
   /** The agent sent it after this leader had answered it. */
   readonly isOfSession?: boolean | undefined;
-  /** The boot clock is known to have gone back: the report counts although it looks older than the known one. */
+  /** The boot clock has gone back: the report counts although it looks older than the known one. */
   readonly isRolledBack?: boolean | undefined;
 }
 
@@ -132,11 +132,25 @@ function overlaps(known: NodeView, { instance, scan }: NodeMessage): boolean {
  * True for a message of the known boot without anything new: of an older scan, or of the same one and sent no later. A second copy is no
  * sign of life, and would date its content by the time that the copy took.
  */
-export function isOlder(known: NodeView, message: NodeMessage): boolean {
+function isOlder(known: NodeView, message: NodeMessage): boolean {
   const { scan, sentAt, instance, generation } = message;
   if (scan.endedAt !== known.scan.endedAt) return scan.endedAt < known.scan.endedAt;
   const isNewerState = instance === known.instance && generation > known.generation;
   return sentAt <= known.sentAt && !isNewerState;
+}
+
+/**
+ * An agent gives up a message after 10 s, and the report endpoint closes a connection that was idle for 5 s or whose request takes longer
+ * than 30 s: no message comes so late. Milliseconds.
+ */
+const LONGER_THAN_ANY_TRANSIT_MS = 120_000;
+
+/**
+ * True for an older message that cannot be a late one, as the node's last message was accepted so long ago: its boot clock has gone back
+ * within its boot, because a snapshot of the machine was restored. Otherwise its reports would not count until the clock has caught up.
+ */
+export function isFromRolledBackClock(known: NodeView, message: NodeMessage, acceptedAgeMs: number): boolean {
+  return acceptedAgeMs >= LONGER_THAN_ANY_TRANSIT_MS && known.bootId === message.bootId && isOlder(known, message);
 }
 
 /**

@@ -1,5 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { acceptHeartbeat, isOlder, type Receipt, settle } from "../../../../aggregator/core/nodes/fleet.ts";
+import {
+  acceptHeartbeat,
+  isFromRolledBackClock,
+  type Receipt,
+  settle,
+} from "../../../../aggregator/core/nodes/fleet.ts";
 import type { NodeReport } from "../../../../common/storage/node-report.ts";
 import { mountedVolumeOf, NOON, nodeUnmountRecord } from "../world.ts";
 import { acceptReport, sent, viewAfter } from "./reported.ts";
@@ -34,12 +39,16 @@ describe("a report of a node that is known by a scan that ended at 2,000", () =>
     expect(result.kind === "stale" ? result.why : result.kind).toBe(is);
   });
 
-  it.each<readonly [name: string, endedAt: number, fields: Partial<NodeReport>, isOld: boolean]>([
-    ["a later state of the same run is newer, though it was sent no later", 2_000, { ...LATE, generation: 5 }, false],
-    ["an earlier scan is older, however late it was sent", 1_999, { sentAt: 9_999 }, true],
-    ["another run's count of its states says nothing", 2_000, { ...LATE, ...RUN_2, generation: 5 }, true],
-  ])("of which %s", (...[, endedAt, fields, isOld]) => {
-    expect(isOlder(viewAfter(sent(2_000, { ...LATE, generation: 4 })), sent(endedAt, fields).report)).toBe(isOld);
+  it.each<readonly [name: string, endedAt: number, fields: Fields, acceptedAgeMs: number, isRolledBack: boolean]>([
+    ["an older one two minutes after the last is from a clock that went back", 1_999, { sentAt: 9_999 }, 120_000, true],
+    ["an older one before that may be late", 1_999, { sentAt: 9_999 }, 119_999, false],
+    ["a later state of the same run is newer, though sent no later", 2_000, { ...LATE, generation: 5 }, 120_000, false],
+    ["another run's count of its states says nothing", 2_000, { ...LATE, ...RUN_2, generation: 5 }, 120_000, true],
+    ["one of another boot has another clock", 1_999, BOOT_2, 120_000, false],
+  ])("of which %s", (...[, endedAt, fields, acceptedAgeMs, isRolledBack]) => {
+    const view = viewAfter(sent(2_000, { ...LATE, generation: 4 }));
+
+    expect(isFromRolledBackClock(view, sent(endedAt, fields).report, acceptedAgeMs)).toBe(isRolledBack);
   });
 });
 

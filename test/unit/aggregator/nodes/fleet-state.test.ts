@@ -47,6 +47,26 @@ describe("the last report of a node", () => {
   });
 });
 
+describe("a report that looks older than the known one", () => {
+  const at = (endedAt: number): NodeReport => reportWith({ scan: { beganAt: endedAt, endedAt }, sentAt: endedAt });
+
+  it("counts two minutes after the last accepted one, whatever came between", () => {
+    const clock = createFakeClock();
+    const fleet = new FleetState(clock);
+    accept(fleet, at(900_000));
+    clock.pass(119_000);
+    accept(fleet, at(901_000));
+
+    const kinds = [60_000, 59_999, 1].map((ms) => {
+      clock.pass(ms);
+      return accept(fleet, at(2_000)).kind;
+    });
+
+    expect(kinds).toEqual(["stale", "stale", "accepted"]);
+    expect(fleet.view("n1")?.timeline).toBe(1);
+  });
+});
+
 /** A report of 3,000 ends of use that no other round reports. */
 function round(number: number, volumeOf: (end: number) => string = (end) => `pvc-${end}`, ends = 3_000): NodeReport {
   const unmountRecords = Array.from({ length: ends }, (_, index) => {
