@@ -11,12 +11,11 @@ import {
   optionalText,
   readSettings,
   type SettingsInput,
-  type SettingsReader,
-  type SettingsRule,
   switchSetting,
   textSetting,
+  type ValuesOf,
 } from "../common/runtime/settings.ts";
-import { AFFINITY_SETTINGS, type AffinityConfig, readAffinityConfig } from "./enforcement/settings.ts";
+import { AFFINITY_SETTINGS, type AffinityConfig, affinityConfigOf } from "./enforcement/settings.ts";
 
 /** Every setting of the agent, with its default. */
 export const AGENT_SETTINGS = {
@@ -52,12 +51,12 @@ export const AGENT_SETTINGS = {
     name: "prepare-journal",
     description: "give the journal's directory to user and group 60871, and end; needs root and CHOWN",
   }),
-  heartbeat: durationSetting(
+  heartbeatMs: durationSetting(
     { name: "heartbeat", description: "a report at least this often, plus or minus a fifth" },
     { min: 500, max: 600_000 },
     "30s",
   ),
-  debounce: durationSetting(
+  debounceMs: durationSetting(
     { name: "debounce", description: "wait after a change of the mount table before it is read" },
     { min: 0, max: 5_000 },
     "100ms",
@@ -121,55 +120,38 @@ export type AgentCommand =
 
 /** Reads the whole configuration once. Throws `MooringError` "config-invalid" that lists every problem. */
 export function readAgentCommand(input: SettingsInput): AgentCommand {
-  const settings = Object.values(AGENT_SETTINGS);
-  if (input.argv.includes("--help")) return { kind: "help", text: helpText(settings) };
-  const reader = readSettings(settings, input, RULES);
-  const { get } = reader;
-  if (get(AGENT_SETTINGS.prepareJournal))
-    return { kind: "prepare-journal", directory: get(AGENT_SETTINGS.journalDir) ?? "" };
-  const root = get(AGENT_SETTINGS.kubeletRoot);
+  const usage = "Usage: agent [flags]\n\nWatches a node's mount table and reports what it shows to the aggregator.";
+  if (input.argv.includes("--help")) return { kind: "help", text: `${usage}\n\n${describeSettings(AGENT_SETTINGS)}` };
+  const values = readSettings(AGENT_SETTINGS, input, RULES);
+  const { prepareJournal, dryRun, journalDir, mountInfo, bootId, output } = values;
+  if (prepareJournal) return { kind: "prepare-journal", directory: journalDir ?? "" };
   // The mount table is kept as latin1, a character a byte, so what it is compared with is, too.
-  const kubeletRoot = root && Buffer.from(root, "utf8").toString("latin1");
-  const common = { mountInfo: get(AGENT_SETTINGS.mountInfo), bootId: get(AGENT_SETTINGS.bootId), kubeletRoot };
-  if (get(AGENT_SETTINGS.dryRun)) return { kind: "dry-run", config: { ...common, output: get(AGENT_SETTINGS.output) } };
-  const config = Object.freeze({
-    ...common,
-    node: get(AGENT_SETTINGS.node) ?? "",
-    podUid: get(AGENT_SETTINGS.podUid) ?? "",
-    aggregatorUrl: get(AGENT_SETTINGS.aggregatorUrl) ?? "",
-    aggregatorCaFile: get(AGENT_SETTINGS.aggregatorCaFile),
-    aggregatorTokenFile: get(AGENT_SETTINGS.aggregatorTokenFile),
-    kubeconfig: get(AGENT_SETTINGS.kubeconfig),
-    journalDir: get(AGENT_SETTINGS.journalDir),
-    heartbeatMs: get(AGENT_SETTINGS.heartbeat),
-    debounceMs: get(AGENT_SETTINGS.debounce),
-    affinity: readAffinityConfig(reader),
-    metricsAddress: get(AGENT_SETTINGS.metricsAddress),
-    debugAddress: get(AGENT_SETTINGS.debugAddress),
-    logLevel: get(AGENT_SETTINGS.logLevel),
-  });
-  return { kind: "run", config };
+  const kubeletRoot = values.kubeletRoot && Buffer.from(values.kubeletRoot, "utf8").toString("latin1");
+  if (dryRun) return { kind: "dry-run", config: { mountInfo, bootId, kubeletRoot, output } };
+  const { node = "", podUid = "", aggregatorUrl = "" } = values;
+  const affinity = affinityConfigOf(values);
+  return { kind: "run", config: Object.freeze({ ...values, kubeletRoot, node, podUid, aggregatorUrl, affinity }) };
 }
 
-function helpText(settings: Parameters<typeof describeSettings>[0]): string {
-  return `Usage: agent [flags]\n\nWatches a node's mount table and reports what it shows to the aggregator.\n\n${describeSettings(settings)}`;
-}
+type Values = ValuesOf<typeof AGENT_SETTINGS>;
 
 /** What only the settings together show. */
-const RULES: readonly SettingsRule[] = [missingProblems, loopbackOnly(AGENT_SETTINGS.debugAddress), aggregatorProblems];
+const RULES = [
+  missingProblems,
+  ({ debugAddress }: Values) => loopbackOnly(AGENT_SETTINGS.debugAddress, debugAddress),
+  aggregatorProblems,
+];
 
-function missingProblems({ get }: SettingsReader): readonly string[] {
-  if (get(AGENT_SETTINGS.prepareJournal))
-    return get(AGENT_SETTINGS.journalDir) === undefined ? ["--journal-dir is missing: what is to be prepared?"] : [];
-  if (get(AGENT_SETTINGS.dryRun)) return [];
-  const needed = [AGENT_SETTINGS.node, AGENT_SETTINGS.podUid, AGENT_SETTINGS.aggregatorUrl];
-  return needed.filter((one) => get(one) === undefined).map(({ name }) => `--${name} is missing (or use --dry-run)`);
+function missingProblems({ prepareJournal, journalDir, dryRun, node, podUid, aggregatorUrl }: Values) {
+  if (prepareJournal) return journalDir === undefined ? ["--journal-dir is missing: what is to be prepared?"] : [];
+  if (dryRun) return [];
+  const needed = { node, "pod-uid": podUid, "aggregator-url": aggregatorUrl };
+  const missing = Object.entries(needed).filter(([, value]) => value === undefined);
+  return missing.map(([name]) => `--${name} is missing (or use --dry-run)`);
 }
 
-function aggregatorProblems({ get }: SettingsReader): readonly string[] {
-  const url = get(AGENT_SETTINGS.aggregatorUrl);
-  if (url === undefined || get(AGENT_SETTINGS.dryRun)) return [];
-  return urlProblems(url, get(AGENT_SETTINGS.aggregatorTokenFile) !== undefined);
+function aggregatorProblems({ aggregatorUrl, aggregatorTokenFile, dryRun }: Values): readonly string[] {
+  return aggregatorUrl === undefined || dryRun ? [] : urlProblems(aggregatorUrl, aggregatorTokenFile !== undefined);
 }
 
 function urlProblems(text: string, hasToken: boolean): readonly string[] {

@@ -8,8 +8,8 @@ import {
   optionalText,
   readSettings,
   type SettingsInput,
-  type SettingsReader,
   textSetting,
+  type ValuesOf,
 } from "../common/runtime/settings.ts";
 import { isLabelValue } from "../common/storage/label-syntax.ts";
 
@@ -57,41 +57,31 @@ export type ProvisionerCommand =
 
 /** Reads the whole configuration once. Throws `MooringError` "config-invalid" with every problem. */
 export function readProvisionerCommand(input: SettingsInput): ProvisionerCommand {
-  const settings = Object.values(PROVISIONER_SETTINGS);
-  if (input.argv.includes("--help")) return { kind: "help", text: helpText(settings) };
-  const { get } = readSettings(settings, input, RULES);
-  return {
-    kind: "run",
-    config: Object.freeze({
-      node: get(PROVISIONER_SETTINGS.node) ?? "",
-      socket: get(PROVISIONER_SETTINGS.socket),
-      kubeconfig: get(PROVISIONER_SETTINGS.kubeconfig),
-      capacity: get(PROVISIONER_SETTINGS.capacity) === "on",
-      namespace: get(PROVISIONER_SETTINGS.namespace),
-      metricsAddress: get(PROVISIONER_SETTINGS.metricsAddress),
-      debugAddress: get(PROVISIONER_SETTINGS.debugAddress),
-      logLevel: get(PROVISIONER_SETTINGS.logLevel),
-    }),
-  };
+  const usage = "Usage: provisioner [flags]\n\nProvisions local volumes of a node for the claims that its pods use.";
+  if (input.argv.includes("--help"))
+    return { kind: "help", text: `${usage}\n\n${describeSettings(PROVISIONER_SETTINGS)}` };
+  const values = readSettings(PROVISIONER_SETTINGS, input, RULES);
+  const { node = "", capacity } = values;
+  return { kind: "run", config: Object.freeze({ ...values, node, capacity: capacity === "on" }) };
 }
 
-function helpText(settings: Parameters<typeof describeSettings>[0]): string {
-  return `Usage: provisioner [flags]\n\nProvisions local volumes of a node for the claims that its pods use.\n\n${describeSettings(settings)}`;
-}
+type Values = ValuesOf<typeof PROVISIONER_SETTINGS>;
 
-function nodeProblems({ get }: SettingsReader): readonly string[] {
-  const node = get(PROVISIONER_SETTINGS.node);
+function nodeProblems({ node }: Values): readonly string[] {
   if (node === undefined) return ["--node is missing"];
   if (!NAME.test(node)) return [`--node "${node}" is no name of a node`];
   // A label value cannot be longer: this is the label by which a provisioner finds its node's volumes, and the hostname label.
   return isLabelValue(node) ? [] : [`--node "${node}" has more than the 63 characters that a label can hold`];
 }
 
-function namespaceProblems({ get }: SettingsReader): readonly string[] {
-  const namespace = get(PROVISIONER_SETTINGS.namespace);
+function namespaceProblems({ namespace }: Values): readonly string[] {
   return NAME.test(namespace) ? [] : [`--namespace "${namespace}" is no name of a namespace`];
 }
 
-const RULES = [nodeProblems, namespaceProblems, loopbackOnly(PROVISIONER_SETTINGS.debugAddress)];
+const RULES = [
+  nodeProblems,
+  namespaceProblems,
+  ({ debugAddress }: Values) => loopbackOnly(PROVISIONER_SETTINGS.debugAddress, debugAddress),
+];
 
 const NAME = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;

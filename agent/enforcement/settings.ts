@@ -2,8 +2,8 @@ import {
   choiceSetting,
   durationSetting,
   type Setting,
-  type SettingsReader,
   switchSetting,
+  type ValuesOf,
 } from "../../common/runtime/settings.ts";
 import { type KubeletVersion, parseKubeletVersion } from "../core/affinity/kubelet-version.ts";
 
@@ -34,7 +34,7 @@ export const AFFINITY_SETTINGS = {
     ["off", "audit", "enforce"],
     "audit",
   ),
-  affinityGrace: durationSetting(
+  affinityGraceMs: durationSetting(
     { name: "affinity-grace", description: "time for an attach in flight, before a pod is looked at" },
     { min: 0, max: 600_000 },
     "5s",
@@ -75,15 +75,9 @@ export interface AffinityConfig {
   readonly enforcesSince: KubeletVersion | undefined;
 }
 
-export function readAffinityConfig({ get }: SettingsReader): AffinityConfig {
-  return Object.freeze({
-    mode: get(AFFINITY_SETTINGS.affinity),
-    graceMs: get(AFFINITY_SETTINGS.affinityGrace),
-    rejectAttached: get(AFFINITY_SETTINGS.rejectAttached),
-    rejectBarePods: get(AFFINITY_SETTINGS.rejectBarePods),
-    rejectLastTries: get(AFFINITY_SETTINGS.rejectLastTries),
-    deleteReverted: get(AFFINITY_SETTINGS.deleteReverted),
-    deleteRejected: get(AFFINITY_SETTINGS.deleteRejected),
-    enforcesSince: get(AFFINITY_SETTINGS.enforcesSince),
-  });
+export function affinityConfigOf(values: ValuesOf<typeof AFFINITY_SETTINGS>): AffinityConfig {
+  const { affinity: mode, affinityGraceMs: graceMs, rejectAttached, rejectBarePods, rejectLastTries } = values;
+  const { deleteReverted, deleteRejected, enforcesSince: since } = values;
+  const rejects = { rejectAttached, rejectBarePods, rejectLastTries };
+  return Object.freeze({ mode, graceMs, ...rejects, deleteReverted, deleteRejected, enforcesSince: since });
 }

@@ -11,8 +11,8 @@ import {
   optionalText,
   readSettings,
   type SettingsInput,
-  type SettingsReader,
   switchSetting,
+  type ValuesOf,
 } from "../../common/runtime/settings.ts";
 import { PROTECTION_MODES } from "../core/claims/deletion.ts";
 import { UPSTREAM_SETTINGS } from "../core/claims/write.ts";
@@ -33,12 +33,12 @@ export const AGGREGATOR_SETTINGS = {
     description: "a further address of health and metrics, for probes and scrapes",
   }),
   ...REPORT_SETTINGS,
-  nodeStaleAfter: durationSetting(
+  nodeStaleAfterMs: durationSetting(
     { name: "node-stale-after", description: "a node without a report for this long is Stale; three heartbeats" },
     { min: 1_000, max: 3_600_000 },
     "90s",
   ),
-  noAgentAfter: durationSetting(
+  noAgentAfterMs: durationSetting(
     {
       name: "no-agent-after",
       description:
@@ -47,12 +47,12 @@ export const AGGREGATOR_SETTINGS = {
     { min: 1_000, max: 86_400_000 },
     "10m",
   ),
-  nodeGoneAfter: durationSetting(
+  nodeGoneAfterMs: durationSetting(
     { name: "node-gone-after", description: "a node whose Node object has been deleted for this long is gone" },
     { min: 1_000, max: 86_400_000 },
     "5m",
   ),
-  reasonDelay: durationSetting(
+  reasonDelayMs: durationSetting(
     { name: "reason-delay", description: "changes of the reason alone are folded over this time" },
     { min: 0, max: 60_000 },
     "5s",
@@ -90,7 +90,7 @@ export const AGGREGATOR_SETTINGS = {
   }),
   podName: optionalText({ name: "pod-name", description: "name of the own pod, with --leader-elect" }),
   podNamespace: optionalText({ name: "pod-namespace", description: "namespace of the own pod, with --leader-elect" }),
-  leaseDuration: durationSetting(
+  leaseDurationMs: durationSetting(
     {
       name: "leader-elect-lease-duration",
       description:
@@ -110,6 +110,8 @@ export const AGGREGATOR_SETTINGS = {
   logLevel: choiceSetting({ name: "log-level", description: "least level that is logged" }, LOG_LEVELS, "info"),
 } as const;
 
+type Values = ValuesOf<typeof AGGREGATOR_SETTINGS>;
+
 /** The configuration of an aggregator. Durations in milliseconds. */
 export type AggregatorConfig = ReturnType<typeof configOf>;
 
@@ -127,41 +129,21 @@ type AggregatorCommand =
 
 /** Reads the whole configuration once. Throws `MooringError` "config-invalid" that lists every problem. */
 export function readAggregatorCommand(input: SettingsInput): AggregatorCommand {
-  const settings = Object.values(AGGREGATOR_SETTINGS);
   const usage = "Usage: aggregator [flags]\n\nMerges the reports of all nodes and writes the status of claims.";
-  if (input.argv.includes("--help")) return { kind: "help", text: `${usage}\n\n${describeSettings(settings)}` };
-  const reader = readSettings(settings, input, [
-    listenProblems,
-    electionProblems,
-    (rest) => reportProblems(rest, rest.get(AGGREGATOR_SETTINGS.podNamespace)),
-  ]);
-  return { kind: "run", config: configOf(reader) };
+  if (input.argv.includes("--help"))
+    return { kind: "help", text: `${usage}\n\n${describeSettings(AGGREGATOR_SETTINGS)}` };
+  const rules = [listenProblems, electionProblems, (all: Values) => reportProblems(all, all.podNamespace)];
+  return { kind: "run", config: configOf(readSettings(AGGREGATOR_SETTINGS, input, rules)) };
 }
 
-function configOf(reader: SettingsReader) {
-  const { get } = reader;
+function configOf(values: Values) {
   return Object.freeze({
-    kubeconfig: get(AGGREGATOR_SETTINGS.kubeconfig),
-    /** A loopback address. */
-    apiAddress: get(AGGREGATOR_SETTINGS.apiAddress),
-    metricsAddress: get(AGGREGATOR_SETTINGS.metricsAddress),
+    ...values,
     /** Undefined where reports come from this machine alone. */
-    reports: readReportConfig(reader, get(AGGREGATOR_SETTINGS.podNamespace)),
-    /** The account of agent pods. */
-    agents: agentAccountIn(reader),
-    nodeStaleAfterMs: get(AGGREGATOR_SETTINGS.nodeStaleAfter),
-    noAgentAfterMs: get(AGGREGATOR_SETTINGS.noAgentAfter),
-    nodeGoneAfterMs: get(AGGREGATOR_SETTINGS.nodeGoneAfter),
-    reasonDelayMs: get(AGGREGATOR_SETTINGS.reasonDelay),
-    protection: get(AGGREGATOR_SETTINGS.protection),
-    /** 0 for never. */
-    pauseRejectionsAt: get(AGGREGATOR_SETTINGS.pauseRejectionsAt),
-    upstreamCondition: get(AGGREGATOR_SETTINGS.upstreamCondition),
+    reports: readReportConfig(values, values.podNamespace),
+    agents: agentAccountIn(values),
     /** Undefined for a single process. */
-    election: get(AGGREGATOR_SETTINGS.leaderElect) ? electionOf(reader) : undefined,
-    claimMetrics: get(AGGREGATOR_SETTINGS.claimMetrics),
-    volumeMetrics: get(AGGREGATOR_SETTINGS.volumeMetrics),
-    logLevel: get(AGGREGATOR_SETTINGS.logLevel),
+    election: values.leaderElect ? electionOf(values) : undefined,
   });
 }
 
@@ -169,8 +151,7 @@ function configOf(reader: SettingsReader) {
  * Lists name claims and pods, and this address accepts every caller's reports, so it is a loopback address: `kubectl port-forward`
  * checks who the caller is.
  */
-function listenProblems({ get }: SettingsReader): readonly string[] {
-  const { host } = get(AGGREGATOR_SETTINGS.apiAddress);
+function listenProblems({ apiAddress: { host } }: Values): readonly string[] {
   if (isLoopback(host)) return [];
   return [
     `--api-bind-address: ${host || "every address"} is no loopback address; probes and metrics have --metrics-bind-address, reports --report-bind-address`,
@@ -178,20 +159,15 @@ function listenProblems({ get }: SettingsReader): readonly string[] {
 }
 
 /** The proportions of client-go's defaults: 15, 10 and 2 s. */
-function electionOf({ get }: SettingsReader): ElectionConfig {
-  const durationMs = get(AGGREGATOR_SETTINGS.leaseDuration);
-  return Object.freeze({
-    namespace: get(AGGREGATOR_SETTINGS.podNamespace) ?? "",
-    pod: get(AGGREGATOR_SETTINGS.podName) ?? "",
-    timing: { durationMs, renewDeadlineMs: (durationMs * 2) / 3, retryMs: (durationMs * 2) / 15 },
-  });
+function electionOf({ podNamespace = "", podName = "", leaseDurationMs: durationMs }: Values): ElectionConfig {
+  const timing = { durationMs, renewDeadlineMs: (durationMs * 2) / 3, retryMs: (durationMs * 2) / 15 };
+  return Object.freeze({ namespace: podNamespace, pod: podName, timing });
 }
 
-function electionProblems({ get }: SettingsReader): readonly string[] {
-  if (!get(AGGREGATOR_SETTINGS.leaderElect)) return [];
-  const problems =
-    get(AGGREGATOR_SETTINGS.leaseDuration) % 1_000 === 0 ? [] : ["--leader-elect-lease-duration must be whole seconds"];
-  const needed = [AGGREGATOR_SETTINGS.podName, AGGREGATOR_SETTINGS.podNamespace];
-  const missing = needed.filter((one) => get(one) === undefined);
-  return [...problems, ...missing.map(({ name }) => `--${name} is missing: --leader-elect needs it`)];
+function electionProblems({ leaderElect, leaseDurationMs, podName, podNamespace }: Values): readonly string[] {
+  if (!leaderElect) return [];
+  const problems = leaseDurationMs % 1_000 === 0 ? [] : ["--leader-elect-lease-duration must be whole seconds"];
+  if (podName === undefined) problems.push("--pod-name is missing: --leader-elect needs it");
+  if (podNamespace === undefined) problems.push("--pod-namespace is missing: --leader-elect needs it");
+  return problems;
 }

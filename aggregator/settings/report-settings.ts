@@ -3,8 +3,8 @@ import {
   optionalAddress,
   optionalPath,
   optionalText,
-  type SettingsReader,
   textSetting,
+  type ValuesOf,
 } from "../../common/runtime/settings.ts";
 import { type IssuerConfig, LOOK_EVERY_MS } from "../certificates/certificate-issuer.ts";
 import type { AgentAccount } from "../core/reports/reporter.ts";
@@ -35,6 +35,8 @@ export const REPORT_SETTINGS = {
   }),
 } as const;
 
+type ReportValues = ValuesOf<typeof REPORT_SETTINGS>;
+
 /** Which pods may report, and which certificate they see. */
 export interface ReportConfig {
   readonly address: Address;
@@ -47,42 +49,38 @@ export interface ReportConfig {
 const TIMES = { authorityMs: 8_760 * HOUR_MS, certificateMs: 720 * HOUR_MS } as const;
 
 /** The account that `--agent-account` names. */
-export function agentAccountIn({ get }: SettingsReader): AgentAccount {
-  const [namespace = "", account = ""] = get(REPORT_SETTINGS.agentAccount).split("/");
+export function agentAccountIn({ agentAccount }: ReportValues): AgentAccount {
+  const [namespace = "", account = ""] = agentAccount.split("/");
   return { namespace, account };
 }
 
 /** `podNamespace` is the aggregator's namespace. Undefined without an address for reports. */
-export function readReportConfig(reader: SettingsReader, podNamespace: string | undefined): ReportConfig | undefined {
-  const { get } = reader;
-  const address = get(REPORT_SETTINGS.reportAddress);
+export function readReportConfig(values: ReportValues, podNamespace: string | undefined): ReportConfig | undefined {
+  const { reportAddress: address, tlsCertFile: certificateFile, tlsKeyFile: keyFile } = values;
   if (address === undefined) return undefined;
-  const agents = agentAccountIn(reader);
-  const [certificateFile, keyFile] = [get(REPORT_SETTINGS.tlsCertFile), get(REPORT_SETTINGS.tlsKeyFile)];
+  const agents = agentAccountIn(values);
   if (certificateFile !== undefined && keyFile !== undefined)
     return { address, agents, certificate: { kind: "files", certificateFile, keyFile } };
   const own = podNamespace ?? "";
-  const names = namesIn(get(REPORT_SETTINGS.tlsNames)) ?? [`mooring-aggregator.${own}.svc`];
+  const names = namesIn(values.tlsNames) ?? [`mooring-aggregator.${own}.svc`];
   const issuer = { namespace: own, agentNamespace: agents.namespace, names, times: TIMES, lookEveryMs: LOOK_EVERY_MS };
   return { address, agents, certificate: { kind: "issued", ...issuer } };
 }
 
 /** The problems of settings that do not fit together. */
-export function reportProblems({ get }: SettingsReader, podNamespace: string | undefined): readonly string[] {
+export function reportProblems(values: ReportValues, podNamespace: string | undefined): readonly string[] {
   const problems: string[] = [];
-  const account = get(REPORT_SETTINGS.agentAccount).split("/");
+  const account = values.agentAccount.split("/");
   if (account.length !== 2 || !account.every((part) => NAME.test(part)))
     problems.push("--agent-account must be namespace/name");
-  const files = [get(REPORT_SETTINGS.tlsCertFile), get(REPORT_SETTINGS.tlsKeyFile)];
+  const files = [values.tlsCertFile, values.tlsKeyFile];
   if ((files[0] === undefined) !== (files[1] === undefined))
     problems.push("--tls-cert-file and --tls-key-file belong together");
-  if (get(REPORT_SETTINGS.reportAddress) === undefined) return problems;
+  if (values.reportAddress === undefined) return problems;
   const isIssued = files[0] === undefined;
   if (isIssued && podNamespace === undefined)
     problems.push("--pod-namespace is missing: own certificates are kept there");
-  const bad = (namesIn(get(REPORT_SETTINGS.tlsNames)) ?? []).filter(
-    (name) => !NAME.test(name) && !/^[\da-f.:]+$/i.test(name),
-  );
+  const bad = (namesIn(values.tlsNames) ?? []).filter((name) => !NAME.test(name) && !/^[\da-f.:]+$/i.test(name));
   return [...problems, ...bad.map((name) => `--tls-names: "${name}" is no name and no address`)];
 }
 

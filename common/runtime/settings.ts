@@ -142,42 +142,41 @@ export interface SettingsInput {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Validated texts of settings. */
-export interface SettingsReader {
-  readonly get: <T>(setting: Setting<T>) => T;
-}
+/** Settings by the names that their values have in a configuration. */
+type Settings = Readonly<Record<string, Setting<unknown>>>;
+
+/** The values of settings. */
+export type ValuesOf<S extends Settings> = { readonly [K in keyof S]: S[K] extends Setting<infer T> ? T : never };
 
 /** Problems that only several settings together show; a rule reads no settings but its own. */
-export type SettingsRule = (reader: SettingsReader) => readonly string[];
+type SettingsRule<S extends Settings> = (values: ValuesOf<S>) => readonly string[];
 
-/** The rule that only this machine can reach an address. */
-export function loopbackOnly(setting: Setting<Address>): SettingsRule {
-  return ({ get }) => {
-    const { host } = get(setting);
-    return isLoopback(host) ? [] : [`--${setting.name} ${host || "of every address"} is no loopback address`];
-  };
+/** The problem of an address that not only this machine can reach. */
+export function loopbackOnly({ name }: Setting<Address>, { host }: Address): readonly string[] {
+  return isLoopback(host) ? [] : [`--${name} ${host || "of every address"} is no loopback address`];
 }
 
 /** Reads flags and environment. Throws one `MooringError` "config-invalid" with every problem, one per line. */
-export function readSettings(
-  settings: readonly Setting<unknown>[],
+export function readSettings<S extends Settings>(
+  settings: S,
   { argv, env }: SettingsInput,
-  rules: readonly SettingsRule[] = [],
-): SettingsReader {
+  rules: readonly SettingsRule<S>[] = [],
+): ValuesOf<S> {
   const problems: string[] = [];
-  const flags = readFlags(settings, argv, problems);
+  const all = Object.values(settings);
+  const flags = readFlags(all, argv, problems);
   const textOf = ({ name, fallback }: Setting<unknown>): string | undefined =>
     flags.get(name) ?? env[variableOf(name)] ?? fallback;
-  for (const one of settings) {
+  for (const one of all) {
     try {
       one.parse(textOf(one));
     } catch (error) {
       problems.push(`--${one.name} (or ${variableOf(one.name)}) ${messageOf(error)}`);
     }
   }
-  const reader: SettingsReader = { get: (one) => one.parse(textOf(one)) };
+  const values = readLater(settings, (one) => one.parse(textOf(one)));
   const hasProblems = problems.length > 0;
-  for (const rule of rules) problems.push(...applyRule(rule, reader, hasProblems));
+  for (const rule of rules) problems.push(...applyRule(() => rule(values), hasProblems));
   if (problems.length > 0) {
     throw new MooringError(
       "config-invalid",
@@ -187,13 +186,20 @@ export function readSettings(
       },
     );
   }
-  return reader;
+  return Object.freeze({ ...values });
+}
+
+/** The values, each of them parsed when it is read. */
+function readLater<S extends Settings>(settings: S, read: (setting: Setting<unknown>) => unknown): ValuesOf<S>;
+function readLater(settings: Settings, read: (setting: Setting<unknown>) => unknown): object {
+  const getters = Object.entries(settings).map(([name, one]) => [name, { enumerable: true, get: () => read(one) }]);
+  return Object.defineProperties({}, Object.fromEntries(getters));
 }
 
 /** A rule is skipped if one of its settings is invalid: that problem is listed already. */
-function applyRule(rule: SettingsRule, reader: SettingsReader, hasProblems: boolean): readonly string[] {
+function applyRule(rule: () => readonly string[], hasProblems: boolean): readonly string[] {
   try {
-    return rule(reader);
+    return rule();
   } catch (error) {
     if (!hasProblems) throw error;
     return [];
@@ -231,8 +237,8 @@ export function variableOf(name: string): string {
 }
 
 /** The settings as `--help` prints them. */
-export function describeSettings(settings: readonly Setting<unknown>[]): string {
-  const rows = settings.map(({ name, description, fallback, isSwitch }) => {
+export function describeSettings(settings: Settings): string {
+  const rows = Object.values(settings).map(({ name, description, fallback, isSwitch }) => {
     const value = fallback === undefined || isSwitch ? "" : ` [${fallback}]`;
     return `  --${name.padEnd(18)} ${description}${value}`;
   });

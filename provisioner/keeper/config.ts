@@ -24,7 +24,7 @@ export const KEEPER_SETTINGS = {
     name: "pool",
     description: "pools of this node as `name=/path`, separated by commas; each path is the same on the node",
   }),
-  reserve: countSetting(
+  reservePercent: countSetting(
     {
       name: "reserve",
       description: "percent of a filesystem that stays free where the pool is not the mount point of all of it",
@@ -64,25 +64,13 @@ export type KeeperCommand =
 
 /** Reads the whole configuration once. Throws `MooringError` "config-invalid" with every problem. */
 export function readKeeperCommand(input: SettingsInput): KeeperCommand {
-  const settings = Object.values(KEEPER_SETTINGS);
-  if (input.argv.includes("--help")) return { kind: "help", text: helpText(settings) };
-  const { get } = readSettings(settings, input, [loopbackOnly(KEEPER_SETTINGS.metricsAddress)]);
-  const config = Object.freeze({
-    pools: get(KEEPER_SETTINGS.pools),
-    reservePercent: get(KEEPER_SETTINGS.reserve),
-    links: LINK_FOLDER,
-    socket: get(KEEPER_SETTINGS.socket),
-    socketGroup: get(KEEPER_SETTINGS.socketGroup),
-    mountInfo: get(KEEPER_SETTINGS.mountInfo),
-    podUid: get(KEEPER_SETTINGS.podUid),
-    metricsAddress: get(KEEPER_SETTINGS.metricsAddress),
-    logLevel: get(KEEPER_SETTINGS.logLevel),
-  });
-  return { kind: "run", config };
-}
-
-function helpText(settings: readonly Setting<unknown>[]): string {
-  return `Usage: keeper [flags]\n\nKeeps volumes as image files on loop devices, for the provisioner of the same node.\n\n${describeSettings(settings)}`;
+  const usage =
+    "Usage: keeper [flags]\n\nKeeps volumes as image files on loop devices, for the provisioner of the same node.";
+  if (input.argv.includes("--help")) return { kind: "help", text: `${usage}\n\n${describeSettings(KEEPER_SETTINGS)}` };
+  const values = readSettings(KEEPER_SETTINGS, input, [
+    ({ metricsAddress }) => loopbackOnly(KEEPER_SETTINGS.metricsAddress, metricsAddress),
+  ]);
+  return { kind: "run", config: Object.freeze({ ...values, links: LINK_FOLDER }) };
 }
 
 interface Description {

@@ -22,7 +22,7 @@ function problems(argv: readonly string[], env: Readonly<Record<string, string>>
 
 describe("the agent's configuration", () => {
   it("has defaults for all but node, pod and aggregator", () => {
-    expect(run(NEEDED)).toEqual({
+    expect(run(NEEDED)).toMatchObject({
       node: "node-1",
       podUid: "uid-1",
       aggregatorUrl: "https://mooring.example",

@@ -409,7 +409,7 @@ describe("judge, of a use that a busy machine left no time to report", () => {
 
 describe("the wait for what is expected", () => {
   it("outlasts a new leader's longest wait for a node without changes: a heartbeat and a fifth", () => {
-    const heartbeatMs = AGENT_SETTINGS.heartbeat.parse(AGENT_SETTINGS.heartbeat.fallback);
+    const heartbeatMs = AGENT_SETTINGS.heartbeatMs.parse(AGENT_SETTINGS.heartbeatMs.fallback);
 
     expect(SAID_LIMIT_MS).toBeGreaterThan(1.2 * heartbeatMs + 10_000);
   });

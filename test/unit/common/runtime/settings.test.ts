@@ -10,22 +10,23 @@ import {
   readSettings,
   requiredText,
   type SettingsInput,
-  type SettingsReader,
   switchSetting,
   textSetting,
   variableOf,
 } from "../../../../common/runtime/settings.ts";
 
-const NAME = requiredText({ name: "name", description: "a name" });
-const NOTE = optionalText({ name: "some-note", description: "a note" });
-const FILE = textSetting({ name: "file", description: "a file" }, "/etc/file");
-const ROOT = optionalPath({ name: "root", description: "a folder" });
-const COLOUR = choiceSetting({ name: "colour", description: "a colour" }, ["red", "green"], "red");
-const VERBOSE = switchSetting({ name: "verbose", description: "say more" });
 const WAIT = durationSetting({ name: "wait", description: "how long" }, { min: 10, max: 60_000 }, "5s");
-const MOST = countSetting({ name: "most", description: "how many" }, { min: 1, max: 100 }, "50");
-const LISTEN = addressSetting({ name: "listen", description: "where" }, "127.0.0.1:80");
-const ALL = [NAME, NOTE, FILE, ROOT, COLOUR, VERBOSE, WAIT, MOST, LISTEN];
+const ALL = {
+  given: requiredText({ name: "name", description: "a name" }),
+  note: optionalText({ name: "some-note", description: "a note" }),
+  file: textSetting({ name: "file", description: "a file" }, "/etc/file"),
+  root: optionalPath({ name: "root", description: "a folder" }),
+  colour: choiceSetting({ name: "colour", description: "a colour" }, ["red", "green"], "red"),
+  isVerbose: switchSetting({ name: "verbose", description: "say more" }),
+  waitMs: WAIT,
+  most: countSetting({ name: "most", description: "how many" }, { min: 1, max: 100 }, "50"),
+  listen: addressSetting({ name: "listen", description: "where" }, "127.0.0.1:80"),
+};
 
 function read(argv: readonly string[], env: SettingsInput["env"] = {}) {
   return readSettings(ALL, { argv: ["--name=x", ...argv], env });
@@ -51,18 +52,20 @@ function countProblem(text: string): string {
 
 describe("settings", () => {
   it("have their defaults", () => {
-    const { get } = read([]);
+    const values = read([]);
 
-    expect([get(NOTE), get(FILE), get(ROOT), get(COLOUR), get(VERBOSE), get(WAIT), get(MOST), get(LISTEN)]).toEqual([
-      undefined,
-      "/etc/file",
-      undefined,
-      "red",
-      false,
-      5_000,
-      50,
-      { host: "127.0.0.1", port: 80 },
-    ]);
+    expect(values).toEqual({
+      given: "x",
+      note: undefined,
+      file: "/etc/file",
+      root: undefined,
+      colour: "red",
+      isVerbose: false,
+      waitMs: 5_000,
+      most: 50,
+      listen: { host: "127.0.0.1", port: 80 },
+    });
+    expect(Object.isFrozen(values)).toBe(true);
   });
 
   it.each([
@@ -73,16 +76,15 @@ describe("settings", () => {
     { name: "empty, as if it were not given", argv: ["--some-note="], expected: undefined },
     { name: "with a value that begins with a dash", argv: ["--some-note=-x"], expected: "-x" },
   ])("are given by a flag $name", ({ argv, expected }) => {
-    expect(read(argv).get(NOTE)).toBe(expected);
+    expect(read(argv).note).toBe(expected);
   });
 
   it("are given by the environment, and the flag wins", () => {
     const env = { MOORING_SOME_NOTE: "from env", MOORING_COLOUR: "green" };
 
-    const { get } = read(["--some-note=from flag"], env);
+    const { note, colour } = read(["--some-note=from flag"], env);
 
-    expect(get(NOTE)).toBe("from flag");
-    expect(get(COLOUR)).toBe("green");
+    expect([note, colour]).toEqual(["from flag", "green"]);
   });
 
   it.each([
@@ -91,7 +93,7 @@ describe("settings", () => {
     { argv: ["--verbose=false"], expected: false },
     { argv: [], expected: false },
   ])("switch by $argv: $expected", ({ argv, expected }) => {
-    expect(read(argv).get(VERBOSE)).toBe(expected);
+    expect(read(argv).isVerbose).toBe(expected);
   });
 
   it.each([
@@ -99,7 +101,7 @@ describe("settings", () => {
     { text: "1.5s", ms: 1_500 },
     { text: "1m", ms: 60_000 },
   ])("take $text for a duration", ({ text, ms }) => {
-    expect(read(["--wait", text]).get(WAIT)).toBe(ms);
+    expect(read(["--wait", text]).waitMs).toBe(ms);
   });
 
   it.each([
@@ -108,7 +110,7 @@ describe("settings", () => {
     { text: "0.0.0.0:65535", host: "0.0.0.0", port: 65_535 },
     { text: ":9808", host: "", port: 9_808 },
   ])("take $text for an address", ({ text, host, port }) => {
-    expect(read(["--listen", text]).get(LISTEN)).toEqual({ host, port });
+    expect(read(["--listen", text]).listen).toEqual({ host, port });
   });
 
   it.each([
@@ -191,21 +193,23 @@ describe("settings", () => {
   it("report broken rules together with bad values", () => {
     const rules = [() => ["the whole is wrong"]];
 
-    expect(() => readSettings([WAIT], { argv: [], env: {} }, rules)).toThrow("the whole is wrong");
-    expect(() => readSettings([WAIT], { argv: ["--wait=x"], env: {} }, rules)).toThrow(/wait[\s\S]*the whole is wrong/);
+    expect(() => readSettings({ waitMs: WAIT }, { argv: [], env: {} }, rules)).toThrow("the whole is wrong");
+    expect(() => readSettings({ waitMs: WAIT }, { argv: ["--wait=x"], env: {} }, rules)).toThrow(
+      /wait[\s\S]*the whole is wrong/,
+    );
   });
 
   it("leave out a rule about a setting that is bad in itself", () => {
-    const rules = [({ get }: SettingsReader) => [`it is ${get(WAIT)}`]];
+    const rules = [({ waitMs }: { readonly waitMs: number }) => [`it is ${waitMs}`]];
 
-    expect(() => readSettings([WAIT], { argv: ["--wait=x"], env: {} }, rules)).toThrow("--wait");
-    expect(() => readSettings([WAIT], { argv: ["--wait=x"], env: {} }, rules)).not.toThrow("it is");
+    expect(() => readSettings({ waitMs: WAIT }, { argv: ["--wait=x"], env: {} }, rules)).toThrow("--wait");
+    expect(() => readSettings({ waitMs: WAIT }, { argv: ["--wait=x"], env: {} }, rules)).not.toThrow("it is");
   });
 });
 
 describe("describeSettings", () => {
   it("shows each flag with its default, switches without", () => {
-    const text = describeSettings([COLOUR, VERBOSE]);
+    const text = describeSettings({ colour: ALL.colour, isVerbose: ALL.isVerbose });
 
     expect(text.split("\n").slice(0, 2)).toEqual([
       "  --colour             a colour (red, green) [red]",
