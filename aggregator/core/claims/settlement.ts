@@ -43,11 +43,12 @@ export function latestUnmountRecords(unmountRecords: readonly NodeUnmountRecord[
 }
 
 /**
- * Compares by the node's own clock: the wall times of two receipts may differ by no more than their transits. What only this process has
- * may go with it, so it replaces no record in a node's journal.
+ * Compares by the node's own clock: the wall times of two receipts may differ by no more than their transits. Where these say otherwise,
+ * that clock may have gone back and caught up, and neither replaces the other. What only this process has may go with it, so it replaces
+ * no record in a node's journal.
  */
 function supersedes(one: NodeUnmountRecord, other: NodeUnmountRecord): boolean {
-  if (one.node !== other.node || (other.isReported && !one.isReported)) return false;
+  if (one.node !== other.node || (other.isReported && !one.isReported) || one.byMs < other.byMs) return false;
   if (one.timeline !== other.timeline) return one.timeline > other.timeline;
   return one.by > other.by || (one.by === other.by && one.id > other.id);
 }

@@ -172,8 +172,9 @@ describe("isSettledFor", () => {
       { name: "the report of the later one took longer", status: stillMounted, others: [{ ...later, byMs: NOON + 5_000, by: 999 }], settled: false },
       { name: "its node reports one of a later boot", status: stillMounted, others: [{ id: "record-2", timeline: 1, by: 5 }], settled: true },
       { name: "its node reports one of an earlier boot", status: stillMounted, record: { timeline: 1 }, others: [{ ...later, by: 9_000 }], settled: false },
+      { name: "one is later by a clock that went back and caught up", status: stillMounted, others: [{ id: "record-2", byMs: NOON - 1, by: 9_000 }], settled: false },
       { name: "of two at one time the second counts", status: stillMounted, others: [{ id: "record-2" }], settled: true },
-      { name: "a claim that is being deleted gets a status as soon as somebody else gives it one", isDeleting: true, settled: false },
+      { name: "a claim that is being deleted gets a status as soon as another client gives it one", isDeleting: true, settled: false },
       { name: "a claim that is being deleted and is in use goes by it", status: stillMounted, isDeleting: true, settled: false },
     ],
   )("$name: $settled", (row) => {
