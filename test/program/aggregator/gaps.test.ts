@@ -186,6 +186,7 @@ describe("a claim whose volume can be mounted on several nodes", () => {
 
   it.each([
     { name: "where neither watched", away: [[8, 11]], since: 11, early: true },
+    { name: "unless its agent watched all the time", away: [], since: 7, early: true },
     { name: "until the agent there was back, where that was later", away: [[5, 15]], since: 15, early: true },
     {
       name: "for the whole gap where that node does not report for ten minutes",

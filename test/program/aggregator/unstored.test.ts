@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { COVERAGE_ANNOTATION, readCoverage } from "../../../aggregator/sources/watch-history-annotation.ts";
+import { formatSecondsUp } from "../../../common/storage/timestamp.ts";
 import { closeHouses } from "../house.ts";
 import { CLAIM } from "../objects.ts";
 import { leadingScene, type Scene } from "./scene.ts";
@@ -34,6 +35,41 @@ async function left(scene: Scene): Promise<readonly unknown[]> {
   const { unstored = [] } = readCoverage(String(annotations?.[COVERAGE_ANNOTATION]), scene.house.nowMs) ?? {};
   return unstored.map(({ uid, sinceMs }) => [uid, sinceMs === undefined ? undefined : scene.secondsAt(sinceMs)]);
 }
+
+/** Another client writes the condition of an unused claim with a time so many seconds after the begin. */
+function writeTime(scene: Scene, seconds: number): void {
+  const lastTransitionTime = formatSecondsUp(scene.house.nowMs + (seconds - scene.seconds) * 1_000);
+  const condition = {
+    type: "mooring.dev/Unused",
+    status: "True",
+    reason: "NoPodUsing",
+    message: "",
+    lastTransitionTime,
+  };
+  const status = { phase: "Bound", conditions: [condition] };
+  scene.house.api.update(CLAIM, (claim) => ({ ...claim, status }), { subresource: "status" });
+}
+
+describe("a stored time", () => {
+  it.each([
+    { name: "an earlier one", times: [20] },
+    { name: "one in the future, and then by an earlier one", times: [3_600, 20] },
+  ])("comes back where another client replaces it by $name, while no status can be written", async ({ times }) => {
+    const scene = await refusingScene(500);
+    scene.house.setFaults(() => ({}));
+    await use(scene);
+    scene.house.setFaults(({ site }) => (site.startsWith("apply ") ? { refusal: { status: 500 } } : {}));
+    for (const time of times) {
+      writeTime(scene, time);
+      await scene.pass(1);
+    }
+    const between = scene.since();
+    scene.house.setFaults(() => ({}));
+    await scene.pass(120);
+
+    expect([between, scene.since()]).toEqual([20, 60]);
+  });
+});
 
 describe("decisions that are not stored", () => {
   it.each([
