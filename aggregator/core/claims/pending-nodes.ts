@@ -41,7 +41,7 @@ export function pendingNodesOf(evidence: ClaimEvidence, fleet: FleetFacts): read
       .map((node) => ({ node, why: "was-mounted" as const })),
   ];
   const named = firstOfEach(found)
-    .filter(({ node }) => isExpectedToReport(node, fleet) || isLeftMounted(node) || inGap.includes(node))
+    .filter(({ node }) => isExpectedToReport(node, fleet) || isLeftMounted(node) || inGap.has(node))
     .map((one) => ({ ...one, isSilent: !isReporting(one.node) }));
   return [...named, ...behindBarrier(evidence, fleet)];
 }
@@ -53,7 +53,7 @@ export function pendingNodesOf(evidence: ClaimEvidence, fleet: FleetFacts): read
  */
 function unwatchedOn({ claim, volume, ...evidence }: ClaimEvidence, fleet: FleetFacts) {
   const { status } = claim;
-  const nowhere = { inGap: [], unseenOn: [] };
+  const nowhere = { inGap: new Set<string>(), unseenOn: [] };
   if (status === undefined || status.unused || volume?.isHostPath) return nowhere;
   const { pending, ends } = evidence.history;
   if (evidence.uses.length > 0 || evidence.references.length > 0) return nowhere;
@@ -63,7 +63,7 @@ function unwatchedOn({ claim, volume, ...evidence }: ClaimEvidence, fleet: Fleet
     !isEndKnown(status, [...evidence.unmountRecords, ...ends]);
   const mayBeOn = reachOf(volume ?? {}, (name) => fleet.nodeOf?.(name));
   return {
-    inGap: fleet.unanswered(status.sinceMs).filter(mayBeOn),
+    inGap: new Set(fleet.unanswered(status.sinceMs).filter(mayBeOn)),
     unseenOn: isUnseen ? fleet.nodes().filter(mayBeOn) : [],
   };
 }
