@@ -156,7 +156,8 @@ class Aggregator {
     const { election } = this.#config;
     const [cluster, ends, unstored] = [this.#cluster, this.#ends, this.#unstored];
     const checkpoint = (): (() => boolean) => this.#session?.claims.queue.checkpoint() ?? (() => this.#wasAtRest);
-    const parts = { ...this.#ports, cluster, ends, unstored, checkpoint };
+    const untilListed = (signal: AbortSignal): Promise<void> => this.#untilListed(signal);
+    const parts = { ...this.#ports, cluster, ends, unstored, checkpoint, untilListed };
     return election === undefined ? createSoleLeadership(parts) : createElectedLeadership(parts, election);
   }
 
@@ -170,7 +171,7 @@ class Aggregator {
       ...(this.reporting ? [this.reporting.serving.run] : []),
       // Before it leads, too: its first times have to be as exact as any.
       (signal) => keepServerTimeNarrow(this.#ports, signal),
-      (signal) => this.#leadWhenListed(signal).finally(() => led.abort()),
+      (signal) => this.#leadership.run((limited) => this.#lead(limited), signal).finally(() => led.abort()),
     ];
   }
 
@@ -188,15 +189,12 @@ class Aggregator {
     });
   }
 
-  /** A replica neither decides nor competes before everything has been listed once. */
-  async #leadWhenListed(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#ports;
+  async #untilListed(signal: AbortSignal): Promise<void> {
     const start = { ...this.#ports, cluster: this.#cluster };
     for (let waitMs = SYNC_CHECK_MS.first; !checkStart(start).ok && !signal.aborted; ) {
-      await clock.sleep(waitMs, signal);
+      await this.#ports.clock.sleep(waitMs, signal);
       waitMs = Math.min(waitMs * 1.1, SYNC_CHECK_MS.longest);
     }
-    if (!signal.aborted) await this.#leadership.run((limited) => this.#lead(limited), signal);
   }
 
   async #lead(signal: AbortSignal): Promise<void> {

@@ -31,7 +31,7 @@ interface ReportSenderParts {
 
 const SEND_TIMEOUT_MS = 10_000;
 /** A new leader knows a node only from its agent's next report, so the wait for that is short. */
-const BACK_OFF = { firstMs: 200, maxMs: 5_000 };
+const BACK_OFF = { firstMs: 200, maxMs: 2_000 };
 /** An aggregator asks for half a minute at most; anything else that answers in its place must not silence a node. */
 const MAX_RETRY_MS = 30_000;
 

@@ -20,15 +20,19 @@ export interface Leadership {
   readonly fenced: KubeClient;
   /** Health of the election; undefined without one. */
   readonly check: (() => CheckResult) | undefined;
-  /** Changes with each try to read or write the Lease; undefined without one, or before this replica competes. */
+  /** Changes with each try to read or write the Lease; undefined without one, or before the first try. */
   readonly progress: () => number | undefined;
   /** The chain of pod watches, over all replicas. */
   readonly coverage: Pick<PodWatchHistory, "gap" | "reached" | "settle" | "join" | "update">;
-  /** Calls `lead` each time this process becomes the leader, until the signal is aborted. */
+  /** Calls `lead` each time this process becomes the leader, until the signal is aborted. No process leads before everything was listed. */
   readonly run: (lead: (signal: AbortSignal) => Promise<void>, signal: AbortSignal) => Promise<void>;
 }
 
-type LeadershipParts = OutsideParts & HistoryParts;
+type LeadershipParts = OutsideParts &
+  HistoryParts & {
+    /** Resolves when everything has been listed. */
+    readonly untilListed: (signal: AbortSignal) => Promise<void>;
+  };
 
 export const LEASE_NAME = "mooring-aggregator";
 
@@ -37,7 +41,7 @@ const CATCH_UP_LIMIT_MS = 1_000;
 
 /** The only process, without an election. */
 export function createSoleLeadership(parts: Omit<LeadershipParts, "random">): Leadership {
-  const { client, metrics } = parts;
+  const { client, metrics, untilListed } = parts;
   const coverage = new SoleHistory(parts);
   registerLeader(metrics, () => true);
   return {
@@ -47,6 +51,8 @@ export function createSoleLeadership(parts: Omit<LeadershipParts, "random">): Le
     progress: () => undefined,
     coverage,
     run: async (lead, signal) => {
+      await untilListed(signal);
+      if (signal.aborted) return;
       // Without a Lease no earlier watch is known.
       coverage.begin({});
       await lead(signal);
@@ -79,6 +85,7 @@ export function createElectedLeadership(parts: LeadershipParts, config: Election
       handOver: () => coverage.handOver(),
       onSeen: ({ annotations }) => coverage.onHandOver(annotations),
       // In an upgrade the newest replica may ask first, while an older one has watched since before.
+      untilReady: parts.untilListed,
       takeDelayMs: ({ annotations }) => (coverage.wouldBreak(annotations) ? HESITATION * timing.retryMs : 0),
     },
   );
@@ -91,7 +98,6 @@ export function createElectedLeadership(parts: LeadershipParts, config: Election
     isLeading,
     fenced,
     coverage,
-    // No replica competes before everything has been listed, so nothing can be stuck until then.
     progress: () => elector.view().tries || undefined,
     check: () =>
       checkElection(elector.view(), timing, { unlabelled: label.problem, sinceMs: coverage.coverage?.sinceMs }),

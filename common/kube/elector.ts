@@ -24,6 +24,8 @@ export interface ElectorOptions {
    * no wait.
    */
   readonly takeDelayMs?: (lease: Lease) => number;
+  /** Resolves when this process can lead. Until then it only observes the Lease, as one that a dead leader left has to expire first. */
+  readonly untilReady?: (signal: AbortSignal) => Promise<void>;
 }
 
 interface ElectorParts {
@@ -129,11 +131,26 @@ export class Elector {
 
   /** Competes, and leads whenever it wins, until the signal is aborted. Rejects as soon as `lead` does. */
   async run(lead: Lead, signal: AbortSignal): Promise<void> {
+    await this.#observeUntilReady(signal);
     while (!signal.aborted) {
       const held = await this.#compete(signal);
       if (held !== undefined) await this.#serve(held, lead, signal);
       await this.#parts.clock.sleep(this.#restMs(), signal);
     }
+  }
+
+  async #observeUntilReady(signal: AbortSignal): Promise<void> {
+    const { untilReady } = this.#options;
+    if (untilReady === undefined) return;
+    const ready = new AbortController();
+    const observe = async (limited: AbortSignal): Promise<void> => {
+      const both = AbortSignal.any([limited, ready.signal]);
+      while (!both.aborted) {
+        await this.#tries.attempt(this.#tryMs, both, async (one) => this.#note(await this.#parts.leases.read(one)));
+        await this.#parts.clock.sleep(this.#restMs(), both);
+      }
+    };
+    await runTogether([(limited) => untilReady(limited).finally(() => ready.abort()), observe], signal);
   }
 
   async #compete(signal: AbortSignal): Promise<HeldLease | undefined> {

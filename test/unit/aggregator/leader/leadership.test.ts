@@ -20,6 +20,7 @@ describe("leadership without an election", () => {
       ...{ clock, client, metrics, ends, logger: createFakeLogger(), nowMs: clock.wallMs },
       unstored: { begin: () => {}, list: () => [] },
       checkpoint: () => () => true,
+      untilListed: async () => {},
       cluster: { podsWatchedSince: () => ({ sinceVersion: "7", sinceMs: NOON }), podsReached: () => "9" },
     });
     const { signal } = new AbortController();

@@ -68,9 +68,10 @@ afterEach(async () => {
 interface Options {
   readonly slowEndMs?: number;
   readonly takeDelayMs?: number;
+  readonly readyAfterMs?: number;
 }
 
-async function started(lease: Lease | undefined, { slowEndMs = 0, takeDelayMs = 0 }: Options = {}) {
+async function started(lease: Lease | undefined, { slowEndMs = 0, takeDelayMs = 0, readyAfterMs = 0 }: Options = {}) {
   const [clock, logger, leases] = [createFakeClock(), createFakeLogger(), new FakeLeases(lease)];
   const story: string[] = [];
   const seen: Lease[] = [];
@@ -83,6 +84,7 @@ async function started(lease: Lease | undefined, { slowEndMs = 0, takeDelayMs = 
       handOver: () => ({ output: `at ${clock.monotonicMs()}` }),
       onSeen: (one) => void seen.push(one),
       takeDelayMs: () => takeDelayMs,
+      ...(readyAfterMs > 0 && { untilReady: (signal) => clock.sleep(readyAfterMs, signal) }),
     },
   );
   const stop = new AbortController();
@@ -146,6 +148,23 @@ describe("an elector", () => {
     expect(leases.lease).toMatchObject({ holder: "me", transitions: 4 });
     expect(story).toEqual(["leads at 15000 after {}"]);
   });
+
+  it.each([
+    { name: "at once where it had expired before that", readyAfterMs: 20_000, leadsAt: 20_000 },
+    { name: "when it expires", readyAfterMs: 5_000, leadsAt: 15_000 },
+  ])(
+    "observes the Lease of a dead holder until it is ready, then takes it $name",
+    async ({ readyAfterMs, leadsAt }) => {
+      const { clock, leases, story } = await started(OTHERS, { readyAfterMs });
+
+      await clock.advance(leadsAt - 1);
+      const before = leases.changes.length;
+      await clock.advance(1);
+
+      expect(before).toBe(0);
+      expect(story).toEqual([`leads at ${leadsAt} after {}`]);
+    },
+  );
 
   it("leaves a free Lease to others for the configured delay, then takes it", async () => {
     const { clock, elector } = await started(leaseWith({ holder: "" }), { takeDelayMs: 2_500 });
