@@ -23,8 +23,6 @@ export class EndedPods {
   /** By claim key, in the order of the claims' last ends. A pod that no leader has decided is kept by its UID. */
   readonly #byClaim = new Map<string, Map<string, EndedPod>>();
   #size = 0;
-  /** UIDs of the claims whose status has included these ends, even if it no longer does. */
-  readonly #included = new WeakMap<EndedPod, Set<string>>();
   /** The last leader has decided the ends up to this resource version. */
   #reached = "";
   /** UIDs of the claims whose decision the API server has not stored. */
@@ -46,9 +44,8 @@ export class EndedPods {
     return end !== undefined && !this.#isDecided(end);
   }
 
-  /** A leader has decided the end, and the claim's status includes, or has included, it or a later one. */
+  /** A leader has decided the end, and the claim's status includes it or a later one. */
   isIncluded(end: EndedPod, { uid, status }: Claim): boolean {
-    if (this.#included.get(end)?.has(uid)) return true;
     return this.#isDecided(end) && status?.unused === true && !this.#unstored.has(uid);
   }
 
@@ -107,11 +104,9 @@ export class EndedPods {
     for (const end of ends) {
       const { uid, node = "", hasStarted } = end.pod;
       const ageMs = nowMs - end.seenAtMs;
-      const isIncluded = claim === undefined || (ageMs >= LAG_MS && this.isIncluded(end, claim));
-      if (isIncluded && claim !== undefined)
-        this.#included.set(end, (this.#included.get(end) ?? new Set()).add(claim.uid));
+      const isOpen = claim === undefined ? ageMs < UNSEEN_MS : ageMs < LAG_MS || !this.isIncluded(end, claim);
       if (!this.#isDecided(end)) kept.set(uid, end);
-      else if (!isIncluded || ageMs < UNSEEN_MS) kept.set(`${node}/${hasStarted}`, end);
+      else if (isOpen) kept.set(`${node}/${hasStarted}`, end);
     }
     return kept;
   }

@@ -23,10 +23,11 @@ export class UnstoredClaims {
   readonly #cluster: Pick<Cluster, "claim" | "claims">;
   /** By UID. */
   readonly #decided = new Map<string, Decided>();
-  /** What the previous leader handed over, by UID, until it is stored. */
+  /**
+   * By UID, until it is stored: what the previous leader handed over, and what was stored before it went back, as nodes have forgotten the
+   * ends that it included.
+   */
   readonly #inherited = new Map<string, UnstoredClaim>();
-  /** By UID: the time that was stored before it went back, until it is stored again. Nodes have forgotten the ends that it included. */
-  readonly #rolledBack = new Map<string, number>();
   /** Keys of the claims with ended uses that are not decided yet. */
   #open: () => Iterable<string> = () => [];
 
@@ -40,7 +41,7 @@ export class UnstoredClaims {
    */
   begin(inherited: readonly UnstoredClaim[], { nowMs, knows }: Begin): void {
     this.#decided.clear();
-    this.#inherited.clear();
+    for (const { uid, sinceMs } of this.#inherited.values()) if (sinceMs === undefined) this.#inherited.delete(uid);
     this.#open = () => [];
     if (inherited.length === 0) return;
     const left = new Map(inherited.map((one) => [one.uid, one]));
@@ -49,7 +50,7 @@ export class UnstoredClaims {
       const one = left.get(uid);
       if (one === undefined) continue;
       const isLost = one.sinceMs === undefined && status?.unused === true && !knows(claim);
-      this.#inherited.set(uid, isLost ? { uid, sinceMs: nowMs } : one);
+      this.#inherit(uid, isLost ? nowMs : one.sinceMs);
     }
   }
 
@@ -69,29 +70,28 @@ export class UnstoredClaims {
   }
 
   onClaimRolledBack({ uid, status }: Claim): void {
-    if (status === undefined) return;
-    this.#rolledBack.set(uid, Math.max(status.sinceMs, this.#rolledBack.get(uid) ?? status.sinceMs));
+    if (status !== undefined) this.#inherit(uid, status.sinceMs);
+  }
+
+  #inherit(uid: string, sinceMs: number | undefined): void {
+    this.#inherited.set(uid, laterOf(this.#inherited.get(uid), uid, sinceMs));
   }
 
   /** The stored status is the decided one. */
   settle(claim: Claim): void {
     this.#decided.delete(claim.uid);
-    if (this.notBeforeMs(claim) !== undefined) return;
-    this.#inherited.delete(claim.uid);
-    this.#rolledBack.delete(claim.uid);
+    if (this.notBeforeMs(claim) === undefined) this.#inherited.delete(claim.uid);
   }
 
   forget({ uid }: Claim): void {
     this.#decided.delete(uid);
     this.#inherited.delete(uid);
-    this.#rolledBack.delete(uid);
   }
 
   /** A lower bound of the claim's time: what the previous leader decided and could not store, or what was stored before it went back. */
   notBeforeMs({ uid, status }: Claim): number | undefined {
-    const known = [this.#inherited.get(uid)?.sinceMs, this.#rolledBack.get(uid)].filter((ms) => ms !== undefined);
-    const sinceMs = Math.max(...known);
-    return known.length === 0 || (status !== undefined && status.sinceMs >= sinceMs) ? undefined : sinceMs;
+    const { sinceMs } = this.#inherited.get(uid) ?? {};
+    return sinceMs === undefined || (status !== undefined && status.sinceMs >= sinceMs) ? undefined : sinceMs;
   }
 
   /** What the next leader has to know; undefined where that is too much to hand over. */

@@ -147,7 +147,7 @@ export class Elector {
       const both = AbortSignal.any([limited, ready.signal]);
       while (!both.aborted) {
         await this.#tries.attempt(this.#tryMs, both, async (one) => this.#note(await this.#parts.leases.read(one)));
-        await this.#parts.clock.sleep(this.#restMs(), both);
+        await this.#parts.clock.sleep(this.#options.timing.retryMs / READS_PER_RENEWAL, both);
       }
     };
     await runTogether([(limited) => untilReady(limited).finally(() => ready.abort()), observe], signal);

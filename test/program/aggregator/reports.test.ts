@@ -91,8 +91,8 @@ describe("what a node reports", () => {
     node.mount("web");
     scene.leader.slowDown();
 
-    const answers = [scene.leader.sendOnce(node.report()), scene.leader.sendOnce(earlier)];
-    const [first, second] = await Promise.all(answers);
+    const answers = [scene.leader.sendOnce(earlier), scene.leader.sendOnce(node.report())];
+    const [second, first] = await Promise.all(answers);
     await scene.pass(1);
 
     expect([first?.whole, second?.whole]).toEqual([undefined, true]);

@@ -30,17 +30,16 @@ describe("the end of a pod", () => {
     expect(found).toEqual([1, 1, 0, 0]);
   });
 
-  const again = [endAt(9, {}, LONG_AGO), endAt(10, { node: "n2" }, RECENTLY)];
   const elsewhere = [endAt(7, { node: "n1" }), endAt(8, { node: "n2" }), endAt(9, { node: "n1" })];
   const unstarted = [endAt(7), endAt(8, { hasStarted: false })];
   type Row = readonly [ends: readonly EndedPod[], claim: Claim, unstored: readonly string[], kept: readonly string[]];
   it.each<readonly [name: string, ...Row]>([
     ["is dropped when a leader has decided it and the claim includes it", [endAt(9)], UNUSED, [], []],
+    ["is kept while the watch may have shown an older status", [endAt(9, {}, JUST_NOW)], UNUSED, [], ["9"]],
     ["is kept while no leader has decided it", [endAt(11)], UNUSED, [], ["11"]],
     ["is kept while the claim does not include it: its node may not have answered", [endAt(9)], IN_USE, [], ["9"]],
     ["is kept while the decision is not stored", [endAt(9)], UNUSED, [UNUSED.uid], ["9"]],
     ["is dropped where another claim's decision is not stored", [endAt(9)], UNUSED, ["other"], []],
-    ["is kept while another claim of that name may still appear", again, UNUSED, [], ["10"]],
     ["replaces earlier ones on its node", elsewhere, IN_USE, [], ["9", "8"]],
     [
       "does not replace them while no leader has decided it",
@@ -81,24 +80,6 @@ describe("the end of a pod", () => {
     ];
 
     expect(included).toEqual([true, false, false, false]);
-  });
-
-  it.each([
-    { name: "stays included when its claim is used again", end: endAt(10, {}, RECENTLY), isIncluded: true },
-    {
-      name: "does not stay included where the watch may have shown an older status",
-      end: endAt(10, {}, JUST_NOW),
-      isIncluded: false,
-    },
-  ])("$name", ({ end, isIncluded }) => {
-    const { store } = storeWith([end], UNUSED);
-
-    store.settle("10");
-
-    expect([store.isIncluded(end, IN_USE), store.isIncluded(end, { ...IN_USE, uid: "claim-2" })]).toEqual([
-      isIncluded,
-      false,
-    ]);
   });
 
   it("is open until a leader has decided it", () => {
