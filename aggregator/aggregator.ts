@@ -20,11 +20,17 @@ import { aggregatorHealth, checkStart } from "./observability/aggregator-health.
 import { registerGauges } from "./observability/gauges.ts";
 import { EndedPods } from "./pod-watch/ended-pods.ts";
 import { createReportServing, type ReportServing } from "./reports/report-serving.ts";
-import { createTurnAway, NOT_LEADING, NOT_LISTED } from "./reports/turn-away.ts";
 import { openServers } from "./servers.ts";
 import type { AggregatorConfig } from "./settings/config.ts";
 import { type Cluster, createCluster } from "./sources/cluster.ts";
-import { type ReportOutcome, reportRoute, type TurnedAway } from "./sources/report-server.ts";
+import {
+  createTurnAway,
+  NOT_LEADING,
+  NOT_LISTED,
+  type ReportOutcome,
+  reportRoute,
+  type TurnedAway,
+} from "./sources/report-server.ts";
 import { type ClusterIdentity, createClusterIdentity } from "./sources/server-facts.ts";
 import { StatusWriting } from "./writing/status-writing.ts";
 import { UnstoredClaims } from "./writing/unstored-claims.ts";

@@ -1,11 +1,15 @@
 import type { Route } from "../../common/runtime/http-server.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { formatMillisecondsUp } from "../../common/storage/timestamp.ts";
-import { type ClaimObservation, claimEntryOf } from "../core/api/claim-entry.ts";
-import type { EntryLookup } from "../core/api/entry-parts.ts";
+import type { EntryLookup } from "../core/api/list-entries.ts";
+import {
+  type ClaimObservation,
+  claimEntryOf,
+  type VolumeObservation,
+  volumeEntryOf,
+} from "../core/api/list-entries.ts";
 import { asksFor } from "../core/api/list-filter.ts";
 import { nodeEntryOf } from "../core/api/node-entry.ts";
-import { type VolumeObservation, volumeEntryOf } from "../core/api/volume-entry.ts";
 import { claimsOf } from "../core/claims/attribution.ts";
 import type { DecidedClaim } from "../core/claims/evidence.ts";
 import type { Volume } from "../core/cluster-objects.ts";

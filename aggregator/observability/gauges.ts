@@ -4,8 +4,7 @@ import type { Metrics } from "../../common/runtime/metrics.ts";
 import { registerProcess } from "../../common/runtime/process-metrics.ts";
 import { PROTECTION_MODES, type ProtectionMode } from "../core/claims/deletion.ts";
 import type { LeaderSession } from "../leader/leader-session.ts";
-import { registerClaimMetrics, registerVolumeMetrics } from "../metrics/object-metrics.ts";
-import { registerStorageMetrics } from "../metrics/storage-metrics.ts";
+import { registerClaimMetrics, registerStorageMetrics, registerVolumeMetrics } from "../metrics/storage-metrics.ts";
 import type { SharedParts } from "../sources/cluster.ts";
 
 interface Watched extends Pick<SharedParts, "clock" | "client" | "cluster"> {

@@ -1,19 +1,17 @@
 import { createInformer } from "../../common/kube/informer.ts";
+import { SharedValues } from "../../common/kube/shared-values.ts";
 import { type Claim, projectClaim } from "../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import type { PhaseSince } from "../../common/storage/phase-since.ts";
 import { claimPhaseSince } from "../core/claims/binding.ts";
 import { FUTURE_MS } from "../core/claims/decide.ts";
+import { unusedMessage } from "../core/claims/message.ts";
 import { type ClaimKind, type ClassLabel, countedClaim, StorageTotals } from "../core/metrics/storage-totals.ts";
-import type { ClusterParts } from "./cluster.ts";
-import type { ClusterListener } from "./cluster-listener.ts";
-import { ClaimValues, KeptClaim } from "./kept-claim.ts";
-import { PhaseObservations } from "./phases.ts";
+import type { ClusterListener, ClusterParts } from "./cluster.ts";
+import { Kept, KeptValues, millisecondsOf, secondsOf, type Whole } from "./kept.ts";
 import type { Pods } from "./pods.ts";
 import type { Volumes } from "./volumes.ts";
-
-/** All claims. */
-export type Claims = ReturnType<typeof createClaims>;
+import { PhaseObservations } from "./volumes.ts";
 
 interface ClaimParts extends ClusterParts {
   readonly classLabel: ClassLabel;
@@ -24,6 +22,7 @@ interface ClaimParts extends ClusterParts {
 /** Claims are counted by ages of days, so this is exact enough. */
 const AGE_BUCKET_MS = 3_600_000;
 
+/** All claims. */
 export function createClaims(parts: ClaimParts, listener: ClusterListener) {
   const { volumes, pods, nowMs } = parts;
   const values = new ClaimValues();
@@ -58,12 +57,21 @@ export function createClaims(parts: ClaimParts, listener: ClusterListener) {
   });
   return {
     informer,
-    phaseSince: (claim: Claim): PhaseSince | undefined => {
-      const volume = claim.volume === undefined ? undefined : volumes.informer.get(claim.volume);
-      const volumeSince = volume && volumes.phaseSince(volume);
-      return claimPhaseSince(claim, { volume, volumeSince, firstSeenMs: observations.firstSeenMs(claim.uid) });
-    },
     totals,
+    lookups: {
+      claim: informer.get,
+      claims: informer.all,
+      /** Keys of the claims whose stored last use is assumed to have ended with this node. */
+      assumedOn: (node: string): Iterable<string> => informer.by("assumed", node).map(({ key }) => key),
+      /** The claims here are those of the API server at this resource version; undefined while they have to be listed anew. */
+      claimsReached: informer.resourceVersion,
+      /** Since when the claim is in its phase; undefined where that is unknown. */
+      claimPhaseSince: (claim: Claim): PhaseSince | undefined => {
+        const volume = claim.volume === undefined ? undefined : volumes.informer.get(claim.volume);
+        const volumeSince = volume && volumes.lookups.phaseSince(volume);
+        return claimPhaseSince(claim, { volume, volumeSince, firstSeenMs: observations.firstSeenMs(claim.uid) });
+      },
+    },
   };
 }
 
@@ -77,4 +85,106 @@ function isRolledBack({ uid, status: before }: Claim, { uid: newUid, status: now
 function assumedNode({ status }: Claim): string | undefined {
   const lastUse = status?.lastUse;
   return lastUse?.evidence === "node-gone" ? lastUse.node : undefined;
+}
+
+/** Fields with the same values in thousands of claims. */
+type KeptKind = Pick<Claim, "phase" | "isDeleting" | "storageClass" | "capacity">;
+/** Fields of the status with the same values in thousands of claims. A message that follows from the other fields is not kept. */
+type SharedStatus = Pick<ClaimStatus, "unused" | "reason" | "mountedOn"> & { readonly message: string | undefined };
+/** Fields that few claims have. */
+type Rare = Pick<Claim, "deletion" | "controllerUid" | "hasInvalidCondition" | "strays"> &
+  Pick<ClaimStatus, "gap" | "staged">;
+
+/** What claims share: those of a kind their fields, those of a pod their status. */
+export class ClaimValues extends KeptValues<KeptKind> {
+  readonly statuses = new SharedValues<SharedStatus>();
+}
+
+/** A claim in compact form: it saves 200 bytes each, 300 for a mounted one. */
+export class KeptClaim extends Kept<KeptKind> implements Whole<Claim> {
+  readonly volume: string | undefined;
+  readonly upstream: Claim["upstream"];
+  readonly #shared: SharedStatus | undefined;
+  readonly #since: number | undefined;
+  readonly #lastUse: ClaimStatus["lastUse"];
+  readonly #rare: Rare | undefined;
+
+  constructor(claim: Claim, values: ClaimValues) {
+    const { phase, isDeleting, storageClass, capacity, controllerUid, hasInvalidCondition, strays, status, deletion } =
+      claim;
+    super(claim, values.kinds.of({ phase, isDeleting, storageClass, capacity }));
+    const { gap, staged } = status ?? {};
+    const rare = { deletion, controllerUid, hasInvalidCondition, strays, gap, staged };
+    this.volume = claim.volume;
+    this.upstream = claim.upstream;
+    // What names a pod or a record is in one claim alone.
+    values.texts.share([this.key, this.uid, this.volume, status?.lastUse?.node]);
+    this.#shared = status && sharedOf(status, values);
+    this.#since = secondsOf(status?.sinceMs);
+    this.#lastUse = status?.lastUse;
+    this.#rare = Object.values(rare).some((value) => value !== undefined) ? rare : undefined;
+  }
+
+  get namespace(): string {
+    return this.key.slice(0, this.key.indexOf("/"));
+  }
+
+  get name(): string {
+    return this.key.slice(this.key.indexOf("/") + 1);
+  }
+
+  get status(): ClaimStatus | undefined {
+    const sinceMs = millisecondsOf(this.#since);
+    if (this.#shared === undefined || sinceMs === undefined) return undefined;
+    const { message, ...shared } = this.#shared;
+    const { gap, staged } = this.#rare ?? {};
+    const rare = { ...(gap !== undefined && { gap }), ...(staged !== undefined && { staged }) };
+    const status = { ...shared, sinceMs, lastUse: this.#lastUse, ...rare };
+    if (message !== undefined) return { ...status, message };
+    return {
+      ...status,
+      get message() {
+        return unusedMessage(status);
+      },
+    };
+  }
+
+  get phase(): string {
+    return this.kind.phase;
+  }
+
+  get isDeleting(): boolean {
+    return this.kind.isDeleting;
+  }
+
+  get deletion(): Claim["deletion"] {
+    return this.#rare?.deletion;
+  }
+
+  get storageClass(): string | undefined {
+    return this.kind.storageClass;
+  }
+
+  get capacity(): string | undefined {
+    return this.kind.capacity;
+  }
+
+  get controllerUid(): string | undefined {
+    return this.#rare?.controllerUid;
+  }
+
+  get hasInvalidCondition(): boolean | undefined {
+    return this.#rare?.hasInvalidCondition;
+  }
+
+  get strays(): Claim["strays"] {
+    return this.#rare?.strays;
+  }
+}
+
+/** A message with the last use in it differs from claim to claim. */
+function sharedOf(status: ClaimStatus, { statuses }: ClaimValues): SharedStatus {
+  const { unused, reason, message, mountedOn } = status;
+  const isOwn = !unused || message !== unusedMessage(status);
+  return statuses.of({ unused, reason, message: isOwn ? message : undefined, mountedOn });
 }

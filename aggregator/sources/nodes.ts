@@ -4,15 +4,13 @@ import { movedValues } from "../../common/kube/object-index.ts";
 import { SharedTexts } from "../../common/kube/shared-texts.ts";
 import type { Stored } from "../../common/kube/store.ts";
 import { type Attachment, attachedKey, type Node, type Volume } from "../core/cluster-objects.ts";
-import type { ClusterListener } from "./cluster-listener.ts";
+import type { ClusterListener } from "./cluster.ts";
 import { projectAttachment, projectNode } from "./projections.ts";
 import type { Volumes } from "./volumes.ts";
 
 type StoredAttachment = Attachment & Stored;
 
 /** All nodes, and the volumes that the API shows attached to them. */
-export type Nodes = ReturnType<typeof createNodes>;
-
 export function createNodes(parts: KubeParts & { readonly volumes: Volumes }, { onClaim, onNode }: ClusterListener) {
   const { volumes } = parts;
   /** By `attachedKey`. */
@@ -48,14 +46,22 @@ export function createNodes(parts: KubeParts & { readonly volumes: Volumes }, { 
   return {
     informer,
     attachments,
-    /**
-     * Nodes that a VolumeAttachment attaches the volume to, or whose `status.volumesInUse` names it. The same for volumes with the same
-     * handle, which Kubernetes attaches as one.
-     */
-    withVolume: ({ key, csi }: Volume): readonly string[] => {
-      const attached = attachedWith(key, volumes).flatMap((volume) => attachments.by("volume", volume.key));
-      const using = csi === undefined ? [] : informer.by("inUse", attachedKey(csi));
-      return [...new Set([...attached.map(({ node }) => node), ...using.map((node) => node.key)])];
+    lookups: {
+      node: informer.get,
+      nodeNames: (): readonly string[] => [...informer.all()].map(({ key }) => key),
+      /** The watch of nodes has come to this resource version; undefined while they have to be listed anew. */
+      nodesReached: informer.resourceVersion,
+      /** Lists the nodes anew unless their watch has come to this resource version. */
+      ensureNodes: informer.ensureAtLeast,
+      /**
+       * Nodes that a VolumeAttachment attaches the volume to, or whose `status.volumesInUse` names it. The same for volumes with the same
+       * handle, which Kubernetes attaches as one.
+       */
+      nodesWith: ({ key, csi }: Volume): readonly string[] => {
+        const attached = attachedWith(key, volumes).flatMap((volume) => attachments.by("volume", volume.key));
+        const using = csi === undefined ? [] : informer.by("inUse", attachedKey(csi));
+        return [...new Set([...attached.map(({ node }) => node), ...using.map((node) => node.key)])];
+      },
     },
   };
 }

@@ -1,16 +1,43 @@
+import { hash } from "node:crypto";
 import * as v from "valibot";
 import type { Stored } from "../../common/kube/store.ts";
 import { LAST_USE, MOUNTED_ON } from "../../common/storage/claim-status.ts";
+import { labelsSchema } from "../../common/storage/label-syntax.ts";
 import { factText } from "../../common/storage/node-facts.ts";
 import { REJECTED_ANNOTATION, rejectionMark } from "../../common/storage/rejection.ts";
 import { CENTURY_MS, parseTimestamp } from "../../common/storage/timestamp.ts";
 import { volumeAnnotations } from "../../common/storage/volume-annotations.ts";
-import { type Attachment, attachedKey, type Node, type Pod, type Volume } from "../core/cluster-objects.ts";
+import type { BindingMode } from "../core/claims/binding.ts";
+import {
+  type Attachment,
+  attachedKey,
+  migratedHandle,
+  type Node,
+  type Pod,
+  type Volume,
+} from "../core/cluster-objects.ts";
 import type { AgentAccount } from "../core/reports/reporter.ts";
-import { migratedHandle } from "../core/volumes/migrated-volumes.ts";
-import { hashHandle, identify, metadata } from "./object-metadata.ts";
 
 /** Project API objects to the few fields that decisions need. Each throws `ValiError` for anything else. */
+
+const metadata = v.object({
+  namespace: v.optional(v.string()),
+  name: v.string(),
+  uid: v.string(),
+  resourceVersion: v.string(),
+  creationTimestamp: v.optional(v.string()),
+  labels: v.nullish(labelsSchema),
+});
+
+/** The metadata that a store keeps of an object. */
+function identify({ namespace, name, uid, resourceVersion }: v.InferOutput<typeof metadata>): Stored {
+  return { key: namespace === undefined ? name : `${namespace}/${name}`, uid, resourceVersion };
+}
+
+/** A volume handle as in the kubelet's staging path: SHA-256 in hexadecimal. */
+function hashHandle(volumeHandle: string): string {
+  return hash("sha256", volumeHandle);
+}
 
 const terminated = v.nullish(v.object({ reason: v.nullish(v.string()), startedAt: v.nullish(v.unknown()) }));
 const containerStatus = v.object({
@@ -58,15 +85,15 @@ const podSchema = v.object({
   ),
 });
 
-/** The label of Mooring's agent pods (manifests). Anybody can put it on a pod of their own. */
+/** The label of Mooring's agent pods (manifests). */
 const AGENT = { label: "app.kubernetes.io/name", value: "mooring-agent" } as const;
+
+type PodMetadata = v.InferOutput<typeof podSchema>["metadata"];
 
 /** Projects a pod; agents run with this account. A generic ephemeral volume's claim is called `<pod>-<volume>`. */
 export function projectPod(object: unknown, agents: AgentAccount): Pod & Stored {
   const { metadata: meta, spec, status } = v.parse(podSchema, object);
-  const named = spec.volumes.flatMap(({ persistentVolumeClaim: claim }) =>
-    claim === undefined ? [] : [claim.claimName],
-  );
+  const named = spec.volumes.flatMap(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName ?? []);
   const ephemeral = spec.volumes
     .flatMap((volume) => (volume.ephemeral === undefined ? [] : [`${meta.name}-${volume.name}`]))
     .filter((claim) => !named.includes(claim));
@@ -86,21 +113,15 @@ export function projectPod(object: unknown, agents: AgentAccount): Pod & Stored 
 }
 
 /** The label alone does not count: a tenant could claim that a node has an agent, and decisions would wait for its reports. */
-function isAgent(
-  { namespace, labels }: v.InferOutput<typeof podSchema>["metadata"],
-  serviceAccountName: string | undefined,
-  agents: AgentAccount,
-): boolean {
-  return (
-    labels?.[AGENT.label] === AGENT.value && namespace === agents.namespace && serviceAccountName === agents.account
-  );
+function isAgent({ namespace, labels }: PodMetadata, account: string | undefined, agents: AgentAccount): boolean {
+  return labels?.[AGENT.label] === AGENT.value && namespace === agents.namespace && account === agents.account;
 }
 
 /**
- * Whether a container of the pod was, or may have been, started. When a pod is over, the kubelet marks each container that it does not
- * find as terminated, with only a reason of its own, also one that never existed, as in a pod that was rejected or deleted while it
- * waited for its volumes. For a container that it knew to run it keeps the ID or the last state (kubernetes/kubernetes: `TerminatePod`
- * in pkg/kubelet/status/status_manager.go, `convertToAPIContainerStatuses` in pkg/kubelet/kubelet_pods.go).
+ * Whether a container was, or may have been, started. When a pod is over, the kubelet marks also containers that never existed as
+ * terminated, with only a reason of its own. Of a container that it knew to run it keeps the ID or the last state
+ * (kubernetes/kubernetes: `TerminatePod` in pkg/kubelet/status/status_manager.go, `convertToAPIContainerStatuses` in
+ * pkg/kubelet/kubelet_pods.go).
  */
 function hasStarted({ state, lastState, ...known }: v.InferOutput<typeof containerStatus>): boolean {
   if (state.running || lastState.terminated) return true;
@@ -111,12 +132,9 @@ function hasStarted({ state, lastState, ...known }: v.InferOutput<typeof contain
 }
 
 /** A deletion timestamp is the end of the grace period (`BeforeDelete` in k8s.io/apiserver). */
-function deletedAt({
-  deletionTimestamp,
-  deletionGracePeriodSeconds,
-}: v.InferOutput<typeof podSchema>["metadata"]): number | undefined {
+function deletedAt({ deletionTimestamp, deletionGracePeriodSeconds: graceSeconds }: PodMetadata): number | undefined {
   const endMs = deletionTimestamp ? parseTimestamp(deletionTimestamp) : undefined;
-  const graceMs = (deletionGracePeriodSeconds ?? 0) * 1_000;
+  const graceMs = (graceSeconds ?? 0) * 1_000;
   // A grace period of centuries overflows in the API server, and the timestamp beside it can be any time.
   return endMs === undefined || !(Math.abs(graceMs) < CENTURY_MS) ? undefined : endMs - graceMs;
 }
@@ -167,12 +185,8 @@ export function projectVolume(object: unknown): Volume & Stored {
   };
 }
 
-const nodeInfo = v.object({
-  bootID: v.optional(v.string()),
-  osImage: v.optional(v.string()),
-  containerRuntimeVersion: v.optional(v.string()),
-});
-
+const text = v.optional(v.string());
+const nodeInfo = v.object({ bootID: text, osImage: text, containerRuntimeVersion: text });
 const condition = v.object({ type: v.string(), status: v.string(), lastHeartbeatTime: v.nullish(v.string()) });
 
 const nodeSchema = v.object({
@@ -188,10 +202,6 @@ const nodeSchema = v.object({
   ),
 });
 
-/** From Kubernetes: k8s.io/api/core/v1/well_known_taints.go and well_known_labels.go. */
-const OUT_OF_SERVICE = "node.kubernetes.io/out-of-service";
-const OS = "kubernetes.io/os";
-
 export function projectNode(object: unknown): Node & Stored {
   const { metadata: meta, spec, status } = v.parse(nodeSchema, object);
   const { bootID, osImage, containerRuntimeVersion } = status.nodeInfo ?? {};
@@ -202,12 +212,12 @@ export function projectNode(object: unknown): Node & Stored {
     bootId: bootID || undefined,
     labels: meta.labels ?? undefined,
     createdAtMs: parseTimestamp(meta.creationTimestamp),
-    os: meta.labels?.[OS],
+    os: meta.labels?.["kubernetes.io/os"],
     isReady: ready?.status === "True",
     isUnreachable: ready?.status === "Unknown",
     heartbeat: ready?.lastHeartbeatTime ?? undefined,
     // With any effect, like Kubernetes' pod garbage collector and attach-detach controller.
-    isOutOfService: spec.taints?.some(({ key }) => key === OUT_OF_SERVICE) ?? false,
+    isOutOfService: spec.taints?.some(({ key }) => key === "node.kubernetes.io/out-of-service") ?? false,
     ...(inUse.length > 0 && { volumesInUse: inUse }),
     distribution: factText(osImage),
     containerRuntime: factText(containerRuntimeVersion),
@@ -222,14 +232,18 @@ function attachedKeyIn(uniqueName: string): readonly string[] {
 
 const attachmentSchema = v.object({
   metadata,
-  spec: v.object({
-    nodeName: v.string(),
-    source: v.object({ persistentVolumeName: v.nullish(v.string()) }),
-  }),
+  spec: v.object({ nodeName: v.string(), source: v.object({ persistentVolumeName: v.nullish(v.string()) }) }),
 });
 
 /** An inline volume's attachment belongs to no PV. */
 export function projectAttachment(object: unknown): Attachment & Stored {
   const { metadata: meta, spec } = v.parse(attachmentSchema, object);
   return { ...identify(meta), node: spec.nodeName, volume: spec.source.persistentVolumeName ?? undefined };
+}
+
+const storageClassSchema = v.object({ metadata, volumeBindingMode: v.nullish(v.string()) });
+
+export function projectStorageClass(object: unknown): Stored & { readonly binding: BindingMode } {
+  const { metadata: meta, volumeBindingMode: mode } = v.parse(storageClassSchema, object);
+  return { ...identify(meta), binding: mode === "WaitForFirstConsumer" ? mode : "Immediate" };
 }

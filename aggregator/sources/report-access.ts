@@ -3,10 +3,15 @@ import { MooringError, messageOf } from "../../common/runtime/errors.ts";
 import type { RouteAnswer } from "../../common/runtime/http-answer.ts";
 import type { RouteRequest } from "../../common/runtime/http-server.ts";
 import type { Counter } from "../../common/runtime/metrics.ts";
-import { bearerToken, claimedPodUid, tokenExpiry } from "../core/reports/bearer-token.ts";
-import { type BudgetRule, dropOldest, NamedBudgets } from "../core/reports/budgets.ts";
-import { type Reporter, type ReporterRule, reporterOf } from "../core/reports/reporter.ts";
-import { ReviewLimits, type TokenSource } from "../core/reports/review-limits.ts";
+import { type BudgetRule, dropOldest, NamedBudgets, ReviewLimits, type TokenSource } from "../core/reports/budgets.ts";
+import {
+  bearerToken,
+  claimedPodUid,
+  type Reporter,
+  type ReporterRule,
+  reporterOf,
+  tokenExpiry,
+} from "../core/reports/reporter.ts";
 import type { OutsideParts } from "./cluster.ts";
 import type { ReviewToken } from "./token-reviews.ts";
 

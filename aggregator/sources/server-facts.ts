@@ -3,20 +3,15 @@ import type { KubeParts } from "../../common/kube/client.ts";
 import { repeat } from "../../common/kube/repeat.ts";
 import type { ServerVersion } from "../core/claims/write.ts";
 
-/** Identifies the cluster to clients that must not accept the answers of another cluster's aggregator. */
-export interface ClusterIdentity {
-  /** UID of the namespace kube-system, which exists as long as the cluster; undefined before it is read. */
-  readonly uid: () => string | undefined;
-  /** Reads it once, with retries. Resolves when the signal is aborted. */
-  readonly run: (signal: AbortSignal) => Promise<void>;
-}
-
 /** Little depends on either fact, so a missing permission is tried rarely. */
 const RETRY = { firstMs: 1_000, maxMs: 600_000 } as const;
 
 const namespace = v.object({ metadata: v.object({ uid: v.pipe(v.string(), v.minLength(1)) }) });
 
-export function createClusterIdentity(parts: KubeParts): ClusterIdentity {
+/** Identifies the cluster to clients that must not accept the answers of another cluster's aggregator. */
+export type ClusterIdentity = ReturnType<typeof createClusterIdentity>;
+
+export function createClusterIdentity(parts: KubeParts) {
   let uid: string | undefined;
   const task = async (signal: AbortSignal): Promise<void> => {
     const answer = await parts.client.request({ method: "GET", path: "/api/v1/namespaces/kube-system" }, signal);
@@ -24,16 +19,12 @@ export function createClusterIdentity(parts: KubeParts): ClusterIdentity {
   };
   const warn = (err: string): void =>
     parts.logger.warn({ err }, "cluster not identified: its aggregator is not trusted");
-  const reading = { task, retry: RETRY, warn };
-  return { uid: () => uid, run: (signal) => repeat(parts, reading, signal) };
-}
-
-/** The release of the API server. */
-export interface ServerVersionSource {
-  /** Undefined before the first answer. */
-  readonly version: () => ServerVersion | undefined;
-  /** Reads it now and then, as the cluster may be upgraded. Resolves when the signal is aborted. */
-  readonly run: (signal: AbortSignal) => Promise<void>;
+  return {
+    /** UID of the namespace kube-system, which exists as long as the cluster; undefined before it is read. */
+    uid: () => uid,
+    /** Reads it once, with retries. Resolves when the signal is aborted. */
+    run: (signal: AbortSignal) => repeat(parts, { task, retry: RETRY, warn }, signal),
+  };
 }
 
 /** An upgrade may go unnoticed for so long: another writer of Mooring's fields is noticed at once. */
@@ -43,8 +34,8 @@ const READ_AGAIN_MS = 3_600_000;
 const number = v.pipe(v.string(), v.regex(/^\d+\D*$/), v.transform(Number.parseInt));
 const answer = v.object({ major: number, minor: number });
 
-/** `onChange` receives each answer that differs from the one before, the first one included. */
-export function createServerVersion(parts: KubeParts, onChange: (version: ServerVersion) => void): ServerVersionSource {
+/** The release of the API server. `onChange` receives each answer that differs from the one before, the first one included. */
+export function createServerVersion(parts: KubeParts, onChange: (version: ServerVersion) => void) {
   let known: ServerVersion | undefined;
   const task = async (signal: AbortSignal): Promise<void> => {
     const version = v.parse(answer, await parts.client.request({ method: "GET", path: "/version" }, signal));
@@ -53,6 +44,10 @@ export function createServerVersion(parts: KubeParts, onChange: (version: Server
     if (isNews) onChange(version);
   };
   const warn = (err: string): void => parts.logger.warn({ err }, "version of the API server not read");
-  const reading = { task, everyMs: READ_AGAIN_MS, retry: RETRY, warn };
-  return { version: () => known, run: (signal) => repeat(parts, reading, signal) };
+  return {
+    /** Undefined before the first answer. */
+    version: () => known,
+    /** Reads it now and then, as the cluster may be upgraded. Resolves when the signal is aborted. */
+    run: (signal: AbortSignal) => repeat(parts, { task, everyMs: READ_AGAIN_MS, retry: RETRY, warn }, signal),
+  };
 }

@@ -4,9 +4,8 @@ import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import { type ClaimWrite, isSameStatus, statusText } from "../core/claims/write.ts";
 import type { ClaimStatusWriter, WriteFailure, WriteResult } from "../sinks/writers.ts";
 import type { ClaimWarnings } from "./claim-warnings.ts";
-import { isServerFailure, ServerFailures } from "./server-failures.ts";
 import type { UnstoredClaims } from "./unstored-claims.ts";
-import { type Attempt, WriteGate } from "./write-gate.ts";
+import { type Attempt, isServerFailure, ServerFailures, WriteGate } from "./write-gate.ts";
 
 export interface ClaimWriterParts extends Pick<KubeParts, "clock" | "random" | "logger"> {
   readonly writer: ClaimStatusWriter;

@@ -10,7 +10,7 @@ import {
   type VolumeWriter,
 } from "../sinks/writers.ts";
 import type { OutsideParts } from "../sources/cluster.ts";
-import { createServerVersion, type ServerVersionSource } from "../sources/server-facts.ts";
+import { createServerVersion } from "../sources/server-facts.ts";
 import { ClaimWarnings } from "./claim-warnings.ts";
 
 interface StatusWritingParts extends OutsideParts {
@@ -27,7 +27,7 @@ export class StatusWriting {
   readonly volumeWriter: VolumeWriter;
   readonly warnings: ClaimWarnings;
   readonly #events: EventRecorder;
-  readonly #version: ServerVersionSource;
+  readonly #version: ReturnType<typeof createServerVersion>;
   readonly #setting: UpstreamSetting;
 
   constructor(parts: StatusWritingParts, setting: UpstreamSetting) {

@@ -4,7 +4,7 @@ import { claimKeysOf } from "../../aggregator/core/claims/references.ts";
 import { attachedKey, type EndedPod, type Node, type Pod, type Volume } from "../../aggregator/core/cluster-objects.ts";
 import { StorageTotals } from "../../aggregator/core/metrics/storage-totals.ts";
 import type { Misfits } from "../../aggregator/core/volumes/named-volumes.ts";
-import type { Cluster, Storage } from "../../aggregator/sources/cluster.ts";
+import type { Cluster } from "../../aggregator/sources/cluster.ts";
 import type { Stored } from "../../common/kube/store.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { type PhaseSince, phaseSince } from "../../common/storage/phase-since.ts";
@@ -91,7 +91,7 @@ export class FakeCluster implements Cluster {
     const volume = this.volumes.get(claim.volume ?? "");
     return claimPhaseSince(claim, { volume, volumeSince: volume && this.phaseSince(volume), firstSeenMs: undefined });
   };
-  readonly storage: Storage = {
+  readonly storage: Cluster["storage"] = {
     volumes: new StorageTotals((name) => name, 1_000),
     claims: new StorageTotals((name) => name, 1_000),
     pending: new Set(),

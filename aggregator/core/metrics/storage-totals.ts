@@ -1,7 +1,7 @@
 import type { Claim } from "../../../common/storage/claim.ts";
 import type { PhaseSince } from "../../../common/storage/phase-since.ts";
 import { parseBytes } from "../../../common/storage/quantity.ts";
-import { type UseStatus, writtenStatus } from "../api/claim-entry.ts";
+import { type UseStatus, writtenStatus } from "../api/list-entries.ts";
 import type { Volume } from "../cluster-objects.ts";
 
 /** The label of a storage class; anybody who may create claims chooses the names of classes. */

@@ -1,5 +1,4 @@
-import { bearerToken, tokenExpiry } from "../../../aggregator/core/reports/bearer-token.ts";
-import { reporterOf } from "../../../aggregator/core/reports/reporter.ts";
+import { bearerToken, reporterOf, tokenExpiry } from "../../../aggregator/core/reports/reporter.ts";
 import { createTokenReviews } from "../../../aggregator/sources/token-reviews.ts";
 import { createKubeClient } from "../../../common/kube/client.ts";
 import { MooringError } from "../../../common/runtime/errors.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type ClaimObservation, claimEntryOf } from "../../../aggregator/core/api/claim-entry.ts";
-import type { EntryLookup } from "../../../aggregator/core/api/entry-parts.ts";
+import type { EntryLookup } from "../../../aggregator/core/api/list-entries.ts";
+import { type ClaimObservation, claimEntryOf } from "../../../aggregator/core/api/list-entries.ts";
 import { readClaimEntry } from "../../../cli/claim-entry.ts";
 import { useOf } from "../../../cli/claim-use.ts";
 import type { Claim } from "../../../common/storage/claim.ts";

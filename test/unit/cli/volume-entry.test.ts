@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { EntryLookup } from "../../../aggregator/core/api/entry-parts.ts";
-import { volumeEntryOf } from "../../../aggregator/core/api/volume-entry.ts";
+import type { EntryLookup } from "../../../aggregator/core/api/list-entries.ts";
+import { volumeEntryOf } from "../../../aggregator/core/api/list-entries.ts";
 import { readVolumeEntry } from "../../../cli/volume-entry.ts";
 import { volumeWith } from "../aggregator/world.ts";
 import { NOW_MS } from "./claims.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type ClaimObservation, claimEntryOf, useStatusOf } from "../../../../aggregator/core/api/claim-entry.ts";
-import type { EntryLookup } from "../../../../aggregator/core/api/entry-parts.ts";
+import type { EntryLookup } from "../../../../aggregator/core/api/list-entries.ts";
+import { type ClaimObservation, claimEntryOf, useStatusOf } from "../../../../aggregator/core/api/list-entries.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { claimWith, mountedStatus, NOON, podWith, statusWith } from "../world.ts";

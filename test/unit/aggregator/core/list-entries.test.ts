@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { EntryLookup } from "../../../../aggregator/core/api/entry-parts.ts";
+import type { EntryLookup } from "../../../../aggregator/core/api/list-entries.ts";
+import { type VolumeObservation, volumeEntryOf } from "../../../../aggregator/core/api/list-entries.ts";
 import { asksFor, readFilter } from "../../../../aggregator/core/api/list-filter.ts";
 import { type NodeObservation, nodeEntryOf } from "../../../../aggregator/core/api/node-entry.ts";
-import { type VolumeObservation, volumeEntryOf } from "../../../../aggregator/core/api/volume-entry.ts";
 import type { NodeView } from "../../../../aggregator/core/nodes/node-view.ts";
 import { lastUseText } from "../../../../common/storage/claim-status.ts";
 import type { NodeReport } from "../../../../common/storage/node-report.ts";

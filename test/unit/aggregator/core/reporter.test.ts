@@ -1,8 +1,18 @@
 import { describe, expect, it } from "vitest";
-import { bearerToken, claimedPodUid, tokenExpiry } from "../../../../aggregator/core/reports/bearer-token.ts";
-import { type BudgetRule, NamedBudgets, REPORTS } from "../../../../aggregator/core/reports/budgets.ts";
-import { reporterOf, type TokenVerdict } from "../../../../aggregator/core/reports/reporter.ts";
-import { ReviewLimits, type TokenSource } from "../../../../aggregator/core/reports/review-limits.ts";
+import {
+  type BudgetRule,
+  NamedBudgets,
+  REPORTS,
+  ReviewLimits,
+  type TokenSource,
+} from "../../../../aggregator/core/reports/budgets.ts";
+import {
+  bearerToken,
+  claimedPodUid,
+  reporterOf,
+  type TokenVerdict,
+  tokenExpiry,
+} from "../../../../aggregator/core/reports/reporter.ts";
 
 describe("the token of an authorization header", () => {
   const longest = `a.b.${"c".repeat(8_192 - "Bearer a.b.".length)}`;

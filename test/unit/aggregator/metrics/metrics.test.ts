@@ -10,9 +10,9 @@ import { createMeasures } from "../../../../aggregator/metrics/measures.ts";
 import {
   MOST_OBJECTS,
   registerClaimMetrics,
+  registerStorageMetrics,
   registerVolumeMetrics,
-} from "../../../../aggregator/metrics/object-metrics.ts";
-import { registerStorageMetrics } from "../../../../aggregator/metrics/storage-metrics.ts";
+} from "../../../../aggregator/metrics/storage-metrics.ts";
 import { boundedLabel, createMetrics, type Metrics } from "../../../../common/runtime/metrics.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";

@@ -2,10 +2,10 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { unusedMessage } from "../../../../aggregator/core/claims/message.ts";
 import type { Pod, Volume } from "../../../../aggregator/core/cluster-objects.ts";
+import { ClaimValues, KeptClaim } from "../../../../aggregator/sources/claims.ts";
 import { KeptValues } from "../../../../aggregator/sources/kept.ts";
-import { ClaimValues, KeptClaim } from "../../../../aggregator/sources/kept-claim.ts";
-import { KeptPod } from "../../../../aggregator/sources/kept-pod.ts";
-import { KeptVolume } from "../../../../aggregator/sources/kept-volume.ts";
+import { KeptPod } from "../../../../aggregator/sources/pods.ts";
+import { KeptVolume } from "../../../../aggregator/sources/volumes.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { PhaseObservations } from "../../../../aggregator/sources/phases.ts";
+import { PhaseObservations } from "../../../../aggregator/sources/volumes.ts";
 import { isNoAnswer } from "../../../../common/storage/phase-since.ts";
 import { NOON, volumeWith } from "../world.ts";
 

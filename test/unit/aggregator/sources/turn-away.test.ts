@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createTurnAway, NOT_LEADING } from "../../../../aggregator/reports/turn-away.ts";
+import { createTurnAway, NOT_LEADING } from "../../../../aggregator/sources/report-server.ts";
 import { createFakeRandom } from "../../../fakes/random.ts";
 
 /** How long each of so many agents that come at once has to wait. */

@@ -1,0 +1,238 @@
+import type { Claim } from "../../../common/storage/claim.ts";
+import type { ClaimStatus } from "../../../common/storage/claim-status.ts";
+import type { ClaimEntry, VolumeEntry } from "../../../common/storage/list-lines.ts";
+import type { PhaseSince } from "../../../common/storage/phase-since.ts";
+import { formatMillisecondsUp, formatSecondsUp } from "../../../common/storage/timestamp.ts";
+import { kubernetesCondition } from "../../../common/storage/upstream-unused.ts";
+import { readCopiedUse, readVolumeMark } from "../../../common/storage/volume-annotations.ts";
+import { type PendingNode, waitsToBeUnused } from "../claims/decide.ts";
+import { isEligible } from "../claims/evidence.ts";
+import type { Pod, Volume } from "../cluster-objects.ts";
+import type { AgentState } from "../nodes/agent-state.ts";
+import { isStillMounted } from "../volumes/annotations.ts";
+import type { NodeUse, VolumeUse } from "../volumes/use.ts";
+
+/** What the entries of lists say of nodes and pods. */
+export interface EntryLookup {
+  readonly stateOf: (node: string) => AgentState["kind"];
+  /** It has reported since the aggregator began to lead. */
+  readonly isKnown: (node: string) => boolean;
+  /** `namespace/name` of a pod that exists, or did until recently. */
+  readonly podName: (uid: string) => string | undefined;
+  /** The API has the pod. */
+  readonly isPodThere: (uid: string) => boolean;
+}
+
+/** One entry of a list contains at most so many of anything. */
+const MOST_ITEMS = 32;
+
+function capped<S, T>(values: readonly S[], toItem: (value: S) => T): { items: T[]; omitted: number } {
+  return { items: values.slice(0, MOST_ITEMS).map(toItem), omitted: Math.max(0, values.length - MOST_ITEMS) };
+}
+
+/** Where a volume is mounted by the nodes' last reports, and by which pods. */
+function mountedOnOf(uses: readonly NodeUse[], lookup: EntryLookup): ClaimEntry["live"]["mountedOn"] {
+  return capped(uses, ({ node, pods }) => ({
+    node,
+    state: lookup.stateOf(node),
+    pods: capped(pods, ({ uid, name }) => ({
+      uid,
+      name: lookup.podName(uid) ?? name ?? null,
+      gone: !lookup.isPodThere(uid),
+    })),
+  }));
+}
+
+/** Since when an object is in its phase, and how that is known. */
+function phaseSinceOf(since: PhaseSince | undefined): Pick<ClaimEntry, "phaseSince" | "phaseSinceFrom"> {
+  if (since === undefined) return { phaseSince: null, phaseSinceFrom: null };
+  return { phaseSince: formatSecondsUp(since.ms), phaseSinceFrom: since.from };
+}
+
+/** The last use, and an unobserved time after it, as stored on a claim or its volume. */
+function lastUseOf({
+  lastUse: use,
+  gap,
+}: Partial<Pick<ClaimStatus, "lastUse" | "gap">> = {}): Pick<ClaimEntry, "lastUse" | "blindGap"> {
+  return {
+    lastUse: use
+      ? {
+          release: use.id,
+          node: use.node ?? null,
+          pod: use.pod ?? null,
+          podUid: use.podUid ?? null,
+          releasedAt: formatMillisecondsUp(use.byMs),
+          uncertaintyMs: use.widthMs ?? null,
+          evidence: use.evidence,
+        }
+      : null,
+    blindGap: gap ? { from: formatMillisecondsUp(gap.fromMs), to: formatMillisecondsUp(gap.toMs) } : null,
+  };
+}
+
+/** The nodes of an annotation. */
+function storedNodesOf(stored: ClaimStatus["mountedOn"]): ClaimEntry["mountedOn"] {
+  return stored === undefined ? null : { nodes: [...stored.nodes], more: stored.more };
+}
+
+/**
+ * How a claim is used, by everything that is known. `NotWatched`: bound, but Mooring has not written its status yet. `NotBound`: it has
+ * no volume that could be used.
+ */
+export type UseStatus = ClaimEntry["status"];
+
+/** A claim, and what pods and mount tables show of it now. */
+export interface ClaimObservation {
+  readonly claim: Claim;
+  readonly use: VolumeUse;
+  /** Pods that refer to the claim and are not over. */
+  readonly references: readonly Pod[];
+  readonly pendingNodes: readonly PendingNode[];
+  /** The claim waits for the watch of pods, which is interrupted. */
+  readonly isUnwatched?: boolean | undefined;
+  /** The claim is being deleted, and protection alone keeps it. */
+  readonly isDeletionHeld?: boolean | undefined;
+  /** Since when the claim is in its phase; undefined where that is unknown. */
+  readonly phaseSince?: PhaseSince | undefined;
+}
+
+/** How a claim is used, by its stored status alone. */
+export function writtenStatus({ status, phase }: Claim): UseStatus {
+  if (status === undefined) return phase === "Bound" ? "NotWatched" : "NotBound";
+  if (status.unused) return "Unused";
+  return status.reason === "Mounted" ? "Mounted" : "Referenced";
+}
+
+/** In use when either side says so: the stored status may be behind, and a Stale node shows nothing. */
+export function useStatusOf({ claim, use, references }: Omit<ClaimObservation, "pendingNodes">): UseStatus {
+  const written = writtenStatus(claim);
+  if (use.used.length > 0 || written === "Mounted") return "Mounted";
+  return references.length > 0 ? "Referenced" : written;
+}
+
+/** One claim of the list. */
+export function claimEntryOf(observed: ClaimObservation, lookup: EntryLookup): ClaimEntry {
+  const { claim, use, references, pendingNodes, isUnwatched = false } = observed;
+  const { namespace, name, uid, phase, isDeleting, storageClass, capacity, volume, status, upstream } = claim;
+  const known = useStatusOf(observed);
+  const usedOn = use.used.map(({ node }) => node);
+  return {
+    namespace,
+    name,
+    uid,
+    phase,
+    ...phaseSinceOf(observed.phaseSince),
+    deleting: isDeleting,
+    deletionHeld: observed.isDeletionHeld === true,
+    storageClass: storageClass ?? null,
+    capacity: capacity ?? null,
+    volume: volume ?? null,
+    status: known,
+    since: sinceOf(claim, known),
+    condition: conditionOf(claim),
+    ...lastUseOf(status),
+    mountedOn: storedNodesOf(status?.mountedOn),
+    live: {
+      mountedOn: mountedOnOf(use.used, lookup),
+      stagedOn: capped(use.staged, (node) => ({ node, state: lookup.stateOf(node) })),
+      references: capped(references, ({ key, node }) => ({ pod: key, node: node ?? null })),
+      pendingNodes: capped(oncePerNode(pendingNodes), (one) => pendingNodeOf(one, lookup)),
+      podsUnwatched: isUnwatched,
+    },
+    pending: waitsToBeUnused({ isEligible: isEligible(claim), usedOn, references, pendingNodes, isUnwatched }),
+    kubernetes: kubernetesOf(upstream),
+    unusedWhileMounted: known === "Mounted" && kubernetesCondition(upstream)?.unused === true,
+  };
+}
+
+/** The stored time belongs to the stored state. In use, however, stays in use: the time stays when only the reason changes. */
+function sinceOf({ status }: Claim, known: UseStatus): string | null {
+  const isUnused = known === "Unused";
+  return status === undefined || status.unused !== isUnused ? null : formatSecondsUp(status.sinceMs);
+}
+
+function conditionOf({ status }: Claim): ClaimEntry["condition"] {
+  if (status === undefined) return null;
+  const { unused, reason, message, sinceMs } = status;
+  return { status: unused ? "True" : "False", reason, message, since: formatSecondsUp(sinceMs) };
+}
+
+/** A node may be pending for several reasons; the first one counts. */
+function oncePerNode(pendingNodes: readonly PendingNode[]): readonly PendingNode[] {
+  const nodes = new Map(pendingNodes.toReversed().map((one) => [one.node, one]));
+  return [...nodes.values()].toReversed();
+}
+
+const WHY = { "pod-ended": "pod-ended", "was-mounted": "was-mounted", attached: "attached", unwatched: "unobserved" };
+
+function pendingNodeOf({ node, isSilent, why }: PendingNode, { isKnown }: EntryLookup) {
+  const due = isKnown(node) ? "ScanDue" : "Unreported";
+  return { node, state: isSilent ? "Stale" : due, why: why === undefined ? "start" : WHY[why] };
+}
+
+function kubernetesOf(upstream: Claim["upstream"]): ClaimEntry["kubernetes"] {
+  if (upstream === undefined) return null;
+  const { unused, sinceMs, owner } = upstream;
+  return { unused, since: sinceMs === undefined ? null : formatSecondsUp(sinceMs), byMooring: owner === "mooring" };
+}
+
+/** The kubelet unstages a volume within seconds of its last use: one that is staged for longer will not go by itself. */
+const LEAKED_AFTER_MS = 300_000;
+
+/** A PersistentVolume, and what nodes and the API show of it now. */
+export interface VolumeObservation {
+  readonly volume: Volume;
+  readonly use: VolumeUse;
+  /** Pods that name its claim and are not over. */
+  readonly references: readonly Pod[];
+  /** Nodes that the API shows it attached to, about to be, or in use on. */
+  readonly attached: readonly string[];
+  /** Since when it is staged on a node without being used there, as far as that is known. Milliseconds since the epoch. */
+  readonly idleSince: (node: string) => number | undefined;
+  /** The last use in the status of its claim; undefined where that claim is gone. */
+  readonly claimUse?: Pick<ClaimStatus, "lastUse" | "gap"> | undefined;
+  /** Since when it is in its phase; undefined where that is unknown. */
+  readonly phaseSince?: PhaseSince | undefined;
+  readonly nowMs: number;
+}
+
+/** It has been staged there for long although no pod uses it there. */
+function isLeakedOn(node: string, { idleSince, references, nowMs }: VolumeObservation): boolean {
+  const sinceMs = idleSince(node);
+  // A pod that has just been bound to the node may be about to use it.
+  const isWanted = references.some((pod) => pod.node === node);
+  return sinceMs !== undefined && nowMs - sinceMs >= LEAKED_AFTER_MS && !isWanted;
+}
+
+/** One volume of the list. */
+export function volumeEntryOf(observed: VolumeObservation, lookup: EntryLookup): VolumeEntry {
+  const { volume, use, attached, idleSince } = observed;
+  const { key, uid, phase, storageClass, capacity, reclaimPolicy, csi, claim, annotations } = volume;
+  const stagedOn = capped(use.staged, (node) => {
+    const sinceMs = idleSince(node);
+    const unusedSince = sinceMs === undefined ? null : formatMillisecondsUp(sinceMs);
+    return { node, state: lookup.stateOf(node), unusedSince, leaked: isLeakedOn(node, observed) };
+  });
+  return {
+    name: key,
+    uid,
+    phase,
+    ...phaseSinceOf(observed.phaseSince),
+    storageClass: storageClass ?? null,
+    capacity: capacity ?? null,
+    reclaimPolicy: reclaimPolicy ?? null,
+    driver: csi?.driver ?? null,
+    claim: claimOf(volume),
+    live: { mountedOn: mountedOnOf(use.used, lookup), stagedOn, attachedTo: capped(attached, (node) => node) },
+    leaked: use.staged.some((node) => isLeakedOn(node, observed)),
+    stillMounted: isStillMounted(volume, [...use.used.map(({ node }) => node), ...use.staged]),
+    mountedOn: storedNodesOf(readVolumeMark(uid, annotations?.mountedOn)),
+    ...lastUseOf(observed.claimUse ?? (claim && readCopiedUse(claim.uid, annotations?.lastUse))),
+  };
+}
+
+function claimOf({ claim }: Volume): VolumeEntry["claim"] {
+  if (claim === undefined) return null;
+  const slash = claim.key.indexOf("/");
+  return { namespace: claim.key.slice(0, slash), name: claim.key.slice(slash + 1), uid: claim.uid };
+}
