@@ -132,10 +132,7 @@ interface WaitingParts extends Pick<SharedParts, "clock" | "cluster" | "internal
   readonly onWaiting: (node: string, podUids: readonly string[]) => void;
 }
 
-/**
- * Counts the waiting pods of all nodes, with pauses, as it takes a while in large clusters. Half a count would say less than the
- * previous one: the result is handed on whole or, after an abort, not at all. Answers which.
- */
+/** Counts the waiting pods of all nodes, with pauses: hands on all of them or, after an abort, none. Answers which. */
 export async function countWaiting(
   { clock, cluster, internalErrors, onWaiting }: WaitingParts,
   signal: AbortSignal,

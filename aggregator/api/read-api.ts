@@ -8,7 +8,7 @@ import {
   type VolumeObservation,
   volumeEntryOf,
 } from "../core/api/list-entries.ts";
-import { asksFor } from "../core/api/list-filter.ts";
+import { asksFor, type ListFilter } from "../core/api/list-filter.ts";
 import { nodeEntryOf } from "../core/api/node-entry.ts";
 import { claimsOf } from "../core/claims/attribution.ts";
 import type { DecidedClaim } from "../core/claims/evidence.ts";
@@ -19,7 +19,7 @@ import { claimOfVolume, identitiesOf, mayMount, volumeUse } from "../core/volume
 import type { AgentStates } from "../nodes/agent-states.ts";
 import type { FleetState } from "../nodes/fleet-state.ts";
 import type { SharedParts } from "../sources/cluster.ts";
-import { type ListHead, type ListSpec, listRoutes } from "../sources/list-stream.ts";
+import { type ListHead, listRoutes } from "../sources/list-stream.ts";
 
 /** What the read API answers from. */
 interface ReadApiParts extends SharedParts {
@@ -60,48 +60,39 @@ export class ReadApi {
   /** An aborted signal cuts the lists that are under way. */
   routes(signal: AbortSignal): readonly Route[] {
     const specs = [
-      { path: "/v1/claims", kind: "ClaimList", entries: this.#claims() },
-      { path: "/v1/volumes", kind: "VolumeList", entries: this.#volumes() },
-      { path: "/v1/nodes", kind: "NodeList", entries: this.#nodes() },
+      { path: "/v1/claims", kind: "ClaimList", entries: (filter: ListFilter) => this.#claims(filter) },
+      { path: "/v1/volumes", kind: "VolumeList", entries: (filter: ListFilter) => this.#volumes(filter) },
+      { path: "/v1/nodes", kind: "NodeList", entries: (filter: ListFilter) => this.#nodes(filter) },
     ] as const;
     const lists = specs.map((spec) => ({ ...spec, parameters: LISTS[spec.path] }));
     return listRoutes(lists, { clock: this.#parts.clock, head: () => this.#head() }, signal);
   }
 
-  #claims(): ListSpec["entries"] {
+  *#claims(filter: ListFilter): Iterable<object | undefined> {
     const { cluster, claimFacts } = this.#parts;
     const lookup = this.#lookup();
-    const observe = (facts: DecidedClaim): ClaimObservation => this.#observeClaim(facts);
-    return function* (filter) {
-      for (const { key, namespace, name } of cluster.claims()) {
-        const isAsked = asksFor(filter, "namespace", namespace) && asksFor(filter, "name", name);
-        const facts = isAsked ? claimFacts(key) : undefined;
-        yield facts && claimEntryOf(observe(facts), lookup);
-      }
-    };
+    for (const { key, namespace, name } of cluster.claims()) {
+      const isAsked = asksFor(filter, "namespace", namespace) && asksFor(filter, "name", name);
+      const facts = isAsked ? claimFacts(key) : undefined;
+      yield facts && claimEntryOf(this.#observeClaim(facts), lookup);
+    }
   }
 
-  #volumes(): ListSpec["entries"] {
-    const { cluster } = this.#parts;
+  *#volumes(filter: ListFilter): Iterable<object | undefined> {
     const lookup = this.#lookup();
-    const observe = (volume: Volume): VolumeObservation => this.#observeVolume(volume);
-    return function* (filter) {
-      for (const volume of cluster.allVolumes())
-        yield asksFor(filter, "name", volume.key) ? volumeEntryOf(observe(volume), lookup) : undefined;
-    };
+    for (const volume of this.#parts.cluster.allVolumes())
+      yield asksFor(filter, "name", volume.key) ? volumeEntryOf(this.#observeVolume(volume), lookup) : undefined;
   }
 
-  #nodes(): ListSpec["entries"] {
+  *#nodes(filter: ListFilter): Iterable<object | undefined> {
+    for (const name of this.#nodeNames()) yield asksFor(filter, "name", name) ? this.#nodeEntry(name) : undefined;
+  }
+
+  #nodeEntry(name: string): object {
     const { cluster, fleet, agentStates, client } = this.#parts;
-    const names = (): Iterable<string> => this.#nodeNames();
-    const entryOf = (name: string): object => {
-      const [object, view, agentState] = [cluster.node(name), fleet.view(name), agentStates.of(name)];
-      const lastReportAgeMs = fleet.lastReportAgeMs(name);
-      return nodeEntryOf({ name, object, view, lastReportAgeMs, agentState }, client.serverTime()?.latestMs ?? 0);
-    };
-    return function* (filter) {
-      for (const name of names()) yield asksFor(filter, "name", name) ? entryOf(name) : undefined;
-    };
+    const [object, view, agentState] = [cluster.node(name), fleet.view(name), agentStates.of(name)];
+    const lastReportAgeMs = fleet.lastReportAgeMs(name);
+    return nodeEntryOf({ name, object, view, lastReportAgeMs, agentState }, client.serverTime()?.latestMs ?? 0);
   }
 
   #head(): ListHead | undefined {

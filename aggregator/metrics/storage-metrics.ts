@@ -146,9 +146,7 @@ function secondsBetween(fromMs: number, toMs: number): number {
   return Math.max(0, toMs - fromMs) / 1_000;
 }
 
-/**
- * At most so many claims, and so many volumes, have series of their own: each costs a few hundred bytes and microseconds in each scrape.
- */
+/** At most so many claims, and volumes, have series of their own: each costs hundreds of bytes, and microseconds per scrape. */
 export const MOST_OBJECTS = 20_000;
 
 /** The labels of kube-state-metrics, so that queries can join the two. */

@@ -52,10 +52,7 @@ export function aggregatorHealth(parts: HealthParts): Pick<Health, "live" | "rea
   };
 }
 
-/**
- * Passes when everything has been listed and the API server's time is known. Before that nothing is decided, and this replica does not
- * compete.
- */
+/** Passes when all is listed and the API server's time is known. Before that this replica neither decides nor competes. */
 export function checkStart({
   cluster,
   client,

@@ -3,9 +3,9 @@ import { type CheckResult, degraded, failed } from "../../common/runtime/health.
 import { keepCertificates } from "../certificates/certificate-issuer.ts";
 import { type Asked, createFileServing, createSecretServing } from "../certificates/serving.ts";
 import { type StoredCertificates, type TrustProblem, trustProblem } from "../core/certificate-plan.ts";
-import type { ReportConfig } from "../settings/report-settings.ts";
+import type { ReportConfig } from "../settings/config.ts";
 import type { OutsideParts } from "../sources/cluster.ts";
-import { createReportAccess } from "../sources/report-access.ts";
+import { ReportAccess } from "../sources/report-access.ts";
 import { createTokenReviews } from "../sources/token-reviews.ts";
 
 /** How reports from other machines are accepted. */
@@ -44,10 +44,10 @@ export function createReportServing(parts: OutsideParts, { agents, certificate }
       const result = serving.check(asked);
       return problem === undefined || !result.ok ? result : degraded(problem.why);
     },
-    grant: createReportAccess(
+    grant: new ReportAccess(
       { ...parts, reviews, review: createTokenReviews(parts, AUDIENCE) },
       { audience: AUDIENCE, ...agents },
-    ),
+    ).grant,
     /** What the leader does about certificates. `fenced` writes only while this process leads. */
     keep: async (fenced: KubeClient, signal: AbortSignal): Promise<void> => {
       if (certificate.kind === "issued")

@@ -1,6 +1,7 @@
 import { type ElectionTiming, LONGEST_DURATION_MS } from "../../common/kube/election.ts";
 import { LOG_LEVELS } from "../../common/runtime/logger.ts";
 import {
+  type Address,
   addressSetting,
   choiceSetting,
   countSetting,
@@ -8,15 +9,18 @@ import {
   durationSetting,
   isLoopback,
   optionalAddress,
+  optionalPath,
   optionalText,
   readSettings,
   type SettingsInput,
   switchSetting,
+  textSetting,
   type ValuesOf,
 } from "../../common/runtime/settings.ts";
+import { type IssuerConfig, LOOK_EVERY_MS } from "../certificates/certificate-issuer.ts";
 import { PROTECTION_MODES } from "../core/claims/deletion.ts";
 import { UPSTREAM_SETTINGS } from "../core/claims/write.ts";
-import { agentAccountIn, REPORT_SETTINGS, readReportConfig, reportProblems } from "./report-settings.ts";
+import type { AgentAccount } from "../core/reports/reporter.ts";
 
 /** Every setting of the aggregator, with its default. */
 export const AGGREGATOR_SETTINGS = {
@@ -32,7 +36,25 @@ export const AGGREGATOR_SETTINGS = {
     name: "metrics-bind-address",
     description: "a further address of health and metrics, for probes and scrapes",
   }),
-  ...REPORT_SETTINGS,
+  reportAddress: optionalAddress({
+    name: "report-bind-address",
+    description:
+      "address of reports, by TLS 1.3 and from agents' pods alone; without it they are taken from anybody at --api-bind-address",
+  }),
+  agentAccount: textSetting(
+    { name: "agent-account", description: "namespace/name of the service account of the agents" },
+    "mooring-agents/mooring-agent",
+  ),
+  tlsCertFile: optionalPath({
+    name: "tls-cert-file",
+    description: "externally managed certificate for --report-bind-address; without it Mooring issues its own",
+  }),
+  tlsKeyFile: optionalPath({ name: "tls-key-file", description: "key of --tls-cert-file" }),
+  tlsNames: optionalText({
+    name: "tls-names",
+    description:
+      "names and addresses of the own certificate, with commas; default: mooring-aggregator.<pod-namespace>.svc",
+  }),
   nodeStaleAfterMs: durationSetting(
     { name: "node-stale-after", description: "a node without a report for this long is Stale; three heartbeats" },
     { min: 1_000, max: 3_600_000 },
@@ -122,6 +144,15 @@ export interface ElectionConfig {
   readonly timing: ElectionTiming;
 }
 
+/** Which pods may report, and which certificate they see. */
+export interface ReportConfig {
+  readonly address: Address;
+  readonly agents: AgentAccount;
+  readonly certificate:
+    | { readonly kind: "files"; readonly certificateFile: string; readonly keyFile: string }
+    | ({ readonly kind: "issued" } & IssuerConfig);
+}
+
 /** What the command line asks for. */
 type AggregatorCommand =
   | { readonly kind: "help"; readonly text: string }
@@ -132,7 +163,7 @@ export function readAggregatorCommand(input: SettingsInput): AggregatorCommand {
   const usage = "Usage: aggregator [flags]\n\nMerges the reports of all nodes and writes the status of claims.";
   if (input.argv.includes("--help"))
     return { kind: "help", text: `${usage}\n\n${describeSettings(AGGREGATOR_SETTINGS)}` };
-  const rules = [listenProblems, electionProblems, (all: Values) => reportProblems(all, all.podNamespace)];
+  const rules = [listenProblems, electionProblems, reportProblems];
   return { kind: "run", config: configOf(readSettings(AGGREGATOR_SETTINGS, input, rules)) };
 }
 
@@ -140,17 +171,14 @@ function configOf(values: Values) {
   return Object.freeze({
     ...values,
     /** Undefined where reports come from this machine alone. */
-    reports: readReportConfig(values, values.podNamespace),
+    reports: reportsOf(values),
     agents: agentAccountIn(values),
     /** Undefined for a single process. */
     election: values.leaderElect ? electionOf(values) : undefined,
   });
 }
 
-/**
- * Lists name claims and pods, and this address accepts every caller's reports, so it is a loopback address: `kubectl port-forward`
- * checks who the caller is.
- */
+/** This address accepts every caller's reports and lists name claims and pods: `kubectl port-forward` checks who the caller is. */
 function listenProblems({ apiAddress: { host } }: Values): readonly string[] {
   if (isLoopback(host)) return [];
   return [
@@ -170,4 +198,46 @@ function electionProblems({ leaderElect, leaseDurationMs, podName, podNamespace 
   if (podName === undefined) problems.push("--pod-name is missing: --leader-elect needs it");
   if (podNamespace === undefined) problems.push("--pod-namespace is missing: --leader-elect needs it");
   return problems;
+}
+
+const HOUR_MS = 3_600_000;
+const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
+const TIMES = { authorityMs: 8_760 * HOUR_MS, certificateMs: 720 * HOUR_MS } as const;
+
+/** The account that `--agent-account` names. */
+function agentAccountIn({ agentAccount }: Values): AgentAccount {
+  const [namespace = "", account = ""] = agentAccount.split("/");
+  return { namespace, account };
+}
+
+/** Undefined without an address for reports. */
+function reportsOf(values: Values): ReportConfig | undefined {
+  const { reportAddress: address, tlsCertFile: certificateFile, tlsKeyFile: keyFile, podNamespace: own = "" } = values;
+  if (address === undefined) return undefined;
+  const agents = agentAccountIn(values);
+  if (certificateFile !== undefined && keyFile !== undefined)
+    return { address, agents, certificate: { kind: "files", certificateFile, keyFile } };
+  const names = namesIn(values.tlsNames) ?? [`mooring-aggregator.${own}.svc`];
+  const issuer = { namespace: own, agentNamespace: agents.namespace, names, times: TIMES, lookEveryMs: LOOK_EVERY_MS };
+  return { address, agents, certificate: { kind: "issued", ...issuer } };
+}
+
+function reportProblems(values: Values): readonly string[] {
+  const problems: string[] = [];
+  const account = values.agentAccount.split("/");
+  if (account.length !== 2 || !account.every((part) => NAME.test(part)))
+    problems.push("--agent-account must be namespace/name");
+  const files = [values.tlsCertFile, values.tlsKeyFile];
+  if ((files[0] === undefined) !== (files[1] === undefined))
+    problems.push("--tls-cert-file and --tls-key-file belong together");
+  if (values.reportAddress === undefined) return problems;
+  const isIssued = files[0] === undefined;
+  if (isIssued && values.podNamespace === undefined)
+    problems.push("--pod-namespace is missing: own certificates are kept there");
+  const bad = (namesIn(values.tlsNames) ?? []).filter((name) => !NAME.test(name) && !/^[\da-f.:]+$/i.test(name));
+  return [...problems, ...bad.map((name) => `--tls-names: "${name}" is no name and no address`)];
+}
+
+function namesIn(text: string | undefined): readonly string[] | undefined {
+  return text?.split(",").map((name) => name.trim());
 }

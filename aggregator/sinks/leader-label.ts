@@ -64,10 +64,7 @@ export class LeaderLabel {
     return repeat(this.#parts, { task, everyMs: LOOK_AGAIN_MS, retry: RETRY, warn, onOutcome }, signal);
   }
 
-  /**
-   * Removes the label from this pod if that takes little time: the next leader does it otherwise. Answers the pod's resource version
-   * after that, or nothing where it was not changed.
-   */
+  /** Removes the label if that takes little time: else the next leader does. Answers the pod's new resource version, if it changed. */
   async drop(): Promise<string | undefined> {
     const { clock, client, logger } = this.#parts;
     this.#problem = UNLABELLED;

@@ -54,8 +54,7 @@ export function createNodes(parts: KubeParts & { readonly volumes: Volumes }, { 
       /** Lists the nodes anew unless their watch has come to this resource version. */
       ensureNodes: informer.ensureAtLeast,
       /**
-       * Nodes that a VolumeAttachment attaches the volume to, or whose `status.volumesInUse` names it. The same for volumes with the same
-       * handle, which Kubernetes attaches as one.
+       * Nodes that a VolumeAttachment or `status.volumesInUse` names with the volume, or with one of the same handle: they attach as one.
        */
       nodesWith: ({ key, csi }: Volume): readonly string[] => {
         const attached = attachedWith(key, volumes).flatMap((volume) => attachments.by("volume", volume.key));

@@ -118,10 +118,9 @@ function isAgent({ namespace, labels }: PodMetadata, account: string | undefined
 }
 
 /**
- * Whether a container was, or may have been, started. When a pod is over, the kubelet marks also containers that never existed as
- * terminated, with only a reason of its own. Of a container that it knew to run it keeps the ID or the last state
- * (kubernetes/kubernetes: `TerminatePod` in pkg/kubelet/status/status_manager.go, `convertToAPIContainerStatuses` in
- * pkg/kubelet/kubelet_pods.go).
+ * Whether a container may have been started. When a pod is over, the kubelet marks also containers that never existed as terminated, with
+ * only a reason of its own. Of one that it knew to run it keeps the ID or the last state (kubernetes/kubernetes: `TerminatePod`,
+ * `convertToAPIContainerStatuses`).
  */
 function hasStarted({ state, lastState, ...known }: v.InferOutput<typeof containerStatus>): boolean {
   if (state.running || lastState.terminated) return true;

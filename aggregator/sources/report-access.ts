@@ -33,11 +33,10 @@ export interface Refused {
   readonly answer: RouteAnswer;
 }
 
-/** Who asks, and the node that the path names. */
-type AccessRequest = Pick<RouteRequest, "authorization" | "address"> & { readonly node: string };
-
-/** Decides who may report. A simulation, and a server that only this machine reaches, accept every caller. */
-export type GrantAccess = (request: AccessRequest) => Promise<Access>;
+/** Decides whether a caller may report for the node. A server that only this machine reaches accepts every caller. */
+export type GrantAccess = (
+  request: Pick<RouteRequest, "authorization" | "address"> & { readonly node: string },
+) => Promise<Access>;
 
 /** Accepts every caller as who it says it is. */
 export const grantToAll: GrantAccess = async () => ({ kind: "granted", podUid: undefined, mayBring: () => true });
@@ -58,10 +57,7 @@ const MOST_DISBELIEVED = 1_000;
 
 /** An agent has one report under way, and sends the next one when a mount changes, or after half a minute. */
 const NODE_REPORTS: BudgetRule = { most: 100, refillMs: 50 };
-/**
- * Several hundred mounts. The largest report holds the event loop for up to 30 ms, and a node with so many mounts seldom has news each
- * second.
- */
+/** Several hundred mounts. The largest report holds the event loop for up to 30 ms, and such a node seldom has news each second. */
 const LARGE_BODY = 128 * 1024;
 const LARGE_REPORTS: BudgetRule = { most: 30, refillMs: 1_000 };
 
@@ -80,12 +76,7 @@ interface Asked {
 }
 
 /** Accepts reports from agent pods alone, each for its own node, by the API server's review of their tokens. */
-export function createReportAccess(parts: AccessParts, rule: ReporterRule): GrantAccess {
-  const access = new ReportAccess(parts, rule);
-  return (request) => access.grant(request);
-}
-
-class ReportAccess {
+export class ReportAccess {
   readonly #parts: AccessParts;
   readonly #rule: ReporterRule;
   /** By the hash of the token: a copy of this memory contains no token. */
@@ -102,7 +93,7 @@ class ReportAccess {
     this.#rule = rule;
   }
 
-  async grant({ authorization, address, node }: AccessRequest): Promise<Access> {
+  readonly grant: GrantAccess = async ({ authorization, address, node }) => {
     const token = bearerToken(authorization);
     if (token === undefined) return refused("unauthenticated", "a service account's token is needed");
     const key = hash("sha256", token);
@@ -123,7 +114,7 @@ class ReportAccess {
       if (!(error instanceof MooringError)) throw error;
       return refused("review-failed", "the token could not be reviewed");
     }
-  }
+  };
 
   #decide(reporter: Reporter, node: string): Access {
     if (reporter.kind !== "agent") return refused(reporter.kind, reporter.why);

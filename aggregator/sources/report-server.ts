@@ -22,6 +22,30 @@ export interface TurnedAway {
   readonly waitMs?: number;
 }
 
+export const NOT_LISTED: TurnedAway = { kind: "not-ready", why: "the cluster has not been listed yet" };
+export const NOT_COUNTED: TurnedAway = { kind: "not-ready", why: "the pods that wait are being counted" };
+export const NOT_DATED: TurnedAway = { kind: "not-ready", why: "the API server has not answered yet" };
+export const NOT_LEADING: TurnedAway = { kind: "not-leading", why: "not the leader" };
+
+/** One whole report is 20 kB: the aggregator takes one each so many milliseconds. */
+const EACH_MS = 5;
+/** After this time an agent sends a message anyway. Milliseconds. */
+const LONGEST_MS = 30_000;
+
+/**
+ * Gives each agent that is turned away a random time to come again, within that in which the reports of all nodes can be taken: thousands
+ * that retry at once would delay the aggregator that they wait for.
+ */
+export function createTurnAway(
+  { random, nodes }: { readonly random: Random; readonly nodes: () => number },
+  reason: () => TurnedAway | undefined,
+): () => TurnedAway | undefined {
+  return () => {
+    const found = reason();
+    return found && { ...found, waitMs: random.fraction() * Math.min(LONGEST_MS, nodes() * EACH_MS) };
+  };
+}
+
 /** The outcome of a report. */
 export type ReportOutcome =
   | { readonly kind: "accepted"; readonly answer: ReportAnswer }
@@ -58,10 +82,7 @@ interface Answered {
 /** An agent has one report under way and gives it up after ten of the thirty seconds it may take, so a node never has more. */
 const MOST_OF_A_NODE = 3;
 
-/**
- * `PUT /v1/nodes/{node}/report`: takes the state of a node, and answers which of its unmount records it may forget. No body is read
- * before `grant` accepts the caller for the node.
- */
+/** `PUT /v1/nodes/{node}/report`: takes a node's state. No body is read before `grant` accepts the caller for the node. */
 export function reportRoute(taker: ReportTaker, reports: Counter<"outcome">, grant: GrantAccess = grantToAll): Route {
   const underWay = new Map<string, number>();
   const receive = createReceiver(taker);
@@ -169,34 +190,4 @@ function parseJson(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-export const NOT_LISTED: TurnedAway = { kind: "not-ready", why: "the cluster has not been listed yet" };
-export const NOT_COUNTED: TurnedAway = { kind: "not-ready", why: "the pods that wait are being counted" };
-export const NOT_DATED: TurnedAway = { kind: "not-ready", why: "the API server has not answered yet" };
-export const NOT_LEADING: TurnedAway = { kind: "not-leading", why: "not the leader" };
-
-/** One whole report is 20 kB: the aggregator takes one each so many milliseconds. */
-const EACH_MS = 5;
-/** After this time an agent sends a message anyway. Milliseconds. */
-const LONGEST_MS = 30_000;
-
-interface TurnAwayParts {
-  readonly random: Random;
-  /** How many nodes the cluster has. */
-  readonly nodes: () => number;
-}
-
-/**
- * Gives each agent that is turned away a random time to come again, within the time in which all reports can be taken. Otherwise
- * thousands of agents would retry at once and delay the aggregator that they wait for.
- */
-export function createTurnAway(
-  { random, nodes }: TurnAwayParts,
-  reason: () => TurnedAway | undefined,
-): () => TurnedAway | undefined {
-  return () => {
-    const found = reason();
-    return found && { ...found, waitMs: random.fraction() * Math.min(LONGEST_MS, nodes() * EACH_MS) };
-  };
 }

@@ -144,10 +144,7 @@ interface Phased extends Stored {
   readonly phaseSinceMs?: number | undefined;
 }
 
-/**
- * When this process first saw objects in their phase, where the API does not say since when. A restart begins anew, so such an age is
- * never longer than the truth.
- */
+/** When this process first saw objects in their phase, where the API does not say: the age is never longer than the truth. */
 export class PhaseObservations<T extends Phased> {
   readonly #isUndated: (object: T, nowMs: number) => boolean;
   readonly #observations = new Map<string, { readonly phase: string; readonly ms: number }>();

@@ -56,10 +56,7 @@ export interface HandOver extends WatchHistory {
   readonly unstored: readonly UnstoredClaim[];
 }
 
-/**
- * Reads the annotation. Undefined where it is not understood or lies in the future: then no replica is known to have watched. `nowMs` is
- * the API server's clock.
- */
+/** Reads the annotation. Undefined where it is not understood or lies after `nowMs`: then no replica is known to have watched. */
 export function readCoverage(text: string | undefined, nowMs: number): HandOver | undefined {
   const decoded = v.safeParse(schema, text);
   if (!decoded.success) return undefined;

@@ -87,10 +87,7 @@ export class UnusedWhileMounted {
   }
 }
 
-/**
- * The nodes that have the claim mounted although Kubernetes calls it unused. A condition that Mooring writes in its place does not
- * count.
- */
+/** The nodes that have a claim mounted that Kubernetes calls unused. A condition that Mooring writes in its place does not count. */
 function nodesAgainst({ claim, isEligible, desired }: DesiredClaim): readonly string[] | undefined {
   const status = desired ?? claim.status;
   const isContradicted = isEligible && kubernetesCondition(claim.upstream)?.unused === true;

@@ -2,7 +2,7 @@ import type { KubeParts } from "../../common/kube/client.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import { type ClaimWrite, isSameStatus, statusText } from "../core/claims/write.ts";
-import type { ClaimStatusWriter, WriteFailure, WriteResult } from "../sinks/writers.ts";
+import type { ClaimStatusWriter, WriteFailure } from "../sinks/writers.ts";
 import type { ClaimWarnings } from "./claim-warnings.ts";
 import type { UnstoredClaims } from "./unstored-claims.ts";
 import { type Attempt, isServerFailure, ServerFailures, WriteGate } from "./write-gate.ts";
@@ -15,13 +15,6 @@ export interface ClaimWriterParts extends Pick<KubeParts, "clock" | "random" | "
   readonly onWritten: (claim: Claim) => void;
 }
 
-/** The permission that our account lacks, for people. */
-interface MissingPermission {
-  readonly namespaces: readonly string[];
-  /** As the API server puts it. */
-  readonly message: string;
-}
-
 type Write = Exclude<ClaimWrite, { readonly kind: "none" }>;
 
 /** A claim, and what has to be written of it. */
@@ -30,10 +23,7 @@ export interface PlannedWrite<T extends ClaimWrite = ClaimWrite> {
   readonly write: T;
 }
 
-/**
- * Attempts under way at once. More make no API server on a few cores faster, and its own priority and fairness gives them their share of a
- * busy one.
- */
+/** Attempts under way at once. More make no API server on a few cores faster, and a busy one gives them their share. */
 export const WRITERS = 16;
 
 /**
@@ -72,8 +62,8 @@ export class ClaimWriter {
     return this.#gate.isFailing(key);
   }
 
-  /** Undefined while no write is forbidden. */
-  missingPermission(): MissingPermission | undefined {
+  /** Where our account may not write, and what the API server says of it; undefined while no write is forbidden. */
+  missingPermission() {
     const namespaces = new Set(this.#gate.keysOf("forbidden").map((key) => key.slice(0, key.indexOf("/"))));
     return namespaces.size === 0 ? undefined : { namespaces: [...namespaces], message: this.#missing };
   }
@@ -84,7 +74,10 @@ export class ClaimWriter {
     const planned = { claim, write };
     const waitMs = this.#restBefore(planned);
     if (waitMs > 0) return waitMs;
-    const result = await this.#send(planned, signal);
+    const { writer } = this.#parts;
+    const result = await (write.kind === "apply"
+      ? writer.apply(claim, write, signal)
+      : writer.clean(claim, write.annotations, signal));
     if (signal.aborted) return undefined;
     if (result.kind === "written") return this.#onWritten(planned, result.claim);
     await this.#onFailure(planned, result, signal);
@@ -120,11 +113,6 @@ export class ClaimWriter {
     const sinceMs = this.#reasonChangedAt.get(key) ?? nowMs;
     this.#reasonChangedAt.set(key, sinceMs);
     return sinceMs + this.#reasonDelayMs - nowMs;
-  }
-
-  #send({ claim, write }: PlannedWrite<Write>, signal: AbortSignal): Promise<WriteResult> {
-    const { writer } = this.#parts;
-    return write.kind === "apply" ? writer.apply(claim, write, signal) : writer.clean(claim, write.annotations, signal);
   }
 
   /** A worker that met a failure of the server rests before it goes on to the next claim. */

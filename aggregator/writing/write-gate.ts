@@ -115,10 +115,7 @@ function hasChanged({ resourceVersion, content, attempts }: Failed, attempt: Att
 
 /** After so long without a failure, the next one is logged again. Longer than a failing claim waits, or each attempt would be logged. */
 const OVER_MS = 180_000;
-/**
- * How long a worker rests: sixteen workers then send three requests a second in all, and a healthy claim still waits no longer than
- * this.
- */
+/** How long a worker rests: sixteen of them then send three requests a second, and a healthy claim waits no longer than this. */
 const REST = { firstMs: 100, longestMs: 5_000 };
 /** A claim waits for as long as the server asks; its worker takes other claims after this. */
 const LONGEST_ASKED_MS = 30_000;

@@ -1,7 +1,7 @@
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { object, parse, string } from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createReportAccess } from "../../aggregator/sources/report-access.ts";
+import { ReportAccess } from "../../aggregator/sources/report-access.ts";
 import { createTokenReviews } from "../../aggregator/sources/token-reviews.ts";
 import { createKubeClient } from "../../common/kube/client.ts";
 import { connect } from "../../common/kube/connection.ts";
@@ -344,7 +344,7 @@ describe("a report is refused", () => {
     const nobody = { transport, basePath: "", authorization: async () => undefined, server: "https://127.0.0.1:1" };
     const client = createKubeClient(nobody, owner);
     const { clock } = owner;
-    const grant = createReportAccess(
+    const { grant } = new ReportAccess(
       {
         ...{ clock, logger, reviews: { increment: () => {} }, nowMs: clock.wallMs },
         review: createTokenReviews({ client, clock }, RULE.audience),
@@ -366,7 +366,7 @@ describe("a report is refused", () => {
     const { clock } = owner;
     const review = createTokenReviews({ client, clock }, RULE.audience);
     const reviews = { increment: () => {} };
-    const grant = createReportAccess({ clock, logger, reviews, review, nowMs: clock.wallMs }, RULE);
+    const { grant } = new ReportAccess({ clock, logger, reviews, review, nowMs: clock.wallMs }, RULE);
 
     const access = await grant({ authorization: `Bearer ${token}`, node: "n1" });
     await client.close();

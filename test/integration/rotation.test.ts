@@ -8,7 +8,7 @@ import { readCertificates, SERVING_SECRET } from "../../aggregator/certificates/
 import { readTexts } from "../../aggregator/certificates/objects.ts";
 import { createSecretServing, type Serving } from "../../aggregator/certificates/serving.ts";
 import { certificatePlan, type StoredCertificates } from "../../aggregator/core/certificate-plan.ts";
-import { createReportAccess } from "../../aggregator/sources/report-access.ts";
+import { ReportAccess } from "../../aggregator/sources/report-access.ts";
 import { reportRoute } from "../../aggregator/sources/report-server.ts";
 import { createTokenReviews } from "../../aggregator/sources/token-reviews.ts";
 import { createKubeClient, type KubeParts } from "../../common/kube/client.ts";
@@ -87,7 +87,7 @@ async function startReplica(): Promise<string> {
       newYield: () => () => undefined,
     },
     { increment: () => {} },
-    createReportAccess({ clock, logger, review, reviews, nowMs: clock.wallMs }, RULE),
+    new ReportAccess({ clock, logger, review, reviews, nowMs: clock.wallMs }, RULE).grant,
   );
   let answers = 0;
   const churning: Route = {

@@ -75,10 +75,7 @@ function storedNodesOf(stored: ClaimStatus["mountedOn"]): ClaimEntry["mountedOn"
   return stored === undefined ? null : { nodes: [...stored.nodes], more: stored.more };
 }
 
-/**
- * How a claim is used, by everything that is known. `NotWatched`: bound, but Mooring has not written its status yet. `NotBound`: it has
- * no volume that could be used.
- */
+/** How a claim is used, by all that is known. `NotWatched`: bound, without a status yet. `NotBound`: without a volume. */
 export type UseStatus = ClaimEntry["status"];
 
 /** A claim, and what pods and mount tables show of it now. */

@@ -17,10 +17,7 @@ export interface NodeObservation {
 
 type Known<T> = { readonly [K in keyof T]-?: Exclude<T[K], undefined> | null };
 
-/**
- * A line of `/v1/nodes`. Every field is always there; `null` means unknown. Ages are milliseconds; `nowMs` and the times of the view are
- * the API server's wall clock.
- */
+/** A line of `/v1/nodes`: each field is always there, `null` means unknown. Times are of the API server's wall clock, ages milliseconds. */
 export function nodeEntryOf({ name, object, view, lastReportAgeMs, agentState }: NodeObservation, nowMs: number) {
   const ageOf = (atMs: number | undefined): number | null =>
     atMs === undefined ? null : Math.max(0, Math.round(nowMs - atMs));

@@ -40,10 +40,7 @@ export class StorageTotals<K extends StorageKind> {
   readonly #label: ClassLabel;
   readonly #bucketMs: number;
 
-  /**
-   * A class keeps its label for as long as the process lives: an object is removed under the label that it was added with. Ages are kept
-   * to so many milliseconds.
-   */
+  /** A class keeps its label: an object is removed under the one that it was added with. Ages are kept to so many milliseconds. */
   constructor(label: ClassLabel, bucketMs: number) {
     this.#label = label;
     this.#bucketMs = bucketMs;

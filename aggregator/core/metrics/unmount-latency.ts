@@ -9,9 +9,8 @@ export interface Unmount {
 }
 
 /**
- * The unmounts that a node's new view shows and the previous one did not. The API server dates a deletion to the second and unmounts are
- * never dated too early, so latencies are never too short, and up to a second and the uncertainty too long. A pod that was not deleted,
- * or whose volumes were unmounted before, has none.
+ * The unmounts of deleted pods that a node's new view shows and the previous one did not. The API server dates a deletion to the second and
+ * unmounts are never dated too early, so latencies are never too short, and up to a second and the uncertainty too long.
  */
 export function newUnmounts(
   before: NodeView | undefined,

@@ -27,10 +27,7 @@ export type Reporter =
   /** The user is no agent. */
   | { readonly kind: "forbidden"; readonly why: string };
 
-/**
- * From k8s.io/apiserver: pkg/authentication/serviceaccount/util.go. The API server sets both for tokens that are bound to a pod on a
- * node.
- */
+/** Of tokens that are bound to a pod on a node (k8s.io/apiserver: pkg/authentication/serviceaccount/util.go). */
 const NODE_NAME = "authentication.kubernetes.io/node-name";
 const POD_UID = "authentication.kubernetes.io/pod-uid";
 
@@ -61,20 +58,14 @@ function onlyOne(values: readonly string[] | undefined): string | undefined {
 /** A service account's token has about 1,200 characters. */
 const LONGEST = 8_192;
 
-/**
- * The token in an `authorization` header; undefined where it cannot be a service account's: three parts of base64url (RFC 7515). So
- * other texts cost no review.
- */
+/** The token in an `authorization` header, if it may be a service account's (RFC 7515): other texts cost no review. */
 export function bearerToken(authorization: string | undefined): string | undefined {
   const match = /^Bearer +([\w-]+\.[\w-]+\.[\w-]+) *$/i.exec(authorization?.slice(0, LONGEST + 1) ?? "");
   const token = match?.[1];
   return authorization === undefined || authorization.length > LONGEST ? undefined : token;
 }
 
-/**
- * When a token expires, milliseconds since the epoch; undefined where it does not say so. Nothing is verified here: the caller asks only
- * of tokens that the API server has accepted.
- */
+/** When a token that the API server accepted expires, milliseconds since the epoch; undefined where it does not say so. */
 export function tokenExpiry(token: string): number | undefined {
   const { exp } = claimsOf(token);
   return typeof exp === "number" && Number.isFinite(exp) ? exp * 1000 : undefined;

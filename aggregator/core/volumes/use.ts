@@ -54,8 +54,8 @@ function podsIn(mountedVolumes: readonly NodeMountedVolume[]): NodeUse["pods"] {
 }
 
 /**
- * Whether a mount with a volume's name may be its own. A known pod that uses another volume has an inline volume of that name. A volume
- * that is not Bound may still be mounted for a claim that is gone, or that it no longer names.
+ * Whether a mount with a volume's name may be its own. A known pod that uses another volume has an inline volume of that name. One that is
+ * not Bound may still be mounted for a claim that is gone, or that it no longer names.
  */
 export function mayMount(
   { podUid }: Pick<NodeMountedVolume, "podUid">,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { TokenVerdict } from "../../../../aggregator/core/reports/reporter.ts";
-import { type Access, createReportAccess } from "../../../../aggregator/sources/report-access.ts";
+import { type Access, ReportAccess } from "../../../../aggregator/sources/report-access.ts";
 import { MooringError } from "../../../../common/runtime/errors.ts";
 import { createFakeClock } from "../../../fakes/clock.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
@@ -52,7 +52,7 @@ function setUp() {
     asked.push({ token, isFirst });
     return await server.review(token);
   };
-  const grant = createReportAccess({ ...parts, review }, RULE);
+  const { grant } = new ReportAccess({ ...parts, review }, RULE);
   /** A token of a node's agent that lives for so long. */
   const token = (node: string, expiresInMs: number | "never" = 600_000): string => {
     const exp = expiresInMs === "never" ? undefined : (clock.wallMs() + expiresInMs) / 1000;
