@@ -58,7 +58,6 @@ export class Rejections {
     this.#waiting.set(node, new Map(waiting));
   }
 
-  /** How many were rejected in the last ten minutes. */
   count(): number {
     this.#forgetOld(this.#parts.nowMs());
     return this.#rejected.size;
@@ -69,7 +68,6 @@ export class Rejections {
     return this.#pause !== undefined;
   }
 
-  /** How many pods wait now. */
   waiting(): number {
     return [...this.#waiting.values()].reduce((sum, pods) => sum + pods.size, 0);
   }
@@ -95,7 +93,6 @@ export class Rejections {
     return pause?.why;
   }
 
-  /** Each pod once. */
   #recent(nowMs: number): readonly WrongPod[] {
     this.#forgetOld(nowMs);
     const waiting = [...this.#waiting.values()].flatMap((pods) => [...pods]);
@@ -128,7 +125,6 @@ export function registerRejectionGauges(metrics: Metrics, rejections: Rejections
 }
 
 interface WaitingParts extends Pick<SharedParts, "clock" | "cluster" | "internalErrors"> {
-  /** Pods of a node that wait for a volume whose affinity excludes it. */
   readonly onWaiting: (node: string, podUids: readonly string[]) => void;
 }
 

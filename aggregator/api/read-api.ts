@@ -21,7 +21,6 @@ import type { FleetState } from "../nodes/fleet-state.ts";
 import type { SharedParts } from "../sources/cluster.ts";
 import { type ListHead, listRoutes } from "../sources/list-stream.ts";
 
-/** What the read API answers from. */
 interface ReadApiParts extends SharedParts {
   readonly fleet: FleetState;
   readonly agentStates: Pick<AgentStates, "of" | "assumedEnd">;
@@ -49,7 +48,6 @@ export class ReadApi {
     this.#parts = parts;
   }
 
-  /** A report with changes was accepted. */
   onReport(view: NodeView): void {
     const { cluster, fleet } = this.#parts;
     this.#stagings.set(view.node, idleStagings(this.#stagings.get(view.node), view, cluster));
@@ -118,7 +116,6 @@ export class ReadApi {
     return time === undefined ? 0 : time.latestMs - time.widthMs;
   }
 
-  /** A claim as the lists show it. */
   #observeClaim({ claim, usedOn, references, pendingNodes, isUnwatched }: DecidedClaim): ClaimObservation {
     const { cluster, fleet, isDeletionHeld } = this.#parts;
     const { volume } = claim;
@@ -139,7 +136,6 @@ export class ReadApi {
     };
   }
 
-  /** A volume as the lists show it. */
   #observeVolume(volume: Volume): VolumeObservation {
     const { cluster, fleet, agentStates } = this.#parts;
     const isOver = (node: string): boolean => agentStates.assumedEnd(node) !== undefined;

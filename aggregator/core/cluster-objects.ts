@@ -115,7 +115,6 @@ export interface InTreeSource {
   readonly portworxVolume?: { readonly volumeID: string } | undefined;
 }
 
-/** A volume as its CSI driver names it. */
 interface CsiHandle {
   readonly driver: string;
   readonly volumeHandle: string;

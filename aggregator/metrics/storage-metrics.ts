@@ -1,12 +1,10 @@
 import type { Labels, Metrics, Sample } from "../../common/runtime/metrics.ts";
 import type { Claim } from "../../common/storage/claim.ts";
-import type { PhaseSince } from "../../common/storage/phase-since.ts";
 import { oldestPending } from "../core/claims/binding.ts";
 import type { Volume } from "../core/cluster-objects.ts";
 import type { ClaimKind, StorageKind, Total, VolumeKind } from "../core/metrics/storage-totals.ts";
 import type { Cluster } from "../sources/cluster.ts";
 
-/** What the series of claims and volumes are read from. */
 export interface StorageSources {
   readonly cluster: Pick<Cluster, "claim" | "podsOf" | "storage">;
   /** The API server's wall clock at the earliest, so that an age is too short rather than too long. Milliseconds since the epoch. */
@@ -46,7 +44,6 @@ interface Sizes<L extends string> {
   readonly totals: () => readonly { readonly kind: Labels<L>; readonly count: number; readonly bytes: number }[];
 }
 
-/** How many objects there are of each kind, and their bytes. */
 function registerSizes<L extends string>(metrics: Metrics, { names, what, labels, totals }: Sizes<L>): void {
   metrics.series({ name: names.count, help: `${what}.`, type: "gauge", labels }, () =>
     totals().map(({ kind, count }) => ({ labels: kind, value: count })),
@@ -187,14 +184,12 @@ export function registerClaimMetrics(metrics: Metrics, claims: () => Iterable<Cl
   );
 }
 
-interface VolumeSources {
-  /** Empty while another process leads. */
-  readonly volumes: () => Iterable<Volume>;
-  readonly phaseSince: (volume: Volume) => PhaseSince | undefined;
-}
-
 /** Series of single volumes. The label is that of kube-state-metrics, so that queries can join the two. */
-export function registerVolumeMetrics(metrics: Metrics, { volumes, phaseSince }: VolumeSources): void {
+export function registerVolumeMetrics(
+  metrics: Metrics,
+  volumes: () => Iterable<Volume>,
+  phaseSince: Cluster["phaseSince"],
+): void {
   metrics.series(
     {
       name: "mooring_volume_phase_since_timestamp_seconds",

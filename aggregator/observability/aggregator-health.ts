@@ -6,9 +6,13 @@ import type { LeaderSession } from "../leader/leader-session.ts";
 import type { Leadership } from "../leader/leadership.ts";
 import type { Cluster, SharedParts } from "../sources/cluster.ts";
 
+interface StartParts {
+  readonly cluster: Pick<Cluster, "unsynced">;
+  readonly client: Pick<KubeClient, "serverTime">;
+}
+
 interface HealthParts extends Pick<SharedParts, "clock" | "client" | "cluster" | "internalErrors"> {
   readonly leadership: Pick<Leadership, "check" | "progress">;
-  /** The current leader session. */
   readonly session: () => LeaderSession | undefined;
   /** The certificate that agents see; undefined where reports come from this machine alone. */
   readonly certificate?: (() => CheckResult) | undefined;
@@ -53,13 +57,7 @@ export function aggregatorHealth(parts: HealthParts): Pick<Health, "live" | "rea
 }
 
 /** Passes when all is listed and the API server's time is known. Before that this replica neither decides nor competes. */
-export function checkStart({
-  cluster,
-  client,
-}: {
-  readonly cluster: Pick<Cluster, "unsynced">;
-  readonly client: Pick<KubeClient, "serverTime">;
-}): CheckResult {
+export function checkStart({ cluster, client }: StartParts): CheckResult {
   const unsynced = cluster.unsynced();
   if (unsynced.length > 0) return failed(`not listed yet: ${unsynced.join(", ")}`);
   // A proxy may drop the header. Our own wall clock is no replacement: it may be wrong by hours.

@@ -8,9 +8,7 @@ import { registerClaimMetrics, registerStorageMetrics, registerVolumeMetrics } f
 import type { SharedParts } from "../sources/cluster.ts";
 
 interface Watched extends Pick<SharedParts, "clock" | "client" | "cluster"> {
-  /** With series of single claims. */
   readonly claimMetrics: boolean;
-  /** With series of single volumes. */
   readonly volumeMetrics: boolean;
   /** The current leader session; without one there are no series of nodes and claims. */
   readonly session: () => LeaderSession | undefined;
@@ -19,7 +17,6 @@ interface Watched extends Pick<SharedParts, "clock" | "client" | "cluster"> {
 
 const AGENT_STATES = ["Reporting", "Stale", "NoAgent", "Gone"] as const;
 
-/** The metrics of the cluster, its nodes and this process. */
 export function registerGauges(metrics: Metrics, watched: Watched): void {
   const { cluster, session } = watched;
   registerProcess({ ...watched, metrics }, "aggregator");
@@ -32,7 +29,12 @@ export function registerGauges(metrics: Metrics, watched: Watched): void {
   registerSessionGauges(metrics, watched);
   registerNodeGauges(metrics, watched);
   registerProtectionMode(metrics, watched);
-  registerObjects(metrics, watched);
+  const ofLeader =
+    <T>(all: () => Iterable<T>) =>
+    (): Iterable<T> =>
+      session() === undefined ? [] : all();
+  if (watched.claimMetrics) registerClaimMetrics(metrics, ofLeader(cluster.claims));
+  if (watched.volumeMetrics) registerVolumeMetrics(metrics, ofLeader(cluster.allVolumes), cluster.phaseSince);
   registerStorageMetrics(metrics, {
     cluster,
     leads: () => session() !== undefined,
@@ -40,21 +42,11 @@ export function registerGauges(metrics: Metrics, watched: Watched): void {
   });
 }
 
-function registerObjects(metrics: Metrics, { cluster, session, claimMetrics, volumeMetrics }: Watched): void {
-  if (claimMetrics) registerClaimMetrics(metrics, () => (session() === undefined ? [] : cluster.claims()));
-  if (volumeMetrics)
-    registerVolumeMetrics(metrics, {
-      volumes: () => (session() === undefined ? [] : cluster.allVolumes()),
-      phaseSince: cluster.phaseSince,
-    });
-}
-
 function earliestMs({ client, clock }: Watched): number {
   const server = client.serverTime();
   return server === undefined ? clock.wallMs() : server.latestMs - server.widthMs;
 }
 
-/** What the current leader session knows of claims and volumes. */
 function registerSessionGauges(metrics: Metrics, { session }: Watched): void {
   const gauge = (name: `mooring_${string}`, help: string, read: (present: LeaderSession) => number): void =>
     metrics.gauge({ name, help }, () => {

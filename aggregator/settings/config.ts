@@ -137,7 +137,6 @@ type Values = ValuesOf<typeof AGGREGATOR_SETTINGS>;
 /** The configuration of an aggregator. Durations in milliseconds. */
 export type AggregatorConfig = ReturnType<typeof configOf>;
 
-/** How replicas elect a leader. */
 export interface ElectionConfig {
   readonly namespace: string;
   readonly pod: string;
@@ -153,7 +152,6 @@ export interface ReportConfig {
     | ({ readonly kind: "issued" } & IssuerConfig);
 }
 
-/** What the command line asks for. */
 type AggregatorCommand =
   | { readonly kind: "help"; readonly text: string }
   | { readonly kind: "run"; readonly config: AggregatorConfig };
@@ -204,7 +202,6 @@ const HOUR_MS = 3_600_000;
 const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 const TIMES = { authorityMs: 8_760 * HOUR_MS, certificateMs: 720 * HOUR_MS } as const;
 
-/** The account that `--agent-account` names. */
 function agentAccountIn({ agentAccount }: Values): AgentAccount {
   const [namespace = "", account = ""] = agentAccount.split("/");
   return { namespace, account };

@@ -33,7 +33,6 @@ const KINDS = {
   "removed-while-mounted": { reason: "RemovedWhileMounted", action: "Observed", isOnce: true },
 } as const;
 
-/** The warning as an event on the claim. */
 export function claimEvent(claim: Claim, warning: ClaimWarning, nowMs: number): KubeEvent {
   const { namespace, name, uid } = claim;
   const { isOnce, ...said } = KINDS[warning.kind];

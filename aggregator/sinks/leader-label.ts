@@ -13,7 +13,6 @@ export const LEADER_ROLE = "leader";
 interface LabelParts extends KubeParts {
   /** Writes only while this replica leads. */
   readonly fenced: KubeClient;
-  /** The own pod. */
   readonly namespace: string;
   readonly pod: string;
 }
@@ -53,7 +52,6 @@ export class LeaderLabel {
     return this.#problem;
   }
 
-  /** Keeps the label until the signal is aborted. */
   run(signal: AbortSignal): Promise<void> {
     const task = (limited: AbortSignal): Promise<void> => this.#claim(limited);
     const warn = (err: string): void =>

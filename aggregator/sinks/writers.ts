@@ -9,7 +9,6 @@ import { type UpstreamShare, writeUpstream } from "../../common/storage/upstream
 import { VOLUME_ANNOTATIONS, type VolumeAnnotations } from "../../common/storage/volume-annotations.ts";
 import type { Volume } from "../core/cluster-objects.ts";
 
-/** The outcome of a write. */
 export type WriteResult =
   /** The claim after the write. */
   | { readonly kind: "written"; readonly claim: Claim }
@@ -23,7 +22,6 @@ export type WriteResult =
   | { readonly kind: "overloaded"; readonly message: string; readonly retryAfterMs: number }
   | { readonly kind: "failed"; readonly message: string; readonly retryAfterMs: number };
 
-/** Every result but success. */
 export type WriteFailure = Exclude<WriteResult, { readonly kind: "written" }>;
 
 /** What an apply contains: Mooring's condition and annotations, and its share of Kubernetes' own condition. */
@@ -84,7 +82,6 @@ function fieldsOf(
   };
 }
 
-/** The outcome of a write of a volume. */
 type VolumeWriteResult = { readonly kind: "written" } | WriteFailure;
 
 /** Changes Mooring's annotations of exactly the volume, and the state of it, that was decided on. */

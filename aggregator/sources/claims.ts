@@ -22,7 +22,6 @@ interface ClaimParts extends ClusterParts {
 /** Claims are counted by ages of days, so this is exact enough. */
 const AGE_BUCKET_MS = 3_600_000;
 
-/** All claims. */
 export function createClaims(parts: ClaimParts, listener: ClusterListener) {
   const { volumes, pods, nowMs } = parts;
   const values = new ClaimValues();
@@ -65,7 +64,6 @@ export function createClaims(parts: ClaimParts, listener: ClusterListener) {
       assumedOn: (node: string): Iterable<string> => informer.by("assumed", node).map(({ key }) => key),
       /** The claims here are those of the API server at this resource version; undefined while they have to be listed anew. */
       claimsReached: informer.resourceVersion,
-      /** Since when the claim is in its phase; undefined where that is unknown. */
       claimPhaseSince: (claim: Claim): PhaseSince | undefined => {
         const volume = claim.volume === undefined ? undefined : volumes.informer.get(claim.volume);
         const volumeSince = volume && volumes.lookups.phaseSince(volume);

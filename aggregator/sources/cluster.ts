@@ -25,9 +25,7 @@ export interface ClusterListener {
   readonly onClaimRolledBack: (previous: Claim) => void;
   /** The watch showed the claim Pending, and now shows it Bound. */
   readonly onClaimBound: (claim: Claim) => void;
-  /** The volume came, changed or went. */
   readonly onVolume: (name: string) => void;
-  /** A Node object came, changed or went. */
   readonly onNode: (name: string) => void;
   /** Called before the claims that the pod named. */
   readonly onPodEnded: (end: EndedPod) => void;
@@ -48,7 +46,6 @@ export interface OutsideParts extends KubeParts {
   readonly nowMs: () => number;
 }
 
-/** The same, with what it has once. */
 export interface SharedParts extends Omit<OutsideParts, "metrics"> {
   readonly cluster: Cluster;
   readonly internalErrors: InternalErrors;
@@ -91,19 +88,15 @@ export function createCluster(parts: ClusterParts, listener: ClusterListener) {
     },
     /** False while the watch of claims or of volumes is interrupted: one that is not known may be there. */
     areBindingsCurrent: (): boolean => [claims, volumes].every(({ informer }) => informer.isCurrent()),
-    /** What metrics show of claims and volumes. */
     storage: {
       volumes: volumes.totals,
       claims: claims.totals,
-      /** Keys of the claims in phase Pending. */
       get pending(): Iterable<string> {
         return claims.informer.by("pending", "Pending").map(({ key }) => key);
       },
       bindingOf: storageClasses.bindingOf,
     },
-    /** The collections that have not been listed yet. */
     unsynced: (): readonly string[] => Object.keys(informers).filter((name) => informers[name]?.hasSynced() === false),
-    /** The informers, by the resource names of the API. */
     informers,
     // Without the permission to read storage classes everything else works.
     run: (signal: AbortSignal): Promise<void> => {

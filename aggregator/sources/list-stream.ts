@@ -8,7 +8,6 @@ import { type ListFilter, readFilter } from "../core/api/list-filter.ts";
 /** What every list says before its entries. */
 export type ListHead = Omit<ListHeader, "apiVersion" | "kind">;
 
-/** One list. */
 export interface ListSpec {
   readonly path: string;
   readonly kind: ListHeader["kind"];
@@ -18,7 +17,6 @@ export interface ListSpec {
   readonly entries: (filter: ListFilter) => Iterable<object | undefined>;
 }
 
-/** What all lists need. */
 interface ListParts {
   readonly clock: Clock;
   /** Undefined before the API server's time is known. */
@@ -36,14 +34,14 @@ const CHUNK_LENGTH = 32_768;
 export function listRoutes(specs: readonly ListSpec[], parts: ListParts, signal: AbortSignal): readonly Route[] {
   let underWay = 0;
   const answer = (spec: ListSpec, query: URLSearchParams): RouteAnswer => {
-    const read = readFilter(spec.parameters, query);
-    if (read.kind === "problems") return { status: 400, body: read.problems.map((problem) => `${problem}\n`).join("") };
+    const { filter, problems } = readFilter(spec.parameters, query);
+    if (problems.length > 0) return { status: 400, body: problems.map((problem) => `${problem}\n`).join("") };
     const head = parts.head();
     if (head === undefined) return { status: 503, body: "the API server's time is not known yet\n" };
     if (underWay >= MOST_LISTS)
       return { status: 429, body: `${MOST_LISTS} lists are under way already\n`, headers: { "retry-after": "1" } };
     underWay += 1;
-    const rest = linesOf(spec.entries(read.filter), parts.clock, signal);
+    const rest = linesOf(spec.entries(filter), parts.clock, signal);
     const header: ListHeader = { apiVersion: LIST_API_VERSION, kind: spec.kind, ...head };
     const whenOver = async function* () {
       try {

@@ -13,7 +13,6 @@ import { projectPod } from "./projections.ts";
 
 type StoredPod = Pod & Stored;
 
-/** All pods. */
 export type Pods = ReturnType<typeof createPods>;
 
 interface PodParts extends ClusterParts {
@@ -59,7 +58,6 @@ export function createPods(parts: PodParts, listener: ClusterListener) {
       hasAgentPod: (node: string): boolean => informer.by("agent", node).length > 0,
       /** The pod uses, or used until it ended, this claim and no other one of its name. */
       knewClaim: (uid: string, claim: ClaimRef): boolean => vanished.knew(uid, there(uid), claim),
-      /** The API server has a pod with this UID. */
       isPodThere: (uid: string): boolean => there(uid) !== undefined,
       /** `namespace/name` of a pod that exists or did until recently, else its UID. */
       podName: (uid: string): string => podByUid(uid)?.key ?? uid,
@@ -72,7 +70,6 @@ export function createPods(parts: PodParts, listener: ClusterListener) {
       /** False while the watch of all pods is interrupted: an unknown pod may use a claim. */
       arePodsCurrent: informer.isCurrent,
     },
-    /** Pods of the node that are not over and name claims. */
     wantingOn: (node: string) => informer.by("wanting", node),
     /** The claim is gone: pods that still name it do not use the next claim of that name. */
     onClaimGone: (claimKey: string) => vanished.onClaimGone(informer.by("claim", claimKey)),

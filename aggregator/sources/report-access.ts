@@ -38,7 +38,6 @@ export type GrantAccess = (
   request: Pick<RouteRequest, "authorization" | "address"> & { readonly node: string },
 ) => Promise<Access>;
 
-/** Accepts every caller as who it says it is. */
 export const grantToAll: GrantAccess = async () => ({ kind: "granted", podUid: undefined, mayBring: () => true });
 
 interface AccessParts extends Pick<OutsideParts, "clock" | "logger" | "nowMs"> {
@@ -66,7 +65,6 @@ interface Belief {
   readonly untilMs: number;
 }
 
-/** A token to be reviewed. */
 interface Asked {
   readonly key: string;
   readonly token: string;
@@ -172,7 +170,6 @@ const REFUSALS = {
   "review-failed": { status: 503, headers: { "retry-after": "1" } },
 } as const satisfies Record<string, Omit<RouteAnswer, "body">>;
 
-/** A report that does not count, and the answer to it. */
 export function refused(outcome: Refused["outcome"], why: string): Refused {
   return { kind: "refused", outcome, answer: { ...REFUSALS[outcome], body: `${why}\n` } };
 }

@@ -46,7 +46,6 @@ export function createTurnAway(
   };
 }
 
-/** The outcome of a report. */
 export type ReportOutcome =
   | { readonly kind: "accepted"; readonly answer: ReportAnswer }
   | { readonly kind: "stale"; readonly why: string }
@@ -58,7 +57,6 @@ export type ReportOutcome =
   | { readonly kind: "too-much"; readonly why: string }
   | TurnedAway;
 
-/** Takes reports. */
 export interface ReportTaker {
   readonly onReport: (report: NodeMessage) => Steps<ReportOutcome>;
   /** Why no report is accepted now. Costs next to nothing: it is called before a body is read. */
@@ -73,7 +71,6 @@ export interface ReportTaker {
 
 type Granted = Extract<Access, { readonly kind: "granted" }>;
 
-/** An answer, and the outcome that it counts as. */
 interface Answered {
   readonly outcome: string;
   readonly answer: RouteAnswer;

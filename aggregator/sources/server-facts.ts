@@ -45,7 +45,6 @@ export function createServerVersion(parts: KubeParts, onChange: (version: Server
   };
   const warn = (err: string): void => parts.logger.warn({ err }, "version of the API server not read");
   return {
-    /** Undefined before the first answer. */
     version: () => known,
     /** Reads it now and then, as the cluster may be upgraded. Resolves when the signal is aborted. */
     run: (signal: AbortSignal) => repeat(parts, { task, everyMs: READ_AGAIN_MS, retry: RETRY, warn }, signal),

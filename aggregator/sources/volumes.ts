@@ -10,7 +10,6 @@ import { projectVolume } from "./projections.ts";
 
 type StoredVolume = Volume & Stored;
 
-/** All PersistentVolumes. */
 export type Volumes = ReturnType<typeof createVolumes>;
 
 interface VolumeParts extends ClusterParts {
@@ -57,7 +56,6 @@ export function createVolumes(parts: VolumeParts, { onClaim, onVolume }: Cluster
     lookups: {
       allVolumes: (): Iterable<Volume> => informer.all(),
       volumeByName: informer.get,
-      /** Several volumes may have one handle. */
       volumesByHandle: byHandle,
       /** Since when the volume is in its phase; undefined where that is unknown. */
       phaseSince: since,

@@ -51,7 +51,6 @@ const schema = v.pipe(
   }),
 );
 
-/** What a leader hands over to the next one. */
 export interface HandOver extends WatchHistory {
   readonly unstored: readonly UnstoredClaim[];
 }
@@ -85,7 +84,6 @@ export function writeCoverage(
     since: formatMillisecondsUp(sinceMs),
     reached,
     reachedAt: downText(reachedAtMs),
-    // JSON leaves out what is undefined.
     gap: gap && gapText(gap),
     unstored: listed(claims.map(unstoredText)),
   });

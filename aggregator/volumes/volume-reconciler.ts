@@ -44,7 +44,6 @@ const OUTCOMES = { forbidden: "refused", overloaded: "failed" } as const;
  * volume, which would otherwise go with its claim. Level-based: a key names the volume. A Bound volume without a mark costs nothing.
  */
 export class VolumeReconciler {
-  /** Names of volumes. */
   readonly queue: WorkQueue;
   /** Names of the volumes that are mounted although they are not Bound. */
   readonly stillMounted = new Set<string>();
@@ -68,13 +67,11 @@ export class VolumeReconciler {
     return this.queue.run((name, limited) => this.#reconcile(name, limited), signal);
   }
 
-  /** Queues every volume that is not Bound, or has a mark. */
   enqueueAll(): void {
     const volumes = Iterator.from(this.#parts.cluster.allVolumes());
     this.queue.addAll(volumes.map((volume) => (isOfInterest(volume) ? volume.key : undefined)));
   }
 
-  /** The volume came, changed or went. */
   onVolume(name: string): void {
     const volume = this.#parts.cluster.volumeByName(name);
     const isKnown = this.stillMounted.has(name) || this.#goneClaims.has(name);
@@ -95,7 +92,6 @@ export class VolumeReconciler {
     this.queue.add(name);
   }
 
-  /** The volumes that facts belong to. */
   namesOf(facts: readonly Fact[]): readonly string[] {
     return facts.flatMap(({ volume }) => volumesOf(volume, this.#parts.cluster)).map(({ key }) => key);
   }

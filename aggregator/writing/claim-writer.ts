@@ -17,7 +17,6 @@ export interface ClaimWriterParts extends Pick<KubeParts, "clock" | "random" | "
 
 type Write = Exclude<ClaimWrite, { readonly kind: "none" }>;
 
-/** A claim, and what has to be written of it. */
 export interface PlannedWrite<T extends ClaimWrite = ClaimWrite> {
   readonly claim: Claim;
   readonly write: T;
@@ -52,7 +51,6 @@ export class ClaimWriter {
     this.#failures = new ServerFailures(parts, WRITERS);
   }
 
-  /** Claims whose status the API server refuses. */
   get refused(): number {
     return this.#gate.keysOf("refused").length;
   }
@@ -90,7 +88,6 @@ export class ClaimWriter {
     this.#parts.logger.info({}, "claim status may be written again");
   }
 
-  /** The claim is gone. */
   forget(key: string): void {
     this.#rest(key);
     this.#warnedRefusals.delete(key);
@@ -173,7 +170,6 @@ function attemptOf(planned: PlannedWrite<Write>): Attempt {
   return { key, uid, resourceVersion, current: contentOf(claim), content, isNews };
 }
 
-/** What the claim says after the write. */
 function statusOf({ claim, write }: PlannedWrite<Write>): ClaimStatus | undefined {
   return write.kind === "apply" ? write.status : claim.status;
 }

@@ -6,7 +6,6 @@ import type { ClaimWriterParts } from "./claim-writer.ts";
 /** An agent reports an unmount within a second, so a deletion that takes longer than this is worth a warning. Milliseconds. */
 const HELD_NEWS_MS = 30_000;
 
-/** A claim that is being deleted, and its mounts. */
 export interface ObservedDeletion {
   readonly claim: Claim;
   readonly mounts: readonly ObservedMount[];
@@ -20,10 +19,11 @@ interface HeldParts extends Pick<OutsideParts, "nowMs">, Pick<ClaimWriterParts, 
 
 interface Deletion {
   readonly uid: string;
-  /** On the monotonic clock; undefined while protection does not keep the claim. */
-  heldAt: number | undefined;
-  /** The same by the API server's clock; since the deletion was requested where protection kept the claim when this leader first saw it. */
-  sinceMs: number | undefined;
+  /**
+   * Undefined while protection does not keep the claim. `at` is on the monotonic clock, `sinceMs` by the API server's: since the deletion
+   * was requested where protection kept the claim when this leader first saw it.
+   */
+  held: { readonly at: number; readonly sinceMs: number } | undefined;
   isHeldWarned: boolean;
   isReleaseWarned: boolean;
 }
@@ -49,11 +49,11 @@ export class HeldDeletions {
 
   isHeld({ key, uid }: Claim): boolean {
     const known = this.#known.get(key);
-    return known?.uid === uid && known.heldAt !== undefined;
+    return known?.uid === uid && known.held !== undefined;
   }
 
   #held(): readonly number[] {
-    return [...this.#known.values()].map(({ sinceMs }) => sinceMs).filter((sinceMs) => sinceMs !== undefined);
+    return [...this.#known.values()].flatMap(({ held }) => held?.sinceMs ?? []);
   }
 
   /** Checks whether protection alone keeps the claim, and warns once. Answers after how many milliseconds to check again, if necessary. */
@@ -63,15 +63,14 @@ export class HeldDeletions {
     const isNew = this.#known.get(claim.key)?.uid !== claim.uid;
     const known = this.#of(claim);
     const { clock, warnings, nowMs } = this.#parts;
-    if (isKept(claim) && claim.deletion?.override !== undefined) this.#warnOfRelease(known, observed);
-    if (!isKept(claim) || isUsedByPod || claim.deletion?.override !== undefined) {
-      known.heldAt = undefined;
-      known.sinceMs = undefined;
+    if (isForced(claim)) this.#warnOfRelease(known, observed);
+    if (!isKept(claim) || isUsedByPod || isForced(claim)) {
+      known.held = undefined;
       return undefined;
     }
-    known.heldAt ??= clock.monotonicMs();
-    known.sinceMs ??= isNew ? (claim.deletion?.requestedAtMs ?? nowMs()) : nowMs();
-    const restMs = known.heldAt + HELD_NEWS_MS - clock.monotonicMs();
+    const sinceMs = (isNew ? claim.deletion?.requestedAtMs : undefined) ?? nowMs();
+    known.held ??= { at: clock.monotonicMs(), sinceMs };
+    const restMs = known.held.at + HELD_NEWS_MS - clock.monotonicMs();
     if (restMs > 0) return restMs;
     if (!known.isHeldWarned) warnings.tell(claim, { kind: "deletion-held", mounts });
     known.isHeldWarned = true;
@@ -81,8 +80,7 @@ export class HeldDeletions {
   /** The claim is gone, perhaps before any check. */
   onGone(observed: ObservedDeletion): void {
     const { claim } = observed;
-    const isForced = this.#parts.protection === "enforce" && isKept(claim) && claim.deletion?.override !== undefined;
-    if (isForced) this.#warnOfRelease(this.#of(claim), observed);
+    if (this.#parts.protection === "enforce" && isForced(claim)) this.#warnOfRelease(this.#of(claim), observed);
     if (this.#known.get(claim.key)?.uid === claim.uid) this.#known.delete(claim.key);
   }
 
@@ -95,8 +93,13 @@ export class HeldDeletions {
   #of({ key, uid }: Claim): Deletion {
     const known = this.#known.get(key);
     if (known?.uid === uid) return known;
-    const fresh = { uid, heldAt: undefined, sinceMs: undefined, isHeldWarned: false, isReleaseWarned: false };
+    const fresh = { uid, held: undefined, isHeldWarned: false, isReleaseWarned: false };
     this.#known.set(key, fresh);
     return fresh;
   }
+}
+
+/** A user lets the claim go although protection keeps it. */
+function isForced(claim: Claim): boolean {
+  return isKept(claim) && claim.deletion?.override !== undefined;
 }

@@ -3,7 +3,6 @@ import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import { MAX_UNSTORED, type UnstoredClaim } from "../core/pod-watch/history.ts";
 import type { Cluster } from "../sources/cluster.ts";
 
-/** The state in which a leader begins. */
 interface Begin {
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: number;

@@ -17,7 +17,6 @@ export interface Attempt {
 }
 
 interface Failed extends Pick<Attempt, "uid" | "resourceVersion" | "content"> {
-  /** With the last outcome. */
   readonly attempts: Attempts;
   /** Since the last success, the last with each outcome: refusals and conflicts in turn are counted beside each other. */
   readonly byOutcome: Readonly<Partial<Record<Outcome, Attempts>>>;

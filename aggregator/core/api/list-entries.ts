@@ -70,7 +70,6 @@ function lastUseOf({
   };
 }
 
-/** The nodes of an annotation. */
 function storedNodesOf(stored: ClaimStatus["mountedOn"]): ClaimEntry["mountedOn"] {
   return stored === undefined ? null : { nodes: [...stored.nodes], more: stored.more };
 }
@@ -89,7 +88,6 @@ export interface ClaimObservation {
   readonly isUnwatched?: boolean | undefined;
   /** The claim is being deleted, and protection alone keeps it. */
   readonly isDeletionHeld?: boolean | undefined;
-  /** Since when the claim is in its phase; undefined where that is unknown. */
   readonly phaseSince?: PhaseSince | undefined;
 }
 
@@ -107,7 +105,6 @@ export function useStatusOf({ claim, use, references }: Omit<ClaimObservation, "
   return references.length > 0 ? "Referenced" : written;
 }
 
-/** One claim of the list. */
 export function claimEntryOf(observed: ClaimObservation, lookup: EntryLookup): ClaimEntry {
   const { claim, use, references, pendingNodes, isUnwatched = false } = observed;
   const { namespace, name, uid, phase, isDeleting, storageClass, capacity, volume, status, upstream } = claim;
@@ -188,7 +185,6 @@ export interface VolumeObservation {
   readonly idleSince: (node: string) => number | undefined;
   /** The last use in the status of its claim; undefined where that claim is gone. */
   readonly claimUse?: Pick<ClaimStatus, "lastUse" | "gap"> | undefined;
-  /** Since when it is in its phase; undefined where that is unknown. */
   readonly phaseSince?: PhaseSince | undefined;
   readonly nowMs: number;
 }
@@ -201,7 +197,6 @@ function isLeakedOn(node: string, { idleSince, references, nowMs }: VolumeObserv
   return sinceMs !== undefined && nowMs - sinceMs >= LEAKED_AFTER_MS && !isWanted;
 }
 
-/** One volume of the list. */
 export function volumeEntryOf(observed: VolumeObservation, lookup: EntryLookup): VolumeEntry {
   const { volume, use, attached, idleSince } = observed;
   const { key, uid, phase, storageClass, capacity, reclaimPolicy, csi, claim, annotations } = volume;

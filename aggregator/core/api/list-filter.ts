@@ -1,10 +1,11 @@
 /** The entries of a list that a client asks for: the values of each given parameter. */
 export type ListFilter = ReadonlyMap<string, ReadonlySet<string>>;
 
-/** A filter, or all problems of the query. */
-type ReadFilter =
-  | { readonly kind: "filter"; readonly filter: ListFilter }
-  | { readonly kind: "problems"; readonly problems: readonly string[] };
+/** Without problems the filter counts. */
+interface ReadFilter {
+  readonly filter: ListFilter;
+  readonly problems: readonly string[];
+}
 
 /** An answer contains at most so much of a wrong name, and so many problems. */
 const SHOWN_LENGTH = 80;
@@ -21,8 +22,7 @@ export function readFilter(allowed: readonly string[], query: Iterable<readonly 
     else if (value === "") problems.push(`${name}: empty`);
     else filter.set(name, (filter.get(name) ?? new Set()).add(value));
   }
-  if (problems.length > 0) return { kind: "problems", problems: problems.slice(0, SHOWN_PROBLEMS) };
-  return { kind: "filter", filter };
+  return { filter, problems: problems.slice(0, SHOWN_PROBLEMS) };
 }
 
 function unknown(name: string, allowed: readonly string[]): string {

@@ -4,7 +4,6 @@ import type { Node } from "../cluster-objects.ts";
 import type { AgentState } from "../nodes/agent-state.ts";
 import type { NodeView } from "../nodes/node-view.ts";
 
-/** What is known of one node. */
 export interface NodeObservation {
   readonly name: string;
   /** Its Node object; undefined when it has none. */
@@ -24,11 +23,9 @@ export function nodeEntryOf({ name, object, view, lastReportAgeMs, agentState }:
   return {
     name,
     state: agentState.kind,
-    // For people to read.
     stateReason: agentState.why,
     lastReportAgeMs: lastReportAgeMs === undefined ? null : Math.round(lastReportAgeMs),
     bootId: view?.bootId ?? object?.bootId ?? null,
-    // Identifies one run of the agent.
     agentInstance: view?.instance ?? null,
     // Of the last complete scan of the mount table.
     scanBeganAgeMs: ageOf(view?.scanBeganMs),

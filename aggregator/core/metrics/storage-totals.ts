@@ -7,7 +7,6 @@ import type { Volume } from "../cluster-objects.ts";
 /** The label of a storage class; anybody who may create claims chooses the names of classes. */
 export type ClassLabel = (storageClass: string) => string;
 
-/** So many classes have a label of their own. */
 export const MOST_CLASSES = 30;
 
 /** What objects are counted by, as the labels of their metrics. Each has few values, except the class. */
@@ -15,7 +14,6 @@ export interface StorageKind {
   readonly storage_class: string;
 }
 
-/** An object as it counts. */
 export interface Counted<K extends StorageKind> {
   readonly kind: K;
   readonly bytes: number;
@@ -107,13 +105,11 @@ export class AgedBytes {
   }
 }
 
-/** What volumes are counted by. */
 export interface VolumeKind extends StorageKind {
   readonly phase: string;
   readonly reclaim_policy: string;
 }
 
-/** What claims are counted by. */
 export interface ClaimKind extends StorageKind {
   readonly phase: string;
   readonly state: UseStatus;

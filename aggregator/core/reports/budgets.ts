@@ -18,7 +18,6 @@ export class Budget {
     this.#left = rule.most;
   }
 
-  /** Takes one out, if there is one left. */
   take(nowMs: number): boolean {
     const { most, refillMs } = this.#rule;
     const filled = Math.min(most, this.#left + (nowMs - this.#atMs) / refillMs);
@@ -96,7 +95,6 @@ export class ReviewLimits {
   readonly #goodTokens = new NamedBudgets(TOKEN, MOST_REMEMBERED);
   readonly #strangers = new Budget(STRANGERS);
 
-  /** A token of this source was good. */
   noteGood(source: TokenSource): void {
     this.#pairs.remember(pairOf(source));
   }

@@ -62,7 +62,6 @@ function desiredMark({ volume, mounts, unanswered, isProtecting }: VolumeFacts):
   return isMarked ? text : volumeMarkText(volume.uid, nodes);
 }
 
-/** What is known of a last use. */
 type KnownUse = Pick<ClaimStatus, "lastUse" | "gap">;
 
 /** Only volumes that outlive their claims keep it. That of an earlier claim stays: beside another claimRef it does not count. */

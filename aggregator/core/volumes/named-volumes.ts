@@ -6,7 +6,6 @@ import { claimKeysOf } from "../claims/references.ts";
 import type { Node, Pod, Volume } from "../cluster-objects.ts";
 import { compareText } from "../compare-text.ts";
 
-/** A PV, and its state. */
 export type TrailVolume = Pick<Volume, "key" | "nodeAffinity"> & { readonly resourceVersion: string };
 
 /** Leads from a node's pods to their volumes. */
