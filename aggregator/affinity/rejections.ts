@@ -14,10 +14,9 @@ const JUDGED_EVERY_MS = 1_000;
 const JUDGED_SHARE = 10;
 
 /**
- * The circuit breaker of the whole cluster. It counts the pods that agents have rejected, by the watch of all pods, and those that they
- * would reject. Every replica counts the former, and finds those that still exist when it starts, so a change of leader loses only pods
- * that were deleted before. A new leader counts the latter on all nodes at once, then from each report. It takes them all for new, so it
- * pauses rejections for ten minutes where there are too many.
+ * The circuit breaker of the whole cluster. It counts the pods that agents have rejected, and those that they would reject. Every replica
+ * counts the former by the watch of pods, so a change of leader loses only pods that were deleted before it started. A new leader counts
+ * the latter on all nodes, all as new, so it pauses rejections for ten minutes where there are too many.
  */
 export class Rejections {
   readonly #parts: RejectionsParts;

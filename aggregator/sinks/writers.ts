@@ -24,26 +24,21 @@ export type WriteResult =
 
 export type WriteFailure = Exclude<WriteResult, { readonly kind: "written" }>;
 
-/** What an apply contains: Mooring's condition and annotations, and its share of Kubernetes' own condition. */
+/** Mooring's condition and annotations, and its share of Kubernetes' own condition. */
 interface AppliedStatus {
   readonly status: ClaimStatus;
   readonly upstream: UpstreamShare;
 }
 
 /** Writes to exactly the claim, and the state of it, that was decided on. */
-export interface ClaimStatusWriter {
-  /** One server-side apply. It removes what it leaves out and Mooring alone owns. */
-  readonly apply: (claim: Claim, applied: AppliedStatus, signal: AbortSignal) => Promise<WriteResult>;
-  /** Removes annotations, also those that other managers own. */
-  readonly clean: (claim: Claim, annotations: readonly string[], signal: AbortSignal) => Promise<WriteResult>;
-}
+export type ClaimStatusWriter = ReturnType<typeof createClaimStatusWriter>;
 
 interface WriterParts extends Pick<KubeParts, "client" | "clock"> {
   readonly writes: Counter<"outcome">;
   readonly seconds: Histogram;
 }
 
-export function createClaimStatusWriter({ client, clock, writes, seconds }: WriterParts): ClaimStatusWriter {
+export function createClaimStatusWriter({ client, clock, writes, seconds }: WriterParts) {
   const counted = async (write: () => Promise<WriteOutcome>, done: "written" | "cleaned"): Promise<WriteResult> => {
     const begunAtMs = clock.monotonicMs();
     const result = await attempt<WriteResult>(write, (object) => ({ kind: "written", claim: projectClaim(object) }));
@@ -52,12 +47,16 @@ export function createClaimStatusWriter({ client, clock, writes, seconds }: Writ
     return result;
   };
   return {
-    apply: (claim, applied, signal) => {
-      const options = { fieldManager: FIELD_MANAGER, force: true };
-      const apply = { target: targetOf(claim), fields: fieldsOf(claim, applied), options };
+    /** One server-side apply. It removes what it leaves out and Mooring alone owns. */
+    apply: (claim: Claim, { status, upstream }: AppliedStatus, signal: AbortSignal): Promise<WriteResult> => {
+      const { condition, annotations } = writeClaimStatus(claim.uid, status);
+      const conditions = [condition, ...writeStaged(status, claim.status), ...writeUpstream(status, upstream)];
+      const fields = { metadata: { annotations }, status: { conditions } };
+      const apply = { target: targetOf(claim), fields, options: { fieldManager: FIELD_MANAGER, force: true } };
       return counted(() => applyObject(client, apply, signal), "written");
     },
-    clean: (claim, annotations, signal) => {
+    /** Removes annotations, also those that other managers own. */
+    clean: (claim: Claim, annotations: readonly string[], signal: AbortSignal): Promise<WriteResult> => {
       const removed = Object.fromEntries(annotations.map((annotation) => [annotation, null]));
       const change = { target: targetOf(claim), patch: { metadata: { annotations: removed } } };
       return counted(() => patchObject(client, { ...change, fieldManager: FIELD_MANAGER }, signal), "cleaned");
@@ -69,17 +68,6 @@ function targetOf({ namespace, name, uid, resourceVersion }: Claim): WriteTarget
   const path = `/api/v1/namespaces/${namespace}/persistentvolumeclaims/${name}`;
   const identity = { path, subresource: "status", namespace, name, uid, resourceVersion } as const;
   return { apiVersion: "v1", kind: "PersistentVolumeClaim", ...identity };
-}
-
-function fieldsOf(
-  { uid, status: stored }: Claim,
-  { status, upstream }: AppliedStatus,
-): Parameters<typeof applyObject>[1]["fields"] {
-  const { condition, annotations } = writeClaimStatus(uid, status);
-  return {
-    metadata: { annotations },
-    status: { conditions: [condition, ...writeStaged(status, stored), ...writeUpstream(status, upstream)] },
-  };
 }
 
 type VolumeWriteResult = { readonly kind: "written" } | WriteFailure;

@@ -35,7 +35,7 @@ export function createClaims(parts: ClaimParts, listener: ClusterListener) {
       /** The nodes on which the stored status says that it is mounted. */
       mountedOn: ({ status }) => status?.mountedOn?.nodes,
       /** The node with which the stored last use is assumed to have ended. */
-      assumed: assumedNode,
+      assumed: ({ status }) => (status?.lastUse?.evidence === "node-gone" ? status.lastUse.node : undefined),
       pending: ({ phase }) => (phase === "Pending" ? phase : undefined),
     },
     onChange: (change) => {
@@ -78,11 +78,6 @@ function isRolledBack({ uid, status: before }: Claim, { uid: newUid, status: now
   const isTime = ({ sinceMs }: ClaimStatus): boolean => sinceMs <= nowMs + FUTURE_MS;
   if (uid !== newUid || before === undefined || !isTime(before)) return false;
   return now === undefined || !isTime(now) || now.sinceMs < before.sinceMs;
-}
-
-function assumedNode({ status }: Claim): string | undefined {
-  const lastUse = status?.lastUse;
-  return lastUse?.evidence === "node-gone" ? lastUse.node : undefined;
 }
 
 /** Fields with the same values in thousands of claims. */

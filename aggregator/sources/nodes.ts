@@ -53,9 +53,7 @@ export function createNodes(parts: KubeParts & { readonly volumes: Volumes }, { 
       nodesReached: informer.resourceVersion,
       /** Lists the nodes anew unless their watch has come to this resource version. */
       ensureNodes: informer.ensureAtLeast,
-      /**
-       * Nodes that a VolumeAttachment or `status.volumesInUse` names with the volume, or with one of the same handle: they attach as one.
-       */
+      /** Nodes that an attachment or `status.volumesInUse` names with the volume, or one of the same handle: they attach as one. */
       nodesWith: ({ key, csi }: Volume): readonly string[] => {
         const attached = attachedWith(key, volumes).flatMap((volume) => attachments.by("volume", volume.key));
         const using = csi === undefined ? [] : informer.by("inUse", attachedKey(csi));

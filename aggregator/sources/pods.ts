@@ -1,6 +1,6 @@
 import { createInformer, type Informer } from "../../common/kube/informer.ts";
 import { movedValues } from "../../common/kube/object-index.ts";
-import type { StoreChange, Stored } from "../../common/kube/store.ts";
+import type { StoreChange } from "../../common/kube/store.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import type { ClaimRef } from "../core/claims/attribution.ts";
 import { claimKeysOf } from "../core/claims/references.ts";
@@ -11,20 +11,20 @@ import type { ClusterListener, ClusterParts } from "./cluster.ts";
 import { Kept, KeptValues, type Whole } from "./kept.ts";
 import { projectPod } from "./projections.ts";
 
-type StoredPod = Pod & Stored;
-
 export type Pods = ReturnType<typeof createPods>;
 
 interface PodParts extends ClusterParts {
-  readonly claims: () => Pick<Informer<Claim>, "get" | "hasSynced">;
+  readonly claims: () => ClaimLookup;
 }
+
+type ClaimLookup = Pick<Informer<Claim>, "get" | "hasSynced">;
 
 export function createPods(parts: PodParts, listener: ClusterListener) {
   const vanished = new VanishedPods((key) => parts.claims().get(key)?.uid);
   let watched: PodWatch | undefined;
-  const onChange = (change: StoreChange<StoredPod>): void => {
+  const onChange = (change: StoreChange<Pod>): void => {
     const { object } = change;
-    const [gone, pod] = [endOf(change, !informer.hasSynced()), remembered(object)];
+    const [gone, pod] = [endOf(change, !informer.hasSynced()), remembered(object, parts.claims(), values)];
     vanished.note(pod, { hasEnded: gone !== undefined, isGone: change.kind === "deleted" });
     if (gone !== undefined) listener.onPodEnded({ pod, gone, seenAtMs: parts.nowMs(), wasOver: false });
     for (const node of movedValues(change, agentNode)) listener.onAgentPod(node);
@@ -33,11 +33,10 @@ export function createPods(parts: PodParts, listener: ClusterListener) {
     for (const claim of claimKeysOf(object)) listener.onClaim(claim);
   };
   const values = new KeptValues<PodKind>();
-  const remembered = createParting(parts, values);
   const informer = createInformer(parts, {
     collection: { path: "/api/v1/pods", listsFrom: "quorum" },
     project: (object) => projectPod(object, parts.agents),
-    keep: (pod): StoredPod => new KeptPod(pod, values),
+    keep: (pod): Pod => new KeptPod(pod, values),
     indexes: { uid: ({ uid }) => uid, claim: claimKeysOf, agent: agentNode, wanting: wantingNode },
     onChange,
     onReplaced: (sinceVersion) => {
@@ -45,7 +44,7 @@ export function createPods(parts: PodParts, listener: ClusterListener) {
       listener.onPodsListed();
     },
   });
-  const there = (uid: string): StoredPod | undefined => informer.by("uid", uid)[0];
+  const there = (uid: string): Pod | undefined => informer.by("uid", uid)[0];
   const podByUid = (uid: string): Pod | undefined => there(uid) ?? vanished.get(uid);
   return {
     informer,
@@ -77,16 +76,13 @@ export function createPods(parts: PodParts, listener: ClusterListener) {
 }
 
 /** What is kept of a pod that is over. */
-function createParting({ claims: all }: PodParts, values: KeptValues<PodKind>): (pod: StoredPod) => StoredPod {
-  // Before they are listed, each may be there.
-  const isThere = (key: string): boolean => !all().hasSynced() || all().get(key) !== undefined;
-  return (pod) => {
-    const claims = claimsToRemember(pod, isThere);
-    return claims.length === pod.claims.length ? pod : new KeptPod(pod, values, claims);
-  };
+function remembered(pod: Pod, { get, hasSynced }: ClaimLookup, values: KeptValues<PodKind>): Pod {
+  // Before claims are listed, each may be there.
+  const claims = claimsToRemember(pod, (key) => !hasSynced() || get(key) !== undefined);
+  return claims.length === pod.claims.length ? pod : new KeptPod(pod, values, claims);
 }
 
-function finishedOf(pods: Iterable<StoredPod>, seenAtMs: number): readonly EndedPod[] {
+function finishedOf(pods: Iterable<Pod>, seenAtMs: number): readonly EndedPod[] {
   const finished = [...pods].filter(({ isTerminal }) => isTerminal);
   return finished.map((pod) => ({ pod, gone: pod.resourceVersion, seenAtMs, wasOver: true }));
 }
@@ -96,7 +92,7 @@ function finishedOf(pods: Iterable<StoredPod>, seenAtMs: number): readonly Ended
  * finished, so what counts is whether it was live before. A pod that first appears finished came and went between two lists, unless the
  * first list shows it.
  */
-function endOf(change: StoreChange<StoredPod>, isFirstList: boolean): string | undefined {
+function endOf(change: StoreChange<Pod>, isFirstList: boolean): string | undefined {
   const { object: pod } = change;
   if (change.kind !== "deleted" && !pod.isTerminal) return undefined;
   if (change.kind === "added" ? isFirstList : change.previous.isTerminal) return undefined;
@@ -111,13 +107,13 @@ function wantingNode({ claims, isTerminal, node }: Pod): string | undefined {
   return claims.length > 0 && !isTerminal ? node : undefined;
 }
 
-function isNewlyPlaced(change: StoreChange<StoredPod>): boolean {
+function isNewlyPlaced(change: StoreChange<Pod>): boolean {
   if (change.kind === "deleted" || change.object.node === undefined) return false;
   return change.kind === "added" || change.previous.node !== change.object.node;
 }
 
 /** A deletion may be the first to show it: some controllers delete failed pods at once. */
-function isNewlyRejected(change: StoreChange<StoredPod>): boolean {
+function isNewlyRejected(change: StoreChange<Pod>): boolean {
   return change.object.rejection !== undefined && (change.kind === "added" || change.previous.rejection === undefined);
 }
 
@@ -136,7 +132,7 @@ export class KeptPod extends Kept<PodKind> implements Whole<Pod> {
   readonly #rare: Rare | undefined;
 
   /** `claims`: those of its claims that are worth keeping; all, where none are given. */
-  constructor(pod: Pod & Stored, { kinds, texts }: KeptValues<PodKind>, claims?: readonly string[]) {
+  constructor(pod: Pod, { kinds, texts }: KeptValues<PodKind>, claims?: readonly string[]) {
     const { isTerminal, hasStarted, isAgent, deletedAtMs, rejection } = pod;
     super(pod, kinds.of({ isTerminal, hasStarted, isAgent }));
     const kept = claims && new Set(claims);

@@ -91,7 +91,7 @@ const AGENT = { label: "app.kubernetes.io/name", value: "mooring-agent" } as con
 type PodMetadata = v.InferOutput<typeof podSchema>["metadata"];
 
 /** Projects a pod; agents run with this account. A generic ephemeral volume's claim is called `<pod>-<volume>`. */
-export function projectPod(object: unknown, agents: AgentAccount): Pod & Stored {
+export function projectPod(object: unknown, agents: AgentAccount): Pod {
   const { metadata: meta, spec, status } = v.parse(podSchema, object);
   const named = spec.volumes.flatMap(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName ?? []);
   const ephemeral = spec.volumes

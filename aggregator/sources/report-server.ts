@@ -32,10 +32,7 @@ const EACH_MS = 5;
 /** After this time an agent sends a message anyway. Milliseconds. */
 const LONGEST_MS = 30_000;
 
-/**
- * Gives each agent that is turned away a random time to come again, within that in which the reports of all nodes can be taken: thousands
- * that retry at once would delay the aggregator that they wait for.
- */
+/** Gives each agent a random time to come again, within that in which all reports can be taken: thousands would retry at once. */
 export function createTurnAway(
   { random, nodes }: { readonly random: Random; readonly nodes: () => number },
   reason: () => TurnedAway | undefined,

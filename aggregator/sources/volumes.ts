@@ -43,8 +43,11 @@ export function createVolumes(parts: VolumeParts, { onClaim, onVolume }: Cluster
     collection: { path: "/api/v1/persistentvolumes", listsFrom: "quorum" },
     project: projectVolume,
     keep: (volume): StoredVolume => new KeptVolume(volume, values),
-    // By the handle's hash alone, a string that exists anyway; and by the nodes that the volume's mark names.
-    indexes: { hash: ({ csi }) => csi?.handleHash, marked: markedNodes },
+    indexes: {
+      /** Without the driver: the text exists anyway. */
+      hash: ({ csi }) => csi?.handleHash,
+      marked: ({ uid, annotations }) => readVolumeMark(uid, annotations?.mountedOn)?.nodes,
+    },
     onChange,
   });
   // Handles of two drivers may have one hash, and several volumes one handle.
@@ -63,10 +66,6 @@ export function createVolumes(parts: VolumeParts, { onClaim, onVolume }: Cluster
     /** The volumes that Kubernetes attaches as one, by their `attachedKey`. */
     attachedAs: (key: string) => byHandle(...attachedBy(key)),
   };
-}
-
-function markedNodes({ uid, annotations }: StoredVolume): readonly string[] | undefined {
-  return readVolumeMark(uid, annotations?.mountedOn)?.nodes;
 }
 
 /** Fields with the same values in thousands of volumes. */

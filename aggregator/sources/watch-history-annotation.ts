@@ -85,12 +85,10 @@ export function writeCoverage(
     reached,
     reachedAt: downText(reachedAtMs),
     gap: gap && gapText(gap),
-    unstored: listed(claims.map(unstoredText)),
+    unstored: listed(
+      claims.map(({ uid, sinceMs: ms }) => ({ uid, since: ms === undefined ? undefined : formatMillisecondsUp(ms) })),
+    ),
   });
-}
-
-function unstoredText({ uid, sinceMs }: UnstoredClaim): object {
-  return { uid, since: sinceMs === undefined ? undefined : formatMillisecondsUp(sinceMs) };
 }
 
 function gapText({ fromMs, reached, isForAll, open }: WatchGap): object {

@@ -25,10 +25,7 @@ export interface PlannedWrite<T extends ClaimWrite = ClaimWrite> {
 /** Attempts under way at once. More make no API server on a few cores faster, and a busy one gives them their share. */
 export const WRITERS = 16;
 
-/**
- * After so many writes of the same content in a row, another client must be putting back what Mooring puts right. Without such a client an
- * apply, one over another manager's annotations, and the removal of those that no apply removes may follow each other.
- */
+/** So many writes of one content in a row: another client must be putting back. Without one up to three may follow each other. */
 const PUT_BACK_TIMES = 4;
 
 /** Makes one attempt to write what was decided for a claim, and answers when to come again. */
@@ -80,12 +77,6 @@ export class ClaimWriter {
     if (result.kind === "written") return this.#onWritten(planned, result.claim);
     await this.#onFailure(planned, result, signal);
     return this.#restBefore(planned);
-  }
-
-  #logPermission(): void {
-    if (this.#missing === "" || this.missingPermission() !== undefined) return;
-    this.#missing = "";
-    this.#parts.logger.info({}, "claim status may be written again");
   }
 
   forget(key: string): void {
@@ -147,7 +138,10 @@ export class ClaimWriter {
     this.#reasonChangedAt.delete(claim.key);
     this.#warnedRefusals.delete(claim.key);
     onWritten(written);
-    this.#logPermission();
+    if (this.#missing !== "" && this.missingPermission() === undefined) {
+      this.#missing = "";
+      logger.info({}, "claim status may be written again");
+    }
     const { annotation, managers = [] } = claim.strays?.[0] ?? {};
     if (times === PUT_BACK_TIMES) warnings.tell(claim, { kind: "put-back", annotation, managers });
     const of = { namespace: written.namespace, claim: written.name };

@@ -19,10 +19,7 @@ interface HeldParts extends Pick<OutsideParts, "nowMs">, Pick<ClaimWriterParts, 
 
 interface Deletion {
   readonly uid: string;
-  /**
-   * Undefined while protection does not keep the claim. `at` is on the monotonic clock, `sinceMs` by the API server's: since the deletion
-   * was requested where protection kept the claim when this leader first saw it.
-   */
+  /** `at` is on the monotonic clock, `sinceMs` by the API server's: since the request, where this leader found the claim kept. */
   held: { readonly at: number; readonly sinceMs: number } | undefined;
   isHeldWarned: boolean;
   isReleaseWarned: boolean;

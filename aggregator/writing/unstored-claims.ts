@@ -34,10 +34,7 @@ export class UnstoredClaims {
     this.#cluster = cluster;
   }
 
-  /**
-   * A leader begins with what the previous one handed over of claims that still exist. A claim that was decided to be in use, by an end
-   * that this replica does not know, counts as used until now.
-   */
+  /** Takes what the previous leader handed over. A claim that it decided to be in use, by an end unknown here, is used until now. */
   begin(inherited: readonly UnstoredClaim[], { nowMs, knows }: Begin): void {
     this.#decided.clear();
     for (const { uid, sinceMs } of this.#inherited.values()) if (sinceMs === undefined) this.#inherited.delete(uid);
@@ -58,10 +55,7 @@ export class UnstoredClaims {
     this.#open = open;
   }
 
-  /**
-   * The decided status differs from the stored one. A claim that is stored as in use needs no hand-over: the next leader decides it from
-   * what nodes and pods report. A gap is an exception, as nodes report it once.
-   */
+  /** The decided status differs from the stored one. One stored as in use needs no hand-over, but a gap does: nodes report it once. */
   note({ key, uid, status }: Claim, { unused, sinceMs, gap }: ClaimStatus): void {
     const isNeeded = status?.unused === true || gap !== undefined;
     if (isNeeded) this.#decided.set(uid, { key, uid, sinceMs: unused ? sinceMs : undefined });

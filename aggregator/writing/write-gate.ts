@@ -127,9 +127,8 @@ export function isServerFailure(failure: WriteFailure): failure is ServerFailure
 }
 
 /**
- * Failures of writes that no single claim causes. The first one is logged, then the tenth, the hundredth, and so on. A worker that met
- * one rests before its next claim: as long as the server asks, and longer each time while no request succeeds. Otherwise the workers
- * would send every waiting claim to a server that accepts none.
+ * Failures of writes that no single claim causes. The first, tenth, hundredth and so on is logged. A worker that met one rests: as long as
+ * the server asks, and longer each time while no request succeeds. Otherwise all would send every claim to a server that accepts none.
  */
 export class ServerFailures {
   readonly #parts: Pick<KubeParts, "clock" | "logger">;

@@ -30,10 +30,9 @@ export interface Misfits {
 const MOST_TEXTS = 10_000;
 
 /**
- * Finds the PVs that an agent has to check, as it watches none: those that pods of its node name by their claims and whose node affinity
- * is not known to match the node. It reads only what the API server has now and remembers no change, so none is lost with this process
- * or with an answer. Mounts of deleted pods are left out: no pod is left to reject. A wrongly named volume does no harm, as agents read
- * it before they act.
+ * Finds the PVs that an agent has to check, as it watches none: those that pods of its node name by their claims, unless their node
+ * affinity is known to match. It remembers no change, so none is lost with this process or an answer. Mounts of deleted pods are left out:
+ * no pod is left to reject. A wrongly named volume does no harm, as agents read it before they act.
  */
 export class NamedVolumes {
   readonly #affinities = new Map<string, NodeSelector>();
