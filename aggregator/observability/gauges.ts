@@ -29,17 +29,11 @@ export function registerGauges(metrics: Metrics, watched: Watched): void {
   registerSessionGauges(metrics, watched);
   registerNodeGauges(metrics, watched);
   registerProtectionMode(metrics, watched);
-  const ofLeader =
-    <T>(all: () => Iterable<T>) =>
-    (): Iterable<T> =>
-      session() === undefined ? [] : all();
-  if (watched.claimMetrics) registerClaimMetrics(metrics, ofLeader(cluster.claims));
-  if (watched.volumeMetrics) registerVolumeMetrics(metrics, ofLeader(cluster.allVolumes), cluster.phaseSince);
-  registerStorageMetrics(metrics, {
-    cluster,
-    leads: () => session() !== undefined,
-    earliestMs: () => earliestMs(watched),
-  });
+  const leads = (): boolean => session() !== undefined;
+  if (watched.claimMetrics) registerClaimMetrics(metrics, () => (leads() ? cluster.claims() : []));
+  if (watched.volumeMetrics)
+    registerVolumeMetrics(metrics, () => (leads() ? cluster.allVolumes() : []), cluster.phaseSince);
+  registerStorageMetrics(metrics, { cluster, leads, earliestMs: () => earliestMs(watched) });
 }
 
 function earliestMs({ client, clock }: Watched): number {

@@ -1,4 +1,4 @@
-import { type ElectionTiming, LONGEST_DURATION_MS } from "../../common/kube/election.ts";
+import { LONGEST_DURATION_MS } from "../../common/kube/election.ts";
 import { LOG_LEVELS } from "../../common/runtime/logger.ts";
 import {
   type Address,
@@ -137,11 +137,7 @@ type Values = ValuesOf<typeof AGGREGATOR_SETTINGS>;
 /** The configuration of an aggregator. Durations in milliseconds. */
 export type AggregatorConfig = ReturnType<typeof configOf>;
 
-export interface ElectionConfig {
-  readonly namespace: string;
-  readonly pod: string;
-  readonly timing: ElectionTiming;
-}
+export type ElectionConfig = ReturnType<typeof electionOf>;
 
 /** Which pods may report, and which certificate they see. */
 export interface ReportConfig {
@@ -185,7 +181,7 @@ function listenProblems({ apiAddress: { host } }: Values): readonly string[] {
 }
 
 /** The proportions of client-go's defaults: 15, 10 and 2 s. */
-function electionOf({ podNamespace = "", podName = "", leaseDurationMs: durationMs }: Values): ElectionConfig {
+function electionOf({ podNamespace = "", podName = "", leaseDurationMs: durationMs }: Values) {
   const timing = { durationMs, renewDeadlineMs: (durationMs * 2) / 3, retryMs: (durationMs * 2) / 15 };
   return Object.freeze({ namespace: podNamespace, pod: podName, timing });
 }

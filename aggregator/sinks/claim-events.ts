@@ -11,11 +11,7 @@ export type ClaimWarning =
   /** The API server refuses the status: the stored one is out of date. */
   | { readonly kind: "write-refused"; readonly reason: string; readonly message: string }
   /** Another client put back what Mooring removed or corrected: an annotation, or the condition. */
-  | {
-      readonly kind: "put-back";
-      readonly annotation: string | undefined;
-      readonly managers: readonly string[];
-    }
+  | { readonly kind: "put-back"; readonly annotation: string | undefined; readonly managers: readonly string[] }
   /** The claim is being deleted, and protection alone keeps it. */
   | { readonly kind: "deletion-held"; readonly mounts: readonly ObservedMount[] }
   /** The claim goes although it is in use: a user with the permission annotated it so. */

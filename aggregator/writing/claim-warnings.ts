@@ -6,7 +6,6 @@ import type { DesiredClaim } from "../core/claims/write.ts";
 import { Budget, REPORTS } from "../core/reports/budgets.ts";
 import { type ClaimWarning, claimEvent } from "../sinks/claim-events.ts";
 import type { OutsideParts } from "../sources/cluster.ts";
-import type { ClaimWriterParts } from "./claim-writer.ts";
 
 interface WarningParts extends Pick<OutsideParts, "clock" | "logger" | "nowMs"> {
   readonly emit: (event: KubeEvent) => void;
@@ -40,6 +39,11 @@ function fieldsOf(warning: ClaimWarning): LogFields {
   return { warning: kind, reason: warning.reason, err: warning.message };
 }
 
+/** What finds a problem of a claim and warns of it. */
+export interface WarnerParts extends Pick<OutsideParts, "clock"> {
+  readonly warnings: Pick<ClaimWarnings, "tell">;
+}
+
 /** Kubernetes calls a claim unused when its last pod is over, and the kubelet unmounts after that: a contradiction this short is normal. */
 const GRACE_MS = 10_000;
 
@@ -51,10 +55,10 @@ interface Contradiction {
 
 /** Claims that Kubernetes calls unused while a node has them mounted. */
 export class UnusedWhileMounted {
-  readonly #parts: Pick<ClaimWriterParts, "clock" | "warnings">;
+  readonly #parts: WarnerParts;
   readonly #known = new Map<string, Contradiction>();
 
-  constructor(parts: Pick<ClaimWriterParts, "clock" | "warnings">) {
+  constructor(parts: WarnerParts) {
     this.#parts = parts;
   }
 

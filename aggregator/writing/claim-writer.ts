@@ -3,13 +3,12 @@ import type { Claim } from "../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import { type ClaimWrite, isSameStatus, statusText } from "../core/claims/write.ts";
 import type { ClaimStatusWriter, WriteFailure } from "../sinks/writers.ts";
-import type { ClaimWarnings } from "./claim-warnings.ts";
+import type { WarnerParts } from "./claim-warnings.ts";
 import type { UnstoredClaims } from "./unstored-claims.ts";
 import { type Attempt, isServerFailure, ServerFailures, WriteGate } from "./write-gate.ts";
 
-export interface ClaimWriterParts extends Pick<KubeParts, "clock" | "random" | "logger"> {
+export interface ClaimWriterParts extends WarnerParts, Pick<KubeParts, "random" | "logger"> {
   readonly writer: ClaimStatusWriter;
-  readonly warnings: Pick<ClaimWarnings, "tell">;
   readonly unstored: Pick<UnstoredClaims, "settle">;
   /** The claim as our write left it, which the watch may not have shown yet. */
   readonly onWritten: (claim: Claim) => void;

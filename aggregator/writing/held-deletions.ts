@@ -1,7 +1,7 @@
 import type { Claim } from "../../common/storage/claim.ts";
 import { isKept, type ObservedMount, type ProtectionMode } from "../core/claims/deletion.ts";
 import type { OutsideParts } from "../sources/cluster.ts";
-import type { ClaimWriterParts } from "./claim-writer.ts";
+import type { WarnerParts } from "./claim-warnings.ts";
 
 /** An agent reports an unmount within a second, so a deletion that takes longer than this is worth a warning. Milliseconds. */
 const HELD_NEWS_MS = 30_000;
@@ -13,7 +13,7 @@ export interface ObservedDeletion {
   readonly isUsedByPod: boolean;
 }
 
-interface HeldParts extends Pick<OutsideParts, "nowMs">, Pick<ClaimWriterParts, "clock" | "warnings"> {
+interface HeldParts extends WarnerParts, Pick<OutsideParts, "nowMs"> {
   readonly protection: ProtectionMode;
 }
 
