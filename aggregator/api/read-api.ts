@@ -1,10 +1,10 @@
 import type { Route } from "../../common/runtime/http-server.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { formatMillisecondsUp } from "../../common/storage/timestamp.ts";
-import type { EntryLookup } from "../core/api/list-entries.ts";
 import {
   type ClaimObservation,
   claimEntryOf,
+  type EntryLookup,
   type VolumeObservation,
   volumeEntryOf,
 } from "../core/api/list-entries.ts";
@@ -48,6 +48,7 @@ export class ReadApi {
     this.#parts = parts;
   }
 
+  /** A report with changes was accepted. */
   onReport(view: NodeView): void {
     const { cluster, fleet } = this.#parts;
     this.#stagings.set(view.node, idleStagings(this.#stagings.get(view.node), view, cluster));

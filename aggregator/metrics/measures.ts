@@ -3,7 +3,7 @@ import { boundedLabel, type Metrics } from "../../common/runtime/metrics.ts";
 import type { BindLatency } from "../core/claims/binding.ts";
 import { REMOVAL_CAUSES, type RemovalCause } from "../core/claims/deletion.ts";
 import { MOST_CLASSES } from "../core/metrics/storage-totals.ts";
-import type { Unmount } from "../core/metrics/unmount-latency.ts";
+import type { Unmount } from "../core/volumes/use.ts";
 
 /** Seconds, including the pod's grace period of 30 s by default. */
 const UNMOUNT_SECONDS = [1, 2.5, 5, 10, 20, 35, 60, 90, 120, 300, 600, 1_800];

@@ -10,8 +10,7 @@ import { type ClaimKind, type ClassLabel, countedClaim, StorageTotals } from "..
 import type { ClusterListener, ClusterParts } from "./cluster.ts";
 import { Kept, KeptValues, millisecondsOf, secondsOf, type Whole } from "./kept.ts";
 import type { Pods } from "./pods.ts";
-import type { Volumes } from "./volumes.ts";
-import { PhaseObservations } from "./volumes.ts";
+import { PhaseObservations, type Volumes } from "./volumes.ts";
 
 interface ClaimParts extends ClusterParts {
   readonly classLabel: ClassLabel;

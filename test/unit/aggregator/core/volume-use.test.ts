@@ -1,11 +1,16 @@
 import { describe, expect, it } from "vitest";
 import type { Directory } from "../../../../aggregator/core/claims/attribution.ts";
 import type { Pod, Volume } from "../../../../aggregator/core/cluster-objects.ts";
-import { newUnmounts } from "../../../../aggregator/core/metrics/unmount-latency.ts";
 import { FactIndex } from "../../../../aggregator/core/nodes/fact-index.ts";
 import { type IdleStagings, idleStagings } from "../../../../aggregator/core/nodes/idle-staging.ts";
 import type { NodeMountedVolume, NodeUnmountRecord, NodeView } from "../../../../aggregator/core/nodes/node-view.ts";
-import { claimOfVolume, identitiesOf, mayMount, volumeUse } from "../../../../aggregator/core/volumes/use.ts";
+import {
+  claimOfVolume,
+  identitiesOf,
+  mayMount,
+  newUnmounts,
+  volumeUse,
+} from "../../../../aggregator/core/volumes/use.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import type { VolumeIdentity } from "../../../../common/storage/volume-identity.ts";
 import { claimWith, NOON, nodeMountedVolume, nodeUnmountRecord, podWith, viewWith, volumeWith } from "../world.ts";
