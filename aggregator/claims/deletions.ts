@@ -1,9 +1,9 @@
 import { WorkQueue } from "../../common/kube/work-queue.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { volumeMatcher } from "../../common/storage/volume-identity.ts";
+import { refersTo } from "../core/claims/attribution.ts";
 import { causeOf, isStillMounted, type ObservedMount, type RemovedClaim } from "../core/claims/deletion.ts";
 import type { ClaimEvidence } from "../core/claims/evidence.ts";
-import { refersTo } from "../core/claims/references.ts";
 import { identitiesOf } from "../core/volumes/use.ts";
 import { HeldDeletions, type ObservedDeletion } from "../writing/held-deletions.ts";
 import type { ClaimParts } from "./claim-parts.ts";

@@ -1,7 +1,7 @@
 import { isOlder } from "../../common/kube/resource-version.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { isUse } from "../../common/storage/volume-identity.ts";
-import { claimsOf, type Fact } from "../core/claims/attribution.ts";
+import { claimKeysOf, claimsOf, type Fact, mayUse } from "../core/claims/attribution.ts";
 import type { ClaimEvidence } from "../core/claims/evidence.ts";
 import {
   type ClaimHistory,
@@ -14,7 +14,6 @@ import {
   settleHistory,
   withEnds,
 } from "../core/claims/history.ts";
-import { claimKeysOf, mayUse } from "../core/claims/references.ts";
 import type { UseEnd } from "../core/claims/use-end.ts";
 import type { EndedPod } from "../core/cluster-objects.ts";
 import { identitiesOf } from "../core/volumes/use.ts";

@@ -10,7 +10,7 @@ import { isUpTo } from "../core/pod-watch/history.ts";
 import { type HistoryParts, PodWatchHistory } from "../pod-watch/pod-watch-history.ts";
 import type { ElectionConfig } from "../settings/config.ts";
 import { LeaderLabel } from "../sinks/leader-label.ts";
-import type { OutsideParts } from "../sources/cluster.ts";
+import type { OutsideParts } from "../sources/cluster-parts.ts";
 
 /** Whether this process is the one that decides, writes and acknowledges. */
 export interface Leadership {

@@ -16,7 +16,7 @@ import {
 } from "../core/nodes/fleet.ts";
 import { bytesOf, shareProblem, withoutEarlier } from "../core/nodes/node-share.ts";
 import type { NodeView } from "../core/nodes/node-view.ts";
-import { changedFacts, factsIn, isSameState } from "../core/nodes/view-changes.ts";
+import { changedFacts, factsIn, isSameState } from "../core/nodes/node-view.ts";
 
 /** What a report changes. */
 export type FleetChange =

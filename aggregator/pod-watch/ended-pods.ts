@@ -1,8 +1,9 @@
 import type { Claim } from "../../common/storage/claim.ts";
-import { claimKeysOf } from "../core/claims/references.ts";
+import { claimKeysOf } from "../core/claims/attribution.ts";
 import type { EndedPod } from "../core/cluster-objects.ts";
 import { isUpTo } from "../core/pod-watch/history.ts";
-import type { Cluster, OutsideParts } from "../sources/cluster.ts";
+import type { Cluster } from "../sources/cluster.ts";
+import type { OutsideParts } from "../sources/cluster-parts.ts";
 
 type EndedPodsParts = Pick<Cluster, "claim"> & Pick<OutsideParts, "nowMs">;
 

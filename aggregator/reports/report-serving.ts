@@ -4,7 +4,7 @@ import { keepCertificates } from "../certificates/certificate-issuer.ts";
 import { type Asked, createFileServing, createSecretServing } from "../certificates/serving.ts";
 import { type StoredCertificates, type TrustProblem, trustProblem } from "../core/certificate-plan.ts";
 import type { ReportConfig } from "../settings/config.ts";
-import type { OutsideParts } from "../sources/cluster.ts";
+import type { OutsideParts } from "../sources/cluster-parts.ts";
 import { ReportAccess } from "../sources/report-access.ts";
 import { createTokenReviews } from "../sources/token-reviews.ts";
 

@@ -7,7 +7,7 @@ import { claimPhaseSince } from "../core/claims/binding.ts";
 import { FUTURE_MS } from "../core/claims/decide.ts";
 import { unusedMessage } from "../core/claims/message.ts";
 import { type ClaimKind, type ClassLabel, countedClaim, StorageTotals } from "../core/metrics/storage-totals.ts";
-import type { ClusterListener, ClusterParts } from "./cluster.ts";
+import type { ClusterListener, ClusterParts } from "./cluster-parts.ts";
 import { Kept, KeptValues, millisecondsOf, secondsOf, type Whole } from "./kept.ts";
 import type { Pods } from "./pods.ts";
 import { PhaseObservations, type Volumes } from "./volumes.ts";

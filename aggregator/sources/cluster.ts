@@ -3,56 +3,20 @@ import { createInformer, type Informer } from "../../common/kube/informer.ts";
 import type { Stored } from "../../common/kube/store.ts";
 import type { InternalErrors } from "../../common/runtime/internal-errors.ts";
 import { runTogether } from "../../common/runtime/lifecycle.ts";
-import { boundedLabel, type Metrics } from "../../common/runtime/metrics.ts";
-import type { Claim } from "../../common/storage/claim.ts";
+import { boundedLabel } from "../../common/runtime/metrics.ts";
 import type { BindingMode } from "../core/claims/binding.ts";
-import type { EndedPod, Pod } from "../core/cluster-objects.ts";
 import { MOST_CLASSES } from "../core/metrics/storage-totals.ts";
-import type { AgentAccount } from "../core/reports/reporter.ts";
 import { type Misfits, NamedVolumes } from "../core/volumes/named-volumes.ts";
 import { createClaims } from "./claims.ts";
+import type { ClusterListener, ClusterParts, OutsideParts } from "./cluster-parts.ts";
 import { createNodes } from "./nodes.ts";
 import { createPods } from "./pods.ts";
 import { projectStorageClass } from "./projections.ts";
 import { createVolumes } from "./volumes.ts";
 
-/** Receives the changes of the cluster. Listeners only note what changed. */
-export interface ClusterListener {
-  /** The claim came or changed, or its volume, a pod that names it, or the nodes that its volume is on. */
-  readonly onClaim: (key: string) => void;
-  readonly onClaimGone: (claim: Claim) => void;
-  /** The stored time went back or away: a backup was restored, or another client wrote it. `previous` is the claim before that. */
-  readonly onClaimRolledBack: (previous: Claim) => void;
-  /** The watch showed the claim Pending, and now shows it Bound. */
-  readonly onClaimBound: (claim: Claim) => void;
-  readonly onVolume: (name: string) => void;
-  readonly onNode: (name: string) => void;
-  /** Called before the claims that the pod named. */
-  readonly onPodEnded: (end: EndedPod) => void;
-  /** All pods have been listed, for the first time or anew. */
-  readonly onPodsListed: () => void;
-  /** A pod has appeared, or was bound to a node. */
-  readonly onPodPlaced: (pod: Pod) => void;
-  /** The pod's status shows that an agent rejected it. */
-  readonly onRejected: (pod: Pod) => void;
-  /** The first of Mooring's agent pods appeared on a node, or one left it. */
-  readonly onAgentPod: (node: string) => void;
-}
-
-/** What all of an aggregator needs from outside; each part names what it uses. */
-export interface OutsideParts extends KubeParts {
-  readonly metrics: Metrics;
-  /** The latest that the API server's clock can show, milliseconds since the epoch. */
-  readonly nowMs: () => number;
-}
-
 export interface SharedParts extends Omit<OutsideParts, "metrics"> {
   readonly cluster: Cluster;
   readonly internalErrors: InternalErrors;
-}
-
-export interface ClusterParts extends Omit<OutsideParts, "metrics"> {
-  readonly agents: AgentAccount;
 }
 
 /** Pods, claims, volumes and nodes as the watches show them. */

@@ -4,7 +4,7 @@ import { movedValues } from "../../common/kube/object-index.ts";
 import { SharedTexts } from "../../common/kube/shared-texts.ts";
 import type { Stored } from "../../common/kube/store.ts";
 import { type Attachment, attachedKey, type Node, type Volume } from "../core/cluster-objects.ts";
-import type { ClusterListener } from "./cluster.ts";
+import type { ClusterListener } from "./cluster-parts.ts";
 import { projectAttachment, projectNode } from "./projections.ts";
 import type { Volumes } from "./volumes.ts";
 

@@ -3,11 +3,11 @@ import { movedValues } from "../../common/kube/object-index.ts";
 import type { StoreChange } from "../../common/kube/store.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import type { ClaimRef } from "../core/claims/attribution.ts";
-import { claimKeysOf } from "../core/claims/references.ts";
+import { claimKeysOf } from "../core/claims/attribution.ts";
 import type { EndedPod, Pod } from "../core/cluster-objects.ts";
 import type { PodWatch } from "../core/pod-watch/history.ts";
 import { claimsToRemember, VanishedPods } from "../core/pod-watch/vanished-pods.ts";
-import type { ClusterListener, ClusterParts } from "./cluster.ts";
+import type { ClusterListener, ClusterParts } from "./cluster-parts.ts";
 import { Kept, KeptValues, type Whole } from "./kept.ts";
 import { projectPod } from "./projections.ts";
 

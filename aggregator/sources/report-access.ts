@@ -12,7 +12,7 @@ import {
   reporterOf,
   tokenExpiry,
 } from "../core/reports/reporter.ts";
-import type { OutsideParts } from "./cluster.ts";
+import type { OutsideParts } from "./cluster-parts.ts";
 import type { ReviewToken } from "./token-reviews.ts";
 
 /** Whether a report is accepted, before its body is read. */

@@ -4,7 +4,7 @@ import { isNoAnswer, type PhaseSince, phaseSince } from "../../common/storage/ph
 import { readVolumeMark } from "../../common/storage/volume-annotations.ts";
 import { attachedBy, type Volume } from "../core/cluster-objects.ts";
 import { type ClassLabel, countedVolume, StorageTotals, type VolumeKind } from "../core/metrics/storage-totals.ts";
-import type { ClusterListener, ClusterParts } from "./cluster.ts";
+import type { ClusterListener, ClusterParts } from "./cluster-parts.ts";
 import { Kept, KeptValues, millisecondsOf, secondsOf, type Whole } from "./kept.ts";
 import { projectVolume } from "./projections.ts";
 

@@ -5,7 +5,7 @@ import { kubernetesCondition } from "../../common/storage/upstream-unused.ts";
 import type { DesiredClaim } from "../core/claims/write.ts";
 import { Budget, REPORTS } from "../core/reports/budgets.ts";
 import { type ClaimWarning, claimEvent } from "../sinks/claim-events.ts";
-import type { OutsideParts } from "../sources/cluster.ts";
+import type { OutsideParts } from "../sources/cluster-parts.ts";
 
 interface WarningParts extends Pick<OutsideParts, "clock" | "logger" | "nowMs"> {
   readonly emit: (event: KubeEvent) => void;

@@ -1,6 +1,6 @@
 import type { Claim } from "../../common/storage/claim.ts";
 import { isKept, type ObservedMount, type ProtectionMode } from "../core/claims/deletion.ts";
-import type { OutsideParts } from "../sources/cluster.ts";
+import type { OutsideParts } from "../sources/cluster-parts.ts";
 import type { WarnerParts } from "./claim-warnings.ts";
 
 /** An agent reports an unmount within a second, so a deletion that takes longer than this is worth a warning. Milliseconds. */

@@ -9,7 +9,7 @@ import {
   createVolumeWriter,
   type VolumeWriter,
 } from "../sinks/writers.ts";
-import type { OutsideParts } from "../sources/cluster.ts";
+import type { OutsideParts } from "../sources/cluster-parts.ts";
 import { createServerVersion } from "../sources/server-facts.ts";
 import { ClaimWarnings } from "./claim-warnings.ts";
 

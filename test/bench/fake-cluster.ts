@@ -1,6 +1,6 @@
 import type { ClaimRef } from "../../aggregator/core/claims/attribution.ts";
+import { claimKeysOf } from "../../aggregator/core/claims/attribution.ts";
 import { claimPhaseSince } from "../../aggregator/core/claims/binding.ts";
-import { claimKeysOf } from "../../aggregator/core/claims/references.ts";
 import { attachedKey, type EndedPod, type Node, type Pod, type Volume } from "../../aggregator/core/cluster-objects.ts";
 import { StorageTotals } from "../../aggregator/core/metrics/storage-totals.ts";
 import type { Misfits } from "../../aggregator/core/volumes/named-volumes.ts";

@@ -202,7 +202,7 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "the timelines are different there",
   },
   {
-    file: "aggregator/core/nodes/view-changes.ts",
+    file: "aggregator/core/nodes/node-view.ts",
     before: "if (isSameState(known, view)) return [];",
     after: "if (false) return [];",
     why: "a fast path: without it the same mounts and records are compared, and nothing differs",

@@ -1,6 +1,7 @@
 import type { NodeFacts } from "../../../common/storage/node-facts.ts";
 import type { NodeReport, UnmountRecord } from "../../../common/storage/node-report.ts";
-import type { MountedVolume } from "../../../common/storage/volume-identity.ts";
+import { type MountedVolume, volumeKey } from "../../../common/storage/volume-identity.ts";
+import type { Fact } from "../claims/attribution.ts";
 
 /** The end of one pod's use of a volume on a node, in milliseconds of the API server's wall clock. */
 export interface NodeUnmountRecord {
@@ -86,4 +87,41 @@ export interface NodeView {
   readonly forgottenByMs?: number | undefined;
   /** For people to read. */
   readonly facts?: NodeFacts | undefined;
+}
+
+/** All mounts and unmount records of a view. */
+export function factsIn(view: NodeView | undefined): readonly Fact[] {
+  return view === undefined ? [] : [...view.mountedVolumes, ...view.unmountRecords.values()];
+}
+
+/** A heartbeat leaves the state as it is. */
+export function isSameState(known: NodeView, view: NodeView): boolean {
+  return known.mountedVolumes === view.mountedVolumes && known.unmountRecords === view.unmountRecords;
+}
+
+/** What only one of two views shows: most of a node's mounted volumes are the same as in the previous report. */
+export function changedFacts(known: NodeView, view: NodeView): readonly Fact[] {
+  if (isSameState(known, view)) return [];
+  const [before, after] = [mountedVolumesByText(known), mountedVolumesByText(view)];
+  return [
+    ...[...before].filter(([text]) => !after.has(text)).map(([, mountedVolume]) => mountedVolume),
+    ...[...after].filter(([text]) => !before.has(text)).map(([, mountedVolume]) => mountedVolume),
+    ...unmountRecordsWithout(known, view),
+    ...unmountRecordsWithout(view, known),
+  ];
+}
+
+/** Mounted volumes by every field that their claim and their effect depend on. */
+function mountedVolumesByText({ mountedVolumes }: NodeView): ReadonlyMap<string, Fact> {
+  return new Map(
+    mountedVolumes.map((mountedVolume) => [
+      `${mountedVolume.kind}/${mountedVolume.beganByMs}/${mountedVolume.podUid ?? ""}/${volumeKey(mountedVolume.volume)}`,
+      mountedVolume,
+    ]),
+  );
+}
+
+/** Unmount records of one view that the other does not have with the same time. An ID identifies the pod and the volume. */
+function unmountRecordsWithout({ unmountRecords }: NodeView, other: NodeView): readonly Fact[] {
+  return [...unmountRecords.values()].filter(({ id, byMs }) => other.unmountRecords.get(id)?.byMs !== byMs);
 }

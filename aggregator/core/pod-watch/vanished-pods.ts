@@ -1,5 +1,5 @@
 import type { ClaimRef } from "../claims/attribution.ts";
-import { claimKeysOf } from "../claims/references.ts";
+import { claimKeysOf } from "../claims/attribution.ts";
 import type { Pod } from "../cluster-objects.ts";
 
 /** So many vanished pods are kept, and so many bytes: their mounts and unmount records may still appear. */

@@ -2,7 +2,7 @@ import type { Claim } from "../../../common/storage/claim.ts";
 import { MAX_ANSWER_VOLUMES, type NamedVolume } from "../../../common/storage/node-report.ts";
 import { matchVolumeAffinity, type SelectorAnswer } from "../../../common/storage/node-selector.ts";
 import { type NodeSelector, parseNodeSelector } from "../../../common/storage/node-selector-terms.ts";
-import { claimKeysOf } from "../claims/references.ts";
+import { claimKeysOf } from "../claims/attribution.ts";
 import type { Node, Pod, Volume } from "../cluster-objects.ts";
 import { compareText } from "../compare-text.ts";
 

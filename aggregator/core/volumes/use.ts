@@ -1,7 +1,6 @@
 import type { Claim } from "../../../common/storage/claim.ts";
 import { isUse, type VolumeIdentity } from "../../../common/storage/volume-identity.ts";
-import { type Directory, volumesOf } from "../claims/attribution.ts";
-import { claimKeysOf } from "../claims/references.ts";
+import { claimKeysOf, type Directory, volumesOf } from "../claims/attribution.ts";
 import type { Volume } from "../cluster-objects.ts";
 import { compareText } from "../compare-text.ts";
 import type { Shown } from "../nodes/fact-index.ts";

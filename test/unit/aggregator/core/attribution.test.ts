@@ -1,6 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { claimsOf, type Directory, type Fact } from "../../../../aggregator/core/claims/attribution.ts";
-import { claimKeysOf, mayUse } from "../../../../aggregator/core/claims/references.ts";
+import {
+  claimKeysOf,
+  claimsOf,
+  type Directory,
+  type Fact,
+  mayUse,
+} from "../../../../aggregator/core/claims/attribution.ts";
 import type { Pod, Volume } from "../../../../aggregator/core/cluster-objects.ts";
 import { type InTreeSource, migratedHandle } from "../../../../aggregator/core/cluster-objects.ts";
 import { claimsToRemember, VanishedPods } from "../../../../aggregator/core/pod-watch/vanished-pods.ts";

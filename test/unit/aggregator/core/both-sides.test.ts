@@ -4,7 +4,7 @@ import { initialState, type NodeState, type PodFacts } from "../../../../agent/c
 import { observe } from "../../../../agent/core/observe.ts";
 import { reportOf } from "../../../../agent/core/report.ts";
 import { interpretStored, mergeStored } from "../../../../agent/core/restore.ts";
-import { factsOf } from "../../../../aggregator/core/claims/evidence.ts";
+import { factsOf } from "../../../../aggregator/core/claims/facts.ts";
 import { EMPTY_HISTORY, settleHistory } from "../../../../aggregator/core/claims/history.ts";
 import type { EndedPod } from "../../../../aggregator/core/cluster-objects.ts";
 import type { NodeView } from "../../../../aggregator/core/nodes/node-view.ts";

@@ -3,7 +3,7 @@ import type { Fact } from "../../../../aggregator/core/claims/attribution.ts";
 import { FactIndex } from "../../../../aggregator/core/nodes/fact-index.ts";
 import { bytesOf, shareProblem, withoutEarlier } from "../../../../aggregator/core/nodes/node-share.ts";
 import type { NodeUnmountRecord, NodeView } from "../../../../aggregator/core/nodes/node-view.ts";
-import { changedFacts, factsIn, isSameState } from "../../../../aggregator/core/nodes/view-changes.ts";
+import { changedFacts, factsIn, isSameState } from "../../../../aggregator/core/nodes/node-view.ts";
 import { nodeMountedVolume, nodeUnmountRecord, viewWith } from "../world.ts";
 import { countedRecords } from "./evidence.ts";
 
