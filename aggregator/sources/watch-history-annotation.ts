@@ -11,8 +11,8 @@ import {
 /** The Lease's annotation by which a leader hands over its pod watch history to the next one. */
 export const COVERAGE_ANNOTATION = "mooring.dev/pod-coverage";
 
-/** An older replica accepts version 1 only: it must not overlook a gap. */
-const [WHOLE, WITH_GAP] = [1, 2] as const;
+/** Another version is not understood: no replica may overlook a gap. */
+const VERSION = 2;
 /** The clocks of two replicas differ by less. Milliseconds. */
 const AHEAD_MS = 5_000;
 
@@ -40,13 +40,11 @@ const schema = v.pipe(
   v.string(),
   v.parseJson(),
   v.object({
-    version: v.picklist([WHOLE, WITH_GAP]),
+    version: v.literal(VERSION),
     since: time,
     reached: version,
     reachedAt: time,
     gap: v.optional(gap),
-    // An older version may name several gaps: that is not understood.
-    gaps: v.optional(v.never()),
     unstored: v.optional(v.pipe(v.array(unstored), v.maxLength(MAX_UNSTORED)), []),
   }),
 );
@@ -80,7 +78,7 @@ export function writeCoverage(
   claims: readonly UnstoredClaim[] = [],
 ): string {
   return JSON.stringify({
-    version: gap === undefined ? WHOLE : WITH_GAP,
+    version: VERSION,
     since: formatMillisecondsUp(sinceMs),
     reached,
     reachedAt: downText(reachedAtMs),

@@ -40,7 +40,7 @@ function annotated(text: string): object {
 /** What a leader leaves to its successor, but for some fields. */
 function coverage(fields: object): object {
   const past = "2026-01-01T00:00:00.000Z";
-  return annotated(JSON.stringify({ version: 1, since: past, reached: "1", reachedAt: past, ...fields }));
+  return annotated(JSON.stringify({ version: 2, since: past, reached: "1", reachedAt: past, ...fields }));
 }
 
 describe("an aggregator whose Lease another client has changed and released", () => {
