@@ -5,11 +5,12 @@ import { isUse } from "../../common/storage/volume-identity.ts";
 import { assumedUse } from "../core/claims/assumed-ends.ts";
 import { claimKeysNear, claimsOf, type Fact } from "../core/claims/attribution.ts";
 import { decide } from "../core/claims/decide.ts";
-import { type ClaimEvidence, type DecidedClaim, toUseEnd } from "../core/claims/evidence.ts";
+import { type ClaimEvidence, type DecidedClaim, type FleetFacts, toUseEnd } from "../core/claims/evidence.ts";
 import { factsOf } from "../core/claims/facts.ts";
 import { notBefore } from "../core/claims/gap.ts";
 import type { NodeLookup } from "../core/claims/history.ts";
 import { statusOf } from "../core/claims/message.ts";
+import { unwatchedUntilMs } from "../core/claims/pending-nodes.ts";
 import type { UseEnd } from "../core/claims/use-end.ts";
 import { isSameStatus, writeFor } from "../core/claims/write.ts";
 import type { EndedPod, Pod } from "../core/cluster-objects.ts";
@@ -187,20 +188,27 @@ export class ClaimController {
     const { claim, volume } = evidence;
     const unobserved = this.#parts.unobservedOf(volume);
     const { toMs = 0, nodes: unanswered = () => [] } = unobserved.unanswered ?? {};
-    const facts = factsOf(evidence, {
+    const fleet: FleetFacts = {
       ...this.#lookup,
       nodes: cluster.nodeNames,
       // Stored times are whole seconds, rounded up.
       unanswered: (inUseSinceMs) => (inUseSinceMs - 1_000 < toMs ? unanswered() : []),
       nodeOf: cluster.node,
+      watchedSinceMs: cluster.podsWatchedSince()?.sinceMs ?? 0,
       arePodsCurrent: cluster.arePodsCurrent(),
       pendingNode: (found) => barrier.pendingNode(found ?? {}),
       podName: cluster.podName,
       nowMs: nowMs(),
-    });
+    };
+    const facts = factsOf(evidence, fleet);
     // Where a staged volume keeps its claim, the status names its nodes.
     const stagedOn = protection === "off" ? undefined : facts.stagedOn;
-    return { claim, ...facts, stagedOn, unobserved: notBefore(unobserved, unstored.notBeforeMs(claim)) };
+    return {
+      claim,
+      ...facts,
+      stagedOn,
+      unobserved: notBefore(unobserved, [unstored.notBeforeMs(claim), unwatchedUntilMs(evidence, fleet)]),
+    };
   }
 
   /** Decides on the newest state of everything; undefined for a claim that is gone. */

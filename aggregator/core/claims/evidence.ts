@@ -39,6 +39,8 @@ export interface FleetFacts extends NodeLookup {
   readonly nodeOf?: (name: string) => Node | undefined;
   /** Nodes that have not answered yet for a gap in which a claim that was in use then may have ended. */
   readonly unanswered: (inUseSinceMs: number) => readonly string[];
+  /** Since when this replica has watched pods, never too early. Milliseconds of the API server's wall clock. */
+  readonly watchedSinceMs: number;
   /** The leader's own watch of pods is not interrupted. */
   readonly arePodsCurrent: boolean;
   /** A node that has to scan before a claim with this volume may become unused. */

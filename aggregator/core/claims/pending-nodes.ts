@@ -68,6 +68,20 @@ function unwatchedOn({ claim, volume, ...evidence }: ClaimEvidence, fleet: Fleet
   };
 }
 
+/**
+ * Until when a claim that an earlier leader left in use counts as used, where it can be used on a node that has not reported to this leader:
+ * until this replica began to watch pods. What ended on that node before, only the earlier leader saw. Undefined where nothing did.
+ */
+export function unwatchedUntilMs(
+  { claim: { status }, volume, uses, references }: ClaimEvidence,
+  { watchedSinceMs, nodes, nodeOf, viewOf, assumedEnd }: FleetFacts,
+): number | undefined {
+  if (status === undefined || status.unused || status.sinceMs - 1_000 >= watchedSinceMs) return undefined;
+  if (references.length > 0 || uses.some(({ node }) => assumedEnd(node) === undefined)) return undefined;
+  const mayBeOn = reachOf(volume ?? {}, (name) => nodeOf?.(name));
+  return nodes().some((node) => viewOf(node) === undefined && mayBeOn(node)) ? watchedSinceMs : undefined;
+}
+
 /** Where a claim may still be staged that an earlier leader called staged: the status does not contain the nodes. */
 function whereStaged({ claim, volume }: ClaimEvidence, fleet: FleetFacts): readonly string[] {
   if (claim.status?.staged === undefined || fleet.pendingNode(volume) !== undefined) return [];

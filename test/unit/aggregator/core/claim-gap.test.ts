@@ -61,7 +61,7 @@ describe("a gap that nodes have still to answer", () => {
   });
 
   it("moves no time to one that is too early as well, as an earlier leader had decided it", () => {
-    expect(decide(IDLE, notBefore(open, NOON + 2 * MIN))).toBeUndefined();
+    expect(decide(IDLE, notBefore(open, [NOON + 2 * MIN]))).toBeUndefined();
   });
 
   it("does not keep the status from saying that a claim is staged", () => {

@@ -34,6 +34,7 @@ export function fleetWith(views: readonly NodeView[], fields: Partial<FleetFacts
     assumedEnd: (node) => assumed[node],
     nodes: () => ["n1", "n2", "n3"],
     unanswered: () => [],
+    watchedSinceMs: 0,
     arePodsCurrent: true,
     pendingNode: () => undefined,
     podName: (uid) => `shop/${uid}`,

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { ClaimEvidence } from "../../../../aggregator/core/claims/evidence.ts";
-import { pendingNodesOf } from "../../../../aggregator/core/claims/pending-nodes.ts";
+import { pendingNodesOf, unwatchedUntilMs } from "../../../../aggregator/core/claims/pending-nodes.ts";
 import type { EndedPod } from "../../../../aggregator/core/cluster-objects.ts";
-import type { AgentState } from "../../../../aggregator/core/nodes/agent-state.ts";
+import type { AgentState, AssumedEnd } from "../../../../aggregator/core/nodes/agent-state.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { claimWith, mountedStatus, NOON, nodeWith, statusWith, viewWith, volumeWith } from "../world.ts";
 import { ended, evidenceWith, fleetWith, useOn } from "./evidence.ts";
@@ -117,5 +117,33 @@ describe("a node on which a claim's last pod may have ended, unobserved", () => 
     ["is not awaited while a pod names the claim", { ...inUse, references: ["shop/web-1"] }, "none"],
   ])("%s", (_, scene, awaited) => {
     expect(awaitedIn(scene)).toBe(awaited);
+  });
+});
+
+describe("a claim that an earlier leader left in use before this replica watched pods", () => {
+  const nodeOf = (name: string) => ({ ...nodeWith(name), labels: { host: name } });
+  const term = { matchExpressions: [{ key: "host", operator: "In", values: ["n1"] }] };
+  const volume = volumeWith({ nodeAffinity: JSON.stringify({ nodeSelectorTerms: [term] }) });
+  const watchedSinceMs = NOON + 60_000;
+  const n1Gone = {
+    uses: [useOn("n1")],
+    assumed: { n1: { bootId: "boot-1", atMs: NOON, evidence: "node-gone" } },
+  } as const;
+  type Left = Scene & { readonly assumed?: Readonly<Record<string, AssumedEnd>> };
+  it.each<readonly [name: string, left: Left, isUntilThen: boolean]>(
+    // biome-ignore format: a row is a line
+    [
+      ["counts as used until then where it can be used on a node that has not reported", {}, true],
+      ["does not where its volume can be used only on nodes that have reported", { volume }, false],
+      ["does not when it came into use later", { status: { ...mountedStatus(["n1"]), sinceMs: watchedSinceMs + 1_000 } }, false],
+      ["does not when it is stored as unused", { status: unused }, false],
+      ["is in use while a node shows it mounted", { uses: [useOn("n1")] }, false],
+      ["is in use while a pod names it", { references: ["shop/web-1"] }, false],
+      ["counts so also where it was mounted on a node that is Gone", n1Gone, true],
+    ],
+  )("%s", (_, { status = mountedStatus(["n1"]), assumed = {}, ...evidence }, isUntilThen) => {
+    const fleet = fleetWith([viewWith()], { nodeOf, watchedSinceMs, assumed });
+    const until = unwatchedUntilMs(evidenceWith({ claim: claimWith({ status }), ...evidence }), fleet);
+    expect(until).toBe(isUntilThen ? watchedSinceMs : undefined);
   });
 });
