@@ -41,19 +41,19 @@ export function pendingNodesOf(evidence: ClaimEvidence, fleet: FleetFacts): read
       .map((node) => ({ node, why: "was-mounted" as const })),
   ];
   const named = firstOfEach(found)
-    .filter(({ node }) => isExpectedToReport(node, fleet) || isLeftMounted(node) || inGap.has(node))
+    .filter(({ node }) => isExpectedToReport(node, fleet) || isLeftMounted(node))
     .map((one) => ({ ...one, isSilent: !isReporting(one.node) }));
   return [...named, ...behindBarrier(evidence, fleet)];
 }
 
 /**
  * Where a claim that an earlier leader left in use may still be mounted: for a pod that vanished in a gap of the pod watch, before its
- * mount was stored. That is a node whose answer for the gap is not taken into account yet, also right after its report, or after it
- * became NoAgent or Gone; and any node where this leader has not seen the claim in use. A hostPath volume shows no mount anywhere.
+ * mount was stored. That is a node whose answer for the gap is not taken into account yet, also right after its report; and any node where
+ * this leader has not seen the claim in use. A hostPath volume shows no mount anywhere.
  */
 function unwatchedOn({ claim, volume, ...evidence }: ClaimEvidence, fleet: FleetFacts) {
   const { status } = claim;
-  const nowhere = { inGap: new Set<string>(), unseenOn: [] };
+  const nowhere = { inGap: [], unseenOn: [] };
   if (status === undefined || status.unused || volume?.isHostPath) return nowhere;
   const { pending, ends } = evidence.history;
   if (evidence.uses.length > 0 || evidence.references.length > 0) return nowhere;
@@ -63,23 +63,25 @@ function unwatchedOn({ claim, volume, ...evidence }: ClaimEvidence, fleet: Fleet
     !isEndKnown(status, [...evidence.unmountRecords, ...ends]);
   const mayBeOn = reachOf(volume ?? {}, (name) => fleet.nodeOf?.(name));
   return {
-    inGap: new Set(fleet.unanswered(status.sinceMs).filter(mayBeOn)),
+    inGap: fleet.unanswered(status.sinceMs).filter(mayBeOn),
     unseenOn: isUnseen ? fleet.nodes().filter(mayBeOn) : [],
   };
 }
 
 /**
- * Until when a claim that an earlier leader left in use counts as used, where it can be used on a node that has not reported to this leader:
- * until this replica began to watch pods. What ended on that node before, only the earlier leader saw. Undefined where nothing did.
+ * Until when a claim that an earlier leader left in use counts as used, where it can be used on a node that has not reported to this leader
+ * or does so no more: until this replica began to watch pods. What ended on that node before, only the earlier leader saw.
  */
 export function unwatchedUntilMs(
   { claim: { status }, volume, uses, references }: ClaimEvidence,
-  { watchedSinceMs, nodes, nodeOf, viewOf, assumedEnd }: FleetFacts,
+  fleet: FleetFacts,
 ): number | undefined {
+  const { watchedSinceMs, nodeOf, viewOf, assumedEnd } = fleet;
   if (status === undefined || status.unused || status.sinceMs - 1_000 >= watchedSinceMs) return undefined;
   if (references.length > 0 || uses.some(({ node }) => assumedEnd(node) === undefined)) return undefined;
   const mayBeOn = reachOf(volume ?? {}, (name) => nodeOf?.(name));
-  return nodes().some((node) => viewOf(node) === undefined && mayBeOn(node)) ? watchedSinceMs : undefined;
+  const reports = (node: string): boolean => viewOf(node) !== undefined && isExpectedToReport(node, fleet);
+  return fleet.nodes().some((node) => !reports(node) && mayBeOn(node)) ? watchedSinceMs : undefined;
 }
 
 /** Where a claim may still be staged that an earlier leader called staged: the status does not contain the nodes. */

@@ -104,9 +104,9 @@ describe("a node on which a claim's last pod may have ended, unobserved", () => 
     ["is awaited, however long it is Stale", { ...inUse, ...N2_STALE }, "silent n2 unwatched, n3 unwatched"],
     ["is not awaited when it is NoAgent or Gone", { ...inUse, ...agentless }, "none"],
     [
-      "is awaited all the same, also after its report, until its answer for the gap is taken into account",
+      "is awaited also after its report, until its answer for the gap is taken into account, unless it has no agent",
       { status: mountedStatus(["n1"]), inGap: ["n1", "n2"], ...agentless },
-      "n1 unwatched, silent n2 unwatched",
+      "n1 unwatched",
     ],
     [
       "is awaited only where the volume's affinity allows it",
