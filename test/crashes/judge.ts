@@ -2,7 +2,7 @@ import { type Chances, Docket, type PromiseName } from "../judge/docket.ts";
 import type { Published } from "../judge/published.ts";
 import type { Case, Use } from "../judge/record.ts";
 import { judgeMeanwhile, judgeRest } from "../judge/rest.ts";
-import { judgeWrite, UNREAD_MS } from "../judge/writes.ts";
+import { judgeWrite, KNOWN_WITHIN_MS } from "../judge/writes.ts";
 import type { ClaimHistory, CrashRecord, Span, TrueUse, Uptimes } from "./record.ts";
 import { common, earliestEnd, lastOf, publishedAt, writesOf } from "./states.ts";
 
@@ -67,7 +67,12 @@ class Court {
     const claim = this.#caseOf(history);
     for (const [index, { seenMs, published: now }] of writes.entries()) {
       const before = writes[index - 1];
-      const times = { beforeMs: before?.seenMs ?? 0, sentMs: seenMs, heardMs: seenMs - UNREAD_MS, presentMs: seenMs };
+      const times = {
+        beforeMs: before?.seenMs ?? 0,
+        sentMs: seenMs,
+        knownUntilMs: seenMs - KNOWN_WITHIN_MS,
+        presentMs: seenMs,
+      };
       this.#at(history.claim, seenMs, () =>
         judgeWrite(this.#docket, claim, { now, before: before?.published, ...times }),
       );
@@ -159,8 +164,8 @@ function usedBy(use: TrueUse, seen: Observations): Use {
   const ended = unmounted && { afterMs: unmounted.fromMs, byMs: unmounted.toMs };
   return {
     ...{ node, pod, podUid, isShown: true, isScanned, isKnown: false, ended, promisedEnd: ended },
-    ...{ beganMs: mounted.toMs, endedMs: unmounted?.fromMs, excuse: undefined, unseen: undefined },
-    forgotten: wasObserved(use, seen) ? undefined : "nobody could see it",
+    ...{ beganMs: mounted.toMs, endedMs: unmounted?.fromMs, excuse: undefined, unobserved: undefined },
+    unnamed: wasObserved(use, seen) ? undefined : "unobserved: no agent and no replica saw it",
   };
 }
 
@@ -182,5 +187,5 @@ function wasScanned(use: TrueUse, { agents }: Uptimes): boolean {
 
 /** All of them were up together for two seconds of it. */
 function isLongEnough(span: Span, ...uptimes: readonly (readonly Span[])[]): boolean {
-  return common([span], ...uptimes).some(({ fromMs, toMs }) => toMs - fromMs >= UNREAD_MS);
+  return common([span], ...uptimes).some(({ fromMs, toMs }) => toMs - fromMs >= KNOWN_WITHIN_MS);
 }

@@ -38,6 +38,6 @@ function textOf(published: Published | undefined): string {
   const use =
     lastUse === undefined
       ? "no last use"
-      : `last use by ${lastUse.podUid} until ${clockTime(lastUse.releasedAtMs)} -${lastUse.uncertaintyMs} ms`;
+      : `last use by ${lastUse.podUid} until ${clockTime(lastUse.endedByMs)} -${lastUse.uncertaintyMs} ms`;
   return `${isUnused ? "True" : "False"} ${reason} since ${clockTime(sinceMs)}, ${use}: ${message}`;
 }

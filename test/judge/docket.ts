@@ -1,4 +1,4 @@
-/** What README and SECURITY promise, in their words. */
+/** The promises, word by word as in SECURITY.md. */
 export const PROMISES = {
   "never-longer": "the published idle time is never longer than the truth",
   "never-unused-while-mounted": "a claim is never called unused while a node that reports shows it mounted",
@@ -9,31 +9,31 @@ export const PROMISES = {
   uncertainty: "the truth lies within the stated uncertainty",
   "last-user": "no unmount record is lost: the last real user is named",
   journal: "an unmount record leaves the journal once it can no longer change any status",
-  anew: "a claim that is made again under its name starts anew",
+  anew: "a claim that is recreated under its name starts anew",
   "false-alarm": "Mooring reports no unmount under a running pod that did not happen",
-  protected: "a protected claim is never gone while a node has its volume mounted, but by override",
+  protected: "a protected claim is never gone while a node has its volume mounted, except by override",
   stranded: "a deleted claim that nothing has mounted is gone soon",
   placement:
-    "no pod is failed but one that waits for a volume which excludes its node, and which is neither attached nor mounted there; and none twice",
+    "a pod is failed only if it waits for a volume that excludes its node and is neither attached nor mounted there, and only once",
   placed: "such a pod is failed once everything works again",
-  "no-failure": "no process ends by an error",
+  "no-failure": "no process ends with an error",
 } as const;
 
 export type PromiseName = keyof typeof PROMISES;
 
-/** A promise that was broken, and how. */
+/** A broken promise, and how it was broken. */
 export interface Broken {
   readonly promise: PromiseName;
   readonly detail: string;
 }
 
-/** How often a promise could have been broken, and how often the judge looked away, by why. */
+/** How often a promise was judged, and how often it was excused, by reason. */
 export interface Chances {
   readonly judged: number;
   readonly excused: Readonly<Record<string, number>>;
 }
 
-/** Takes down what was judged, what was excused and what was broken. */
+/** Counts what was judged and excused, and collects what was broken. */
 export class Docket {
   readonly broken: Broken[] = [];
   readonly #judged = new Map<PromiseName, number>();
@@ -44,7 +44,7 @@ export class Docket {
     if (!isKept) this.broken.push({ promise, detail: `${PROMISES[promise]}: ${detail()}` });
   }
 
-  /** A chance that is let pass, and why. */
+  /** Counts a case that is not judged, by the reason. */
   excuse(promise: PromiseName, why: string): void {
     const excused = this.#excused.get(promise) ?? new Map<string, number>();
     excused.set(why, (excused.get(why) ?? 0) + 1);

@@ -1,52 +1,53 @@
 import type { Published, PublishedUse } from "./published.ts";
 import type { Case, Forgery, Scene, Use } from "./record.ts";
 
-/** Nobody has had the time to put right what somebody else wrote. */
-export const JUST_FORGED = "somebody else has just written it";
-/** Somebody else wrote a time that may be true, of an unused claim; what ended before that is not remembered beside it. */
-export const FORGED_TIME = "the time is somebody else's";
-/** Somebody else wrote over who used the claim last, or took that away. */
-export const FORGED_USE = "the last use is somebody else's";
-/** Somebody else wrote that it is mounted on a node without an agent. */
-export const FORGED_NODE = "the node is somebody else's";
+/** The leader has not had the time to repair the write. */
+export const JUST_FORGED = "another client has just written the status";
+/** The claim is unused, and the time may be true. The status has no memory of uses that ended before that write. */
+export const FORGED_TIME = "another client wrote the time";
+/** Another client replaced or removed the last use. */
+export const FORGED_USE = "another client wrote the last use";
+/** Another client listed a node without an agent in `mounted-on`. */
+export const FORGED_NODE = "another client wrote the node";
+export const RESTORED = "etcd was restored from a backup";
 
-/** Why a claim is called mounted that is not: it stands there of a node that has no agent, and somebody else wrote it. */
-export function whyHeld(
+/** Why an unmounted claim may be called mounted: another client listed a node that has no agent, so that no report corrects it. */
+export function whyCalledMounted(
   { forged = [] }: Pick<Case, "forged">,
   now: Published,
   { mounts, agentless = [] }: Pick<Scene, "mounts" | "agentless">,
 ): string | undefined {
   if (mounts.length > 0 || now.isUnused || now.reason !== "Mounted") return undefined;
-  const theirs = new Set(forged.flatMap(({ mountedOn = [] }) => mountedOn));
-  return now.mountedOn.some((node) => theirs.has(node) && agentless.includes(node)) ? FORGED_NODE : undefined;
+  const forgedNodes = new Set(forged.flatMap(({ mountedOn = [] }) => mountedOn));
+  return now.mountedOn.some((node) => forgedNodes.has(node) && agentless.includes(node)) ? FORGED_NODE : undefined;
 }
 
-/** etcd was restored from a backup. */
-export const WENT_BACK = "went back with the store";
-
-/** Why a time is earlier than the end of a use: that had ended when somebody else wrote this very time. */
+/** Why a time may be earlier than the end of a use: another client wrote this very time after that end. */
 export function whyEarlier({ forged = [], dispute }: Case, { endedMs }: Use, sinceMs: number): string | undefined {
-  if (dispute === WENT_BACK) return WENT_BACK;
-  const isTheirs = forged.some((one) => one.sinceMs === sinceMs && isAfter(one, endedMs));
-  return isTheirs ? FORGED_TIME : undefined;
+  if (dispute === RESTORED) return RESTORED;
+  const isForged = forged.some((one) => one.sinceMs === sinceMs && isAfter(one, endedMs));
+  return isForged ? FORGED_TIME : undefined;
 }
 
-/** Somebody else wrote this very time. */
+/** Another client wrote this very time. */
 export function isForgedTime({ forged = [] }: Case, sinceMs: number): boolean {
   return forged.some((one) => one.sinceMs === sinceMs);
 }
 
-/** Why a use that is over need not be the last one, nor a later one be: somebody else wrote there since it ended. */
-export function whyUnnamed({ forged = [], forgetsUntilMs = 0 }: Case, { endedMs }: Use): string | undefined {
-  if (endedMs !== undefined && endedMs <= forgetsUntilMs) return WENT_BACK;
+/** Why the stored last use may be older than this use: another client has written the status since the use ended. */
+export function whyOlder({ forged = [], forgetsUntilMs = 0 }: Case, { endedMs }: Use): string | undefined {
+  if (endedMs !== undefined && endedMs <= forgetsUntilMs) return RESTORED;
   return forged.some((one) => isAfter(one, endedMs)) ? FORGED_USE : undefined;
 }
 
-/** Why somebody is named who never used the claim; or nobody, on a node where it never was. */
-export function whyNamed({ forged = [] }: Case, { release, podUid, node = "" }: PublishedUse): string | undefined {
-  const isTheirs = (one: Forgery): boolean =>
-    one.release === release || (podUid === undefined && one.mountedOn?.includes(node) === true);
-  return forged.some(isTheirs) ? FORGED_USE : undefined;
+/** Why the last use may name a pod that never used the claim, or only a node where no pod used it: another client wrote that. */
+export function whyOtherUser(
+  { forged = [] }: Case,
+  { unmountRecord, podUid, node = "" }: PublishedUse,
+): string | undefined {
+  const isIt = (one: Forgery): boolean =>
+    one.unmountRecord === unmountRecord || (podUid === undefined && one.mountedOn?.includes(node) === true);
+  return forged.some(isIt) ? FORGED_USE : undefined;
 }
 
 function isAfter({ atMs }: Forgery, endedMs: number | undefined): boolean {

@@ -5,48 +5,50 @@ interface JsonObject {
   readonly [key: string]: Json | undefined;
 }
 
-/** A claim, or as much of one as is written. */
-export interface Stated {
+/** A claim, or the part of it that a write contains. */
+export interface ClaimObject {
   readonly metadata: { readonly uid: string; readonly annotations?: JsonObject | undefined };
   readonly status?: Json | undefined;
 }
 
-/** What stands in a claim's status, as anybody reads it. Milliseconds since the epoch. */
+/** A claim's status as any client reads it. Times are milliseconds since the epoch. */
 export interface Published {
   readonly claimUid: string;
   readonly isUnused: boolean;
-  /** It says that it is in use; what somebody else makes of the condition may say neither. */
+  /** The condition's status is `False`. After another client's write it may be neither `True` nor `False`. */
   readonly isInUse: boolean;
   readonly reason: string;
   readonly message: string;
   readonly sinceMs: number;
   readonly lastUse: PublishedUse | undefined;
   readonly mountedOn: readonly string[];
-  /** There were more of these. */
+  /** More nodes have it mounted than `mountedOn` lists. */
   readonly hasMore: boolean;
-  /** The annotation that repeats the time; whatever text stands there. */
+  /** The text of the annotation that repeats the time, whatever it is. */
   readonly unusedSince: string | undefined;
-  /** In which time it went unobserved, as JSON; also where no last use is known. */
-  readonly blindGap: string | undefined;
-  /** What the condition beside it says of where the volume is staged; nothing while it is not true. */
+  /** Unobserved time, as JSON; also present where no last use is known. */
+  readonly gap: string | undefined;
+  /** The message of the condition `Staged`: where the volume is staged. Undefined unless that condition is `True`. */
   readonly staged: string | undefined;
 }
 
 export interface PublishedUse {
-  readonly release: string;
+  /** ID of the unmount record. */
+  readonly unmountRecord: string;
   readonly node: string | undefined;
   /** `namespace/name` */
   readonly pod: string | undefined;
   readonly podUid: string | undefined;
-  readonly releasedAtMs: number;
-  /** Nothing when it is not known. */
+  /** When the use had ended at the latest. */
+  readonly endedByMs: number;
+  /** Undefined where the status says that it is not known. */
   readonly uncertaintyMs: number | undefined;
   readonly evidence: string;
-  readonly hasBlindGap: boolean;
+  readonly hasGap: boolean;
 }
 
-/** Reads the condition by its name in README; nothing while there is none, or one that tells no time. Others may have written there, too. */
-export function publishedIn(claim: Stated): Published | undefined {
+/** Reads Mooring's condition and annotations, which other clients may have written. Undefined without a condition that has a time. */
+export function publishedIn(claim: ClaimObject): Published | undefined {
   const condition = conditionIn(claim, "mooring.dev/Unused");
   if (condition === undefined) return undefined;
   const { uid, annotations = {} } = claim.metadata;
@@ -65,41 +67,41 @@ export function publishedIn(claim: Stated): Published | undefined {
     staged: stagedIn(claim),
     hasMore: mounted.claimUID === uid && mounted.more === true,
     unusedSince: textIn(annotations["mooring.dev/unused-since"]),
-    blindGap: JSON.stringify(last.blindGap),
+    gap: JSON.stringify(last.blindGap),
     mountedOn: mounted.claimUID === uid && Array.isArray(mounted.nodes) ? mounted.nodes.map(String) : [],
   };
 }
 
 const LAST_USE = "mooring.dev/last-use";
 
-/** Who used it last by the annotation, whatever stands in the condition. */
-export function lastUseOf({ metadata: { uid, annotations = {} } }: Stated): PublishedUse | undefined {
+/** The last use by the annotation, whatever the condition says. */
+export function lastUseOf({ metadata: { uid, annotations = {} } }: ClaimObject): PublishedUse | undefined {
   return lastUseIn(uid, objectIn(jsonIn(annotations[LAST_USE])));
 }
 
-/** The message of the condition by which a claim is kept that is only staged; nothing where it is not true. */
-export function stagedIn(claim: Stated): string | undefined {
+/** The message of the condition `Staged`; undefined unless its status is `True`. */
+export function stagedIn(claim: ClaimObject): string | undefined {
   const condition = conditionIn(claim, "mooring.dev/Staged");
   return condition?.status === "True" ? (textIn(condition.message) ?? "") : undefined;
 }
 
-function conditionIn({ status }: Stated, wanted: string): JsonObject | undefined {
+function conditionIn({ status }: ClaimObject, wanted: string): JsonObject | undefined {
   const { conditions } = objectIn(status);
   return Array.isArray(conditions) ? conditions.map(objectIn).find(({ type }) => type === wanted) : undefined;
 }
 
 function lastUseIn(claimUid: string, use: JsonObject): PublishedUse | undefined {
-  const releasedAtMs = instantIn(textIn(use.releasedAt));
-  if (use.claimUID !== claimUid || releasedAtMs === undefined) return undefined;
+  const endedByMs = instantIn(textIn(use.releasedAt));
+  if (use.claimUID !== claimUid || endedByMs === undefined) return undefined;
   return {
-    release: textIn(use.release) ?? "",
+    unmountRecord: textIn(use.release) ?? "",
     node: textIn(use.node),
     pod: textIn(use.pod),
     podUid: textIn(use.podUID),
-    releasedAtMs,
+    endedByMs,
     uncertaintyMs: typeof use.uncertaintyMs === "number" ? use.uncertaintyMs : undefined,
     evidence: textIn(use.evidence) ?? "",
-    hasBlindGap: use.blindGap !== undefined,
+    hasGap: use.blindGap !== undefined,
   };
 }
 

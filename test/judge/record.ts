@@ -1,9 +1,9 @@
 /**
- * What happened to a claim, told by kernels, kubelets and the API server alone. Each world has an adapter that makes these values. Times are
- * milliseconds of a clock of the world's own; only moments are by the API servers' clocks, as published times are.
+ * The facts about a claim, by kernels, kubelets and the API server alone. Each world has an adapter that makes these values. Times are
+ * milliseconds by the world's own clock; only a `Moment` is by the API servers' clocks, as published times are.
  */
 
-/** Not before the one, not after the other: milliseconds since the epoch by the clocks of the API servers. */
+/** Between `afterMs` and `byMs`: milliseconds since the epoch by the API servers' clocks. */
 export interface Moment {
   readonly afterMs: number;
   readonly byMs: number;
@@ -17,35 +17,35 @@ export interface Use {
   readonly podUid: string;
   /** False where no mount table shows it. */
   readonly isShown: boolean;
-  /** A scan had to show its mount: how sure its end is has to be told. False where none can have; nothing where both may be. */
+  /** True where a scan had to show the mount, so that the status has to state an uncertainty; false where no scan can have shown it. */
   readonly isScanned: boolean | undefined;
   /** It had begun by then. */
   readonly beganMs: number;
-  /** When its last mount went; nothing while there is one. */
+  /** When its last mount ended; undefined while it has one. */
   readonly ended: Moment | undefined;
-  /** Its end as far as it is promised to be known: that, or when the API said that its pod was over where no mount table is read. */
+  /** The end that Mooring promises to know: `ended`, or the end of the pod in the API where no mount table shows the use. */
   readonly promisedEnd: Moment | undefined;
   /** The same by the world's own clock. */
   readonly endedMs: number | undefined;
-  /** Its pod or its mount was in sight of all who are to tell of it, for so long that they have. */
+  /** A leader had the time to write it: its watch showed the pod, or an agent reported the mount. */
   readonly isKnown: boolean;
-  /** Why it may be left out of account until everything works again; nothing where there is no reason. */
+  /** Why the status may ignore it until everything works again. */
   readonly excuse: string | undefined;
-  /** Why nobody can ever know of it. */
-  readonly unseen: string | undefined;
-  /** Why nobody need tell whose use it was. */
-  readonly forgotten: string | undefined;
+  /** Why no agent and no replica can have observed it. */
+  readonly unobserved: string | undefined;
+  /** Why the status may have its end without its pod, or not at all. */
+  readonly unnamed: string | undefined;
 }
 
-/** What somebody else wrote into a claim's status, or took away from it. */
+/** Another client's write into a claim's status. */
 export interface Forgery {
-  /** When, by the world's own clock. */
+  /** By the world's own clock. */
   readonly atMs: number;
-  /** The time that stood there then; nothing where none did. */
+  /** The condition's time after the write. */
   readonly sinceMs: number | undefined;
-  /** What was said to be the last use. */
-  readonly release: string | undefined;
-  /** On which nodes it was said to be mounted; missing where on none. */
+  /** The unmount record of the last use after the write. */
+  readonly unmountRecord: string | undefined;
+  /** The nodes in `mounted-on` after the write. */
   readonly mountedOn?: readonly string[] | undefined;
 }
 
@@ -57,39 +57,39 @@ export interface Case {
   /** UIDs of the pods that named it, whether they used it or not. */
   readonly namedBy: readonly string[];
   /**
-   * UIDs of pods that may be taken for its users: they used an earlier claim of its name or volume, or had a volume of their own under the
-   * name of its PersistentVolume and are gone, or so new that no watch shows it.
+   * UIDs of pods that Mooring may take for its users. They used an earlier claim of its name or volume; or they had an inline volume with
+   * the name of its PersistentVolume and are gone, or are so new that no watch shows them.
    */
   readonly lookalikes: readonly string[];
-  /** Nodes where such a pod ever was: an end that names no pod may be that of its mount. */
+  /** Nodes that ever had such a pod: an end that names no pod may be the end of its mount. */
   readonly lookalikesOn?: readonly string[] | undefined;
-  /** Why it is a matter of opinion whose mounts are this claim's, or when they ended; nothing where it is none. */
+  /** Why it is open which mounts are this claim's, or when they ended. */
   readonly dispute: string | undefined;
-  /** Uses that had ended by then may be forgotten: who used it last went back with the store. Milliseconds. */
+  /** The status may lack uses that had ended by then: the last use was lost when etcd was restored. Milliseconds. */
   readonly forgetsUntilMs?: number | undefined;
-  /** What others wrote into its status; missing where nobody does. */
+  /** Writes of other clients into its status. */
   readonly forged?: readonly Forgery[] | undefined;
-  /** The last of them has just been made: nobody has had the time to put it right. */
+  /** The leader has not had the time to repair the last of them. */
   readonly isJustForged?: boolean | undefined;
 }
 
-/** What is to stand in a claim's status once everything has worked for long enough. */
+/** The status that a claim has to have once everything has worked for long enough. */
 export interface Scene {
-  /** Mounts that a node with an agent shows. */
+  /** Mounts on nodes with an agent. */
   readonly mounts: readonly string[];
   /** Pods that name the claim and are not over. */
   readonly references: readonly string[];
-  /** One of them lost its mount when its node was booted again: until it is over, or mounts again, it may count as mounted. */
+  /** One of them lost its mount when its node was booted again. The claim may count as mounted until that pod is over or mounts again. */
   readonly isInterrupted?: boolean | undefined;
-  /** Nodes with an agent on which the device is mounted; nothing where nobody is to tell that. */
+  /** Nodes with an agent on which the volume is staged; empty where Mooring does not report staging. */
   readonly stagedOn: readonly string[];
-  /** The last end of a use or of a pod that named the claim, or the begin of the claim. */
+  /** The last end of a use or of a pod that named the claim, or else the claim's creation. */
   readonly last: Moment;
-  /** How much later than that its time may be; nothing where not all had worked for long enough when that happened. */
+  /** How much later than `last` the time may be; undefined where faults allow any time. */
   readonly mayBeLateMs: number | undefined;
-  /** Nodes without an agent: none of them can tell that the claim is not mounted there. */
+  /** Nodes without an agent: no report from them can end a mount. */
   readonly agentless?: readonly string[] | undefined;
-  /** Who used it last has to be named. */
+  /** The status has to name the last user. */
   readonly isLastNamed: boolean;
 }
 

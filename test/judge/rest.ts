@@ -1,13 +1,13 @@
 import type { Docket } from "./docket.ts";
-import { JUST_FORGED, whyEarlier, whyHeld, whyUnnamed } from "./forged.ts";
+import { JUST_FORGED, whyCalledMounted, whyEarlier, whyOlder } from "./forged.ts";
 import type { Published, PublishedUse } from "./published.ts";
 import { type Case, describeUse, type Moment, type Scene, type Use } from "./record.ts";
 import { anew } from "./writes.ts";
 
-/** How much later than the truth a time may be where nothing went wrong: a second of rounding, up to a second that `Date` leaves open, a scan. */
+/** Without faults a time is at most this late: a second of rounding, a `Date` header without fractions of a second, and a scan. */
 export const EXACT_MS = 3_000;
 
-/** At any time: what all who are to tell of it have had the time to tell stands there. */
+/** At any time: while a use goes on that a leader had the time to write, the claim is not called unused. */
 export function judgeMeanwhile(docket: Docket, claim: Case, now: Published | undefined): void {
   const { name, uses, dispute, isJustForged } = claim;
   for (const use of uses) {
@@ -19,7 +19,7 @@ export function judgeMeanwhile(docket: Docket, claim: Case, now: Published | und
   }
 }
 
-/** Everything has worked for long enough: what stands there is the truth. */
+/** Everything has worked for long enough: the status is the truth. */
 export function judgeRest(
   docket: Docket,
   claim: Case,
@@ -44,19 +44,19 @@ interface Found {
 
 function judgeState(docket: Docket, claim: Case, { now, scene }: Found): void {
   const { name, dispute } = claim;
-  const excuse = dispute ?? whyHeld(claim, now, scene);
+  const excuse = dispute ?? whyCalledMounted(claim, now, scene);
   if (excuse !== undefined) {
     docket.excuse("exact", excuse);
     return;
   }
   const { mounts, references, stagedOn } = scene;
   const [user, reference] = [mounts[0], references[0]];
-  const free = reference === undefined ? "unused" : "Referenced";
-  const expected = user === undefined ? free : "Mounted";
+  const unmounted = reference === undefined ? "unused" : "Referenced";
+  const expected = user === undefined ? unmounted : "Mounted";
   const said = now.isUnused ? "unused" : now.reason;
   const isRight = said === expected || (scene.isInterrupted === true && said === "Mounted");
   docket.judge("exact", isRight, () => {
-    return `${name} is called ${said} (${now.reason}) and is ${expected}: ${user ?? reference ?? "nobody uses it"}`;
+    return `${name} is called ${said} (${now.reason}) and is ${expected}: ${user ?? reference ?? "no pod uses it"}`;
   });
   const isStaged = now.isUnused && stagedOn.length > 0;
   docket.judge("exact", isStaged === (now.staged !== undefined), () => {
@@ -64,15 +64,15 @@ function judgeState(docket: Docket, claim: Case, { now, scene }: Found): void {
   });
 }
 
-/** Everything has worked for a while: no use that ended before is forgotten. */
+/** Everything has worked for a while: the status has the end of each use that is over. */
 export function judgeEnds(docket: Docket, claim: Case, now: Published | undefined): void {
   if (now?.isUnused !== true) return;
-  const { isKept, told } = anew(claim, now);
-  docket.judge("anew", isKept, told);
+  const { isKept, text } = anew(claim, now);
+  docket.judge("anew", isKept, text);
   for (const use of claim.uses) {
-    const excuse = use.unseen ?? whyEarlier(claim, use, now.sinceMs);
+    const excuse = use.unobserved ?? whyEarlier(claim, use, now.sinceMs);
     judgeKept(docket, claim, { now, use });
-    // One that goes on is no matter of time.
+    // `judgeMeanwhile` and `judgeState` judge a use that goes on.
     if (use.promisedEnd === undefined || now.sinceMs >= use.promisedEnd.afterMs)
       docket.judge("never-longer", true, () => "");
     else if (excuse !== undefined) docket.excuse("never-longer", excuse);
@@ -94,42 +94,43 @@ function judgeLateness(docket: Docket, { name, dispute }: Case, { now, scene: { 
   );
 }
 
-/** It is named that ended last, or one of which what is published leaves that open. */
+/** The last use names the pod that ended last, or one that may have ended last within its stated uncertainty. */
 function judgeLastUser(docket: Docket, claim: Case, { now: { lastUse }, scene: { isLastNamed } }: Found): void {
   if (!isLastNamed || claim.dispute !== undefined) return;
-  const told = claim.uses.filter(({ isShown, forgotten, ended }) => isShown && forgotten === undefined && ended);
-  if (told.length === 0) return;
-  const last = Math.max(...told.map(endOf));
+  const certain = claim.uses.filter(({ isShown, unnamed, ended }) => isShown && unnamed === undefined && ended);
+  if (certain.length === 0) return;
+  const last = Math.max(...certain.map(endOf));
   const users = claim.uses.filter((use) => endOf(use) >= last);
   const named = lastUse?.podUid;
-  const forgotten = users.find((use) => use.forgotten !== undefined)?.forgotten;
-  if (named === undefined && lastUse !== undefined && lastUse.releasedAtMs >= last && forgotten !== undefined) {
-    docket.excuse("last-user", forgotten);
+  const unnamed = users.find((use) => use.unnamed !== undefined)?.unnamed;
+  if (named === undefined && lastUse !== undefined && lastUse.endedByMs >= last && unnamed !== undefined) {
+    docket.excuse("last-user", unnamed);
     return;
   }
   const known = [...users.map(({ podUid }) => podUid), ...claim.lookalikes];
-  const lastByMs = Math.max(...told.map(({ ended }) => ended?.byMs ?? 0));
+  const lastByMs = Math.max(...certain.map(({ ended }) => ended?.byMs ?? 0));
   const isRight = known.includes(named ?? "") || mayBeLast(claim, lastUse, { afterMs: last, byMs: lastByMs });
   const who = users.map(({ pod }) => pod).join(" or ");
-  docket.judge("last-user", isRight, () => `${claim.name} was last used by ${who}, named is ${named ?? "nobody"}`);
+  docket.judge("last-user", isRight, () => `${claim.name} was last used by ${who}, named is ${named ?? "no pod"}`);
 }
 
 function endOf({ ended }: Use): number {
   return ended?.afterMs ?? 0;
 }
 
-/** It did use the claim, and what is published of its end leaves open whether it was the last, by whichever server's clock. */
+/** The named pod used the claim and, within the stated uncertainty and the difference of the API servers' clocks, may have ended last. */
 function mayBeLast({ uses }: Case, lastUse: PublishedUse | undefined, last: Moment): boolean {
-  const { releasedAtMs = 0, uncertaintyMs = Number.POSITIVE_INFINITY, podUid } = lastUse ?? {};
+  const { endedByMs = 0, uncertaintyMs = Number.POSITIVE_INFINITY, podUid } = lastUse ?? {};
   const isUser = uses.some((use) => use.isShown && use.podUid === podUid);
-  return isUser && releasedAtMs >= last.afterMs && releasedAtMs - uncertaintyMs <= last.byMs;
+  return isUser && endedByMs >= last.afterMs && endedByMs - uncertaintyMs <= last.byMs;
 }
 
-/** What a node had told, or had on a disk that keeps what it is given, has become a last use, or somebody used the claim later. */
+/** An end that a node had reported, or had in a sound journal, is the last use in the status, or a later end is. */
 function judgeKept(docket: Docket, claim: Case, { now, use }: { readonly now: Published; readonly use: Use }): void {
   if (!use.isShown || use.promisedEnd === undefined) return;
-  const isKept = (now.lastUse?.releasedAtMs ?? Number.NEGATIVE_INFINITY) >= use.promisedEnd.afterMs;
-  const excuse = claim.dispute ?? use.unseen ?? use.excuse ?? use.forgotten ?? whyUnnamed(claim, use);
+  const { lastUse } = now;
+  const isKept = (lastUse?.endedByMs ?? Number.NEGATIVE_INFINITY) >= use.promisedEnd.afterMs;
+  const excuse = claim.dispute ?? use.unobserved ?? use.excuse ?? use.unnamed ?? whyOlder(claim, use);
   if (!isKept && excuse !== undefined) docket.excuse("last-user", excuse);
-  else docket.judge("last-user", isKept, () => `${claim.name}: ${describeUse(use)}, told is ${now.lastUse?.release}`);
+  else docket.judge("last-user", isKept, () => `${claim.name}: ${describeUse(use)}, stored: ${lastUse?.unmountRecord}`);
 }

@@ -1,18 +1,18 @@
 import type { Chances } from "./docket.ts";
 
-/** By promise. */
+/** Counts by promise. */
 export type Tally = Readonly<Record<string, Chances>>;
 
-/** So many chances are few: of fewer nothing is concluded. */
+/** A promise with fewer chances is not checked for excuses. */
 const FEW = 100;
-/** Of ten chances. */
+/** This share of the chances has to be judged. */
 const LEAST_JUDGED = 0.9;
 
 function excusesOf({ excused }: Chances): number {
   return Object.values(excused).reduce((sum, count) => sum + count, 0);
 }
 
-/** The chances of two lots together. */
+/** The sums of two tallies. */
 export function addChances(one: Tally, other: Tally): Tally {
   const names = new Set([...Object.keys(one), ...Object.keys(other)]);
   const sum = (name: string): Chances => ({
@@ -30,7 +30,7 @@ export function addCounts(
   return Object.fromEntries([...names].map((name) => [name, (one[name] ?? 0) + (other[name] ?? 0)]));
 }
 
-/** Promises that were judged in less than nine of ten chances: a run that looked away so often proves little. */
+/** Promises that were judged in less than nine of ten chances: with so many excuses a run proves little. */
 export function seldomJudged(tally: Tally): readonly string[] {
   return Object.entries(tally).flatMap(([promise, chances]) => {
     const all = chances.judged + excusesOf(chances);
@@ -38,7 +38,7 @@ export function seldomJudged(tally: Tally): readonly string[] {
   });
 }
 
-/** How often each promise was judged, and why it was not, as people read it. */
+/** How often each promise was judged, and how often it was excused for which reason: lines to print. */
 export function chanceRows(tally: Tally): readonly string[] {
   const row = (what: string, count: number): string => `  ${what.padEnd(60)} ${String(count).padStart(9)}`;
   const rows = Object.entries(tally).flatMap(([promise, { judged, excused }]) => [

@@ -1,165 +1,165 @@
 import type { Docket } from "./docket.ts";
-import { FORGED_TIME, isForgedTime, whyEarlier, whyNamed } from "./forged.ts";
+import { FORGED_TIME, isForgedTime, whyEarlier, whyOtherUser } from "./forged.ts";
 import type { Published, PublishedUse } from "./published.ts";
 import { type Case, describeUse, type Use } from "./record.ts";
 
 /** A status that was stored. */
 export interface Write {
   readonly now: Published;
-  /** What stood there. */
+  /** The status that it replaced. */
   readonly before: Published | undefined;
-  /** What Mooring had written last, where somebody else has written since. */
+  /** Mooring's own last status, where another client has written since. */
   readonly own?: Published | undefined;
-  /** Since when. */
+  /** When `before` was written. */
   readonly beforeMs: number;
-  /** When it was sent: what happened since cannot be in it. */
+  /** When the write was sent: it cannot contain what happened later. */
   readonly sentMs: number;
-  /** What an API server's clock showed at least when it was stored. */
+  /** An API server's clock showed at least this when the write was stored. */
   readonly presentMs: number;
-  /** What had begun by then its writer had been running for long enough to hear of. */
-  readonly heardMs: number;
+  /** Its writer has to know each use that had begun by then. */
+  readonly knownUntilMs: number;
 }
 
-/** A use may go unread for so long, from its begin on, while whoever writes runs. Milliseconds. */
-export const UNREAD_MS = 2_000;
+/** A running writer knows a use this long after it began. Milliseconds. */
+export const KNOWN_WITHIN_MS = 2_000;
 
-/** Each write is judged when it is stored, whatever went wrong: to be too early nothing is an excuse that the writer could have asked for. */
+/** Judges a write when it is stored. A fault never excuses a time that is too early if the writer could have asked before it wrote. */
 export function judgeWrite(docket: Docket, claim: Case, write: Write): void {
   const { now, before } = write;
-  const { name } = claim;
   judgeDirection(docket, claim, write);
-  judgeNews(docket, name, write);
+  judgeChange(docket, claim.name, write);
   judgeAnew(docket, claim, now);
   judgeTime(docket, claim, write);
-  if (now.lastUse?.release !== before?.lastUse?.release) judgeLastUse(docket, claim, now);
+  if (now.lastUse?.unmountRecord !== before?.lastUse?.unmountRecord) judgeLastUse(docket, claim, now);
 }
 
-/** docs/claim-status.md: a time that is more than this in the future is none, and is replaced by now. Milliseconds. */
+/** docs/claim-status.md: a time more than this in the future is invalid, and is replaced by now. Milliseconds. */
 const FUTURE_MS = 5_000;
 
 function judgeDirection(docket: Docket, claim: Case, { now, before, own, presentMs }: Write): void {
   const { name } = claim;
-  // What says neither that it is in use nor that it is not tells no time of either: Mooring never writes that.
+  // Mooring never writes a status that is neither `True` nor `False`, so the time of such a status does not count.
   const isKept = before === undefined || now.sinceMs >= before.sinceMs || !(before.isUnused || before.isInUse);
   const isOwnKept = own === undefined || now.sinceMs >= own.sinceMs;
-  if (!isKept && before.sinceMs > presentMs + FUTURE_MS) docket.excuse("never-earlier", "the time was in the future");
+  if (!isKept && before.sinceMs > presentMs + FUTURE_MS)
+    docket.excuse("never-earlier", "the stored time was in the future");
   else if (!isKept && (own === undefined ? isForgedTime(claim, before.sinceMs) : isOwnKept))
     docket.excuse("never-earlier", FORGED_TIME);
   else docket.judge("never-earlier", isKept, () => `${name} went back from ${before?.sinceMs} to ${now.sinceMs}`);
 }
 
-/** A write says something that does not stand there. */
-export function judgeNews(docket: Docket, name: string, { now, before }: Pick<Write, "now" | "before">): void {
+/** A write changes the status. */
+export function judgeChange(docket: Docket, name: string, { now, before }: Pick<Write, "now" | "before">): void {
   docket.judge("one-write", !isSame(now, before), () => `${name} is written and nothing changed: ${now.reason}`);
 }
 
-/** Nobody knows at what time of its second a claim was made. */
+/** A creation time has no fraction of a second. */
 const SECOND_MS = 1_000;
 
-/** What somebody else wrote of a last use may stand there until the next write takes it away. */
+/** Another client's last use may stay until the next write removes it. */
 function judgeAnew(docket: Docket, claim: Case, now: Published): void {
-  const theirs = now.lastUse && whyNamed(claim, now.lastUse);
-  const { isKept, told } = anew(claim, theirs === undefined ? now : { ...now, lastUse: undefined });
-  docket.judge("anew", isKept, told);
+  const forged = now.lastUse && whyOtherUser(claim, now.lastUse);
+  const { isKept, text } = anew(claim, forged === undefined ? now : { ...now, lastUse: undefined });
+  docket.judge("anew", isKept, text);
 }
 
-/** Nothing that is told of a claim is from before it was made. */
+/** No time in the status is from before the claim's creation. */
 export function anew(
   { name, made }: Case,
   { sinceMs, lastUse }: Published,
-): { readonly isKept: boolean; readonly told: () => string } {
-  const words = `since ${sinceMs}, used until ${lastUse?.releasedAtMs ?? "never"}`;
+): { readonly isKept: boolean; readonly text: () => string } {
+  const published = `since ${sinceMs}, used until ${lastUse?.endedByMs ?? "never"}`;
   return {
-    isKept: sinceMs >= made.afterMs && (lastUse?.releasedAtMs ?? sinceMs) >= made.afterMs - SECOND_MS,
-    told: () => `${name} was made at ${made.afterMs}, and is told of ${words}`,
+    isKept: sinceMs >= made.afterMs && (lastUse?.endedByMs ?? sinceMs) >= made.afterMs - SECOND_MS,
+    text: () => `${name} was created at ${made.afterMs}, and its status has ${published}`,
   };
 }
 
-/** It is called unused: no use that had begun goes on, or ended later than the time that is published. */
-function judgeTime(docket: Docket, claim: Case, { now, before, beforeMs, sentMs, heardMs }: Write): void {
-  // One apply carries both conditions: where only the volume is staged, or is no longer, nothing is said of when it was used.
+/** When a write calls the claim unused, no use that had begun goes on or ended after the published time. */
+function judgeTime(docket: Docket, claim: Case, { now, before, beforeMs, sentMs, knownUntilMs }: Write): void {
+  // One apply carries both conditions: a change of staging alone says nothing new about the last use.
   if (before !== undefined && isSame({ ...now, staged: undefined }, { ...before, staged: undefined })) return;
-  // What stood there and is moved later only gets better; how long it may stand there, and how early it may be at rest, is judged then.
+  // A later time only gets better. How long the earlier one may stay, and how early it may be at rest, is judged elsewhere.
   if (!now.isUnused || (before?.isUnused === true && now.sinceMs > before.sinceMs)) return;
   const begun = claim.uses.filter(({ beganMs }) => beganMs <= sentMs);
-  const against = begun.filter((use) => isOn(use, sentMs) || now.sinceMs < (use.promisedEnd?.afterMs ?? 0));
-  // Whoever wrote that it is in use was awake then, and no write overlooks what stands there.
-  const everHeardMs = before?.isUnused === false ? Math.max(heardMs, beforeMs - UNREAD_MS) : heardMs;
-  // Somebody else wrote that time, and this write only puts other things right.
-  const theirs = before?.sinceMs === now.sinceMs && isForgedTime(claim, now.sinceMs) ? FORGED_TIME : undefined;
-  const excuses = against.map(
-    (use) => excuseOf(claim, use, everHeardMs) ?? whyEarlier(claim, use, now.sinceMs) ?? theirs,
+  const contrary = begun.filter((use) => isOngoing(use, sentMs) || now.sinceMs < (use.promisedEnd?.afterMs ?? 0));
+  // The process that wrote the stored status in use was running then, and each writer reads the stored status.
+  const mustKnowMs = before?.isUnused === false ? Math.max(knownUntilMs, beforeMs - KNOWN_WITHIN_MS) : knownUntilMs;
+  // Another client wrote that time, and this write only repairs something else.
+  const forged = before?.sinceMs === now.sinceMs && isForgedTime(claim, now.sinceMs) ? FORGED_TIME : undefined;
+  const excuses = contrary.map(
+    (use) => excuseOf(claim, use, mustKnowMs) ?? whyEarlier(claim, use, now.sinceMs) ?? forged,
   );
-  const worst = against.find((_, index) => excuses[index] === undefined);
-  const promise = worst !== undefined && isOn(worst, sentMs) ? "never-unused-while-mounted" : "never-longer";
+  const worst = contrary.find((_, index) => excuses[index] === undefined);
+  const promise = worst !== undefined && isOngoing(worst, sentMs) ? "never-unused-while-mounted" : "never-longer";
   const [excuse] = excuses;
   if (worst === undefined && excuse !== undefined) docket.excuse(promise, excuse);
-  else docket.judge(promise, worst === undefined, () => `${claim.name} counts since ${now.sinceMs}: ${wordsOf(worst)}`);
+  else docket.judge(promise, worst === undefined, () => `${claim.name} counts since ${now.sinceMs}: ${textOf(worst)}`);
 }
 
-function excuseOf({ dispute }: Case, { beganMs, excuse, unseen }: Use, heardMs: number): string | undefined {
-  return dispute ?? unseen ?? excuse ?? (beganMs > heardMs ? "began just before" : undefined);
+function excuseOf({ dispute }: Case, { beganMs, excuse, unobserved }: Use, knownUntilMs: number): string | undefined {
+  return dispute ?? unobserved ?? excuse ?? (beganMs > knownUntilMs ? "began just before the write" : undefined);
 }
 
-function isOn({ endedMs = Number.POSITIVE_INFINITY }: Use, atMs: number): boolean {
+function isOngoing({ endedMs = Number.POSITIVE_INFINITY }: Use, atMs: number): boolean {
   return endedMs > atMs;
 }
 
-function wordsOf(use: Use | undefined): string {
+function textOf(use: Use | undefined): string {
   return use === undefined ? "" : describeUse(use);
 }
 
-/** Who is named did use the claim, or named it where no scan is said to have shown a mount; and an end that was seen is within its uncertainty. */
+/** The named pod used the claim, or named it where the evidence is no scan; and the true end of a scanned use is within its uncertainty. */
 function judgeLastUse(docket: Docket, claim: Case, { lastUse }: Published): void {
   if (lastUse === undefined) return;
   const { podUid, node, pod, evidence, uncertaintyMs } = lastUse;
   const { lookalikes, lookalikesOn = [] } = claim;
   const isLike = podUid === undefined ? lookalikesOn.includes(node ?? "") : lookalikes.includes(podUid);
-  const lookalike = isLike ? "a lookalike" : undefined;
-  const excuse = claim.dispute ?? lookalike ?? whyNamed(claim, lastUse);
+  const lookalike = isLike ? "its pod used a claim or volume of the same name" : undefined;
+  const excuse = claim.dispute ?? lookalike ?? whyOtherUser(claim, lastUse);
   if (excuse !== undefined) {
     docket.excuse("last-user", excuse);
     return;
   }
   const own = claim.uses.filter((use) => {
-    // Of one whose name was never heard, the UID stands in for it.
+    // Where the pod's name is not known, its UID stands for it.
     const isName = fits(pod, use.pod) || pod === use.podUid;
     return fits(podUid, use.podUid) && fits(node, use.node) && isName;
   });
-  // Whose mount it was that a scan is said to have shown, is known then.
-  const wasSeen = podUid !== undefined && evidence === "mount-table" && uncertaintyMs !== undefined;
-  const isOne = own.length > 0 || (!wasSeen && claim.namedBy.some((uid) => fits(podUid, uid)));
+  // A scan that showed the mount also showed whose it was.
+  const wasScanned = podUid !== undefined && evidence === "mount-table" && uncertaintyMs !== undefined;
+  const isOne = own.length > 0 || (!wasScanned && claim.namedBy.some((uid) => fits(podUid, uid)));
   docket.judge("last-user", isOne, () => {
-    return `${claim.name} is said to have been used by ${podUid} (${pod}) on ${node}, known by ${evidence}`;
+    return `${claim.name}: the last use names ${podUid} (${pod}) on ${node}, by ${evidence}`;
   });
-  // Whose end it is that is told without a pod, is known where it is known which of them scans showed.
+  // Without a pod, the end can be judged only if it is known for each of the uses whether a scan showed it.
   const isKnown = podUid !== undefined || own.every(({ isScanned }) => isScanned !== undefined);
   if (evidence === "mount-table" && own.length > 0 && isKnown) judgeUncertainty(docket, claim.name, { own, lastUse });
 }
 
-/** What is not told fits. */
-function fits(told: string | undefined, real: string): boolean {
-  return told === undefined || told === real;
+/** A field that the status leaves out fits any use. */
+function fits(published: string | undefined, real: string): boolean {
+  return published === undefined || published === real;
 }
 
-/** What is stored is in whole milliseconds; and of what is summed up a little is lost. */
+/** Stored times are whole milliseconds, and sums lose a little. */
 const ROUNDED_MS = 2;
 
-interface ToldEnd {
-  /** Those of whoever is named, or of all there where nobody is. */
+interface PublishedEnd {
+  /** The uses of the named pod, or all uses on the node where no pod is named. */
   readonly own: readonly Use[];
   readonly lastUse: PublishedUse;
 }
 
-/** How sure an end is, is told exactly where a scan had shown the mount; and the true end is within that. */
-function judgeUncertainty(docket: Docket, name: string, { own, lastUse }: ToldEnd): void {
-  const { releasedAtMs, uncertaintyMs } = lastUse;
+/** The status states an uncertainty exactly where a scan had shown the mount, and the true end is within it. */
+function judgeUncertainty(docket: Docket, name: string, { own, lastUse }: PublishedEnd): void {
+  const { endedByMs, uncertaintyMs } = lastUse;
   const isWithin = own.some(({ ended, isScanned = uncertaintyMs !== undefined }) => {
     if (ended === undefined || isScanned !== (uncertaintyMs !== undefined)) return false;
-    return releasedAtMs >= ended.afterMs && releasedAtMs - (uncertaintyMs ?? releasedAtMs) - ROUNDED_MS <= ended.byMs;
+    return endedByMs >= ended.afterMs && endedByMs - (uncertaintyMs ?? endedByMs) - ROUNDED_MS <= ended.byMs;
   });
-  const told = `${releasedAtMs} with ${uncertaintyMs ?? "unknown"} ms of uncertainty`;
-  docket.judge("uncertainty", isWithin, () => `${name}: released at ${told}; ${own.map(describeUse).join(", ")}`);
+  const published = `${endedByMs} with ${uncertaintyMs ?? "unknown"} ms of uncertainty`;
+  docket.judge("uncertainty", isWithin, () => `${name}: ended by ${published}; ${own.map(describeUse).join(", ")}`);
 }
 
 export function isSame(one: Published, other: Published | undefined): boolean {

@@ -85,8 +85,8 @@ function judgeWords(docket: Docket, claim: Case, { found: { starvation }, words 
   for (const [index, { seenMs, said: now }] of words.entries()) {
     const before = words[index - 1];
     const heard = claim.uses.filter((use) => toldFrom(use, seenMs, starvation) <= seenMs);
-    const heardMs = Math.max(0, ...heard.map(({ beganMs }) => beganMs));
-    const times = { beforeMs: before?.seenMs ?? 0, sentMs: seenMs, presentMs: seenMs, heardMs };
+    const knownUntilMs = Math.max(0, ...heard.map(({ beganMs }) => beganMs));
+    const times = { beforeMs: before?.seenMs ?? 0, sentMs: seenMs, presentMs: seenMs, knownUntilMs };
     judgeWrite(docket, claim, { now, before: before?.said, ...times });
   }
 }
@@ -97,7 +97,7 @@ function judgeUses(docket: Docket, claim: Case, { found: { starvation }, words }
     for (const { seenMs, untilMs, said } of words) {
       const endMs = Math.min(untilMs, use.endedMs ?? untilMs);
       const isLong = (patience: Starvation): boolean => endMs > Math.max(seenMs, toldFrom(use, endMs, patience));
-      const excuse = isLong(starvation) ? undefined : "the machine had no time";
+      const excuse = isLong(starvation) ? undefined : "the machine was too busy";
       const known = { ...use, promisedEnd: undefined, isKnown: true, excuse };
       if (isLong(NO_STARVATION)) judgeMeanwhile(docket, { ...claim, uses: [known] }, said);
     }

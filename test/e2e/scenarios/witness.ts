@@ -67,8 +67,8 @@ function useOf(user: UserEnd, found: Found): Use {
     ...{ node, pod, podUid, isShown, beganMs, ended, promisedEnd: ended, endedMs: afterMs },
     isScanned: isScanned(user, found),
     isKnown: false,
-    ...{ excuse: undefined, unseen: undefined },
-    forgotten: isOpen ? "the scenario leaves open whose it was" : undefined,
+    ...{ excuse: undefined, unobserved: undefined },
+    unnamed: isOpen ? "the scenario leaves the last user open" : undefined,
   };
 }
 

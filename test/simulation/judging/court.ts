@@ -1,6 +1,6 @@
 import type { HttpRequest } from "../../../common/kube/transport.ts";
 import { Docket } from "../../judge/docket.ts";
-import { FORGED_NODE, whyHeld } from "../../judge/forged.ts";
+import { FORGED_NODE, whyCalledMounted } from "../../judge/forged.ts";
 import { type Published, publishedIn } from "../../judge/published.ts";
 import { judgeEnds, judgeMeanwhile, judgeRest } from "../../judge/rest.ts";
 import { type ClaimRecord, claimNamesOf } from "../world/claims.ts";
@@ -12,7 +12,7 @@ import { watchAlarms } from "./unmount-events.ts";
 import { WriteWatch } from "./watch.ts";
 import { Witness } from "./witness.ts";
 
-/** Brings a world before the judge: each write and each deletion when it happens, and the stored status when it has to be right. */
+/** Has the judge check a world: each write and each deletion when it happens, and the stored status when it has to be right. */
 export class Court {
   readonly docket = new Docket();
   readonly writes: WriteWatch;
@@ -49,8 +49,8 @@ export class Court {
   }
 
   fail(process: string, error: unknown): void {
-    const words = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    this.docket.judge("no-failure", false, () => `${process}: ${words}`);
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.docket.judge("no-failure", false, () => `${process}: ${text}`);
   }
 
   /** Everything works again, and has for longer than the timeout of a lost request. */
@@ -66,20 +66,20 @@ export class Court {
       if (now === undefined && claim.isDeleting) continue;
       judgeRest(docket, this.#witness.caseOf(claim), { now, scene: this.#witness.sceneOf(claim, exactFromMs) });
     }
-    judgeDeleted(this.#world, docket, (claim) => this.#isKeptByHand(claim));
+    judgeDeleted(this.#world, docket, (claim) => this.#isKeptByForgery(claim));
     this.#placement.rests(docket);
     return docket.broken.length === 0;
   }
 
-  /** The same check without a verdict. */
+  /** The same check, without an entry in the docket. */
   wouldRest(exactFromMs: number): boolean {
     return this.rests(exactFromMs, new Docket());
   }
 
-  /** No journal keeps a record that can change no status any more. */
+  /** No journal keeps an unmount record that can no longer change any status. */
   journals(): void {
-    // A claim that a user keeps in use by hand does not show its end, so that a record may still change its status.
-    const open = this.#claims.filter((claim) => this.#isKeptByHand(claim)).map(({ volume }) => `/name/${volume.pv}`);
+    // Where another client keeps a claim in use by a forged status, an unmount record may still change that status.
+    const open = this.#claims.filter((claim) => this.#isKeptByForgery(claim)).map(({ volume }) => `/name/${volume.pv}`);
     for (const { name, disk } of this.#world.nodes) {
       const all = disk.newest?.unmountRecords ?? [];
       const kept = all.filter(({ id }) => !open.some((volume) => id.endsWith(volume)));
@@ -89,10 +89,10 @@ export class Court {
     }
   }
 
-  #isKeptByHand(claim: ClaimRecord): boolean {
+  #isKeptByForgery(claim: ClaimRecord): boolean {
     const now = this.#publishedOf(claim);
     const scene = this.#witness.sceneOf(claim, Number.POSITIVE_INFINITY);
-    return now !== undefined && whyHeld(this.#witness.caseOf(claim), now, scene) !== undefined;
+    return now !== undefined && whyCalledMounted(this.#witness.caseOf(claim), now, scene) !== undefined;
   }
 
   atRest(writes: number): void {
@@ -135,7 +135,5 @@ export class Court {
   }
 }
 
-/**
- * At most, for each pod: referenced, mounted, still mounted although the pod is over, unmounted. Changes that come together are one write.
- */
+/** At most, for each pod: referenced, mounted, still mounted although the pod is over, unmounted. */
 const WRITES_A_POD = 4;

@@ -1,6 +1,6 @@
-import { type HeldMount, judgeGone, judgeStranded } from "../../judge/deletions.ts";
+import { judgeGone, judgeStranded, type MountAtDeletion } from "../../judge/deletions.ts";
 import type { Docket } from "../../judge/docket.ts";
-import { FORGED_NODE, JUST_FORGED, WENT_BACK } from "../../judge/forged.ts";
+import { FORGED_NODE, JUST_FORGED, RESTORED } from "../../judge/forged.ts";
 import { publishedIn } from "../../judge/published.ts";
 import { describeUse } from "../../judge/record.ts";
 import type { StoreEvent } from "../engine/api/api.ts";
@@ -16,12 +16,15 @@ import { reportersOf, type Witness, WRITES_MS } from "./witness.ts";
 /** An agent retries a refused report within this time. Milliseconds. */
 const RETRIES_MS = 5_000;
 
-/** A mount that exists when a claim goes. */
+/** No leader had, with the node's agent or its pod watch, the time to write the status. */
+const NO_LEADER = "no leader without faults since the mount began";
+
+/** A mount that exists when its claim is gone. */
 interface Mount {
-  readonly words: string;
+  readonly text: string;
   readonly node: string;
   readonly sinceMs: number;
-  /** Since when Mooring could know its pod or it. */
+  /** Since when Mooring could know it or its pod. */
   readonly knownMs: number;
   readonly excuse: () => string | undefined;
 }
@@ -34,7 +37,7 @@ export class DeletionWatch {
   /** By UID, of claims without a stored status at their deletion request: when that request came. */
   readonly #unwritten = new Map<string, number>();
   /** UIDs of claims whose stored status another client had just removed. */
-  readonly #takenAway = new Set<string>();
+  readonly #removed = new Set<string>();
   /** By UID: when the status said that the claim is staged or mounted, and where. */
   readonly #stored = new Map<string, readonly { readonly atMs: number; readonly where: string }[]>();
 
@@ -59,7 +62,7 @@ export class DeletionWatch {
     // From now on Mooring writes no first status for it.
     if (!isAskedFor || publishedIn(object) !== undefined) return;
     this.#unwritten.set(claim.uid, this.#world.now);
-    if (this.#witness.forgeries.isNew(claim.uid)) this.#takenAway.add(claim.uid);
+    if (this.#witness.forgeries.isNew(claim.uid)) this.#removed.add(claim.uid);
   }
 
   #judge(claim: ClaimRecord, previous: ApiObject): void {
@@ -67,43 +70,43 @@ export class DeletionWatch {
     const byMs = this.#unwritten.get(claim.uid) ?? this.#world.now;
     const uses = truth.usesOf(claim.uid).filter(({ endedAt }) => endedAt === undefined);
     const mounts = [
-      ...uses.map((use): HeldMount => {
-        const words = describeUse(this.#witness.useOf(use));
+      ...uses.map((use): MountAtDeletion => {
+        const text = describeUse(this.#witness.useOf(use));
         const [sinceMs, knownMs] = [use.beganAt, Math.min(use.beganAt, this.#witness.namedMs(use))];
         const excuse = (): string | undefined => this.#excuseOfUse(use, byMs);
-        return this.#heldMount(claim, { words, node: use.node, sinceMs, knownMs, excuse });
+        return this.#mountAtDeletion(claim, { text, node: use.node, sinceMs, knownMs, excuse });
       }),
-      ...nodes.flatMap(({ name: node }): readonly HeldMount[] => {
+      ...nodes.flatMap(({ name: node }): readonly MountAtDeletion[] => {
         const sinceMs = this.#stagedOn(claim, node);
         if (sinceMs === undefined) return [];
-        const words = `its volume is staged on ${node}`;
+        const text = `its volume is staged on ${node}`;
         const excuse = (): string | undefined => this.#excuseOfStaging(node, { sinceMs, byMs });
-        return [this.#heldMount(claim, { words, node, sinceMs, knownMs: sinceMs, excuse })];
+        return [this.#mountAtDeletion(claim, { text, node, sinceMs, knownMs: sinceMs, excuse })];
       }),
     ];
     const isRolledBack = this.#world.backups.isRolledBack(claim.uid);
-    const why = isRolledBack ? WENT_BACK : JUST_FORGED;
-    const isForged = isRolledBack || this.#takenAway.has(claim.uid) || this.#witness.forgeries.isNew(claim.uid);
+    const why = isRolledBack ? RESTORED : JUST_FORGED;
+    const isForged = isRolledBack || this.#removed.has(claim.uid) || this.#witness.forgeries.isNew(claim.uid);
     judgeGone(this.#docket, {
       name: claim.name,
       stored: isForged ? undefined : publishedIn(previous),
       mounts: isForged ? mounts.map((mount) => ({ ...mount, excuse: mount.excuse ?? why })) : mounts,
-      isForced: overrides(previous),
+      isOverridden: overrides(previous),
     });
   }
 
-  #heldMount(claim: ClaimRecord, { words, node, sinceMs, knownMs, excuse }: Mount): HeldMount {
+  #mountAtDeletion(claim: ClaimRecord, { text, node, sinceMs, knownMs, excuse }: Mount): MountAtDeletion {
     const ofNode = this.#excuseOfNode({ node, beganAt: sinceMs });
-    if (this.#wasStored(claim, { node, sinceMs })) return { words, isNew: false, excuse: ofNode };
-    return { words, isNew: this.#world.now - knownMs < WRITES_MS, excuse: ofNode ?? excuse() };
+    if (this.#wasStored(claim, { node, sinceMs })) return { text, isNew: false, excuse: ofNode };
+    return { text, isNew: this.#world.now - knownMs < WRITES_MS, excuse: ofNode ?? excuse() };
   }
 
   /** An administrator declares the node gone: then its stored mounts do not count either. */
   #excuseOfNode({ node, beganAt }: Pick<Use, "node" | "beganAt">): string | undefined {
-    return this.#world.wasDeclaredGone({ node, beganAt, endedAt: undefined }) ? "node given up" : undefined;
+    return this.#world.wasDeclaredGone({ node, beganAt, endedAt: undefined }) ? "node declared gone" : undefined;
   }
 
-  /** The status once said that the claim is mounted there: Mooring may forget that only for what the node itself has reported since. */
+  /** The status once said that the claim is mounted there: only a later report of that node may change it. */
   #wasStored({ uid }: ClaimRecord, { node, sinceMs }: { readonly node: string; readonly sinceMs: number }): boolean {
     return this.#stored.get(uid)?.some(({ atMs, where }) => atMs >= sinceMs && where.includes(node)) === true;
   }
@@ -118,7 +121,7 @@ export class DeletionWatch {
 
   #excuseOfUse(use: Use, byMs: number): string | undefined {
     if (this.#witness.useOf(use).promisedEnd !== undefined) return "no mount table shows it";
-    return this.#witness.isKnown(use, { byMs, forMs: WRITES_MS }) ? undefined : "nobody was well since";
+    return this.#witness.isKnown(use, { byMs, forMs: WRITES_MS }) ? undefined : NO_LEADER;
   }
 
   #excuseOfStaging(
@@ -128,14 +131,12 @@ export class DeletionWatch {
     const { health, now } = this.#world;
     if (this.#witness.hadNoAgent(node, now)) return "no mount table shows it";
     const span = { fromMs: sinceMs, toMs: byMs };
-    return health.ledBy(span, RETRIES_MS + WRITES_MS, reportersOf(node)) === undefined
-      ? "nobody was well since"
-      : undefined;
+    return health.ledBy(span, RETRIES_MS + WRITES_MS, reportersOf(node)) === undefined ? NO_LEADER : undefined;
   }
 }
 
-/** Everything has worked for long enough: a deleted claim is gone, or it is in use, or a user keeps it by a forged status. */
-export function judgeDeleted(world: World, docket: Docket, isKeptByHand: (claim: ClaimRecord) => boolean): void {
+/** Everything has worked for long enough: a deleted claim is gone, or it is in use, or another client keeps it by a forged status. */
+export function judgeDeleted(world: World, docket: Docket, isKeptByForgery: (claim: ClaimRecord) => boolean): void {
   const { cluster, engine } = world;
   for (const claim of cluster.claims.ever) {
     const there = engine.api.get({ resource: "persistentvolumeclaims", namespace: NAMESPACE, name: claim.name });
@@ -143,8 +144,8 @@ export function judgeDeleted(world: World, docket: Docket, isKeptByHand: (claim:
     if (!isGone && !claim.isDeleting) continue;
     // kube-controller-manager still has to retry a failed request of its own.
     const isOwed = !isGone && !isProtected(there) && cluster.claimController.retryAt(claim.uid) !== undefined;
-    const byHand = !isGone && isKeptByHand(claim) ? FORGED_NODE : undefined;
-    const excuse = isOwed ? "kube-controller-manager waits" : byHand;
+    const forged = !isGone && isKeptByForgery(claim) ? FORGED_NODE : undefined;
+    const excuse = isOwed ? "kube-controller-manager has yet to retry" : forged;
     judgeStranded(docket, { name: claim.name, isGone, isNeeded: isNeeded(world, claim), excuse });
   }
 }

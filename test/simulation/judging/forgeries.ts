@@ -13,7 +13,7 @@ export class Forgeries {
   readonly #world: World;
   /** By UID. */
   readonly #forged = new Map<string, Forgery[]>();
-  /** UIDs of claims with a status of Mooring's. */
+  /** UIDs of claims whose status Mooring has written. */
   readonly #written = new Set<string>();
   /** By UID: what Mooring wrote last, if anything, where another client has written since. */
   readonly #own = new Map<string, Published | undefined>();
@@ -37,7 +37,7 @@ export class Forgeries {
     return this.#written.has(uid) && !this.#own.has(uid);
   }
 
-  /** The last forgery is too recent for a repair; docs/claim-status.md says how long that takes. */
+  /** The leader has not had the time to repair the last forgery (docs/claim-status.md). */
   isNew(uid: string): boolean {
     const forged = this.of(uid);
     const last = forged.at(-1);
@@ -58,12 +58,12 @@ export class Forgeries {
     if (by !== undefined) return;
     const { uid } = object.metadata;
     const [now, before] = [publishedIn(object), publishedIn(previous)];
-    const release = lastUseOf(object)?.release;
-    const isSameUse = release === lastUseOf(previous)?.release;
+    const unmountRecord = lastUseOf(object)?.unmountRecord;
+    const isSameUse = unmountRecord === lastUseOf(previous)?.unmountRecord;
     if (isSameUse && (now === undefined ? before === undefined : isSame(now, before))) return;
-    // A claim from a backup carries what Mooring wrote for another claim.
+    // A claim from a backup has the status that Mooring wrote for another claim.
     if (!this.#own.has(uid)) this.#own.set(uid, this.#written.has(uid) ? before : undefined);
-    const said = { sinceMs: now?.sinceMs, release, mountedOn: now?.mountedOn };
-    this.#forged.set(uid, [...this.of(uid), { atMs: this.#world.now, ...said }]);
+    const status = { sinceMs: now?.sinceMs, unmountRecord, mountedOn: now?.mountedOn };
+    this.#forged.set(uid, [...this.of(uid), { atMs: this.#world.now, ...status }]);
   }
 }

@@ -1,11 +1,11 @@
 import type { PodRecord } from "../world/pods.ts";
 import type { World } from "../world/world.ts";
 
-/** docs/affinity.md: this many pods of one owner in this time, and from then on 1, 2, 4 … minutes between two. Milliseconds. */
+/** docs/affinity.md: an agent fails three pods of one owner in ten minutes, and waits 1, 2, 4 … minutes before each further one. */
 const FREE = 3;
 const WINDOW_MS = 600_000;
 const FIRST_WAIT_MS = 60_000;
-/** Agents' clocks drift, and NTP slews them by up to a twelfth. */
+/** A margin: agents' clocks drift, and NTP slews them by up to a twelfth. */
 const SLEWED = 0.9;
 
 interface Failed {
@@ -43,13 +43,13 @@ export class PlacementLoops {
     return `${count} pods of its owner had been failed, the last one ${Math.round(sinceMs)} ms before`;
   }
 
-  /** What the agent can know: the rejections of its own run, and those that the remaining pods show by unstepped clocks. */
+  /** The rejections that the agent can know: those of its own run, and, unless API clocks were stepped, those of pods that still exist. */
   #earlierThan(pod: PodRecord, run: unknown): readonly Failed[] {
     const { now, apiClocks } = this.#world;
     return this.#failed.filter((one) => {
-      const isOthers = one.pod.owner === pod.owner && one.pod.node === pod.node && one.pod !== pod;
+      const isSameOwner = one.pod.owner === pod.owner && one.pod.node === pod.node && one.pod !== pod;
       const isKnown = one.run === run || (one.pod.isThere && one.pod.isOver && !apiClocks.wereStepped);
-      return isOthers && isKnown && now - one.atMs < WINDOW_MS * SLEWED;
+      return isSameOwner && isKnown && now - one.atMs < WINDOW_MS * SLEWED;
     });
   }
 }

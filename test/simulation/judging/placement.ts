@@ -11,12 +11,12 @@ import { PlacementLoops, runOf } from "./placement-loops.ts";
 
 /** docs/affinity.md: when an agent sends a rejection, its reads are at most five seconds old. True milliseconds, by clocks that drift. */
 const DECIDED_MS = 5_100;
-/** A node rather has wrong labels when this many of its pods, and more than half of those with claims, are wrong. */
+/** The node's labels are rather wrong when this many of its pods, and more than half of those with claims, would be rejected. */
 const MOST_WRONG = 3;
 /** The ephemeral claim of a pod is created at most this long after the pod. True milliseconds. */
 const MADE_FOR_IT_MS = 100;
 
-/** An agent relies on a policy that it saw in force at most this long ago. True milliseconds, by clocks that drift. */
+/** An agent may rely on a policy for this long after it saw it in force. True milliseconds, by clocks that drift. */
 const CONFINED_MS = 10_200;
 /** docs/affinity.md: how long a pod waits before --reject-attached fails it, and by when that has surely happened. True milliseconds. */
 const ATTACHED_MS = 110_000;
@@ -36,10 +36,10 @@ export class PlacementWatch {
   /** By pod UID: when agents failed it, and in which run. */
   readonly #failed = new Map<string, readonly { readonly atMs: number; readonly run: unknown }[]>();
   readonly #loops: PlacementLoops;
-  /** By the version that it was decided on: when the write was first sent. Nobody can recall a request. */
+  /** By the version that it was decided on: when the write was first sent. */
   readonly #sent = new Map<string, number>();
   readonly #docket: Docket;
-  /** UIDs of pods that still wait: each of them is one chance. */
+  /** UIDs of pods that still wait: each is counted once. */
   readonly #left = new Set<string>();
 
   constructor(world: World, docket: Docket) {
@@ -86,8 +86,8 @@ export class PlacementWatch {
 
   /** Why a waiting pod may go on waiting. */
   #whyLeft(pod: PodRecord): string | undefined {
-    if (isNodeWrong(this.#world, pod.node)) return "most pods of its node would be wrong";
-    return (this.#failed.get(pod.uid)?.length ?? 0) >= TRIES ? "its kubelet took it back each time" : undefined;
+    if (isNodeWrong(this.#world, pod.node)) return "most pods of its node would be rejected";
+    return (this.#failed.get(pod.uid)?.length ?? 0) >= TRIES ? "its kubelet reverted each rejection" : undefined;
   }
 
   /** An agent with --delete-rejected has not deleted its rejected pod. */
@@ -120,11 +120,11 @@ export class PlacementWatch {
     const { cluster, nodes, truth, now } = this.#world;
     const pod = cluster.pods.byUid(uid);
     const node = nodes.find(({ name }) => `agent-${name}` === by);
-    if (pod === undefined || pod.node !== node?.name) return "it is none of that node's";
+    if (pod === undefined || pod.node !== node?.name) return "it is not on that node";
     const isOfRun = ({ run }: { readonly run: unknown }): boolean => run === runOf(this.#world, by);
     if ((this.#failed.get(uid)?.filter(isOfRun).length ?? 0) >= TRIES) return "it had failed it three times before";
     if (previous === undefined || phaseOf(previous) !== "Pending" || previous.metadata.deletionTimestamp !== undefined)
-      return "it did not wait any more";
+      return "it no longer waited";
     // Containers of an earlier boot ended with it: the pod waits for its volumes again. Where a user deletes a claim under a pod by hand
     // and recreates it, nothing shows the volume that the pod began with.
     const isFirst = claimsOf(this.#world, pod).every(
@@ -150,7 +150,7 @@ export class PlacementWatch {
   }
 }
 
-/** Most of its pods would be wrong: rather its labels are. */
+/** Most of its pods would be rejected: its labels are rather wrong. */
 function isNodeWrong(world: World, node: string): boolean {
   const pods = world.cluster.pods.on(node).filter((pod) => !pod.isOver && claimNamesOf(pod).length > 0);
   const wrong = pods.filter((pod) => isExcluded(world, pod)).length;
@@ -198,7 +198,7 @@ function claimsOf({ cluster }: World, pod: PodRecord): readonly ClaimRecord[] {
   return cluster.claims.all.filter((claim) => meansClaim(pod, claim));
 }
 
-/** The version that it was decided on: no two objects share one. */
+/** The version that a write was decided on. Each object has its own. */
 function versionIn(body: string | undefined): string | undefined {
   return /"resourceVersion":"([^"]*)"/.exec(body ?? "")?.[1];
 }

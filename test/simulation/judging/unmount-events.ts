@@ -3,7 +3,6 @@ import type { Docket } from "../../judge/docket.ts";
 import type { StoreEvent } from "../engine/api/api.ts";
 import type { World } from "../world/world.ts";
 
-/** An event as users see it. */
 const alarm = v.object({
   reason: v.literal("VolumeUnmountedWhileRunning"),
   note: v.string(),
@@ -18,7 +17,7 @@ export function watchAlarms({ engine, health, unmountedBehind }: World, docket: 
     if (!event.success) return;
     const { note, regarding } = event.output;
     const isTrue = unmountedBehind.has(regarding.uid);
-    if (!isTrue && health.hasFault(by)) docket.excuse("false-alarm", "the agent's watch was disturbed");
-    else docket.judge("false-alarm", isTrue, () => `${by} says of ${regarding.uid}: ${note}`);
+    if (!isTrue && health.hasFault(by)) docket.excuse("false-alarm", "the agent's pod watch had faults");
+    else docket.judge("false-alarm", isTrue, () => `${by} reports for pod ${regarding.uid}: ${note}`);
   });
 }

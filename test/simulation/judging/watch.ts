@@ -2,7 +2,7 @@ import * as v from "valibot";
 import type { HttpRequest } from "../../../common/kube/transport.ts";
 import type { Docket } from "../../judge/docket.ts";
 import { type Published, publishedIn } from "../../judge/published.ts";
-import { isSame, judgeNews, judgeWrite, UNREAD_MS, type Write } from "../../judge/writes.ts";
+import { isSame, judgeChange, judgeWrite, KNOWN_WITHIN_MS, type Write } from "../../judge/writes.ts";
 import type { StoreEvent } from "../engine/api/api.ts";
 import type { ApiObject } from "../engine/api/objects.ts";
 import type { ClaimRecord } from "../world/claims.ts";
@@ -10,7 +10,7 @@ import { NAMESPACE } from "../world/objects.ts";
 import type { World } from "../world/world.ts";
 import type { Witness } from "./witness.ts";
 
-/** The fields of a write that tell what it writes, and the state that it was decided on. */
+/** The fields of a write: the status, and the version that it was decided on. */
 const applied = v.object({
   metadata: v.object({
     name: v.string(),
@@ -32,7 +32,7 @@ export class WriteWatch {
   readonly #writtenAt = new Map<string, number>();
   /** By claim: the process that wrote it last. */
   readonly #writtenBy = new Map<string, string>();
-  /** By content and base version: the true time at which the write was first sent. Nobody can recall a request. */
+  /** By content and base version: the true time at which the write was first sent. */
   readonly #sent = new Map<string, number>();
 
   /** One sentence for each time that moved later although no pod had used or named the claim since. */
@@ -60,7 +60,7 @@ export class WriteWatch {
     return this.#counts.get(claimUid) ?? 0;
   }
 
-  /** A write is sent: a write that was decided on the present status has to change it. */
+  /** A write that was decided on the present status has to change it. */
   onRequest({ body }: HttpRequest): void {
     const write = v.safeParse(applied, JSON.parse(body ?? "{}"));
     if (!write.success) return;
@@ -70,7 +70,7 @@ export class WriteWatch {
     if (!this.#sent.has(key)) this.#sent.set(key, this.#world.now);
     const claim = this.#world.engine.api.get({ resource: "persistentvolumeclaims", namespace: NAMESPACE, name });
     if (claim === undefined || claim.metadata.resourceVersion !== resourceVersion || written === undefined) return;
-    judgeNews(this.#docket, name, { now: written, before: publishedIn(claim) });
+    judgeChange(this.#docket, name, { now: written, before: publishedIn(claim) });
   }
 
   #onEvent({ resource, by, type, object, previous }: StoreEvent): void {
@@ -81,21 +81,20 @@ export class WriteWatch {
     const { forgeries } = this.#witness;
     const [now, before, own] = [publishedIn(object), publishedIn(previous), forgeries.ownOf(uid)];
     if (now === undefined) return;
-    // Mooring removes at once what an earlier claim left beside its condition, and that condition as soon as it can decide about this
-    // claim.
+    // Mooring first removes annotations of an earlier claim, and replaces its condition later, when it can decide about this claim.
     if (before !== undefined && isSameCondition(now, before) && annotationsOf(object) < annotationsOf(previous)) return;
     const isOwn = forgeries.isOwn(uid);
     forgeries.onStatus(uid);
     const sentMs = this.#sent.get(sentKey(previous.metadata.resourceVersion, now)) ?? this.#world.now;
     const beforeMs = this.#writtenAt.get(uid) ?? 0;
     this.#writtenAt.set(uid, this.#world.now);
-    const heardMs = this.#world.health.knewUntil(by, { untilMs: sentMs, forMs: UNREAD_MS });
+    const knownUntilMs = this.#world.health.knewUntil(by, { untilMs: sentMs, forMs: KNOWN_WITHIN_MS });
     const claim = this.#world.cluster.claims.byUid(uid);
     if (claim !== undefined) {
       // Mooring repairs what another client wrote, such as the copied status of an earlier claim.
       if (isOwn) this.#noteMove(claim, { now, before });
       judgeWrite(this.#docket, this.#witness.caseOf(claim), {
-        ...{ now, before, own, beforeMs, sentMs, heardMs },
+        ...{ now, before, own, beforeMs, sentMs, knownUntilMs },
         presentMs: this.#presentMs(by, { isOwn: this.#writtenBy.get(uid) === by, sentMs }),
       });
     }
@@ -126,10 +125,10 @@ function sentKey(resourceVersion: string, written: Published | undefined): strin
   return `${resourceVersion} ${JSON.stringify(written)}`;
 }
 
-/** Whatever the annotations beside it say. */
+/** Compares the conditions without the annotations. */
 function isSameCondition(one: Published, other: Published): boolean {
-  const { lastUse, mountedOn, hasMore, unusedSince, blindGap } = one;
-  return isSame(one, { ...other, lastUse, mountedOn, hasMore, unusedSince, blindGap });
+  const { lastUse, mountedOn, hasMore, unusedSince, gap } = one;
+  return isSame(one, { ...other, lastUse, mountedOn, hasMore, unusedSince, gap });
 }
 
 function annotationsOf({ metadata }: ApiObject): number {

@@ -1,4 +1,4 @@
-import { WENT_BACK } from "../../judge/forged.ts";
+import { RESTORED } from "../../judge/forged.ts";
 import type { Case, Moment, Scene, Use } from "../../judge/record.ts";
 import { EXACT_MS } from "../../judge/rest.ts";
 import type { Use as TrueUse } from "../truth.ts";
@@ -11,7 +11,7 @@ import { Forgeries } from "./forgeries.ts";
 
 /** Without faults, a watch shows the end of a pod, and a scan shows a mount, within this time. Milliseconds. */
 const SEEN_MS = 2_000;
-/** The leader stores what it has seen for this long. */
+/** Without faults, the leader has written what it learned this long ago. Milliseconds. */
 export const WRITES_MS = 3_000;
 
 interface Known {
@@ -19,12 +19,13 @@ interface Known {
   readonly forMs: number;
 }
 
-/** Gives the judge the facts of a world: from the record of its kernels and kubelets, and from the times of all faults. */
+/** Gives the judge the facts of a world, from the record of its kernels and kubelets and from the times of all faults. */
 export class Witness {
   readonly forgeries: Forgeries;
   readonly #world: World;
-  /** Uses that Mooring had to know, for good: any part of it, and the agents of their nodes. */
+  /** Uses that a leader had the time to write. */
   readonly #known = new WeakSet<TrueUse>();
+  /** Uses that an agent had the time to report to a leader. */
   readonly #reported = new WeakSet<TrueUse>();
 
   constructor(world: World) {
@@ -86,7 +87,7 @@ export class Witness {
   #lookalikesOf({ uid, name, volume }: ClaimRecord): Pick<Case, "lookalikes" | "lookalikesOn"> {
     const { cluster, truth, health, now } = this.#world;
     const inline = cluster.pods.all.filter((pod) => hasInline(pod, volume.pv));
-    const unseen = inline.filter((pod) => {
+    const unwatched = inline.filter((pod) => {
       const isShown = health.ledBy({ fromMs: pod.madeAt, toMs: now }, SEEN_MS) !== undefined;
       return !(pod.isThere && isShown);
     });
@@ -95,7 +96,7 @@ export class Witness {
       return claimUid !== uid && (other?.name === name || other?.volume.pv === volume.pv);
     });
     return {
-      lookalikes: [...unseen.map((pod) => pod.uid), ...earlier.map(({ podUid }) => podUid)],
+      lookalikes: [...unwatched.map((pod) => pod.uid), ...earlier.map(({ podUid }) => podUid)],
       lookalikesOn: inline.map(({ node }) => node),
     };
   }
@@ -108,7 +109,7 @@ export class Witness {
     const isLeftBehind = truth.all.some(({ claimUid, endedAt = Number.POSITIVE_INFINITY }) => {
       return claimUid !== uid && endedAt >= madeAt && claims.byUid(claimUid)?.volume.pv === volume.pv;
     });
-    if (backups.isRolledBack(uid)) return WENT_BACK;
+    if (backups.isRolledBack(uid)) return RESTORED;
     if (isLeftBehind) return "mounts of an earlier claim of its volume";
     return unclear.has(uid) ? "unmounted under a running pod" : undefined;
   }
@@ -132,8 +133,8 @@ export class Witness {
       promisedEnd: momentOf(this.#endOf(use)),
       isKnown: this.#isKnownNow(use),
       excuse: this.#excuseOf(use),
-      unseen: this.#isUnobserved(use) ? "nobody could see it" : this.#whyElsewhere(use),
-      forgotten: this.#whyForgotten(use),
+      unobserved: this.#isUnobserved(use) ? "unobserved: no agent and no replica saw it" : this.#whyExcludedNode(use),
+      unnamed: this.#whyUnnamed(use),
     };
   }
 
@@ -141,20 +142,20 @@ export class Witness {
    * docs/claim-status.md: a node that the volume's affinity now excludes is not a candidate, so that earlier unobserved uses there do not
    * count.
    */
-  #whyElsewhere(use: TrueUse): string | undefined {
+  #whyExcludedNode(use: TrueUse): string | undefined {
     const { cluster, now } = this.#world;
     const pv = cluster.claims.byUid(use.claimUid)?.volume.pv ?? "";
     if (!cluster.placement.wasExcluded(pv, use.node, use.beganAt)) return undefined;
-    return this.isKnown(use, { byMs: now, forMs: SEEN_MS }) ? undefined : "moved away unseen";
+    return this.isKnown(use, { byMs: now, forMs: SEEN_MS }) ? undefined : "unobserved, on an excluded node";
   }
 
-  #whyForgotten(use: TrueUse): string | undefined {
+  #whyUnnamed(use: TrueUse): string | undefined {
     const { node: name, beganAt, endedAt = this.#world.now } = use;
     const { nodes, health } = this.#world;
-    if (nodes.find((node) => node.name === name)?.disk.isSound !== true) return "lost with the disk";
+    if (nodes.find((node) => node.name === name)?.disk.isSound !== true) return "the node's journal was lost";
     if (this.#reported.has(use)) return undefined;
     if (health.ledBy({ fromMs: beganAt, toMs: endedAt }, SEEN_MS, reportersOf(name)) === undefined)
-      return "nobody had been told";
+      return "no leader had received a report of it";
     this.#reported.add(use);
     return undefined;
   }
@@ -164,14 +165,14 @@ export class Witness {
     return this.#known.has(use);
   }
 
-  /** When a use ended, as far as Mooring promises to know: without a mount, when the API showed the pod as over. */
+  /** The end that Mooring promises to know: where no agent scans a mount, the end of the pod in the API. */
   #endOf({ isShown, node, podUid, endedAt }: TrueUse): number | undefined {
     const overAt = this.#world.cluster.pods.byUid(podUid)?.overAt;
     if (isShown && !this.hadNoAgent(node, overAt ?? endedAt)) return endedAt;
     return endedAt === undefined || overAt === undefined ? (endedAt ?? overAt) : Math.min(endedAt, overAt);
   }
 
-  /** The node had no agent then, and has been NoAgent for so long that the status of its pods counts. */
+  /** The node had no agent at that time, and has been NoAgent for so long that the status of its pods counts. */
   hadNoAgent(node: string, atMs: number | undefined): boolean {
     const { withoutAgent, now, tempo } = this.#world;
     return withoutAgent.some((one) => {
@@ -180,7 +181,7 @@ export class Witness {
     });
   }
 
-  /** Meanwhile a leader had no faults for this long, and its watch showed the pod, or an agent without faults showed the mount. */
+  /** Within the use a leader had no faults for this long, and its watch showed the pod, or an agent without faults reported the mount. */
   isKnown(use: TrueUse, { byMs, forMs }: Known): boolean {
     const { node, podUid, beganAt, endedAt = Number.POSITIVE_INFINITY } = use;
     const { health, cluster } = this.#world;
@@ -200,10 +201,10 @@ export class Witness {
   #excuseOf(use: TrueUse): string | undefined {
     const world = this.#world;
     const pod = world.cluster.pods.byUid(use.podUid);
-    if (world.wasDeclaredGone(use)) return "node given up";
-    if (pod?.overAt !== undefined && pod.overAt < use.beganAt) return "mounted after its pod's end";
-    const isForPods = !use.isShown || this.hadNoAgent(use.node, world.now);
-    return isForPods && !this.#isPodWatched(use) ? "no watch showed its pod, or the end of it" : undefined;
+    if (world.wasDeclaredGone(use)) return "node declared gone";
+    if (pod?.overAt !== undefined && pod.overAt < use.beganAt) return "mounted after its pod had ended";
+    const isByPodOnly = !use.isShown || this.hadNoAgent(use.node, world.now);
+    return isByPodOnly && !this.#isPodWatched(use) ? "no mount to scan, and no watch showed its pod" : undefined;
   }
 
   #isPodWatched(use: TrueUse): boolean {
@@ -230,7 +231,7 @@ export class Witness {
   }
 }
 
-/** Everything that has to work so that a node reports a mount. */
+/** What has to be without faults so that a node reports a mount. */
 export function reportersOf(node: string): readonly string[] {
   return [`agent-${node}`, scansOf(node)];
 }

@@ -19,7 +19,7 @@ function use(name: string, fromMs: number, toMs: number): TrueUse {
 }
 
 function state(seenMs: number, unused: boolean, [sinceMs, name]: readonly [number, string?]): StoredState {
-  const use = { podUid: `uid-${name}`, releasedAtMs: sinceMs, uncertaintyMs: 1 };
+  const use = { podUid: `uid-${name}`, endedByMs: sinceMs, uncertaintyMs: 1 };
   const published = stored(unused, sinceMs, name === undefined ? undefined : usedLast(use));
   return { seenMs, published: { ...published, reason: "Reason", message: "published" } };
 }
@@ -74,7 +74,7 @@ describe("the figures of a campaign", () => {
 
   it("are a table with the kills of each, the faults of each kind and the worst cases", () => {
     const finding = { claim: "claim", promise: "exact", atMs: 1, text: "why" } as const;
-    const chances = { exact: { judged: 3, excused: { "nobody could see it": 1 } } };
+    const chances = { exact: { judged: 3, excused: { "unobserved: no agent and no replica saw it": 1 } } };
 
     const rows = figureRows(RECORD, { findings: [finding, finding], chances });
 
@@ -86,7 +86,7 @@ describe("the figures of a campaign", () => {
         ["published after the end", "2", "300 ms", "700 ms", "700 ms"],
         ["writes", "7", "1.17 a transition"],
         ["exact", "3", "2 broken"],
-        ["exact, excused: nobody could see it", "1"],
+        ["exact, excused: unobserved: no agent and no replica saw it", "1"],
       ]),
     );
   });

@@ -30,13 +30,13 @@ function used(name: string, [fromMs, toMs]: readonly [number, number?], more: Pa
 
 const inUse = (seenMs: number, sinceMs: number): StoredState => ({ seenMs, published: stored(false, sinceMs) });
 
-/** Unused since a time, last used by the pod of this name, with an uncertainty of 300 ms before `releasedAtMs`. */
+/** Unused since a time, last used by the pod of this name, with an uncertainty of 300 ms before `endedByMs`. */
 function unused(
   [seenMs, sinceMs]: readonly [number, number],
   name?: string,
   use: Partial<PublishedUse> = {},
 ): StoredState {
-  const lastUse = usedLast({ podUid: `uid-${name}`, releasedAtMs: sinceMs, uncertaintyMs: 300, ...use });
+  const lastUse = usedLast({ podUid: `uid-${name}`, endedByMs: sinceMs, uncertaintyMs: 300, ...use });
   return { seenMs, published: stored(true, sinceMs, name === undefined ? undefined : lastUse) };
 }
 
@@ -86,13 +86,13 @@ describe("the judge of crashes", () => {
     {
       name: "finds a time that is a millisecond before the end",
       uses: [one],
-      states: [inUse(10_200, 10_000), unused([20_200, 19_999], "one", { releasedAtMs: 20_100 })],
+      states: [inUse(10_200, 10_000), unused([20_200, 19_999], "one", { endedByMs: 20_100 })],
       found: ["never-longer"],
     },
     {
       name: "finds a time of the use before the last one",
       uses: [one, two],
-      states: [...exact, inUse(30_200, 30_000), unused([40_200, 30_500], "one", { releasedAtMs: 20_100 })],
+      states: [...exact, inUse(30_200, 30_000), unused([40_200, 30_500], "one", { endedByMs: 20_100 })],
       found: ["never-longer", "last-user"],
     },
     {
@@ -101,7 +101,7 @@ describe("the judge of crashes", () => {
       states: [
         ...exact,
         inUse(30_200, 30_000),
-        unused([40_200, 30_500], "one", { releasedAtMs: 20_100 }),
+        unused([40_200, 30_500], "one", { endedByMs: 20_100 }),
         unused([40_900, 40_100], "two"),
       ],
       found: ["never-longer"],
@@ -186,7 +186,7 @@ describe("the judge of crashes", () => {
     {
       name: "finds a last use that is published as ended before its end",
       uses: [one],
-      states: [inUse(10_200, 10_000), unused([20_200, 20_100], "one", { releasedAtMs: 19_999 })],
+      states: [inUse(10_200, 10_000), unused([20_200, 20_100], "one", { endedByMs: 19_999 })],
       found: ["uncertainty", "last-user"],
     },
     {
@@ -195,7 +195,7 @@ describe("the judge of crashes", () => {
       states: [
         {
           seenMs: 15_000,
-          published: stored(false, 10_000, usedLast({ podUid: "uid-one", releasedAtMs: 14_000, uncertaintyMs: 1 })),
+          published: stored(false, 10_000, usedLast({ podUid: "uid-one", endedByMs: 14_000, uncertaintyMs: 1 })),
         },
       ],
       found: ["uncertainty"],
@@ -246,7 +246,7 @@ describe("the judge of crashes", () => {
     {
       name: "finds a last use that is an earlier one, although the time is right",
       uses: [one, two],
-      states: [...exact, inUse(30_200, 30_000), unused([40_200, 40_100], "one", { releasedAtMs: 20_100 })],
+      states: [...exact, inUse(30_200, 30_000), unused([40_200, 40_100], "one", { endedByMs: 20_100 })],
       found: ["last-user"],
     },
     {
@@ -286,14 +286,14 @@ describe("the judge of crashes", () => {
     {
       name: "finds an end without a pod that is not the end of the last use",
       uses: [one, two],
-      states: [...exact, unused([40_200, 40_100], "one", { podUid: undefined, releasedAtMs: 20_100 })],
+      states: [...exact, unused([40_200, 40_100], "one", { podUid: undefined, endedByMs: 20_100 })],
       uptimes: { leaders: [] },
       found: ["last-user"],
     },
     {
       name: "does not require the name of an unobserved use",
       uses: [one, two],
-      states: [...exact, unused([45_200, 45_000], "one", { releasedAtMs: 20_100 })],
+      states: [...exact, unused([45_200, 45_000], "one", { endedByMs: 20_100 })],
       uptimes: {
         agents: {
           "node-a": [
@@ -315,7 +315,7 @@ describe("the judge of crashes", () => {
     {
       name: "requires it where a standby could watch the pod",
       uses: [one, two],
-      states: [...exact, unused([45_200, 45_000], "one", { releasedAtMs: 20_100 })],
+      states: [...exact, unused([45_200, 45_000], "one", { endedByMs: 20_100 })],
       uptimes: {
         agents: {
           "node-a": [
@@ -333,7 +333,7 @@ describe("the judge of crashes", () => {
     {
       name: "does not require it where that standby was killed before the publication",
       uses: [one, two],
-      states: [...exact, unused([45_200, 45_000], "one", { releasedAtMs: 20_100 })],
+      states: [...exact, unused([45_200, 45_000], "one", { endedByMs: 20_100 })],
       uptimes: {
         agents: { "node-a": [{ fromMs: 44_000, toMs: 100_000 }] },
         aggregators: [
@@ -347,7 +347,7 @@ describe("the judge of crashes", () => {
     {
       name: "does not require it where the API server was down while the pod existed",
       uses: [one, two],
-      states: [...exact, unused([45_200, 45_000], "one", { releasedAtMs: 20_100 })],
+      states: [...exact, unused([45_200, 45_000], "one", { endedByMs: 20_100 })],
       uptimes: {
         agents: { "node-a": [{ fromMs: 44_000, toMs: 100_000 }] },
         apiServer: [
@@ -376,7 +376,7 @@ describe("the judge of crashes", () => {
       states: [
         ...exact,
         inUse(30_200, 30_000),
-        unused([40_200, 40_100], "one", { releasedAtMs: 20_100, uncertaintyMs: 19_000 }),
+        unused([40_200, 40_100], "one", { endedByMs: 20_100, uncertaintyMs: 19_000 }),
       ],
       found: ["last-user"],
     },
@@ -401,7 +401,7 @@ describe("the judge of crashes", () => {
   });
 
   it("names the claim, the time and the reason", () => {
-    const states = [inUse(10_200, 10_000), unused([20_200, 19_000], "one", { releasedAtMs: 20_100 })];
+    const states = [inUse(10_200, 10_000), unused([20_200, 19_000], "one", { endedByMs: 20_100 })];
     const record = { uses: [one], claims: [{ claim: "claim", states }], uptimes: UP, checkpoints: [], kills: [] };
 
     const { findings } = judge(record);

@@ -19,8 +19,8 @@ const USE: TrueUse = {
   removedMs: END_MS + 50,
 };
 const ALWAYS = [{ fromMs: 0, toMs: Number.POSITIVE_INFINITY }];
-const BY_WEB = usedLast({ podUid: "uid-web", releasedAtMs: END_MS + 40, uncertaintyMs: 100 });
-const EARLIER = usedLast({ podUid: "uid-job", releasedAtMs: END_MS - 30_000, uncertaintyMs: 100 });
+const BY_WEB = usedLast({ podUid: "uid-web", endedByMs: END_MS + 40, uncertaintyMs: 100 });
+const EARLIER = usedLast({ podUid: "uid-job", endedByMs: END_MS - 30_000, uncertaintyMs: 100 });
 
 /** A record with one use and this published status. */
 function recordWith(stored: Published | undefined, isWatched = true): CrashRecord {

@@ -8,7 +8,7 @@ export function stored(isUnused: boolean, sinceMs: number, lastUse?: PublishedUs
     mountedOn: [],
     hasMore: false,
     unusedSince: undefined,
-    blindGap: undefined,
+    gap: undefined,
     staged: undefined,
   };
   return { claimUid: "uid", isUnused, isInUse: !isUnused, reason, sinceMs, lastUse, ...none };
@@ -17,11 +17,11 @@ export function stored(isUnused: boolean, sinceMs: number, lastUse?: PublishedUs
 /** A last use on node-a, read from the mount table. */
 export function usedLast(use: Partial<PublishedUse>): PublishedUse {
   const usual = {
-    release: `r${use.releasedAtMs}`,
+    unmountRecord: `r${use.endedByMs}`,
     node: undefined,
     pod: undefined,
     podUid: undefined,
-    releasedAtMs: 0,
+    endedByMs: 0,
   };
-  return { ...usual, uncertaintyMs: undefined, evidence: "mount-table", hasBlindGap: false, ...use };
+  return { ...usual, uncertaintyMs: undefined, evidence: "mount-table", hasGap: false, ...use };
 }

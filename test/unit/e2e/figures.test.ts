@@ -15,7 +15,7 @@ function figure({ final, wronglyUnusedAt }: Partial<Figure["verdict"]>, truth: F
     lastUse: undefined,
     chances: {
       exact: { judged: 3, excused: {} },
-      "never-unused-while-mounted": { judged: 2, excused: { "began just before": 1 } },
+      "never-unused-while-mounted": { judged: 2, excused: { "began just before the write": 1 } },
     },
   };
   return { scenario: "a volume", truth, verdict };

@@ -14,13 +14,13 @@ export const TRUTH: Truth = { ...ENDED, users: [WEB] };
 /** An end of the use by `WEB` from 9.900 to 10.100 s. */
 export function publishedEnd(use: Partial<PublishedUse> = {}): PublishedUse {
   const { node, pod, podUid } = WEB;
-  const end = { releasedAtMs: 10_100, uncertaintyMs: 200, evidence: "mount-table", hasBlindGap: false };
-  return { release: "r1", node, pod, podUid, ...end, ...use };
+  const end = { endedByMs: 10_100, uncertaintyMs: 200, evidence: "mount-table", hasGap: false };
+  return { unmountRecord: "r1", node, pod, podUid, ...end, ...use };
 }
 
 function published(words: Partial<Published>): Published {
   const usual = { claimUid: "uid", message: "", lastUse: undefined, mountedOn: [], staged: undefined };
-  const others = { hasMore: false, unusedSince: undefined, blindGap: undefined };
+  const others = { hasMore: false, unusedSince: undefined, gap: undefined };
   const isInUse = words.isUnused !== true;
   return { ...usual, ...others, isUnused: false, isInUse, reason: "Mounted", sinceMs: 3_000, ...words };
 }

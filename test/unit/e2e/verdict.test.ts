@@ -257,7 +257,7 @@ describe("judge", () => {
     },
     {
       name: "an end before the true one",
-      lastUse: { releasedAtMs: 9_999 },
+      lastUse: { endedByMs: 9_999 },
       faults: ["uncertainty", "last-user"],
     },
     { name: "an interval after the true one", lastUse: { uncertaintyMs: 87 }, faults: ["uncertainty"] },
@@ -290,7 +290,7 @@ describe("judge", () => {
     const states = mooring([1_100, idle], [8_100, inUse], [9_400, unused(9_400)]);
     const { chances } = judgeRow({ name: "", truth: late, states });
 
-    expect(chances["never-longer"]?.excused).toEqual({ "began just before": 1 });
+    expect(chances["never-longer"]?.excused).toEqual({ "began just before the write": 1 });
     expect(chances["never-earlier"]?.judged).toBe(3);
   });
 
@@ -330,7 +330,7 @@ describe("judge, on a machine that was too busy", () => {
     (share: number): Starvation =>
     (fromMs, toMs) =>
       share * Math.max(0, toMs - Math.max(fromMs, 9_000));
-  const unseen = publishedEnd({ uncertaintyMs: undefined, releasedAtMs: 11_000 });
+  const unseen = publishedEnd({ uncertaintyMs: undefined, endedByMs: 11_000 });
 
   it.each<{
     name: string;
@@ -399,7 +399,7 @@ describe("judge, of a use that a busy machine left no time to report", () => {
     const { faults, chances } = judged(idle);
 
     expect(faults).toEqual([]);
-    expect(chances["never-unused-while-mounted"]).toEqual({ judged: 0, excused: { "the machine had no time": 1 } });
+    expect(chances["never-unused-while-mounted"]).toEqual({ judged: 0, excused: { "the machine was too busy": 1 } });
   });
 
   it("judges a claim that is in use all the same", () => {
@@ -421,7 +421,7 @@ function namesOf({ node, pod, podUid }: UserEnd): Pick<UserEnd, "node" | "pod" |
 
 /** The end of the earlier use, from 6.900 to 7.100 s. */
 function ofEarlier(): ReturnType<typeof publishedEnd> {
-  return publishedEnd({ ...namesOf(EARLIER), release: "r0", releasedAtMs: 7_100 });
+  return publishedEnd({ ...namesOf(EARLIER), unmountRecord: "r0", endedByMs: 7_100 });
 }
 
 function noPod(lastUse: ReturnType<typeof publishedEnd> | undefined): ReturnType<typeof unused> {

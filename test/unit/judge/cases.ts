@@ -12,7 +12,7 @@ export function useOf(use: Partial<Use> & { readonly endMs?: number | undefined 
   const { endMs = 20_000, ...others } = use;
   const usual = { node: "n1", pod: "shop/web", podUid: "web", isShown: true, isKnown: true, isScanned: undefined };
   const end = { endedMs: endMs, ended: at(endMs), promisedEnd: at(endMs) };
-  return { ...usual, ...end, beganMs: 10_000, excuse: undefined, unseen: undefined, forgotten: undefined, ...others };
+  return { ...usual, ...end, beganMs: 10_000, excuse: undefined, unobserved: undefined, unnamed: undefined, ...others };
 }
 
 /** The same, and it lasts. */
@@ -33,7 +33,7 @@ export function unused(said: Partial<Published> = {}): Published {
     ...usual,
     lastUse: lastUse(),
     mountedOn: [],
-    ...{ hasMore: false, unusedSince: undefined, blindGap: undefined, staged: undefined },
+    ...{ hasMore: false, unusedSince: undefined, gap: undefined, staged: undefined },
     ...said,
   };
 }
@@ -44,8 +44,8 @@ export function inUse(said: Partial<Published> = {}): Published {
 
 export function lastUse(use: Partial<PublishedUse> = {}): PublishedUse {
   const user = { node: "n1", pod: "shop/web", podUid: "web" };
-  const end = { releasedAtMs: 20_500, uncertaintyMs: 600, evidence: "mount-table" };
-  return { release: "r1", ...user, ...end, hasBlindGap: false, ...use };
+  const end = { endedByMs: 20_500, uncertaintyMs: 600, evidence: "mount-table" };
+  return { unmountRecord: "r1", ...user, ...end, hasGap: false, ...use };
 }
 
 /** The broken promises and the excuses. */

@@ -21,7 +21,7 @@ describe("the published status of a claim", () => {
       publishedIn(claimOf({ ...UNUSED, lastTransitionTime }, { "mooring.dev/last-use": text })),
     );
 
-    expect(said.map((one) => one?.lastUse?.releasedAtMs)).toEqual([1_795_262_399_000, undefined, undefined]);
+    expect(said.map((one) => one?.lastUse?.endedByMs)).toEqual([1_795_262_399_000, undefined, undefined]);
     expect(said.map((one) => one?.sinceMs)).toEqual(texts.map(() => 1_795_262_400_000));
   });
 });

@@ -26,7 +26,7 @@ interface Row {
 
 const DISPUTED = { dispute: "unmounted under a running pod" };
 
-const FORGED = { atMs: 100, sinceMs: 19_000, release: undefined };
+const FORGED = { atMs: 100, sinceMs: 19_000, unmountRecord: undefined };
 
 const STATES: readonly Row[] = [
   { name: "unused, and is", now: unused(), found: [] },
@@ -50,7 +50,7 @@ const STATES: readonly Row[] = [
     claim: { forged: [{ ...FORGED, mountedOn: ["n2"] }] },
     now: inUse({ mountedOn: ["n2"] }),
     scene: { ...IDLE, agentless: ["n2"] },
-    found: ["excused: the node is somebody else's"],
+    found: ["excused: another client wrote the node"],
   },
   {
     name: "mounted, and is unused: another client wrote that for a node with an agent",
@@ -83,22 +83,22 @@ const TIMES: readonly Row[] = [
   { name: "from before the claim's creation", claim: { made: at(22_000), uses: [] }, now: unused(), found: ["anew"] },
   {
     name: "too early, where another client has written since",
-    claim: { forged: [{ atMs: 20_000, sinceMs: 19_000, release: undefined }] },
+    claim: { forged: [{ atMs: 20_000, sinceMs: 19_000, unmountRecord: undefined }] },
     now: unused({ sinceMs: 19_000 }),
-    found: ["excused: the time is somebody else's"],
+    found: ["excused: another client wrote the time"],
   },
   {
     name: "used until before the claim's creation",
     claim: { uses: [] },
-    now: unused({ lastUse: lastUse({ releasedAtMs: -1 }) }),
+    now: unused({ lastUse: lastUse({ endedByMs: -1 }) }),
     scene: { ...IDLE, mayBeLateMs: undefined },
     found: ["anew"],
   },
   {
     name: "too early for an unobserved use",
-    claim: { uses: [useOf({ unseen: "nobody could see it" })] },
+    claim: { uses: [useOf({ unobserved: "unobserved: no agent and no replica saw it" })] },
     now: unused({ sinceMs: 19_000 }),
-    found: ["excused: nobody could see it"],
+    found: ["excused: unobserved: no agent and no replica saw it"],
   },
 ];
 
@@ -114,7 +114,7 @@ const USERS: readonly Row[] = [
   {
     name: "another one whose end is well known",
     claim: { uses: [LONG_AGO, useOf()] },
-    now: unused({ lastUse: lastUse({ podUid: "old", releasedAtMs: 21_000, uncertaintyMs: 500 }) }),
+    now: unused({ lastUse: lastUse({ podUid: "old", endedByMs: 21_000, uncertaintyMs: 500 }) }),
     found: ["last-user"],
   },
   {
@@ -124,16 +124,16 @@ const USERS: readonly Row[] = [
   },
   {
     name: "no pod, and the end of a use whose disk was lost was reported",
-    claim: { uses: [LONG_AGO, useOf({ forgotten: "lost with the disk" })] },
+    claim: { uses: [LONG_AGO, useOf({ unnamed: "the node's journal was lost" })] },
     now: unused({ lastUse: lastUse({ podUid: undefined }) }),
-    found: ["excused: lost with the disk"],
+    found: ["excused: the node's journal was lost"],
   },
   { name: "nobody", now: unused({ lastUse: undefined }), found: ["last-user", "last-user"] },
   {
     name: "an earlier end, of a use whose disk was lost",
-    claim: { uses: [useOf({ forgotten: "lost with the disk" })] },
-    now: unused({ lastUse: lastUse({ releasedAtMs: 12_000 }) }),
-    found: ["excused: lost with the disk"],
+    claim: { uses: [useOf({ unnamed: "the node's journal was lost" })] },
+    now: unused({ lastUse: lastUse({ endedByMs: 12_000 }) }),
+    found: ["excused: the node's journal was lost"],
   },
 ];
 
@@ -154,8 +154,8 @@ describe("during faults", () => {
     { name: "a use that is over does not", use: useOf(), found: [] },
     {
       name: "a use on a node that was declared gone does not",
-      use: ongoing({ excuse: "given up" }),
-      found: ["excused: given up"],
+      use: ongoing({ excuse: "node declared gone" }),
+      found: ["excused: node declared gone"],
     },
   ])("$name", ({ use, found }) => {
     expect(judged((docket) => judgeMeanwhile(docket, caseOf({ uses: [use] }), unused()))).toEqual(found);
@@ -166,11 +166,11 @@ describe("during faults", () => {
       judged((docket) => judgeMeanwhile(docket, caseOf({ uses: [ongoing()], isJustForged }), unused())),
     );
 
-    expect(said).toEqual([["excused: somebody else has just written it"], ["never-unused-while-mounted"]]);
+    expect(said).toEqual([["excused: another client has just written the status"], ["never-unused-while-mounted"]]);
   });
 
   it("a reported end is not forgotten", () => {
-    const now = unused({ lastUse: lastUse({ releasedAtMs: 12_000 }) });
+    const now = unused({ lastUse: lastUse({ endedByMs: 12_000 }) });
 
     expect(judged((docket) => judgeEnds(docket, caseOf(), now))).toEqual(["last-user"]);
   });

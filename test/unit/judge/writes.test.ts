@@ -13,7 +13,7 @@ interface Row {
   readonly found: readonly string[];
 }
 
-const EARLY = unused({ sinceMs: 19_000, lastUse: lastUse({ releasedAtMs: 20_100 }) });
+const EARLY = unused({ sinceMs: 19_000, lastUse: lastUse({ endedByMs: 20_100 }) });
 
 const TIMES: readonly Row[] = [
   { name: "right", found: [] },
@@ -23,7 +23,7 @@ const TIMES: readonly Row[] = [
   {
     name: "just after a use begins",
     claim: { uses: [useOf(), ongoing({ beganMs: 22_500 })] },
-    found: ["excused: began just before"],
+    found: ["excused: began just before the write"],
   },
   {
     name: "just after a use begins, over a status written since",
@@ -38,14 +38,14 @@ const TIMES: readonly Row[] = [
   },
   {
     name: "before the end of a use, as another client has written before that",
-    claim: { forged: [{ atMs: 100, sinceMs: 19_000, release: undefined }] },
+    claim: { forged: [{ atMs: 100, sinceMs: 19_000, unmountRecord: undefined }] },
     now: EARLY,
     before: unused({ sinceMs: 19_000, reason: "Tidied" }),
-    found: ["excused: the time is somebody else's"],
+    found: ["excused: another client wrote the time"],
   },
   {
     name: "before the end of a use, as another client wrote, and Mooring has removed since",
-    claim: { forged: [{ atMs: 100, sinceMs: 19_000, release: undefined }] },
+    claim: { forged: [{ atMs: 100, sinceMs: 19_000, unmountRecord: undefined }] },
     now: EARLY,
     before: inUse(),
     found: ["never-longer"],
@@ -70,12 +70,12 @@ const TIMES: readonly Row[] = [
   },
   {
     name: "while a use lasts on a node that was declared gone",
-    claim: { uses: [useOf(), ongoing({ excuse: "node given up" })] },
-    found: ["excused: node given up"],
+    claim: { uses: [useOf(), ongoing({ excuse: "node declared gone" })] },
+    found: ["excused: node declared gone"],
   },
   {
     name: "while two uses last, one of them with an excuse",
-    claim: { uses: [useOf(), ongoing({ excuse: "node given up" }), ongoing()] },
+    claim: { uses: [useOf(), ongoing({ excuse: "node declared gone" }), ongoing()] },
     found: ["never-unused-while-mounted"],
   },
   {
@@ -87,18 +87,18 @@ const TIMES: readonly Row[] = [
   {
     name: "for a time after the published end of a use that still lasts",
     claim: { uses: [useOf({ endMs: 25_200 })] },
-    now: unused({ sinceMs: 26_000, lastUse: lastUse({ releasedAtMs: 25_300 }) }),
+    now: unused({ sinceMs: 26_000, lastUse: lastUse({ endedByMs: 25_300 }) }),
     found: ["never-unused-while-mounted"],
   },
   {
     name: "before the end of a use, as another client had written after it",
-    claim: { forged: [{ atMs: 20_500, sinceMs: 19_000, release: undefined }] },
+    claim: { forged: [{ atMs: 20_500, sinceMs: 19_000, unmountRecord: undefined }] },
     now: EARLY,
-    found: ["excused: the time is somebody else's"],
+    found: ["excused: another client wrote the time"],
   },
   {
     name: "before the end of a use, as another client had written before it",
-    claim: { forged: [{ atMs: 19_999, sinceMs: 19_000, release: undefined }] },
+    claim: { forged: [{ atMs: 19_999, sinceMs: 19_000, unmountRecord: undefined }] },
     now: EARLY,
     found: ["never-longer"],
   },
@@ -110,13 +110,13 @@ const CHANGES: readonly Row[] = [
   {
     name: "moves a time back that was in the future",
     before: unused({ sinceMs: 30_001 }),
-    found: ["excused: the time was in the future"],
+    found: ["excused: the stored time was in the future"],
   },
   {
     name: "moves a time back that another client had written",
     before: unused({ sinceMs: 22_000 }),
     own: unused({ sinceMs: 20_000 }),
-    found: ["excused: the time is somebody else's"],
+    found: ["excused: another client wrote the time"],
   },
   {
     name: "moves its own time back below the one that another client had written",
@@ -143,9 +143,9 @@ const NOBODY = { pod: undefined, podUid: undefined };
 const LAST_USES: readonly Row[] = [
   {
     name: "a pod that never used it, as another client has written",
-    claim: { forged: [{ atMs: 20_600, sinceMs: 21_000, release: "theirs" }] },
-    now: unused({ lastUse: lastUse({ podUid: "other", release: "theirs" }) }),
-    found: ["excused: the last use is somebody else's"],
+    claim: { forged: [{ atMs: 20_600, sinceMs: 21_000, unmountRecord: "theirs" }] },
+    now: unused({ lastUse: lastUse({ podUid: "other", unmountRecord: "theirs" }) }),
+    found: ["excused: another client wrote the last use"],
   },
   { name: "a pod that never used it", now: unused({ lastUse: lastUse({ podUid: "other" }) }), found: ["last-user"] },
   { name: "a pod that used it elsewhere", now: unused({ lastUse: lastUse({ node: "n2" }) }), found: ["last-user"] },
@@ -163,7 +163,7 @@ const LAST_USES: readonly Row[] = [
   },
   {
     name: "an end before the true one",
-    now: unused({ lastUse: lastUse({ releasedAtMs: 19_900 }) }),
+    now: unused({ lastUse: lastUse({ endedByMs: 19_900 }) }),
     found: ["uncertainty"],
   },
   { name: "too little uncertainty", now: unused({ lastUse: lastUse({ uncertaintyMs: 400 }) }), found: ["uncertainty"] },
@@ -222,13 +222,13 @@ const LAST_USES: readonly Row[] = [
     name: "a pod that is gone with a volume of its own under that name",
     claim: { lookalikes: ["other"] },
     now: unused({ lastUse: lastUse({ podUid: "other" }) }),
-    found: ["excused: a lookalike"],
+    found: ["excused: its pod used a claim or volume of the same name"],
   },
   {
     name: "no pod, on a node with an earlier pod that had a volume of its own under that name",
     claim: { lookalikesOn: ["n9"] },
     now: unused({ lastUse: lastUse({ podUid: undefined, pod: undefined, node: "n9" }) }),
-    found: ["excused: a lookalike"],
+    found: ["excused: its pod used a claim or volume of the same name"],
   },
 ];
 
@@ -238,7 +238,7 @@ describe.each([
   { what: "names as the last user", rows: LAST_USES },
 ])("a write that $what", ({ rows }) => {
   it.each(rows)("$name", ({ claim, now = unused(), before, own, found }) => {
-    const write = { now, before, own, beforeMs: 24_500, sentMs: 25_000, heardMs: 22_400, presentMs: 25_000 };
+    const write = { now, before, own, beforeMs: 24_500, sentMs: 25_000, knownUntilMs: 22_400, presentMs: 25_000 };
 
     const said = judged((docket) => judgeWrite(docket, caseOf(claim), write));
 
