@@ -6,7 +6,7 @@ import { endOfUse } from "../scenarios/last-use.ts";
 import { deletePod, type MadePod, runPod } from "../scenarios/pods.ts";
 import type { Truth } from "../scenarios/scenario.ts";
 import { NODES, type NodeName, type Stage } from "../scenarios/stage.ts";
-import { judge, SAID_LIMIT_MS, type Verdict } from "../scenarios/verdict.ts";
+import { judge, PUBLISHED_LIMIT_MS, type Verdict } from "../scenarios/verdict.ts";
 
 /** So many uses that were there before end during the change-over, one after the other. */
 const ENDS = 8;
@@ -139,7 +139,7 @@ async function judgeEnd(
     const faults = best()?.faults ?? [];
     if (faults.length > 0) throw new HarnessError(faults.join("; "));
   };
-  await stage.until(`what is said of ${claim}`, requireRight, SAID_LIMIT_MS).catch(() => {});
+  await stage.until(`what is said of ${claim}`, requireRight, PUBLISHED_LIMIT_MS).catch(() => {});
   const { faults = [], final } = best() ?? {};
   return { faults: faults.map((fault) => `${claim}: ${fault}`), lateMs: final?.mooring?.errorMs ?? Number.NaN };
 }

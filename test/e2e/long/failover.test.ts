@@ -126,7 +126,8 @@ async function untilPublished(claim: string, status: "True" | "False", afterMs: 
     stage.log
       .states(claim)
       .find(
-        ({ seenMs, words }) => seenMs > afterMs && words !== "gone" && words.mooring?.isUnused === (status === "True"),
+        ({ seenMs, statuses }) =>
+          seenMs > afterMs && statuses !== "gone" && statuses.mooring?.isUnused === (status === "True"),
       )?.seenMs;
   await stage.until(
     `${claim} ${status}`,

@@ -5,7 +5,7 @@ import { placeFirst, removeReplicaSet } from "../affinity/workloads.ts";
 import { endOfUse } from "../scenarios/last-use.ts";
 import { UNMOUNTED } from "../scenarios/scenario.ts";
 import type { NodeName } from "../scenarios/stage.ts";
-import { judge, SAID_LIMIT_MS } from "../scenarios/verdict.ts";
+import { judge, PUBLISHED_LIMIT_MS } from "../scenarios/verdict.ts";
 import { deleteClaim, type MadeClaim, makeClaim, untilClaim, untilClaimGone } from "./claims.ts";
 import type { Use } from "./pods.ts";
 import type { ProvisionerStage } from "./stage.ts";
@@ -40,7 +40,7 @@ export async function faultsOfEnd(stage: ProvisionerStage, use: Use): Promise<re
     if (faults().length > 0) throw new HarnessError(faults().join("; "));
   };
   // What is still wrong then is the answer.
-  await stage.until(`what is expected of ${name}`, check, SAID_LIMIT_MS).catch(() => {});
+  await stage.until(`what is expected of ${name}`, check, PUBLISHED_LIMIT_MS).catch(() => {});
   return faults();
 }
 

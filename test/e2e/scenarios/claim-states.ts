@@ -2,7 +2,7 @@ import * as v from "valibot";
 import { parseTimestamp } from "../../../common/storage/timestamp.ts";
 import { type Published, publishedIn } from "../../judge/published.ts";
 
-/** A condition as it was published. */
+/** A published condition. */
 export interface PublishedCondition {
   readonly status: string;
   readonly reason: string;
@@ -10,22 +10,22 @@ export interface PublishedCondition {
   readonly sinceMs: number;
 }
 
-/** Who says since when a claim is unused. */
+/** The author of a condition that says since when a claim is unused. */
 export type Author = "mooring" | "kubernetes";
 
-/** What both said of a claim, from a moment on. */
-export interface ClaimWords {
+/** What both authors have published of a claim. */
+export interface ClaimStatuses {
   readonly mooring: Published | undefined;
   readonly kubernetes: PublishedCondition | undefined;
-  /** `creationTimestamp`, milliseconds since the epoch: the API server tells whole seconds. */
+  /** `creationTimestamp`, milliseconds since the epoch: the API server stores whole seconds. */
   readonly madeMs: number;
 }
 
-/** The words of a claim when they were seen first; nothing once it is gone. */
+/** A state of a claim. */
 export interface ClaimState {
-  /** Wall clock, milliseconds: it was published by then. */
+  /** When it was first observed: it was published by then. Wall clock, milliseconds. */
   readonly seenMs: number;
-  readonly words: ClaimWords | "gone";
+  readonly statuses: ClaimStatuses | "gone";
 }
 
 const text = v.string();
@@ -36,13 +36,13 @@ const claim = v.object({
 });
 const own = v.object({ status: text, reason: v.optional(text, ""), lastTransitionTime: text });
 
-/** Reads both conditions off a claim's JSON. Throws for what is no claim. */
-export function readWords(object: unknown): ClaimWords {
+/** Reads both conditions from a claim's JSON. Throws where the JSON is no claim. */
+export function readStatuses(object: unknown): ClaimStatuses {
   const { metadata, status } = v.parse(claim, object);
   const [kubernetes, mooring] = ["Unused", "mooring.dev/Unused"].map((one) =>
     status.conditions.find(({ type }) => type === one),
   );
-  // Nobody but Mooring writes it on real nodes.
+  // No other client writes it on real nodes.
   if (mooring !== undefined) readCondition(v.parse(own, mooring));
   return {
     mooring: publishedIn({ metadata, status }),
@@ -61,19 +61,19 @@ function timeIn(time: string): number {
   return ms;
 }
 
-/** What an author said of a claim, one after the other, each when it was seen first. */
-export function saidBy(
+/** An author's conditions, in order, and when each was first observed. */
+export function conditionsBy(
   author: Author,
   states: readonly ClaimState[],
 ): readonly (PublishedCondition & { readonly seenMs: number })[] {
-  const said = states.flatMap(({ seenMs, words }) => {
-    const said = words === "gone" ? undefined : conditionBy(author, words);
-    return said === undefined ? [] : [{ ...said, seenMs }];
+  const all = states.flatMap(({ seenMs, statuses }) => {
+    const condition = statuses === "gone" ? undefined : conditionBy(author, statuses);
+    return condition === undefined ? [] : [{ ...condition, seenMs }];
   });
-  return said.filter((one, index) => index === 0 || !isSame(one, said[index - 1]));
+  return all.filter((one, index) => index === 0 || !isSame(one, all[index - 1]));
 }
 
-function conditionBy(author: Author, { mooring, kubernetes }: ClaimWords): PublishedCondition | undefined {
+function conditionBy(author: Author, { mooring, kubernetes }: ClaimStatuses): PublishedCondition | undefined {
   if (author === "kubernetes") return kubernetes;
   return mooring && { status: mooring.isUnused ? "True" : "False", reason: mooring.reason, sinceMs: mooring.sinceMs };
 }

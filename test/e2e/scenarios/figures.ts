@@ -1,9 +1,9 @@
 import { formatMillisecondsUp, formatSecondsUp } from "../../../common/storage/timestamp.ts";
 import type { Author } from "./claim-states.ts";
 import type { Truth } from "./scenario.ts";
-import type { Saying, Verdict } from "./verdict.ts";
+import type { FinalCondition, Verdict } from "./verdict.ts";
 
-/** What is told of a scenario that was played. */
+/** The result of a scenario. */
 export interface Figure {
   readonly scenario: string;
   readonly truth: Truth | undefined;
@@ -27,8 +27,8 @@ export function figureRows(figures: readonly Figure[]): readonly (readonly strin
     ...figures.map(({ scenario, truth, verdict }) => [
       scenario,
       truth === undefined ? "-" : clockTime(truth.byMs),
-      ...wordsOf("mooring", verdict),
-      ...wordsOf("kubernetes", verdict),
+      ...cellsOf("mooring", verdict),
+      ...cellsOf("kubernetes", verdict),
       chancesIn(verdict),
     ]),
   ];
@@ -49,7 +49,7 @@ function chancesIn({ chances }: Verdict): string {
   return excused === 0 ? String(judged) : `${judged}, ${excused} excused`;
 }
 
-function wordsOf(author: Author, { final, wronglyUnusedAt }: Verdict): readonly [since: string, error: string] {
+function cellsOf(author: Author, { final, wronglyUnusedAt }: Verdict): readonly [since: string, error: string] {
   const saying = final[author];
   const wrongAt = wronglyUnusedAt[author];
   const wrong = wrongAt === undefined ? [] : [`wrongly unused at ${clockTime(wrongAt)}`];
@@ -58,7 +58,7 @@ function wordsOf(author: Author, { final, wronglyUnusedAt }: Verdict): readonly 
   return [since, [...errorOf(saying), ...wrong].join("; ") || "-"];
 }
 
-function errorOf({ errorMs }: Saying): readonly string[] {
+function errorOf({ errorMs }: FinalCondition): readonly string[] {
   if (errorMs === undefined) return [];
   return [`${errorMs < 0 ? "-" : "+"}${(Math.abs(errorMs) / 1000).toFixed(2)} s`];
 }

@@ -11,7 +11,7 @@ import { type Figure, figureMarkdown, figureRows } from "./figures.ts";
 import type { Scenario } from "./scenario.ts";
 import { NODES, openStage, type Stage } from "./stage.ts";
 import { missedMounts } from "./truth.ts";
-import { judge, SAID_LIMIT_MS } from "./verdict.ts";
+import { judge, PUBLISHED_LIMIT_MS } from "./verdict.ts";
 
 /** Names a folder that takes each suite's table, as JSON and as Markdown. */
 const TABLES_VARIABLE = "MOORING_SCENARIO_TABLES";
@@ -31,7 +31,7 @@ export function describeScenarios(name: string, scenarios: readonly Scenario[]):
     });
 
     afterAll(async () => {
-      // Asked once more: what Kubernetes says is not waited for.
+      // Judged once more: Kubernetes may have published later.
       if (played.length > 0) {
         publish(
           name,
@@ -52,18 +52,20 @@ export function describeScenarios(name: string, scenarios: readonly Scenario[]):
         const again = (): Figure["verdict"] =>
           judge({ expected, truth, states: stage.log.states(claim), starvation: stage.starvation });
 
-        // What is still missing at the end of this wait is what the verdict says.
-        await stage.until(`what is expected of ${claim}`, () => requireSaid(again()), SAID_LIMIT_MS).catch(() => {});
+        // The verdict says what is still missing after this wait.
+        await stage
+          .until(`what is expected of ${claim}`, () => requireRight(again()), PUBLISHED_LIMIT_MS)
+          .catch(() => {});
         const verdict = again();
 
         played.push({ scenario, truth, verdict, again });
-        // What the cluster knows goes with it.
+        // The cluster is gone after this run.
         if (verdict.faults.length > 0) owner.say(`why of ${claim}?\n${await diagnose(stage, claim)}`);
         expect(verdict.faults).toEqual([]);
       });
     }
 
-    it("says the same of each in the end", () => {
+    it("still has the same last status of each claim", () => {
       expect(played.map(({ again }) => again().final.mooring)).toEqual(
         played.map(({ verdict }) => verdict.final.mooring),
       );
@@ -72,7 +74,7 @@ export function describeScenarios(name: string, scenarios: readonly Scenario[]):
   });
 }
 
-function requireSaid({ faults }: Figure["verdict"]): void {
+function requireRight({ faults }: Figure["verdict"]): void {
   if (faults.length > 0) throw new HarnessError(faults.join("; "));
 }
 

@@ -4,59 +4,59 @@ import type { ClaimState } from "./claim-states.ts";
 import type { Expected, Truth, UserEnd } from "./scenario.ts";
 
 /**
- * How much later than the true end a published time may be, milliseconds; whole seconds, rounded up, are part of it. What the machine made
- * everybody wait meanwhile comes on top.
+ * A published time may be this much later than the true end, rounding to whole seconds included, plus the time that the machine was too
+ * busy. Milliseconds.
  */
 export const BUDGET_MS = 1_500;
 
-/** What there is to judge. */
+/** The input of the verdict. */
 export interface Found {
   readonly expected: Expected;
-  /** Nothing where the claim was never used. */
+  /** Undefined where the claim was never used. */
   readonly truth: Truth | undefined;
   readonly states: readonly ClaimState[];
   readonly starvation: Starvation;
 }
 
-/** Tells the judge who used a claim: by the records of the kernels, the drivers and the machine. */
+/** Gives the judge the uses of a claim, by the records of the kernels, the drivers and the machine. */
 export function caseOf(found: Found): Case {
   const users = found.truth?.users ?? [];
   return {
     name: "the claim",
     made: madeAt(found.states),
     uses: users.map((user) => useOf(user, found)),
-    // Who only named it is among the users.
+    // A pod that only named it is among the users.
     namedBy: [],
     lookalikes: [],
     dispute: undefined,
   };
 }
 
-/** What is to stand there once what is expected is said, at a time. */
+/** The status that the claim has to have once its time is `sinceMs`. */
 export function sceneOf({ truth, states, starvation }: Found, { uses }: Case, sinceMs: number): Scene {
   const { outageUntilMs = 0, waitsMs = 0 } = truth ?? {};
   const end = truth ?? madeAt(states);
-  // The machine may also take its time while Mooring waits: what the wait is for comes later then.
+  // The machine may also be too busy while Mooring waits, which then ends later.
   const byMs = Math.max(end.byMs, outageUntilMs);
   return {
     ...{ mounts: [], references: [], stagedOn: [] },
     last: { afterMs: end.afterMs, byMs: byMs + waitsMs },
     mayBeLateMs: BUDGET_MS + starvation(byMs, sinceMs),
-    // Whose mount it was that no scan need have shown, may not be known.
+    // Where no scan had to show a mount, its pod may not be known.
     isLastNamed: uses.every(({ isScanned }) => isScanned === true),
   };
 }
 
-/** From here on a use has to be told that is there at a moment. */
-export function toldFrom({ beganMs }: Pick<Use, "beganMs">, atMs: number, starvation: Starvation): number {
+/** From when on a use that lasts until `atMs` has to be published. */
+export function dueFromMs({ beganMs }: Pick<Use, "beganMs">, atMs: number, starvation: Starvation): number {
   return beganMs + BUDGET_MS + starvation(beganMs, atMs);
 }
 
-/** The API server tells the second; it was seen soon after. */
+/** The API server stores whole seconds; the claim was observed soon after. */
 function madeAt(states: readonly ClaimState[]): Moment {
   const [first] = states;
-  if (first === undefined || first.words === "gone") return { afterMs: 0, byMs: 0 };
-  return { afterMs: first.words.madeMs, byMs: first.seenMs };
+  if (first === undefined || first.statuses === "gone") return { afterMs: 0, byMs: 0 };
+  return { afterMs: first.statuses.madeMs, byMs: first.seenMs };
 }
 
 function useOf(user: UserEnd, found: Found): Use {
@@ -77,7 +77,7 @@ function isScanned(user: UserEnd, { expected, truth, starvation }: Found): boole
   return expected.isSeen;
 }
 
-/** The machine took most of the use away, and left less of it than a scan may need. */
+/** The machine was too busy for most of the use, and the rest is shorter than a scan may need. */
 function wasHidden({ beganMs, byMs }: UserEnd, starvation: Starvation): boolean {
   const starvedMs = starvation(beganMs, byMs);
   const leftMs = byMs - beganMs - starvedMs;

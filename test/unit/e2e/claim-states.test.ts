@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type ClaimState, readWords, saidBy } from "../../e2e/scenarios/claim-states.ts";
-import { gone, inUse, mooring, unused, wordsOf } from "./published.ts";
+import { type ClaimState, conditionsBy, readStatuses } from "../../e2e/scenarios/claim-states.ts";
+import { gone, inUse, mooring, statusesOf, unused } from "./published.ts";
 
 const METADATA = { uid: "uid", creationTimestamp: "1970-01-01T00:00:01Z" };
 const MOORING = {
@@ -11,9 +11,9 @@ const MOORING = {
 };
 const KUBERNETES = { ...MOORING, type: "Unused", status: "False", reason: "PodUsingPVC" };
 
-describe("readWords", () => {
+describe("readStatuses", () => {
   it("distinguishes Mooring's condition from Kubernetes' own", () => {
-    expect(readWords({ metadata: METADATA, status: { conditions: [KUBERNETES, MOORING] } })).toEqual({
+    expect(readStatuses({ metadata: METADATA, status: { conditions: [KUBERNETES, MOORING] } })).toEqual({
       mooring: expect.objectContaining({ isUnused: true, reason: "Unmounted", sinceMs: 11_000 }),
       kubernetes: { status: "False", reason: "PodUsingPVC", sinceMs: 11_000 },
       madeMs: 1_000,
@@ -28,7 +28,7 @@ describe("readWords", () => {
       claim: { status: { conditions: [{ ...MOORING, type: "FileSystemResizePending" }] } },
     },
   ])("finds nothing in a claim $name", ({ claim }) => {
-    expect(readWords({ metadata: METADATA, ...claim })).toEqual(wordsOf({}));
+    expect(readStatuses({ metadata: METADATA, ...claim })).toEqual(statusesOf({}));
   });
 
   it.each([
@@ -42,33 +42,33 @@ describe("readWords", () => {
       claim: { metadata: METADATA, status: { conditions: [{ ...KUBERNETES, lastTransitionTime: "yesterday" }] } },
     },
   ])("refuses what is $name", ({ claim }) => {
-    expect(() => readWords(claim)).toThrow();
+    expect(() => readStatuses(claim)).toThrow();
   });
 });
 
-describe("saidBy", () => {
+describe("conditionsBy", () => {
   const named = { status: "False", reason: "PodUsingPVC", sinceMs: 3_000 };
 
   it("returns each status once, when it was first observed", () => {
     const states: ClaimState[] = [
-      { seenMs: 1, words: wordsOf({}) },
-      { seenMs: 2, words: wordsOf({ mooring: inUse }) },
-      { seenMs: 3, words: wordsOf({ mooring: inUse, kubernetes: named }) },
-      { seenMs: 4, words: wordsOf({ mooring: unused(11_000), kubernetes: named }) },
-      { seenMs: 5, words: wordsOf({ mooring: inUse, kubernetes: named }) },
+      { seenMs: 1, statuses: statusesOf({}) },
+      { seenMs: 2, statuses: statusesOf({ mooring: inUse }) },
+      { seenMs: 3, statuses: statusesOf({ mooring: inUse, kubernetes: named }) },
+      { seenMs: 4, statuses: statusesOf({ mooring: unused(11_000), kubernetes: named }) },
+      { seenMs: 5, statuses: statusesOf({ mooring: inUse, kubernetes: named }) },
       gone(6),
     ];
 
-    expect(saidBy("mooring", states).map(({ seenMs, status }) => [seenMs, status])).toEqual([
+    expect(conditionsBy("mooring", states).map(({ seenMs, status }) => [seenMs, status])).toEqual([
       [2, "False"],
       [4, "True"],
       [5, "False"],
     ]);
-    expect(saidBy("kubernetes", states).map(({ seenMs }) => seenMs)).toEqual([3]);
+    expect(conditionsBy("kubernetes", states).map(({ seenMs }) => seenMs)).toEqual([3]);
   });
 
   it("returns a moved time", () => {
-    const said = saidBy("mooring", mooring([1, unused(11_000)], [2, unused(12_000)]));
+    const said = conditionsBy("mooring", mooring([1, unused(11_000)], [2, unused(12_000)]));
 
     expect(said.map(({ sinceMs }) => sinceMs)).toEqual([11_000, 12_000]);
   });

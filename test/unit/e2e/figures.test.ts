@@ -1,10 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { type Figure, figureMarkdown, figureRows } from "../../e2e/scenarios/figures.ts";
-import type { Saying } from "../../e2e/scenarios/verdict.ts";
+import type { FinalCondition } from "../../e2e/scenarios/verdict.ts";
 
 const TRUTH = { afterMs: 10_000, byMs: 10_010, users: [] };
-const unused: Saying = { status: "True", reason: "Unmounted", sinceMs: 11_000, seenMs: 10_200, errorMs: 990 };
-const early: Saying = { status: "True", reason: "NoPodsUsingPVC", sinceMs: 9_000, seenMs: 9_800, errorMs: -1_000 };
+const unused: FinalCondition = { status: "True", reason: "Unmounted", sinceMs: 11_000, seenMs: 10_200, errorMs: 990 };
+const early: FinalCondition = {
+  status: "True",
+  reason: "NoPodsUsingPVC",
+  sinceMs: 9_000,
+  seenMs: 9_800,
+  errorMs: -1_000,
+};
 
 function figure({ final, wronglyUnusedAt }: Partial<Figure["verdict"]>, truth: Figure["truth"] = TRUTH): Figure {
   const nobody = { mooring: undefined, kubernetes: undefined };

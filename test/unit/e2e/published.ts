@@ -1,4 +1,4 @@
-import type { ClaimState, ClaimWords, PublishedCondition } from "../../e2e/scenarios/claim-states.ts";
+import type { ClaimState, ClaimStatuses, PublishedCondition } from "../../e2e/scenarios/claim-states.ts";
 import type { Truth, UserEnd } from "../../e2e/scenarios/scenario.ts";
 import type { Published, PublishedUse } from "../../judge/published.ts";
 
@@ -18,34 +18,36 @@ export function publishedEnd(use: Partial<PublishedUse> = {}): PublishedUse {
   return { unmountRecord: "r1", node, pod, podUid, ...end, ...use };
 }
 
-function published(words: Partial<Published>): Published {
+function published(fields: Partial<Published>): Published {
   const usual = { claimUid: "uid", message: "", lastUse: undefined, mountedOn: [], staged: undefined };
   const others = { hasMore: false, unusedSince: undefined, gap: undefined };
-  const isInUse = words.isUnused !== true;
-  return { ...usual, ...others, isUnused: false, isInUse, reason: "Mounted", sinceMs: 3_000, ...words };
+  const isInUse = fields.isUnused !== true;
+  return { ...usual, ...others, isUnused: false, isInUse, reason: "Mounted", sinceMs: 3_000, ...fields };
 }
 
 export const idle = published({ isUnused: true, reason: "NeverObservedInUse", sinceMs: 1_000 });
 export const inUse = published({});
 
-export function unused(sinceMs: number, words: Partial<Published> = {}): Published {
-  return published({ isUnused: true, reason: "Unmounted", sinceMs, lastUse: publishedEnd(), ...words });
+export function unused(sinceMs: number, fields: Partial<Published> = {}): Published {
+  return published({ isUnused: true, reason: "Unmounted", sinceMs, lastUse: publishedEnd(), ...fields });
 }
 
 /** Mooring's statuses, and when each was first observed. */
-export function mooring(...said: readonly (readonly [seenMs: number, words: Published])[]): ClaimState[] {
-  return said.map(([seenMs, one]) => ({ seenMs, words: wordsOf({ mooring: one }) }));
+export function mooring(...all: readonly (readonly [seenMs: number, status: Published])[]): ClaimState[] {
+  return all.map(([seenMs, one]) => ({ seenMs, statuses: statusesOf({ mooring: one }) }));
 }
 
 /** Kubernetes' conditions, and when each was first observed. */
-export function kubernetes(...said: readonly (readonly [seenMs: number, words: PublishedCondition])[]): ClaimState[] {
-  return said.map(([seenMs, one]) => ({ seenMs, words: wordsOf({ kubernetes: one, mooring: unused(11_000) }) }));
+export function kubernetes(
+  ...all: readonly (readonly [seenMs: number, condition: PublishedCondition])[]
+): ClaimState[] {
+  return all.map(([seenMs, one]) => ({ seenMs, statuses: statusesOf({ kubernetes: one, mooring: unused(11_000) }) }));
 }
 
-export function wordsOf(words: Partial<ClaimWords>): ClaimWords {
-  return { mooring: undefined, kubernetes: undefined, madeMs: 1_000, ...words };
+export function statusesOf(some: Partial<ClaimStatuses>): ClaimStatuses {
+  return { mooring: undefined, kubernetes: undefined, madeMs: 1_000, ...some };
 }
 
 export function gone(seenMs: number): ClaimState {
-  return { seenMs, words: "gone" };
+  return { seenMs, statuses: "gone" };
 }

@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import { AGENT_SETTINGS } from "../../../agent/config.ts";
 import type { ClaimState, PublishedCondition } from "../../e2e/scenarios/claim-states.ts";
 import { type Expected, type Truth, UNMOUNTED, UNMOUNTED_UNSEEN, type UserEnd } from "../../e2e/scenarios/scenario.ts";
-import { judge, SAID_LIMIT_MS, type Verdict } from "../../e2e/scenarios/verdict.ts";
+import { judge, PUBLISHED_LIMIT_MS, type Verdict } from "../../e2e/scenarios/verdict.ts";
 import { PROMISES, type PromiseName } from "../../judge/docket.ts";
 import { NO_STARVATION, type Starvation } from "../../rig/process/starvation.ts";
-import { gone, idle, inUse, kubernetes, mooring, publishedEnd, TRUTH, unused, WEB, wordsOf } from "./published.ts";
+import { gone, idle, inUse, kubernetes, mooring, publishedEnd, statusesOf, TRUTH, unused, WEB } from "./published.ts";
 
 const NEVER: Expected = { reason: "NeverObservedInUse", evidence: "none" };
 const ANY: Expected = { reason: "Unmounted", evidence: "any" };
@@ -23,7 +23,7 @@ const EARLIER: UserEnd = {
 const TWO: Truth = { ...TRUTH, users: [EARLIER, WEB] };
 /** A volume that is mounted nowhere. */
 const HOST_PATH: Truth = { ...TRUTH, users: [{ ...WEB, isShown: false }] };
-const NOBODY = { node: undefined, pod: undefined, podUid: undefined };
+const NO_POD = { node: undefined, pod: undefined, podUid: undefined };
 
 function used(beganMs: number): Truth {
   return { ...TRUTH, users: [{ ...WEB, beganMs }] };
@@ -86,11 +86,11 @@ describe("judge", () => {
       states: mooring([3_100, inUse], [10_200, unused(11_000, { lastUse: publishedEnd(namesOf(EARLIER)) })]),
     },
     {
-      name: "an end of nobody knows whom, where no scan showed it",
+      name: "an end without a pod, where no scan showed it",
       expected: UNMOUNTED_UNSEEN,
       states: mooring(
         [3_100, inUse],
-        [10_200, unused(11_000, { lastUse: publishedEnd({ ...NOBODY, uncertaintyMs: undefined }) })],
+        [10_200, unused(11_000, { lastUse: publishedEnd({ ...NO_POD, uncertaintyMs: undefined }) })],
       ),
     },
     {
@@ -109,7 +109,7 @@ describe("judge", () => {
       states: mooring([3_100, inUse], [10_200, noPod(undefined)]),
     },
     {
-      name: "no last use where it may have been in sight of nobody",
+      name: "no last use where it may have gone unobserved",
       expected: ANY,
       states: mooring([3_100, inUse], [10_200, unused(11_000, { lastUse: undefined })]),
     },
@@ -189,7 +189,7 @@ describe("judge", () => {
     {
       name: "no status of a claim that is gone with its use",
       expected: "gone",
-      states: [{ seenMs: 1_100, words: wordsOf({}) }, gone(10_300)],
+      states: [{ seenMs: 1_100, statuses: statusesOf({}) }, gone(10_300)],
       faults: ["nothing was published"],
     },
     {
@@ -252,7 +252,7 @@ describe("judge", () => {
     {
       name: "one without a pod whose mount no scan can show",
       expected: UNMOUNTED_UNSEEN,
-      lastUse: NOBODY,
+      lastUse: NO_POD,
       faults: ["uncertainty"],
     },
     {
@@ -273,7 +273,7 @@ describe("judge", () => {
     { name: "a pod that did not use it", lastUse: { podUid: "uid-3" }, faults: ["last-user", "last-user"] },
     {
       name: "another node where nothing else is known",
-      lastUse: { ...NOBODY, node: "node-3" },
+      lastUse: { ...NO_POD, node: "node-3" },
       faults: ["last-user", "last-user"],
     },
     { name: "no pod although the mount was scanned", lastUse: { podUid: undefined }, faults: ["last-user"] },
@@ -313,7 +313,7 @@ describe("judge", () => {
     },
     { name: "not after it", states: kubernetes([3_100, named], [10_020, noPods(10_000)]), at: undefined },
     { name: "never", states: mooring([10_100, unused(11_000)]), at: undefined },
-  ])("tells when Kubernetes called a claim wrongly unused: $name", (row) => {
+  ])("knows when Kubernetes called a claim wrongly unused: $name", (row) => {
     expect(judgeRow(row).wronglyUnusedAt.kubernetes).toBe(row.at);
   });
 
@@ -330,7 +330,7 @@ describe("judge, on a machine that was too busy", () => {
     (share: number): Starvation =>
     (fromMs, toMs) =>
       share * Math.max(0, toMs - Math.max(fromMs, 9_000));
-  const unseen = publishedEnd({ uncertaintyMs: undefined, endedByMs: 11_000 });
+  const unscanned = publishedEnd({ uncertaintyMs: undefined, endedByMs: 11_000 });
 
   it.each<{
     name: string;
@@ -366,21 +366,21 @@ describe("judge, on a machine that was too busy", () => {
       name: "nothing in a mount that no scan had time to show",
       share: 0.6,
       truth: used(9_000),
-      lastUse: unseen,
+      lastUse: unscanned,
       faults: [],
     },
     {
       name: "a mount that was not scanned, though there was time",
       share: 0.4,
       truth: used(9_000),
-      lastUse: unseen,
+      lastUse: unscanned,
       faults: ["uncertainty"],
     },
     {
       name: "a mount that was not scanned, though it had existed for long before",
       share: 1,
       truth: used(5_000),
-      lastUse: unseen,
+      lastUse: unscanned,
       faults: ["uncertainty"],
     },
   ])("finds $name", ({ share, sinceMs = 11_000, truth = TRUTH, lastUse = publishedEnd(), faults }) => {
@@ -411,7 +411,7 @@ describe("the wait for what is expected", () => {
   it("outlasts a new leader's longest wait for a node without changes: a heartbeat and a fifth", () => {
     const heartbeatMs = AGENT_SETTINGS.heartbeatMs.parse(AGENT_SETTINGS.heartbeatMs.fallback);
 
-    expect(SAID_LIMIT_MS).toBeGreaterThan(1.2 * heartbeatMs + 10_000);
+    expect(PUBLISHED_LIMIT_MS).toBeGreaterThan(1.2 * heartbeatMs + 10_000);
   });
 });
 

@@ -128,7 +128,7 @@ const USERS: readonly Row[] = [
     now: unused({ lastUse: lastUse({ podUid: undefined }) }),
     found: ["excused: the node's journal was lost"],
   },
-  { name: "nobody", now: unused({ lastUse: undefined }), found: ["last-user", "last-user"] },
+  { name: "no use", now: unused({ lastUse: undefined }), found: ["last-user", "last-user"] },
   {
     name: "an earlier end, of a use whose disk was lost",
     claim: { uses: [useOf({ unnamed: "the node's journal was lost" })] },

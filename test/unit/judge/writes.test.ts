@@ -138,7 +138,7 @@ const CHANGES: readonly Row[] = [
   },
 ];
 
-const NOBODY = { pod: undefined, podUid: undefined };
+const NO_POD = { pod: undefined, podUid: undefined };
 
 const LAST_USES: readonly Row[] = [
   {
@@ -173,16 +173,16 @@ const LAST_USES: readonly Row[] = [
     now: inUse({ lastUse: lastUse() }),
     found: ["uncertainty"],
   },
-  { name: "nobody", now: unused({ lastUse: lastUse(NOBODY) }), found: [] },
+  { name: "no pod", now: unused({ lastUse: lastUse(NO_POD) }), found: [] },
   {
     name: "no pod, on a node without a use",
-    now: unused({ lastUse: lastUse({ ...NOBODY, node: "n2" }) }),
+    now: unused({ lastUse: lastUse({ ...NO_POD, node: "n2" }) }),
     found: ["last-user"],
   },
   {
     name: "no pod, of a claim without any use",
     claim: { uses: [] },
-    now: unused({ lastUse: lastUse({ ...NOBODY, node: undefined }) }),
+    now: unused({ lastUse: lastUse({ ...NO_POD, node: undefined }) }),
     found: ["last-user"],
   },
   {
@@ -204,7 +204,7 @@ const LAST_USES: readonly Row[] = [
   {
     name: "no pod, where no scan can show a mount, with an uncertainty",
     claim: { uses: [useOf({ isScanned: false })] },
-    now: unused({ lastUse: lastUse(NOBODY) }),
+    now: unused({ lastUse: lastUse(NO_POD) }),
     found: ["uncertainty"],
   },
   {
