@@ -46,7 +46,7 @@ export function lostAt(
   return court.verdict;
 }
 
-/** Brings a campaign before the judge. */
+/** Has the judge check a campaign. */
 class Court {
   readonly #record: CrashRecord;
   readonly #docket = new Docket();

@@ -7,7 +7,7 @@ import { anew } from "./writes.ts";
 /** Without faults a time is at most this late: a second of rounding, a `Date` header without fractions of a second, and a scan. */
 export const EXACT_MS = 3_000;
 
-/** At any time: while a use goes on that a leader had the time to write, the claim is not called unused. */
+/** At any time: a claim is not called unused during a use that a leader had the time to write. */
 export function judgeMeanwhile(docket: Docket, claim: Case, now: Published | undefined): void {
   const { name, uses, dispute, isJustForged } = claim;
   for (const use of uses) {

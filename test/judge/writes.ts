@@ -75,7 +75,7 @@ export function anew(
   };
 }
 
-/** When a write calls the claim unused, no use that had begun goes on or ended after the published time. */
+/** When a write calls the claim unused, each use that had begun is over, and ended no later than the published time. */
 function judgeTime(docket: Docket, claim: Case, { now, before, beforeMs, sentMs, knownUntilMs }: Write): void {
   // One apply carries both conditions: a change of staging alone says nothing new about the last use.
   if (before !== undefined && isSame({ ...now, staged: undefined }, { ...before, staged: undefined })) return;

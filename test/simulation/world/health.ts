@@ -6,7 +6,7 @@ interface Span {
   readonly toMs: number;
 }
 
-/** A time of leadership; an empty name while nobody leads. */
+/** A time of leadership; an empty name while no process leads. */
 interface Leadership {
   readonly leader: string;
   readonly fromMs: number;
@@ -120,7 +120,7 @@ export class Health {
     return undefined;
   }
 
-  /** The leader; empty while nobody leads. */
+  /** The leader; empty while no process leads. */
   get leader(): string {
     return this.#leaderships.at(-1)?.leader ?? "";
   }
@@ -136,7 +136,7 @@ export class Health {
     return this.#now() - this.ledSinceMs >= ms;
   }
 
-  /** When the present leader began to lead; infinity while nobody leads. */
+  /** When the present leader began to lead; infinity while no process leads. */
   get ledSinceMs(): number {
     const { leader = "", fromMs = 0 } = this.#leaderships.at(-1) ?? {};
     return leader === "" ? Number.POSITIVE_INFINITY : fromMs;
