@@ -26,7 +26,16 @@ const SOURCES = [
 ];
 /** What values of their own are for, or what no pod should be told. */
 const NO_SETTINGS = [
-  ...["affinity", "delete-reverted", "protection", "tls-cert-file", "tls-key-file", "capacity", "pool"],
+  ...[
+    "affinity",
+    "delete-reverted",
+    "protection",
+    "aggregator-ca-file",
+    "tls-cert-file",
+    "tls-key-file",
+    "capacity",
+    "pool",
+  ],
   ...["kubeconfig", "dry-run", "output", "prepare-journal", "namespace"],
 ];
 

@@ -26,11 +26,11 @@ import { pauseBefore } from "./core/scan-pace.ts";
 import { debugRoutes } from "./debug-routes.ts";
 import { createEnforcement, type Enforcement } from "./enforcement/enforcement.ts";
 import { Observer } from "./observer.ts";
+import { createReportWay } from "./report-way.ts";
 import { anomalyEvent } from "./sinks/anomaly-events.ts";
 import { createMemoryJournal, type Journal } from "./sinks/journal.ts";
 import { prepareJournalDirectory } from "./sinks/journal-directory.ts";
 import { createReportSender, type ReportSender } from "./sinks/report-sender.ts";
-import { createReportTransport } from "./sinks/report-transport.ts";
 import { createSqliteJournal } from "./sinks/sqlite-journal.ts";
 import { createMountNotifier, type MountNotifier } from "./sources/mount-notifier.ts";
 import { createNodeFacts, type NodeFactsSource } from "./sources/node-facts.ts";
@@ -57,11 +57,12 @@ export interface AgentPorts {
 /** The ports of a real node, beside those that are the same everywhere. */
 export function createAgentPorts(
   config: AgentConfig,
-  ports: Omit<AgentPorts, "mountInfo" | "mountNotifier" | "journal" | "nodeFacts">,
+  ports: Omit<AgentPorts, "reportTransport" | "mountInfo" | "mountNotifier" | "journal" | "nodeFacts">,
 ): AgentPorts {
   const { journalDir, node } = config;
   return {
     ...ports,
+    reportTransport: createReportWay(config, ports),
     mountInfo: createMountInfoFile(config.mountInfo, ports),
     mountNotifier: createMountNotifier(config.mountInfo, ports),
     journal:
@@ -69,9 +70,6 @@ export function createAgentPorts(
     nodeFacts: createNodeFacts(config, ports),
   };
 }
-
-/** The transport of the reports. */
-export const createTransport = createReportTransport;
 
 /** Prepares a node for an agent, with more permissions than the agent has. */
 export function prepareNode(journalDir: string): void {

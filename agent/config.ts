@@ -24,13 +24,18 @@ export const AGENT_SETTINGS = {
     name: "pod-uid",
     description: "UID of the agent's own pod, whose token mount proves the mount table",
   }),
+  podNamespace: textSetting(
+    { name: "pod-namespace", description: "namespace of the agent's own pod" },
+    "mooring-agents",
+  ),
   aggregatorUrl: optionalText({
     name: "aggregator-url",
     description: "where reports go; http only to a loopback address",
   }),
   aggregatorCaFile: optionalPath({
     name: "aggregator-ca-file",
-    description: "authorities that the aggregator's certificate may be of; default: those that the system trusts",
+    description:
+      "authorities that the aggregator's certificate may be of, and no other; default: the certificates that the aggregator publishes in --pod-namespace",
   }),
   aggregatorTokenFile: optionalPath({
     name: "aggregator-token-file",
@@ -85,6 +90,7 @@ export const AGENT_SETTINGS = {
 export interface AgentConfig {
   readonly node: string;
   readonly podUid: string;
+  readonly podNamespace: string;
   readonly aggregatorUrl: string;
   readonly aggregatorCaFile: string | undefined;
   readonly aggregatorTokenFile: string | undefined;

@@ -7,7 +7,7 @@ import { runProcess } from "../common/runtime/lifecycle.ts";
 import { createLogger } from "../common/runtime/logger.ts";
 import { createMetrics } from "../common/runtime/metrics.ts";
 import { createSystemRandom } from "../common/runtime/random.ts";
-import { createAgentPorts, createTransport, prepareNode, runAgent } from "./agent.ts";
+import { createAgentPorts, prepareNode, runAgent } from "./agent.ts";
 import { type AgentConfig, readAgentCommand } from "./config.ts";
 import { dryRun } from "./dry-run.ts";
 
@@ -21,7 +21,6 @@ async function run(config: AgentConfig, signal: AbortSignal): Promise<void> {
     kubeconfig === undefined ? { inCluster: true, clock, logger } : { inCluster: false, kubeconfig };
   const connection = await connect(choice, process.env);
   const client = createKubeClient(connection, { clock });
-  const reportTransport = createTransport(config, { clock, logger });
   const bootId = (await readFile(config.bootId, "utf8")).trim();
   const ports = createAgentPorts(config, {
     clock,
@@ -31,13 +30,12 @@ async function run(config: AgentConfig, signal: AbortSignal): Promise<void> {
     metrics: createMetrics(),
     listen,
     client,
-    reportTransport,
     bootId,
   });
   try {
     await runAgent(config, ports, signal);
   } finally {
-    await Promise.all([client.close(), reportTransport.close()]);
+    await Promise.all([client.close(), ports.reportTransport.close()]);
   }
 }
 

@@ -190,8 +190,7 @@ class Aggregator {
       leadership: this.#leadership,
       session: () => this.#session,
       internalErrors: this.#internalErrors,
-      certificate:
-        reporting && (() => reporting.check({ nowMs: this.#ports.nowMs(), leads: this.#session !== undefined })),
+      certificate: reporting && (() => reporting.serving.check(this.#ports.nowMs())),
     });
   }
 
@@ -222,19 +221,12 @@ class Aggregator {
     this.#session = session;
     this.#lists = session.routes(signal);
     try {
-      const keep = (limited: AbortSignal): Promise<void> => this.#keepCertificates(limited);
-      await runTogether([(limited) => session.run(limited), this.#writing.tell, keep], signal);
+      await runTogether([(limited) => session.run(limited), this.#writing.tell], signal);
     } finally {
       this.#wasAtRest = session.claims.queue.isIdle;
       this.#session = undefined;
       this.#lists = [];
     }
-  }
-
-  async #keepCertificates(signal: AbortSignal): Promise<void> {
-    await this.reporting?.keep(this.#leadership.fenced, signal);
-    // With nothing to keep, this task must not be the first one that ends.
-    while (!signal.aborted) await this.#ports.clock.sleep(3_600_000, signal);
   }
 
   #onPodEnded(end: EndedPod): void {

@@ -7,24 +7,31 @@ import type { Clock } from "../../common/runtime/clock.ts";
 import { MooringError } from "../../common/runtime/errors.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
 
-/** The aggregator's address, the CAs to trust, and who sends. */
+/** The aggregator's address, whom to trust, and who sends. */
 export interface ReportTarget {
   readonly aggregatorUrl: string;
-  /** CA certificates that may have signed the aggregator's, PEM; without them those of the system. */
+  /** CA certificates that may have signed the aggregator's, PEM; without them what it publishes itself is trusted. */
   readonly aggregatorCaFile: string | undefined;
   /** The agent's token; without it none is sent. */
   readonly aggregatorTokenFile: string | undefined;
 }
 
+interface ReportTransportParts {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** The certificates that the aggregator publishes, PEM. */
+  readonly published: RotatingFile;
+}
+
 /**
- * The transport of the reports. Both files are replaced while this runs: the kubelet writes a new token every eight minutes, and the
- * aggregator's leader publishes new CAs. Nothing under way is aborted for that.
+ * The transport of the reports. Token and certificates are replaced while this runs: the kubelet writes a new token every eight minutes,
+ * and each replica of the aggregator has a certificate of its own. Nothing under way is aborted for that.
  */
 export function createReportTransport(
   { aggregatorUrl, aggregatorCaFile, aggregatorTokenFile }: ReportTarget,
-  { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
+  { clock, logger, published }: ReportTransportParts,
 ): ByteTransport {
-  const { origin } = new URL(aggregatorUrl);
+  const { origin, protocol } = new URL(aggregatorUrl);
   const folders = new Map<string, RotatingFolder>();
   const fileAt = (path: string): RotatingFile => {
     const place = dirname(path);
@@ -35,10 +42,11 @@ export function createReportTransport(
   };
   const open = (ca: string | undefined): RetirableTransport =>
     createUndiciTransport({ origin, ca, maxConnections: 1 }, { clock });
+  const authority = aggregatorCaFile === undefined ? published : fileAt(aggregatorCaFile);
   const inner =
-    aggregatorCaFile === undefined
+    protocol === "http:"
       ? open(undefined)
-      : createRotatingTransport({ authority: fileAt(aggregatorCaFile), logger, open: (ca) => open(expectBundle(ca)) });
+      : createRotatingTransport({ authority, logger, open: (ca) => open(expectBundle(ca)) });
   const transport = aggregatorTokenFile === undefined ? inner : withToken(inner, fileAt(aggregatorTokenFile));
   return {
     send: transport.send,
@@ -51,7 +59,7 @@ export function createReportTransport(
 /** An empty list would mean to trust the system's CAs. */
 function expectBundle(ca: string): string {
   if (ca.includes("-----BEGIN CERTIFICATE-----")) return ca;
-  throw new MooringError("file-unreadable", "the aggregator's authorities are not known yet");
+  throw new MooringError("file-unreadable", "the file of the aggregator's authorities has no certificate yet");
 }
 
 function withToken(inner: ByteTransport, file: RotatingFile): ByteTransport {

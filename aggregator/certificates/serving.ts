@@ -1,71 +1,25 @@
+import { createPrivateKey } from "node:crypto";
 import { basename, dirname } from "node:path";
 import type { KubeParts } from "../../common/kube/client.ts";
-import { readIdentity } from "../../common/kube/identity.ts";
-import { createInformer } from "../../common/kube/informer.ts";
 import { repeat } from "../../common/kube/repeat.ts";
 import { createRotatingFolder, type FolderWatch } from "../../common/kube/rotating-file.ts";
-import type { Stored } from "../../common/kube/store.ts";
-import { MooringError } from "../../common/runtime/errors.ts";
-import { type CheckResult, degraded, failed } from "../../common/runtime/health.ts";
+import { type Certificate, readCertificate } from "../../common/runtime/certificates.ts";
+import { type CheckResult, failed } from "../../common/runtime/health.ts";
 import type { ServingIdentity, ServingPair } from "../../common/runtime/http-server.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
-import { SERVING_SECRET, servingPairOf } from "./certificate-store.ts";
-import { textsOf } from "./objects.ts";
-import { readPair } from "./pem.ts";
-
-/** At which moment a certificate is checked, and in which role. */
-export interface Asked {
-  /** The clock that certificates expire by, milliseconds since the epoch. */
-  readonly nowMs: number;
-  /** This process issues missing certificates. */
-  readonly leads: boolean;
-}
 
 /** The certificate that is served, and its source. */
 export interface Serving extends ServingIdentity {
   /** Follows the source until the signal is aborted. */
   readonly run: (signal: AbortSignal) => Promise<void>;
-  readonly check: (asked: Asked) => CheckResult;
+  /** At this moment of the clock that certificates expire by, milliseconds since the epoch. */
+  readonly check: (nowMs: number) => CheckResult;
   /** When it expires, milliseconds since the epoch; undefined while there is none. */
   readonly endsAtMs: () => number | undefined;
 }
 
 /** How often files are checked; an unchanged file is not read (common/kube/rotating-file.ts). Milliseconds. */
 const LOOK_MS = 1_000;
-
-interface StoredPair extends Stored {
-  readonly pair: ServingPair;
-}
-
-/** The certificate that the leader stored. All replicas serve it, so the next leader needs no new one. */
-export function createSecretServing(parts: KubeParts, namespace: string): Serving {
-  const shown = createShown(parts.logger);
-  const secrets = createInformer<StoredPair>(parts, {
-    collection: {
-      path: `/api/v1/namespaces/${namespace}/secrets`,
-      query: { fieldSelector: `metadata.name=${SERVING_SECRET}` },
-      listsFrom: "cache",
-    },
-    project: (object) => {
-      const identity = readIdentity(object);
-      if (identity === undefined) throw new MooringError("list-invalid", "this is no Secret");
-      return { ...identity, pair: servingPairOf(textsOf("Secret", object).texts) };
-    },
-    // A deleted certificate is served until there is another one.
-    onChange: ({ kind, object }) => {
-      if (kind !== "deleted") shown.show(object.pair);
-    },
-  });
-  return {
-    ...shown.serving,
-    run: secrets.run,
-    check: (asked) => {
-      const result = shown.serving.check(asked);
-      // A leader with external TLS issues nothing, so a rollout to a replica that waits for a certificate here would never end.
-      return result.ok || asked.leads || !secrets.hasSynced() ? result : degraded(result.why);
-    },
-  };
-}
 
 /** Files that are managed externally, for example by cert-manager. */
 export function createFileServing(
@@ -92,7 +46,8 @@ export function createFileServing(
   };
 }
 
-function createShown(logger: Logger) {
+/** What is served at this moment, and who is told of a change. */
+export function createShown(logger: Logger) {
   const listeners = new Set<(pair: ServingPair) => void>();
   let current: { readonly pair: ServingPair; readonly endsAtMs: number } | undefined;
   let isBad = false;
@@ -103,7 +58,7 @@ function createShown(logger: Logger) {
       return () => listeners.delete(listener);
     },
     endsAtMs: () => current?.endsAtMs,
-    check: ({ nowMs }) => checkOf(current?.endsAtMs, nowMs),
+    check: (nowMs) => checkOf(current?.endsAtMs, nowMs),
   };
   /** What cannot be used, for example files in the middle of a change, leaves the previous certificate in place. */
   const show = (pair: ServingPair): void => {
@@ -118,6 +73,16 @@ function createShown(logger: Logger) {
     for (const listener of listeners) listener(pair);
   };
   return { serving, show };
+}
+
+/** The certificate of a pair; undefined where it or the key cannot be read, or they do not match. */
+function readPair({ certificate, key }: ServingPair): Certificate | undefined {
+  const read = readCertificate(certificate);
+  try {
+    return read?.x509.checkPrivateKey(createPrivateKey(key)) ? read : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function checkOf(endsAtMs: number | undefined, nowMs: number): CheckResult {

@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import { LONGEST_DURATION_MS } from "../../common/kube/election.ts";
 import { LOG_LEVELS } from "../../common/runtime/logger.ts";
 import {
@@ -17,7 +18,7 @@ import {
   textSetting,
   type ValuesOf,
 } from "../../common/runtime/settings.ts";
-import { type IssuerConfig, LOOK_EVERY_MS } from "../certificates/certificate-issuer.ts";
+import type { OwnCertificate } from "../certificates/own-serving.ts";
 import { PROTECTION_MODES } from "../core/claims/deletion.ts";
 import { UPSTREAM_SETTINGS } from "../core/claims/write.ts";
 import type { AgentAccount } from "../core/reports/reporter.ts";
@@ -47,7 +48,7 @@ export const AGGREGATOR_SETTINGS = {
   ),
   tlsCertFile: optionalPath({
     name: "tls-cert-file",
-    description: "externally managed certificate for --report-bind-address; without it Mooring issues its own",
+    description: "externally managed certificate for --report-bind-address; without it each replica makes its own",
   }),
   tlsKeyFile: optionalPath({ name: "tls-key-file", description: "key of --tls-cert-file" }),
   tlsNames: optionalText({
@@ -145,7 +146,7 @@ export interface ReportConfig {
   readonly agents: AgentAccount;
   readonly certificate:
     | { readonly kind: "files"; readonly certificateFile: string; readonly keyFile: string }
-    | ({ readonly kind: "issued" } & IssuerConfig);
+    | ({ readonly kind: "own" } & OwnCertificate);
 }
 
 type AggregatorCommand =
@@ -194,9 +195,9 @@ function electionProblems({ leaderElect, leaseDurationMs, podName, podNamespace 
   return problems;
 }
 
-const HOUR_MS = 3_600_000;
 const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
-const TIMES = { authorityMs: 8_760 * HOUR_MS, certificateMs: 720 * HOUR_MS } as const;
+/** The key of the only replica, where there is no election. */
+const SOLE = "mooring-aggregator";
 
 function agentAccountIn({ agentAccount }: Values): AgentAccount {
   const [namespace = "", account = ""] = agentAccount.split("/");
@@ -205,14 +206,14 @@ function agentAccountIn({ agentAccount }: Values): AgentAccount {
 
 /** Undefined without an address for reports. */
 function reportsOf(values: Values): ReportConfig | undefined {
-  const { reportAddress: address, tlsCertFile: certificateFile, tlsKeyFile: keyFile, podNamespace: own = "" } = values;
+  const { reportAddress: address, tlsCertFile: certificateFile, tlsKeyFile: keyFile, podName, podNamespace } = values;
   if (address === undefined) return undefined;
   const agents = agentAccountIn(values);
   if (certificateFile !== undefined && keyFile !== undefined)
     return { address, agents, certificate: { kind: "files", certificateFile, keyFile } };
-  const names = namesIn(values.tlsNames) ?? [`mooring-aggregator.${own}.svc`];
-  const issuer = { namespace: own, agentNamespace: agents.namespace, names, times: TIMES, lookEveryMs: LOOK_EVERY_MS };
-  return { address, agents, certificate: { kind: "issued", ...issuer } };
+  const names = namesIn(values.tlsNames) ?? [`mooring-aggregator.${podNamespace}.svc`];
+  const own = { replica: podName ?? SOLE, names, agentNamespace: agents.namespace };
+  return { address, agents, certificate: { kind: "own", ...own } };
 }
 
 function reportProblems(values: Values): readonly string[] {
@@ -224,10 +225,11 @@ function reportProblems(values: Values): readonly string[] {
   if ((files[0] === undefined) !== (files[1] === undefined))
     problems.push("--tls-cert-file and --tls-key-file belong together");
   if (values.reportAddress === undefined) return problems;
-  const isIssued = files[0] === undefined;
-  if (isIssued && values.podNamespace === undefined)
-    problems.push("--pod-namespace is missing: own certificates are kept there");
-  const bad = (namesIn(values.tlsNames) ?? []).filter((name) => !NAME.test(name) && !/^[\da-f.:]+$/i.test(name));
+  const names = namesIn(values.tlsNames);
+  if (files[0] === undefined && names === undefined && values.podNamespace === undefined)
+    problems.push("--pod-namespace is missing: the own certificate names it (or use --tls-names)");
+  // An address with a zone is one of this machine alone.
+  const bad = (names ?? []).filter((name) => !NAME.test(name) && (isIP(name) === 0 || name.includes("%")));
   return [...problems, ...bad.map((name) => `--tls-names: "${name}" is no name and no address`)];
 }
 

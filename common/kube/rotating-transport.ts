@@ -5,7 +5,7 @@ import type { ByteTransport } from "./transport.ts";
 import type { RetirableTransport } from "./undici-transport.ts";
 
 interface RotatingTransportParts {
-  /** Trusted CA certificates, PEM. */
+  /** Trusted certificates, PEM: in a file, or wherever else they are replaced. */
   readonly authority: RotatingFile;
   readonly logger: Logger;
   /** Opens a transport that trusts these. */
@@ -39,8 +39,8 @@ export function createRotatingTransport({ authority, logger, open }: RotatingTra
         return await trusting(ca).send(request, signal);
       } catch (error) {
         if (!isUntrusted(error)) throw error;
-        // The server's certificate may have changed before the file, or before its change was noticed. Nothing was sent yet, so a retry is
-        // safe.
+        // The server's certificate may have changed before the trusted ones, or before their change was noticed. Nothing was sent yet, so a
+        // retry is safe.
         const newer = await authority.readAnew();
         if (newer === ca) throw error;
         return await trusting(newer).send(request, signal);

@@ -83,8 +83,7 @@ export const LOG_FIELDS = {
   aside: "where a file was put",
   // Certificates of the reports' server.
   names: "names and addresses that a certificate is for",
-  authorities: "number of authorities",
-  lifetimeMs: "how long a certificate lasts",
+  certificates: "number of replicas whose certificate is published",
   // What kind of node it is.
   kernel: "release of the kernel",
   architecture: "architecture of the machine",

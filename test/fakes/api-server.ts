@@ -20,7 +20,7 @@ interface FakeObject {
   readonly [field: string]: unknown;
 }
 
-/** An API server with a few objects that never change but for one Lease, and that can go away. */
+/** An API server with a few objects that never change but for one Lease and one ConfigMap, and that can go away. */
 export interface FakeApiServer {
   readonly transport: FakeTransport;
   /** Ends all watches, and answers nothing until it is back. */
@@ -40,6 +40,7 @@ export function createFakeApiServer(
   let absence: Absence | undefined;
   const watches = new Set<{ readonly path: string; readonly stream: FakeByteStream }>();
   const lease = createFakeLease(objects.leases?.[0]);
+  const written = [["/leases", lease.answer] as const, ["/configmaps/", createFakeConfigMap()] as const];
   const answer = (request: HttpRequest): FakeAnswer => {
     if (absence !== undefined) return ABSENT[absence];
     const { pathname, searchParams } = new URL(request.path, "https://fake");
@@ -54,7 +55,8 @@ export function createFakeApiServer(
       });
       return { body: stream };
     }
-    if (pathname.includes("/leases")) return lease.answer(request);
+    const [, own] = written.find(([part]) => pathname.includes(part)) ?? [];
+    if (own !== undefined) return own(request);
     if (request.method !== "GET") return json(JSON.parse(request.body ?? "{}"));
     if (pathname === "/version") return json({ major: "1", minor: "36" });
     const items = (objects[pathname.split("/").at(-1) ?? ""] ?? []).filter(isSelected(searchParams));
@@ -98,6 +100,17 @@ function isSelected(search: URLSearchParams): (object: FakeObject) => boolean {
 
 function dated(answer: FakeAnswer, nowMs: number): FakeAnswer {
   return typeof answer === "string" ? answer : { ...answer, headers: { ...answer.headers, date: httpDate(nowMs) } };
+}
+
+/** One ConfigMap, with what the last write says. */
+function createFakeConfigMap(): (request: HttpRequest) => FakeAnswer {
+  let data: object | undefined;
+  return ({ method, path, body }) => {
+    if (method !== "GET") data = JSON.parse(body ?? "{}").data;
+    if (data !== undefined) return json({ metadata: { uid: "config-map-1", resourceVersion: "1" }, data });
+    const name = path.split("/").at(-1);
+    return json({ kind: "Status", code: 404, reason: "NotFound", details: { name } }, 404);
+  };
 }
 
 /** One Lease, made by the first request unless it is there, and merged with each patch. */

@@ -57,16 +57,6 @@ describe("the bundle", () => {
     });
   });
 
-  it("has what issues certificates, by the names that it is asked for", async () => {
-    const [, chunk = ""] =
-      /import\("(\.\/chunk-[\w-]+\.mjs)"\)/.exec(readFileSync(join(made.folder, "aggregator.mjs"), "utf8")) ?? [];
-
-    const script = `const all = await import(${JSON.stringify(join(made.folder, chunk))}); console.log(typeof all.X509CertificateGenerator)`;
-    const { stdout } = await run(process.execPath, ["--input-type=module", "--eval", script]);
-
-    expect(stdout).toBe("function\n");
-  });
-
   it.each([
     { name: "an unknown command", args: ["agents"] },
     { name: "a name that every object has", args: ["constructor"] },

@@ -184,6 +184,10 @@ describe("a value", () => {
     expect(sources?.flatMap(({ configMap }) => configMap ?? [])).toEqual([
       { name: "company-ca", optional: true, items: [{ key: "root.pem", path: "ca.crt" }] },
     ]);
+    expect(agent.spec?.template.spec?.containers[0]?.env).toContainEqual({
+      name: "MOORING_AGGREGATOR_CA_FILE",
+      value: "/var/run/mooring/ca.crt",
+    });
   });
 
   it("of the image goes to the init container, too", async () => {

@@ -2,6 +2,7 @@ import { cp, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { boolean, object, parse, record, string } from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { CERTIFICATES_NAME } from "../../common/storage/published-certificates.ts";
 import { createProjectedVolume, type ProjectedVolume } from "../fakes/projected-volume.ts";
 import { readPage } from "../pages/page.ts";
 import { openReader, type Reader } from "../pages/reader.ts";
@@ -35,7 +36,7 @@ beforeAll(async () => {
   owner = await openOwner();
   signals = closeOnSignals(owner);
   const { folder } = owner;
-  // With the rights of the base, as an installation has them that issues its own.
+  // With the rights of the base, as an installation has them that makes its own.
   cluster = await startBareCluster(owner);
   await cluster.api.create("/api/v1/nodes", { metadata: { name: "n1" } });
   await cp(MANIFESTS, join(folder, "manifests"), { recursive: true });
@@ -86,14 +87,14 @@ async function trusted(): Promise<string> {
   return parse(texts, await cluster.api.get(CONFIG_MAP)).data["ca.crt"] ?? "";
 }
 
-async function may(verb: string, resource: string, namespace: string): Promise<boolean> {
-  const user = "system:serviceaccount:mooring:mooring-aggregator";
+async function may(user: string, verb: string): Promise<boolean> {
   // Named: that is how the base gives these rights.
-  const names =
-    resource === "secrets" ? ["mooring-aggregator-tls", "mooring-aggregator-ca"] : ["mooring-aggregator-ca"];
+  const names = [CERTIFICATES_NAME, "mooring-given-ca"];
   const answers = await Promise.all(
-    [...names, "mooring-given-tls", "mooring-given-ca"].map(async (name) => {
-      const spec = { user, resourceAttributes: { verb, resource, namespace, name } };
+    names.map(async (name) => {
+      const resourceAttributes = { verb, resource: "configmaps", namespace: AGENTS, name };
+      const spec = { user: `system:serviceaccount:${user}`, resourceAttributes };
+
       const review = await cluster.api.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", { spec });
       return parse(object({ status: object({ allowed: boolean() }) }), review).status.allowed;
     }),
@@ -101,34 +102,25 @@ async function may(verb: string, resource: string, namespace: string): Promise<b
   return answers.includes(true);
 }
 
-describe("external certificates, installed as in docs/reports.md over an installation that issued its own", () => {
+describe("external certificates, installed as in docs/reports.md over an installation that made its own", () => {
   it("are served to agents, which trust the configured CA", async () => {
     expect(await report(await trusted())).toMatchObject({ status: 200 });
     expect(aggregator.logger.lines.filter(({ level }) => level === "warn" || level === "error")).toEqual([]);
   });
 
   it.each([
-    { verb: "get", resource: "secrets", namespace: "mooring" },
-    { verb: "watch", resource: "secrets", namespace: "mooring" },
-    { verb: "patch", resource: "secrets", namespace: "mooring" },
-    { verb: "create", resource: "secrets", namespace: "mooring" },
-    { verb: "get", resource: "configmaps", namespace: AGENTS },
-    { verb: "patch", resource: "configmaps", namespace: AGENTS },
-    { verb: "create", resource: "configmaps", namespace: AGENTS },
-  ])("take the right to $verb $resource in $namespace", async ({ verb, resource, namespace }) => {
-    expect(await may(verb, resource, namespace)).toBe(false);
+    ["mooring:mooring-aggregator", "get"],
+    ["mooring:mooring-aggregator", "patch"],
+    ["mooring:mooring-aggregator", "create"],
+    [`${AGENTS}:mooring-agent`, "get"],
+  ])("take the right of %s to %s ConfigMaps", async (user, verb) => {
+    expect(await may(user, verb)).toBe(false);
   });
 
   it("leave nothing to be written by Mooring", async () => {
-    const own = [
-      "/api/v1/namespaces/mooring/secrets/mooring-aggregator-tls",
-      "/api/v1/namespaces/mooring/secrets/mooring-aggregator-ca",
-      `/api/v1/namespaces/${AGENTS}/configmaps/mooring-aggregator-ca`,
-    ];
+    const path = `/api/v1/namespaces/${AGENTS}/configmaps/${CERTIFICATES_NAME}`;
 
-    const statuses = await Promise.all(own.map(async (path) => (await cluster.plane.api({ path })).status));
-
-    expect(statuses).toEqual([404, 404, 404]);
+    expect((await cluster.plane.api({ path })).status).toBe(404);
   });
 
   it.each([

@@ -4,6 +4,7 @@ import type { ClientRequest } from "node:http";
 import { request } from "node:https";
 import { dirname, join } from "node:path";
 import { boolean, object, optional, parse, record, string } from "valibot";
+import { CERTIFICATES_NAME } from "../../common/storage/published-certificates.ts";
 import type { Owner } from "../rig/process/owner.ts";
 import { waitUntil } from "../rig/process/wait.ts";
 import type { BareCluster, RunningAggregator } from "./bare-cluster.ts";
@@ -106,11 +107,11 @@ export function reissued({ plane }: Pick<BareCluster, "plane">, token: string, c
   return `${signed}.${createSign("SHA256").update(signed).sign(options).toString("base64url")}`;
 }
 
-/** The CAs that agents trust; undefined while none is published. */
-export async function authorities({ api }: Pick<BareCluster, "api">): Promise<string | undefined> {
-  const path = `/api/v1/namespaces/${AGENTS}/configmaps/mooring-aggregator-ca`;
+/** The certificates that agents trust; undefined while none is published. */
+export async function publishedCertificates({ api }: Pick<BareCluster, "api">): Promise<string | undefined> {
+  const path = `/api/v1/namespaces/${AGENTS}/configmaps/${CERTIFICATES_NAME}`;
   const read = await api.get(path).catch(() => undefined);
-  return read === undefined ? undefined : parse(bundle, read).data["ca.crt"];
+  return read === undefined ? undefined : Object.values(parse(bundle, read).data).join("");
 }
 
 /** Where an aggregator takes reports, once it has a certificate. */
@@ -120,7 +121,6 @@ export async function reportAddress(
 ): Promise<URL> {
   const check = async (): Promise<void> => {
     const ready = await page("/readyz?verbose");
-    // One that does not lead yet has none, and says so: it is ready all the same.
     if (ready.includes("[+]certificate ok: it lasts for ")) return;
     throw new Error(`${ready}\n${JSON.stringify(logger.lines.filter(({ level }) => level === "warn"))}`);
   };

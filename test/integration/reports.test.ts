@@ -16,8 +16,8 @@ import { type BareCluster, type RunningAggregator, startBareCluster } from "./ba
 import {
   AGENTS,
   type AgentPod,
-  authorities,
   createAgentPod,
+  publishedCertificates,
   put,
   reissued,
   reportAddress,
@@ -51,7 +51,7 @@ beforeAll(async () => {
   const names = ["--tls-names", "127.0.0.1", "--pod-namespace", "mooring"];
   aggregator = await cluster.startAggregator(["--report-bind-address", "127.0.0.1:0", ...names]);
   url = await reportAddress(owner, aggregator);
-  ca = (await authorities(cluster)) ?? "";
+  ca = (await publishedCertificates(cluster)) ?? "";
   agent = await createAgentPod(cluster, "agent-on-n1", { node: "n1" });
   token = await requestToken(cluster, { pod: agent });
   // Cut off: with an answer, or with the connection.

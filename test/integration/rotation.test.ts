@@ -1,20 +1,20 @@
-import { mkdtempSync } from "node:fs";
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createReportWay } from "../../agent/report-way.ts";
 import { createReportSender } from "../../agent/sinks/report-sender.ts";
-import { createReportTransport } from "../../agent/sinks/report-transport.ts";
-import { keepCertificates } from "../../aggregator/certificates/certificate-issuer.ts";
-import { readCertificates, SERVING_SECRET } from "../../aggregator/certificates/certificate-store.ts";
-import { readTexts } from "../../aggregator/certificates/objects.ts";
-import { createSecretServing, type Serving } from "../../aggregator/certificates/serving.ts";
-import { certificatePlan, type StoredCertificates } from "../../aggregator/core/certificate-plan.ts";
+import { createOwnServing } from "../../aggregator/certificates/own-serving.ts";
+import { makeSelfSigned } from "../../aggregator/certificates/self-signed.ts";
+import type { Serving } from "../../aggregator/certificates/serving.ts";
 import { ReportAccess } from "../../aggregator/sources/report-access.ts";
 import { reportRoute } from "../../aggregator/sources/report-server.ts";
 import { createTokenReviews } from "../../aggregator/sources/token-reviews.ts";
-import { createKubeClient, type KubeParts } from "../../common/kube/client.ts";
+import { createKubeClient, type KubeClient, type KubeParts } from "../../common/kube/client.ts";
+import { type ConfigMap, readConfigMap } from "../../common/kube/config-map.ts";
 import { connect } from "../../common/kube/connection.ts";
-import { listen, type Route } from "../../common/runtime/http-server.ts";
+import type { ByteTransport } from "../../common/kube/transport.ts";
+import type { Clock } from "../../common/runtime/clock.ts";
+import { listen, type Route, type ServingIdentity } from "../../common/runtime/http-server.ts";
 import { createSystemRandom } from "../../common/runtime/random.ts";
+import { CERTIFICATES_NAME } from "../../common/storage/published-certificates.ts";
 import { createFakeLogger } from "../fakes/logger.ts";
 import { createProjectedVolume } from "../fakes/projected-volume.ts";
 import { oneStep } from "../fakes/steps.ts";
@@ -23,13 +23,15 @@ import { closeOnSignals } from "../rig/process/run-owned.ts";
 import { waitUntil } from "../rig/process/wait.ts";
 import { reportWith } from "../unit/aggregator/world.ts";
 import { type BareCluster, startBareCluster } from "./bare-cluster.ts";
-import { AGENTS, authorities, createAgentPod, requestToken } from "./report-scene.ts";
+import { AGENTS, createAgentPod, requestToken } from "./report-scene.ts";
 
 const SENDERS = 8;
-const MINUTE = 60_000;
-/** Of the issuer's time, which goes on only when every kubelet and every replica has caught up: they may take as long as they like. */
-const TIMES = { authorityMs: 34 * MINUTE, certificateMs: 10 * MINUTE };
-const PLACES = { namespace: "mooring", agentNamespace: AGENTS };
+const RENEWALS = 6;
+const HOUR = 3_600_000;
+/** Replicas look every 200 ms instead of every minute, and agents may read anew after 200 ms instead of 5 s. */
+const FASTER = { look: 300, read: 25 } as const;
+const PLACE = { namespace: AGENTS, name: CERTIFICATES_NAME };
+const PATH = `/api/v1/namespaces/${AGENTS}/configmaps/${CERTIFICATES_NAME}`;
 const NAMES = ["127.0.0.1"];
 const RULE = { audience: "mooring-aggregator", namespace: AGENTS, account: "mooring-agent" };
 const never = new AbortController().signal;
@@ -38,27 +40,35 @@ let owner: Owner;
 let signals: Disposable;
 let cluster: BareCluster;
 let parts: KubeParts;
+let agent: KubeClient;
 const logger = createFakeLogger();
-/** What the issuer takes for the time is ahead of the real one by this: certificates age by the minute, and stay valid to TLS. */
-let aheadMs = 0;
-const servings: Serving[] = [];
-/** What each agent's volume shows. */
-const shown = new Map<number, string>();
+/** What replicas take for the time is behind the real one by this: a certificate that is not valid yet by it is made anew. */
+let behindMs = 0;
+const replicas = new Map<string, Serving>();
 
 beforeAll(async () => {
   owner = await openOwner();
   signals = closeOnSignals(owner);
   cluster = await startBareCluster(owner);
-  const account = { serviceAccount: { namespace: "mooring", name: "mooring-aggregator" } } as const;
-  const kubeconfig = await cluster.plane.kubeconfigFor(account);
-  const client = createKubeClient(await connect({ kubeconfig, inCluster: false }, {}), owner);
-  owner.defer(() => client.close());
-  parts = { client, clock: owner.clock, random: createSystemRandom(), logger };
+  parts = {
+    client: await clientOf("mooring", "mooring-aggregator"),
+    clock: owner.clock,
+    random: createSystemRandom(),
+    logger,
+  };
+  agent = await clientOf(AGENTS, "mooring-agent");
 });
 afterAll(async () => {
   signals[Symbol.dispose]();
   await owner.close();
 });
+
+async function clientOf(namespace: string, name: string): Promise<KubeClient> {
+  const kubeconfig = await cluster.plane.kubeconfigFor({ serviceAccount: { namespace, name } });
+  const client = createKubeClient(await connect({ kubeconfig, inCluster: false }, {}), owner);
+  owner.defer(() => client.close());
+  return client;
+}
 
 /** Runs until the owner closes. */
 function inBackground(run: (signal: AbortSignal) => Promise<void>): void {
@@ -71,11 +81,8 @@ function inBackground(run: (signal: AbortSignal) => Promise<void>): void {
 }
 
 /** A replica's server, with real reviews of tokens; each third answer ends its connection, so that handshakes go on. */
-async function startReplica(): Promise<string> {
+async function startServer(identity: ServingIdentity): Promise<string> {
   const { clock } = parts;
-  const serving = createSecretServing(parts, PLACES.namespace);
-  servings.push(serving);
-  inBackground(serving.run);
   const reviews = { increment: () => {} };
   const review = createTokenReviews(parts, RULE.audience);
   const route = reportRoute(
@@ -97,35 +104,42 @@ async function startReplica(): Promise<string> {
       return { ...(await route.answer(request)), isLast: answers % 3 === 0 };
     },
   };
-  const server = await listen([churning], { host: "127.0.0.1", port: 0, identity: serving }, logger);
+  const server = await listen([churning], { host: "127.0.0.1", port: 0, identity }, logger);
   owner.defer(() => server.close());
   return server.url;
 }
 
-/** An agent's way of reporting, in a loop, with a volume that a kubelet keeps. */
-async function startSender(index: number, aggregatorUrl: string, outcomes: Map<string, number>): Promise<void> {
-  const node = `node-${index}`;
-  const pod = await createAgentPod(cluster, `agent-${index}`, { node });
-  const token = await requestToken(cluster, { pod });
-  const volume = createProjectedVolume(join(mkdtempSync(join(owner.folder, "agent-")), "mooring"));
-  inBackground(async (signal) => {
-    while (!signal.aborted) {
-      const ca = (await authorities(cluster)) ?? "";
-      await owner.clock.sleep(50 + index * 40, signal);
-      if (ca !== shown.get(index)) volume.write({ token, "ca.crt": ca });
-      shown.set(index, ca);
-    }
-  });
-  const check = async (): Promise<void> => expect(shown.get(index)).toContain("BEGIN");
-  await waitUntil(owner, { what: "a volume", limitMs: 60_000, check });
-  const target = {
-    aggregatorUrl,
-    aggregatorCaFile: join(volume.folder, "ca.crt"),
-    aggregatorTokenFile: join(volume.folder, "token"),
-  };
-  const transport = createReportTransport(target, parts);
+async function startReplica(replica: string): Promise<string> {
+  const clock: Clock = { ...owner.clock, sleep: (ms, signal) => owner.clock.sleep(ms / FASTER.look, signal) };
+  const nowMs = (): number => owner.clock.wallMs() - behindMs;
+  const serving = createOwnServing({ ...parts, clock, nowMs }, { replica, names: NAMES, agentNamespace: AGENTS });
+  replicas.set(replica, serving);
+  inBackground(serving.run);
+  return await startServer(serving);
+}
+
+/** An agent's way to report, with its own account and token. */
+async function startAgent(node: string, aggregatorUrl: string): Promise<{ transport: ByteTransport; podUid: string }> {
+  const pod = await createAgentPod(cluster, `agent-on-${node}`, { node });
+  const volume = createProjectedVolume(`${owner.folder}/${node}`);
+  volume.write({ token: await requestToken(cluster, { pod }) });
+  const clock: Clock = { ...owner.clock, monotonicMs: () => owner.clock.monotonicMs() * FASTER.read };
+  const aggregatorTokenFile = `${volume.folder}/token`;
+  const target = { podNamespace: AGENTS, aggregatorUrl, aggregatorCaFile: undefined, aggregatorTokenFile };
+  const transport = createReportWay(target, { client: agent, clock, logger });
+  owner.defer(() => transport.close());
+  return { transport, podUid: pod.uid };
+}
+
+/** Reports in a loop; counts what was accepted, and keeps what became of the others. */
+async function startSender(node: string, aggregatorUrl: string, failed: string[]): Promise<() => number> {
+  const { transport, podUid } = await startAgent(node, aggregatorUrl);
+  let accepted = 0;
   const reports = {
-    increment: ({ outcome }: { readonly outcome: string }) => outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1),
+    increment: ({ outcome }: { readonly outcome: string }) => {
+      if (outcome === "accepted") accepted += 1;
+      else failed.push(outcome);
+    },
   };
   const sender = createReportSender(
     { ...parts, transport, reports },
@@ -134,30 +148,32 @@ async function startSender(index: number, aggregatorUrl: string, outcomes: Map<s
   inBackground(async (signal) => {
     const running = sender.run(signal);
     while (!signal.aborted) {
-      sender.submit(() => reportWith({ node, podUid: pod.uid }));
+      sender.submit(() => reportWith({ node, podUid }));
       await owner.clock.sleep(60, signal);
     }
     await running;
-    await transport.close();
   });
+  return () => accepted;
 }
 
-/** What is stored, once every agent is shown it and every replica serves it. */
-async function caughtUp(): Promise<StoredCertificates> {
-  const place = { kind: "Secret", namespace: PLACES.namespace, name: SERVING_SECRET } as const;
-  let stored = (await readCertificates(parts, PLACES, never)).stored;
+/** What is published, once it is exactly what the replicas serve. */
+async function settled(): Promise<ConfigMap["data"]> {
+  let data: ConfigMap["data"] = {};
   const check = async (): Promise<void> => {
-    ({ stored } = await readCertificates(parts, PLACES, never));
-    expect(certificatePlan(owner.clock.wallMs() + aheadMs, stored, { ...TIMES, names: NAMES })).toEqual({
-      kind: "keep",
-    });
-    const certificate = (await readTexts(parts.client, place, never))?.texts["tls.crt"];
-    for (const serving of servings) expect(serving.pair()?.certificate).toBe(certificate);
-    const ca = await authorities(cluster);
-    expect([...shown.values()].filter((text) => text !== ca)).toEqual([]);
+    data = (await readConfigMap(agent, PLACE, never))?.data ?? {};
+    const served = [...replicas].map(([name, serving]) => [`${name}.crt`, serving.pair()?.certificate]);
+    expect(data).toStrictEqual(Object.fromEntries(served));
   };
-  await waitUntil(owner, { what: "everybody", limitMs: 120_000, check, everyMs: 200 });
-  return stored;
+  await waitUntil(owner, { what: "every replica's certificate", limitMs: 60_000, check, everyMs: 100 });
+  return data;
+}
+
+/** Waits until each agent has reported more often than it may read anew in that time. */
+async function reported(counts: readonly (() => number)[]): Promise<void> {
+  const before = counts.map((count) => count());
+  const check = async (): Promise<void> =>
+    expect(counts.filter((count, index) => count() < (before[index] ?? 0) + 6)).toEqual([]);
+  await waitUntil(owner, { what: "more reports", limitMs: 60_000, check });
 }
 
 /** Why reports were not delivered. */
@@ -165,31 +181,51 @@ function failures(): readonly unknown[] {
   return logger.lines.filter(({ message }) => message.startsWith("report not")).map(({ fields }) => fields.err);
 }
 
-describe("certificates that are renewed while agents report", () => {
-  it("cost not one report, whichever CA signs them", async () => {
-    const issuer = { ...parts, nowMs: () => owner.clock.wallMs() + aheadMs, onStored: () => {} };
-    const config = { ...PLACES, names: NAMES, times: TIMES, lookEveryMs: 200 };
-    inBackground((signal) => keepCertificates(issuer, config, signal));
-    await caughtUp();
-    const replicas = [await startReplica(), await startReplica()];
-    const outcomes = new Map<string, number>();
-    await Promise.all(
-      Array.from({ length: SENDERS }, (_, index) => startSender(index, replicas[index % 2] ?? "", outcomes)),
+describe("the certificates of two replicas, and agents that report all the time", () => {
+  it("are renewed, deleted and put back at the cost of not one report, and are hardly ever read", async () => {
+    const urls = [await startReplica("one"), await startReplica("two")];
+    const first = await settled();
+    const failed: string[] = [];
+    const counts = await Promise.all(
+      Array.from({ length: SENDERS }, (_, index) => startSender(`node-${index}`, urls[index % 2] ?? "", failed)),
     );
-    const [signers, certificates] = [new Set<string>(), new Set<number>()];
-    // Beyond the hour that certificates are backdated by, TLS would not take them yet.
-    for (const limitMs = 57 * MINUTE; aheadMs < limitMs; aheadMs += 2.5 * MINUTE) {
-      const { serving } = await caughtUp();
-      signers.add(serving?.signedBy ?? "");
-      certificates.add(serving?.notBeforeMs ?? 0);
-      const before = outcomes.get("accepted") ?? 0;
-      const check = async (): Promise<void> => expect(outcomes.get("accepted")).toBeGreaterThan(before + SENDERS * 2);
-      await waitUntil(owner, { what: "more reports", limitMs: 60_000, check });
+    await reported(counts);
+    const certificates = new Set(Object.values(first));
+    let reads = 0;
+    for (let renewal = 0; renewal < RENEWALS; renewal += 1) {
+      behindMs += HOUR + 60_000;
+      const before = agent.requests();
+      const check = async (): Promise<void> => {
+        const served = [...replicas.values()].map((serving) => serving.pair()?.certificate ?? "");
+        expect(served.filter((one) => certificates.has(one))).toEqual([]);
+        expect(agent.requests() - before).toBe(SENDERS);
+      };
+      await waitUntil(owner, { what: "renewed certificates, which every agent has read", limitMs: 60_000, check });
+      await reported(counts);
+      reads += agent.requests() - before;
+      for (const certificate of Object.values(await settled())) certificates.add(certificate);
+      if (renewal === 2) await cluster.plane.api({ path: PATH, method: "DELETE" });
     }
 
     expect(failures()).toEqual([]);
-    expect([...outcomes.keys()]).toEqual(["accepted"]);
-    expect(signers.size).toBeGreaterThanOrEqual(4);
-    expect(certificates.size).toBeGreaterThanOrEqual(7);
+    expect(failed).toEqual([]);
+    expect(certificates.size).toBe(2 * (RENEWALS + 1));
+    expect(reads).toBe(SENDERS * RENEWALS);
+  });
+
+  it("are all that an agent trusts", async () => {
+    await settled();
+    const other = makeSelfSigned({ nowMs: owner.clock.wallMs(), lifetimeMs: HOUR }, NAMES);
+    const { transport } = await startAgent(
+      "node-x",
+      await startServer({ pair: () => other, onChange: () => () => {} }),
+    );
+
+    const sent = transport.send({ method: "PUT", path: "/v1/nodes/node-x/report", headers: {}, body: "{}" }, never);
+
+    await expect(sent).rejects.toMatchObject({
+      code: "transport-failed",
+      message: expect.stringContaining("self-signed"),
+    });
   });
 });

@@ -16,7 +16,7 @@ interface Wing {
 export const WINGS = {
   aggregator: {
     folder: "test/wires/aggregator",
-    rows: [["test/program/aggregator"], ["test/unit/aggregator/certificates/certificate-issuer.test.ts"]],
+    rows: [["test/program/aggregator"], ["test/unit/aggregator/certificate-readiness.test.ts"]],
   },
   agent: {
     folder: "test/wires/agent",

@@ -156,10 +156,10 @@ const POWERS: readonly Attack[] = [
     create(apis("coordination.k8s.io/v1/namespaces/mooring/leases"), { metadata: { name: "mooring-aggregator" } }),
   ),
   agent(
-    "forges the authority that agents trust",
+    "forges a certificate that agents trust",
     create("/api/v1/namespaces/mooring-agents/configmaps", {
-      metadata: { name: "mooring-aggregator-ca" },
-      data: { "ca.crt": "evil" },
+      metadata: { name: "mooring-aggregator-certificates" },
+      data: { "evil.crt": "evil" },
     }),
   ),
   agent(

@@ -4,12 +4,13 @@ import { SHOP } from "./victims.ts";
 const apis = (path: string): string => `/apis/${path}`;
 const POD = "/api/v1/namespaces/mooring/pods/mooring-aggregator-node-1";
 const LEASE = "the aggregator must not write another Lease than";
-const SECRET = "the aggregator must not write another Secret than";
-const AUTHORITY = "the aggregator must not write another ConfigMap than";
+const SECRET = "the aggregator must not write anything but";
+const CERTIFICATES = "the aggregator must not write another ConfigMap than";
 const LABEL = "the aggregator must not change anything of a pod but the label mooring.dev/role";
-const FROZEN = "the aggregator must not make a Secret or a ConfigMap immutable";
+const FROZEN = "the aggregator must not make a ConfigMap immutable";
 const HELD = "Mooring must not change finalizers or owners";
-const AUTHORITIES = "/api/v1/namespaces/mooring-agents/configmaps";
+const CONFIG_MAPS = "/api/v1/namespaces/mooring-agents/configmaps";
+const SECRETS = "/api/v1/namespaces/mooring/secrets";
 
 /** A server-side apply of one of its own things, whose right can be given by name. */
 function applied(path: string, object: { readonly kind: string; readonly metadata: object }): Attack["ask"] {
@@ -17,17 +18,8 @@ function applied(path: string, object: { readonly kind: string; readonly metadat
 }
 
 function ownConfigMap(rest: object, metadata: object = {}): Attack["ask"] {
-  const object = { kind: "ConfigMap", metadata: { name: "mooring-aggregator-ca", ...metadata }, ...rest };
-  return applied(`${AUTHORITIES}/mooring-aggregator-ca`, object);
-}
-
-function ownSecret(rest: object, metadata: object = {}): Attack["ask"] {
-  const data = { "tls.crt": "", "tls.key": "" };
-  const object = { kind: "Secret", type: "kubernetes.io/tls", data, ...rest };
-  return applied("/api/v1/namespaces/mooring/secrets/mooring-aggregator-tls", {
-    ...object,
-    metadata: { name: "mooring-aggregator-tls", ...metadata },
-  });
+  const object = { kind: "ConfigMap", metadata: { name: "mooring-aggregator-certificates", ...metadata }, ...rest };
+  return applied(`${CONFIG_MAPS}/mooring-aggregator-certificates`, object);
 }
 
 const HOLD = { finalizers: ["evil.example.com/x"] };
@@ -35,12 +27,9 @@ const GONE_OWNER = { ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: "x
 
 /** What would outlive its deletion or its correction. */
 const LASTING: readonly Attack[] = [
-  open("freezes a forged authority", ownConfigMap({ data: { "ca.crt": "evil" }, immutable: true }), FROZEN),
-  open("freezes its certificate", ownSecret({ immutable: true }), FROZEN),
-  open("holds its certificate by a finalizer", ownSecret({}, HOLD), HELD),
-  open("holds its authority beside the agents by a finalizer", ownConfigMap({}, HOLD), HELD),
-  open("gives its certificate an owner that is gone, for the garbage collector", ownSecret({}, GONE_OWNER), HELD),
-  open("gives its authority an owner that is gone", ownConfigMap({}, GONE_OWNER), HELD),
+  open("freezes a forged certificate", ownConfigMap({ data: { "a.crt": "evil" }, immutable: true }), FROZEN),
+  open("holds its certificates by a finalizer", ownConfigMap({}, HOLD), HELD),
+  open("gives its certificates an owner that is gone, for the garbage collector", ownConfigMap({}, GONE_OWNER), HELD),
   open(
     "holds its Lease by a finalizer",
     create(apis("coordination.k8s.io/v1/namespaces/mooring/leases"), {
@@ -92,26 +81,13 @@ const OWN_THINGS: readonly Attack[] = [
     patch(POD, { spec: { containers: [{ name: "main", image: "evil" }] } }, "strategic"),
     LABEL,
   ),
-  lent(
-    "makes a secret in another namespace",
-    create(`${SHOP}/secrets`, {
-      metadata: { name: "mooring-aggregator-tls" },
-      type: "kubernetes.io/tls",
-      data: { "tls.crt": "", "tls.key": "" },
-    }),
-    SECRET,
-  ),
+  lent("makes a secret", create(SECRETS, { metadata: { name: "mooring-aggregator-tls" } }), SECRET),
   lent("changes another secret", patch(`${SHOP}/secrets/password`, { stringData: { password: "evil" } }), SECRET),
   lent(
-    "makes a secret of another name",
-    create("/api/v1/namespaces/mooring/secrets", { metadata: { name: "other" } }),
-    SECRET,
-  ),
-  lent(
     "orders a token by a secret",
-    create("/api/v1/namespaces/mooring/secrets", {
+    create(SECRETS, {
       metadata: {
-        name: "mooring-aggregator-ca",
+        name: "token",
         annotations: { "kubernetes.io/service-account.name": "mooring-aggregator" },
       },
       type: "kubernetes.io/service-account-token",
@@ -121,17 +97,22 @@ const OWN_THINGS: readonly Attack[] = [
   lent(
     "changes a config map of another namespace",
     patch(`${SHOP}/configmaps/settings`, { data: { a: "evil" } }),
-    AUTHORITY,
+    CERTIFICATES,
   ),
-  lent("makes another config map beside the agents", create(AUTHORITIES, { metadata: { name: "other" } }), AUTHORITY),
   lent(
-    "tells agents more than its authority",
-    create(AUTHORITIES, {
-      metadata: { name: "mooring-aggregator-ca" },
-      data: { "ca.crt": "x", "settings.json": "{}" },
-    }),
-    AUTHORITY,
+    "makes another config map beside the agents",
+    create(CONFIG_MAPS, { metadata: { name: "other" } }),
+    CERTIFICATES,
   ),
+  lent(
+    "tells agents more than certificates",
+    create(CONFIG_MAPS, {
+      metadata: { name: "mooring-aggregator-certificates" },
+      data: { "a.crt": "x", "settings.json": "{}" },
+    }),
+    CERTIFICATES,
+  ),
+  open("tells agents something by bytes", ownConfigMap({ binaryData: { "a.crt": "eA==" } }), CERTIFICATES),
 ];
 
 /** What the aggregator must not do with its Lease, its pod, and the objects of its certificates. */

@@ -1,6 +1,5 @@
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
-import { writeTexts } from "../../../aggregator/certificates/objects.ts";
 import { type ClaimWarning, claimEvent } from "../../../aggregator/sinks/claim-events.ts";
 import {
   type ClaimStatusWriter,
@@ -9,12 +8,13 @@ import {
 } from "../../../aggregator/sinks/writers.ts";
 import { projectVolume } from "../../../aggregator/sources/projections.ts";
 import { patchObject } from "../../../common/kube/apply.ts";
+import { readConfigMap, writeConfigMap } from "../../../common/kube/config-map.ts";
 import { createLeaseStore } from "../../../common/kube/lease.ts";
 import { createMetrics } from "../../../common/runtime/metrics.ts";
 import { formatMicroTime } from "../../../common/runtime/micro-time.ts";
-import { createSystemRandom } from "../../../common/runtime/random.ts";
 import { type Claim, projectClaim } from "../../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../../common/storage/claim-status.ts";
+import { CERTIFICATES_NAME } from "../../../common/storage/published-certificates.ts";
 import { NO_ANNOTATIONS, volumeMarkText } from "../../../common/storage/volume-annotations.ts";
 import { patch } from "./attack.ts";
 import { clientOf, emitAll, identity } from "./program.ts";
@@ -23,6 +23,8 @@ import { SHOP } from "./victims.ts";
 
 const { signal } = new AbortController();
 const AGGREGATOR = { namespace: "mooring", name: "mooring-aggregator" } as const;
+
+const AGENT = { namespace: "mooring-agents", name: "mooring-agent" } as const;
 
 const VOLUME = "/api/v1/persistentvolumes/pv-data";
 const LONG_MARK = volumeMarkText(
@@ -222,21 +224,32 @@ export function describeAggregator(stage: () => AttackStage): void {
     });
   });
 
-  describe("the aggregator keeps its certificates", () => {
-    const TLS = { "tls.crt": "a", "tls.key": "b" } as const;
+  it("the aggregator publishes a certificate, beside that of another replica, and takes it away", async () => {
+    const place = { namespace: "mooring-agents", name: CERTIFICATES_NAME };
+    const client = await clientOf(stage(), AGGREGATOR);
+    const write = async (data: Readonly<Record<string, string>>, creator: string): Promise<string> => {
+      const seen = creator === "" ? await readConfigMap(client, place, signal) : undefined;
+      const options = {
+        labels: { "app.kubernetes.io/part-of": "mooring" },
+        fieldManager: "mooring-aggregator",
+        creator,
+      };
+      return (await writeConfigMap(client, { place, seen, data, ...options }, signal)).kind;
+    };
 
-    it.each([
-      { kind: "Secret", namespace: "mooring", name: "mooring-aggregator-tls", type: "kubernetes.io/tls", texts: TLS },
-      { kind: "Secret", namespace: "mooring", name: "mooring-aggregator-ca", texts: { "1.crt": "a" } },
-      { kind: "ConfigMap", namespace: "mooring-agents", name: "mooring-aggregator-ca", texts: { "ca.crt": "a" } },
-    ] as const)("in the $kind $namespace/$name", async ({ texts, ...place }) => {
-      const parts = { client: await clientOf(stage(), AGGREGATOR), random: createSystemRandom() };
+    // Both replicas have seen that there is no such object.
+    const kinds = [await write({ "one.crt": "a" }, "one"), await write({ "two.crt": "b" }, "two")];
+    const both = await readConfigMap(client, place, signal);
+    kinds.push(await write({ "two.crt": "c" }, ""));
 
-      const refusal = await writeTexts(parts, { place, seen: undefined, texts }, signal);
+    expect(kinds).toEqual(["applied", "applied", "applied"]);
+    expect(both?.data).toEqual({ "one.crt": "a", "two.crt": "b" });
+    expect((await readConfigMap(client, place, signal))?.data).toEqual({ "two.crt": "c" });
+  });
 
-      expect(refusal).toBeUndefined();
-      const { kind, namespace, name } = place;
-      expect(await stage().kubectl("get", kind, name, "-n", namespace, "-o", "name")).toContain(name);
-    });
+  it("an agent reads the certificates that it trusts", async () => {
+    const place = { namespace: "mooring-agents", name: CERTIFICATES_NAME };
+
+    expect((await readConfigMap(await clientOf(stage(), AGENT), place, signal))?.data).toEqual({ "two.crt": "c" });
   });
 }

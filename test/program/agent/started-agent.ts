@@ -23,6 +23,7 @@ const CONFIG: AgentConfig = {
   node: "node-1",
   podUid: "agent-1",
   aggregatorUrl: "https://gateway.example/mooring/",
+  podNamespace: "mooring-agents",
   aggregatorCaFile: undefined,
   aggregatorTokenFile: "/var/run/mooring/token",
   kubeconfig: undefined,

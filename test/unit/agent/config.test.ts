@@ -26,6 +26,7 @@ describe("the agent's configuration", () => {
       node: "node-1",
       podUid: "uid-1",
       aggregatorUrl: "https://mooring.example",
+      podNamespace: "mooring-agents",
       aggregatorCaFile: undefined,
       aggregatorTokenFile: "/var/run/mooring/token",
       kubeconfig: undefined,

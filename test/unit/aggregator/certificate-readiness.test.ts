@@ -8,20 +8,17 @@ const LEASE = {
   spec: { holderIdentity: "another", leaseDurationSeconds: 15 },
 };
 
-describe("an aggregator that is to issue certificates, behind one that was given its own", () => {
-  it("is ready without one, so that the other can be replaced, and not ready once it leads", async () => {
+describe("an aggregator with a certificate of its own, while another one leads", () => {
+  it("publishes and serves it all the same, so that agents trust it when it takes over", async () => {
     const argv = ["--report-bind-address", "127.0.0.1:0"];
-    const { clock, server } = await startAggregator(argv, { leases: [LEASE] });
+    const { clock, server, logger } = await startAggregator(argv, { leases: [LEASE] });
     await clock.advance(2_000);
 
-    const waiting = await server.get("/readyz?verbose");
-    await clock.advance(60_000);
-    const leading = await server.get("/readyz?verbose");
+    const ready = await server.get("/readyz?verbose");
 
-    const why = "there is no certificate yet: agents cannot connect";
-    expect(waiting.status).toBe(200);
-    expect(waiting.body).toContain(`[+]certificate ok (degraded): ${why}`);
-    expect(leading.body).toContain("[+]leader ok: this one leads");
-    expect(leading.body).toContain(`[-]certificate failed: ${why}`);
+    expect(ready.status).toBe(200);
+    expect(ready.body).toContain("[+]certificate ok: it lasts for 2159 h");
+    expect(logger.messages()).toContain("certificate published");
+    expect(ready.body).not.toContain("this one leads");
   });
 });

@@ -88,7 +88,6 @@ describe("what is mounted", () => {
     ]);
     expect(agent.pod.volumes?.[0]?.projected?.sources?.map((source) => Object.keys(source))).toEqual([
       ["serviceAccountToken"],
-      ["configMap"],
     ]);
   });
 

@@ -2,10 +2,11 @@ import type { V1ValidatingAdmissionPolicy, V1ValidatingAdmissionPolicyBinding } 
 import { describe, expect, it } from "vitest";
 import { MESSAGE_PREFIX } from "../../../agent/core/affinity/rejection.ts";
 import { AGENT_POLICY, TOKEN_RULE } from "../../../agent/sources/policy-probe.ts";
-import { AUTHORITY_NAME, SERVING_SECRET } from "../../../aggregator/certificates/certificate-store.ts";
+import { KEY_END } from "../../../aggregator/core/published-certificates.ts";
 import { LEASE_NAME } from "../../../aggregator/leader/leadership.ts";
 import { LEADER_ROLE, ROLE_LABEL } from "../../../aggregator/sinks/leader-label.ts";
 import { CONDITION_TYPE, LAST_USE, MOUNTED_ON, UNUSED_SINCE } from "../../../common/storage/claim-status.ts";
+import { CERTIFICATES_NAME } from "../../../common/storage/published-certificates.ts";
 import { REJECTED_ANNOTATION, REJECTION_REASON } from "../../../common/storage/rejection.ts";
 import { UPSTREAM_TYPE } from "../../../common/storage/upstream-unused.ts";
 import { objectsIn, textOf } from "./objects.ts";
@@ -79,8 +80,8 @@ describe("what the policies say is what the programs do", () => {
     },
     { name: "the Lease", file: "base/policies/fence.yaml", says: `== 'mooring/${LEASE_NAME}'` },
     { name: "the label", file: "base/policies/fence.yaml", says: `[?'${ROLE_LABEL}'].orValue('${LEADER_ROLE}')` },
-    { name: "the serving certificate", file: "base/policies/fence.yaml", says: `== 'mooring/${SERVING_SECRET}'` },
-    { name: "the authority", file: "base/policies/fence.yaml", says: `== 'mooring-agents/${AUTHORITY_NAME}'` },
+    { name: "the certificates", file: "base/policies/fence.yaml", says: `== 'mooring-agents/${CERTIFICATES_NAME}'` },
+    { name: "the keys of certificates", file: "base/policies/fence.yaml", says: `k.endsWith('${KEY_END}')` },
   ])("$name", ({ file, says }) => {
     expect(textOf(file)).toContain(says);
   });

@@ -6,8 +6,8 @@ import type {
   V1RoleBinding,
 } from "@kubernetes/client-node";
 import { describe, expect, it } from "vitest";
-import { AUTHORITY_NAME, SERVING_SECRET } from "../../../aggregator/certificates/certificate-store.ts";
 import { LEASE_NAME } from "../../../aggregator/leader/leadership.ts";
+import { CERTIFICATES_NAME } from "../../../common/storage/published-certificates.ts";
 import { objectsIn } from "./objects.ts";
 import { rightsOf } from "./rights.ts";
 
@@ -23,9 +23,9 @@ const BINDINGS = FILES.flatMap((file) => [
   ...objectsIn<V1RoleBinding>(file, "RoleBinding"),
 ]);
 
-/** What the roles with one of these names give. */
-function rightsNamed(...names: readonly string[]): readonly string[] {
-  return ROLES.filter(({ metadata }) => names.includes(metadata?.name ?? ""))
+/** What the roles with this name give. */
+function rightsNamed(name: string): readonly string[] {
+  return ROLES.filter(({ metadata }) => metadata?.name === name)
     .flatMap(rightsOf)
     .toSorted();
 }
@@ -35,7 +35,7 @@ function accountOf({ namespace, name }: RbacV1Subject): string {
 }
 
 describe("the rights", () => {
-  it("of the agent are to see pods and what judges them, and to write events", () => {
+  it("of the agent are to see pods, what judges them and whom to trust, and to write events", () => {
     const followed = ["nodes", "pods"].flatMap((resource) =>
       ["get", "list", "watch"].map((verb) => `everywhere: ${verb} ${resource}`),
     );
@@ -52,6 +52,7 @@ describe("the rights", () => {
         ...[...read, "batch/jobs"].map((resource) => `everywhere: get ${resource}`),
         "everywhere: create events.k8s.io/events",
         "everywhere: patch events.k8s.io/events",
+        `mooring-agents: get configmaps ${CERTIFICATES_NAME}`,
       ].toSorted(),
     );
   });
@@ -71,7 +72,7 @@ describe("the rights", () => {
     const core = ["nodes", "persistentvolumeclaims", "persistentvolumes", "pods"];
     const seen = [...core, "storage.k8s.io/storageclasses", "storage.k8s.io/volumeattachments"];
 
-    expect(rightsNamed("mooring-aggregator", "mooring-aggregator-certificates")).toEqual(
+    expect(rightsNamed("mooring-aggregator")).toEqual(
       [
         ...seen.flatMap((resource) => [`everywhere: list ${resource}`, `everywhere: watch ${resource}`]),
         "everywhere: create events.k8s.io/events",
@@ -83,17 +84,13 @@ describe("the rights", () => {
         `mooring: get coordination.k8s.io/leases ${LEASE_NAME}`,
         `mooring: patch coordination.k8s.io/leases ${LEASE_NAME}`,
         "mooring: patch pods",
-        ...["get", "list", "watch", "create", "patch"].flatMap((verb) => [
-          `mooring: ${verb} secrets ${SERVING_SECRET}`,
-          `mooring: ${verb} secrets ${AUTHORITY_NAME}`,
-        ]),
-        ...["get", "create", "patch"].map((verb) => `mooring-agents: ${verb} configmaps ${AUTHORITY_NAME}`),
+        ...["get", "create", "patch"].map((verb) => `mooring-agents: ${verb} configmaps ${CERTIFICATES_NAME}`),
         "everywhere: create authentication.k8s.io/tokenreviews",
       ].toSorted(),
     );
   });
 
-  it("of the aggregator shrink with given-certificates by all that concerns Secrets and ConfigMaps, and by nothing else", () => {
+  it("shrink with given-certificates by all that concerns ConfigMaps, and by nothing else; none is about a Secret", () => {
     const emptied = objectsIn<V1Role>("components/given-certificates/rights.yaml", "Role");
     const same = (one: AnyRole, other: AnyRole): boolean =>
       one.metadata?.name === other.metadata?.name && one.metadata?.namespace === other.metadata?.namespace;
@@ -102,6 +99,7 @@ describe("the rights", () => {
 
     expect(emptied.map(({ rules }) => rules)).toEqual([[], []]);
     expect(before.flatMap(rightsOf)).toEqual(ofCertificates);
+    expect(ofCertificates.filter((right) => right.includes("secrets"))).toEqual([]);
   });
 
   it("are given by name, to nobody else, and each role is given once", () => {
@@ -114,8 +112,8 @@ describe("the rights", () => {
       { role: "everywhere: ClusterRole mooring-agent", to: ["mooring-agents/mooring-agent"] },
       { role: "everywhere: ClusterRole mooring-aggregator", to: ["mooring/mooring-aggregator"] },
       { role: "mooring: Role mooring-aggregator", to: ["mooring/mooring-aggregator"] },
-      { role: "mooring: Role mooring-aggregator-certificates", to: ["mooring/mooring-aggregator"] },
       { role: "mooring-agents: Role mooring-aggregator", to: ["mooring/mooring-aggregator"] },
+      { role: "mooring-agents: Role mooring-agent", to: ["mooring-agents/mooring-agent"] },
     ]);
   });
 });

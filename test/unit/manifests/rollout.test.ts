@@ -7,7 +7,6 @@ import type {
 } from "@kubernetes/client-node";
 import { describe, expect, it } from "vitest";
 import { AGENT_SETTINGS, readAgentCommand } from "../../../agent/config.ts";
-import { AUTHORITY_NAME } from "../../../aggregator/certificates/certificate-store.ts";
 import { AGGREGATOR_SETTINGS, readAggregatorCommand } from "../../../aggregator/settings/config.ts";
 import { LEADER_ROLE, ROLE_LABEL } from "../../../aggregator/sinks/leader-label.ts";
 import { projectPod } from "../../../aggregator/sources/projections.ts";
@@ -42,6 +41,7 @@ describe("what the programs are told", () => {
         podUid: "value-of-metadata.uid",
         mountInfo: "/host/mountinfo",
         bootId: "/proc/sys/kernel/random/boot_id",
+        podNamespace: "value-of-metadata.namespace",
         kubeconfig: undefined,
       },
     });
@@ -53,7 +53,7 @@ describe("what the programs are told", () => {
       config: {
         election: { pod: "value-of-metadata.name", namespace: "value-of-metadata.namespace" },
         metricsAddress: { host: "", port: 9808 },
-        reports: { address: { host: "", port: 8443 }, certificate: { kind: "issued" } },
+        reports: { address: { host: "", port: 8443 }, certificate: { kind: "own", replica: "value-of-metadata.name" } },
       },
     });
   });
@@ -102,20 +102,18 @@ describe("what has to fit together", () => {
     });
   });
 
-  it("an agent finds its token, for the aggregator alone, and whom to trust", () => {
+  it("an agent finds its token, for the aggregator alone", () => {
     const volume = agent.pod.volumes?.find(({ projected }) => projected !== undefined);
-    const [token, authorities] = volume?.projected?.sources ?? [];
+    const [token, ...others] = volume?.projected?.sources ?? [];
     const place = agent.container.volumeMounts?.find(({ name }) => name === volume?.name)?.mountPath;
     const env = environmentOf(agent.container);
 
     expect(token?.serviceAccountToken).toMatchObject({ audience: "mooring-aggregator", expirationSeconds: 600 });
-    expect(authorities?.configMap).toMatchObject({ name: AUTHORITY_NAME, optional: true });
     expect(env.MOORING_AGGREGATOR_TOKEN_FILE).toBe(`${place}/${token?.serviceAccountToken?.path}`);
-    expect(env.MOORING_AGGREGATOR_CA_FILE).toBe(`${place}/${authorities?.configMap?.items?.[0]?.path}`);
-    expect(authorities?.configMap?.items?.[0]?.key).toBe("ca.crt");
+    expect([others, env.MOORING_AGGREGATOR_CA_FILE]).toEqual([[], undefined]);
   });
 
-  it("an aggregator finds the certificate that somebody else gives it, and issues none", () => {
+  it("an aggregator finds the certificate that somebody else gives it, and makes none", () => {
     const given = objectIn<V1Deployment>("components/given-certificates/aggregator.yaml", "Deployment");
     const [volume] = given.spec?.template.spec?.volumes ?? [];
     const [container] = given.spec?.template.spec?.containers ?? [];

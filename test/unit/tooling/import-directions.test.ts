@@ -319,10 +319,10 @@ const allowedArrows = [
       "./y.ts",
       "../core/y.ts",
       "../../common/kube/y.ts",
+      "../../common/storage/y.ts",
       "node:crypto",
       "valibot",
-      "@peculiar/x509",
-      "reflect-metadata",
+      "asn1js",
     ],
   },
   {

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { createReportTransport } from "../../../../agent/sinks/report-transport.ts";
+import type { RotatingFile } from "../../../../common/kube/rotating-file.ts";
 import { readText } from "../../../../common/kube/transport.ts";
 import { createSystemClock } from "../../../../common/runtime/clock.ts";
 import { listen, type Route, type ServingPair } from "../../../../common/runtime/http-server.ts";
@@ -19,8 +20,18 @@ beforeAll(async () => {
   [first, second] = await Promise.all([createAuthority("first"), createAuthority("second")]);
 });
 
-/** A server that takes the tokens in `good`, and an agent's way to it. */
-async function setUp(files: Readonly<Record<string, string>>, good: readonly string[]) {
+/** What is published: known from the first reading on, until it is read anew. */
+function createPublished(now = (): string => expect.fail("it is not asked for what is published")): RotatingFile {
+  let known: string | undefined;
+  const readAnew = async (): Promise<string> => {
+    known = now();
+    return known;
+  };
+  return { read: async () => known ?? (await readAnew()), readAnew };
+}
+
+/** A server that takes the tokens in `good`, and an agent's way to it; `published` instead of the CA file where it is given. */
+async function setUp(files: Readonly<Record<string, string>>, good: readonly string[], published?: () => string) {
   const logger = createFakeLogger();
   const seen: (string | undefined)[] = [];
   const route: Route = {
@@ -48,10 +59,10 @@ async function setUp(files: Readonly<Record<string, string>>, good: readonly str
   const transport = createReportTransport(
     {
       aggregatorUrl: server.url,
-      aggregatorCaFile: join(volume.folder, "ca.crt"),
+      aggregatorCaFile: published === undefined ? join(volume.folder, "ca.crt") : undefined,
       aggregatorTokenFile: join(volume.folder, "token"),
     },
-    { clock: createSystemClock(), logger },
+    { clock: createSystemClock(), logger, published: createPublished(published) },
   );
   onTestFinished(async () => {
     await Promise.all([transport.close(), server.close()]);
@@ -98,6 +109,25 @@ describe("the transport of the reports", () => {
     expect(await send()).toMatchObject({ status: 200 });
   });
 
+  it("trusts without a CA file what is published, and reads that anew when the server has another certificate", async () => {
+    let published = first.certificate;
+    const { send, certify, seen } = await setUp({ token: "one" }, ["Bearer one"], () => published);
+    await send();
+    published = second.certificate;
+    const before = await send();
+    await certify(second);
+
+    expect([before.status, (await send()).status]).toEqual([200, 200]);
+    expect(seen).toHaveLength(3);
+  });
+
+  it("sends its token to no server whose certificate is not published", async () => {
+    const { send, seen } = await setUp({ token: "one" }, ["Bearer one"], () => second.certificate);
+
+    await expect(send()).rejects.toMatchObject({ code: "transport-failed" });
+    expect(seen).toEqual([]);
+  });
+
   it("sends its token to no server whose CA is not in the file", async () => {
     const { send, seen } = await setUp({ token: "one", "ca.crt": second.certificate }, ["Bearer one"]);
 
@@ -110,7 +140,7 @@ describe("the transport of the reports", () => {
     {
       name: "an empty CA file, which must not mean the system's CAs",
       files: { token: "one", "ca.crt": "" },
-      why: "not known yet",
+      why: "no certificate yet",
     },
     { name: "a token that does not exist yet", files: { "ca.crt": "x" }, why: "cannot read token" },
   ])("sends nothing with $name", async ({ files, why }) => {

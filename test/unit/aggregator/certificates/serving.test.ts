@@ -1,19 +1,15 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { SERVING_SECRET } from "../../../../aggregator/certificates/certificate-store.ts";
-import { issueAuthority, issueCertificate } from "../../../../aggregator/certificates/issuing.ts";
-import { createFileServing, createSecretServing, type Serving } from "../../../../aggregator/certificates/serving.ts";
-import { createKubeClient } from "../../../../common/kube/client.ts";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { makeSelfSigned } from "../../../../aggregator/certificates/self-signed.ts";
+import { createFileServing } from "../../../../aggregator/certificates/serving.ts";
 import type { FolderWatch } from "../../../../common/kube/rotating-file.ts";
-import { type CheckResult, degraded, failed } from "../../../../common/runtime/health.ts";
+import { type CheckResult, failed } from "../../../../common/runtime/health.ts";
 import type { ServingPair } from "../../../../common/runtime/http-server.ts";
-import { createFakeApiServer } from "../../../fakes/api-server.ts";
-import { createFakeClock, eventually, settle } from "../../../fakes/clock.ts";
+import { createFakeClock, eventually } from "../../../fakes/clock.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
 import { createFixedRandom } from "../../../fakes/random.ts";
-import { createFakeConnection } from "../../../fakes/transport.ts";
 
 const HOUR = 3_600_000;
 const NOW = createFakeClock().wallMs();
@@ -26,13 +22,8 @@ type Name = "a" | "b" | "mixed" | "garbage" | "none" | "keyless";
 const garbage: Files = { certificate: "no certificate", key: "no key" };
 const pairs: Record<Name, Files> = { a: {}, b: {}, mixed: {}, garbage, none: {}, keyless: {} };
 
-beforeAll(async () => {
-  const authority = await issueAuthority({ nowMs: NOW, lifetimeMs: 48 * HOUR });
-  const lasting = (hours: number): Promise<ServingPair> =>
-    issueCertificate({ nowMs: NOW, lifetimeMs: hours * HOUR }, ["127.0.0.1"], authority);
-  const [a, b] = await Promise.all([lasting(6), lasting(12)]);
-  Object.assign(pairs, { a, b, mixed: { ...a, key: b.key }, keyless: { certificate: a.certificate } });
-});
+const [a, b] = [6, 12].map((hours) => makeSelfSigned({ nowMs: NOW, lifetimeMs: hours * HOUR }, ["127.0.0.1"]));
+Object.assign(pairs, { a, b, mixed: { ...a, key: b?.key }, keyless: { certificate: a?.certificate } });
 
 /** Serves files in two folders, whose watches report a change when the files are written. */
 async function started(first: Name) {
@@ -140,52 +131,7 @@ describe("files that another program keeps", () => {
   ])("%s", async (...[, files, hours, result]) => {
     const { serving } = await started(files);
 
-    expect(serving.check({ nowMs: NOW + hours * HOUR, leads: false })).toEqual(result);
+    expect(serving.check(NOW + hours * HOUR)).toEqual(result);
     expect(serving.endsAtMs()).toBe(files === "a" ? NOW + 6 * HOUR : undefined);
-  });
-});
-
-/** What the leader stores of `a`. */
-function secret() {
-  const { certificate = "", key = "" } = pairs.a;
-  const metadata = { namespace: "mooring", name: SERVING_SECRET, uid: "uid-1", resourceVersion: "1" };
-  return { metadata, data: { "tls.crt": btoa(certificate), "tls.key": btoa(key) } };
-}
-
-type Stored = "nothing" | "one" | "what cannot be read";
-
-/** What is stored, as a replica that watches it knows it. */
-async function watched(stored: Stored): Promise<Serving> {
-  const clock = createFakeClock();
-  const api = createFakeApiServer(clock, stored === "one" ? { secrets: [secret()] } : {});
-  if (stored === "what cannot be read") api.goAway("broken");
-  const client = createKubeClient(createFakeConnection(api.transport), { clock });
-  const parts = { client, clock, random: createFixedRandom(0.5), logger: createFakeLogger() };
-  const serving = createSecretServing(parts, "mooring");
-  const stop = new AbortController();
-  const running = serving.run(stop.signal);
-  onTestFinished(async () => {
-    stop.abort();
-    await running;
-  });
-  await clock.advance(1_000);
-  await settle();
-  return serving;
-}
-
-describe("a certificate that the leader stores", () => {
-  const leads = true;
-  const [unread, lasts] = ["what cannot be read", { ok: true, detail: "it lasts for 6 h" }] as const;
-  it.each([
-    ["fails a leader when it is missing: the leader has to issue it", "nothing", 0, leads, failed(none)],
-    ["fails no standby when it is missing: the leader may have another one", "nothing", 0, !leads, degraded(none)],
-    ["fails a standby that cannot read it: as a leader it could not renew it", unread, 0, !leads, failed(none)],
-    ["lasts the same for a standby", "one", 0, !leads, lasts],
-    ["fails a leader when it has expired", "one", 6, leads, failed(over)],
-    ["fails no standby when it has expired", "one", 6, !leads, degraded(over)],
-  ] as const)("%s", async (...[, stored, hours, leads, result]) => {
-    const serving = await watched(stored);
-
-    expect(serving.check({ nowMs: NOW + hours * HOUR, leads })).toEqual(result);
   });
 });

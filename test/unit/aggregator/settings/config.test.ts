@@ -6,7 +6,6 @@ const read = (flags = "", env: Env = {}) =>
   readAggregatorCommand({ argv: flags.split(" ").filter((flag) => flag !== ""), env });
 
 const REPORTS = "--report-bind-address :8443 --pod-namespace mooring";
-const HOUR = 3_600_000;
 const POD: Env = { MOORING_POD_NAME: "a", MOORING_POD_NAMESPACE: "b" };
 const LEADER: Env = { ...POD, MOORING_LEADER_ELECT: "true" };
 const AGENTS = { namespace: "mooring-agents", account: "mooring-agent" };
@@ -29,10 +28,9 @@ describe("the aggregator's command line", () => {
   const OTHERS = `${REPORTS} --agent-account a/b --tls-names mooring.example,10.0.0.1,fd00::1`;
   const FILES = "--report-bind-address :1 --tls-cert-file /a.crt --tls-key-file /a.key";
   const SLOW = "--leader-elect-lease-duration 30s";
-  const times = { authorityMs: 8_760 * HOUR, certificateMs: 720 * HOUR };
-  const issued = { kind: "issued", namespace: "mooring", agentNamespace: AGENTS.namespace, names: [NAME], times };
+  const made = { kind: "own", replica: "mooring-aggregator", agentNamespace: AGENTS.namespace, names: [NAME] };
   const files = { kind: "files", certificateFile: "/a.crt", keyFile: "/a.key" };
-  const own = { address: { host: "", port: 8443 }, agents: AGENTS, certificate: issued };
+  const own = { address: { host: "", port: 8443 }, agents: AGENTS, certificate: made };
   const agents = { namespace: "a", account: "b" };
   const renamed = { agentNamespace: "a", names: ["mooring.example", "10.0.0.1", "fd00::1"] };
   const timing = { durationMs: 15_000, renewDeadlineMs: 10_000, retryMs: 2_000 };
@@ -40,14 +38,10 @@ describe("the aggregator's command line", () => {
 
   it.each<readonly [name: string, flags: string, env: Env, config: object]>([
     ["has metrics elsewhere", "--metrics-bind-address :9808", {}, { metricsAddress: { host: "", port: 9808 } }],
-    ["takes reports elsewhere, from agents alone, with certificates of its own", REPORTS, {}, { reports: own }],
+    ["takes reports elsewhere, from agents alone, with a certificate of its own", REPORTS, {}, { reports: own }],
+    ["publishes that as the pod that it is", REPORTS, POD, { reports: { certificate: { replica: "a" } } }],
     ["takes another account and other names", OTHERS, {}, { reports: { agents, certificate: renamed } }],
-    [
-      "serves files that another program keeps, and issues nothing then",
-      FILES,
-      {},
-      { reports: { certificate: files } },
-    ],
+    ["serves files that another program keeps, and makes nothing then", FILES, {}, { reports: { certificate: files } }],
     ["takes part in an election as the pod that it is", "", LEADER, { election: { pod: "a", namespace: "b", timing } }],
     ["keeps the proportions of another duration", SLOW, LEADER, { election: { timing: slower } }],
     ["knows its pod without taking part in an election", "", POD, { election: undefined }],
@@ -81,8 +75,10 @@ describe("the aggregator's command line", () => {
     ["an account that no object can have", "--agent-account a/B", "must be namespace/name"],
     ["a certificate without its key", "--tls-cert-file /a", "belong together"],
     ["a key without its certificate", "--tls-key-file /a", "belong together"],
-    ["own certificates nowhere", "--report-bind-address :1", "--pod-namespace is missing"],
+    ["an own certificate without a name", "--report-bind-address :1", "--pod-namespace is missing"],
     ["a name that is none", `${REPORTS} --tls-names a,*`, '"*" is no name'],
+    ["what resembles an address", `${REPORTS} --tls-names a:b`, '"a:b" is no name'],
+    ["an address with a zone", `${REPORTS} --tls-names fe80::1%eth0`, '"fe80::1%eth0" is no name'],
     ["an empty name", `${REPORTS} --tls-names a,,b`, '"" is no name'],
   ])("refuses %s", (_, flags, problem) => {
     expect(() => read(flags)).toThrow(problem);
