@@ -1,7 +1,7 @@
 import { setPriority } from "node:os";
 import { createSystemRandom } from "../../common/runtime/random.ts";
 import type { Printer } from "../demo/print.ts";
-import { type ControlPlane, startControlPlane } from "../rig/control-plane/control-plane.ts";
+import { startControlPlane } from "../rig/control-plane/control-plane.ts";
 import { freePort } from "../rig/control-plane/ports.ts";
 import type { OwnedChild } from "../rig/process/child.ts";
 import type { Owner } from "../rig/process/owner.ts";
@@ -12,7 +12,7 @@ import { forEachIndex } from "./cluster/concurrency.ts";
 import { nodeObject } from "./cluster/nodes.ts";
 import { createWriter } from "./cluster/writer.ts";
 import { LoadAgent, type Saying, type Sent } from "./load/load-agent.ts";
-import { agentTokens, type ReportWay, reportFlags, securedWay, wayTo, writeKeyPair } from "./load/report-way.ts";
+import { agentTokens, type ReportWay, reportFlags, securedWay, wayTo, writeBarePair } from "./load/report-way.ts";
 import { measurePhase, type PhaseFigures, phaseTable } from "./phases.ts";
 import { withNiceness } from "./priority.ts";
 import { cpuMs, residentMiB } from "./process-figures.ts";
@@ -73,7 +73,7 @@ export async function benchLoad(owner: Owner, printer: Printer, { nodes, minutes
   await phase("changed reports, as fast as taken", () => all(load, "changed report"));
   await phase("heartbeats, as fast as taken", () => all(load, "heartbeat"));
   await phase(`${minutes} min at agents' pace`, () => atPace(load, minutes));
-  const baseline = await bareFigures(owner, plane, { way, nodes });
+  const baseline = await bareFigures(owner, { way, nodes });
   printer.title(`\nReports of ${nodes} agents to one aggregator (${AT_A_TIME} at a time where as fast as taken)`);
   printer.table(loadTable(figures, baseline));
   printer.table(phaseTable(phases));
@@ -154,15 +154,15 @@ async function measured(
 /** The same reports to a server that ignores them. */
 async function bareFigures(
   owner: Owner,
-  plane: ControlPlane,
   { way, nodes }: { readonly way: ReportWay; readonly nodes: number },
 ): Promise<readonly LoadFigures[]> {
   const port = await freePort(createSystemRandom(), "127.0.0.1");
   const script = new URL("load/bare-server.ts", import.meta.url).pathname;
-  const command = [process.execPath, script, String(port), ...(await writeKeyPair(owner, plane))];
+  const { certificate, files } = await writeBarePair(owner);
+  const command = [process.execPath, script, String(port), ...files];
   const child = owner.child({ name: "bare-server", ...withNiceness(-NICE, command) });
   await child.start();
-  const load = fleetOf(owner, { way: wayTo(way, port), nodes, child });
+  const load = fleetOf(owner, { way: wayTo(way, { port, certificate }), nodes, child });
   await firstTaken(load);
   return [await all(load, "report"), await all(load, "changed report"), await all(load, "heartbeat")];
 }

@@ -1,9 +1,12 @@
+import { object, parse, record, string } from "valibot";
+import { CERTIFICATES_NAME } from "../../common/storage/published-certificates.ts";
 import { HarnessError } from "../rig/process/errors.ts";
 import { kubectl } from "./kubectl.ts";
 import { agentOn, type MooringPod, metricsOf, valueIn } from "./scenarios/failures/mooring.ts";
 import { NODES, type NodeName, type Stage } from "./scenarios/stage.ts";
 
 const SAMPLE_MS = 500;
+const configMap = object({ data: record(string(), string()) });
 
 /** Tries to send a report, by what came of them. */
 export interface Tries {
@@ -28,12 +31,23 @@ export async function fromAgents(stage: Stage, code: string): Promise<readonly s
   );
 }
 
-/** The fingerprint of the certificate that each agent is served by a new connection, which it trusts by its own file. */
-export function servedToAgents(stage: Stage, host = "mooring-aggregator.mooring.svc"): Promise<readonly string[]> {
-  const code = `const to = { host: "${host}", servername: "mooring-aggregator.mooring.svc", port: 8443,
-    ca: fs.readFileSync("/var/run/mooring/ca.crt") };
+/** What the aggregators publish for agents to trust, PEM; nothing where they do not. */
+async function published({ cluster }: Stage): Promise<string> {
+  const what = ["configmap", CERTIFICATES_NAME, "--namespace=mooring-agents", "--ignore-not-found"];
+  const text = await kubectl(cluster, "get", ...what, "--output=json");
+  return text === "" ? "" : Object.values(parse(configMap, JSON.parse(text)).data).join("");
+}
+
+/** The fingerprint of the certificate that each agent is served by a new connection, which it trusts by its file or by what is published. */
+export async function servedToAgents(
+  stage: Stage,
+  host = "mooring-aggregator.mooring.svc",
+): Promise<readonly string[]> {
+  const code = `const file = "/var/run/mooring/ca.crt";
+    const ca = fs.existsSync(file) ? fs.readFileSync(file) : ${JSON.stringify(await published(stage))};
+    const to = { host: "${host}", servername: "mooring-aggregator.mooring.svc", port: 8443, ca };
     const socket = tls.connect(to, () => { console.log(socket.getPeerX509Certificate().fingerprint256); socket.destroy(); });`;
-  return fromAgents(stage, code);
+  return await fromAgents(stage, code);
 }
 
 /** Answers the fingerprint that all agents are served. Throws a HarnessError unless it is the same for all, and such a one. */

@@ -1,5 +1,7 @@
 import { writeFileSync } from "node:fs";
 import * as v from "valibot";
+import { CERTIFICATES_NAME } from "../../../common/storage/published-certificates.ts";
+import { createAuthority } from "../../rig/control-plane/certificates.ts";
 import type { ControlPlane } from "../../rig/control-plane/control-plane.ts";
 import type { Owner } from "../../rig/process/owner.ts";
 import { waitUntil } from "../../rig/process/wait.ts";
@@ -17,9 +19,12 @@ export interface ReportWay {
   readonly podUidOf: (node: number) => string;
 }
 
-/** The same to another server of this machine with the same certificate; it reviews no tokens. */
-export function wayTo(way: ReportWay, port: number): ReportWay {
-  return { ...way, target: { ...way.target, origin: `https://127.0.0.1:${port}` } };
+/** The same to another server of this machine with a certificate of its own; it reviews no tokens. */
+export function wayTo(
+  way: ReportWay,
+  { port, certificate }: { readonly port: number } & Pick<BarePair, "certificate">,
+): ReportWay {
+  return { ...way, target: { ...way.target, origin: `https://127.0.0.1:${port}`, ca: certificate } };
 }
 
 /** Flags of an aggregator that takes reports as in a cluster, at this port. */
@@ -29,10 +34,11 @@ export function reportFlags(port: number): readonly string[] {
 
 const NAMESPACE = "mooring-agents";
 const WORKERS = 64;
+const SERVER_NAME = "mooring-aggregator.mooring.svc";
 
 const made = v.object({ metadata: v.object({ name: v.string(), uid: v.string() }) });
 const request = v.object({ status: v.object({ token: v.string() }) });
-const authority = v.object({ data: v.object({ "ca.crt": v.string() }) });
+const published = v.object({ data: v.record(v.string(), v.string()) });
 
 /** An agent as the API server knows it. */
 export interface AgentToken {
@@ -72,7 +78,7 @@ function agentPod(node: number): ReturnType<typeof accountPod> {
   return accountPod(account, { name: `${account.name}-${node}`, nodeName: nodeName(node), labels });
 }
 
-/** Over TLS, with the CA that the leader publishes, each as the pod of its node. */
+/** Over TLS, with the certificate that the aggregator publishes, each as the pod of its node. */
 export async function securedWay(
   owner: Owner,
   plane: ControlPlane,
@@ -81,32 +87,32 @@ export async function securedWay(
   const writer = await createWriter(owner, plane);
   let ca = "";
   await waitUntil(owner, {
-    what: "the aggregator's certificate authority",
+    what: "the aggregator's certificate",
     limitMs: 60_000,
     check: async () => {
-      const text = await writer.read(
-        `/api/v1/namespaces/${NAMESPACE}/configmaps/mooring-aggregator-ca`,
-        "application/json",
-      );
-      ca = v.parse(authority, JSON.parse(text)).data["ca.crt"];
+      const path = `/api/v1/namespaces/${NAMESPACE}/configmaps/${CERTIFICATES_NAME}`;
+      ca = Object.values(v.parse(published, JSON.parse(await writer.read(path, "application/json"))).data).join("");
     },
   });
   return {
-    target: { origin: `https://127.0.0.1:${port}`, ca, serverName: "mooring-aggregator.mooring.svc" },
+    target: { origin: `https://127.0.0.1:${port}`, ca, serverName: SERVER_NAME },
     headersOf: (node) => ({ authorization: `Bearer ${tokens[node]?.token}` }),
     podUidOf: (node) => tokens[node]?.podUid ?? "",
   };
 }
 
-const keyPair = v.object({ data: v.object({ "tls.crt": v.string(), "tls.key": v.string() }) });
+/** A certificate and its key, and the files with them. */
+interface BarePair {
+  readonly certificate: string;
+  readonly files: readonly [certificate: string, key: string];
+}
 
-/** Writes the certificate that the leader has issued for itself, and its key, into files. */
-export async function writeKeyPair(owner: Owner, plane: ControlPlane): Promise<readonly [cert: string, key: string]> {
-  const writer = await createWriter(owner, plane);
-  const text = await writer.read("/api/v1/namespaces/mooring/secrets/mooring-aggregator-tls", "application/json");
-  const { data } = v.parse(keyPair, JSON.parse(text));
-  const files = [`${owner.folder}/bare.crt`, `${owner.folder}/bare.key`] as const;
-  writeFileSync(files[0], Buffer.from(data["tls.crt"], "base64"));
-  writeFileSync(files[1], Buffer.from(data["tls.key"], "base64"), { mode: 0o600 });
-  return files;
+/** For the server that is the baseline: the aggregator's own key is in its memory alone. */
+export async function writeBarePair({ folder }: Owner): Promise<BarePair> {
+  const authority = await createAuthority("bench");
+  const { certificate, key } = await authority.server([SERVER_NAME]);
+  const files = [`${folder}/bare.crt`, `${folder}/bare.key`] as const;
+  writeFileSync(files[0], certificate);
+  writeFileSync(files[1], key, { mode: 0o600 });
+  return { certificate: authority.certificate, files };
 }

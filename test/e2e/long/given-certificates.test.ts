@@ -2,6 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { CERTIFICATES_NAME } from "../../../common/storage/published-certificates.ts";
 import { rolledOut } from "../../image/rollout.ts";
 import { readPage } from "../../pages/page.ts";
 import type { Reader } from "../../pages/reader.ts";
@@ -24,19 +25,12 @@ const NAME = "mooring-aggregator.mooring.svc";
 /** The page's two minutes, and time to see it. */
 const LIMIT_MS = 150_000;
 const TRIAL_MS = 480_000;
-/** What issuing takes of the aggregator. */
-const RIGHTS = [
-  "get secrets/mooring-aggregator-tls -n mooring",
-  "watch secrets/mooring-aggregator-tls -n mooring",
-  "get secrets/mooring-aggregator-ca -n mooring",
-  "patch secrets/mooring-aggregator-ca -n mooring",
-  "create secrets/mooring-aggregator-ca -n mooring",
-  "get configmaps/mooring-aggregator-ca -n mooring-agents",
-  "patch configmaps/mooring-aggregator-ca -n mooring-agents",
-] as const;
+/** What certificates of its own take of the aggregator. */
+const RIGHTS = ["get", "patch", "create"].map((verb) => `${verb} configmaps/${CERTIFICATES_NAME} -n mooring-agents`);
 /** What it has neither before nor after. */
 const NEVER = [
   "list secrets -n mooring",
+  "create secrets -n mooring",
   "get secrets/mooring-given-tls -n mooring",
   "get secrets -n default",
 ] as const;
@@ -144,8 +138,8 @@ async function replicas(): Promise<readonly string[]> {
   return (await kubectl(stage.cluster, "get", "pods", "--namespace=mooring", path)).split(" ");
 }
 
-describe("an installation that issues its own certificates", () => {
-  it("may read and write what it issues, and no other Secret", async () => {
+describe("an installation that makes its own certificates", () => {
+  it("may publish them, and read and write no Secret", async () => {
     expect(await allowedOf([...RIGHTS, ...NEVER])).toEqual(RIGHTS);
   });
 });
@@ -163,12 +157,12 @@ describe("external certificates, installed as in docs/reports.md", () => {
     expect(faults).toEqual([]);
   });
 
-  it("take the right to read or write a Secret or ConfigMap", async () => {
+  it("take the right to read or write a ConfigMap", async () => {
     expect(await allowedOf([...RIGHTS, ...NEVER])).toEqual([]);
   });
 
-  it("make the objects of the own ones useless", async () => {
-    await reader.follow(PAGE.block("## Certificates"));
+  it("make what was published useless", async () => {
+    await kubectl(stage.cluster, "delete", "configmap", CERTIFICATES_NAME, "--namespace=mooring-agents");
     const before = await triesOfAgents(stage);
 
     await stage.owner.clock.sleep(5_000, stage.owner.signal);
@@ -213,7 +207,7 @@ describe("external certificates, installed as in docs/reports.md", () => {
 });
 
 describe("an overlay without the component again", () => {
-  it("has certificates issued, and nothing that is seen meanwhile is lost", { timeout: TRIAL_MS }, async () => {
+  it("has its own certificates, and nothing that is seen meanwhile is lost", { timeout: TRIAL_MS }, async () => {
     const [given = ""] = await servedToAgents(stage);
 
     const { faults } = await changeTo("own-again", mine, (served) => served !== given);
