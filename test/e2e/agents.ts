@@ -46,7 +46,9 @@ export async function servedToAgents(
   const code = `const file = "/var/run/mooring/ca.crt";
     const ca = fs.existsSync(file) ? fs.readFileSync(file) : ${JSON.stringify(await published(stage))};
     const to = { host: "${host}", servername: "mooring-aggregator.mooring.svc", port: 8443, ca };
-    const socket = tls.connect(to, () => { console.log(socket.getPeerX509Certificate().fingerprint256); socket.destroy(); });`;
+    const socket = tls.connect(to, () => { console.log(socket.getPeerX509Certificate().fingerprint256); socket.destroy(); });
+    // The Service may lead to a pod that is gone, whose SYN nobody answers for two minutes.
+    socket.setTimeout(5_000, () => socket.destroy(new Error("no answer")));`;
   return await fromAgents(stage, code);
 }
 
