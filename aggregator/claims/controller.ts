@@ -188,13 +188,15 @@ export class ClaimController {
     const { claim, volume } = evidence;
     const unobserved = this.#parts.unobservedOf(volume);
     const { toMs = 0, nodes: unanswered = () => [] } = unobserved.unanswered ?? {};
+    const { sinceMs: watchedSinceMs = 0 } = cluster.podsWatchedSince() ?? {};
     const fleet: FleetFacts = {
       ...this.#lookup,
       nodes: cluster.nodeNames,
       // Stored times are whole seconds, rounded up.
       unanswered: (inUseSinceMs) => (inUseSinceMs - 1_000 < toMs ? unanswered() : []),
       nodeOf: cluster.node,
-      watchedSinceMs: cluster.podsWatchedSince()?.sinceMs ?? 0,
+      watchedSinceMs,
+      isAfterGap: unobserved.lastToMs === watchedSinceMs,
       arePodsCurrent: cluster.arePodsCurrent(),
       pendingNode: (found) => barrier.pendingNode(found ?? {}),
       podName: cluster.podName,

@@ -91,11 +91,11 @@ export class GapAnswers {
   /** When a claim with this volume may have been used unobserved. */
   unobservedOf(volume: Volume | undefined): Unobserved {
     const gap = this.#openGap();
-    const times = this.#timesOf(volume);
-    if (gap === undefined) return { times };
+    const found = { times: this.#timesOf(volume), lastToMs: this.#gap?.toMs };
+    if (gap === undefined) return found;
     const { toMs } = gap;
     const unanswered = this.#isGivenUp ? undefined : { toMs, nodes: () => this.#open() };
-    return { times, unanswered, ...(this.#isReady ? {} : { openUntilMs: toMs }) };
+    return { ...found, unanswered, ...(this.#isReady ? {} : { openUntilMs: toMs }) };
   }
 
   /** Nodes that have not answered yet, without those that were created after the gap. */

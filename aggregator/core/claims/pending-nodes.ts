@@ -76,12 +76,15 @@ export function unwatchedUntilMs(
   { claim: { status }, volume, uses, references }: ClaimEvidence,
   fleet: FleetFacts,
 ): number | undefined {
-  const { watchedSinceMs, nodeOf, viewOf, assumedEnd } = fleet;
+  const { watchedSinceMs, isAfterGap, nodeOf, viewOf, assumedEnd } = fleet;
   if (status === undefined || status.unused || status.sinceMs - 1_000 >= watchedSinceMs) return undefined;
   if (references.length > 0 || uses.some(({ node }) => assumedEnd(node) === undefined)) return undefined;
   const mayBeOn = reachOf(volume ?? {}, (name) => nodeOf?.(name));
-  const reports = (node: string): boolean => viewOf(node) !== undefined && isExpectedToReport(node, fleet);
-  return fleet.nodes().some((node) => !reports(node) && mayBeOn(node)) ? watchedSinceMs : undefined;
+  const hasAnswered = (node: string): boolean =>
+    (viewOf(node) !== undefined && isExpectedToReport(node, fleet)) ||
+    // Whether it was unreachable in all of a gap is for the gap to say.
+    (isAfterGap && nodeOf?.(node)?.isUnreachable === true);
+  return fleet.nodes().some((node) => !hasAnswered(node) && mayBeOn(node)) ? watchedSinceMs : undefined;
 }
 
 /** Where a claim may still be staged that an earlier leader called staged: the status does not contain the nodes. */

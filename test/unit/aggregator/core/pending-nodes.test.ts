@@ -121,7 +121,6 @@ describe("a node on which a claim's last pod may have ended, unobserved", () => 
 });
 
 describe("a claim that an earlier leader left in use before this replica watched pods", () => {
-  const nodeOf = (name: string) => ({ ...nodeWith(name), labels: { host: name } });
   const term = { matchExpressions: [{ key: "host", operator: "In", values: ["n1"] }] };
   const volume = volumeWith({ nodeAffinity: JSON.stringify({ nodeSelectorTerms: [term] }) });
   const watchedSinceMs = NOON + 60_000;
@@ -129,21 +128,33 @@ describe("a claim that an earlier leader left in use before this replica watched
     uses: [useOn("n1")],
     assumed: { n1: { bootId: "boot-1", atMs: NOON, evidence: "node-gone" } },
   } as const;
-  type Left = Scene & { readonly assumed?: Readonly<Record<string, AssumedEnd>> };
+  type Left = Scene & { readonly assumed?: Readonly<Record<string, AssumedEnd>>; readonly isAfterGap?: boolean };
   it.each<readonly [name: string, left: Left, isUntilThen: boolean]>(
     // biome-ignore format: a row is a line
     [
       ["counts as used until then where it can be used on a node that has not reported", {}, true],
       ["does not where its volume can be used only on nodes that have reported", { volume }, false],
+      ["does where such a node reports no more", { volume, states: { n1: "NoAgent" } }, true],
+      ["does not for an unreachable node after a gap, which says whether it was away", { isAfterGap: true }, false],
       ["does not when it came into use later", { status: { ...mountedStatus(["n1"]), sinceMs: watchedSinceMs + 1_000 } }, false],
       ["does not when it is stored as unused", { status: unused }, false],
       ["is in use while a node shows it mounted", { uses: [useOn("n1")] }, false],
       ["is in use while a pod names it", { references: ["shop/web-1"] }, false],
       ["counts so also where it was mounted on a node that is Gone", n1Gone, true],
     ],
-  )("%s", (_, { status = mountedStatus(["n1"]), assumed = {}, ...evidence }, isUntilThen) => {
-    const fleet = fleetWith([viewWith()], { nodeOf, watchedSinceMs, assumed });
-    const until = unwatchedUntilMs(evidenceWith({ claim: claimWith({ status }), ...evidence }), fleet);
-    expect(until).toBe(isUntilThen ? watchedSinceMs : undefined);
-  });
+  )(
+    "%s",
+    (_, {
+      status = mountedStatus(["n1"]),
+      assumed = {},
+      states = {},
+      isAfterGap = false,
+      ...evidence
+    }, isUntilThen) => {
+      const nodeOf = (name: string) => ({ ...nodeWith(name), labels: { host: name }, isUnreachable: name !== "n1" });
+      const fleet = fleetWith([viewWith()], { nodeOf, watchedSinceMs, isAfterGap, assumed, agentStates: states });
+      const until = unwatchedUntilMs(evidenceWith({ claim: claimWith({ status }), ...evidence }), fleet);
+      expect(until).toBe(isUntilThen ? watchedSinceMs : undefined);
+    },
+  );
 });
