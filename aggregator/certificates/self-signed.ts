@@ -16,6 +16,8 @@ const SERVER_AUTH = "1.3.6.1.5.5.7.3.1";
 /** The first of nine flags. */
 const DIGITAL_SIGNATURE = { valueHex: Uint8Array.of(0x80), unusedBits: 7 };
 const CONTEXT = 3;
+/** 2050-01-01T00:00:00Z. */
+const UTC_TIME_ENDS_MS = 2_524_608_000_000;
 
 /** A new key, and a certificate for these names and IP addresses that is signed by that key and no CA (RFC 5280, 4.1). */
 export function makeSelfSigned(
@@ -79,5 +81,10 @@ const sequence = (...value: readonly Block[]): Block => new asn1.Sequence({ valu
 const identifier = (value: string): Block => new asn1.ObjectIdentifier({ value });
 const tagged = (tagNumber: number, value: Block): Block =>
   new asn1.Constructed({ idBlock: { tagClass: CONTEXT, tagNumber }, value: [value] });
-// biome-ignore lint/style/noRestrictedGlobals: the library's own kind of time; the moment is the caller's.
-const timeOf = (ms: number): Block => new asn1.UTCTime({ valueDate: new Date(ms) });
+/** The year of a UTCTime has two digits: from 2050 on it is another type (RFC 5280, 4.1.2.5). In whole seconds. */
+function timeOf(ms: number): Block {
+  const seconds = Math.floor(ms / 1000) * 1000;
+  // biome-ignore lint/style/noRestrictedGlobals: the library's own kind of time; the moment is the caller's.
+  const time = { valueDate: new Date(seconds) };
+  return seconds < UTC_TIME_ENDS_MS ? new asn1.UTCTime(time) : new asn1.GeneralizedTime(time);
+}
