@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { CERTIFICATES_NAME } from "../../common/storage/published-certificates.ts";
 import { readPage } from "../pages/page.ts";
 import type { Reader } from "../pages/reader.ts";
 import { allObjects, tracesIn } from "../pages/traces.ts";
@@ -72,8 +73,10 @@ async function answers(namespace: string, path: string): Promise<readonly string
 
 /** What becomes of a report that is sent from an agent's pod without its token: status, or code of the error. */
 async function reportFromAgent(options: string): Promise<string> {
+  const template = "--output=go-template={{range .data}}{{.}}{{end}}";
+  const ca = await kubectl(cluster, "get", "configmap", CERTIFICATES_NAME, "--namespace=mooring-agents", template);
   const code = `const to = { ...${options}, method: "PUT", host: "mooring-aggregator.mooring.svc", port: 8443,
-    path: "/v1/nodes/node-1/report", ca: fs.readFileSync("/var/run/mooring/ca.crt") };
+    path: "/v1/nodes/node-1/report", ca: ${JSON.stringify(ca)} };
     https.request(to, (answer) => { console.log(answer.statusCode); answer.destroy(); })
       .on("error", (error) => console.log(error.code)).end("{}")`;
   const agent = ["exec", "--namespace=mooring-agents", "daemonset/mooring-agent", "--container=agent"];
