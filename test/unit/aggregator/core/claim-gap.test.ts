@@ -64,6 +64,18 @@ describe("a gap that nodes have still to answer", () => {
     expect(decide(IDLE, notBefore(open, [NOON + 2 * MIN]))).toBeUndefined();
   });
 
+  it.each([
+    { name: "the latest of them", times: [], bounds: [2, 3, undefined], becomes: "noon+180s" },
+    { name: "a later gap", times: [time(1, 4)], bounds: [2, undefined], becomes: "noon+240s" },
+  ])("leaves no time before lower bounds: $name counts", ({ times, bounds, becomes }) => {
+    const unobserved = notBefore(
+      { times },
+      bounds.map((minutes) => minutes && NOON + minutes * MIN),
+    );
+
+    expect(summaryOf(decide(mountedStatus(["n1"]), unobserved, ended(1)))).toContain(`NoPodUsing since ${becomes}`);
+  });
+
   it("does not keep the status from saying that a claim is staged", () => {
     expect(decide(IDLE, open, { stagedOn: ["n1"] })?.staged).toContain("n1");
   });
