@@ -7,7 +7,7 @@ import { withDeadline } from "../../common/runtime/deadline.ts";
 import { MooringError } from "../../common/runtime/errors.ts";
 import { CERTIFICATES_NAME } from "../../common/storage/published-certificates.ts";
 
-/** A reading takes this long at most, and answers whoever asks within this time: there is one at a time, and none soon after. Milliseconds. */
+/** A read takes this long at most, and its result serves all connections that need one within this time. Milliseconds. */
 const READING_MS = 5_000;
 
 /**

@@ -47,7 +47,7 @@ export async function servedToAgents(
     const ca = fs.existsSync(file) ? fs.readFileSync(file) : ${JSON.stringify(await published(stage))};
     const to = { host: "${host}", servername: "mooring-aggregator.mooring.svc", port: 8443, ca };
     const socket = tls.connect(to, () => { console.log(socket.getPeerX509Certificate().fingerprint256); socket.destroy(); });
-    // The Service may lead to a pod that is gone, whose SYN nobody answers for two minutes.
+    // The Service may still lead to the address of a deleted pod: without a limit the connection hangs for two minutes.
     socket.setTimeout(5_000, () => socket.destroy(new Error("no answer")));`;
   return await fromAgents(stage, code);
 }

@@ -24,7 +24,7 @@ export interface Published {
   readonly mountedOn: readonly string[];
   /** More nodes have it mounted than `mountedOn` lists. */
   readonly hasMore: boolean;
-  /** The text of the annotation that repeats the time, whatever it is. */
+  /** The annotation that repeats the time, as it is stored. */
   readonly unusedSince: string | undefined;
   /** Unobserved time, as JSON; also present where no last use is known. */
   readonly gap: string | undefined;

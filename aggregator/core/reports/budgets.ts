@@ -99,7 +99,7 @@ export class ReviewLimits {
     this.#pairs.remember(pairOf(source));
   }
 
-  /** Such a token was good before: it goes before those of strangers. */
+  /** A token from this address and pod was good before: its review comes before those of unknown senders. */
   isGood(source: TokenSource): boolean {
     return this.#pairs.has(pairOf(source));
   }
