@@ -4,7 +4,8 @@
  */
 export const SEARCH = String.raw`
   const texts = process.argv.slice(1).map((text) => [...text].reverse().join(""));
-  const MOST_BYTES = 1 << 18;
+  // One buffer for all files: the search shares the container's memory limit with the program that runs there.
+  const bytes = Buffer.alloc(1 << 18);
   const DEEPEST = 24;
   const seen = new Set();
   const paths = [];
@@ -13,11 +14,10 @@ export const SEARCH = String.raw`
     // What waits for data or for a writer must not hold the search up.
     const file = fs.openSync(path, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
     try {
-      const bytes = Buffer.alloc(MOST_BYTES);
       let length = 0;
-      for (let more = 1; more > 0 && length < MOST_BYTES; length += more)
-        more = fs.readSync(file, bytes, length, MOST_BYTES - length, null);
-      return bytes.latin1Slice(0, length);
+      for (let more = 1; more > 0 && length < bytes.length; length += more)
+        more = fs.readSync(file, bytes, length, bytes.length - length, null);
+      return bytes.subarray(0, length);
     } finally {
       fs.closeSync(file);
     }
@@ -26,8 +26,8 @@ export const SEARCH = String.raw`
     const stat = attempt(() => fs.statSync(path));
     if (stat === undefined || depth > DEEPEST) return;
     if (stat.isFile()) {
-      const found = attempt(() => read(path)) ?? "";
-      if (texts.some((text) => found.includes(text))) paths.push(path);
+      const content = attempt(() => read(path));
+      if (content !== undefined && texts.some((text) => content.includes(text))) paths.push(path);
     }
     if (!stat.isDirectory() || seen.has(stat.dev + ":" + stat.ino)) return;
     seen.add(stat.dev + ":" + stat.ino);
