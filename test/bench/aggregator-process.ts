@@ -8,8 +8,8 @@ import { HarnessError } from "../rig/process/errors.ts";
 import type { Owner } from "../rig/process/owner.ts";
 import { waitUntil } from "../rig/process/wait.ts";
 import { type Exposition, parseExposition } from "./exposition.ts";
-import { ownLagP99, probeFlag, readLateTurns } from "./late-turns.ts";
-import { answered, bundled, startInPod } from "./pod-process.ts";
+import { ownLagP99, readLateTurns } from "./late-turns.ts";
+import { answered, bundled, probeFlag, startInPod } from "./pod-process.ts";
 import { withNiceness } from "./priority.ts";
 
 /** An aggregator under measurement. */
@@ -51,7 +51,7 @@ export async function startAggregator(
     script: await bundled(owner.folder, "aggregator"),
     // A real aggregator, too, logs a line for each transition.
     args: ["--api-bind-address", `127.0.0.1:${port}`, ...args],
-    nodeOptions: [...nodeOptions, probeFlag(lagFile)],
+    nodeOptions: [...nodeOptions, await probeFlag(owner.folder, lagFile)],
     nice,
   });
   const alive = (): Promise<void> => answered(owner, { child, url: `${url}/livez`, limitMs: 30_000 });

@@ -12,11 +12,6 @@ interface LateTurn {
   readonly collectingMs: number;
 }
 
-/** The flag of Node.js that loads the probe. */
-export function probeFlag(file: string): string {
-  return `--import=${new URL(`lag-probe.ts?file=${encodeURIComponent(file)}`, import.meta.url).href}`;
-}
-
 /** What the probe has written; nothing while no turn was late. */
 export function readLateTurns(file: string): readonly LateTurn[] {
   if (!existsSync(file)) return [];

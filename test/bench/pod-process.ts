@@ -19,6 +19,15 @@ export async function bundled(parent: string, program: keyof typeof UNBUNDLED): 
   return `${folder}/${program}.mjs`;
 }
 
+/**
+ * The flag of Node.js that loads the probe (`lag-probe.ts`), which writes to `file`. It is bundled, too: to load TypeScript, Node.js takes
+ * some 15 MiB in the measured process.
+ */
+export async function probeFlag(parent: string, file: string): Promise<string> {
+  const { folder } = await bundle(mkdtempSync(`${parent}/probe-`), { "lag-probe": "test/bench/lag-probe.ts" });
+  return `--import=file://${folder}/lag-probe.mjs?file=${encodeURIComponent(file)}`;
+}
+
 /** The program, and its service account. */
 const NAMESPACES = { "mooring-agent": "mooring-agents", "mooring-aggregator": "mooring" } as const;
 
