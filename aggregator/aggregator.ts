@@ -221,7 +221,7 @@ class Aggregator {
     this.#session = session;
     this.#lists = session.routes(signal);
     try {
-      await runTogether([(limited) => session.run(limited), this.#writing.tell], signal);
+      await runTogether([(limited) => session.run(limited), this.#writing.writeEvents], signal);
     } finally {
       this.#wasAtRest = session.claims.queue.isIdle;
       this.#session = undefined;

@@ -70,7 +70,7 @@ export class Deletions {
     this.#removed.delete(uid);
     if (mounts.length === 0) return;
     onRemoved(removed.cause);
-    warnings.tell(removed.claim, { kind: "removed-while-mounted", mounts, cause: removed.cause });
+    warnings.warn(removed.claim, { kind: "removed-while-mounted", mounts, cause: removed.cause });
   }
 
   #observe(claim: Claim, { uses, shownOn }: ClaimEvidence): ObservedDeletion {

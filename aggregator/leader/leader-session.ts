@@ -27,7 +27,7 @@ import type { Leadership } from "./leadership.ts";
 
 interface LeaderSessionParts extends SharedParts {
   readonly writing: Pick<StatusWriting, "writer" | "volumeWriter" | "policy"> & {
-    readonly warnings: Pick<ClaimWarnings, "tell">;
+    readonly warnings: Pick<ClaimWarnings, "warn">;
   };
   readonly coverage: Leadership["coverage"];
   readonly unstored: UnstoredClaims;

@@ -21,7 +21,7 @@ export class ClaimWarnings {
     this.#parts = parts;
   }
 
-  tell(claim: Claim, warning: ClaimWarning): void {
+  warn(claim: Claim, warning: ClaimWarning): void {
     const { clock, logger, emit, nowMs } = this.#parts;
     const isAllowed = this.#budget.take(clock.monotonicMs());
     if (isAllowed) {
@@ -41,7 +41,7 @@ function fieldsOf(warning: ClaimWarning): LogFields {
 
 /** What finds a problem of a claim and warns of it. */
 export interface WarnerParts extends Pick<OutsideParts, "clock"> {
-  readonly warnings: Pick<ClaimWarnings, "tell">;
+  readonly warnings: Pick<ClaimWarnings, "warn">;
 }
 
 /** Kubernetes calls a claim unused when its last pod is over, and the kubelet unmounts after that: a contradiction this short is normal. */
@@ -81,7 +81,7 @@ export class UnusedWhileMounted {
     this.#known.set(claim.key, found);
     const restMs = found.sinceMs + GRACE_MS - nowMs;
     if (restMs > 0) return restMs;
-    if (!found.isWarned) this.#parts.warnings.tell(claim, { kind: "unused-while-mounted", nodes });
+    if (!found.isWarned) this.#parts.warnings.warn(claim, { kind: "unused-while-mounted", nodes });
     found.isWarned = true;
     return undefined;
   }

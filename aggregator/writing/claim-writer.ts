@@ -122,7 +122,7 @@ export class ClaimWriter {
     const refusal = `${claim.uid} ${failure.reason}`;
     if (this.#warnedRefusals.get(claim.key) === refusal) return;
     this.#warnedRefusals.set(claim.key, refusal);
-    warnings.tell(claim, { kind: "write-refused", reason: failure.reason, message });
+    warnings.warn(claim, { kind: "write-refused", reason: failure.reason, message });
   }
 
   /** An apply leaves the annotations that other managers own: they are removed next. */
@@ -142,7 +142,7 @@ export class ClaimWriter {
       logger.info({}, "claim status may be written again");
     }
     const { annotation, managers = [] } = claim.strays?.[0] ?? {};
-    if (times === PUT_BACK_TIMES) warnings.tell(claim, { kind: "put-back", annotation, managers });
+    if (times === PUT_BACK_TIMES) warnings.warn(claim, { kind: "put-back", annotation, managers });
     const of = { namespace: written.namespace, claim: written.name };
     if (write.kind === "apply") {
       const { unused, reason, lastUse } = write.status;

@@ -69,7 +69,7 @@ export class HeldDeletions {
     known.held ??= { at: clock.monotonicMs(), sinceMs };
     const restMs = known.held.at + HELD_NEWS_MS - clock.monotonicMs();
     if (restMs > 0) return restMs;
-    if (!known.isHeldWarned) warnings.tell(claim, { kind: "deletion-held", mounts });
+    if (!known.isHeldWarned) warnings.warn(claim, { kind: "deletion-held", mounts });
     known.isHeldWarned = true;
     return undefined;
   }
@@ -84,7 +84,7 @@ export class HeldDeletions {
   #warnOfRelease(known: Deletion, { claim, mounts }: ObservedDeletion): void {
     if (known.isReleaseWarned) return;
     known.isReleaseWarned = true;
-    this.#parts.warnings.tell(claim, { kind: "force-released", mounts, why: claim.deletion?.override ?? "" });
+    this.#parts.warnings.warn(claim, { kind: "force-released", mounts, why: claim.deletion?.override ?? "" });
   }
 
   #of({ key, uid }: Claim): Deletion {

@@ -64,5 +64,5 @@ export class StatusWriting {
   readonly watch = (signal: AbortSignal): Promise<void> => this.#version.run(signal);
 
   /** Writes events while this replica leads. */
-  readonly tell = (signal: AbortSignal): Promise<void> => this.#events.run(signal);
+  readonly writeEvents = (signal: AbortSignal): Promise<void> => this.#events.run(signal);
 }

@@ -32,7 +32,7 @@ export async function lead(cluster: FakeCluster) {
         writer: { apply, clean: written },
         volumeWriter: async () => ({ kind: "written" }),
         policy: () => "remove",
-        warnings: { tell: () => {} },
+        warnings: { warn: () => {} },
       },
       coverage: { reached: undefined, gap: () => undefined, settle: () => {}, join: () => {}, update: () => {} },
       unstored: new UnstoredClaims(cluster),

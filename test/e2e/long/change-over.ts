@@ -1,7 +1,7 @@
 import { HarnessError } from "../../rig/process/errors.ts";
 import { type Delivery, watchDelivery } from "../agents.ts";
 import { makeClaim, volumeOf } from "../scenarios/claims.ts";
-import { untilMounted } from "../scenarios/failures/words.ts";
+import { untilMounted } from "../scenarios/failures/conditions.ts";
 import { endOfUse } from "../scenarios/last-use.ts";
 import { deletePod, type MadePod, runPod } from "../scenarios/pods.ts";
 import type { Truth } from "../scenarios/scenario.ts";
@@ -139,7 +139,7 @@ async function judgeEnd(
     const faults = best()?.faults ?? [];
     if (faults.length > 0) throw new HarnessError(faults.join("; "));
   };
-  await stage.until(`what is said of ${claim}`, requireRight, PUBLISHED_LIMIT_MS).catch(() => {});
+  await stage.until(`the right status of ${claim}`, requireRight, PUBLISHED_LIMIT_MS).catch(() => {});
   const { faults = [], final } = best() ?? {};
   return { faults: faults.map((fault) => `${claim}: ${fault}`), lateMs: final?.mooring?.errorMs ?? Number.NaN };
 }

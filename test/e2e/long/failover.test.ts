@@ -4,8 +4,8 @@ import { accepted } from "../../rig/control-plane/api.ts";
 import { HarnessError } from "../../rig/process/errors.ts";
 import { quantile, seconds } from "../affinity/figures.ts";
 import { makeClaim } from "../scenarios/claims.ts";
+import { untilCondition, untilMounted } from "../scenarios/failures/conditions.ts";
 import { killProgram, leadingAggregator, leaseHolder, type MooringPod } from "../scenarios/failures/mooring.ts";
-import { untilMounted, untilSaid } from "../scenarios/failures/words.ts";
 import { deletePod, makePod, runPod } from "../scenarios/pods.ts";
 import { openStage, type Stage } from "../scenarios/stage.ts";
 import { runForAll } from "./run.ts";
@@ -83,7 +83,7 @@ async function playRound(name: string, end: End["end"]): Promise<Round> {
   await stage.until("two replicas", requireTwoReplicas, ROUND_MS);
   const goes = await runPod(stage, { name: `goes-${name}`, node: "node-1", claim: "ends" });
   await untilMounted(stage, "ends");
-  await untilSaid(stage, "begins", { by: "mooring", status: "True" });
+  await untilCondition(stage, "begins", { by: "mooring", status: "True" });
   const [leader, holder] = [await leadingAggregator(stage), await leaseHolder(stage)];
   const beganMs = stage.owner.clock.wallMs();
   const since = (ms: number): number => ms - beganMs;

@@ -1,6 +1,6 @@
 import { makeClaim } from "./claims.ts";
 import { makeEphemeral } from "./ephemeral.ts";
-import { untilMounted, untilSaid } from "./failures/words.ts";
+import { untilCondition, untilMounted } from "./failures/conditions.ts";
 import { endHeart, runHeart } from "./heartbeat.ts";
 import { makeJob } from "./jobs.ts";
 import { endOfUse, userEnd } from "./last-use.ts";
@@ -176,7 +176,7 @@ const UNASKED: readonly Scenario[] = [
       await makeClaim(stage, claim, { kind: "csi", driver: "attached" });
       const pod = await makePod(stage, { name: claim, node: "node-1", claim, isGated: true });
       // Who comes and goes within a moment may not be told of.
-      await untilSaid(stage, claim, { by: "mooring", status: "False", reason: "Referenced" });
+      await untilCondition(stage, claim, { by: "mooring", status: "False", reason: "Referenced" });
       const beganMs = clock.wallMs();
       await deletePod(stage, pod);
       const end = { afterMs: beganMs, byMs: clock.wallMs() };

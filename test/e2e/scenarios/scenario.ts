@@ -39,14 +39,14 @@ export type Expected =
       /** Evidence of the last use; `none` where none has to be published, `any` where its pod may have gone unobserved. */
       readonly evidence: "mount-table" | "pod-status" | "node-gone" | "none" | "any";
       /** Whether a scan must have shown the mount, or cannot have; undefined where both are possible. */
-      readonly isSeen?: boolean | undefined;
+      readonly isScanned?: boolean | undefined;
     }
   | "gone";
 
 /** The usual status: the last mount ended, and scans had shown it. */
-export const UNMOUNTED = { reason: "Unmounted", evidence: "mount-table", isSeen: true } as const;
+export const UNMOUNTED = { reason: "Unmounted", evidence: "mount-table", isScanned: true } as const;
 /** The same for a mount that no scan showed, or only one of an earlier boot. */
-export const UNMOUNTED_UNSEEN = { ...UNMOUNTED, isSeen: false } as const;
+export const UNMOUNTED_UNSCANNED = { ...UNMOUNTED, isScanned: false } as const;
 
 /** A story of a claim, and the status that is expected at its end. */
 export interface Scenario {

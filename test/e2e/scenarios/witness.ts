@@ -74,7 +74,7 @@ function useOf(user: UserEnd, found: Found): Use {
 
 function isScanned(user: UserEnd, { expected, truth, starvation }: Found): boolean | undefined {
   if (expected === "gone" || truth?.isDrawnOut === true || wasHidden(user, starvation)) return undefined;
-  return expected.isSeen;
+  return expected.isScanned;
 }
 
 /** The machine was too busy for most of the use, and the rest is shorter than a scan may need. */

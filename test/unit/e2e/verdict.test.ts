@@ -1,7 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { AGENT_SETTINGS } from "../../../agent/config.ts";
 import type { ClaimState, PublishedCondition } from "../../e2e/scenarios/claim-states.ts";
-import { type Expected, type Truth, UNMOUNTED, UNMOUNTED_UNSEEN, type UserEnd } from "../../e2e/scenarios/scenario.ts";
+import {
+  type Expected,
+  type Truth,
+  UNMOUNTED,
+  UNMOUNTED_UNSCANNED,
+  type UserEnd,
+} from "../../e2e/scenarios/scenario.ts";
 import { judge, PUBLISHED_LIMIT_MS, type Verdict } from "../../e2e/scenarios/verdict.ts";
 import { PROMISES, type PromiseName } from "../../judge/docket.ts";
 import { NO_STARVATION, type Starvation } from "../../rig/process/starvation.ts";
@@ -76,7 +82,7 @@ describe("judge", () => {
     {
       name: "a use that ended before any process could report it",
       truth: used(8_600),
-      expected: UNMOUNTED_UNSEEN,
+      expected: UNMOUNTED_UNSCANNED,
       states: mooring([1_100, idle], [10_200, unused(11_000, { lastUse: publishedEnd({ uncertaintyMs: undefined }) })]),
     },
     { name: "the last of two users", truth: TWO, states: mooring([3_100, inUse], [10_200, unused(11_000)]) },
@@ -87,7 +93,7 @@ describe("judge", () => {
     },
     {
       name: "an end without a pod, where no scan showed it",
-      expected: UNMOUNTED_UNSEEN,
+      expected: UNMOUNTED_UNSCANNED,
       states: mooring(
         [3_100, inUse],
         [10_200, unused(11_000, { lastUse: publishedEnd({ ...NO_POD, uncertaintyMs: undefined }) })],
@@ -248,10 +254,10 @@ describe("judge", () => {
       faults: ["the last use is known by pod-status, not by mount-table"],
     },
     { name: "one whose mount was not scanned", lastUse: { uncertaintyMs: undefined }, faults: ["uncertainty"] },
-    { name: "one whose mount no scan can show", expected: UNMOUNTED_UNSEEN, lastUse: {}, faults: ["uncertainty"] },
+    { name: "one whose mount no scan can show", expected: UNMOUNTED_UNSCANNED, lastUse: {}, faults: ["uncertainty"] },
     {
       name: "one without a pod whose mount no scan can show",
-      expected: UNMOUNTED_UNSEEN,
+      expected: UNMOUNTED_UNSCANNED,
       lastUse: NO_POD,
       faults: ["uncertainty"],
     },

@@ -5,11 +5,11 @@ import { kubectl } from "../../kubectl.ts";
 import { makeClaim } from "../claims.ts";
 import { endOfUse } from "../last-use.ts";
 import { deletePod, runPod } from "../pods.ts";
-import { type Scenario, UNMOUNTED, UNMOUNTED_UNSEEN } from "../scenario.ts";
+import { type Scenario, UNMOUNTED, UNMOUNTED_UNSCANNED } from "../scenario.ts";
 import { NODES, type NodeName, type Stage } from "../stage.ts";
+import { requireMounted, untilCondition, untilMounted } from "./conditions.ts";
 import { agentOn, untilReporting, untilSighted } from "./mooring.ts";
 import { boot, cutPowerOf, runMounted } from "./power.ts";
-import { requireMounted, untilMounted, untilSaid } from "./words.ts";
 
 const [AGGREGATOR, AGENT] = WORKLOADS;
 const REPLICAS = 2;
@@ -28,7 +28,7 @@ export const UNWATCHED_BOOT: readonly Scenario[] = [
     // Nobody who has seen the mount is left, but for what the claim itself and the node's disk say: it was in a boot that is over.
     // Whose it was gets lost: until the agent's first scan it may have been anybody's.
     name: "a node that boots anew, with another boot ID, while there is no aggregator",
-    expected: { ...UNMOUNTED, isSeen: undefined },
+    expected: { ...UNMOUNTED, isScanned: undefined },
     play: async (stage, claim) => {
       const node = "node-2";
       const bootId = stage.node(node).bootId();
@@ -52,13 +52,13 @@ export const ABSENCES: readonly Scenario[] = [
   {
     // No read ever showed the mount. The pod was seen, so the first complete scan after its end is what is known.
     name: "an agent that is away for the whole of a use",
-    expected: UNMOUNTED_UNSEEN,
+    expected: UNMOUNTED_UNSCANNED,
     play: async (stage, claim) => {
       const node = "node-1";
       const volume = await makeClaim(stage, claim, { kind: "csi", driver: "plain" });
       const truth = await withoutAgent(stage, node, async () => {
         const pod = await runPod(stage, { name: claim, node, claim });
-        await untilSaid(stage, claim, { by: "mooring", status: "False", reason: "Referenced" });
+        await untilCondition(stage, claim, { by: "mooring", status: "False", reason: "Referenced" });
         await deletePod(stage, pod);
         return await endOfUse(stage, volume, [pod]);
       });

@@ -6,8 +6,8 @@ import { endOfUse } from "../last-use.ts";
 import { deletePod, type MadePod, runPod } from "../pods.ts";
 import { type Scenario, UNMOUNTED } from "../scenario.ts";
 import { NODES, type Stage } from "../stage.ts";
+import { requireMounted, untilCondition, untilMounted } from "./conditions.ts";
 import { agentOn, type MooringPod, metricOf, readinessOf, setVariables, untilSighted } from "./mooring.ts";
-import { requireMounted, untilMounted, untilSaid } from "./words.ts";
 
 const [, AGENT] = WORKLOADS;
 const MISSING = "own pod's token mount is not in the table";
@@ -28,7 +28,7 @@ export const BLIND_AGENT_FAILURES: readonly Scenario[] = [
       const blind = await untilBlind(stage, healthy);
       await Promise.all(pods.map((pod) => deletePod(stage, pod)));
       const truth = await endOfUse(stage, volume, pods);
-      await untilSaid(stage, claim, { by: "kubernetes", status: "True" });
+      await untilCondition(stage, claim, { by: "kubernetes", status: "True" });
       requireMounted(stage, claim);
       await requireSilence(
         stage,

@@ -4,10 +4,10 @@ import { kubectl } from "../../kubectl.ts";
 import { makeClaim } from "../claims.ts";
 import { endOfUse } from "../last-use.ts";
 import { makePod } from "../pods.ts";
-import { type Scenario, type Truth, UNMOUNTED_UNSEEN } from "../scenario.ts";
+import { type Scenario, type Truth, UNMOUNTED_UNSCANNED } from "../scenario.ts";
 import type { NodeName, Stage } from "../stage.ts";
+import { untilCondition } from "./conditions.ts";
 import { setVariables } from "./mooring.ts";
-import { untilSaid } from "./words.ts";
 
 const [, AGENT] = WORKLOADS;
 const NODE: NodeName = "node-2";
@@ -24,11 +24,11 @@ export const BRIEF_USES: readonly Scenario[] = [
     // Of the mount nothing is known, but of the pod: its end is dated by the first scan that begins after it. Two scans may each wait for a
     // debounce by then: the one that the mount asked for, and the one that the pod's end asks for where that one has begun.
     name: "a pod that mounts and ends within one debounce",
-    expected: UNMOUNTED_UNSEEN,
+    expected: UNMOUNTED_UNSCANNED,
     play: (stage, first) =>
       withLongDebounce(stage, async () => {
         const { claim, ...truth } = await briefUse(stage, first);
-        await untilSaid(stage, claim, { by: "mooring", status: "True", reason: "Unmounted" });
+        await untilCondition(stage, claim, { by: "mooring", status: "True", reason: "Unmounted" });
         return { ...truth, claim, waitsMs: 2 * DEBOUNCE_MS };
       }),
   },

@@ -1,13 +1,13 @@
 import { rolledOut, WORKLOADS } from "../../../image/rollout.ts";
 import { endOfUse } from "../last-use.ts";
 import { deletePod } from "../pods.ts";
-import { type Scenario, UNMOUNTED, UNMOUNTED_UNSEEN } from "../scenario.ts";
+import { type Scenario, UNMOUNTED, UNMOUNTED_UNSCANNED } from "../scenario.ts";
 import type { NodeName, Stage } from "../stage.ts";
+import { requireMounted, untilCondition } from "./conditions.ts";
 import { freezeKubelet } from "./kubelet.ts";
 import { agentOn, nodeWithoutLeader, setVariables, untilSighted } from "./mooring.ts";
 import { boot, cutPower } from "./power.ts";
 import { runStubborn, untilWrittenAfter } from "./stubborn.ts";
-import { requireMounted, untilSaid } from "./words.ts";
 
 /** Beyond the longest pause between two heartbeats, which is 36 s. */
 const NODE_STALE_AFTER_MS = 40_000;
@@ -27,7 +27,7 @@ export const DELETED_NODE_FAILURES: readonly Scenario[] = [
         using _frozen = freezeKubelet(stage, node);
         const deletedMs = await deleteNode(stage, node);
         await deletePod(stage, pod, 0);
-        await untilSaid(stage, claim, { by: "kubernetes", status: "True" });
+        await untilCondition(stage, claim, { by: "kubernetes", status: "True" });
         await untilWrittenAfter(stage, pod, deletedMs + NODE_GONE_AFTER_MS + 2_000);
         requireMounted(stage, claim);
       }
@@ -39,12 +39,12 @@ export const DELETED_NODE_FAILURES: readonly Scenario[] = [
   {
     // Assumed as soon as the settings allow; when the node is back, what it then tells replaces the reason, and the time stays.
     name: "a Node object deleted after a power cut, and the node back again",
-    expected: UNMOUNTED_UNSEEN,
+    expected: UNMOUNTED_UNSCANNED,
     play: async (stage, claim) => {
       await giveUpSoon(stage);
       const { node, truth } = await cutPower(stage, claim, await nodeWithoutLeader(stage));
       const deletedMs = await deleteNode(stage, node);
-      await untilSaid(stage, claim, { by: "mooring", status: "True", reason: "NodeGone" });
+      await untilCondition(stage, claim, { by: "mooring", status: "True", reason: "NodeGone" });
       await boot(stage, node);
       await untilSighted(stage, () => agentOn(stage, node));
       return { ...truth, waitsMs: Math.max(NODE_STALE_AFTER_MS, deletedMs + NODE_GONE_AFTER_MS - truth.byMs) };

@@ -4,7 +4,7 @@ import { endOfUse } from "../last-use.ts";
 import { deletePod, type MadePod, runPod } from "../pods.ts";
 import type { Truth } from "../scenario.ts";
 import type { DriverName, NodeName, Stage } from "../stage.ts";
-import { untilMounted } from "./words.ts";
+import { untilMounted } from "./conditions.ts";
 
 /** A pod that is over, in the middle of whose unmount the driver hangs. */
 export interface HangingUnmount {

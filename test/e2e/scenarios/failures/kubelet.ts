@@ -5,9 +5,9 @@ import { endOfUse } from "../last-use.ts";
 import { deletePod, runPod, untilPhase } from "../pods.ts";
 import { type Scenario, UNMOUNTED } from "../scenario.ts";
 import type { NodeName, Stage } from "../stage.ts";
+import { requireMounted, untilCondition, untilMounted } from "./conditions.ts";
 import { listOf, nodeWithoutLeader } from "./mooring.ts";
 import { runStubborn, untilWrittenAfter } from "./stubborn.ts";
-import { requireMounted, untilMounted, untilSaid } from "./words.ts";
 
 const HANG_MS = 30_000;
 
@@ -19,7 +19,7 @@ export const KUBELET_FAILURES: readonly Scenario[] = [
     play: async (stage, claim) => {
       const pod = await runStubborn(stage, claim, { node: "node-1", grace: 8 });
       await deletePod(stage, pod, 0);
-      const { seenMs } = await untilSaid(stage, claim, { by: "kubernetes", status: "True" });
+      const { seenMs } = await untilCondition(stage, claim, { by: "kubernetes", status: "True" });
       await untilWrittenAfter(stage, pod, seenMs + 500);
       return await endOfUse(stage, pod.volume, [pod]);
     },
@@ -34,7 +34,7 @@ export const KUBELET_FAILURES: readonly Scenario[] = [
       {
         using _frozen = freezeKubelet(stage, node);
         await deletePod(stage, pod, 0);
-        const { seenMs } = await untilSaid(stage, claim, { by: "kubernetes", status: "True" });
+        const { seenMs } = await untilCondition(stage, claim, { by: "kubernetes", status: "True" });
         await untilWrittenAfter(stage, pod, seenMs + 3_000);
         requireMounted(stage, claim);
         await requireUnusedWhileMounted(stage, claim);

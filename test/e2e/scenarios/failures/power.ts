@@ -2,8 +2,9 @@ import { HarnessError } from "../../../rig/process/errors.ts";
 import { makeClaim } from "../claims.ts";
 import { userEnd } from "../last-use.ts";
 import { deletePod, type MadePod, runPod } from "../pods.ts";
-import { type Scenario, type Truth, UNMOUNTED, UNMOUNTED_UNSEEN } from "../scenario.ts";
+import { type Scenario, type Truth, UNMOUNTED, UNMOUNTED_UNSCANNED } from "../scenario.ts";
 import type { DriverName, NodeName, Stage } from "../stage.ts";
+import { untilMounted } from "./conditions.ts";
 import {
   agentOn,
   leadingAggregator,
@@ -14,7 +15,6 @@ import {
   untilReporting,
   untilSighted,
 } from "./mooring.ts";
-import { untilMounted } from "./words.ts";
 
 /** The longest pause between two heartbeats is 36 s. */
 const ACKNOWLEDGED_MS = 40_000;
@@ -30,7 +30,7 @@ export const POWER_FAILURES: readonly Scenario[] = [
   {
     // A reboot unmounts everything, but the kubelet starts the pods of a node again: the first complete scan of the new boot tells.
     name: "a power cut of a node",
-    expected: UNMOUNTED_UNSEEN,
+    expected: UNMOUNTED_UNSCANNED,
     play: async (stage, claim) => {
       const { node, truth } = await cutPower(stage, claim, await nodeWithoutLeader(stage));
       await boot(stage, node);
@@ -41,7 +41,7 @@ export const POWER_FAILURES: readonly Scenario[] = [
     // The next leader knows from the claim on which node it was mounted, and neither in which boot nor by whom. So the read counts that
     // the agent there tells of first, which is done by the time at which it is told.
     name: "a power cut of the node on which the leading aggregator runs",
-    expected: { ...UNMOUNTED, isSeen: undefined },
+    expected: { ...UNMOUNTED, isScanned: undefined },
     play: async (stage, claim) => {
       const holder = await leaseHolder(stage);
       const { node, truth } = await cutPower(stage, claim, (await leadingAggregator(stage)).node);

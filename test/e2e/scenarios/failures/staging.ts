@@ -7,8 +7,8 @@ import { deletePod, runPod } from "../pods.ts";
 import { type Scenario, type Truth, UNMOUNTED } from "../scenario.ts";
 import type { NodeName, Stage } from "../stage.ts";
 import { BUDGET_MS } from "../witness.ts";
+import { untilMounted } from "./conditions.ts";
 import { listOf } from "./mooring.ts";
-import { untilMounted } from "./words.ts";
 
 const NODE: NodeName = "node-2";
 

@@ -6,7 +6,7 @@ import { HarnessError } from "../../../rig/process/errors.ts";
 import { makeClaim } from "../claims.ts";
 import { type MadePod, runPod } from "../pods.ts";
 import { DRIVERS, type DriverName, type NodeName, type Stage } from "../stage.ts";
-import { untilMounted } from "./words.ts";
+import { untilMounted } from "./conditions.ts";
 
 /** Writes twenty times a second and does not hear that it should end. */
 export const STUBBORN = "trap '' TERM; while :; do touch /data/beat; sleep 0.05; done";

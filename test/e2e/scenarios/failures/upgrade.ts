@@ -4,8 +4,8 @@ import { endOfUse } from "../last-use.ts";
 import { deletePod, runPod } from "../pods.ts";
 import { type Scenario, type Truth, UNMOUNTED } from "../scenario.ts";
 import { NODES, type Stage } from "../stage.ts";
+import { untilMounted } from "./conditions.ts";
 import { agentOn, setVariables, untilSighted } from "./mooring.ts";
-import { untilMounted } from "./words.ts";
 
 /** All of Mooring is replaced at once, as by an upgrade. What is told of claims whose use was over before must not move by it. */
 export const UPGRADES: readonly Scenario[] = [

@@ -14,7 +14,7 @@ it("a warning about a claim is an event and a line, for twenty of thousands of c
   const warnings = new ClaimWarnings({ clock, logger, emit, nowMs: () => NOON });
   const warning = { kind: "write-refused", reason: "Forbidden", message: "no" } as const;
   const warnAll = (): void => {
-    for (let index = 0; index < 5_000; index += 1) warnings.tell(claimWith({ name: `data-${index}` }), warning);
+    for (let index = 0; index < 5_000; index += 1) warnings.warn(claimWith({ name: `data-${index}` }), warning);
   };
 
   warnAll();
@@ -37,7 +37,7 @@ it.each([
   { name: "is none where protection is not enforced", protection: "audit", expected: [] },
 ] as const)("a warning that an override let a claim go, where the claim is gone before a check, $name", (row) => {
   const [clock, warned]: [FakeClock, string[]] = [createFakeClock(), []];
-  const warnings = { tell: (_: unknown, { kind }: ClaimWarning) => void warned.push(kind) };
+  const warnings = { warn: (_: unknown, { kind }: ClaimWarning) => void warned.push(kind) };
   const deletions = new HeldDeletions({ clock, warnings, protection: row.protection, nowMs: clock.wallMs });
   const deletion = { requestedAtMs: NOON, override: "lost" };
 
