@@ -1,7 +1,6 @@
 import {
   type ClaimStatus,
   type Gap,
-  MAX_NODES,
   type MountedOn,
   wholeUncertaintyMs,
 } from "../../../common/storage/claim-status.ts";
@@ -80,7 +79,7 @@ export function mountedMessage(mountedOn: MountedOn): string {
 /** The nodes where the device of an unused claim's volume is still mounted. */
 function stagedMessage(nodes: readonly string[]): string | undefined {
   if (nodes.length === 0) return undefined;
-  return `Staged on ${nodesText([...nodes].sort().slice(0, MAX_NODES))}: the device is still mounted, no pod has it`;
+  return `Staged on ${nodesText(nodes.toSorted())}: the device is still mounted, no pod has it`;
 }
 
 /**

@@ -20,6 +20,8 @@ import {
 import { lastUseWith } from "./decisions.ts";
 import { evidenceWith, fleetWith, useOn } from "./evidence.ts";
 
+const UNUSED = statusWith({ unused: true, reason: "Unmounted", sinceMs: NOON });
+
 describe("factsOf", () => {
   const going = (fields: Partial<Claim> = {}) => claimWith({ isDeleting: true, ...fields });
   const boundTo = (claim: Volume["claim"]) => volumeWith({ claim });
@@ -59,6 +61,27 @@ describe("factsOf", () => {
         ...{ byMs: NOON + 5_000, widthMs: undefined, node: "n1", pod: "shop/pod-1", podUid: "pod-1", wasUse: true },
       },
     ]);
+  });
+
+  it("a volume is staged on the nodes that show it and are not gone", () => {
+    const assumed = { n1: { bootId: "boot-1", atMs: NOON, evidence: "node-gone" } } as const;
+
+    expect(factsOf(evidenceWith({ shownOn: ["n1", "n2"] }), fleetWith([], { assumed })).stagedOn).toEqual(["n2"]);
+  });
+
+  it.each([
+    {
+      name: "waits for the watch of pods where it has no status",
+      status: undefined,
+      arePodsCurrent: false,
+      waits: true,
+    },
+    { name: "does not wait for a watch that is current", status: undefined, arePodsCurrent: true, waits: false },
+    { name: "does not wait where it is stored as unused", status: UNUSED, arePodsCurrent: false, waits: false },
+  ])("a claim $name", ({ status, arePodsCurrent, waits }) => {
+    const evidence = evidenceWith({ claim: claimWith({ status }) });
+
+    expect(factsOf(evidence, fleetWith([], { arePodsCurrent })).isUnwatched).toBe(waits);
   });
 
   it("a mount that a node showed in another boot, without an agent since, ended unobserved", () => {

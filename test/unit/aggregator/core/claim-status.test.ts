@@ -141,6 +141,25 @@ describe("a claim that no node has mounted and no pod names", () => {
   });
 });
 
+describe("the nodes on which the status of an unused claim says that its device is mounted", () => {
+  const many = Array.from({ length: 33 }, (_, index) => `n${index + 10}`).toReversed();
+  const n9 = { ...idle, staged: "Staged on n9" };
+  const rest = (nodes: string) => `Staged on ${nodes}: the device is still mounted, no pod has it`;
+  it.each<readonly [name: string, stored: ClaimStatus, facts: Partial<ClaimFacts>, says: string | undefined]>(
+    // biome-ignore format: a row is a line
+    [
+      ["are those of now, by name", n9, { stagedOn: ["n2", "n1"] }, rest("nodes n1 and n2")],
+      ["are counted where they are many", idle, { stagedOn: many }, rest("33 nodes: n10, n11, n12 and 30 more")],
+      ["are none where no node has it staged", n9, { stagedOn: [] }, undefined],
+      ["stay while another node may have it staged", n9, { stagedOn: [], ...asked("n9", "was-mounted") }, "Staged on n9"],
+      ["are those of now though others are pending", n9, { stagedOn: ["n1"], ...asked("n9", "was-mounted") }, rest("node n1")],
+      ["are not named where protection is off", n9, { stagedOn: undefined, ...asked("n9", "was-mounted") }, undefined],
+    ],
+  )("%s", (...[, stored, facts, says]) => {
+    expect(desiredClaimStatus(factsWith({ stored, ...facts }))?.staged).toBe(says);
+  });
+});
+
 describe("the message of a claim", () => {
   const left = (silent: readonly string[], ...nodes: readonly string[]) =>
     leftMountedMessage({ nodes, more: false }, silent);

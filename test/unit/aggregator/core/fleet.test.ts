@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import {
   acceptHeartbeat,
   isFromRolledBackClock,
+  isOfOtherSession,
   type Receipt,
   settle,
 } from "../../../../aggregator/core/nodes/fleet.ts";
@@ -122,6 +123,34 @@ describe("by when a mounted volume had begun", () => {
   ])("is $name", ({ reports, beganByMs }) => {
     expect(viewAfter(...reports).mountedVolumes.map((one) => one.beganByMs)).toEqual([beganByMs]);
   });
+});
+
+describe("by when a node has forgotten everything", () => {
+  const rolledBack = sent(1_000, {}, { isRolledBack: true });
+
+  it.each([
+    {
+      name: "is unknown of a clock that never went back",
+      reports: [sent(2_000), sent(3_000)],
+      forgottenByMs: undefined,
+    },
+    {
+      name: "is when its clock was found to have gone back",
+      reports: [sent(2_000), rolledBack],
+      forgottenByMs: rolledBack.receipt.atMs,
+    },
+    { name: "stays known", reports: [sent(2_000), rolledBack, sent(1_500)], forgottenByMs: rolledBack.receipt.atMs },
+  ])("$name", ({ reports, forgottenByMs }) => {
+    expect(viewAfter(...reports).forgottenByMs).toBe(forgottenByMs);
+  });
+});
+
+it.each([
+  ["of an agent that no leader has answered", undefined, false],
+  ["of an agent that this leader has answered", "session-2", false],
+  ["of an agent that only an earlier leader has answered", "session-1", true],
+])("a message %s (%s) was sent in another leader session: %s", (...[, session, isOther]) => {
+  expect(isOfOtherSession(sent(2_000, { session }).report, "session-2")).toBe(isOther);
 });
 
 it("what is known of a node loses the settled unmount records and keeps the others", () => {
