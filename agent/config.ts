@@ -78,7 +78,11 @@ export const AGENT_SETTINGS = {
     },
     "127.0.0.1:9810",
   ),
-  logLevel: choiceSetting({ name: "log-level", description: "least level that is logged" }, LOG_LEVELS, "info"),
+  logLevel: choiceSetting(
+    { name: "log-level", description: "lines below this level are not logged" },
+    LOG_LEVELS,
+    "info",
+  ),
   dryRun: switchSetting({
     name: "dry-run",
     description: "print what the mount table shows, open no connection, and end",

@@ -163,7 +163,8 @@ class Aggregator {
     const [cluster, ends, unstored] = [this.#cluster, this.#ends, this.#unstored];
     const checkpoint = (): (() => boolean) => this.#session?.claims.queue.checkpoint() ?? (() => this.#wasAtRest);
     const untilListed = (signal: AbortSignal): Promise<void> => this.#untilListed(signal);
-    const parts = { ...this.#ports, cluster, ends, unstored, checkpoint, untilListed };
+    const isReachable = (): boolean => this.reporting === undefined || this.reporting.serving.pair() !== undefined;
+    const parts = { ...this.#ports, cluster, ends, unstored, checkpoint, untilListed, isReachable };
     return election === undefined ? createSoleLeadership(parts) : createElectedLeadership(parts, election);
   }
 

@@ -35,7 +35,11 @@ export const PROVISIONER_SETTINGS = {
     { name: "debug-bind-address", description: "loopback address of /debug/log-level" },
     "127.0.0.1:9813",
   ),
-  logLevel: choiceSetting({ name: "log-level", description: "least level that is logged" }, LOG_LEVELS, "info"),
+  logLevel: choiceSetting(
+    { name: "log-level", description: "lines below this level are not logged" },
+    LOG_LEVELS,
+    "info",
+  ),
 } as const;
 
 /** The configuration of a provisioner. */

@@ -68,7 +68,7 @@ function reportedMountedVolume(
 /** Why the state cannot be reported: half of it would say that the other half is unmounted. */
 export function reportProblem({ mountedVolumes }: NodeState): string | undefined {
   if (mountedVolumes.size <= MAX_REPORT_ENTRIES) return undefined;
-  return `${mountedVolumes.size} mounted volumes, and a report takes ${MAX_REPORT_ENTRIES}: nothing is reported, the node counts as silent`;
+  return `${mountedVolumes.size} mounted volumes, and a report takes ${MAX_REPORT_ENTRIES}: nothing is reported, the node becomes Stale`;
 }
 
 /** The same without the state. */

@@ -29,7 +29,7 @@ export const AFFINITY_SETTINGS = {
   affinity: choiceSetting(
     {
       name: "affinity",
-      description: "pods whose volume's node affinity excludes this node: leave, tell of, or reject them",
+      description: "pods whose volume's node affinity excludes this node: ignore, report, or reject them",
     },
     ["off", "audit", "enforce"],
     "audit",

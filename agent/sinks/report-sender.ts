@@ -1,5 +1,7 @@
-import { createBackOff } from "../../common/kube/back-off.ts";
+import { type BackOff, createBackOff } from "../../common/kube/back-off.ts";
+import { ApiError } from "../../common/kube/client.ts";
 import { retryAfterMs } from "../../common/kube/retry-after.ts";
+import { isUntrusted } from "../../common/kube/rotating-transport.ts";
 import { type ByteTransport, readText } from "../../common/kube/transport.ts";
 import type { Clock } from "../../common/runtime/clock.ts";
 import { follow, withDeadline } from "../../common/runtime/deadline.ts";
@@ -32,6 +34,8 @@ interface ReportSenderParts {
 const SEND_TIMEOUT_MS = 10_000;
 /** A new leader knows a node only from its agent's next report, so the wait for that is short. */
 const BACK_OFF = { firstMs: 200, maxMs: 2_000 };
+/** Without a certificate to trust, each try of thousands of agents costs the leader a handshake, and the API server a read. */
+const UNTRUSTED_BACK_OFF = { firstMs: 200, maxMs: 15_000 };
 /** An aggregator asks for half a minute at most; anything else that answers in its place must not silence a node. */
 const MAX_RETRY_MS = 30_000;
 
@@ -51,7 +55,7 @@ export function createReportSender(
   { path, onAnswer }: { readonly path: string; readonly onAnswer: (answer: ReportAnswer, sent: NodeMessage) => void },
 ): ReportSender {
   const { clock, random, logger, reports } = parts;
-  const backOff = createBackOff(random, BACK_OFF);
+  const backOff = createReportBackOff(random);
   let newest: (() => NodeMessage | undefined) | undefined;
   let submitted = new AbortController();
   let acceptedAt: number | undefined;
@@ -71,7 +75,7 @@ export function createReportSender(
     if (!(error instanceof MooringError)) throw error;
     failures.note(error);
     reports.increment({ outcome: error.code });
-    return backOff.next(error) + (error instanceof Refused ? error.retryMs : 0);
+    return backOff.next(error);
   };
 
   return {
@@ -101,6 +105,24 @@ export function createReportSender(
       }
     },
   };
+}
+
+function createReportBackOff(random: Random): BackOff {
+  const [usual, untrusted] = [createBackOff(random, BACK_OFF), createBackOff(random, UNTRUSTED_BACK_OFF)];
+  return {
+    next: (error) =>
+      (isTrustMissing(error) ? untrusted : usual).next(error) + (error instanceof Refused ? error.retryMs : 0),
+    reset: () => {
+      usual.reset();
+      untrusted.reset();
+    },
+  };
+}
+
+/** The aggregator's certificate is not trusted, or what to trust cannot be read: the API server alone answers with an `ApiError`. */
+function isTrustMissing(error: unknown): boolean {
+  const isUnpublished = error instanceof MooringError && error.code === "certificate-invalid";
+  return isUnpublished || error instanceof ApiError || isUntrusted(error);
 }
 
 /** Consecutive failures: logged at widening intervals, and their end once. */

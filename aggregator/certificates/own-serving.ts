@@ -5,6 +5,7 @@ import { readConfigMap, type Texts, writeConfigMap } from "../../common/kube/con
 import { repeat } from "../../common/kube/repeat.ts";
 import { readCertificate } from "../../common/runtime/certificates.ts";
 import { MooringError } from "../../common/runtime/errors.ts";
+import { degraded } from "../../common/runtime/health.ts";
 import type { ServingPair } from "../../common/runtime/http-server.ts";
 import { CERTIFICATES_NAME } from "../../common/storage/published-certificates.ts";
 import { isDue, KEY_END, keptKeys } from "../core/published-certificates.ts";
@@ -68,9 +69,18 @@ export function createOwnServing(
     throw new MooringError("certificate-invalid", "what is published changes again and again");
   };
   const warn = (err: string): void => logger.warn({ err }, "certificate cannot be published");
+  let problem: string | undefined;
+  const onOutcome = (found: string | undefined): void => {
+    problem = found;
+  };
   return {
     ...shown.serving,
-    run: (signal) => repeat(parts, { task, everyMs: LOOK_EVERY_MS, retry: RETRY, warn }, signal),
+    check: (nowMs) => {
+      const served = shown.serving.check(nowMs);
+      const isUnpublished = served.ok && problem !== undefined;
+      return isUnpublished ? degraded(`agents that start now may not know it: ${problem}`) : served;
+    },
+    run: (signal) => repeat(parts, { task, everyMs: LOOK_EVERY_MS, retry: RETRY, warn, onOutcome }, signal),
   };
 }
 

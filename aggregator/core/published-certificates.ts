@@ -9,8 +9,8 @@ export interface PublishedCertificate extends Validity {
   readonly key: string;
 }
 
-/** Certificates are valid from so long before they are made, as the clocks of nodes differ. Milliseconds. */
-export const BACKDATED_MS = 3_600_000;
+/** Certificates are valid from so long before they are made, as the clock of a node may be far behind. Milliseconds. */
+export const BACKDATED_MS = 30 * 86_400_000;
 
 /** How a key of the ConfigMap ends; the policy admits no other. */
 export const KEY_END = ".crt";
@@ -18,8 +18,8 @@ export const KEY_END = ".crt";
 /** The share of its life after which a certificate is made anew: a third is left to notice a failure. */
 const RENEWED_AFTER = 2 / 3;
 
-/** So many entries are far from the limit of an object's size, and more than there are replicas. */
-const MOST_ENTRIES = 16;
+/** So many entries are far from the limit of an object's size, and more than there are new pods in the life of a certificate. */
+const MOST_ENTRIES = 256;
 
 /** Whether a certificate has to be made anew. It is also not valid yet where the clock was wrong when it was made. */
 export function isDue({ notBeforeMs, notAfterMs }: Validity, nowMs: number): boolean {

@@ -32,6 +32,8 @@ type LeadershipParts = OutsideParts &
   HistoryParts & {
     /** Resolves when everything has been listed. */
     readonly untilListed: (signal: AbortSignal) => Promise<void>;
+    /** Agents can connect to this replica. */
+    readonly isReachable: () => boolean;
   };
 
 export const LEASE_NAME = "mooring-aggregator";
@@ -40,7 +42,7 @@ export const LEASE_NAME = "mooring-aggregator";
 const CATCH_UP_LIMIT_MS = 1_000;
 
 /** The only process, without an election. */
-export function createSoleLeadership(parts: Omit<LeadershipParts, "random">): Leadership {
+export function createSoleLeadership(parts: Omit<LeadershipParts, "random" | "isReachable">): Leadership {
   const { client, metrics, untilListed } = parts;
   const coverage = new SoleHistory(parts);
   registerLeader(metrics, () => true);
@@ -84,9 +86,10 @@ export function createElectedLeadership(parts: LeadershipParts, config: Election
       nowMs: parts.nowMs,
       handOver: () => coverage.handOver(),
       onSeen: ({ annotations }) => coverage.onHandOver(annotations),
-      // In an upgrade the newest replica may ask first, while an older one has watched since before.
       untilReady: parts.untilListed,
-      takeDelayMs: ({ annotations }) => (coverage.wouldBreak(annotations) ? HESITATION * timing.retryMs : 0),
+      // In an upgrade the newest replica may ask first, while an older one has watched since before, or can be reached.
+      takeDelayMs: ({ annotations }) =>
+        coverage.wouldBreak(annotations) || !parts.isReachable() ? HESITATION * timing.retryMs : 0,
     },
   );
   const fenced = fenceWrites(client, () => elector.mayAct());

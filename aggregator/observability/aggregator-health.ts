@@ -23,7 +23,7 @@ const STUCK_AFTER_MS = 1_800_000;
 /** The Lease is tried every few seconds, for some seconds each; giving it up waits for the work under way. */
 const ELECTION_STUCK_AFTER_MS = 600_000;
 /** With a smaller share of Stale nodes a cluster is not degraded: only their claims wait. */
-const SILENT_SHARE = 0.1;
+const STALE_SHARE = 0.1;
 const UNWATCHED = "the watch of pods is interrupted: until it goes on, no claim in use and no new one counts as unused";
 
 /** The checks of `/livez` and `/readyz`. Waiting for others is no reason for a restart. */
@@ -85,11 +85,11 @@ function checkNodes(session: LeaderSession | undefined): CheckResult {
   if (session === undefined) return PASSED;
   const { agentStates, claims, unreported } = session;
   if (unreported.length > 0) return failed(`no report since the start: ${counted(unreported)}`);
-  const silent = agentStates.named("Stale");
-  if (silent.length === 0) return PASSED;
-  const detail = `Stale: ${counted(silent)}; claims that wait for a node: ${claims.blocked}`;
-  const expected = silent.length + agentStates.named("Reporting").length;
-  return silent.length > expected * SILENT_SHARE ? degraded(detail) : { ok: true, detail };
+  const stale = agentStates.named("Stale");
+  if (stale.length === 0) return PASSED;
+  const detail = `Stale: ${counted(stale)}; claims that wait for a node: ${claims.blocked}`;
+  const expected = stale.length + agentStates.named("Reporting").length;
+  return stale.length > expected * STALE_SHARE ? degraded(detail) : { ok: true, detail };
 }
 
 function counted(nodes: readonly string[]): string {

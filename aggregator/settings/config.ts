@@ -130,7 +130,11 @@ export const AGGREGATOR_SETTINGS = {
     name: "volume-metrics",
     description: "also metrics of single volumes, by name, of the leader; of 20,000 volumes at most",
   }),
-  logLevel: choiceSetting({ name: "log-level", description: "least level that is logged" }, LOG_LEVELS, "info"),
+  logLevel: choiceSetting(
+    { name: "log-level", description: "lines below this level are not logged" },
+    LOG_LEVELS,
+    "info",
+  ),
 } as const;
 
 type Values = ValuesOf<typeof AGGREGATOR_SETTINGS>;

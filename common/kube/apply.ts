@@ -22,6 +22,8 @@ export interface Applied {
   readonly status?: unknown;
   /** Of objects that contain text, such as a ConfigMap. */
   readonly data?: unknown;
+  /** Null removes what it contains. */
+  readonly binaryData?: null;
   /** Of a CSIStorageCapacity. */
   readonly capacity?: unknown;
   readonly maximumVolumeSize?: unknown;

@@ -56,7 +56,7 @@ interface ConfigMapWrite {
   readonly creator: string;
 }
 
-/** Replaces all entries, in the state that was seen and in no other. Throws as `applyObject` does. */
+/** Replaces all entries, binary ones as well, in the state that was seen and in no other. Throws as `applyObject` does. */
 export function writeConfigMap(client: KubeClient, write: ConfigMapWrite, signal: AbortSignal): Promise<WriteOutcome> {
   const { place, seen, data, labels, fieldManager, creator } = write;
   const target = { apiVersion: "v1", kind: "ConfigMap", path: pathOf(place), ...place };
@@ -64,8 +64,8 @@ export function writeConfigMap(client: KubeClient, write: ConfigMapWrite, signal
     return createObject(client, { target, fields: { metadata: { labels }, data }, creator }, signal);
   const { uid, resourceVersion, data: before } = seen;
   const gone = Object.fromEntries(Object.keys(before).map((key) => [key, null]));
-  const change = { target: { ...target, uid, resourceVersion }, patch: { data: { ...gone, ...data } }, fieldManager };
-  return patchObject(client, change, signal);
+  const patch = { data: { ...gone, ...data }, binaryData: null };
+  return patchObject(client, { target: { ...target, uid, resourceVersion }, patch, fieldManager }, signal);
 }
 
 function pathOf({ namespace, name }: ConfigMapPlace): string {

@@ -64,7 +64,8 @@ const UNTRUSTED = new Set([
   "CERT_HAS_EXPIRED",
 ]);
 
-function isUntrusted(error: unknown): boolean {
+/** The server shows a certificate that is not trusted. */
+export function isUntrusted(error: unknown): boolean {
   if (!(error instanceof MooringError)) return false;
   const { cause } = error;
   return cause instanceof Error && "code" in cause && typeof cause.code === "string" && UNTRUSTED.has(cause.code);

@@ -240,11 +240,16 @@ export function describeAggregator(stage: () => AttackStage): void {
     // Both replicas have seen that there is no such object.
     const kinds = [await write({ "one.crt": "a" }, "one"), await write({ "two.crt": "b" }, "two")];
     const both = await readConfigMap(client, place, signal);
+    // An administrator's mistake: the policy refuses to leave it there.
+    const map = `/api/v1/namespaces/${place.namespace}/configmaps/${place.name}`;
+    const contentType = "application/merge-patch+json";
+    await stage().plane.api({ method: "PATCH", path: map, body: { binaryData: { "a.der": "AAAA" } }, contentType });
     kinds.push(await write({ "two.crt": "c" }, ""));
 
     expect(kinds).toEqual(["applied", "applied", "applied"]);
     expect(both?.data).toEqual({ "one.crt": "a", "two.crt": "b" });
     expect((await readConfigMap(client, place, signal))?.data).toEqual({ "two.crt": "c" });
+    expect(await stage().api.get(map)).not.toHaveProperty("binaryData");
   });
 
   it("an agent reads the certificates that it trusts", async () => {

@@ -54,7 +54,7 @@ describe("reportProblem", () => {
   ])("$name", ({ mountedVolumes, isProblem }) => {
     const state = stateAfter(Array.from({ length: mountedVolumes }, (_, index) => csiMountPoint("u1", `pv-${index}`)));
 
-    const problem = `${mountedVolumes} mounted volumes, and a report takes ${MAX_REPORT_ENTRIES}: nothing is reported, the node counts as silent`;
+    const problem = `${mountedVolumes} mounted volumes, and a report takes ${MAX_REPORT_ENTRIES}: nothing is reported, the node becomes Stale`;
     expect(state.mountedVolumes.size).toBe(mountedVolumes);
     expect(reportProblem(state)).toBe(isProblem ? problem : undefined);
   });

@@ -1,11 +1,13 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { createReportSender } from "../../../../agent/sinks/report-sender.ts";
+import { ApiError } from "../../../../common/kube/client.ts";
+import { MooringError } from "../../../../common/runtime/errors.ts";
 import { createMetrics } from "../../../../common/runtime/metrics.ts";
 import type { NodeReport } from "../../../../common/storage/node-report.ts";
 import { createFakeClock, settle } from "../../../fakes/clock.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
 import { createFixedRandom } from "../../../fakes/random.ts";
-import { createFakeTransport, type FakeAnswer, inTurn, json } from "../../../fakes/transport.ts";
+import { createFakeTransport, type FakeAnswer, type FakeTransport, inTurn, json } from "../../../fakes/transport.ts";
 
 const ACCEPTED = json({ forget: [] });
 
@@ -34,9 +36,12 @@ afterEach(async () => {
 });
 
 function startSender(...answers: readonly FakeAnswer[]) {
+  return startSenderOver(createFakeTransport(inTurn(...answers)));
+}
+
+function startSenderOver(transport: FakeTransport) {
   const clock = createFakeClock();
   const logger = createFakeLogger();
-  const transport = createFakeTransport(inTurn(...answers));
   const metrics = createMetrics();
   const forgotten: string[] = [];
   const sender = createReportSender(
@@ -156,6 +161,31 @@ describe("a report sender", () => {
     await clock.advance(10_200);
 
     expect(sent()).toEqual([1, 1]);
+  });
+
+  const untrusted = new MooringError("transport-failed", "x", {
+    cause: Object.assign(new Error(), { code: "DEPTH_ZERO_SELF_SIGNED_CERT" }),
+  });
+  const forbidden = new ApiError("forbidden", { status: 403, retryAfterMs: undefined });
+  it.each([
+    ["the aggregator has published no certificate", new MooringError("certificate-invalid", "x")],
+    ["the certificates cannot be read", forbidden],
+    ["the aggregator's certificate is not trusted", untrusted],
+  ])("waits longer after each failure, at most 15 s, where %s", async (_, error) => {
+    const times: number[] = [];
+    const { sender, clock } = startSenderOver({
+      ...createFakeTransport(() => "broken"),
+      send: () => Promise.reject(error),
+    });
+
+    sender.submit(() => {
+      times.push(clock.monotonicMs());
+      return report(1);
+    });
+    await clock.advance(60_000);
+
+    const waits = times.slice(1).map((time, index) => time - (times[index] ?? 0));
+    expect(waits).toEqual([200, 400, 800, 1_600, 3_200, 6_400, 12_800, 15_000, 15_000]);
   });
 
   it("waits longer after each failure, at most two seconds", async () => {

@@ -83,7 +83,7 @@ describe("a replica's own certificate", () => {
   it("is made anew where the clock goes back so far that it is not valid yet", async () => {
     const { clock, serving, pass } = await started();
     const first = serving.pair()?.certificate;
-    clock.jumpWall(-2 * DAY);
+    clock.jumpWall(-31 * DAY);
     await pass();
 
     expect(serving.pair()?.certificate).not.toBe(first);
@@ -111,13 +111,27 @@ describe("a replica's own certificate", () => {
     expect(map.data).toEqual({ "other.crt": other, "one.crt": serving.pair()?.certificate });
   });
 
-  it("is one of sixteen at most: it and the newest of the others", async () => {
-    const map = new FakeConfigMap();
-    map.change(Object.fromEntries(Array.from({ length: 20 }, (_, age) => [`r${age}.crt`, certificateOf(-age)])));
-    await started("one", map);
+  it("stays beside those of sixty newer pods that are gone, and nothing more is written", async () => {
+    const { map, pass } = await started();
+    const others = Array.from({ length: 60 }, (_, number) => [`other-${number}.crt`, certificateOf(1)]);
+    map.change({ ...map.data, ...Object.fromEntries(others) });
+    await pass();
 
-    const kept = Array.from({ length: 15 }, (_, age) => `r${age}.crt`);
-    expect(Object.keys(map.data ?? {}).toSorted()).toEqual([...kept, "one.crt"].toSorted());
+    expect([Object.keys(map.data ?? {}).length, map.writes]).toEqual([61, 1]);
+  });
+
+  it("is served on where it can no longer be published, but agents may not know it", async () => {
+    const { clock, map, serving, pass } = await started();
+    map.change(undefined);
+    map.interfere = ({ method }) =>
+      method === "PATCH" ? json({ kind: "Status", message: "forbidden" }, 403) : undefined;
+    await pass();
+    const refused = serving.check(clock.wallMs());
+    map.interfere = undefined;
+    await pass();
+
+    expect(refused).toMatchObject({ ok: true, isDegraded: true, detail: expect.stringContaining("forbidden") });
+    expect(serving.check(clock.wallMs())).not.toHaveProperty("isDegraded");
   });
 
   it("does not overwrite what another replica writes at the same time, and says nothing of it", async () => {

@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { createSoleLeadership } from "../../../../aggregator/leader/leadership.ts";
+import { createElectedLeadership, createSoleLeadership } from "../../../../aggregator/leader/leadership.ts";
 import { EndedPods } from "../../../../aggregator/pod-watch/ended-pods.ts";
 import { createKubeClient } from "../../../../common/kube/client.ts";
 import { createMetrics } from "../../../../common/runtime/metrics.ts";
 import { createFakeClock } from "../../../fakes/clock.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
-import { createFakeConnection, createFakeTransport } from "../../../fakes/transport.ts";
+import { createFixedRandom } from "../../../fakes/random.ts";
+import { createFakeConnection, createFakeTransport, json } from "../../../fakes/transport.ts";
 import { NOON, podWith } from "../world.ts";
 
 describe("leadership without an election", () => {
@@ -42,5 +43,44 @@ describe("leadership without an election", () => {
     // No replica is known to have watched before.
     expect(gap).toMatchObject({ fromMs: undefined, toMs: NOON });
     expect(await metrics.text()).toMatch(/^leader_election_master_status\{name="mooring-aggregator"\} 1$/m);
+  });
+});
+
+describe("leadership with an election", () => {
+  const timing = { durationMs: 15_000, renewDeadlineMs: 10_000, retryMs: 2_000 };
+  const free = { metadata: { name: "mooring-aggregator", uid: "lease-1", resourceVersion: "1" }, spec: {} };
+
+  it.each([
+    { name: "at once where agents can connect to the replica", isReachable: true, leastMs: 0, mostMs: 200 },
+    { name: "after every other one has read it where they cannot", isReachable: false, leastMs: 2_500, mostMs: 5_000 },
+  ])("takes a free Lease $name", async ({ isReachable, leastMs, mostMs }) => {
+    const [metrics, clock] = [createMetrics(), createFakeClock()];
+    const transport = createFakeTransport(() => json(free));
+    const connected = createKubeClient(createFakeConnection(transport), { clock });
+    const client = { ...connected, serverTime: () => ({ latestMs: clock.wallMs(), widthMs: 0 }) };
+    const leadership = createElectedLeadership(
+      {
+        ...{ clock, client, metrics, logger: createFakeLogger(), nowMs: clock.wallMs, random: createFixedRandom(0.5) },
+        ends: new EndedPods({ claim: () => undefined, nowMs: () => NOON }),
+        unstored: { begin: () => {}, list: () => [] },
+        checkpoint: () => () => true,
+        untilListed: async () => {},
+        isReachable: () => isReachable,
+        cluster: { podsWatchedSince: () => ({ sinceVersion: "7", sinceMs: NOON }), podsReached: () => "9" },
+      },
+      { namespace: "mooring", pod: "one", timing },
+    );
+    const stop = new AbortController();
+    const begunAt = clock.monotonicMs();
+    const running = leadership.run(async () => {}, stop.signal);
+    const hasWritten = (): boolean => transport.requests.some(({ method }) => method !== "GET");
+    while (!hasWritten() && clock.monotonicMs() < begunAt + 10_000) await clock.advance(100);
+    const tookMs = clock.monotonicMs() - begunAt;
+    stop.abort();
+    await clock.advance(60_000);
+    await running;
+
+    expect(tookMs).toBeGreaterThanOrEqual(leastMs);
+    expect(tookMs).toBeLessThanOrEqual(mostMs);
   });
 });
