@@ -32,7 +32,7 @@ export interface FakeApiServer {
   readonly sendEvent: (path: string, event: unknown) => void;
 }
 
-/** `objects` are lists by the end of their path, such as `pods`; of `leases` the first one is there. */
+/** `objects` are lists by the end of their path, such as `pods`; of `leases` and `configmaps` the first one is there. */
 export function createFakeApiServer(
   clock: Pick<Clock, "sleep" | "wallMs">,
   objects: Readonly<Record<string, readonly FakeObject[]>> = {},
@@ -40,7 +40,10 @@ export function createFakeApiServer(
   let absence: Absence | undefined;
   const watches = new Set<{ readonly path: string; readonly stream: FakeByteStream }>();
   const lease = createFakeLease(objects.leases?.[0]);
-  const written = [["/leases", lease.answer] as const, ["/configmaps/", createFakeConfigMap()] as const];
+  const written = [
+    ["/leases", lease.answer] as const,
+    ["/configmaps/", createFakeConfigMap(objects.configmaps?.[0])] as const,
+  ];
   const answer = (request: HttpRequest): FakeAnswer => {
     if (absence !== undefined) return ABSENT[absence];
     const { pathname, searchParams } = new URL(request.path, "https://fake");
@@ -102,10 +105,12 @@ function dated(answer: FakeAnswer, nowMs: number): FakeAnswer {
   return typeof answer === "string" ? answer : { ...answer, headers: { ...answer.headers, date: httpDate(nowMs) } };
 }
 
-/** One ConfigMap, with what the last write says. */
-function createFakeConfigMap(): (request: HttpRequest) => FakeAnswer {
-  let data: object | undefined;
+/** One ConfigMap, with what the last write says unless it is immutable. */
+function createFakeConfigMap(first?: FakeObject): (request: HttpRequest) => FakeAnswer {
+  let data: unknown = first?.data;
   return ({ method, path, body }) => {
+    if (method !== "GET" && first?.immutable === true)
+      return json({ kind: "Status", reason: "Invalid", message: "field is immutable" }, 422);
     if (method !== "GET") data = JSON.parse(body ?? "{}").data;
     if (data !== undefined) return json({ metadata: { uid: "config-map-1", resourceVersion: "1" }, data });
     const name = path.split("/").at(-1);

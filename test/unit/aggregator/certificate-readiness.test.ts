@@ -8,10 +8,29 @@ const LEASE = {
   spec: { holderIdentity: "another", leaseDurationSeconds: 15 },
 };
 
+const ARGV = ["--report-bind-address", "127.0.0.1:0"];
+
+describe("an aggregator that finds a free Lease", () => {
+  const leases = [{ ...LEASE, spec: {} }];
+  const configmaps = [{ metadata: { name: "mooring-aggregator-certificates" }, data: {}, immutable: true }];
+
+  it.each([
+    { name: "leads at once where it can publish its certificate", objects: { leases }, leads: [true, true] },
+    { name: "lets the others try first where it cannot", objects: { leases, configmaps }, leads: [false, true] },
+  ])("$name", async ({ objects, leads }) => {
+    const { clock, logger } = await startAggregator(ARGV, objects);
+    const isLeading = (): boolean => logger.messages().includes("leading from now on");
+    await clock.advance(2_000);
+    const early = isLeading();
+    await clock.advance(8_000);
+
+    expect([early, isLeading()]).toEqual(leads);
+  });
+});
+
 describe("an aggregator with a certificate of its own, while another one leads", () => {
   it("publishes and serves it all the same, so that agents trust it when it takes over", async () => {
-    const argv = ["--report-bind-address", "127.0.0.1:0"];
-    const { clock, server, logger } = await startAggregator(argv, { leases: [LEASE] });
+    const { clock, server, logger } = await startAggregator(ARGV, { leases: [LEASE] });
     await clock.advance(2_000);
 
     const ready = await server.get("/readyz?verbose");
