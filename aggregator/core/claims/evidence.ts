@@ -64,10 +64,7 @@ export function toUseEnd(
   return { id, evidence: "mount-table", byMs, widthMs, ...user };
 }
 
-/**
- * True for a claim that gets a status: one that is bound. During its deletion only where it has Mooring's condition already. That
- * condition may keep it (docs/protection.md), so it has to be kept up to date until the claim is gone.
- */
-export function isEligible({ phase, isDeleting, status, hasInvalidCondition }: Claim): boolean {
-  return phase === "Bound" && (!isDeleting || status !== undefined || hasInvalidCondition === true);
+/** True for a claim that gets a status: one that is bound, until it is gone, as the status may keep it (docs/protection.md). */
+export function isEligible({ phase }: Claim): boolean {
+  return phase === "Bound";
 }

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { FORCE_RELEASE } from "../../../common/storage/claim.ts";
+import type { ApiObject } from "../../simulation/engine/api/objects.ts";
 import { closeHouses } from "../house.ts";
 import { CLAIM, setPhase } from "../objects.ts";
 import { leadingScene, type Scene } from "./scene.ts";
@@ -153,6 +154,19 @@ describe("a deleted claim that a node has mounted", () => {
 
     expect(scene.events()).toEqual(["RemovedWhileMounted"]);
     expect(notesOf(scene)).toEqual([expect.stringContaining("n1")]);
+  });
+});
+
+describe("the status of a claim that is being deleted", () => {
+  it("is written again where another client removed it while a node has the claim mounted", async () => {
+    const scene = await deletedScene("enforce");
+    const before = scene.status();
+    const remove = (claim: ApiObject): ApiObject => ({ ...claim, status: { phase: "Bound" } });
+    scene.house.api.update(CLAIM, remove, { subresource: "status" });
+    await scene.pass(1);
+
+    expect(before).toMatchObject({ unused: false, reason: "Mounted" });
+    expect(scene.status()).toMatchObject({ unused: false, reason: "Mounted" });
   });
 });
 

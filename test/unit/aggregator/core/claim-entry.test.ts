@@ -59,7 +59,7 @@ describe("pending, in a claim's entry", () => {
     [true, "the node that has it mounted is stale itself", { pendingNodes, use }],
     [false, "the node that has it mounted has to scan again", { pendingNodes: awaited, use }],
     [false, "a pod refers to it anyhow", { pendingNodes, references: [podWith()] }],
-    [false, "the claim is being deleted", { pendingNodes, claim: claimWith({ isDeleting: true }) }],
+    [true, "the claim is being deleted", { pendingNodes, claim: claimWith({ isDeleting: true }) }],
   ])("is %s when %s", (expected, _, observed) => {
     expect(claimEntryOf(observationOf(observed), LOOKUP).pending).toBe(expected);
   });

@@ -23,14 +23,12 @@ import { evidenceWith, fleetWith, useOn } from "./evidence.ts";
 const UNUSED = statusWith({ unused: true, reason: "Unmounted", sinceMs: NOON });
 
 describe("factsOf", () => {
-  const going = (fields: Partial<Claim> = {}) => claimWith({ isDeleting: true, ...fields });
   const boundTo = (claim: Volume["claim"]) => volumeWith({ claim });
   const [own, other] = [volumeWith(), { key: "shop/data", uid: "claim-0" }];
   it.each<readonly [name: string, isEligible: boolean, claim: Claim, volume: Volume | undefined]>([
     ["that names no volume", true, claimWith({ volume: undefined, uid: "claim-9" }), own],
     ["that is lost", false, claimWith({ phase: "Lost" }), own],
-    ["that is being deleted, without a status", false, going(), own],
-    ["with another client's condition of that name", true, going({ hasInvalidCondition: true }), own],
+    ["that is being deleted", true, claimWith({ isDeleting: true }), own],
     ["whose volume has not been seen bound", false, claimWith(), boundTo(undefined)],
     ["whose volume was last seen bound to another claim", false, claimWith(), boundTo(other)],
   ])("a claim %s is eligible: %s", (...[, isEligible, claim, volume]) => {

@@ -46,7 +46,7 @@ describe("a claim that a node has mounted or a pod names", () => {
       ["is Referenced, though a node is pending, where the status names no node", idle, { ...NAMED_BY, ...asked("n1", "was-mounted") }, "Referenced since now"],
       ["is Referenced once every node that had it mounted has answered", onN1, { ...NAMED_BY, ...asked("n2", "pod-ended", "shop/web-9") }, "Referenced since noon"],
       ["stays Mounted on a Stale node, for which it does not wait", onN1, { ...NAMED_BY, ...stale("n1", "was-mounted") }, ALONE],
-      ["is left alone while it is not Bound or is being deleted", idle, { ...on("n1"), isEligible: false }, ALONE],
+      ["is left alone while it is not Bound", idle, { ...on("n1"), isEligible: false }, ALONE],
       ["is Referenced with the use that ended before a pod named it", onN1, { ...NAMED_BY, ...ended() }, "Referenced since noon, after r1 by noon+1s"],
       ["stays Referenced where a use ends while a pod names it", namedBefore, { ...NAMED_BY, ...ended() }, "Referenced since noon, after r0 by noon-1s"],
     ],

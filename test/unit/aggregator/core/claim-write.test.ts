@@ -45,7 +45,7 @@ describe("what is written for a claim", () => {
     expect(writeTo(claim, desired, "remove")).toEqual(write);
   });
 
-  it("is nothing while the claim is not Bound or is being deleted", () => {
+  it("is nothing while the claim is not Bound", () => {
     const claim = claimWith({ status: unused, strays: [since("unwanted")] });
 
     expect(writeFor({ claim, isEligible: false, desired: mounted }, "remove")).toEqual({ kind: "none" });
