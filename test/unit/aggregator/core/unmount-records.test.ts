@@ -174,7 +174,7 @@ describe("isSettledFor", () => {
       { name: "its node reports one of an earlier boot", status: stillMounted, record: { timeline: 1 }, others: [{ ...later, by: 9_000 }], settled: false },
       { name: "one is later by a clock that went back and caught up", status: stillMounted, others: [{ id: "record-2", byMs: NOON - 1, by: 9_000 }], settled: false },
       { name: "of two at one time the second counts", status: stillMounted, others: [{ id: "record-2" }], settled: true },
-      { name: "a claim that is being deleted gets a status as soon as another client gives it one", isDeleting: true, settled: false },
+      { name: "a claim that is being deleted gets a status, too", isDeleting: true, settled: false },
       { name: "a claim that is being deleted and is in use goes by it", status: stillMounted, isDeleting: true, settled: false },
     ],
   )("$name: $settled", (row) => {
