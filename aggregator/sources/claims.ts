@@ -100,6 +100,8 @@ export class KeptClaim extends Kept<KeptKind> implements Whole<Claim> {
   readonly #since: number | undefined;
   readonly #lastUse: ClaimStatus["lastUse"];
   readonly #rare: Rare | undefined;
+  /** The claim whose status was read last, and that status: one decision reads it many times. */
+  static #read: { readonly claim: KeptClaim; readonly status: ClaimStatus | undefined } | undefined;
 
   constructor(claim: Claim, values: ClaimValues) {
     const { phase, isDeleting, storageClass, capacity, controllerUid, hasInvalidCondition, strays, status, deletion } =
@@ -126,6 +128,11 @@ export class KeptClaim extends Kept<KeptKind> implements Whole<Claim> {
   }
 
   get status(): ClaimStatus | undefined {
+    if (KeptClaim.#read?.claim !== this) KeptClaim.#read = { claim: this, status: this.#wholeStatus() };
+    return KeptClaim.#read.status;
+  }
+
+  #wholeStatus(): ClaimStatus | undefined {
     const sinceMs = millisecondsOf(this.#since);
     if (this.#shared === undefined || sinceMs === undefined) return undefined;
     const { message, ...shared } = this.#shared;

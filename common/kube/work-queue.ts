@@ -49,7 +49,10 @@ const TERMINAL_RETRY_MS = 600_000;
 const LONGEST_IDLE_MS = 3_600_000;
 /** Work without interruption for this time, then yield to the event loop. */
 const SLICE_MS = 5;
-/** So many of the keys that were added together enter in one turn of the event loop, which takes a millisecond or two. */
+/**
+ * Keys that were added together enter while fewer than this have not been looked at: those of a whole cluster would take memory, and
+ * delay each key that is added meanwhile.
+ */
 const BATCH = 1_000;
 
 /**
@@ -160,9 +163,15 @@ export class WorkQueue {
     this.#count(entry, 1);
   }
 
-  /** Lets a batch of the arriving keys enter. They do not wait for the work on others: the same key may be added meanwhile. */
+  /** Keys may enter: workers, or `prepare`, are done with most that have. */
+  get #hasRoom(): boolean {
+    const { prepare } = this.#parts;
+    return (prepare === undefined ? this.#wanted : this.#unprepared).size < BATCH;
+  }
+
+  /** Lets a batch of the arriving keys enter. */
   #arrive(): void {
-    for (let steps = 0; steps < BATCH; steps += 1) {
+    for (let steps = 0; steps < BATCH && this.#hasRoom; steps += 1) {
       const [first] = this.#arriving;
       if (first === undefined) return;
       const { done, value: key } = first.keys.next();
@@ -218,7 +227,8 @@ export class WorkQueue {
       // While workers become free, the work itself is as quick.
       if (!hasBegun) this.#prepareWaiting();
       busyMs += clock.monotonicMs() - begunAt;
-      await clock.sleep(this.#unprepared.size > 0 || this.#arriving.length > 0 ? 0 : nextMs, woken.signal);
+      const isMoreToDo = this.#unprepared.size > 0 || (this.#arriving.length > 0 && this.#hasRoom);
+      await clock.sleep(isMoreToDo ? 0 : nextMs, woken.signal);
       if (busyMs < SLICE_MS) continue;
       // Without this pause, keys whose work needs no answer from outside would never yield to the event loop.
       await clock.sleep(0, signal);

@@ -131,9 +131,11 @@ function believed(facts: ClaimFacts): Facts {
   const { stored: status, unobservedEnd, isNodeBack, earliestMs = Number.NEGATIVE_INFINITY, nowMs } = facts;
   const isFuture = (ms: number): boolean => ms > nowMs + FUTURE_MS;
   const untilNow = (ms: number): number => (isFuture(ms) ? nowMs : ms);
-  const read = status && asOfNow(status, untilNow);
+  // Nearly every status is as it is stored: a copy of each would only take time.
+  const isAnyFuture = [status?.sinceMs, status?.lastUse?.byMs, status?.gap?.toMs].some((ms = 0) => isFuture(ms));
+  const read = status && isAnyFuture ? asOfNow(status, untilNow) : status;
   const refuted = isNodeBack === true && read?.lastUse?.evidence === "node-gone" ? read.lastUse : undefined;
-  const stored = read && { ...read, lastUse: refuted === undefined ? read.lastUse : undefined };
+  const stored = read && refuted !== undefined ? { ...read, lastUse: undefined } : read;
   const ends = (typeof unobservedEnd === "object" ? [...facts.ends, unobservedEnd] : facts.ends)
     .map((end) => datedAsStored(end, stored?.lastUse))
     .map((end) => notBefore({ ...end, byMs: untilNow(end.byMs) }, earliestMs));

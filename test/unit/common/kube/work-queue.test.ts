@@ -325,6 +325,23 @@ describe("a work queue", () => {
     expect([new Set(done).size, done.length, done.at(-1)]).toEqual([5_001, 5_001, "last"]);
   });
 
+  it("takes in the keys of a whole cluster as it works on them, and prepares all of them while no worker is free", async () => {
+    const keys = Array.from({ length: 5_000 }, (_, index) => `batch-${index}`);
+    const prepared: string[] = [];
+    const scenes = [setUp(1), setUp(1, (key) => void prepared.push(key))] as const;
+
+    const depths = [];
+    for (const { clock, queue, start } of scenes) {
+      queue.addAll(keys);
+      start((_, signal) => new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve())));
+      for (let turn = 0; turn < 20; turn += 1) await clock.advance(0);
+      depths.push(queue.depth);
+    }
+
+    expect(depths[0]).toBeLessThan(2_000);
+    expect([depths[1], prepared.length]).toEqual([4_999, 4_999]);
+  });
+
   it("reports when all keys of a moment have been worked on, although it is never idle", async () => {
     const { queue, start } = setUp(1);
     const gate = createGate();
