@@ -3,7 +3,14 @@ import { MooringError, messageOf } from "../../common/runtime/errors.ts";
 import type { RouteAnswer } from "../../common/runtime/http-answer.ts";
 import type { RouteRequest } from "../../common/runtime/http-server.ts";
 import type { Counter } from "../../common/runtime/metrics.ts";
-import { type BudgetRule, dropOldest, NamedBudgets, ReviewLimits, type TokenSource } from "../core/reports/budgets.ts";
+import {
+  type BudgetRule,
+  dropOldest,
+  MOST_REMEMBERED,
+  NamedBudgets,
+  ReviewLimits,
+  type TokenSource,
+} from "../core/reports/budgets.ts";
 import {
   bearerToken,
   claimedPodUid,
@@ -47,42 +54,23 @@ interface AccessParts extends Pick<OutsideParts, "clock" | "logger" | "nowMs"> {
 
 /** The agent of a deleted pod is refused after this time at the latest. The API server caches its own answers for 10 s. Milliseconds. */
 const BELIEVED_MS = 120_000;
-/** The API server that answered may not know a young pod yet. Milliseconds. */
-const DISBELIEVED_MS = 5_000;
-/** More than there are nodes; each entry takes 200 bytes. */
-const MOST_REMEMBERED = 20_000;
-/** A cache of its own: a caller with many bad tokens must not displace good ones. */
-const MOST_DISBELIEVED = 1_000;
 
 /** An agent has one report under way, and sends the next one when a mount changes, or after half a minute. */
-const NODE_REPORTS: BudgetRule = { most: 100, refillMs: 50 };
+const NODE_REPORTS: BudgetRule = { most: 600, refillMs: 50 };
 /** Several hundred mounts. The largest report holds the event loop for up to 30 ms, and such a node seldom has news each second. */
 const LARGE_BODY = 128 * 1024;
-const LARGE_REPORTS: BudgetRule = { most: 30, refillMs: 1_000 };
+/** A large report counts as so many. */
+const LARGE_COST = 20;
 
-interface Belief {
-  readonly reporter: Reporter;
-  readonly untilMs: number;
-}
-
-interface Asked {
-  readonly key: string;
-  readonly token: string;
-  readonly source: TokenSource;
-  /** The token was good before, or comes from an address that good ones came from. */
-  readonly isFirst: boolean;
-}
+type Agent = Extract<Reporter, { readonly kind: "agent" }>;
 
 /** Accepts reports from agent pods alone, each for its own node, by the API server's review of their tokens. */
 export class ReportAccess {
   readonly #parts: AccessParts;
   readonly #rule: ReporterRule;
   /** By the hash of the token: a copy of this memory contains no token. */
-  readonly #beliefs = new Map<string, Belief>();
-  readonly #disbeliefs = new Map<string, Belief>();
-  readonly #asked = new Map<string, Promise<Reporter>>();
+  readonly #beliefs = new Map<string, { readonly agent: Agent; readonly untilMs: number }>();
   readonly #nodeReports = new NamedBudgets(NODE_REPORTS, MOST_REMEMBERED);
-  readonly #largeReports = new NamedBudgets(LARGE_REPORTS, MOST_REMEMBERED);
   readonly #limits = new ReviewLimits();
   #failures = 0;
 
@@ -94,67 +82,52 @@ export class ReportAccess {
   readonly grant: GrantAccess = async ({ authorization, address, node }) => {
     const token = bearerToken(authorization);
     if (token === undefined) return refused("unauthenticated", "a service account's token is needed");
-    const key = hash("sha256", token);
-    const belief = this.#beliefs.get(key) ?? this.#disbeliefs.get(key);
+    const source = { hash: hash("sha256", token), address, podUid: claimedPodUid(token) };
     const nowMs = this.#parts.clock.monotonicMs();
-    if (belief !== undefined && nowMs < belief.untilMs) return this.#decide(belief.reporter, node);
-    const source = { address, podUid: claimedPodUid(token) };
-    const wasGood = this.#beliefs.has(key);
-    const take = (): boolean => (wasGood ? this.#limits.takeKnown(key, nowMs) : this.#limits.take(source, nowMs));
-    // Several reports with one token share one review.
-    if (!this.#asked.has(key) && !take()) return refused("throttled", "too many tokens that are not known");
-    const asked = { key, token, source, isFirst: wasGood || this.#limits.isGood(source) };
-    const review = this.#asked.get(key) ?? this.#ask(asked).finally(() => this.#asked.delete(key));
-    this.#asked.set(key, review);
-    try {
-      return this.#decide(await review, node);
-    } catch (error) {
-      if (!(error instanceof MooringError)) throw error;
-      return refused("review-failed", "the token could not be reviewed");
-    }
+    const belief = this.#beliefs.get(source.hash);
+    if (belief !== undefined && nowMs < belief.untilMs) return this.#decide(belief.agent, node);
+    const whose = this.#limits.take(source, nowMs);
+    if (whose === undefined) return refused("throttled", "too many tokens that are not known");
+    const reporter = await this.#review(token, whose === "good");
+    if (reporter === undefined) return refused("review-failed", "the token could not be reviewed");
+    if (reporter.kind !== "agent") return refused(reporter.kind, reporter.why);
+    this.#believe(reporter, source, tokenExpiry(token));
+    return this.#decide(reporter, node);
   };
 
-  #decide(reporter: Reporter, node: string): Access {
-    if (reporter.kind !== "agent") return refused(reporter.kind, reporter.why);
-    if (reporter.node !== node) return refused("forbidden", "the token's pod is on another node");
-    if (!this.#nodeReports.take(node, this.#parts.clock.monotonicMs())) return refused("throttled", "too many reports");
-    const takesLarge = (): boolean => this.#largeReports.take(node, this.#parts.clock.monotonicMs());
-    const mayBring = (characters: number): boolean => characters < LARGE_BODY || takesLarge();
-    return { kind: "granted", podUid: reporter.podUid, mayBring };
+  #decide({ node: own, podUid }: Agent, node: string): Access {
+    if (own !== node) return refused("forbidden", "the token's pod is on another node");
+    const take = (cost: number): boolean => this.#nodeReports.take(node, this.#parts.clock.monotonicMs(), cost);
+    if (!take(1)) return refused("throttled", "too many reports");
+    return { kind: "granted", podUid, mayBring: (characters) => characters < LARGE_BODY || take(LARGE_COST - 1) };
   }
 
-  async #ask({ key, token, source, isFirst }: Asked): Promise<Reporter> {
+  /** Undefined without an answer of the API server. */
+  async #review(token: string, isFirst: boolean): Promise<Reporter | undefined> {
     const { review, reviews, logger } = this.#parts;
     try {
       const reporter = reporterOf(await review(token, isFirst), this.#rule);
       reviews.increment({ outcome: reporter.kind });
       if (this.#failures > 0) logger.info({ failures: this.#failures }, "tokens are reviewed again");
       this.#failures = 0;
-      if (reporter.kind === "agent") this.#limits.noteGood(source);
-      this.#remember(key, reporter, tokenExpiry(token));
       return reporter;
     } catch (error) {
+      if (!(error instanceof MooringError)) throw error;
       reviews.increment({ outcome: "failed" });
       this.#failures += 1;
       if (Number.isInteger(Math.log2(this.#failures)))
         logger.warn({ err: messageOf(error), failures: this.#failures }, "token not reviewed, report refused");
-      throw error;
+      return undefined;
     }
   }
 
-  #remember(key: string, reporter: Reporter, expiryMs: number | undefined): void {
+  #believe(agent: Agent, source: TokenSource, expiryMs = 0): void {
     const { clock, nowMs } = this.#parts;
-    this.#beliefs.delete(key);
-    this.#disbeliefs.delete(key);
-    const since = clock.monotonicMs();
-    if (reporter.kind !== "agent") {
-      this.#disbeliefs.set(key, { reporter, untilMs: since + DISBELIEVED_MS });
-      dropOldest(this.#disbeliefs, MOST_DISBELIEVED);
-      return;
-    }
-    // A token without an expiry is reviewed each time.
-    const livesMs = expiryMs === undefined ? 0 : expiryMs - nowMs();
-    if (livesMs > 0) this.#beliefs.set(key, { reporter, untilMs: since + Math.min(BELIEVED_MS, livesMs) });
+    this.#limits.noteGood(source);
+    this.#beliefs.delete(source.hash);
+    // A token without an expiry, or that has expired by our clock, is reviewed each time.
+    const livesMs = Math.min(BELIEVED_MS, expiryMs - nowMs());
+    this.#beliefs.set(source.hash, { agent, untilMs: clock.monotonicMs() + livesMs });
     dropOldest(this.#beliefs, MOST_REMEMBERED);
   }
 }

@@ -13,13 +13,14 @@ const MOST_AT_A_TIME = 64;
 const REVIEW_LIMIT_MS = 5_000;
 
 const strings = v.array(v.string());
+const user = v.object({ username: v.nullish(v.string(), ""), extra: v.nullish(v.record(v.string(), strings), {}) });
+/** Absent parts are empty: the API server leaves `authenticated` out where it refuses the token. */
 const answer = v.object({
   status: v.optional(
     v.object({
-      // Absent, not false, where the token is refused.
       authenticated: v.optional(v.boolean(), false),
-      audiences: v.nullish(strings),
-      user: v.nullish(v.object({ username: v.nullish(v.string()), extra: v.nullish(v.record(v.string(), strings)) })),
+      audiences: v.nullish(strings, []),
+      user: v.nullish(user, {}),
     }),
     {},
   ),
@@ -58,13 +59,7 @@ function reviewOf(token: string, audience: string): Parameters<KubeClient["reque
 function verdictOf(body: unknown): TokenVerdict {
   const read = v.safeParse(answer, body);
   if (!read.success) throw new MooringError("transport-failed", "the answer is no review of a token");
-  const { authenticated, audiences, user } = read.output.status;
-  return {
-    isAuthenticated: authenticated,
-    audiences: audiences ?? [],
-    userName: user?.username ?? "",
-    extra: user?.extra ?? {},
-  };
+  return read.output.status;
 }
 
 /** Lets a number of tasks in. The others wait in their order, urgent ones first. A task that leaves lets the next one in. */

@@ -1,11 +1,10 @@
-/** The API server's review of a token: absent parts are empty. */
+/** The status of a TokenReview. */
 export interface TokenVerdict {
-  readonly isAuthenticated: boolean;
+  readonly authenticated: boolean;
   /** Those of the requested audiences that the token is for. */
   readonly audiences: readonly string[];
-  readonly userName: string;
-  /** More about the user, such as the pod that the token is bound to. */
-  readonly extra: Readonly<Record<string, readonly string[]>>;
+  /** `extra` names the pod that the token is bound to. */
+  readonly user: { readonly username: string; readonly extra: Readonly<Record<string, readonly string[]>> };
 }
 
 /** The service account of the agents: the only proof that the caller is an agent. */
@@ -36,13 +35,13 @@ const POD_UID = "authentication.kubernetes.io/pod-uid";
  * also valid for another audience, such as the API server itself, may have been given to another program.
  */
 export function reporterOf(
-  { isAuthenticated, audiences, userName, extra }: TokenVerdict,
+  { authenticated, audiences, user: { username, extra } }: TokenVerdict,
   { audience, namespace, account }: ReporterRule,
 ): Reporter {
-  if (!isAuthenticated) return { kind: "unauthenticated", why: "the API server does not know this token" };
+  if (!authenticated) return { kind: "unauthenticated", why: "the API server does not know this token" };
   if (!audiences.includes(audience))
     return { kind: "unauthenticated", why: `the token is not for the audience ${audience}` };
-  if (userName !== `system:serviceaccount:${namespace}:${account}`)
+  if (username !== `system:serviceaccount:${namespace}:${account}`)
     return { kind: "forbidden", why: `the token is not one of the service account ${namespace}/${account}` };
   const [node, podUid] = [onlyOne(extra[NODE_NAME]), onlyOne(extra[POD_UID])];
   if (podUid === undefined) return { kind: "forbidden", why: "the token is not bound to a pod" };

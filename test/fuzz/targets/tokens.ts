@@ -69,7 +69,7 @@ async function takeReview(token: string, body: string): Promise<void> {
     const reporter = reporterOf(verdict, RULE);
     if (reporter.kind !== "agent") return;
     promise(
-      verdict.isAuthenticated && verdict.audiences.includes(RULE.audience),
+      verdict.authenticated && verdict.audiences.includes(RULE.audience),
       "no sender counts as an agent without a review",
     );
     promise(reporter.node !== "" && reporter.podUid !== "", "an agent has a node and a pod");

@@ -52,28 +52,30 @@ const RULE = { audience: "mooring-aggregator", namespace: "mooring-agents", acco
 const NODE = "authentication.kubernetes.io/node-name";
 const POD = "authentication.kubernetes.io/pod-uid";
 const GOOD: TokenVerdict = {
-  isAuthenticated: true,
+  authenticated: true,
   audiences: ["mooring-aggregator"],
-  userName: "system:serviceaccount:mooring-agents:mooring-agent",
-  extra: { [NODE]: ["node-1"], [POD]: ["uid-1"] },
+  user: {
+    username: "system:serviceaccount:mooring-agents:mooring-agent",
+    extra: { [NODE]: ["node-1"], [POD]: ["uid-1"] },
+  },
 };
 
 describe("reporterOf", () => {
-  const of = (...[nodes, pods]: readonly (readonly string[])[]) => ({
-    extra: { [NODE]: nodes ?? [], [POD]: pods ?? [] },
-  });
-  const account = (name: string) => ({ userName: `system:serviceaccount:${name}` });
-  const onNoNode = { extra: { [POD]: ["uid-1"] } };
+  const userWith = (fields: Partial<TokenVerdict["user"]>) => ({ user: { ...GOOD.user, ...fields } });
+  const of = (...[nodes, pods]: readonly (readonly string[])[]) =>
+    userWith({ extra: { [NODE]: nodes ?? [], [POD]: pods ?? [] } });
+  const account = (name: string) => userWith({ username: `system:serviceaccount:${name}` });
+  const onNoNode = userWith({ extra: { [POD]: ["uid-1"] } });
 
   it.each<readonly [name: string, verdict: Partial<TokenVerdict>, kind: string, why: string]>([
     ["a token that is good for others as well is good", { audiences: ["other", "mooring-aggregator"] }, "agent", ""],
-    ["a token that the API server does not know", { isAuthenticated: false }, "unauthenticated", ""],
+    ["a token that the API server does not know", { authenticated: false }, "unauthenticated", ""],
     ["a token for another audience", { audiences: ["other"] }, "unauthenticated", "audience"],
     ["an answer that names no audience: its server does not know of any", { audiences: [] }, "unauthenticated", ""],
     ["another account", account("mooring-agents:default"), "forbidden", "service account mooring-agents/mooring-agent"],
     ["the account of that name in another namespace", account("mooring:mooring-agent"), "forbidden", ""],
-    ["a user with the account's name", { userName: "mooring-agent" }, "forbidden", ""],
-    ["a token that is bound to no pod", { extra: {} }, "forbidden", "not bound to a pod"],
+    ["a user with the account's name", userWith({ username: "mooring-agent" }), "forbidden", ""],
+    ["a token that is bound to no pod", userWith({ extra: {} }), "forbidden", "not bound to a pod"],
     ["a token whose pod is on no node yet", onNoNode, "forbidden", "on no node"],
     ["an empty node", of([""], ["u"]), "forbidden", ""],
     ["two nodes", of(["a", "b"], ["u"]), "forbidden", ""],
@@ -126,40 +128,38 @@ describe("NamedBudgets", () => {
   });
 });
 
-const AGENT: TokenSource = { address: "10.0.0.1", podUid: "agent-1" };
+const AGENT: TokenSource = { hash: "good", address: "10.0.0.1", podUid: "agent-1" };
 
-/** How many of so many tokens at once are reviewed. */
-function taken(limits: ReviewLimits, source: TokenSource, count: number): number {
-  return Array.from({ length: count }, () => limits.take(source, 0)).filter((isTaken) => isTaken).length;
+/** How many of so many tokens at once are reviewed, and as whose. */
+function taken(limits: ReviewLimits, source: TokenSource, count: number): readonly (string | number)[] {
+  const all = Array.from({ length: count }, () => limits.take(source, 0)).filter((whose) => whose !== undefined);
+  return [...new Set(all), all.length];
 }
 
-describe("reviews of unknown tokens", () => {
+describe("reviews of tokens", () => {
+  const stranger = { hash: "bad", podUid: undefined };
+
   it("are 3,000 at once for one address, and 6,000 for all strangers together", () => {
     const limits = new ReviewLimits();
 
-    const counts = ["10.0.0.1", "10.0.0.2", undefined].map((address) =>
-      taken(limits, { address, podUid: undefined }, 3_500),
-    );
+    const counts = ["10.0.0.1", "10.0.0.2", undefined].map((address) => taken(limits, { ...stranger, address }, 3_500));
 
-    expect(counts).toEqual([3_000, 3_000, 0]);
+    expect(counts).toEqual([["stranger", 3_000], ["stranger", 3_000], [0]]);
   });
 
-  it.each<readonly [name: string, source: TokenSource, isKnown: boolean]>([
-    ["its address and its pod", AGENT, true],
-    ["another address", { ...AGENT, address: "10.0.0.2" }, false],
-    ["no address", { ...AGENT, address: undefined }, false],
-    ["no pod", { ...AGENT, podUid: undefined }, false],
-  ])("have a budget that strangers cannot use up where a token was good before: %s", (_, source, isKnown) => {
+  const another = { ...AGENT, hash: "another" };
+  const [own, none] = [["good", 200], [0]];
+  it.each<readonly [name: string, source: TokenSource, reviews: readonly (string | number)[]]>([
+    ["the token itself, from anywhere", { ...stranger, hash: AGENT.hash, address: "10.0.0.2" }, own],
+    ["its address and its pod", another, own],
+    ["another address", { ...another, address: "10.0.0.2" }, none],
+    ["no address", { ...another, address: undefined }, none],
+    ["no pod", { ...another, podUid: undefined }, none],
+  ])("have a budget that strangers cannot use up where a token was good before: %s", (_, source, reviews) => {
     const limits = new ReviewLimits();
     limits.noteGood(AGENT);
-    for (const address of ["10.0.0.8", "10.0.0.9"]) taken(limits, { address, podUid: "x" }, 3_000);
+    for (const address of ["10.0.0.8", "10.0.0.9"]) taken(limits, { ...stranger, address }, 3_000);
 
-    expect([limits.isGood(source), taken(limits, source, 300)]).toEqual([isKnown, isKnown ? 200 : 0]);
-  });
-
-  it("are twenty at once for a token that was good", () => {
-    const limits = new ReviewLimits();
-
-    expect(Array.from({ length: 21 }, () => limits.takeKnown("hash", 0)).filter((isTaken) => isTaken)).toHaveLength(20);
+    expect(taken(limits, source, 300)).toEqual(reviews);
   });
 });
