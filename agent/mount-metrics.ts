@@ -103,7 +103,6 @@ function registerState({ metrics, mountNotifier, clock }: MountMetricsParts, sta
     {
       name: "mooring_leaked_mounts",
       help: "Mounts without a known user for five minutes: their pod is gone, or no pod's mount depends on them.",
-      type: "gauge",
       labels: ["kind"],
     },
     () => {

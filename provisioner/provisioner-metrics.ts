@@ -38,7 +38,7 @@ function registerPools({ metrics, storage }: Measured): void {
   const samples = (read: (pool: PoolState) => number) => (): readonly Sample<"pool">[] =>
     (storage.pools ?? []).slice(0, MOST_POOLS).map((pool) => ({ labels: { pool: pool.name }, value: read(pool) }));
   const gauge = (name: `mooring_${string}`, help: string, read: (pool: PoolState) => number): void =>
-    metrics.series({ name, help, type: "gauge", labels: ["pool"] }, samples(read));
+    metrics.series({ name, help, labels: ["pool"] }, samples(read));
   gauge("mooring_pool_size_bytes", "Size of a pool of this node.", ({ totalBytes }) => totalBytes);
   gauge(
     "mooring_pool_free_bytes",
@@ -49,7 +49,6 @@ function registerPools({ metrics, storage }: Measured): void {
     {
       name: "mooring_pool_state",
       help: "1 for the state of a pool of this node, 0 for the rest.",
-      type: "gauge",
       labels: ["pool", "state"],
     },
     () => POOL_STATES.flatMap((state) => samples((pool) => Number(pool.state === state))().map(withState(state))),
@@ -68,7 +67,6 @@ function registerVolumes({ metrics, storage, reconciler: { volumeController, orp
     {
       name: "mooring_pool_images",
       help: "Images in the pools of this node: being made, made for a PersistentVolume that does not exist yet, or published.",
-      type: "gauge",
       labels: ["state"],
     },
     () => {

@@ -132,7 +132,6 @@ function registerLeader(metrics: Metrics, isLeading: () => boolean): void {
     {
       name: "leader_election_master_status",
       help: "1 on the leader, which decides and writes, else 0.",
-      type: "gauge",
       labels: ["name"],
     },
     () => [{ labels: { name: LEASE_NAME }, value: isLeading() ? 1 : 0 }],

@@ -2,71 +2,65 @@ import type { Labels, Metrics, Sample } from "../../common/runtime/metrics.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { oldestPending } from "../core/claims/binding.ts";
 import type { Volume } from "../core/cluster-objects.ts";
-import type { ClaimKind, StorageKind, Total, VolumeKind } from "../core/metrics/storage-totals.ts";
+import type { StorageKind, StorageTotals, Total } from "../core/metrics/storage-totals.ts";
 import type { Cluster } from "../sources/cluster.ts";
+
+type Registry = Pick<Metrics, "gauge" | "series">;
 
 export interface StorageSources {
   readonly cluster: Pick<Cluster, "claim" | "podsOf" | "storage">;
   /** The API server's wall clock at the earliest, so that an age is too short rather than too long. Milliseconds since the epoch. */
   readonly earliestMs: () => number;
-  /** False while another process leads: only the leader has these series. */
-  readonly leads: () => boolean;
 }
 
 const DAY_MS = 86_400_000;
 const AGES = [1, 7, 30, 90].map((days) => ({ age: `${days}d`, ms: days * DAY_MS }));
 
 /** Series over all claims and volumes: their number depends on the kinds of objects, not on how many there are. */
-export function registerStorageMetrics(metrics: Metrics, sources: StorageSources): void {
-  const { cluster, leads } = sources;
-  const volumes = (): readonly Total<VolumeKind>[] => (leads() ? [...cluster.storage.volumes.all()] : []);
-  const claims = (): readonly Total<ClaimKind>[] => (leads() ? [...cluster.storage.claims.all()] : []);
+export function registerStorageMetrics(metrics: Registry, sources: StorageSources): void {
+  const { volumes, claims } = sources.cluster.storage;
   registerSizes(metrics, {
     names: { count: "mooring_volumes", bytes: "mooring_volume_bytes" },
-    what: "PersistentVolumes by phase",
+    about: "PersistentVolumes by phase",
     labels: ["phase", "storage_class", "reclaim_policy"],
     totals: volumes,
   });
-  registerVolumeAges(metrics, volumes, sources);
+  registerVolumeAges(metrics, sources);
   registerSizes(metrics, {
     names: { count: "mooring_claims", bytes: "mooring_claim_bytes" },
-    what: "PersistentVolumeClaims by phase and stored use",
+    about: "PersistentVolumeClaims by phase and stored use",
     labels: ["phase", "state", "storage_class"],
     totals: claims,
   });
-  registerClaimAges(metrics, claims, sources);
+  registerClaimAges(metrics, sources);
 }
 
 interface Sizes<L extends string> {
   readonly names: Readonly<Record<"count" | "bytes", `mooring_${string}`>>;
-  readonly what: string;
+  readonly about: string;
   readonly labels: readonly L[];
-  readonly totals: () => readonly { readonly kind: Labels<L>; readonly count: number; readonly bytes: number }[];
+  readonly totals: StorageTotals<StorageKind & Labels<L>>;
 }
 
-function registerSizes<L extends string>(metrics: Metrics, { names, what, labels, totals }: Sizes<L>): void {
-  metrics.series({ name: names.count, help: `${what}.`, type: "gauge", labels }, () =>
-    totals().map(({ kind, count }) => ({ labels: kind, value: count })),
-  );
-  metrics.series({ name: names.bytes, help: `Capacity of ${what}.`, type: "gauge", labels }, () =>
-    totals().map(({ kind, bytes }) => ({ labels: kind, value: bytes })),
-  );
+function registerSizes<L extends string>(metrics: Registry, { names, about, labels, totals }: Sizes<L>): void {
+  const register = (what: "count" | "bytes", help: string): void =>
+    metrics.series({ name: names[what], help, labels }, () =>
+      [...totals.all()].map((total) => ({ labels: total.kind, value: total.sum(what) })),
+    );
+  register("count", `${about}.`);
+  register("bytes", `Capacity of ${about}.`);
 }
 
-function registerVolumeAges(
-  metrics: Metrics,
-  volumes: () => readonly Total<VolumeKind>[],
-  { earliestMs }: StorageSources,
-): void {
+function registerVolumeAges(metrics: Registry, { cluster, earliestMs }: StorageSources): void {
+  const totals = cluster.storage.volumes;
   metrics.series(
     {
       name: "mooring_volumes_released_bytes",
       help: "Capacity of the PersistentVolumes that have been Released for at least that long.",
-      type: "gauge",
       labels: ["storage_class", "reclaim_policy", "older_than"],
     },
     () =>
-      volumes().flatMap((total) => {
+      [...totals.all()].flatMap((total) => {
         const { phase, ...labels } = total.kind;
         return phase === "Released" ? byAge(total, labels, earliestMs()) : [];
       }),
@@ -75,12 +69,12 @@ function registerVolumeAges(
     {
       name: "mooring_volumes_phase_oldest_seconds",
       help: "How long the PersistentVolume that entered the phase first has been in it. Bound volumes are left out.",
-      type: "gauge",
       labels: ["phase", "reclaim_policy"],
     },
     () => {
-      const ages = volumes().flatMap(({ kind: { phase, reclaim_policy }, aged }) => {
-        const sinceMs = aged.oldestMs();
+      const ages = [...totals.all()].flatMap((total) => {
+        const { phase, reclaim_policy } = total.kind;
+        const sinceMs = total.oldestMs();
         const labels = { phase, reclaim_policy };
         return sinceMs === undefined ? [] : [{ labels, value: secondsBetween(sinceMs, earliestMs()) }];
       });
@@ -89,20 +83,15 @@ function registerVolumeAges(
   );
 }
 
-function registerClaimAges(
-  metrics: Metrics,
-  claims: () => readonly Total<ClaimKind>[],
-  { cluster, leads, earliestMs }: StorageSources,
-): void {
+function registerClaimAges(metrics: Registry, { cluster, earliestMs }: StorageSources): void {
   metrics.series(
     {
       name: "mooring_claims_unused_bytes",
       help: "Capacity of the PersistentVolumeClaims that have been unused for at least that long.",
-      type: "gauge",
       labels: ["storage_class", "older_than"],
     },
     () => {
-      const unused = claims().filter(({ kind }) => kind.state === "Unused");
+      const unused = [...cluster.storage.claims.all()].filter(({ kind }) => kind.state === "Unused");
       const sizes = unused.flatMap((total) => byAge(total, { storage_class: total.kind.storage_class }, earliestMs()));
       return combined(sizes, (one, other) => one + other);
     },
@@ -111,18 +100,20 @@ function registerClaimAges(
     {
       name: "mooring_claims_pending_oldest_seconds",
       help: "How long the Pending claim has waited that waits longest: since its creation or, where its class waits for a consumer, since that of the first pod that names it.",
-      type: "gauge",
       labels: ["binding"],
     },
     () => {
-      const oldest = leads() ? oldestPending({ ...cluster, ...cluster.storage }) : [];
+      const oldest = oldestPending({ ...cluster, ...cluster.storage });
       return [...oldest].map(([binding, ms]) => ({ labels: { binding }, value: secondsBetween(ms, earliestMs()) }));
     },
   );
 }
 
-function byAge<L extends string>({ aged }: Total<StorageKind>, labels: Labels<L>, nowMs: number) {
-  return AGES.map(({ age, ms }) => ({ labels: { ...labels, older_than: age }, value: aged.olderThan(ms, nowMs) }));
+function byAge<L extends string>(total: Total<StorageKind>, labels: Labels<L>, nowMs: number) {
+  return AGES.map(({ age, ms }) => ({
+    labels: { ...labels, older_than: age },
+    value: total.sum("bytes", nowMs - ms),
+  }));
 }
 
 /** Adds up the samples with equal labels. */
@@ -149,13 +140,12 @@ export const MOST_OBJECTS = 20_000;
 /** The labels of kube-state-metrics, so that queries can join the two. */
 const LABELS = ["namespace", "persistentvolumeclaim"] as const;
 
-/** Series of single claims, from their stored status. `claims` is empty while another process leads. */
-export function registerClaimMetrics(metrics: Metrics, claims: () => Iterable<Claim>): void {
+/** Series of single claims, from their stored status. */
+export function registerClaimMetrics(metrics: Registry, claims: () => Iterable<Claim>): void {
   metrics.series(
     {
       name: "mooring_claim_unused",
       help: "1 for an unused claim, 0 for one in use, with the reason.",
-      type: "gauge",
       labels: [...LABELS, "reason"],
     },
     () =>
@@ -169,7 +159,6 @@ export function registerClaimMetrics(metrics: Metrics, claims: () => Iterable<Cl
     {
       name: "mooring_claim_unused_since_timestamp_seconds",
       help: "Since when a claim that was in use before is unused, by the API server's clock; never too early.",
-      type: "gauge",
       labels: LABELS,
     },
     () =>
@@ -186,7 +175,7 @@ export function registerClaimMetrics(metrics: Metrics, claims: () => Iterable<Cl
 
 /** Series of single volumes. The label is that of kube-state-metrics, so that queries can join the two. */
 export function registerVolumeMetrics(
-  metrics: Metrics,
+  metrics: Registry,
   volumes: () => Iterable<Volume>,
   phaseSince: Cluster["phaseSince"],
 ): void {
@@ -194,7 +183,6 @@ export function registerVolumeMetrics(
     {
       name: "mooring_volume_phase_since_timestamp_seconds",
       help: "Since when a PersistentVolume is in its phase, by the API server's clock, and how that is known.",
-      type: "gauge",
       labels: ["persistentvolume", "phase", "source"],
     },
     () =>

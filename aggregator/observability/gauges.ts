@@ -30,10 +30,14 @@ export function registerGauges(metrics: Metrics, watched: Watched): void {
   registerNodeGauges(metrics, watched);
   registerProtectionMode(metrics, watched);
   const leads = (): boolean => session() !== undefined;
-  if (watched.claimMetrics) registerClaimMetrics(metrics, () => (leads() ? cluster.claims() : []));
-  if (watched.volumeMetrics)
-    registerVolumeMetrics(metrics, () => (leads() ? cluster.allVolumes() : []), cluster.phaseSince);
-  registerStorageMetrics(metrics, { cluster, leads, earliestMs: () => earliestMs(watched) });
+  /** For what the leader alone has. */
+  const ofLeader: Pick<Metrics, "gauge" | "series"> = {
+    gauge: (options, read) => metrics.gauge(options, () => (leads() ? read() : undefined)),
+    series: (options, read) => metrics.series(options, () => (leads() ? read() : [])),
+  };
+  if (watched.claimMetrics) registerClaimMetrics(ofLeader, cluster.claims);
+  if (watched.volumeMetrics) registerVolumeMetrics(ofLeader, cluster.allVolumes, cluster.phaseSince);
+  registerStorageMetrics(ofLeader, { cluster, earliestMs: () => earliestMs(watched) });
 }
 
 function earliestMs({ client, clock }: Watched): number {
@@ -80,7 +84,6 @@ function registerNodeGauges(metrics: Metrics, { session }: Watched): void {
     {
       name: "mooring_nodes",
       help: "Nodes by state: Reporting, their reports arrive or are about to; Stale, reports are expected and do not arrive; NoAgent, no agent runs there; Gone, they are assumed to be off for good.",
-      type: "gauge",
       labels: ["state"],
     },
     () => {
@@ -93,7 +96,6 @@ function registerNodeGauges(metrics: Metrics, { session }: Watched): void {
     {
       name: "mooring_node_report_age_seconds",
       help: "Time since the last report of a node was accepted.",
-      type: "gauge",
       labels: ["node"],
     },
     () => (session()?.fleet.reportAges() ?? []).map(([node, ageMs]) => ({ labels: { node }, value: ageMs / 1000 })),
@@ -105,7 +107,6 @@ function registerProtectionMode(metrics: Metrics, { protection }: Watched): void
     {
       name: "mooring_protection_mode",
       help: "The aggregator's setting of what the cluster's policies do with a deleted claim that is mounted.",
-      type: "gauge",
       labels: ["mode"],
     },
     () => PROTECTION_MODES.map((mode) => ({ labels: { mode }, value: mode === protection ? 1 : 0 })),

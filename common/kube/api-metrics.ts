@@ -65,7 +65,7 @@ export function registerWatches(
       ),
   );
   const series = (
-    options: { readonly name: `mooring_${string}`; readonly help: string; readonly type: "counter" | "gauge" },
+    options: { readonly name: `mooring_${string}`; readonly help: string; readonly type?: "counter" },
     read: (informer: (typeof all)[number][1]) => number,
   ): void =>
     metrics.series({ ...options, labels: ["resource"] }, () =>
@@ -80,7 +80,7 @@ export function registerWatches(
     ({ undecodable }) => undecodable(),
   );
   series(
-    { name: "mooring_unreadable_objects", help: "API objects that cannot be decoded now.", type: "gauge" },
+    { name: "mooring_unreadable_objects", help: "API objects that cannot be decoded now." },
     ({ unreadable }) => unreadable(),
   );
   series(

@@ -39,7 +39,6 @@ export function registerQueueDepths(
     {
       name: "workqueue_depth",
       help: "Queue length.",
-      type: "gauge",
       labels: ["name"],
     },
     () => Object.entries(depths() ?? {}).map(([name, value]) => ({ labels: { name }, value })),

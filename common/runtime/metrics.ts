@@ -37,8 +37,8 @@ export type CounterOptions<L extends string> = MetricOptions<L> & { readonly kno
 
 export type HistogramOptions<L extends string> = MetricOptions<L> & { readonly buckets: readonly number[] };
 
-/** Series of one name that are computed at each scrape. */
-export type SeriesOptions<L extends string> = MetricOptions<L> & { readonly type: "counter" | "gauge" };
+/** Series of one name that are computed at each scrape; a gauge without a type. */
+export type SeriesOptions<L extends string> = MetricOptions<L> & { readonly type?: "counter" | "gauge" };
 
 /** One value of a series. */
 export interface Sample<L extends string> {
@@ -99,7 +99,7 @@ export function createMetrics(): Metrics {
         const value = read();
         return value === undefined ? [] : [{ labels: {}, value }];
       };
-      series({ ...options, type: "gauge" }, sample);
+      series(options, sample);
     },
   };
 }

@@ -63,7 +63,6 @@ function registerHealth(
     {
       name: "mooring_health_check",
       help: "1 while a check of a health endpoint passes, else 0.",
-      type: "gauge",
       labels: ["endpoint", "check"],
     },
     () =>
@@ -72,7 +71,7 @@ function registerHealth(
       ),
   );
   metrics.series(
-    { name: "mooring_state", help: "1 for what the process is at, 0 for the rest.", type: "gauge", labels: ["state"] },
+    { name: "mooring_state", help: "1 for what the process is at, 0 for the rest.", labels: ["state"] },
     () => {
       const present = stateNow();
       return PROCESS_STATES.map((state) => ({ labels: { state }, value: state === present ? 1 : 0 }));

@@ -18,7 +18,6 @@ export function registerProcess(
     {
       name: "mooring_build_info",
       help: "1, with the version and the Node.js release as labels.",
-      type: "gauge",
       labels: ["component", "version", "node_version"],
     },
     () => [{ labels: build, value: 1 }],

@@ -80,7 +80,7 @@ async function measure(scene: Scene): Promise<readonly (readonly string[])[]> {
   const storage = count();
   const metrics = createMetrics();
   const cluster = { storage, claim: (key: string) => byKey.get(key), podsOf: () => [] };
-  registerStorageMetrics(metrics, { cluster, earliestMs: () => NOON, leads: () => true });
+  registerStorageMetrics(metrics, { cluster, earliestMs: () => NOON });
   const text = await metrics.text();
   const series = text.split("\n").filter((line) => line !== "" && !line.startsWith("#")).length;
   const row = (name: string, times: readonly number[]): readonly string[] => [

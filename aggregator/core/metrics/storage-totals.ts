@@ -21,20 +21,9 @@ export interface Counted<K extends StorageKind> {
   readonly sinceMs: number | undefined;
 }
 
-interface Share {
-  count: number;
-  bytes: number;
-}
-
-/** All objects of one kind together. Its class is the label of the class. */
-export interface Total<K extends StorageKind> extends Readonly<Share> {
-  readonly kind: K;
-  readonly aged: AgedBytes;
-}
-
 /** Counts, sizes and ages of objects by kind, updated with every change: no call walks over single objects. */
 export class StorageTotals<K extends StorageKind> {
-  readonly #totals = new Map<string, Share & Total<K>>();
+  readonly #totals = new Map<string, Total<K>>();
   readonly #label: ClassLabel;
   readonly #bucketMs: number;
 
@@ -57,51 +46,53 @@ export class StorageTotals<K extends StorageKind> {
     return this.#totals.values();
   }
 
-  #count({ kind: given, bytes, sinceMs }: Counted<K>, by: 1 | -1): void {
-    const kind = { ...given, storage_class: this.#label(given.storage_class) };
+  #count(object: Counted<K>, by: 1 | -1): void {
+    const kind = { ...object.kind, storage_class: this.#label(object.kind.storage_class) };
     const key = JSON.stringify(kind);
-    const total = this.#totals.get(key) ?? { kind, count: 0, bytes: 0, aged: new AgedBytes(this.#bucketMs) };
-    total.count += by;
-    total.bytes += by * bytes;
-    if (sinceMs !== undefined) total.aged.count(sinceMs, bytes, by);
-    if (total.count > 0) this.#totals.set(key, total);
-    else this.#totals.delete(key);
+    const total = this.#totals.get(key) ?? new Total(kind, this.#bucketMs);
+    total.count(object, by);
+    if (total.isEmpty) this.#totals.delete(key);
+    else this.#totals.set(key, total);
   }
 }
 
-/** Adds up the bytes of objects by the time since when they have been in a state. No call walks over single objects. */
-export class AgedBytes {
+/** All objects of one kind together. Its class is the label of the class. */
+export class Total<K extends StorageKind> {
+  readonly kind: K;
   readonly #bucketMs: number;
-  readonly #buckets = new Map<number, Share>();
+  /** By the time since when they have been in their state, rounded up: an age is never longer than the truth. Infinity: it does not count. */
+  readonly #shares = new Map<number, { readonly count: number; readonly bytes: number }>();
 
-  /** Times are kept to so many milliseconds, rounded up: an age is never longer than the truth. */
-  constructor(bucketMs: number) {
+  constructor(kind: K, bucketMs: number) {
+    this.kind = kind;
     this.#bucketMs = bucketMs;
   }
 
-  /** Adds an object, or removes one that was added with these values. */
-  count(ms: number, bytes: number, by: 1 | -1): void {
-    const bucket = Math.ceil(ms / this.#bucketMs);
-    const share = this.#buckets.get(bucket) ?? { count: 0, bytes: 0 };
-    share.count += by;
-    share.bytes += by * bytes;
-    if (share.count > 0) this.#buckets.set(bucket, share);
-    else this.#buckets.delete(bucket);
+  get isEmpty(): boolean {
+    return this.#shares.size === 0;
   }
 
-  /** The bytes of objects that have been in the state for at least so long. */
-  olderThan(ageMs: number, nowMs: number): number {
-    const latest = Math.floor((nowMs - ageMs) / this.#bucketMs);
+  count({ bytes, sinceMs = Number.POSITIVE_INFINITY }: Omit<Counted<K>, "kind">, by: 1 | -1): void {
+    const bucket = Math.ceil(sinceMs / this.#bucketMs);
+    const before = this.#shares.get(bucket) ?? { count: 0, bytes: 0 };
+    const share = { count: before.count + by, bytes: before.bytes + by * bytes };
+    if (share.count > 0) this.#shares.set(bucket, share);
+    else this.#shares.delete(bucket);
+  }
+
+  /** Of the objects that have been in their state since then at the latest; without it, of all. */
+  sum(what: "count" | "bytes", untilMs = Number.POSITIVE_INFINITY): number {
+    const latest = Math.floor(untilMs / this.#bucketMs);
     let sum = 0;
-    for (const [bucket, { bytes }] of this.#buckets) if (bucket <= latest) sum += bytes;
+    for (const [bucket, share] of this.#shares) if (bucket <= latest) sum += share[what];
     return sum;
   }
 
   /** The earliest time; undefined where there is none. */
   oldestMs(): number | undefined {
-    let oldest: number | undefined;
-    for (const bucket of this.#buckets.keys()) oldest = Math.min(bucket, oldest ?? bucket);
-    return oldest === undefined ? undefined : oldest * this.#bucketMs;
+    let oldest = Number.POSITIVE_INFINITY;
+    for (const bucket of this.#shares.keys()) oldest = Math.min(bucket, oldest);
+    return Number.isFinite(oldest) ? oldest * this.#bucketMs : undefined;
   }
 }
 

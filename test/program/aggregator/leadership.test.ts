@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { closeHouses, House } from "../house.ts";
+import { addClaim } from "../objects.ts";
 import { type Replica, startLeader, startReplica } from "./replica.ts";
 
 afterEach(closeHouses);
@@ -15,6 +16,7 @@ async function checkOf(replica: Replica): Promise<string | undefined> {
 describe("the leader check", () => {
   it("passes on the leader and on a standby, and shows since when, as the metrics do", async () => {
     const house = new House();
+    addClaim(house);
     const leader = await startLeader(house);
     const standby = startReplica(house, { name: "aggregator-1" });
     await house.pass(60_000);
@@ -28,6 +30,8 @@ describe("the leader check", () => {
     expect(status).toEqual([1, 0]);
     const watched = await Promise.all([leader, standby].map((one) => one.metric("mooring_pod_watch_history_seconds")));
     expect(watched).toEqual([expect.closeTo(60, -1), undefined]);
+    const claims = await Promise.all([leader, standby].map((one) => one.metric("mooring_claims")));
+    expect(claims).toEqual([1, undefined]);
     for (const one of [leader, standby]) expect(await one.metric("mooring_lease_renewal_age_seconds")).toBeLessThan(5);
   });
 

@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
-  AgedBytes,
   type Counted,
   countedClaim,
   countedVolume,
   MOST_CLASSES,
   type StorageKind,
   StorageTotals,
+  Total,
 } from "../../../../aggregator/core/metrics/storage-totals.ts";
 import { boundedLabel } from "../../../../common/runtime/metrics.ts";
 import { claimWith, mountedStatus, NOON, statusWith, volumeWith } from "../world.ts";
@@ -19,7 +19,9 @@ function counted(storageClass: string, fields: Partial<Counted<StorageKind>> = {
 }
 
 function shown(totals: StorageTotals<StorageKind>): Readonly<Record<string, readonly [count: number, bytes: number]>> {
-  return Object.fromEntries([...totals.all()].map(({ kind, count, bytes }) => [kind.storage_class, [count, bytes]]));
+  return Object.fromEntries(
+    [...totals.all()].map((total) => [total.kind.storage_class, [total.sum("count"), total.sum("bytes")]]),
+  );
 }
 
 describe("StorageTotals", () => {
@@ -54,25 +56,36 @@ describe("StorageTotals", () => {
   });
 });
 
-describe("AgedBytes", () => {
-  it("sums what is at least so old, never before it is", () => {
-    const aged = new AgedBytes(HOUR_MS);
-    aged.count(NOON - 25 * HOUR_MS, 1, 1);
-    aged.count(NOON - 24 * HOUR_MS + 1, 2, 1);
-    aged.count(NOON - 48 * HOUR_MS, 4, 1);
+describe("the ages of one kind", () => {
+  const kind = { storage_class: "fast" };
 
-    expect([24, 47].map((hours) => aged.olderThan(hours * HOUR_MS, NOON))).toEqual([5, 4]);
+  it("count what is at least so old, never before it is", () => {
+    const total = new Total(kind, HOUR_MS);
+    total.count({ sinceMs: NOON - 25 * HOUR_MS, bytes: 1 }, 1);
+    total.count({ sinceMs: NOON - 24 * HOUR_MS + 1, bytes: 2 }, 1);
+    total.count({ sinceMs: NOON - 48 * HOUR_MS, bytes: 4 }, 1);
+    total.count({ sinceMs: undefined, bytes: 8 }, 1);
+
+    expect([24, 47].map((hours) => total.sum("bytes", NOON - hours * HOUR_MS))).toEqual([5, 4]);
+    expect([total.sum("bytes"), total.sum("count")]).toEqual([15, 4]);
   });
 
-  it("knows the earliest time, rounded up to its buckets", () => {
-    const aged = new AgedBytes(HOUR_MS);
+  it("know the earliest time, rounded up to their buckets", () => {
+    const total = new Total(kind, HOUR_MS);
     const hour = Math.floor(NOON / HOUR_MS) * HOUR_MS;
-    aged.count(NOON, 1, 1);
-    aged.count(hour - HOUR_MS - 1, 1, 1);
-    const oldest = aged.oldestMs();
-    aged.count(hour - HOUR_MS - 1, 1, -1);
+    const seen = [total.oldestMs()];
+    for (const [sinceMs, by] of [
+      [undefined, 1],
+      [NOON, 1],
+      [hour - HOUR_MS - 1, 1],
+      [hour - HOUR_MS - 1, -1],
+    ] as const) {
+      total.count({ sinceMs, bytes: 1 }, by);
+      seen.push(total.oldestMs());
+    }
 
-    expect([oldest, aged.oldestMs()]).toEqual([hour - HOUR_MS, hour + (NOON === hour ? 0 : HOUR_MS)]);
+    const noon = hour + (NOON === hour ? 0 : HOUR_MS);
+    expect(seen).toEqual([undefined, undefined, noon, hour - HOUR_MS, noon]);
   });
 });
 

@@ -33,7 +33,6 @@ const [WAITS, AT_ONCE] = ["WaitForFirstConsumer", "Immediate"] as const;
 interface Scene {
   readonly volumes?: readonly Volume[];
   readonly claims?: readonly Claim[];
-  readonly leads?: boolean;
 }
 
 function sinceOf({ phaseSinceMs: apiMs, createdAtMs }: Volume): PhaseSince | undefined {
@@ -41,7 +40,7 @@ function sinceOf({ phaseSinceMs: apiMs, createdAtMs }: Volume): PhaseSince | und
 }
 
 /** The series of a cluster with these objects, at noon. */
-async function linesOf({ volumes = [], claims = [], leads = true }: Scene): Promise<readonly string[]> {
+async function linesOf({ volumes = [], claims = [] }: Scene): Promise<readonly string[]> {
   const label = boundedLabel(MOST_CLASSES);
   const storage = {
     volumes: new StorageTotals<ReturnType<typeof countedVolume>["kind"]>(label, 1_000),
@@ -54,7 +53,7 @@ async function linesOf({ volumes = [], claims = [], leads = true }: Scene): Prom
   const claim = (key: string) => claims.find((one) => one.key === key);
   const pods = [podWith({ claims: ["waited"], createdAtMs: NOON - 60_000 })];
   const podsOf = (key: string) => (key === "shop/waited" ? pods : []);
-  const parts = { cluster: { claim, podsOf, storage }, earliestMs: () => NOON, leads: () => leads };
+  const parts = { cluster: { claim, podsOf, storage }, earliestMs: () => NOON };
   return await seriesOf((metrics) => registerStorageMetrics(metrics, parts));
 }
 
@@ -103,7 +102,6 @@ describe("the metrics of storage", () => {
         'mooring_claims_unused_bytes{storage_class="fast",older_than="90d"} 0',
       ],
     ],
-    ["nothing where another process leads", { volumes: [released(8)], claims: [claimWith(pending)], leads: false }, []],
   ])("give %s", async (_, scene, lines) => {
     expect(await linesOf(scene)).toEqual(lines);
   });
