@@ -24,11 +24,11 @@ import { openServers } from "./servers.ts";
 import type { AggregatorConfig } from "./settings/config.ts";
 import { type Cluster, createCluster } from "./sources/cluster.ts";
 import {
-  createTurnAway,
   NOT_LEADING,
   NOT_LISTED,
   type ReportOutcome,
   reportRoute,
+  secondsToWait,
   type TurnedAway,
 } from "./sources/report-server.ts";
 import { type ClusterIdentity, createClusterIdentity } from "./sources/server-facts.ts";
@@ -104,7 +104,6 @@ class Aggregator {
   /** The last session ended without open work, and no work has come since. */
   #wasAtRest = false;
   #lists: readonly Route[] = [];
-  readonly turnAway: () => TurnedAway | undefined;
   readonly session = (): string | undefined => this.#session?.session;
   readonly newYield = (steps?: number): YieldToEventLoop => createYield(this.#ports.clock, undefined, steps);
 
@@ -119,9 +118,6 @@ class Aggregator {
     this.#unstored = new UnstoredClaims(this.#cluster);
     this.#rejections = new Rejections({ ...ports, ...this.#cluster }, config.pauseRejectionsAt);
     this.#leadership = this.#newLeadership();
-    this.turnAway = createTurnAway({ ...ports, nodes: () => this.#cluster.nodeNames().length }, () =>
-      this.#whyNoReports(),
-    );
     this.#writing = new StatusWriting(
       {
         ...ports,
@@ -244,9 +240,13 @@ class Aggregator {
     return session === this.#session ? (outcome ?? { kind: "failed" }) : NOT_LEADING;
   }
 
-  #whyNoReports(): TurnedAway | undefined {
+  turnAway(): TurnedAway | undefined {
     if (this.#cluster.unsynced().length > 0) return NOT_LISTED;
     return this.#session !== undefined && this.#leadership.isLeading() ? this.#session.notReady() : NOT_LEADING;
+  }
+
+  retryAfterSeconds(): number {
+    return secondsToWait(this.#ports.random, this.#cluster.nodeNames().length);
   }
 
   pauseRejections(): string | undefined {
@@ -260,7 +260,7 @@ class Aggregator {
       path,
       answer: (request) => {
         const list = this.#lists.find((one) => one.path === path);
-        return list?.answer(request) ?? { status: 503, body: `${this.#whyNoReports()?.why}\n`, isLast: true };
+        return list?.answer(request) ?? { status: 503, body: `${this.turnAway()?.why}\n`, isLast: true };
       },
     }));
   }

@@ -18,8 +18,6 @@ import { type Access, type GrantAccess, grantToAll, refused } from "./report-acc
 export interface TurnedAway {
   readonly kind: "not-leading" | "not-ready";
   readonly why: string;
-  /** After so many milliseconds the agent has to send it again; undefined leaves that to the agent. */
-  readonly waitMs?: number;
 }
 
 export const NOT_LISTED: TurnedAway = { kind: "not-ready", why: "the cluster has not been listed yet" };
@@ -27,20 +25,14 @@ export const NOT_COUNTED: TurnedAway = { kind: "not-ready", why: "the pods that 
 export const NOT_DATED: TurnedAway = { kind: "not-ready", why: "the API server has not answered yet" };
 export const NOT_LEADING: TurnedAway = { kind: "not-leading", why: "not the leader" };
 
-/** One whole report is 20 kB: the aggregator takes one each so many milliseconds. */
-const EACH_MS = 5;
-/** After this time an agent sends a message anyway. Milliseconds. */
-const LONGEST_MS = 30_000;
+/** One whole report is 20 kB: the aggregator takes one each 5 ms. */
+const TAKEN_PER_SECOND = 200;
+/** After this time an agent sends a message anyway. */
+const LONGEST_SECONDS = 30;
 
-/** Gives each agent a random time to come again, within that in which all reports can be taken: thousands would retry at once. */
-export function createTurnAway(
-  { random, nodes }: { readonly random: Random; readonly nodes: () => number },
-  reason: () => TurnedAway | undefined,
-): () => TurnedAway | undefined {
-  return () => {
-    const found = reason();
-    return found && { ...found, waitMs: random.fraction() * Math.min(LONGEST_MS, nodes() * EACH_MS) };
-  };
+/** Whole seconds, at random, within the time in which all reports can be taken: thousands of agents would retry at once. */
+export function secondsToWait(random: Random, nodes: number): number {
+  return Math.floor(random.fraction() * Math.min(LONGEST_SECONDS, 1 + nodes / TAKEN_PER_SECOND));
 }
 
 export type ReportOutcome =
@@ -58,6 +50,8 @@ export interface ReportTaker {
   readonly onReport: (report: NodeMessage) => Steps<ReportOutcome>;
   /** Why no report is accepted now. Costs next to nothing: it is called before a body is read. */
   readonly turnAway: () => TurnedAway | undefined;
+  /** After so many seconds an agent that is turned away has to come again; 0 leaves that to the agent. */
+  readonly retryAfterSeconds: () => number;
   /** Why agents may reject no pod. Every answer includes it, whatever the outcome of the report. */
   readonly pauseRejections: () => string | undefined;
   /** The leader session, which every answer names; undefined while this process does not lead. */
@@ -82,7 +76,7 @@ export function reportRoute(taker: ReportTaker, reports: Counter<"outcome">, gra
   const receive = createReceiver(taker);
   const answer = async (request: RouteRequest): Promise<Answered> => {
     const early = taker.turnAway();
-    if (early !== undefined) return away(early);
+    if (early !== undefined) return away(early, taker);
     const { authorization, address } = request;
     const { node = "" } = request.params;
     const access = await grant({ authorization, address, node });
@@ -153,23 +147,19 @@ function answerTo(outcome: ReportOutcome, taker: ReportTaker): Answered {
     case "too-much":
       return refused(outcome.kind, outcome.why);
     default:
-      return away(outcome);
+      return away(outcome, taker);
   }
 }
 
 function taken(outcome: string, own: ReportAnswer, taker: ReportTaker): Answered {
-  const [session, pauseRejections] = [taker.session(), taker.pauseRejections()];
-  const said = { ...(session !== undefined && { session }), ...(pauseRejections !== undefined && { pauseRejections }) };
-  const answer = { status: 200, body: JSON.stringify({ ...own, ...said }), contentType: "application/json" };
-  return { outcome, answer };
+  const said = { ...own, session: taker.session(), pauseRejections: taker.pauseRejections() };
+  return { outcome, answer: { status: 200, body: JSON.stringify(said), contentType: "application/json" } };
 }
 
-function away({ kind, why, waitMs = 0 }: TurnedAway): Answered {
+function away({ kind, why }: TurnedAway, taker: ReportTaker): Answered {
+  const headers = { "retry-after": String(taker.retryAfterSeconds()) };
   // The next connection may lead to the leader.
-  const answer = { status: 503, body: `${why}\n`, isLast: true };
-  // Whole seconds: an agent waits for less by itself.
-  const headers = { "retry-after": String(Math.ceil(waitMs / 1000)) };
-  return { outcome: kind, answer: waitMs < 1000 ? answer : { ...answer, headers } };
+  return { outcome: kind, answer: { status: 503, body: `${why}\n`, headers, isLast: true } };
 }
 
 /** A connection with an unread body can carry no other request. */

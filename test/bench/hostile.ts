@@ -94,6 +94,7 @@ function longestOf(times: readonly number[]): number {
 function takerOf({ session }: Awaited<ReturnType<typeof lead>>, turns: number[]): Parameters<typeof reportRoute>[0] {
   return {
     turnAway: () => undefined,
+    retryAfterSeconds: () => 0,
     pauseRejections: () => undefined,
     session: () => undefined,
     newYield: (stepsBetween) => createYield(clock, undefined, stepsBetween),

@@ -89,6 +89,7 @@ async function startServer(identity: ServingIdentity): Promise<string> {
   const route = reportRoute(
     {
       turnAway: () => undefined,
+      retryAfterSeconds: () => 0,
       onReport: () => oneStep({ kind: "accepted", answer: { forget: [] } }),
       pauseRejections: () => undefined,
       session: () => undefined,

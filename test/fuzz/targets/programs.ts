@@ -107,6 +107,7 @@ function routes() {
   };
   const taker = {
     turnAway: () => undefined,
+    retryAfterSeconds: () => 0,
     onReport: () => oneStep({ kind: "accepted" as const, answer: { forget: [] } }),
     pauseRejections: () => undefined,
     session: () => undefined,
