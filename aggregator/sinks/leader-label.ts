@@ -24,11 +24,7 @@ const DROP_LIMIT_MS = 2_000;
 const FIELD_MANAGER = "mooring-aggregator";
 
 const podSchema = v.object({
-  metadata: v.object({
-    name: v.string(),
-    uid: v.pipe(v.string(), v.minLength(1)),
-    resourceVersion: v.string(),
-  }),
+  metadata: v.object({ name: v.string(), uid: v.pipe(v.string(), v.minLength(1)), resourceVersion: v.string() }),
 });
 const podList = v.object({ items: v.array(podSchema) });
 type FoundPod = v.InferOutput<typeof podSchema>["metadata"];
@@ -39,12 +35,10 @@ const UNLABELLED = "the pod has not been labelled yet";
 /** Keeps the label on the leader's own pod and off all others. */
 export class LeaderLabel {
   readonly #parts: LabelParts;
-  readonly #isOwn: string;
   #problem: string | undefined = UNLABELLED;
 
   constructor(parts: LabelParts) {
     this.#parts = parts;
-    this.#isOwn = `metadata.name=${parts.pod}`;
   }
 
   /** Why the Service does not select this pod; undefined when it does. */
@@ -64,17 +58,17 @@ export class LeaderLabel {
 
   /** Removes the label if that takes little time: else the next leader does. Answers the pod's new resource version, if it changed. */
   async drop(): Promise<string | undefined> {
-    const { clock, client, logger } = this.#parts;
+    const { clock, client, logger, pod } = this.#parts;
     this.#problem = UNLABELLED;
     const { signal } = new AbortController();
     const drop = async (limited: AbortSignal): Promise<string | undefined> => {
-      const [mine] = await this.#list({ labelSelector: LABELLED, fieldSelector: this.#isOwn }, limited);
+      const [mine] = await this.#list({ labelSelector: LABELLED, fieldSelector: `metadata.name=${pod}` }, limited);
       return mine && (await this.#put(client, { ...mine, role: null }, limited));
     };
     try {
       return await withDeadline({ clock, signal }, DROP_LIMIT_MS, drop);
     } catch (error) {
-      if (!(error instanceof MooringError)) throw error;
+      if (!(error instanceof MooringError || v.isValiError(error))) throw error;
       logger.warn({ err: messageOf(error) }, "own pod is still labelled as the leader's");
       return undefined;
     }
@@ -89,7 +83,7 @@ export class LeaderLabel {
       logger.info({ pod: `${namespace}/${other.name}` }, "another pod is no longer labelled as the leader's");
     }
     if (labelled.some(({ name }) => name === pod)) return;
-    const [mine] = await this.#list({ fieldSelector: this.#isOwn }, signal);
+    const [mine] = await this.#list({ fieldSelector: `metadata.name=${pod}` }, signal);
     if (mine === undefined) throw new MooringError("api-rejected", `there is no pod ${namespace}/${pod}`);
     await this.#put(fenced, { ...mine, role: LEADER_ROLE }, signal);
     logger.info({ pod: `${namespace}/${pod}` }, "own pod is labelled as the leader's");
@@ -97,9 +91,7 @@ export class LeaderLabel {
 
   async #list(query: Readonly<Record<string, string>>, signal: AbortSignal): Promise<readonly FoundPod[]> {
     const answer = await this.#parts.client.request({ method: "GET", path: this.#path, query }, signal);
-    const decoded = v.safeParse(podList, answer);
-    if (!decoded.success) throw new MooringError("transport-failed", "the answer is no list of pods");
-    return decoded.output.items.map(({ metadata }) => metadata);
+    return v.parse(podList, answer).items.map(({ metadata }) => metadata);
   }
 
   /** Answers the pod's resource version; nothing when the pod is gone. */
@@ -114,8 +106,7 @@ export class LeaderLabel {
     const outcome = await patchObject(client, { target, patch, fieldManager: FIELD_MANAGER }, signal);
     // A pod that is gone, or was re-created, has no label to remove; this replica looks for its own pod again.
     if (outcome.kind === "refused") throw new MooringError("api-rejected", outcome.message);
-    const isPod = outcome.kind === "applied" && v.is(podSchema, outcome.object);
-    return isPod ? outcome.object.metadata.resourceVersion : undefined;
+    return outcome.kind === "applied" ? v.parse(podSchema, outcome.object).metadata.resourceVersion : undefined;
   }
 
   get #path(): string {
