@@ -2,7 +2,6 @@ import { createHash, generateKeyPairSync, sign } from "node:crypto";
 import { isIPv4 } from "node:net";
 import * as asn1 from "asn1js";
 import type { ServingPair } from "../../common/runtime/http-server.ts";
-import { BACKDATED_MS } from "../core/published-certificates.ts";
 
 type Block = asn1.BaseBlock;
 
@@ -16,6 +15,8 @@ const SERVER_AUTH = "1.3.6.1.5.5.7.3.1";
 /** The first of nine flags. */
 const DIGITAL_SIGNATURE = { valueHex: Uint8Array.of(0x80), unusedBits: 7 };
 const CONTEXT = 3;
+/** Certificates are valid from so long before they are made, as the clock of a node may be far behind. Milliseconds. */
+export const BACKDATED_MS = 30 * 86_400_000;
 /** 2050-01-01T00:00:00Z. */
 const UTC_TIME_ENDS_MS = 2_524_608_000_000;
 

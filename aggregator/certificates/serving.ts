@@ -1,12 +1,13 @@
 import { createPrivateKey } from "node:crypto";
 import { basename, dirname } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import type { KubeParts } from "../../common/kube/client.ts";
 import { repeat } from "../../common/kube/repeat.ts";
 import { createRotatingFolder, type FolderWatch } from "../../common/kube/rotating-file.ts";
 import { type Certificate, readCertificate } from "../../common/runtime/certificates.ts";
-import { type CheckResult, failed } from "../../common/runtime/health.ts";
+import { MooringError } from "../../common/runtime/errors.ts";
+import { type CheckResult, degraded, failed } from "../../common/runtime/health.ts";
 import type { ServingIdentity, ServingPair } from "../../common/runtime/http-server.ts";
-import type { Logger } from "../../common/runtime/logger.ts";
 
 /** The certificate that is served, and its source. */
 export interface Serving extends ServingIdentity {
@@ -18,75 +19,80 @@ export interface Serving extends ServingIdentity {
   readonly endsAtMs: () => number | undefined;
 }
 
-/** How often files are checked; an unchanged file is not read (common/kube/rotating-file.ts). Milliseconds. */
-const LOOK_MS = 1_000;
+type ServingParts = Pick<KubeParts, "clock" | "logger" | "random">;
 
-/** Files that are managed externally, for example by cert-manager. */
-export function createFileServing(
-  parts: Pick<KubeParts, "clock" | "logger" | "random"> & { readonly watch?: FolderWatch },
-  { certificateFile, keyFile }: { readonly certificateFile: string; readonly keyFile: string },
-): Serving {
-  const { logger } = parts;
-  const shown = createShown(logger);
-  const folders = [certificateFile, keyFile].map((file) => createRotatingFolder(dirname(file), parts));
-  const files = [certificateFile, keyFile].map((file, index) => folders[index]?.file(basename(file)));
-  const task = async (): Promise<void> => {
-    // In a fixed order: of two missing files the message always names the same one.
-    const [certificate = "", key = ""] = [await files[0]?.read(), await files[1]?.read()];
-    shown.show({ certificate, key });
-  };
-  const warn = (err: string): void => logger.warn({ err }, "certificate cannot be read");
-  return {
-    ...shown.serving,
-    run: async (signal) => {
-      for (const folder of folders) folder.follow();
-      await repeat(parts, { task, everyMs: LOOK_MS, retry: { firstMs: LOOK_MS, maxMs: LOOK_MS }, warn }, signal);
-      await Promise.all(folders.map((folder) => folder.close()));
-    },
-  };
+interface Source extends Omit<Parameters<typeof repeat>[1], "task" | "onOutcome"> {
+  /** The pair to serve from now on, beside or instead of the one that is served. */
+  readonly next: (signal: AbortSignal, served: ServingPair | undefined) => Promise<ServingPair>;
 }
 
-/** What is served at this moment, and who is told of a change. */
-export function createShown(logger: Logger) {
+/** Serves what the source has. What cannot be used, for example files in the middle of a change, leaves the certificate before in place. */
+export function createServing(parts: ServingParts, { next, ...repeated }: Source): Serving {
   const listeners = new Set<(pair: ServingPair) => void>();
   let current: { readonly pair: ServingPair; readonly endsAtMs: number } | undefined;
-  let isBad = false;
-  const serving: Omit<Serving, "run"> = {
+  let problem: string | undefined;
+  const task = async (signal: AbortSignal): Promise<void> => {
+    const pair = await next(signal, current?.pair);
+    if (isDeepStrictEqual(pair, current?.pair)) return;
+    const { notAfterMs, names } = readPair(pair);
+    current = { pair, endsAtMs: notAfterMs };
+    parts.logger.info({ names }, "new certificate served");
+    for (const listener of listeners) listener(pair);
+  };
+  const onOutcome = (found: string | undefined): void => {
+    problem = found;
+  };
+  return {
     pair: () => current?.pair,
     onChange: (listener) => {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
     endsAtMs: () => current?.endsAtMs,
-    check: (nowMs) => checkOf(current?.endsAtMs, nowMs),
+    check: (nowMs) => {
+      if (current === undefined) return failed("there is no certificate yet: agents cannot connect");
+      if (current.endsAtMs <= nowMs) return failed("the certificate has ended: agents refuse it");
+      if (problem !== undefined) return degraded(`agents may not know the certificate: ${problem}`);
+      return { ok: true, detail: `it lasts for ${Math.floor((current.endsAtMs - nowMs) / 3_600_000)} h` };
+    },
+    run: (signal) => repeat(parts, { ...repeated, task, onOutcome }, signal),
   };
-  /** What cannot be used, for example files in the middle of a change, leaves the previous certificate in place. */
-  const show = (pair: ServingPair): void => {
-    const isSame = pair.certificate === current?.pair.certificate && pair.key === current.pair.key;
-    const read = isSame ? undefined : readPair(pair);
-    const wasBad = isBad;
-    isBad = !isSame && read === undefined;
-    if (isBad && !wasBad) logger.warn({}, "certificate and key cannot be used, the one before is served on");
-    if (read === undefined) return;
-    current = { pair, endsAtMs: read.notAfterMs };
-    logger.info({ names: read.names }, "new certificate served");
-    for (const listener of listeners) listener(pair);
-  };
-  return { serving, show };
 }
 
-/** The certificate of a pair; undefined where it or the key cannot be read, or they do not match. */
-function readPair({ certificate, key }: ServingPair): Certificate | undefined {
+function readPair({ certificate, key }: ServingPair): Certificate {
   const read = readCertificate(certificate);
   try {
-    return read?.x509.checkPrivateKey(createPrivateKey(key)) ? read : undefined;
+    if (read?.x509.checkPrivateKey(createPrivateKey(key))) return read;
   } catch {
-    return undefined;
+    // A key that cannot be read does not match.
   }
+  throw new MooringError("certificate-invalid", "certificate and key do not match, or cannot be read");
 }
 
-function checkOf(endsAtMs: number | undefined, nowMs: number): CheckResult {
-  if (endsAtMs === undefined) return failed("there is no certificate yet: agents cannot connect");
-  if (endsAtMs <= nowMs) return failed("the certificate has ended: agents refuse it");
-  return { ok: true, detail: `it lasts for ${Math.floor((endsAtMs - nowMs) / 3_600_000)} h` };
+/** How often files are checked; an unchanged file is not read (common/kube/rotating-file.ts). Milliseconds. */
+const LOOK_MS = 1_000;
+
+/** Files that are managed externally, for example by cert-manager. */
+export function createFileServing(
+  parts: ServingParts & { readonly watch?: FolderWatch },
+  { certificateFile, keyFile }: { readonly certificateFile: string; readonly keyFile: string },
+): Serving {
+  const folders = [certificateFile, keyFile].map((file) => createRotatingFolder(dirname(file), parts));
+  const files = [certificateFile, keyFile].map((file, index) => folders[index]?.file(basename(file)));
+  const next = async (): Promise<ServingPair> => {
+    // In a fixed order: of two missing files the message always names the same one.
+    const [certificate = "", key = ""] = [await files[0]?.read(), await files[1]?.read()];
+    return { certificate, key };
+  };
+  const warn = (err: string): void => parts.logger.warn({ err }, "certificate cannot be used");
+  const retry = { firstMs: LOOK_MS, maxMs: LOOK_MS };
+  const serving = createServing(parts, { next, everyMs: LOOK_MS, retry, warn });
+  return {
+    ...serving,
+    run: async (signal) => {
+      for (const folder of folders) folder.follow();
+      await serving.run(signal);
+      await Promise.all(folders.map((folder) => folder.close()));
+    },
+  };
 }

@@ -2,7 +2,7 @@ import type { V1ValidatingAdmissionPolicy, V1ValidatingAdmissionPolicyBinding } 
 import { describe, expect, it } from "vitest";
 import { MESSAGE_PREFIX } from "../../../agent/core/affinity/rejection.ts";
 import { AGENT_POLICY, TOKEN_RULE } from "../../../agent/sources/policy-probe.ts";
-import { KEY_END } from "../../../aggregator/core/published-certificates.ts";
+import { KEY_END } from "../../../aggregator/certificates/own-serving.ts";
 import { LEASE_NAME } from "../../../aggregator/leader/leadership.ts";
 import { LEADER_ROLE, ROLE_LABEL } from "../../../aggregator/sinks/leader-label.ts";
 import { CONDITION_TYPE, LAST_USE, MOUNTED_ON, UNUSED_SINCE } from "../../../common/storage/claim-status.ts";

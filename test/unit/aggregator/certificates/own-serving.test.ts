@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import { createOwnServing } from "../../../../aggregator/certificates/own-serving.ts";
+import { createOwnServing, isDue } from "../../../../aggregator/certificates/own-serving.ts";
 import { makeSelfSigned } from "../../../../aggregator/certificates/self-signed.ts";
 import { createKubeClient } from "../../../../common/kube/client.ts";
 import { readCertificate, readCertificates } from "../../../../common/runtime/certificates.ts";
@@ -45,6 +45,21 @@ async function started(replica = "one", map = new FakeConfigMap()) {
 function certificateOf(day: number): string {
   return makeSelfSigned({ nowMs: createFakeClock().wallMs() + day * DAY, lifetimeMs: 90 * DAY }, ["x"]).certificate;
 }
+
+describe("a certificate of 90 days is due", () => {
+  it.each([
+    ["before it is valid", -30 * DAY - 1_000, true],
+    ["not from its first moment on", -30 * DAY, false],
+    ["not until two thirds of its life are over", 60 * DAY - 1_000, false],
+    ["from then on", 60 * DAY, true],
+    ["after its end", 90 * DAY, true],
+  ])("%s", (_, afterMs, due) => {
+    const madeAt = Math.floor(createFakeClock().wallMs() / 1_000) * 1_000;
+    const { certificate } = makeSelfSigned({ nowMs: madeAt, lifetimeMs: 90 * DAY }, ["x"]);
+
+    expect(isDue(certificate, madeAt + afterMs)).toBe(due);
+  });
+});
 
 describe("a replica's own certificate", () => {
   it("is published before it is served, and not written again; its key is in no request and in no log", async () => {
@@ -118,6 +133,17 @@ describe("a replica's own certificate", () => {
     await pass();
 
     expect([Object.keys(map.data ?? {}).length, map.writes]).toEqual([61, 1]);
+  });
+
+  it("is one of 256: of those of more pods that are gone the newest stay", async () => {
+    const map = new FakeConfigMap();
+    const others = Array.from({ length: 260 }, (_, age) => [`${age}.crt`, certificateOf(-age / 10)]);
+    map.change({ ...Object.fromEntries(others.toReversed()), "one.crt": certificateOf(1) });
+    const { serving } = await started("one", map);
+
+    const kept = others.slice(0, 255).map(([key]) => key);
+    expect(new Set(Object.keys(map.data ?? {}))).toEqual(new Set([...kept, "one.crt"]));
+    expect(map.data?.["one.crt"]).toBe(serving.pair()?.certificate);
   });
 
   it("is served on where it can no longer be published, but agents may not know it", async () => {

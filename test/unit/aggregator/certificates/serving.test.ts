@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { makeSelfSigned } from "../../../../aggregator/certificates/self-signed.ts";
 import { createFileServing } from "../../../../aggregator/certificates/serving.ts";
 import type { FolderWatch } from "../../../../common/kube/rotating-file.ts";
-import { type CheckResult, failed } from "../../../../common/runtime/health.ts";
+import { type CheckResult, degraded, failed } from "../../../../common/runtime/health.ts";
 import type { ServingPair } from "../../../../common/runtime/http-server.ts";
 import { createFakeClock, eventually } from "../../../fakes/clock.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
@@ -82,9 +82,8 @@ const none = "there is no certificate yet: agents cannot connect";
 const over = "the certificate has ended: agents refuse it";
 const NO = undefined;
 const A2 = ["a", "a"];
-const BAD = "certificate and key cannot be used, the one before is served on";
 const NEW = "new certificate served";
-const UNREADABLE = "certificate cannot be read";
+const BAD = "certificate cannot be used";
 const GONE = "rotated file cannot be read now";
 
 describe("files that another program keeps", () => {
@@ -92,8 +91,8 @@ describe("files that another program keeps", () => {
   it.each<readonly [name: string, files: readonly Name[], served: Served, log: readonly string[]]>([
     ["are served at the start, and again after a change", ["a", "b"], ["a", "b"], [NEW, NEW]],
     ["are logged once when they stay the same", ["a", "a", "a"], ["a", "a", "a"], [NEW]],
-    ["are waited for, which is logged once", ["none", "none", "a"], [NO, NO, "a"], [UNREADABLE, NEW]],
-    ["are waited for as long as one of them is missing", ["keyless", "a"], [NO, "a"], [UNREADABLE, NEW]],
+    ["are waited for, which is logged once", ["none", "none", "a"], [NO, NO, "a"], [BAD, NEW]],
+    ["are waited for as long as one of them is missing", ["keyless", "a"], [NO, "a"], [BAD, NEW]],
     ["in the middle of a change leave the ones before", ["a", "mixed", "b"], ["a", "a", "b"], [NEW, BAD, NEW]],
     [
       "that are invalid leave the ones before, which is logged once",
@@ -133,5 +132,17 @@ describe("files that another program keeps", () => {
 
     expect(serving.check(NOW + hours * HOUR)).toEqual(result);
     expect(serving.endsAtMs()).toBe(files === "a" ? NOW + 6 * HOUR : undefined);
+  });
+
+  it("that are invalid are shown until they can be used, while the ones before are served", async () => {
+    const { serving, servedAfter } = await started("a");
+    const checks: (CheckResult | undefined)[] = [];
+    for (const name of ["mixed", "b"] as const) {
+      await servedAfter(name);
+      checks.push(serving.check(NOW));
+    }
+
+    const detail = "agents may not know the certificate: certificate and key do not match, or cannot be read";
+    expect(checks).toEqual([degraded(detail), { ok: true, detail: "it lasts for 12 h" }]);
   });
 });
