@@ -8,7 +8,6 @@ import {
   type VolumeObservation,
   volumeEntryOf,
 } from "../core/api/list-entries.ts";
-import { asksFor, type ListFilter } from "../core/api/list-filter.ts";
 import { nodeEntryOf } from "../core/api/node-entry.ts";
 import { claimsOf } from "../core/claims/attribution.ts";
 import type { DecidedClaim } from "../core/claims/evidence.ts";
@@ -19,7 +18,7 @@ import { claimOfVolume, identitiesOf, mayMount, volumeUse } from "../core/volume
 import type { AgentStates } from "../nodes/agent-states.ts";
 import type { FleetState } from "../nodes/fleet-state.ts";
 import type { SharedParts } from "../sources/cluster.ts";
-import { type ListHead, listRoutes } from "../sources/list-stream.ts";
+import { asksFor, type ListFilter, type ListHead, listRoutes } from "../sources/list-stream.ts";
 
 interface ReadApiParts extends SharedParts {
   readonly fleet: FleetState;

@@ -3,7 +3,29 @@ import { AnswerCut, type RouteAnswer } from "../../common/runtime/http-answer.ts
 import type { Route } from "../../common/runtime/http-server.ts";
 import { createYield } from "../../common/runtime/yield.ts";
 import { LIST_API_VERSION, LIST_CONTENT_TYPE, type ListEnd, type ListHeader } from "../../common/storage/list-lines.ts";
-import { type ListFilter, readFilter } from "../core/api/list-filter.ts";
+
+/** The entries that a client asks for: the values of each given parameter. */
+export type ListFilter = ReadonlyMap<string, ReadonlySet<string>>;
+
+/** Reads a query string, or names a problem: with an unknown parameter the answer would contain more than the client wants. */
+export function readFilter(
+  allowed: readonly string[],
+  query: Iterable<readonly [string, string]>,
+): ListFilter | { readonly problem: string } {
+  const filter = new Map<string, Set<string>>();
+  for (const [name, value] of query) {
+    if (!allowed.includes(name))
+      return { problem: `unknown parameter ${JSON.stringify(name)}; allowed: ${allowed.join(", ")}` };
+    if (value === "") return { problem: `${name}: empty` };
+    filter.set(name, (filter.get(name) ?? new Set()).add(value));
+  }
+  return filter;
+}
+
+/** True for a value that the client asks for; without the parameter, for every value. */
+export function asksFor(filter: ListFilter, name: string, value: string): boolean {
+  return filter.get(name)?.has(value) ?? true;
+}
 
 /** What every list says before its entries. */
 export type ListHead = Omit<ListHeader, "apiVersion" | "kind">;
@@ -34,8 +56,8 @@ const CHUNK_LENGTH = 32_768;
 export function listRoutes(specs: readonly ListSpec[], parts: ListParts, signal: AbortSignal): readonly Route[] {
   let underWay = 0;
   const answer = (spec: ListSpec, query: URLSearchParams): RouteAnswer => {
-    const { filter, problems } = readFilter(spec.parameters, query);
-    if (problems.length > 0) return { status: 400, body: problems.map((problem) => `${problem}\n`).join("") };
+    const filter = readFilter(spec.parameters, query);
+    if ("problem" in filter) return { status: 400, body: `${filter.problem}\n` };
     const head = parts.head();
     if (head === undefined) return { status: 503, body: "the API server's time is not known yet\n" };
     if (underWay >= MOST_LISTS)

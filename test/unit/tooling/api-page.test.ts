@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 import { LISTS } from "../../../aggregator/api/read-api.ts";
-import { readFilter } from "../../../aggregator/core/api/list-filter.ts";
 import { nodeEntryOf } from "../../../aggregator/core/api/node-entry.ts";
+import { readFilter } from "../../../aggregator/sources/list-stream.ts";
 import { claimEntry, listEnd, listHeader, volumeEntry } from "../../../common/storage/list-lines.ts";
 
 const PAGE = readFileSync(new URL("../../../docs/api.md", import.meta.url), "utf8");
@@ -66,7 +66,6 @@ describe("docs/api.md", () => {
   it("shows how a wrong parameter is refused", () => {
     const [, query = "", said = ""] = /\/v1\/claims\?(limit[^']*)'\n([^`]*?)```/.exec(partOf("Every list")) ?? [];
 
-    const problems = said.trimEnd().split("\n");
-    expect(readFilter(LISTS["/v1/claims"], new URLSearchParams(query)).problems).toEqual(problems);
+    expect(readFilter(LISTS["/v1/claims"], new URLSearchParams(query))).toEqual({ problem: said.trimEnd() });
   });
 });

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { EntryLookup } from "../../../../aggregator/core/api/list-entries.ts";
 import { type VolumeObservation, volumeEntryOf } from "../../../../aggregator/core/api/list-entries.ts";
-import { asksFor, readFilter } from "../../../../aggregator/core/api/list-filter.ts";
 import { type NodeObservation, nodeEntryOf } from "../../../../aggregator/core/api/node-entry.ts";
 import type { NodeView } from "../../../../aggregator/core/nodes/node-view.ts";
 import { lastUseText } from "../../../../common/storage/claim-status.ts";
@@ -166,42 +165,5 @@ describe("an annotation of a volume that another object owns", () => {
     const entry = volumeEntryOf(volumeSeen({ volume: volumeWith({ annotations }) }), LOOKUP);
 
     expect(entry).toMatchObject({ mountedOn: null, lastUse: null });
-  });
-});
-
-const ALLOWED = ["namespace", "name"];
-const LONG = "x".repeat(81);
-const STREAMED = "; lists are streamed, not paged, as of api.mooring.dev/v2: update the client";
-
-function problemsOf(query: string): readonly string[] {
-  return readFilter(ALLOWED, new URLSearchParams(query)).problems;
-}
-
-describe("the parameters of a list", () => {
-  it.each([
-    { name: "one value", query: "namespace=shop", asked: ["shop"] },
-    { name: "another parameter says nothing about it", query: "name=data", asked: ["shop", "lab"] },
-  ])("select $name", ({ query, asked }) => {
-    const { filter, problems } = readFilter(ALLOWED, new URLSearchParams(query));
-
-    expect(problems).toEqual([]);
-    expect(["shop", "lab"].filter((one) => asksFor(filter, "namespace", one))).toEqual(asked);
-  });
-
-  it.each([
-    { name: "an unknown one, with those allowed", query: "x=1", problem: 'parameter "x"; allowed: namespace, name' },
-    { name: "the other one of them", query: "continue=x", problem: `"continue"; allowed: namespace, name${STREAMED}` },
-    { name: "the longest name that is shown whole", query: `${LONG.slice(1)}=1`, problem: `"${LONG.slice(1)}";` },
-    { name: "the begin of a longer one", query: `${LONG}=1`, problem: `"${LONG.slice(1)}…";` },
-    { name: "an empty value", query: "name=", problem: "name: empty" },
-  ])("have a problem that names $name", ({ query, problem }) => {
-    const [first = "", ...others] = problemsOf(query);
-
-    expect(first.endsWith(problem) || first.includes(`unknown parameter ${problem}`)).toBe(true);
-    expect(others).toEqual([]);
-  });
-
-  it("have twenty problems at most", () => {
-    expect(problemsOf(Array.from({ length: 21 }, (_, index) => `p${index}=1`).join("&"))).toHaveLength(20);
   });
 });

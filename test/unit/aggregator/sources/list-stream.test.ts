@@ -1,5 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { type ListHead, listRoutes, MOST_LISTS } from "../../../../aggregator/sources/list-stream.ts";
+import {
+  asksFor,
+  type ListHead,
+  listRoutes,
+  MOST_LISTS,
+  readFilter,
+} from "../../../../aggregator/sources/list-stream.ts";
 import type { RouteAnswer } from "../../../../common/runtime/http-answer.ts";
 import { createFakeClock, settle } from "../../../fakes/clock.ts";
 import { wholeAnswer } from "../../../fakes/listen.ts";
@@ -89,5 +95,30 @@ describe("lists at once", () => {
 
     expect(open.map(({ status }) => status)).toEqual([200, 200]);
     expect(await ask()).toMatchObject({ status: 429, headers: { "retry-after": "1" } });
+  });
+});
+
+describe("the parameters of a list", () => {
+  const read = (query: string) => readFilter(["namespace", "name"], new URLSearchParams(query));
+
+  it.each([
+    { name: "each value that is given", query: "namespace=shop&namespace=lab&name=data", asked: ["shop", "lab"] },
+    { name: "all where another one is given", query: "name=data", asked: ["shop", "lab", "home"] },
+  ])("select $name", ({ query, asked }) => {
+    const filter = read(query);
+    if ("problem" in filter) throw new Error(filter.problem);
+
+    expect(["shop", "lab", "home"].filter((one) => asksFor(filter, "namespace", one))).toEqual(asked);
+  });
+
+  it.each([
+    {
+      name: "an unknown one, with those allowed",
+      query: "x=1&y=2",
+      problem: 'unknown parameter "x"; allowed: namespace, name',
+    },
+    { name: "an empty value", query: "namespace=shop&name=", problem: "name: empty" },
+  ])("have a problem that names $name", ({ query, problem }) => {
+    expect(read(query)).toEqual({ problem });
   });
 });
