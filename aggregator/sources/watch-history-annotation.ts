@@ -1,12 +1,6 @@
 import * as v from "valibot";
 import { formatMillisecondsUp, parseTimestamp } from "../../common/storage/timestamp.ts";
-import {
-  MAX_OPEN_NODES,
-  MAX_UNSTORED,
-  type UnstoredClaim,
-  type WatchGap,
-  type WatchHistory,
-} from "../core/pod-watch/history.ts";
+import { MAX_OPEN_NODES, MAX_UNSTORED, type UnstoredClaim, type WatchHistory } from "../core/pod-watch/history.ts";
 
 /** The Lease's annotation by which a leader hands over its pod watch history to the next one. */
 export const COVERAGE_ANNOTATION = "mooring.dev/pod-coverage";
@@ -75,27 +69,24 @@ export function readCoverage(text: string | undefined, nowMs: number): HandOver 
 /** The annotation's text. Times are rounded to the side that makes a gap longer. */
 export function writeCoverage(
   { sinceMs, gap, reached, reachedAtMs }: WatchHistory,
-  claims: readonly UnstoredClaim[] = [],
+  unstored: readonly UnstoredClaim[] = [],
 ): string {
   return JSON.stringify({
     version: VERSION,
     since: formatMillisecondsUp(sinceMs),
     reached,
     reachedAt: downText(reachedAtMs),
-    gap: gap && gapText(gap),
-    unstored: listed(
-      claims.map(({ uid, sinceMs: ms }) => ({ uid, since: ms === undefined ? undefined : formatMillisecondsUp(ms) })),
-    ),
+    gap: gap && {
+      from: downText(gap.fromMs),
+      reached: gap.reached,
+      all: gap.isForAll,
+      open: [...gap.open].map(([node, ms]) => ({ node, from: downText(ms) })),
+    },
+    unstored: unstored.map(({ uid, sinceMs: ms }) => ({
+      uid,
+      ...(ms !== undefined && { since: formatMillisecondsUp(ms) }),
+    })),
   });
-}
-
-function gapText({ fromMs, reached, isForAll, open }: WatchGap): object {
-  const nodes = [...open].map(([node, ms]) => ({ node, from: downText(ms) }));
-  return { from: downText(fromMs), reached, all: isForAll || undefined, open: listed(nodes) };
-}
-
-function listed<T>(entries: readonly T[]): readonly T[] | undefined {
-  return entries.length === 0 ? undefined : entries;
 }
 
 function downText(ms: number | undefined): string | undefined {

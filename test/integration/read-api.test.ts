@@ -217,11 +217,7 @@ describe("the lists", () => {
     const answer = await fetch(`${stage.aggregator.url}/v1/claims?status=used&limit=9999`);
 
     expect(answer.status).toBe(400);
-    expect((await answer.text()).split("\n")).toEqual([
-      'unknown parameter "status"; allowed: namespace, name',
-      expect.stringMatching(/^unknown parameter "limit"; allowed: namespace, name; .*api.mooring.dev\/v2/),
-      "",
-    ]);
+    expect(await answer.text()).toBe('unknown parameter "status"; allowed: namespace, name\n');
   });
 
   it("are refused for a foreign Host header", async () => {
