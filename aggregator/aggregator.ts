@@ -1,7 +1,7 @@
 import type { KubeParts } from "../common/kube/client.ts";
 import { keepServerTimeNarrow } from "../common/kube/server-time-keeper.ts";
 import type { Listen, Route } from "../common/runtime/http-server.ts";
-import { createInternalErrors, type InternalErrors } from "../common/runtime/internal-errors.ts";
+import { createInternalErrors } from "../common/runtime/internal-errors.ts";
 import { runTogether } from "../common/runtime/lifecycle.ts";
 import { logLevelRoutes } from "../common/runtime/log-level-route.ts";
 import type { LevelControl } from "../common/runtime/logger.ts";
@@ -11,7 +11,6 @@ import type { Steps } from "../common/runtime/steps.ts";
 import { createYield, type YieldToEventLoop } from "../common/runtime/yield.ts";
 import type { NodeMessage } from "../common/storage/node-report.ts";
 import { Rejections, registerRejectionGauges } from "./affinity/rejections.ts";
-import { LISTS } from "./api/read-api.ts";
 import type { EndedPod } from "./core/cluster-objects.ts";
 import { LeaderSession } from "./leader/leader-session.ts";
 import { createElectedLeadership, createSoleLeadership, type Leadership } from "./leader/leadership.ts";
@@ -22,7 +21,9 @@ import { EndedPods } from "./pod-watch/ended-pods.ts";
 import { createReportServing, type ReportServing } from "./reports/report-serving.ts";
 import { openServers } from "./servers.ts";
 import type { AggregatorConfig } from "./settings/config.ts";
-import { type Cluster, createCluster } from "./sources/cluster.ts";
+import { createCluster, type SharedParts } from "./sources/cluster.ts";
+import type { ClusterListener } from "./sources/cluster-parts.ts";
+import { listRoutes } from "./sources/list-stream.ts";
 import {
   NOT_LEADING,
   NOT_LISTED,
@@ -86,37 +87,34 @@ export async function runAggregator(
 /** Watches the cluster all the time, and does the rest while it leads. */
 class Aggregator {
   readonly #config: AggregatorConfig;
-  /** With the latest that the API server's clock can show. */
-  readonly #ports: AggregatorPorts & { readonly nowMs: () => number };
-  readonly #cluster: Cluster;
+  readonly #parts: AggregatorPorts & SharedParts & { readonly measures: Measures };
   readonly #ends: EndedPods;
   readonly #unstored: UnstoredClaims;
   readonly #rejections: Rejections;
   readonly #leadership: Leadership;
   readonly #writing: StatusWriting;
   readonly #identity: ClusterIdentity;
-  readonly #measures: Measures;
-  readonly #internalErrors: InternalErrors;
   /** Undefined where reports come from this machine alone. */
   readonly reporting: ReportServing | undefined;
   /** The current leader session. When it ends, whatever it has begun is dropped. */
   #session: LeaderSession | undefined;
   /** The last session ended without open work, and no work has come since. */
   #wasAtRest = false;
-  #lists: readonly Route[] = [];
   readonly session = (): string | undefined => this.#session?.session;
-  readonly newYield = (steps?: number): YieldToEventLoop => createYield(this.#ports.clock, undefined, steps);
+  readonly newYield = (steps?: number): YieldToEventLoop => createYield(this.#parts.clock, undefined, steps);
 
   constructor(config: AggregatorConfig, given: AggregatorPorts) {
     const { client, clock, metrics } = given;
     // Nothing that uses this before the first dated answer is published: no replica leads without one.
     const ports = { ...given, nowMs: () => client.serverTime()?.latestMs ?? clock.wallMs() };
+    const cluster = createCluster({ ...ports, agents: config.agents }, this.#listener());
+    const internalErrors = createInternalErrors(ports, WORK);
+    const parts = { ...ports, cluster, internalErrors, measures: createMeasures(metrics) };
     this.#config = config;
-    this.#ports = ports;
-    this.#cluster = this.#newCluster();
-    this.#ends = new EndedPods({ ...ports, ...this.#cluster });
-    this.#unstored = new UnstoredClaims(this.#cluster);
-    this.#rejections = new Rejections({ ...ports, ...this.#cluster }, config.pauseRejectionsAt);
+    this.#parts = parts;
+    this.#ends = new EndedPods({ ...ports, ...cluster });
+    this.#unstored = new UnstoredClaims(cluster);
+    this.#rejections = new Rejections({ ...ports, ...cluster }, config.pauseRejectionsAt);
     this.#leadership = this.#newLeadership();
     this.#writing = new StatusWriting(
       {
@@ -127,40 +125,35 @@ class Aggregator {
       config.upstreamCondition,
     );
     this.#identity = createClusterIdentity(ports);
-    this.#measures = createMeasures(metrics);
-    this.#internalErrors = createInternalErrors(ports, WORK);
     this.reporting = config.reports && createReportServing(ports, config.reports);
-    registerGauges(metrics, { ...ports, ...config, cluster: this.#cluster, session: () => this.#session });
+    registerGauges(metrics, { ...parts, ...config, session: () => this.#session });
     registerRejectionGauges(metrics, this.#rejections, () => this.#session !== undefined);
   }
 
-  /** Passes the events of its watches to the current session, if there is one. */
-  #newCluster(): Cluster {
-    return createCluster(
-      { ...this.#ports, agents: this.#config.agents },
-      {
-        onClaim: (key) => this.#session?.onClaim(key),
-        onClaimGone: (claim) => this.#session?.onClaimGone(claim),
-        onClaimBound: (claim) => this.#session?.onClaimBound(claim),
-        onClaimRolledBack: (previous) => this.#unstored.onClaimRolledBack(previous),
-        onVolume: (name) => this.#session?.volumes.onVolume(name),
-        onPodsListed: () => this.#session?.onPodsListed(),
-        onPodPlaced: (pod) => this.#session?.claims.onPodPlaced(pod),
-        onPodEnded: (end) => this.#onPodEnded(end),
-        onRejected: (pod) => this.#rejections.onRejected(pod),
-        onNode: (name) => this.#session?.agentStates.onNode(name),
-        onAgentPod: (node) => this.#session?.agentStates.onAgentPod(node),
-      },
-    );
+  /** Passes the events of the watches to the current session, if there is one. */
+  #listener(): ClusterListener {
+    return {
+      onClaim: (key) => this.#session?.onClaim(key),
+      onClaimGone: (claim) => this.#session?.onClaimGone(claim),
+      onClaimBound: (claim) => this.#session?.onClaimBound(claim),
+      onClaimRolledBack: (previous) => this.#unstored.onClaimRolledBack(previous),
+      onVolume: (name) => this.#session?.volumes.onVolume(name),
+      onPodsListed: () => this.#session?.onPodsListed(),
+      onPodPlaced: (pod) => this.#session?.claims.onPodPlaced(pod),
+      onPodEnded: (end) => this.#onPodEnded(end),
+      onRejected: (pod) => this.#rejections.onRejected(pod),
+      onNode: (name) => this.#session?.agentStates.onNode(name),
+      onAgentPod: (node) => this.#session?.agentStates.onAgentPod(node),
+    };
   }
 
   #newLeadership(): Leadership {
     const { election } = this.#config;
-    const [cluster, ends, unstored] = [this.#cluster, this.#ends, this.#unstored];
+    const [ends, unstored] = [this.#ends, this.#unstored];
     const checkpoint = (): (() => boolean) => this.#session?.claims.queue.checkpoint() ?? (() => this.#wasAtRest);
     const untilListed = (signal: AbortSignal): Promise<void> => this.#untilListed(signal);
     const isReachable = (): boolean => this.reporting === undefined || this.reporting.serving.pair() !== undefined;
-    const parts = { ...this.#ports, cluster, ends, unstored, checkpoint, untilListed, isReachable };
+    const parts = { ...this.#parts, ends, unstored, checkpoint, untilListed, isReachable };
     return election === undefined ? createSoleLeadership(parts) : createElectedLeadership(parts, election);
   }
 
@@ -168,12 +161,12 @@ class Aggregator {
     // Pods are watched until leading is over, so that the hand-over includes the stop itself.
     const led = new AbortController();
     return [
-      () => this.#cluster.run(led.signal),
+      () => this.#parts.cluster.run(led.signal),
       this.#identity.run,
       this.#writing.watch,
       ...(this.reporting ? [this.reporting.serving.run] : []),
       // Before it leads, too: its first times have to be as exact as any.
-      (signal) => keepServerTimeNarrow(this.#ports, signal),
+      (signal) => keepServerTimeNarrow(this.#parts, signal),
       (signal) => this.#leadership.run((limited) => this.#lead(limited), signal).finally(() => led.abort()),
     ];
   }
@@ -182,19 +175,16 @@ class Aggregator {
   health(): Pick<Health, "live" | "ready"> {
     const { reporting } = this;
     return aggregatorHealth({
-      ...this.#ports,
-      cluster: this.#cluster,
+      ...this.#parts,
       leadership: this.#leadership,
       session: () => this.#session,
-      internalErrors: this.#internalErrors,
-      certificate: reporting && (() => reporting.serving.check(this.#ports.nowMs())),
+      certificate: reporting && (() => reporting.serving.check(this.#parts.nowMs())),
     });
   }
 
   async #untilListed(signal: AbortSignal): Promise<void> {
-    const start = { ...this.#ports, cluster: this.#cluster };
-    for (let waitMs = SYNC_CHECK_MS.first; !checkStart(start).ok && !signal.aborted; ) {
-      await this.#ports.clock.sleep(waitMs, signal);
+    for (let waitMs = SYNC_CHECK_MS.first; !checkStart(this.#parts).ok && !signal.aborted; ) {
+      await this.#parts.clock.sleep(waitMs, signal);
       waitMs = Math.min(waitMs * 1.1, SYNC_CHECK_MS.longest);
     }
   }
@@ -202,27 +192,23 @@ class Aggregator {
   async #lead(signal: AbortSignal): Promise<void> {
     const session = new LeaderSession(
       {
-        ...this.#ports,
-        cluster: this.#cluster,
+        ...this.#parts,
+        signal,
         writing: this.#writing,
         coverage: this.#leadership.coverage,
         unstored: this.#unstored,
         ends: this.#ends,
         clusterUid: this.#identity.uid,
-        measures: this.#measures,
-        internalErrors: this.#internalErrors,
         onWaiting: (node, podUids) => this.#rejections.onWaiting(node, podUids),
       },
       this.#config,
     );
     this.#session = session;
-    this.#lists = session.routes(signal);
     try {
       await runTogether([(limited) => session.run(limited), this.#writing.writeEvents], signal);
     } finally {
       this.#wasAtRest = session.claims.queue.isIdle;
       this.#session = undefined;
-      this.#lists = [];
     }
   }
 
@@ -235,18 +221,20 @@ class Aggregator {
     // This process may have lost the lead since the report began to arrive.
     const [away, session] = [this.turnAway(), this.#session];
     if (away !== undefined || session === undefined) return away ?? NOT_LEADING;
-    const outcome = yield* this.#internalErrors.in("reports").attemptInSteps(report.node, session.onReport(report));
+    const outcome = yield* this.#parts.internalErrors
+      .in("reports")
+      .attemptInSteps(report.node, session.onReport(report));
     // Or since it was being taken: then another process decides what agents may forget.
     return session === this.#session ? (outcome ?? { kind: "failed" }) : NOT_LEADING;
   }
 
   turnAway(): TurnedAway | undefined {
-    if (this.#cluster.unsynced().length > 0) return NOT_LISTED;
+    if (this.#parts.cluster.unsynced().length > 0) return NOT_LISTED;
     return this.#session !== undefined && this.#leadership.isLeading() ? this.#session.notReady() : NOT_LEADING;
   }
 
   retryAfterSeconds(): number {
-    return secondsToWait(this.#ports.random, this.#cluster.nodeNames().length);
+    return secondsToWait(this.#parts.random, this.#parts.cluster.nodeNames().length);
   }
 
   pauseRejections(): string | undefined {
@@ -255,13 +243,6 @@ class Aggregator {
 
   /** Lists show what nodes reported, so only the leader has them. */
   listRoutes(): readonly Route[] {
-    return Object.keys(LISTS).map((path) => ({
-      method: "GET",
-      path,
-      answer: (request) => {
-        const list = this.#lists.find((one) => one.path === path);
-        return list?.answer(request) ?? { status: 503, body: `${this.turnAway()?.why}\n`, isLast: true };
-      },
-    }));
+    return listRoutes({ ...this.#parts, source: () => this.#session?.api ?? this.turnAway() ?? NOT_LEADING });
   }
 }

@@ -1,4 +1,3 @@
-import type { Route } from "../../common/runtime/http-server.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { formatMillisecondsUp } from "../../common/storage/timestamp.ts";
 import {
@@ -18,7 +17,7 @@ import { claimOfVolume, identitiesOf, mayMount, volumeUse } from "../core/volume
 import type { AgentStates } from "../nodes/agent-states.ts";
 import type { FleetState } from "../nodes/fleet-state.ts";
 import type { SharedParts } from "../sources/cluster.ts";
-import { asksFor, type ListFilter, type ListHead, listRoutes } from "../sources/list-stream.ts";
+import { asksFor, type ListFilter, type ListHead, type ListSource } from "../sources/list-stream.ts";
 
 interface ReadApiParts extends SharedParts {
   readonly fleet: FleetState;
@@ -29,22 +28,19 @@ interface ReadApiParts extends SharedParts {
   /** How many nodes are expected to report and have not since leading began. */
   readonly unreported: () => number;
   readonly clusterUid: () => string | undefined;
+  /** Aborted when this process no longer leads. */
+  readonly signal: AbortSignal;
 }
 
-/** The paths of the lists, and the query parameters that they accept. */
-export const LISTS = {
-  "/v1/claims": ["namespace", "name"],
-  "/v1/volumes": ["name"],
-  "/v1/nodes": ["name"],
-} as const satisfies Readonly<Record<string, readonly string[]>>;
-
 /** `/v1/claims`, `/v1/volumes` and `/v1/nodes`. */
-export class ReadApi {
+export class ReadApi implements ListSource {
+  readonly signal: AbortSignal;
   readonly #parts: ReadApiParts;
   readonly #stagings = new Map<string, IdleStagings>();
 
   constructor(parts: ReadApiParts) {
     this.#parts = parts;
+    this.signal = parts.signal;
   }
 
   /** A report with changes was accepted. */
@@ -55,15 +51,9 @@ export class ReadApi {
     for (const node of this.#stagings.keys()) if (fleet.view(node) === undefined) this.#stagings.delete(node);
   }
 
-  /** An aborted signal cuts the lists that are under way. */
-  routes(signal: AbortSignal): readonly Route[] {
-    const specs = [
-      { path: "/v1/claims", kind: "ClaimList", entries: (filter: ListFilter) => this.#claims(filter) },
-      { path: "/v1/volumes", kind: "VolumeList", entries: (filter: ListFilter) => this.#volumes(filter) },
-      { path: "/v1/nodes", kind: "NodeList", entries: (filter: ListFilter) => this.#nodes(filter) },
-    ] as const;
-    const lists = specs.map((spec) => ({ ...spec, parameters: LISTS[spec.path] }));
-    return listRoutes(lists, { clock: this.#parts.clock, head: () => this.#head() }, signal);
+  entries(kind: Parameters<ListSource["entries"]>[0], filter: ListFilter): Iterable<object | undefined> {
+    if (kind === "ClaimList") return this.#claims(filter);
+    return kind === "VolumeList" ? this.#volumes(filter) : this.#nodes(filter);
   }
 
   *#claims(filter: ListFilter): Iterable<object | undefined> {
@@ -93,9 +83,8 @@ export class ReadApi {
     return nodeEntryOf({ name, object, view, lastReportAgeMs, agentState }, client.serverTime()?.latestMs ?? 0);
   }
 
-  #head(): ListHead | undefined {
-    const { clusterUid, client, agentStates, unreported } = this.#parts;
-    if (client.serverTime() === undefined) return undefined;
+  head(): ListHead {
+    const { clusterUid, agentStates, unreported } = this.#parts;
     const names = [...this.#nodeNames()];
     const stale = names.filter((name) => agentStates.of(name).kind === "Stale").length;
     return {

@@ -1,4 +1,3 @@
-import type { Route } from "../../common/runtime/http-server.ts";
 import { runAll, runTogether } from "../../common/runtime/lifecycle.ts";
 import type { Steps } from "../../common/runtime/steps.ts";
 import type { Claim } from "../../common/storage/claim.ts";
@@ -34,6 +33,8 @@ interface LeaderSessionParts extends SharedParts {
   readonly ends: Pick<EndedPods, "of" | "isOpen" | "isIncluded">;
   readonly clusterUid: () => string | undefined;
   readonly measures: Measures;
+  /** Aborted when the session is over. */
+  readonly signal: AbortSignal;
   /** Pods of a node that wait for a volume whose affinity excludes the node. */
   readonly onWaiting: (node: string, podUids: readonly string[]) => void;
 }
@@ -49,9 +50,9 @@ export class LeaderSession {
   readonly agentStates: AgentStates;
   readonly claims: ClaimController;
   readonly volumes: VolumeReconciler;
+  readonly api: ReadApi;
   readonly #gap: GapAnswers;
   readonly #parts: LeaderSessionParts;
-  readonly #api: ReadApi;
   readonly #barrier: Barrier;
   /** Nodes whose last report was too large. */
   readonly #refused = new Set<string>();
@@ -80,7 +81,7 @@ export class LeaderSession {
       config,
     );
     this.volumes = new VolumeReconciler({ ...shared, writer: volumeWriter });
-    this.#api = new ReadApi({
+    this.api = new ReadApi({
       ...shared,
       claimFacts: (key) => this.claims.claimFacts(key),
       unreported: () => this.unreported.length,
@@ -114,17 +115,12 @@ export class LeaderSession {
     return new GapAnswers(parts, config);
   }
 
-  /** The lists of the read API. */
-  routes(signal: AbortSignal): readonly Route[] {
-    return this.#api.routes(signal);
-  }
-
   /** Nodes that are expected to report and have not since leading began. */
   get unreported(): readonly string[] {
     return this.#barrier.nodes().filter((node) => this.fleet.view(node) === undefined);
   }
 
-  /** Works until the signal is aborted. Everything has been listed. */
+  /** Works until it is over. Everything has been listed. */
   async run(signal: AbortSignal): Promise<void> {
     const { cluster, logger } = this.#parts;
     await this.agentStates.begin(signal);
@@ -209,7 +205,7 @@ export class LeaderSession {
       this.#parts.logger.warn(fields, "node's boot clock went back, taken as it is now");
     }
     runAll([
-      () => change.touched.length > 0 && this.#api.onReport(change.view),
+      () => change.touched.length > 0 && this.api.onReport(change.view),
       () => this.#parts.measures.unmounted(effects.unmounts),
       () => this.agentStates.onReport(report.node),
       () => this.claims.onTouched(report.node, effects.keys),

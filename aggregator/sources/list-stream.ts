@@ -30,19 +30,31 @@ export function asksFor(filter: ListFilter, name: string, value: string): boolea
 /** What every list says before its entries. */
 export type ListHead = Omit<ListHeader, "apiVersion" | "kind">;
 
-export interface ListSpec {
-  readonly path: string;
-  readonly kind: ListHeader["kind"];
-  /** The query parameters that the list accepts. */
-  readonly parameters: readonly string[];
+/** Makes lists, while this process leads. */
+export interface ListSource {
+  readonly head: () => ListHead;
   /** Yields one object for each step; undefined for one that the filter excludes or that is gone. */
-  readonly entries: (filter: ListFilter) => Iterable<object | undefined>;
+  readonly entries: (kind: ListHeader["kind"], filter: ListFilter) => Iterable<object | undefined>;
+  /** Aborted, it cuts the lists that are under way. */
+  readonly signal: AbortSignal;
 }
 
 interface ListParts {
   readonly clock: Clock;
-  /** Undefined before the API server's time is known. */
-  readonly head: () => ListHead | undefined;
+  /** Or why there is none. */
+  readonly source: () => ListSource | { readonly why: string };
+}
+
+/** The lists by their paths, and the query parameters that they accept. */
+export const LISTS = {
+  "/v1/claims": { kind: "ClaimList", parameters: ["namespace", "name"] },
+  "/v1/volumes": { kind: "VolumeList", parameters: ["name"] },
+  "/v1/nodes": { kind: "NodeList", parameters: ["name"] },
+} as const satisfies Readonly<Record<string, ListSpec>>;
+
+interface ListSpec {
+  readonly kind: ListHeader["kind"];
+  readonly parameters: readonly string[];
 }
 
 /** Each list under way may hold the event loop for one slice in a turn. */
@@ -52,19 +64,19 @@ const LONGEST_MS = 600_000;
 /** The size of a chunk. Characters. */
 const CHUNK_LENGTH = 32_768;
 
-/** `GET` routes that stream lists as lines of JSON. They change nothing. An aborted signal cuts what is under way. */
-export function listRoutes(specs: readonly ListSpec[], parts: ListParts, signal: AbortSignal): readonly Route[] {
+/** `GET` routes that stream lists as lines of JSON. They change nothing. */
+export function listRoutes({ clock, source }: ListParts): readonly Route[] {
   let underWay = 0;
-  const answer = (spec: ListSpec, query: URLSearchParams): RouteAnswer => {
-    const filter = readFilter(spec.parameters, query);
+  const answer = ({ kind, parameters }: ListSpec, query: URLSearchParams): RouteAnswer => {
+    const made = source();
+    if ("why" in made) return { status: 503, body: `${made.why}\n`, isLast: true };
+    const filter = readFilter(parameters, query);
     if ("problem" in filter) return { status: 400, body: `${filter.problem}\n` };
-    const head = parts.head();
-    if (head === undefined) return { status: 503, body: "the API server's time is not known yet\n" };
     if (underWay >= MOST_LISTS)
       return { status: 429, body: `${MOST_LISTS} lists are under way already\n`, headers: { "retry-after": "1" } };
     underWay += 1;
-    const rest = linesOf(spec.entries(filter), parts.clock, signal);
-    const header: ListHeader = { apiVersion: LIST_API_VERSION, kind: spec.kind, ...head };
+    const rest = linesOf(made.entries(kind, filter), clock, made.signal);
+    const header: ListHeader = { apiVersion: LIST_API_VERSION, kind, ...made.head() };
     const whenOver = async function* () {
       try {
         yield* rest;
@@ -74,7 +86,11 @@ export function listRoutes(specs: readonly ListSpec[], parts: ListParts, signal:
     };
     return { status: 200, body: `${JSON.stringify(header)}\n`, rest: whenOver(), contentType: LIST_CONTENT_TYPE };
   };
-  return specs.map((spec) => ({ method: "GET", path: spec.path, answer: ({ query }) => answer(spec, query) }));
+  return Object.entries(LISTS).map(([path, spec]) => ({
+    method: "GET",
+    path,
+    answer: ({ query }) => answer(spec, query),
+  }));
 }
 
 async function* linesOf(entries: Iterable<object | undefined>, clock: Clock, signal: AbortSignal) {

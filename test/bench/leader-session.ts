@@ -24,8 +24,10 @@ export async function lead(cluster: FakeCluster) {
     cluster.byKey.set(claim.key, next);
     return { kind: "written", claim: next };
   };
+  const stop = new AbortController();
   const session = new LeaderSession(
     {
+      signal: stop.signal,
       ...{ clock, logger, cluster, random: createFixedRandom(0.5), clusterUid: () => "uid", onWaiting: () => {} },
       client: { ...createKubeClient(connection, { clock }), serverTime },
       writing: {
@@ -43,7 +45,6 @@ export async function lead(cluster: FakeCluster) {
     },
     defaults(),
   );
-  const stop = new AbortController();
   const running = session.run(stop.signal);
   await settle();
   return {

@@ -102,9 +102,6 @@ export const requests: FuzzTarget = {
 
 function routes() {
   const { apiVersion: _, kind: __, ...head } = HEADER;
-  const claims = {
-    ...{ path: "/v1/claims", kind: "ClaimList" as const, parameters: ["namespace", "name"], entries: () => [] },
-  };
   const taker = {
     turnAway: () => undefined,
     retryAfterSeconds: () => 0,
@@ -113,8 +110,8 @@ function routes() {
     session: () => undefined,
     newYield: () => () => undefined,
   };
-  const lists = { clock: createFakeClock(), head: () => head };
-  return [reportRoute(taker, { increment: () => {} }), ...listRoutes([claims], lists, new AbortController().signal)];
+  const source = () => ({ head: () => head, entries: () => [], signal: new AbortController().signal });
+  return [reportRoute(taker, { increment: () => {} }), ...listRoutes({ clock: createFakeClock(), source })];
 }
 
 const HEADER = {

@@ -1,9 +1,8 @@
 import { readFileSync } from "node:fs";
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
-import { LISTS } from "../../../aggregator/api/read-api.ts";
 import { nodeEntryOf } from "../../../aggregator/core/api/node-entry.ts";
-import { readFilter } from "../../../aggregator/sources/list-stream.ts";
+import { LISTS, readFilter } from "../../../aggregator/sources/list-stream.ts";
 import { claimEntry, listEnd, listHeader, volumeEntry } from "../../../common/storage/list-lines.ts";
 
 const PAGE = readFileSync(new URL("../../../docs/api.md", import.meta.url), "utf8");
@@ -57,7 +56,7 @@ describe("docs/api.md", () => {
     expect(fieldsIn(partOf(part))).toEqual([...fields].toSorted());
   });
 
-  it.each(Object.entries(LISTS))("names the parameters of %s", (list, parameters) => {
+  it.each(Object.entries(LISTS))("names the parameters of %s", (list, { parameters }) => {
     const row = PAGE.split("\n").find((line) => line.startsWith(`| [\`${list}\`]`)) ?? "";
 
     expect([...(row.split(" | ").at(-1) ?? "").matchAll(/`([^`]+)`/g)].map(([, name]) => name)).toEqual(parameters);
@@ -66,6 +65,6 @@ describe("docs/api.md", () => {
   it("shows how a wrong parameter is refused", () => {
     const [, query = "", said = ""] = /\/v1\/claims\?(limit[^']*)'\n([^`]*?)```/.exec(partOf("Every list")) ?? [];
 
-    expect(readFilter(LISTS["/v1/claims"], new URLSearchParams(query))).toEqual({ problem: said.trimEnd() });
+    expect(readFilter(LISTS["/v1/claims"].parameters, new URLSearchParams(query))).toEqual({ problem: said.trimEnd() });
   });
 });

@@ -19,8 +19,7 @@ const HEAD: ListHead = {
 type Entries = Iterable<object | undefined>;
 
 function listOf(entries: Entries, clock = createFakeClock(), { signal } = new AbortController()) {
-  const spec = { path: "/v1/claims", kind: "ClaimList" as const, parameters: [], entries: () => entries };
-  const [route] = listRoutes([spec], { clock, head: () => HEAD }, signal);
+  const [route] = listRoutes({ clock, source: () => ({ head: () => HEAD, entries: () => entries, signal }) });
   const request = { params: {}, query: new URLSearchParams(), body: async () => "" };
   return async (): Promise<RouteAnswer> => (await route?.answer(request)) ?? expect.fail("no route");
 }
