@@ -47,8 +47,8 @@ interface AggregatorPorts extends KubeParts {
 /** What a bug ends alone: the work on one claim, node, unmount record, report or volume. */
 const WORK = ["claims", "nodes", "unmount-records", "reports", "volumes"] as const;
 
-/** How often a start checks whether all collections are listed: at first, and when the API server does not answer. */
-const SYNC_CHECK_MS = { first: 20, longest: 250 };
+/** How often a start checks whether all collections are listed. Milliseconds. */
+const SYNC_CHECK_MS = 100;
 
 /** Runs an aggregator until the signal is aborted. Rejects for a bug or when it cannot listen. */
 export async function runAggregator(
@@ -125,7 +125,7 @@ class Aggregator {
       config.upstreamCondition,
     );
     this.#identity = createClusterIdentity(ports);
-    this.reporting = config.reports && createReportServing(ports, config.reports);
+    this.reporting = config.reports && createReportServing(ports, { ...config, ...config.reports });
     registerGauges(metrics, { ...parts, ...config, session: () => this.#session });
     registerRejectionGauges(metrics, this.#rejections, () => this.#session !== undefined);
   }
@@ -183,10 +183,7 @@ class Aggregator {
   }
 
   async #untilListed(signal: AbortSignal): Promise<void> {
-    for (let waitMs = SYNC_CHECK_MS.first; !checkStart(this.#parts).ok && !signal.aborted; ) {
-      await this.#parts.clock.sleep(waitMs, signal);
-      waitMs = Math.min(waitMs * 1.1, SYNC_CHECK_MS.longest);
-    }
+    while (!checkStart(this.#parts).ok && !signal.aborted) await this.#parts.clock.sleep(SYNC_CHECK_MS, signal);
   }
 
   async #lead(signal: AbortSignal): Promise<void> {

@@ -11,7 +11,7 @@ import type { NodeView } from "../core/nodes/node-view.ts";
 import { newUnmounts } from "../core/volumes/use.ts";
 import type { Measures } from "../metrics/measures.ts";
 import { type AgentStateChange, AgentStates } from "../nodes/agent-states.ts";
-import { FleetState } from "../nodes/fleet-state.ts";
+import { type FleetChange, FleetState } from "../nodes/fleet-state.ts";
 import { Barrier } from "../pod-watch/barrier.ts";
 import type { EndedPods } from "../pod-watch/ended-pods.ts";
 import { GapAnswers } from "../pod-watch/gap-answers.ts";
@@ -38,6 +38,8 @@ interface LeaderSessionParts extends SharedParts {
   /** Pods of a node that wait for a volume whose affinity excludes the node. */
   readonly onWaiting: (node: string, podUids: readonly string[]) => void;
 }
+
+type Refused = Exclude<FleetChange, { readonly kind: "accepted" }>;
 
 /**
  * One session of a leader: what nodes reported, what it decided, and what it writes. It begins with the API server's objects and the
@@ -184,9 +186,7 @@ export class LeaderSession {
     const isOfSession = report.session === this.session;
     const receipt = { atMs: time.latestMs, widthMs: time.widthMs, nodeBootId, isOfSession };
     const change = yield* this.fleet.weigh(report, receipt);
-    if (change.kind === "stale") return this.#stale(report.node, change);
-    if (change.kind === "too-much") return this.#tooMuch(report, change);
-    if (change.kind === "unknown") return { kind: "unknown" };
+    if (change.kind !== "accepted") return this.#refuse(report, change);
     yield;
     // Before anything is changed: a report that meets a bug is refused as a whole.
     const effects = {
@@ -198,7 +198,7 @@ export class LeaderSession {
     };
     yield;
     const taken = this.fleet.take(report, change);
-    if (taken.kind === "stale") return this.#stale(report.node, taken);
+    if (taken.kind !== "accepted") return this.#refuse(report, taken);
     this.#refused.delete(report.node);
     if (change.rolledBackMs !== undefined) {
       const fields = { node: report.node, rolledBackMs: Math.round(change.rolledBackMs) };
@@ -219,11 +219,6 @@ export class LeaderSession {
     return this.#answer(change.view, { ...(reach && { reach }), nowMs, volumes: [...misfits.volumes] });
   }
 
-  #stale(node: string, outcome: Extract<ReportOutcome, { readonly kind: "stale" }>): ReportOutcome {
-    this.#parts.logger.info({ node, why: outcome.why }, "stale report dropped");
-    return outcome;
-  }
-
   #answer(view: NodeView, rest: Pick<ReportAnswer, "reach" | "nowMs" | "volumes">): ReportOutcome {
     const isAsked = this.#barrier.isPending(view.node) || this.#gap.isPending(view.node);
     const scanRequest = isAsked ? this.#barrier.question : undefined;
@@ -232,16 +227,15 @@ export class LeaderSession {
     return { kind: "accepted", answer: { forget: [...settled], ...(scanRequest && { scanRequest }), ...rest } };
   }
 
-  /** Unmount records of the node may have become settled meanwhile: that makes room for its next report. */
-  #tooMuch(
-    { node, bootId, sentAt }: NodeMessage,
-    outcome: Extract<ReportOutcome, { readonly kind: "too-much" }>,
-  ): ReportOutcome {
+  #refuse({ node, bootId, sentAt }: NodeMessage, outcome: Refused): Refused {
+    const fields = { node, ...("why" in outcome && { why: outcome.why }) };
+    if (outcome.kind === "stale") this.#parts.logger.info(fields, "stale report dropped");
+    if (outcome.kind !== "too-much") return outcome;
+    // Unmount records of the node may have become settled meanwhile: that makes room for its next report.
     const view = this.fleet.view(node);
     // The report does not count, but it shows how much time has passed on its node.
     if (view?.bootId === bootId) this.fleet.settle(node, this.claims.answers.settled({ ...view, sentAt }));
-    if (!this.#refused.has(node))
-      this.#parts.logger.warn({ node, why: outcome.why }, "report refused, it tells too much");
+    if (!this.#refused.has(node)) this.#parts.logger.warn(fields, "report refused, it tells too much");
     this.#refused.add(node);
     return outcome;
   }

@@ -1,6 +1,6 @@
 import { createOwnServing } from "../certificates/own-serving.ts";
 import { createFileServing } from "../certificates/serving.ts";
-import type { ReportConfig } from "../settings/config.ts";
+import type { AggregatorConfig, ReportConfig } from "../settings/config.ts";
 import type { OutsideParts } from "../sources/cluster-parts.ts";
 import { ReportAccess } from "../sources/report-access.ts";
 import { createTokenReviews } from "../sources/token-reviews.ts";
@@ -11,7 +11,10 @@ export type ReportServing = ReturnType<typeof createReportServing>;
 /** The aggregator refuses tokens for any other audience, and no other server accepts these. */
 const AUDIENCE = "mooring-aggregator";
 
-export function createReportServing(parts: OutsideParts, { agents, certificate }: ReportConfig) {
+export function createReportServing(
+  parts: OutsideParts,
+  { agents, certificate }: Pick<AggregatorConfig, "agents"> & Pick<ReportConfig, "certificate">,
+) {
   const { metrics } = parts;
   const serving =
     certificate.kind === "files" ? createFileServing(parts, certificate) : createOwnServing(parts, certificate);

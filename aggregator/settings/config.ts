@@ -2,7 +2,6 @@ import { isIP } from "node:net";
 import { LONGEST_DURATION_MS } from "../../common/kube/election.ts";
 import { LOG_LEVELS } from "../../common/runtime/logger.ts";
 import {
-  type Address,
   addressSetting,
   choiceSetting,
   countSetting,
@@ -144,14 +143,8 @@ export type AggregatorConfig = ReturnType<typeof configOf>;
 
 export type ElectionConfig = ReturnType<typeof electionOf>;
 
-/** Which pods may report, and which certificate they see. */
-export interface ReportConfig {
-  readonly address: Address;
-  readonly agents: AgentAccount;
-  readonly certificate:
-    | { readonly kind: "files"; readonly certificateFile: string; readonly keyFile: string }
-    | ({ readonly kind: "own" } & OwnCertificate);
-}
+/** Where agents report, and which certificate they see. */
+export type ReportConfig = NonNullable<ReturnType<typeof reportsOf>>;
 
 type AggregatorCommand =
   | { readonly kind: "help"; readonly text: string }
@@ -209,15 +202,14 @@ function agentAccountIn({ agentAccount }: Values): AgentAccount {
 }
 
 /** Undefined without an address for reports. */
-function reportsOf(values: Values): ReportConfig | undefined {
+function reportsOf(values: Values) {
   const { reportAddress: address, tlsCertFile: certificateFile, tlsKeyFile: keyFile, podName, podNamespace } = values;
   if (address === undefined) return undefined;
-  const agents = agentAccountIn(values);
   if (certificateFile !== undefined && keyFile !== undefined)
-    return { address, agents, certificate: { kind: "files", certificateFile, keyFile } };
+    return { address, certificate: { kind: "files" as const, certificateFile, keyFile } };
   const names = namesIn(values.tlsNames) ?? [`mooring-aggregator.${podNamespace}.svc`];
-  const own = { replica: podName ?? SOLE, names, agentNamespace: agents.namespace };
-  return { address, agents, certificate: { kind: "own", ...own } };
+  const own: OwnCertificate = { replica: podName ?? SOLE, names, agentNamespace: agentAccountIn(values).namespace };
+  return { address, certificate: { kind: "own" as const, ...own } };
 }
 
 function reportProblems(values: Values): readonly string[] {

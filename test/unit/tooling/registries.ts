@@ -42,8 +42,8 @@ export async function aggregatorRegistry(): Promise<Metrics> {
   const client = createKubeClient(createFakeConnection(api.transport), { clock });
   const agents = { namespace: "mooring-agents", account: "mooring-agent" };
   const certificate = { kind: "files", certificateFile: "tls.crt", keyFile: "tls.key" } as const;
-  const serving = { address: { host: "127.0.0.1", port: 0 }, agents, certificate };
-  createReportServing({ client, clock, logger, metrics, random: createFixedRandom(0.5), nowMs: () => 0 }, serving);
+  const parts = { client, clock, logger, metrics, random: createFixedRandom(0.5), nowMs: () => 0 };
+  createReportServing(parts, { agents, certificate });
   const watching = watchEventLoop({ clock, metrics }, stop.signal);
   await clock.advance(5_000);
   stop.abort();

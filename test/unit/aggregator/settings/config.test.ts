@@ -30,7 +30,7 @@ describe("the aggregator's command line", () => {
   const SLOW = "--leader-elect-lease-duration 30s";
   const made = { kind: "own", replica: "mooring-aggregator", agentNamespace: AGENTS.namespace, names: [NAME] };
   const files = { kind: "files", certificateFile: "/a.crt", keyFile: "/a.key" };
-  const own = { address: { host: "", port: 8443 }, agents: AGENTS, certificate: made };
+  const own = { address: { host: "", port: 8443 }, certificate: made };
   const agents = { namespace: "a", account: "b" };
   const renamed = { agentNamespace: "a", names: ["mooring.example", "10.0.0.1", "fd00::1"] };
   const timing = { durationMs: 15_000, renewDeadlineMs: 10_000, retryMs: 2_000 };
@@ -40,7 +40,7 @@ describe("the aggregator's command line", () => {
     ["has metrics elsewhere", "--metrics-bind-address :9808", {}, { metricsAddress: { host: "", port: 9808 } }],
     ["takes reports elsewhere, from agents alone, with a certificate of its own", REPORTS, {}, { reports: own }],
     ["publishes that as the pod that it is", REPORTS, POD, { reports: { certificate: { replica: "a" } } }],
-    ["takes another account and other names", OTHERS, {}, { reports: { agents, certificate: renamed } }],
+    ["takes another account and other names", OTHERS, {}, { agents, reports: { certificate: renamed } }],
     ["serves files that another program keeps, and makes nothing then", FILES, {}, { reports: { certificate: files } }],
     ["takes part in an election as the pod that it is", "", LEADER, { election: { pod: "a", namespace: "b", timing } }],
     ["keeps the proportions of another duration", SLOW, LEADER, { election: { timing: slower } }],
