@@ -2,8 +2,7 @@ import { createOwnServing } from "../certificates/own-serving.ts";
 import { createFileServing } from "../certificates/serving.ts";
 import type { AggregatorConfig, ReportConfig } from "../settings/config.ts";
 import type { OutsideParts } from "../sources/cluster-parts.ts";
-import { ReportAccess } from "../sources/report-access.ts";
-import { createTokenReviews } from "../sources/token-reviews.ts";
+import { createTokenReviews, ReportAccess } from "../sources/report-access.ts";
 
 /** How reports from other machines are accepted. */
 export type ReportServing = ReturnType<typeof createReportServing>;

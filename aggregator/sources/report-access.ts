@@ -1,4 +1,7 @@
 import { hash } from "node:crypto";
+import * as v from "valibot";
+import type { KubeParts } from "../../common/kube/client.ts";
+import { withDeadline } from "../../common/runtime/deadline.ts";
 import { MooringError, messageOf } from "../../common/runtime/errors.ts";
 import type { RouteAnswer } from "../../common/runtime/http-answer.ts";
 import type { RouteRequest } from "../../common/runtime/http-server.ts";
@@ -17,10 +20,10 @@ import {
   type Reporter,
   type ReporterRule,
   reporterOf,
+  type TokenVerdict,
   tokenExpiry,
 } from "../core/reports/reporter.ts";
 import type { OutsideParts } from "./cluster-parts.ts";
-import type { ReviewToken } from "./token-reviews.ts";
 
 /** Whether a report is accepted, before its body is read. */
 export type Access =
@@ -48,12 +51,15 @@ export type GrantAccess = (
 export const grantToAll: GrantAccess = async () => ({ kind: "granted", podUid: undefined, mayBring: () => true });
 
 interface AccessParts extends Pick<OutsideParts, "clock" | "logger" | "nowMs"> {
-  readonly review: ReviewToken;
+  readonly review: ReturnType<typeof createTokenReviews>;
   readonly reviews: Counter<"outcome">;
 }
 
 /** The agent of a deleted pod is refused after this time at the latest. The API server caches its own answers for 10 s. Milliseconds. */
 const BELIEVED_MS = 120_000;
+
+/** Reviews at a time, each with a connection of its own. Strangers leave room for what was good. */
+const MOST_UNDER_WAY = { good: 256, stranger: 128 } as const;
 
 /** An agent has one report under way, and sends the next one when a mount changes, or after half a minute. */
 const NODE_REPORTS: BudgetRule = { most: 600, refillMs: 50 };
@@ -72,6 +78,7 @@ export class ReportAccess {
   readonly #beliefs = new Map<string, { readonly agent: Agent; readonly untilMs: number }>();
   readonly #nodeReports = new NamedBudgets(NODE_REPORTS, MOST_REMEMBERED);
   readonly #limits = new ReviewLimits();
+  #underWay = 0;
   #failures = 0;
 
   constructor(parts: AccessParts, rule: ReporterRule) {
@@ -87,8 +94,12 @@ export class ReportAccess {
     const belief = this.#beliefs.get(source.hash);
     if (belief !== undefined && nowMs < belief.untilMs) return this.#decide(belief.agent, node);
     const whose = this.#limits.take(source, nowMs);
-    if (whose === undefined) return refused("throttled", "too many tokens that are not known");
-    const reporter = await this.#review(token, whose === "good");
+    if (whose === undefined || this.#underWay >= MOST_UNDER_WAY[whose])
+      return refused("throttled", "too many tokens that are not known");
+    this.#underWay += 1;
+    const reporter = await this.#review(token).finally(() => {
+      this.#underWay -= 1;
+    });
     if (reporter === undefined) return refused("review-failed", "the token could not be reviewed");
     if (reporter.kind !== "agent") return refused(reporter.kind, reporter.why);
     this.#believe(reporter, source, tokenExpiry(token));
@@ -103,10 +114,10 @@ export class ReportAccess {
   }
 
   /** Undefined without an answer of the API server. */
-  async #review(token: string, isFirst: boolean): Promise<Reporter | undefined> {
+  async #review(token: string): Promise<Reporter | undefined> {
     const { review, reviews, logger } = this.#parts;
     try {
-      const reporter = reporterOf(await review(token, isFirst), this.#rule);
+      const reporter = reporterOf(await review(token), this.#rule);
       reviews.increment({ outcome: reporter.kind });
       if (this.#failures > 0) logger.info({ failures: this.#failures }, "tokens are reviewed again");
       this.#failures = 0;
@@ -145,4 +156,34 @@ const REFUSALS = {
 
 export function refused(outcome: Refused["outcome"], why: string): Refused {
   return { kind: "refused", outcome, answer: { ...REFUSALS[outcome], body: `${why}\n` } };
+}
+
+/** Less than an agent waits for its answer. Milliseconds. */
+const REVIEW_LIMIT_MS = 5_000;
+
+const strings = v.array(v.string());
+const user = v.object({ username: v.nullish(v.string(), ""), extra: v.nullish(v.record(v.string(), strings), {}) });
+/** Absent parts are empty: the API server leaves `authenticated` out where it refuses the token. */
+const status = v.object({
+  authenticated: v.optional(v.boolean(), false),
+  audiences: v.nullish(strings, []),
+  user: v.nullish(user, {}),
+});
+const reviewed = v.object({ status: v.optional(status, {}) });
+
+/** Asks the API server whose token it is. With the audience: without it a token that is meant for the API server would do. */
+export function createTokenReviews({ client, clock }: Pick<KubeParts, "client" | "clock">, audience: string) {
+  const [apiVersion, kind] = ["authentication.k8s.io/v1", "TokenReview"];
+  const path = `/apis/${apiVersion}/tokenreviews`;
+  const { signal } = new AbortController();
+  /** Rejects with `MooringError` without an answer. */
+  return async (token: string): Promise<TokenVerdict> => {
+    const body = { apiVersion, kind, spec: { token, audiences: [audience] } };
+    const answer = await withDeadline({ clock, signal }, REVIEW_LIMIT_MS, (limited) =>
+      client.request({ method: "POST", path, body }, limited),
+    );
+    const read = v.safeParse(reviewed, answer);
+    if (!read.success) throw new MooringError("transport-failed", "the answer is no review of a token");
+    return read.output.status;
+  };
 }

@@ -1,8 +1,7 @@
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { object, parse, string } from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ReportAccess } from "../../aggregator/sources/report-access.ts";
-import { createTokenReviews } from "../../aggregator/sources/token-reviews.ts";
+import { createTokenReviews, ReportAccess } from "../../aggregator/sources/report-access.ts";
 import { createKubeClient } from "../../common/kube/client.ts";
 import { connect } from "../../common/kube/connection.ts";
 import { createUndiciTransport } from "../../common/kube/undici-transport.ts";

@@ -1,5 +1,5 @@
 import { bearerToken, reporterOf, tokenExpiry } from "../../../aggregator/core/reports/reporter.ts";
-import { createTokenReviews } from "../../../aggregator/sources/token-reviews.ts";
+import { createTokenReviews } from "../../../aggregator/sources/report-access.ts";
 import { createKubeClient } from "../../../common/kube/client.ts";
 import { MooringError } from "../../../common/runtime/errors.ts";
 import { createFakeClock } from "../../fakes/clock.ts";
@@ -65,7 +65,7 @@ async function takeReview(token: string, body: string): Promise<void> {
   const transport = createFakeTransport(() => ({ status: 201, body }));
   const client = createKubeClient(createFakeConnection(transport), { clock });
   try {
-    const verdict = await createTokenReviews({ client, clock }, RULE.audience)(token, false);
+    const verdict = await createTokenReviews({ client, clock }, RULE.audience)(token);
     const reporter = reporterOf(verdict, RULE);
     if (reporter.kind !== "agent") return;
     promise(

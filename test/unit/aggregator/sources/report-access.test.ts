@@ -35,13 +35,14 @@ type Review = (token: string) => TokenVerdict | Promise<TokenVerdict>;
 /** As if every token were its node's agent's. */
 const good: Review = (token) =>
   verdictFor(JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()).node);
+const hangs: Review = () => new Promise(() => {});
 const noAnswer: Review = () => {
   throw new MooringError("transport-failed", "no answer");
 };
 
 function setUp() {
   const [clock, logger] = [createFakeClock(), createFakeLogger()];
-  const asked: { readonly token: string; readonly isFirst: boolean }[] = [];
+  const asked: string[] = [];
   const outcomes: string[] = [];
   const server = { review: good };
   const parts = {
@@ -50,8 +51,8 @@ function setUp() {
     nowMs: clock.wallMs,
     reviews: { increment: ({ outcome = "" }) => outcomes.push(outcome) },
   };
-  const review = async (token: string, isFirst: boolean): Promise<TokenVerdict> => {
-    asked.push({ token, isFirst });
+  const review = async (token: string): Promise<TokenVerdict> => {
+    asked.push(token);
     return await server.review(token);
   };
   const { grant } = new ReportAccess({ ...parts, review }, RULE);
@@ -99,7 +100,6 @@ describe("a report", () => {
     expect([within, asked.length]).toEqual(believedMs === 0 ? [2, 3] : [1, 2]);
   });
 
-  const hangs: Review = () => new Promise(() => {});
   it.each<readonly [name: string, reviews: readonly [Review, Review], afterMs: number, statuses: readonly number[]]>([
     ["anew two minutes after its token was withdrawn", [good, () => bad], 120_000, [200, 200, 401]],
     ["anew after a refusal: its pod may have been too young", [() => bad, good], 0, [401, 200, 200]],
@@ -242,11 +242,23 @@ describe("strangers with bad tokens", () => {
     expect([asked.length, statuses]).toEqual([6_000, new Set([200, 429])]);
   });
 
-  it("are asked about after what was good, and what comes from there", async () => {
-    const { report, token, asked } = setUp();
+  it("leave room for the reviews of what was good, and of what comes from there, while reviews take long", async () => {
+    const { report, statusOf, token, server, asked } = setUp();
+    await report(token("n1"));
+    server.review = hangs;
+    for (let count = 0; count < 200; count += 1) void report(token(`n${count}`), `n${count}`, "10.0.0.9");
+    const stranger = await statusOf(token("n9"), "n9", "10.0.0.9");
+    const before = asked.length;
+    server.review = good;
 
-    for (const lifeMs of [600_000, 500_000]) await report(token("n1", lifeMs));
+    expect([before, stranger, await statusOf(token("n1", 500_000))]).toEqual([129, 429, 200]);
+  });
 
-    expect(asked.map(({ isFirst }) => isFirst)).toEqual([false, true]);
+  it("are reviewed again when others have been", async () => {
+    const { statusOf, token } = setUp();
+    const statuses: number[] = [];
+    for (let count = 0; count < 200; count += 1) statuses.push(await statusOf(token(`n${count}`), `n${count}`));
+
+    expect(new Set(statuses)).toEqual(new Set([200]));
   });
 });
