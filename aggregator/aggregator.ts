@@ -1,6 +1,6 @@
 import type { KubeParts } from "../common/kube/client.ts";
 import { keepServerTimeNarrow } from "../common/kube/server-time-keeper.ts";
-import type { Listen, Route } from "../common/runtime/http-server.ts";
+import type { Listen, ListenAt, Route } from "../common/runtime/http-server.ts";
 import { createInternalErrors } from "../common/runtime/internal-errors.ts";
 import { runTogether } from "../common/runtime/lifecycle.ts";
 import { logLevelRoutes } from "../common/runtime/log-level-route.ts";
@@ -19,7 +19,6 @@ import { aggregatorHealth, checkStart } from "./observability/aggregator-health.
 import { registerGauges } from "./observability/gauges.ts";
 import { EndedPods } from "./pod-watch/ended-pods.ts";
 import { createReportServing, type ReportServing } from "./reports/report-serving.ts";
-import { openServers } from "./servers.ts";
 import type { AggregatorConfig } from "./settings/config.ts";
 import { createCluster, type SharedParts } from "./sources/cluster.ts";
 import type { ClusterListener } from "./sources/cluster-parts.ts";
@@ -56,7 +55,7 @@ export async function runAggregator(
   ports: AggregatorPorts,
   signal: AbortSignal,
 ): Promise<void> {
-  const { metrics, listen } = ports;
+  const { metrics, listen, logger } = ports;
   const aggregator = new Aggregator(config, ports);
   const reports = metrics.counter({
     name: "mooring_reports_received_total",
@@ -64,24 +63,22 @@ export async function runAggregator(
     labels: ["outcome"],
   });
   const { reporting } = aggregator;
+  await using servers = new AsyncDisposableStack();
+  servers.defer(() => logger.info({}, "aggregator stopped"));
+  const open = async (routes: readonly Route[], at: ListenAt): Promise<string> =>
+    servers.adopt(await listen(routes, at, logger), (server) => server.close()).url;
   const observability = observabilityRoutes(metrics, { ...aggregator.health(), isDraining: () => signal.aborted });
   const report = reportRoute(aggregator, reports, reporting?.grant);
   const local = [...observability, ...aggregator.listRoutes(), ...logLevelRoutes(ports)];
-  const servers = await openServers(config, listen, {
-    logger: ports.logger,
+  const { apiAddress, metricsAddress, reports: reportsAt } = config;
+  const urls = {
     // Without an address for reports they come from this machine alone.
-    local: reporting === undefined ? [...local, report] : local,
-    health: observability,
-    reports: [report],
-    identity: reporting?.serving,
-  });
-  ports.logger.info({ ...servers.urls, server: ports.client.server }, "aggregator started");
-  try {
-    await runTogether(aggregator.tasks(), signal);
-  } finally {
-    await servers.close();
-    ports.logger.info({}, "aggregator stopped");
-  }
+    url: await open(reportsAt === undefined ? [...local, report] : local, apiAddress),
+    ...(metricsAddress && { health: await open(observability, metricsAddress) }),
+    ...(reportsAt && { reports: await open([report], { ...reportsAt.address, identity: reporting?.serving }) }),
+  };
+  logger.info({ ...urls, server: ports.client.server }, "aggregator started");
+  await runTogether(aggregator.tasks(), signal);
 }
 
 /** Watches the cluster all the time, and does the rest while it leads. */

@@ -35,7 +35,7 @@ interface Arrow {
 export const AGGREGATOR_FORBIDDEN: readonly Arrow[] = FOLDERS.map((folder) => {
   const above = FOLDERS.filter((other) => other !== folder && BELOW[folder]?.includes(other) !== true);
   const wings = ["../../agent/core/x.ts", "../../cli/x.ts", "../../test/fakes/x.ts"];
-  const others = ["../aggregator.ts", "../main.ts", "../servers.ts", ...wings, "undici"];
+  const others = ["../aggregator.ts", "../main.ts", ...wings, "undici"];
   return { from: `aggregator/${folder}/x.ts`, to: [...above.map((other) => `../${other}/x.ts`), ...others] };
 });
 

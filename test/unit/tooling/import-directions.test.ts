@@ -102,7 +102,7 @@ function wingArrows(
       ],
     },
     {
-      from: wing === "agent" ? "agent/config.ts" : "aggregator/servers.ts",
+      from: wing === "agent" ? "agent/config.ts" : "aggregator/aggregator.ts",
       to: ["./main.ts", `../${other}/config.ts`, "../cli/x.ts", "../test/fakes/x.ts"],
     },
     {
