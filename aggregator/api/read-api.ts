@@ -105,22 +105,21 @@ export class ReadApi implements ListSource {
     return time === undefined ? 0 : time.latestMs - time.widthMs;
   }
 
-  #observeClaim({ claim, usedOn, references, pendingNodes, isUnwatched }: DecidedClaim): ClaimObservation {
+  #observeClaim(facts: DecidedClaim): ClaimObservation {
     const { cluster, fleet, isDeletionHeld } = this.#parts;
+    const { claim } = facts;
     const { volume } = claim;
     const identities = volume === undefined ? [] : identitiesOf(volume, cluster.volumeByName(volume)?.csi);
     const use = volumeUse(fleet.shownOf(identities), (mountedVolume) =>
       claimsOf(mountedVolume, cluster).some(({ uid }) => uid === claim.uid),
     );
-    const [using, referring] = [new Set(usedOn), new Set(references)];
+    const [using, referring] = [new Set(facts.usedOn), new Set(facts.references)];
     return {
-      claim,
+      ...facts,
       phaseSince: cluster.claimPhaseSince(claim),
       // The last report of a node that is Gone no longer counts.
       use: { ...use, used: use.used.filter(({ node }) => using.has(node)) },
       references: cluster.podsOf(claim.key).filter(({ key, isTerminal }) => referring.has(key) && !isTerminal),
-      pendingNodes,
-      isUnwatched,
       isDeletionHeld: isDeletionHeld(claim),
     };
   }

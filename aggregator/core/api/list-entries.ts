@@ -6,7 +6,7 @@ import { formatMillisecondsUp, formatSecondsUp } from "../../../common/storage/t
 import { kubernetesCondition } from "../../../common/storage/upstream-unused.ts";
 import { readCopiedUse, readVolumeMark } from "../../../common/storage/volume-annotations.ts";
 import { type PendingNode, waitsToBeUnused } from "../claims/decide.ts";
-import { isEligible } from "../claims/evidence.ts";
+import { type DecidedClaim, isEligible } from "../claims/evidence.ts";
 import type { Pod, Volume } from "../cluster-objects.ts";
 import type { AgentState } from "../nodes/agent-state.ts";
 import { isStillMounted } from "../volumes/annotations.ts";
@@ -78,14 +78,10 @@ function storedNodesOf(stored: ClaimStatus["mountedOn"]): ClaimEntry["mountedOn"
 export type UseStatus = ClaimEntry["status"];
 
 /** A claim, and what pods and mount tables show of it now. */
-export interface ClaimObservation {
-  readonly claim: Claim;
+export interface ClaimObservation extends Pick<DecidedClaim, "claim" | "pendingNodes" | "isUnwatched"> {
   readonly use: VolumeUse;
   /** Pods that refer to the claim and are not over. */
   readonly references: readonly Pod[];
-  readonly pendingNodes: readonly PendingNode[];
-  /** The claim waits for the watch of pods, which is interrupted. */
-  readonly isUnwatched?: boolean | undefined;
   /** The claim is being deleted, and protection alone keeps it. */
   readonly isDeletionHeld?: boolean | undefined;
   readonly phaseSince?: PhaseSince | undefined;
