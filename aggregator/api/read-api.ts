@@ -3,7 +3,6 @@ import { formatMillisecondsUp } from "../../common/storage/timestamp.ts";
 import {
   type ClaimObservation,
   claimEntryOf,
-  type EntryLookup,
   type VolumeObservation,
   volumeEntryOf,
 } from "../core/api/list-entries.ts";
@@ -58,18 +57,16 @@ export class ReadApi implements ListSource {
 
   *#claims(filter: ListFilter): Iterable<object | undefined> {
     const { cluster, claimFacts } = this.#parts;
-    const lookup = this.#lookup();
     for (const { key, namespace, name } of cluster.claims()) {
       const isAsked = asksFor(filter, "namespace", namespace) && asksFor(filter, "name", name);
       const facts = isAsked ? claimFacts(key) : undefined;
-      yield facts && claimEntryOf(this.#observeClaim(facts), lookup);
+      yield facts && claimEntryOf(this.#observeClaim(facts), this.#parts);
     }
   }
 
   *#volumes(filter: ListFilter): Iterable<object | undefined> {
-    const lookup = this.#lookup();
     for (const volume of this.#parts.cluster.allVolumes())
-      yield asksFor(filter, "name", volume.key) ? volumeEntryOf(this.#observeVolume(volume), lookup) : undefined;
+      yield asksFor(filter, "name", volume.key) ? volumeEntryOf(this.#observeVolume(volume), this.#parts) : undefined;
   }
 
   *#nodes(filter: ListFilter): Iterable<object | undefined> {
@@ -141,16 +138,6 @@ export class ReadApi implements ListSource {
       // A node that is off has nothing to unstage.
       idleSince: (node) => (isOver(node) ? undefined : this.#stagings.get(node)?.get(volume.uid)),
       nowMs: this.#earliestMs(),
-    };
-  }
-
-  #lookup(): EntryLookup {
-    const { cluster, fleet, agentStates } = this.#parts;
-    return {
-      stateOf: (node) => agentStates.of(node).kind,
-      isKnown: (node) => fleet.view(node) !== undefined,
-      podName: (uid) => cluster.podByUid(uid)?.key,
-      isPodThere: cluster.isPodThere,
     };
   }
 }

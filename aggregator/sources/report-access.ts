@@ -16,12 +16,10 @@ import {
 } from "../core/reports/budgets.ts";
 import {
   bearerToken,
-  claimedPodUid,
   type Reporter,
   type ReporterRule,
   reporterOf,
   type TokenVerdict,
-  tokenExpiry,
 } from "../core/reports/reporter.ts";
 import type { OutsideParts } from "./cluster-parts.ts";
 
@@ -89,10 +87,12 @@ export class ReportAccess {
   readonly grant: GrantAccess = async ({ authorization, address, node }) => {
     const token = bearerToken(authorization);
     if (token === undefined) return refused("unauthenticated", "a service account's token is needed");
-    const source = { hash: hash("sha256", token), address, podUid: claimedPodUid(token) };
+    const key = hash("sha256", token);
     const nowMs = this.#parts.clock.monotonicMs();
-    const belief = this.#beliefs.get(source.hash);
+    const belief = this.#beliefs.get(key);
     if (belief !== undefined && nowMs < belief.untilMs) return this.#decide(belief.agent, node);
+    const { podUid, expiryMs } = readClaims(token);
+    const source = { hash: key, address, podUid };
     const whose = this.#limits.take(source, nowMs);
     if (whose === undefined || this.#underWay >= MOST_UNDER_WAY[whose])
       return refused("throttled", "too many tokens that are not known");
@@ -102,7 +102,7 @@ export class ReportAccess {
     });
     if (reporter === undefined) return refused("review-failed", "the token could not be reviewed");
     if (reporter.kind !== "agent") return refused(reporter.kind, reporter.why);
-    this.#believe(reporter, source, tokenExpiry(token));
+    this.#believe(reporter, source, expiryMs);
     return this.#decide(reporter, node);
   };
 
@@ -132,7 +132,7 @@ export class ReportAccess {
     }
   }
 
-  #believe(agent: Agent, source: TokenSource, expiryMs = 0): void {
+  #believe(agent: Agent, source: TokenSource, expiryMs: number): void {
     const { clock, nowMs } = this.#parts;
     this.#limits.noteGood(source);
     this.#beliefs.delete(source.hash);
@@ -156,6 +156,20 @@ const REFUSALS = {
 
 export function refused(outcome: Refused["outcome"], why: string): Refused {
   return { kind: "refused", outcome, answer: { ...REFUSALS[outcome], body: `${why}\n` } };
+}
+
+const numbered = v.object({ exp: v.pipe(v.number(), v.finite()) });
+const bound = v.object({ "kubernetes.io": v.object({ pod: v.object({ uid: v.pipe(v.string(), v.maxLength(128)) }) }) });
+
+/**
+ * What a token says of itself, which only a review proves: when it expires, milliseconds since the epoch, 0 where it does not say so, and
+ * the UID of the pod that it is bound to (k8s.io/kubernetes: pkg/serviceaccount/claims.go).
+ */
+export function readClaims(token: string): { readonly expiryMs: number; readonly podUid: string | undefined } {
+  const text = Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8");
+  const claims = v.parse(v.fallback(v.pipe(v.string(), v.parseJson()), undefined), text);
+  const podUid = v.is(bound, claims) ? claims["kubernetes.io"].pod.uid : undefined;
+  return { expiryMs: v.is(numbered, claims) ? claims.exp * 1000 : 0, podUid };
 }
 
 /** Less than an agent waits for its answer. Milliseconds. */

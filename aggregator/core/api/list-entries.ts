@@ -14,13 +14,15 @@ import type { NodeUse, VolumeUse } from "../volumes/use.ts";
 
 /** What the entries of lists say of nodes and pods. */
 export interface EntryLookup {
-  readonly stateOf: (node: string) => AgentState["kind"];
-  /** It has reported since the aggregator began to lead. */
-  readonly isKnown: (node: string) => boolean;
-  /** `namespace/name` of a pod that exists, or did until recently. */
-  readonly podName: (uid: string) => string | undefined;
-  /** The API has the pod. */
-  readonly isPodThere: (uid: string) => boolean;
+  readonly agentStates: { readonly of: (node: string) => Pick<AgentState, "kind"> };
+  /** What nodes have reported since the aggregator began to lead. */
+  readonly fleet: { readonly view: (node: string) => object | undefined };
+  readonly cluster: {
+    /** A pod that exists, or did until recently. */
+    readonly podByUid: (uid: string) => Pick<Pod, "key"> | undefined;
+    /** The API has the pod. */
+    readonly isPodThere: (uid: string) => boolean;
+  };
 }
 
 /** One entry of a list contains at most so many of anything. */
@@ -31,14 +33,14 @@ function capped<S, T>(values: readonly S[], toItem: (value: S) => T): { items: T
 }
 
 /** Where a volume is mounted by the nodes' last reports, and by which pods. */
-function mountedOnOf(uses: readonly NodeUse[], lookup: EntryLookup): ClaimEntry["live"]["mountedOn"] {
+function mountedOnOf(uses: readonly NodeUse[], { agentStates, cluster }: EntryLookup): ClaimEntry["live"]["mountedOn"] {
   return capped(uses, ({ node, pods }) => ({
     node,
-    state: lookup.stateOf(node),
+    state: agentStates.of(node).kind,
     pods: capped(pods, ({ uid, name }) => ({
       uid,
-      name: lookup.podName(uid) ?? name ?? null,
-      gone: !lookup.isPodThere(uid),
+      name: cluster.podByUid(uid)?.key ?? name ?? null,
+      gone: !cluster.isPodThere(uid),
     })),
   }));
 }
@@ -124,7 +126,7 @@ export function claimEntryOf(observed: ClaimObservation, lookup: EntryLookup): C
     mountedOn: storedNodesOf(status?.mountedOn),
     live: {
       mountedOn: mountedOnOf(use.used, lookup),
-      stagedOn: capped(use.staged, (node) => ({ node, state: lookup.stateOf(node) })),
+      stagedOn: capped(use.staged, (node) => ({ node, state: lookup.agentStates.of(node).kind })),
       references: capped(references, ({ key, node }) => ({ pod: key, node: node ?? null })),
       pendingNodes: capped(oncePerNode(pendingNodes), (one) => pendingNodeOf(one, lookup)),
       podsUnwatched: isUnwatched,
@@ -155,8 +157,8 @@ function oncePerNode(pendingNodes: readonly PendingNode[]): readonly PendingNode
 
 const WHY = { "pod-ended": "pod-ended", "was-mounted": "was-mounted", attached: "attached", unwatched: "unobserved" };
 
-function pendingNodeOf({ node, isSilent, why }: PendingNode, { isKnown }: EntryLookup) {
-  const due = isKnown(node) ? "ScanDue" : "Unreported";
+function pendingNodeOf({ node, isSilent, why }: PendingNode, { fleet }: EntryLookup) {
+  const due = fleet.view(node) === undefined ? "Unreported" : "ScanDue";
   return { node, state: isSilent ? "Stale" : due, why: why === undefined ? "start" : WHY[why] };
 }
 
@@ -199,7 +201,7 @@ export function volumeEntryOf(observed: VolumeObservation, lookup: EntryLookup):
   const stagedOn = capped(use.staged, (node) => {
     const sinceMs = idleSince(node);
     const unusedSince = sinceMs === undefined ? null : formatMillisecondsUp(sinceMs);
-    return { node, state: lookup.stateOf(node), unusedSince, leaked: isLeakedOn(node, observed) };
+    return { node, state: lookup.agentStates.of(node).kind, unusedSince, leaked: isLeakedOn(node, observed) };
   });
   return {
     name: key,

@@ -7,10 +7,9 @@ import type { Claim } from "../../../common/storage/claim.ts";
 import { claimOf, lastUseOf, NOW_MS, statusOf, unusedFor } from "./claims.ts";
 
 const WORDS: EntryLookup = {
-  stateOf: () => "Reporting",
-  isKnown: () => true,
-  podName: () => undefined,
-  isPodThere: () => true,
+  agentStates: { of: () => ({ kind: "Reporting" }) },
+  fleet: { view: () => ({}) },
+  cluster: { podByUid: () => undefined, isPodThere: () => true },
 };
 
 /** What the aggregator really answers, as it comes over the wire. */

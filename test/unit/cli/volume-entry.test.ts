@@ -6,10 +6,9 @@ import { volumeWith } from "../aggregator/world.ts";
 import { NOW_MS } from "./claims.ts";
 
 const WORDS: EntryLookup = {
-  stateOf: () => "Reporting",
-  isKnown: () => true,
-  podName: () => "shop/web-0",
-  isPodThere: () => true,
+  agentStates: { of: () => ({ kind: "Reporting" }) },
+  fleet: { view: () => ({}) },
+  cluster: { podByUid: () => ({ key: "shop/web-0" }), isPodThere: () => true },
 };
 
 /** An entry as the aggregator makes it. */

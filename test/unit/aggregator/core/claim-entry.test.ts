@@ -7,10 +7,12 @@ import { claimWith, mountedStatus, NOON, podWith, statusWith } from "../world.ts
 import { lastUseWith } from "./decisions.ts";
 
 const LOOKUP: EntryLookup = {
-  stateOf: (node) => (node === "n9" ? "Stale" : "Reporting"),
-  isKnown: (node) => node !== "n5",
-  podName: (uid) => (uid === "pod-1" ? "shop/web-0" : undefined),
-  isPodThere: (uid) => uid === "pod-1",
+  agentStates: { of: (node) => ({ kind: node === "n9" ? "Stale" : "Reporting" }) },
+  fleet: { view: (node) => (node === "n5" ? undefined : {}) },
+  cluster: {
+    podByUid: (uid) => (uid === "pod-1" ? { key: "shop/web-0" } : undefined),
+    isPodThere: (uid) => uid === "pod-1",
+  },
 };
 
 function observationOf(fields: Partial<ClaimObservation> = {}): ClaimObservation {

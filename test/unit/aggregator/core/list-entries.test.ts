@@ -72,10 +72,9 @@ describe("nodeEntryOf", () => {
 const MINUTE_MS = 60_000;
 const csi = { driver: "csi.example", handleHash: "a".repeat(64) };
 const LOOKUP: EntryLookup = {
-  stateOf: (node) => (node === "n9" ? "Stale" : "Reporting"),
-  isKnown: () => true,
-  podName: () => undefined,
-  isPodThere: () => false,
+  agentStates: { of: (node) => ({ kind: node === "n9" ? "Stale" : "Reporting" }) },
+  fleet: { view: () => ({}) },
+  cluster: { podByUid: () => undefined, isPodThere: () => false },
 };
 
 function volumeSeen(fields: Partial<VolumeObservation> = {}): VolumeObservation {

@@ -6,13 +6,7 @@ import {
   ReviewLimits,
   type TokenSource,
 } from "../../../../aggregator/core/reports/budgets.ts";
-import {
-  bearerToken,
-  claimedPodUid,
-  reporterOf,
-  type TokenVerdict,
-  tokenExpiry,
-} from "../../../../aggregator/core/reports/reporter.ts";
+import { bearerToken, reporterOf, type TokenVerdict } from "../../../../aggregator/core/reports/reporter.ts";
 
 describe("the token of an authorization header", () => {
   const longest = `a.b.${"c".repeat(8_192 - "Bearer a.b.".length)}`;
@@ -28,23 +22,6 @@ describe("the token of an authorization header", () => {
     ["has no more characters, nor spaces", `Bearer ${longest} `, undefined],
   ])("%s", (_, header, token) => {
     expect(bearerToken(header)).toBe(token);
-  });
-});
-
-describe("a token says when it ends, and whose pod's it is", () => {
-  const tokenOf = (text: string) => `x.${Buffer.from(text).toString("base64url")}.y`;
-  const ofPod = (uid: unknown) => tokenOf(JSON.stringify({ exp: 12, "kubernetes.io": { pod: { uid } } }));
-  const longest = "u".repeat(128);
-
-  it.each<readonly [name: string, token: string, endsMs: number | undefined, uid: string | undefined]>([
-    ["both", ofPod(longest), 12_000, longest],
-    ["no UID that is too long", ofPod(`${longest}u`), 12_000, undefined],
-    ["no end that is no number", tokenOf('{"exp":"12","kubernetes.io":{"pod":null}}'), undefined, undefined],
-    ["no end that never comes", tokenOf('{"exp":1e999,"kubernetes.io":"x"}'), undefined, undefined],
-    ["nothing where it cannot be read", tokenOf("{"), undefined, undefined],
-    ["nothing where it has no second part", "x", undefined, undefined],
-  ])("%s", (...[, token, endsMs, podUid]) => {
-    expect([tokenExpiry(token), claimedPodUid(token)]).toEqual([endsMs, podUid]);
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { TokenVerdict } from "../../../../aggregator/core/reports/reporter.ts";
-import { type Access, ReportAccess } from "../../../../aggregator/sources/report-access.ts";
+import { type Access, ReportAccess, readClaims } from "../../../../aggregator/sources/report-access.ts";
 import { MooringError } from "../../../../common/runtime/errors.ts";
 import { createFakeClock } from "../../../fakes/clock.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
@@ -172,6 +172,23 @@ describe("a node", () => {
 
     expect(statuses.filter((status) => status === 200)).toHaveLength(600);
     expect([statuses.at(-1), other, later]).toEqual([429, 200, 200]);
+  });
+});
+
+describe("a token says when it ends, and whose pod's it is", () => {
+  const tokenOf = (text: string) => `x.${Buffer.from(text).toString("base64url")}.y`;
+  const ofPod = (uid: unknown) => tokenOf(JSON.stringify({ exp: 12, "kubernetes.io": { pod: { uid } } }));
+  const longest = "u".repeat(128);
+
+  it.each<readonly [name: string, token: string, endsMs: number, uid: string | undefined]>([
+    ["both", ofPod(longest), 12_000, longest],
+    ["no UID that is too long", ofPod(`${longest}u`), 12_000, undefined],
+    ["no end that is no number", tokenOf('{"exp":"12","kubernetes.io":{"pod":null}}'), 0, undefined],
+    ["no end that never comes", tokenOf('{"exp":1e999,"kubernetes.io":"x"}'), 0, undefined],
+    ["nothing where it cannot be read", tokenOf("{"), 0, undefined],
+    ["nothing where it has no second part", "x", 0, undefined],
+  ])("%s", (...[, token, endsMs, podUid]) => {
+    expect(readClaims(token)).toEqual({ expiryMs: endsMs, podUid });
   });
 });
 
