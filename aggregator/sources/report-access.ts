@@ -147,7 +147,9 @@ const REFUSALS = {
   invalid: { status: 400 },
   unauthenticated: { status: 401, headers: { "www-authenticate": "Bearer" } },
   forbidden: { status: 403 },
-  throttled: { status: 429, headers: { "retry-after": "1" } },
+  // A connection with an unread body can carry no other request.
+  throttled: { status: 429, headers: { "retry-after": "1" }, isLast: true },
+  failed: { status: 500 },
   // The node's earlier records may be settled by the time it sends the report again.
   "too-much": { status: 429, headers: { "retry-after": "10" } },
   // The API server failed, not the agent: it sends the report again with the same token.

@@ -82,7 +82,7 @@ export function reportRoute(taker: ReportTaker, reports: Counter<"outcome">, gra
     const access = await grant({ authorization, address, node });
     if (access.kind === "refused") return access;
     const others = underWay.get(node) ?? 0;
-    if (others >= MOST_OF_A_NODE) return tooMany("too many reports of the node are under way");
+    if (others >= MOST_OF_A_NODE) return refused("throttled", "too many reports of the node are under way");
     underWay.set(node, others + 1);
     return await receive(request, access).finally(() => {
       const left = (underWay.get(node) ?? 1) - 1;
@@ -107,7 +107,7 @@ function createReceiver(taker: ReportTaker): (request: RouteRequest, access: Gra
   const decodeInTurn = createDecoder(taker);
   return async (request, { podUid, mayBring }) => {
     const text = await request.body();
-    if (!mayBring(text.length)) return tooMany("too many large reports of the node");
+    if (!mayBring(text.length)) return refused("throttled", "too many large reports of the node");
     const decoded = await decodeInTurn(text);
     if (!decoded.ok) return refused("invalid", `the report is invalid:\n${decoded.problems.join("\n")}`);
     const report = decoded.value;
@@ -143,7 +143,7 @@ function answerTo(outcome: ReportOutcome, taker: ReportTaker): Answered {
     case "unknown":
       return taken(outcome.kind, { forget: [], whole: true }, taker);
     case "failed":
-      return { outcome: outcome.kind, answer: { status: 500, body: "internal error\n" } };
+      return refused(outcome.kind, "internal error");
     case "too-much":
       return refused(outcome.kind, outcome.why);
     default:
@@ -160,12 +160,6 @@ function away({ kind, why }: TurnedAway, taker: ReportTaker): Answered {
   const headers = { "retry-after": String(taker.retryAfterSeconds()) };
   // The next connection may lead to the leader.
   return { outcome: kind, answer: { status: 503, body: `${why}\n`, headers, isLast: true } };
-}
-
-/** A connection with an unread body can carry no other request. */
-function tooMany(why: string): Answered {
-  const { outcome, answer } = refused("throttled", why);
-  return { outcome, answer: { ...answer, isLast: true } };
 }
 
 function parseJson(text: string): unknown {
