@@ -8,7 +8,7 @@ import { FUTURE_MS } from "../core/claims/decide.ts";
 import { unusedMessage } from "../core/claims/message.ts";
 import { type ClaimKind, type ClassLabel, countedClaim, StorageTotals } from "../core/metrics/storage-totals.ts";
 import type { ClusterListener, ClusterParts } from "./cluster-parts.ts";
-import { Kept, KeptValues, millisecondsOf, secondsOf, type Whole } from "./kept.ts";
+import { KeptValues, keptWith, millisecondsOf, secondsOf, type Whole } from "./kept.ts";
 import type { Pods } from "./pods.ts";
 import { PhaseObservations, type Volumes } from "./volumes.ts";
 
@@ -79,36 +79,32 @@ function isRolledBack({ uid, status: before }: Claim, { uid: newUid, status: now
   return now === undefined || !isTime(now) || now.sinceMs < before.sinceMs;
 }
 
-/** Fields with the same values in thousands of claims. */
-type KeptKind = Pick<Claim, "phase" | "isDeleting" | "storageClass" | "capacity">;
 /** Fields of the status with the same values in thousands of claims. A message that follows from the other fields is not kept. */
 type SharedStatus = Pick<ClaimStatus, "unused" | "reason" | "mountedOn"> & { readonly message: string | undefined };
-/** Fields that few claims have. */
-type Rare = Pick<Claim, "deletion" | "controllerUid" | "hasInvalidCondition" | "strays"> &
-  Pick<ClaimStatus, "gap" | "staged">;
 
 /** What claims share: those of a kind their fields, those of a pod their status. */
-export class ClaimValues extends KeptValues<KeptKind> {
+export class ClaimValues extends KeptValues {
   readonly statuses = new SharedValues<SharedStatus>();
 }
 
+const KIND = ["phase", "isDeleting", "storageClass", "capacity"] as const;
+const RARE = ["deletion", "controllerUid", "hasInvalidCondition", "strays", "gap", "staged"] as const;
+type Kind = Pick<Claim, (typeof KIND)[number]>;
+type Rare = Pick<Claim & Pick<ClaimStatus, "gap" | "staged">, (typeof RARE)[number]>;
+
 /** A claim in compact form: it saves 200 bytes each, 300 for a mounted one. */
-export class KeptClaim extends Kept<KeptKind> implements Whole<Claim> {
+export class KeptClaim extends keptWith<Kind, Rare>(KIND, RARE) implements Whole<Claim> {
   readonly volume: string | undefined;
   readonly upstream: Claim["upstream"];
   readonly #shared: SharedStatus | undefined;
   readonly #since: number | undefined;
   readonly #lastUse: ClaimStatus["lastUse"];
-  readonly #rare: Rare | undefined;
   /** The claim whose status was read last, and that status: one decision reads it many times. */
   static #read: { readonly claim: KeptClaim; readonly status: ClaimStatus | undefined } | undefined;
 
   constructor(claim: Claim, values: ClaimValues) {
-    const { phase, isDeleting, storageClass, capacity, controllerUid, hasInvalidCondition, strays, status, deletion } =
-      claim;
-    super(claim, values.kinds.of({ phase, isDeleting, storageClass, capacity }));
-    const { gap, staged } = status ?? {};
-    const rare = { deletion, controllerUid, hasInvalidCondition, strays, gap, staged };
+    const { status } = claim;
+    super({ ...claim, gap: status?.gap, staged: status?.staged }, values);
     this.volume = claim.volume;
     this.upstream = claim.upstream;
     // What names a pod or a record is in one claim alone.
@@ -116,7 +112,6 @@ export class KeptClaim extends Kept<KeptKind> implements Whole<Claim> {
     this.#shared = status && sharedOf(status, values);
     this.#since = secondsOf(status?.sinceMs);
     this.#lastUse = status?.lastUse;
-    this.#rare = Object.values(rare).some((value) => value !== undefined) ? rare : undefined;
   }
 
   get namespace(): string {
@@ -136,7 +131,7 @@ export class KeptClaim extends Kept<KeptKind> implements Whole<Claim> {
     const sinceMs = millisecondsOf(this.#since);
     if (this.#shared === undefined || sinceMs === undefined) return undefined;
     const { message, ...shared } = this.#shared;
-    const { gap, staged } = this.#rare ?? {};
+    const { gap, staged } = this;
     const rare = { ...(gap !== undefined && { gap }), ...(staged !== undefined && { staged }) };
     const status = { ...shared, sinceMs, lastUse: this.#lastUse, ...rare };
     if (message !== undefined) return { ...status, message };
@@ -146,38 +141,6 @@ export class KeptClaim extends Kept<KeptKind> implements Whole<Claim> {
         return unusedMessage(status);
       },
     };
-  }
-
-  get phase(): string {
-    return this.kind.phase;
-  }
-
-  get isDeleting(): boolean {
-    return this.kind.isDeleting;
-  }
-
-  get deletion(): Claim["deletion"] {
-    return this.#rare?.deletion;
-  }
-
-  get storageClass(): string | undefined {
-    return this.kind.storageClass;
-  }
-
-  get capacity(): string | undefined {
-    return this.kind.capacity;
-  }
-
-  get controllerUid(): string | undefined {
-    return this.#rare?.controllerUid;
-  }
-
-  get hasInvalidCondition(): boolean | undefined {
-    return this.#rare?.hasInvalidCondition;
-  }
-
-  get strays(): Claim["strays"] {
-    return this.#rare?.strays;
   }
 }
 

@@ -5,6 +5,8 @@ import type { Stored } from "../../common/kube/store.ts";
 /** All fields of a value, the optional ones included: a compact form must leave out none. */
 export type Whole<T> = { readonly [Key in keyof Required<T>]: T[Key] };
 
+type Dated = Stored & { readonly createdAtMs?: number | undefined };
+
 /** A decimal number as such: it fits into the field itself, or takes 16 bytes; its text takes 24 and more. Any other text stays. */
 function numberOr(text: string): number | string {
   const number = Number(text);
@@ -22,24 +24,22 @@ export function millisecondsOf(seconds: number | undefined): number | undefined 
 }
 
 /** The values that the objects of a collection share with each other, and the texts that they share with others. */
-export class KeptValues<Kind> {
-  readonly kinds = new SharedValues<Kind>();
+export class KeptValues {
+  readonly kinds = new SharedValues<object>();
   readonly texts = new SharedTexts();
 }
 
-/** What all compact forms have. `kind` are the fields with the same values in thousands of objects. */
-export abstract class Kept<Kind> implements Stored {
+/** What all compact forms have. */
+class Kept implements Whole<Dated> {
   readonly key: string;
   readonly uid: string;
-  protected readonly kind: Kind;
   readonly #version: number | string;
   readonly #created: number | undefined;
 
-  constructor(object: Stored & { readonly createdAtMs?: number | undefined }, kind: Kind) {
+  constructor(object: Dated) {
     this.key = object.key;
     this.uid = object.uid;
     this.#version = numberOr(object.resourceVersion);
-    this.kind = kind;
     this.#created = secondsOf(object.createdAtMs);
   }
 
@@ -50,4 +50,48 @@ export abstract class Kept<Kind> implements Stored {
   get createdAtMs(): number | undefined {
     return millisecondsOf(this.#created);
   }
+}
+
+/**
+ * The base of a compact form, which has these fields: those of `kind` have the same values in thousands of objects and are kept once, those
+ * of `rare` few objects have.
+ */
+export function keptWith<Kind extends object, Rare extends object>(
+  kind: readonly (keyof Kind)[],
+  rare: readonly (keyof Rare)[],
+): new (
+  object: Dated & Kind & Rare,
+  values: KeptValues,
+) => Kept & Whole<Kind> & Whole<Rare>;
+export function keptWith(kind: readonly PropertyKey[], rare: readonly PropertyKey[]) {
+  return class Compact extends Kept {
+    readonly #kind: object;
+    readonly #rare: object;
+
+    constructor(object: Dated, { kinds }: KeptValues) {
+      super(object);
+      this.#kind = kinds.of(picked(object, kind));
+      const own = picked(object, rare);
+      this.#rare = Object.values(own).every((value) => value === undefined) ? NOTHING : own;
+    }
+
+    static {
+      for (const name of kind) getter(Compact.prototype, name, (one) => one.#kind);
+      for (const name of rare) getter(Compact.prototype, name, (one) => one.#rare);
+    }
+  };
+}
+
+const NOTHING = {};
+
+function picked(object: object, names: readonly PropertyKey[]): object {
+  return Object.fromEntries(names.map((name) => [name, Reflect.get(object, name)]));
+}
+
+function getter<T extends object>(prototype: T, name: PropertyKey, of: (one: T) => object): void {
+  Object.defineProperty(prototype, name, {
+    get(this: T) {
+      return Reflect.get(of(this), name);
+    },
+  });
 }

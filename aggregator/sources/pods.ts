@@ -8,7 +8,7 @@ import type { EndedPod, Pod } from "../core/cluster-objects.ts";
 import type { PodWatch } from "../core/pod-watch/history.ts";
 import { claimsToRemember, VanishedPods } from "../core/pod-watch/vanished-pods.ts";
 import type { ClusterListener, ClusterParts } from "./cluster-parts.ts";
-import { Kept, KeptValues, type Whole } from "./kept.ts";
+import { KeptValues, keptWith, type Whole } from "./kept.ts";
 import { projectPod } from "./projections.ts";
 
 export type Pods = ReturnType<typeof createPods>;
@@ -32,7 +32,7 @@ export function createPods(parts: PodParts, listener: ClusterListener) {
     if (isNewlyPlaced(change)) listener.onPodPlaced(object);
     for (const claim of claimKeysOf(object)) listener.onClaim(claim);
   };
-  const values = new KeptValues<PodKind>();
+  const values = new KeptValues();
   const informer = createInformer(parts, {
     collection: { path: "/api/v1/pods", listsFrom: "quorum" },
     project: (object) => projectPod(object, parts.agents),
@@ -76,7 +76,7 @@ export function createPods(parts: PodParts, listener: ClusterListener) {
 }
 
 /** What is kept of a pod that is over. */
-function remembered(pod: Pod, { get, hasSynced }: ClaimLookup, values: KeptValues<PodKind>): Pod {
+function remembered(pod: Pod, { get, hasSynced }: ClaimLookup, values: KeptValues): Pod {
   // Before claims are listed, each may be there.
   const claims = claimsToRemember(pod, (key) => !hasSynced() || get(key) !== undefined);
   return claims.length === pod.claims.length ? pod : new KeptPod(pod, values, claims);
@@ -117,63 +117,34 @@ function isNewlyRejected(change: StoreChange<Pod>): boolean {
   return change.object.rejection !== undefined && (change.kind === "added" || change.previous.rejection === undefined);
 }
 
-/** Fields with the same values in thousands of pods. */
-export type PodKind = Pick<Pod, "isTerminal" | "hasStarted" | "isAgent">;
-/** Fields that few pods have. */
-type Rare = Pick<Pod, "ephemeralClaims" | "deletedAtMs" | "rejection">;
+const KIND = ["isTerminal", "hasStarted", "isAgent"] as const;
+const RARE = ["ephemeralClaims", "deletedAtMs", "rejection"] as const;
+type Kind = Pick<Pod, (typeof KIND)[number]>;
+type Rare = Pick<Pod, (typeof RARE)[number]>;
 
 const NONE: readonly never[] = [];
 
 /** A pod in compact form: it saves 90 bytes each. */
-export class KeptPod extends Kept<PodKind> implements Whole<Pod> {
+export class KeptPod extends keptWith<Kind, Rare>(KIND, RARE) implements Whole<Pod> {
   readonly node: string | undefined;
   /** Keys, as compact claims have no separate names; most pods name one claim or none. */
   readonly #claimKeys: string | readonly string[] | undefined;
-  readonly #rare: Rare | undefined;
 
   /** `claims`: those of its claims that are worth keeping; all, where none are given. */
-  constructor(pod: Pod, { kinds, texts }: KeptValues<PodKind>, claims?: readonly string[]) {
-    const { isTerminal, hasStarted, isAgent, deletedAtMs, rejection } = pod;
-    super(pod, kinds.of({ isTerminal, hasStarted, isAgent }));
+  constructor(pod: Pod, values: KeptValues, claims?: readonly string[]) {
     const kept = claims && new Set(claims);
-    const ephemeralClaims = pod.ephemeralClaims?.filter((name) => kept?.has(name) ?? true);
-    const isRare = ephemeralClaims !== undefined || deletedAtMs !== undefined || rejection !== undefined;
+    super({ ...pod, ephemeralClaims: pod.ephemeralClaims?.filter((name) => kept?.has(name) ?? true) }, values);
     const claimKeys = claimKeysOf({ key: pod.key, claims: claims ?? pod.claims });
     // No mount names a pod without claims.
-    texts.share(claimKeys.length > 0 ? [pod.key, pod.uid, pod.node, claimKeys] : pod.node);
+    values.texts.share(claimKeys.length > 0 ? [pod.key, pod.uid, pod.node, claimKeys] : pod.node);
     this.node = pod.node;
     this.#claimKeys = claimKeys.length > 1 ? claimKeys : claimKeys[0];
-    this.#rare = isRare ? { ephemeralClaims, deletedAtMs, rejection } : undefined;
   }
 
   get claims(): readonly string[] {
     const keys = this.#claimKeys;
     if (keys === undefined) return NONE;
     return typeof keys === "string" ? [nameIn(keys)] : keys.map(nameIn);
-  }
-
-  get isTerminal(): boolean {
-    return this.kind.isTerminal;
-  }
-
-  get hasStarted(): boolean {
-    return this.kind.hasStarted;
-  }
-
-  get isAgent(): boolean | undefined {
-    return this.kind.isAgent;
-  }
-
-  get ephemeralClaims(): readonly string[] | undefined {
-    return this.#rare?.ephemeralClaims;
-  }
-
-  get deletedAtMs(): number | undefined {
-    return this.#rare?.deletedAtMs;
-  }
-
-  get rejection(): Pod["rejection"] {
-    return this.#rare?.rejection;
   }
 }
 

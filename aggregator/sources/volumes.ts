@@ -5,7 +5,7 @@ import { readVolumeMark } from "../../common/storage/volume-annotations.ts";
 import { attachedBy, type Volume } from "../core/cluster-objects.ts";
 import { type ClassLabel, countedVolume, StorageTotals, type VolumeKind } from "../core/metrics/storage-totals.ts";
 import type { ClusterListener, ClusterParts } from "./cluster-parts.ts";
-import { Kept, KeptValues, millisecondsOf, secondsOf, type Whole } from "./kept.ts";
+import { KeptValues, keptWith, millisecondsOf, secondsOf, type Whole } from "./kept.ts";
 import { projectVolume } from "./projections.ts";
 
 type StoredVolume = Volume & Stored;
@@ -38,7 +38,7 @@ export function createVolumes(parts: VolumeParts, { onClaim, onVolume }: Cluster
     onVolume(object.key);
     for (const claim of [before.claim, object.claim]) if (claim !== undefined) onClaim(claim.key);
   };
-  const values = new KeptValues<SharedFields>();
+  const values = new KeptValues();
   const informer = createInformer(parts, {
     collection: { path: "/api/v1/persistentvolumes", listsFrom: "quorum" },
     project: projectVolume,
@@ -68,56 +68,25 @@ export function createVolumes(parts: VolumeParts, { onClaim, onVolume }: Cluster
   };
 }
 
-/** Fields with the same values in thousands of volumes. */
-export interface SharedFields
-  extends Pick<Volume, "phase" | "storageClass" | "capacity" | "reclaimPolicy" | "isHostPath" | "nodeAffinity"> {
-  readonly driver: string | undefined;
-}
+const KIND = ["phase", "storageClass", "capacity", "reclaimPolicy", "isHostPath", "nodeAffinity"] as const;
+type Kind = Pick<Volume, (typeof KIND)[number]> & { readonly driver: string | undefined };
+type Rare = Pick<Volume, "annotations">;
 
 /** A volume in compact form: it saves 150 bytes each. */
-export class KeptVolume extends Kept<SharedFields> implements Whole<Volume> {
+export class KeptVolume extends keptWith<Kind, Rare>([...KIND, "driver"], ["annotations"]) implements Whole<Volume> {
   readonly #claimKey: string | undefined;
   readonly #claimUid: string | undefined;
   readonly #handleHash: string | undefined;
   readonly #phaseSince: number | undefined;
-  readonly annotations: Volume["annotations"];
 
-  constructor(volume: Volume & Stored, { kinds, texts }: KeptValues<SharedFields>) {
-    const { phase, storageClass, capacity, reclaimPolicy, isHostPath, nodeAffinity, claim, csi } = volume;
-    super(
-      volume,
-      kinds.of({ phase, storageClass, capacity, reclaimPolicy, isHostPath, nodeAffinity, driver: csi?.driver }),
-    );
-    texts.share([volume.key, claim, csi?.handleHash]);
+  constructor(volume: StoredVolume, values: KeptValues) {
+    const { claim, csi } = volume;
+    super({ ...volume, driver: csi?.driver }, values);
+    values.texts.share([volume.key, claim, csi?.handleHash]);
     this.#claimKey = claim?.key;
     this.#claimUid = claim?.uid;
     this.#handleHash = csi?.handleHash;
     this.#phaseSince = secondsOf(volume.phaseSinceMs);
-    this.annotations = volume.annotations;
-  }
-
-  get phase(): string {
-    return this.kind.phase;
-  }
-
-  get storageClass(): string | undefined {
-    return this.kind.storageClass;
-  }
-
-  get capacity(): string | undefined {
-    return this.kind.capacity;
-  }
-
-  get reclaimPolicy(): string | undefined {
-    return this.kind.reclaimPolicy;
-  }
-
-  get isHostPath(): boolean {
-    return this.kind.isHostPath;
-  }
-
-  get nodeAffinity(): string | undefined {
-    return this.kind.nodeAffinity;
   }
 
   get claim(): Volume["claim"] {
@@ -126,7 +95,7 @@ export class KeptVolume extends Kept<SharedFields> implements Whole<Volume> {
   }
 
   get csi(): Volume["csi"] {
-    const [{ driver }, handleHash] = [this.kind, this.#handleHash];
+    const [driver, handleHash] = [this.driver, this.#handleHash];
     return driver === undefined || handleHash === undefined ? undefined : { driver, handleHash };
   }
 
