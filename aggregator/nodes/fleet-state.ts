@@ -90,10 +90,10 @@ export class FleetState {
     return this.#nodes.size;
   }
 
-  /** What nodes show of these volumes; sometimes a node that shows nothing, as only hashes are compared. */
+  /** What nodes show of these volumes, by name; sometimes a node that shows nothing, as only hashes are compared. */
   shownOf(volumes: readonly VolumeIdentity[]): readonly Shown[] {
     const nodes = new Set(volumes.flatMap((volume) => [...this.#nodesByVolume.get(clueOf(volume))]));
-    const views = [...nodes].flatMap((node) => this.view(node) ?? []);
+    const views = [...nodes].sort().flatMap((node) => this.view(node) ?? []);
     return this.#facts.of(views, volumes);
   }
 

@@ -5,7 +5,6 @@ import {
   wholeUncertaintyMs,
 } from "../../../common/storage/claim-status.ts";
 import { formatSecondsUp } from "../../../common/storage/timestamp.ts";
-import { compareText } from "../compare-text.ts";
 import type { Decision, InUse, PendingNode } from "./decide.ts";
 import type { Idle } from "./gap.ts";
 import { endOf, type UseEnd } from "./use-end.ts";
@@ -180,8 +179,9 @@ function onNode({ node }: DescribedEnd): string {
 }
 
 function described(nodes: readonly DescribedNode[]): readonly string[] {
+  const byKey = new Map(nodes.map((one) => [keyOf(one), one]));
   // Sorted by name, so that the same facts give the same message.
-  const sorted = nodes.toSorted((one, other) => compareText(keyOf(one), keyOf(other)));
+  const sorted = [...byKey.keys()].sort().flatMap((key) => byKey.get(key) ?? []);
   const first = new Map(sorted.toReversed().map((one) => [one.node, one]));
   return [...first.values()].reverse().map((one) => `${one.node}${reasonText(one)}`);
 }

@@ -1,10 +1,9 @@
 import type { Claim } from "../../../common/storage/claim.ts";
 import { MAX_ANSWER_VOLUMES, type NamedVolume } from "../../../common/storage/node-report.ts";
 import { matchVolumeAffinity, type SelectorAnswer } from "../../../common/storage/node-selector.ts";
-import { type NodeSelector, parseNodeSelector } from "../../../common/storage/node-selector-terms.ts";
+import { parseNodeSelector } from "../../../common/storage/node-selector-terms.ts";
 import { claimKeysOf } from "../claims/attribution.ts";
 import type { Node, Pod, Volume } from "../cluster-objects.ts";
-import { compareText } from "../compare-text.ts";
 
 export type TrailVolume = Pick<Volume, "key" | "nodeAffinity"> & { readonly resourceVersion: string };
 
@@ -26,60 +25,39 @@ export interface Misfits {
   readonly waiting: readonly string[];
 }
 
-/** So many affinities are kept in parsed form: thousands of volumes have one of a few. */
-const MOST_TEXTS = 10_000;
-
 /**
  * Finds the PVs that an agent has to check, as it watches none: those that pods of its node name by their claims, unless their node
  * affinity is known to match. It remembers no change, so none is lost with this process or an answer. Mounts of deleted pods are left out:
  * no pod is left to reject. A wrongly named volume does no harm, as agents read it before they act.
  */
-export class NamedVolumes {
-  readonly #affinities = new Map<string, NodeSelector>();
+export function misfitsOf(trail: VolumeTrail): Misfits {
+  if (trail.node === undefined) return { volumes: [], waiting: [] };
+  const match = matcherOf(trail.node);
+  const found = trail.pods.flatMap((pod) =>
+    volumesOf(pod, trail).map((volume) => ({ pod, volume, answer: match(volume) })),
+  );
+  const misfits = found.filter(({ answer }) => answer !== "matches");
+  const awaited = misfits.filter(({ pod }) => !pod.hasStarted);
+  const byName = new Map(misfits.map(({ volume }) => [volume.key, volume]));
+  const names = awaited.map(({ volume }) => volume.key).sort();
+  const volumes = [...new Set([...names, ...[...byName.keys()].sort()])]
+    .slice(0, MAX_ANSWER_VOLUMES)
+    .flatMap((name) => byName.get(name) ?? [])
+    .map(({ key: name, resourceVersion }) => ({ name, resourceVersion }));
+  const excluded = awaited.filter(({ answer }) => answer === "differs");
+  return { volumes, waiting: [...new Set(excluded.map(({ pod }) => pod.uid))] };
+}
 
-  of(trail: VolumeTrail): Misfits {
-    const { node, pods } = trail;
-    if (node === undefined) return { volumes: [], waiting: [] };
-    const waiting = new Set<string>();
-    const awaited = new Set<string>();
-    const found = new Map<string, TrailVolume>();
-    const match = this.#matcherOf(node);
-    for (const pod of pods) {
-      for (const volume of volumesOf(pod, trail)) {
-        const answer = match(volume);
-        if (answer === "matches") continue;
-        found.set(volume.key, volume);
-        if (!pod.hasStarted) awaited.add(volume.key);
-        if (!pod.hasStarted && answer === "differs") waiting.add(pod.uid);
-      }
-    }
-    const rankOf = ({ key }: TrailVolume): number => (awaited.has(key) ? 0 : 1);
-    const volumes = [...found.values()]
-      .sort((a, b) => rankOf(a) - rankOf(b) || compareText(a.key, b.key))
-      .slice(0, MAX_ANSWER_VOLUMES)
-      .map(({ key: name, resourceVersion }) => ({ name, resourceVersion }));
-    return { volumes, waiting: [...waiting] };
-  }
-
-  /** Most volumes of a node's pods have one affinity: each is matched once. */
-  #matcherOf({ labels }: Pick<Node, "labels">): (volume: TrailVolume) => SelectorAnswer["kind"] {
-    const answers = new Map<string, SelectorAnswer["kind"]>();
-    return ({ nodeAffinity }) => {
-      if (nodeAffinity === undefined) return "matches";
-      const answer = answers.get(nodeAffinity) ?? matchVolumeAffinity(this.#read(nodeAffinity), labels).kind;
-      answers.set(nodeAffinity, answer);
-      return answer;
-    };
-  }
-
-  #read(text: string): NodeSelector {
-    const known = this.#affinities.get(text);
-    if (known !== undefined) return known;
-    const affinity = parseNodeSelector(JSON.parse(text));
-    if (this.#affinities.size >= MOST_TEXTS) this.#affinities.clear();
-    this.#affinities.set(text, affinity);
-    return affinity;
-  }
+/** Most volumes of a node's pods have one affinity: each is read and matched once. */
+function matcherOf({ labels }: Pick<Node, "labels">): (volume: TrailVolume) => SelectorAnswer["kind"] {
+  const answers = new Map<string, SelectorAnswer["kind"]>();
+  return ({ nodeAffinity }) => {
+    if (nodeAffinity === undefined) return "matches";
+    const answer =
+      answers.get(nodeAffinity) ?? matchVolumeAffinity(parseNodeSelector(JSON.parse(nodeAffinity)), labels).kind;
+    answers.set(nodeAffinity, answer);
+    return answer;
+  };
 }
 
 function volumesOf(pod: VolumeTrail["pods"][number], { claim, volume }: VolumeTrail): readonly TrailVolume[] {

@@ -2,7 +2,6 @@ import type { Claim } from "../../../common/storage/claim.ts";
 import { isUse, type VolumeIdentity } from "../../../common/storage/volume-identity.ts";
 import { claimKeysOf, type Directory, volumesOf } from "../claims/attribution.ts";
 import type { Volume } from "../cluster-objects.ts";
-import { compareText } from "../compare-text.ts";
 import type { Shown } from "../nodes/fact-index.ts";
 import type { NodeMountedVolume, NodeUnmountRecord, NodeView } from "../nodes/node-view.ts";
 
@@ -15,9 +14,9 @@ export interface NodeUse {
 
 /** Where a volume is mounted, by the nodes' last reports. */
 export interface VolumeUse {
-  /** Nodes where a pod has it mounted, by name. */
+  /** Nodes where a pod has it mounted. */
   readonly used: readonly NodeUse[];
-  /** Names of nodes with a staging mount, sorted. */
+  /** Names of nodes with a staging mount. */
   readonly staged: readonly string[];
 }
 
@@ -35,11 +34,9 @@ export function claimOfVolume(
   return claim?.uid === ref?.uid && claim?.volume === key ? claim : undefined;
 }
 
-/** Where a volume is mounted: of the mounts with its name, those that are its own. */
+/** Where a volume is mounted: of the mounts with its name, those that are its own. Nodes come in the order of `shown`. */
 export function volumeUse(shown: readonly Shown[], isOwn: (mountedVolume: NodeMountedVolume) => boolean): VolumeUse {
-  const found = shown
-    .map(({ view: { node }, mountedVolumes }) => ({ node, own: mountedVolumes.filter(isOwn) }))
-    .toSorted((one, other) => compareText(one.node, other.node));
+  const found = shown.map(({ view: { node }, mountedVolumes }) => ({ node, own: mountedVolumes.filter(isOwn) }));
   return {
     used: found.map(({ node, own }) => ({ node, pods: podsIn(own) })).filter(({ pods }) => pods.length > 0),
     staged: found.filter(({ own }) => own.some(({ kind }) => kind === "staging")).map(({ node }) => node),

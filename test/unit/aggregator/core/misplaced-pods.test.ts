@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { FLEET_WINDOW_MS, nextPause, type RejectionPause } from "../../../../aggregator/core/circuit-breaker.ts";
-import { NamedVolumes, type TrailVolume } from "../../../../aggregator/core/volumes/named-volumes.ts";
+import { misfitsOf, type TrailVolume } from "../../../../aggregator/core/volumes/named-volumes.ts";
 import { MAX_ANSWER_VOLUMES } from "../../../../common/storage/node-report.ts";
 
 const ZONE = "topology.kubernetes.io/zone";
@@ -27,7 +27,7 @@ const UNREADABLE = '{"nodeSelectorTerms":[{"x":1}]}';
 /** A pod with a claim `data` bound to `pv-data`, whose affinity wants zone b, on a node in zone a. */
 function foundIn({ bound = { "team/data": "pv-data" }, ...scene }: Scene): string {
   const affinity = "affinity" in scene ? scene.affinity : inZone("b");
-  const { volumes, waiting } = new NamedVolumes().of({
+  const { volumes, waiting } = misfitsOf({
     node: "node" in scene ? scene.node : IN_A,
     pods: [WEB],
     claim: (key) => (key in bound ? { volume: bound[key] } : undefined),
@@ -36,7 +36,7 @@ function foundIn({ bound = { "team/data": "pv-data" }, ...scene }: Scene): strin
   return [...volumes.map(({ name }) => name), ...waiting.map((uid) => `${uid} waits`)].join(", ");
 }
 
-describe("NamedVolumes", () => {
+describe("misfitsOf", () => {
   it.each<readonly [name: string, scene: Scene, found: string]>([
     ["a volume that excludes the node, and the pod that waits for it", {}, "pv-data, web waits"],
     ["one that cannot be read, for which no pod is known to wait", { affinity: UNREADABLE }, "pv-data"],
@@ -49,14 +49,13 @@ describe("NamedVolumes", () => {
   });
 
   it("sees a changed label, and names the state of the volume", () => {
-    const names = new NamedVolumes();
     const trail = {
       pods: [WEB],
       claim: () => ({ volume: "pv-data" }),
       volume: (name: string) => volume(name, inZone("a")),
     };
 
-    const found = [IN_A, { labels: { [ZONE]: "b" } }].map((node) => names.of({ ...trail, node }).volumes);
+    const found = [IN_A, { labels: { [ZONE]: "b" } }].map((node) => misfitsOf({ ...trail, node }).volumes);
 
     expect(found).toEqual([[], [{ name: "pv-data", resourceVersion: "17" }]]);
   });
@@ -70,7 +69,7 @@ describe("NamedVolumes", () => {
     const waits = { key: "team/waits", uid: "waits", claims: late, hasStarted: false };
     const runs = { key: "team/runs", uid: "runs", claims, hasStarted: true };
 
-    const { volumes: named } = new NamedVolumes().of({
+    const { volumes: named } = misfitsOf({
       node: { labels: {} },
       pods: isFirst ? [waits, runs] : [runs, waits],
       claim: (key) => ({ volume: key.slice("team/".length) }),

@@ -44,7 +44,7 @@ describe("volumeUse", () => {
   ];
   const both = "n1 by p1, n2 by p2, staged on n1, staged on n2";
   it.each<readonly [name: string, nodes: Nodes, use: string]>([
-    ["nodes by name, whichever reported first", { n2: [p2, staging()], n1: [p1, staging()] }, both],
+    ["each node's use and staging mount", { n1: [p1, staging()], n2: [p2, staging()] }, both],
     ["a staging mount, which is no use", { n1: [staging()] }, "staged on n1"],
     ["no other volume's mounts", { n1: others }, ""],
   ])("shows %s", (_, nodes, use) => {
