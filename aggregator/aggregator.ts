@@ -139,8 +139,8 @@ class Aggregator {
       onPodPlaced: (pod) => this.#session?.claims.onPodPlaced(pod),
       onPodEnded: (end) => this.#onPodEnded(end),
       onRejected: (pod) => this.#rejections.onRejected(pod),
-      onNode: (name) => this.#session?.agentStates.onNode(name),
-      onAgentPod: (node) => this.#session?.agentStates.onAgentPod(node),
+      onNode: (name) => this.#session?.agentStates.check(name),
+      onAgentPod: (node) => this.#session?.agentStates.check(node),
     };
   }
 

@@ -197,17 +197,18 @@ export class LeaderSession {
       misfits: cluster.misfits(report.node),
     };
     yield;
-    const taken = this.fleet.take(report, change);
+    const taken = this.fleet.take(change);
     if (taken.kind !== "accepted") return this.#refuse(report, taken);
     this.#refused.delete(report.node);
-    if (change.rolledBackMs !== undefined) {
-      const fields = { node: report.node, rolledBackMs: Math.round(change.rolledBackMs) };
+    const { known, view } = change;
+    if (known?.bootId === view.bootId && known.timeline !== view.timeline) {
+      const fields = { node: report.node, rolledBackMs: Math.round(known.scan.endedAt - view.scan.endedAt) };
       this.#parts.logger.warn(fields, "node's boot clock went back, taken as it is now");
     }
     runAll([
       () => change.touched.length > 0 && this.api.onReport(change.view),
       () => this.#parts.measures.unmounted(effects.unmounts),
-      () => this.agentStates.onReport(report.node),
+      () => this.agentStates.check(report.node, { hasReported: true }),
       () => this.claims.onTouched(report.node, effects.keys),
       () => this.volumes.onReport(report.node, effects.volumes),
       () => this.#barrier.onReport(report.node, report.scanRequest),

@@ -8,6 +8,7 @@ import {
   type NodeObservation,
   opinionOf,
 } from "../core/nodes/agent-state.ts";
+import { factsIn } from "../core/nodes/node-view.ts";
 import type { SharedParts } from "../sources/cluster.ts";
 import type { FleetState } from "./fleet-state.ts";
 
@@ -35,9 +36,11 @@ interface Track {
   readonly agentAwaySince: number | undefined;
   readonly quietHeartbeat: string | undefined;
   readonly agentState: AgentState;
-  readonly stateSince: number;
   readonly assumed: AssumedEnd | undefined;
 }
+
+/** A node counts as Reporting at first. */
+const AT_FIRST: AgentState = { kind: "Reporting", why: "" };
 
 /** The mounts of a node that is Gone are forgotten after this time. Milliseconds. */
 const FORGET_AFTER_MS = 86_400_000;
@@ -54,7 +57,6 @@ export class AgentStates {
   readonly #parts: AgentStatesParts;
   readonly #limits: AgentStateLimits;
   readonly #tracks = new Map<string, Track>();
-  #hasBegun = false;
 
   constructor(parts: AgentStatesParts, limits: AgentStateLimits) {
     this.#parts = parts;
@@ -62,12 +64,11 @@ export class AgentStates {
     this.queue = new WorkQueue({ ...parts, errors: parts.internalErrors.in("nodes") }, 1, parts.queues.nodes);
   }
 
-  /** Everything is listed: from now on a missing report counts. Looks at all nodes, with pauses, as there may be thousands. */
+  /** Everything is listed: from now on a missing report counts. Checks all nodes, with pauses, as there may be thousands. */
   async begin(signal: AbortSignal): Promise<void> {
-    this.#hasBegun = true;
     const yieldIfDue = createYield(this.#parts.clock, signal);
     for (const node of this.#parts.cluster.nodeNames()) {
-      this.#look(node);
+      this.check(node);
       await yieldIfDue();
     }
   }
@@ -79,17 +80,17 @@ export class AgentStates {
 
   /** Works until the signal is aborted. */
   run(signal: AbortSignal): Promise<void> {
-    return this.queue.run(async (node) => this.#lookAgain(node), signal);
+    return this.queue.run(async (node) => this.#checkAgain(node), signal);
   }
 
   /** A read: it changes nothing. A node that no decision has needed yet counts as Reporting. */
   of(node: string): AgentState {
-    return (this.#tracks.get(node) ?? this.#newTrack(node)).agentState;
+    return this.#tracks.get(node)?.agentState ?? AT_FIRST;
   }
 
   /** The same for a decision that needs the node's report: from the first call on, the time without a report counts. */
   lookFor(node: string): AgentState {
-    return (this.#tracks.get(node) ?? this.#look(node)).agentState;
+    return (this.#tracks.get(node) ?? this.check(node)).agentState;
   }
 
   /** Since when, and on which evidence, the node's mounts count as ended; undefined while they do not. */
@@ -102,99 +103,68 @@ export class AgentStates {
     return [...this.#tracks].filter(([, { agentState }]) => agentState.kind === kind).map(([node]) => node);
   }
 
-  /** A report of the node was accepted: its mounts no longer count as ended. */
-  onReport(node: string): void {
-    this.#look(node, { assumed: undefined });
-  }
-
-  /** The Node object came, changed or went. */
-  onNode(node: string): void {
-    if (!this.#hasBegun) return;
-    const uid = this.#parts.cluster.node(node)?.uid;
-    const isSame = this.#tracks.get(node)?.uid === uid;
-    this.#look(node, isSame ? {} : { uid, uidSince: this.#now });
-  }
-
-  /** An agent pod came to the node or left it. */
-  onAgentPod(node: string): void {
-    if (!this.#hasBegun) return;
-    const isThere = this.#parts.cluster.hasAgentPod(node);
-    this.#look(node, { agentAwaySince: isThere ? undefined : this.#now });
-  }
-
-  get #now(): number {
-    return this.#parts.clock.monotonicMs();
-  }
-
-  #look(node: string, change: Partial<Track> = {}): Track {
-    const before = this.#tracks.get(node) ?? this.#newTrack(node);
-    const track = { ...before, ...change };
-    const observed = this.#observationOf(node, track);
+  /**
+   * Its Node object or an agent pod came, changed or went. Or a report of it was accepted: its mounts no longer count as ended then. What
+   * it has or lacks counts from the first check that shows it: while the watch of Nodes hangs, a node that has just joined has no object
+   * here, however long this session has lasted.
+   */
+  check(node: string, { hasReported = false } = {}): Track {
+    const { cluster, nowMs, logger, onChange } = this.#parts;
+    const [before, now, uid] = [this.#tracks.get(node), this.#parts.clock.monotonicMs(), cluster.node(node)?.uid];
+    const since = {
+      uidSince: before !== undefined && before.uid === uid ? before.uidSince : now,
+      agentAwaySince: cluster.hasAgentPod(node) ? undefined : (before?.agentAwaySince ?? now),
+    };
+    const observed = this.#observe(node, { ...since, quietHeartbeat: before?.quietHeartbeat });
     const { agentState, nextMs, quietHeartbeat } = opinionOf(observed, this.#limits);
-    const isOther = agentState.kind !== before.agentState.kind;
-    const assumed = assumedEndOf(track.assumed, observed, { agentState, nowMs: this.#parts.nowMs() });
-    const stateSince = isOther ? this.#now : before.stateSince;
-    const after = { ...track, quietHeartbeat, agentState, stateSince, assumed };
-    this.#tracks.set(node, after);
-    for (const waitMs of [nextMs, this.#restOf(node, after)]) {
+    const known = hasReported ? undefined : before?.assumed;
+    const assumed = assumedEndOf(known, observed, { agentState, nowMs: nowMs() });
+    const track = { ...since, uid, quietHeartbeat, agentState, assumed };
+    this.#tracks.set(node, track);
+    for (const waitMs of [nextMs, this.#restOf(node, track)]) {
       // A wait below a millisecond comes from rounding: it would end before any time has passed.
       if (waitMs !== undefined && waitMs > 0) this.queue.addAfter(node, Math.ceil(waitMs));
     }
-    const isAboutMounts = assumed?.atMs !== before.assumed?.atMs;
     const { kind, why } = agentState;
-    if (isOther) this.#parts.logger.info({ node, agentState: kind, why }, "agent state changed");
-    if (isOther || isAboutMounts) this.#parts.onChange({ node, isAboutMounts });
-    return after;
+    const isOther = kind !== (before?.agentState ?? AT_FIRST).kind;
+    const isAboutMounts = assumed?.atMs !== before?.assumed?.atMs;
+    if (isOther) logger.info({ node, agentState: kind, why }, "agent state changed");
+    if (isOther || isAboutMounts) onChange({ node, isAboutMounts });
+    return track;
   }
 
-  /**
-   * A node counts as Reporting at first. Its absence counts from this moment: while the watch of Nodes hangs, a node that has just
-   * joined has no object here, however long this session has lasted.
-   */
-  #newTrack(node: string): Track {
-    const since = this.#now;
-    return {
-      uid: this.#parts.cluster.node(node)?.uid,
-      uidSince: since,
-      agentAwaySince: this.#parts.cluster.hasAgentPod(node) ? undefined : since,
-      quietHeartbeat: undefined,
-      agentState: { kind: "Reporting", why: "" },
-      stateSince: since,
-      assumed: undefined,
-    };
-  }
-
-  #observationOf(node: string, { uidSince, agentAwaySince, quietHeartbeat }: Track): NodeObservation {
-    const { cluster, fleet } = this.#parts;
-    const view = fleet.view(node);
+  #observe(
+    node: string,
+    { uidSince, agentAwaySince, quietHeartbeat }: Pick<Track, "uidSince" | "agentAwaySince" | "quietHeartbeat">,
+  ): NodeObservation {
+    const { clock, cluster, fleet } = this.#parts;
+    const now = clock.monotonicMs();
     return {
       object: cluster.node(node),
-      view,
+      view: fleet.view(node),
       reportAgeMs: fleet.lastReportAgeMs(node),
-      readAgeMs: fleet.lastReadAgeMs(node),
-      objectAgeMs: this.#now - uidSince,
-      agentAwayMs: agentAwaySince === undefined ? undefined : this.#now - agentAwaySince,
+      objectAgeMs: now - uidSince,
+      agentAwayMs: agentAwaySince === undefined ? undefined : now - agentAwaySince,
       quietHeartbeat,
     };
   }
 
   /** For how long the view of a node that is Gone is kept; undefined for other nodes. */
-  #restOf(node: string, { agentState, stateSince, uid }: Track): number | undefined {
-    if (agentState.kind !== "Gone" || uid !== undefined) return undefined;
+  #restOf(node: string, { uid, assumed }: Track): number | undefined {
+    if (assumed?.goneMs === undefined || uid !== undefined) return undefined;
     const view = this.#parts.fleet.view(node);
-    const isEmpty = view !== undefined && view.mountedVolumes.length === 0 && view.unmountRecords.size === 0;
-    return stateSince + (isEmpty ? FORGET_EMPTY_AFTER_MS : FORGET_AFTER_MS) - this.#now;
+    const isEmpty = view !== undefined && factsIn(view).length === 0;
+    return assumed.goneMs + (isEmpty ? FORGET_EMPTY_AFTER_MS : FORGET_AFTER_MS) - this.#parts.nowMs();
   }
 
-  #lookAgain(node: string): void {
+  #checkAgain(node: string): void {
     if (!this.#tracks.has(node)) return;
-    const restMs = this.#restOf(node, this.#look(node));
+    const restMs = this.#restOf(node, this.check(node));
     if (restMs === undefined || restMs > 0) return;
-    const { cluster, fleet, onForgotten } = this.#parts;
-    onForgotten(node);
-    fleet.drop(node);
+    this.#parts.onForgotten(node);
+    this.#parts.fleet.drop(node);
     // While a status names the node, its state is kept.
-    if (cluster.isStoredAsMounted(node)) this.queue.addAfter(node, FORGET_AFTER_MS);
+    if (this.#parts.cluster.isStoredAsMounted(node)) this.queue.addAfter(node, FORGET_AFTER_MS);
     else this.#tracks.delete(node);
   }
 }

@@ -12,7 +12,6 @@ import {
   acceptInSteps,
   isFromRolledBackClock,
   type Receipt,
-  settle,
 } from "../core/nodes/fleet.ts";
 import { bytesOf, shareProblem, withoutEarlier } from "../core/nodes/node-share.ts";
 import type { NodeView } from "../core/nodes/node-view.ts";
@@ -26,23 +25,18 @@ export type FleetChange =
       readonly known: NodeView | undefined;
       readonly view: NodeView;
       readonly touched: readonly Fact[];
-      /** By how much the node's boot clock has gone back; undefined when it has not. Milliseconds. */
-      readonly rolledBackMs?: number | undefined;
     }
-  | { readonly kind: "stale"; readonly why: string }
   /** The report would take more memory than a node may have: it is ignored. */
   | { readonly kind: "too-much"; readonly why: string }
-  /** A heartbeat for a state that the aggregator does not know. */
-  | { readonly kind: "unknown" };
+  | Exclude<Acceptance, { readonly kind: "accepted" }>;
 
-/** What is kept of a node. Times on the monotonic clock. */
+/** What is kept of a node. */
 interface KeptNode {
   readonly view: NodeView;
   /** About how much memory the view takes. */
   readonly bytes: number;
+  /** On the monotonic clock. */
   readonly acceptedAt: number;
-  /** The latest time at which its last complete scan may have ended. */
-  readonly readEndedAt: number;
 }
 
 /** The latest view of every node. */
@@ -74,18 +68,6 @@ export class FleetState {
     return kept && this.#clock.monotonicMs() - kept.acceptedAt;
   }
 
-  /** How long ago the last reported complete scan ended; never longer than in truth. Milliseconds. */
-  lastReadAgeMs(node: string): number | undefined {
-    const kept = this.#nodes.get(node);
-    return kept && this.#clock.monotonicMs() - kept.readEndedAt;
-  }
-
-  /** How long ago the last report of each node was accepted. Milliseconds. */
-  reportAges(): readonly (readonly [node: string, ageMs: number])[] {
-    const now = this.#clock.monotonicMs();
-    return [...this.#nodes].map(([node, { acceptedAt }]) => [node, now - acceptedAt]);
-  }
-
   get size(): number {
     return this.#nodes.size;
   }
@@ -99,11 +81,11 @@ export class FleetState {
 
   /** What a message changes. Nothing changes before `take`. */
   *weigh(message: NodeMessage, receipt: Receipt): Steps<FleetChange> {
-    const kept = this.#nodes.get(message.node);
-    const known = kept?.view;
-    const isRolledBack =
-      kept !== undefined && isFromRolledBackClock(kept.view, message, this.#clock.monotonicMs() - kept.acceptedAt);
-    const result = yield* acceptMessage(known, message, { ...receipt, isRolledBack });
+    const known = this.view(message.node);
+    const isRolledBack = isFromRolledBackClock(known, message, this.lastReportAgeMs(message.node));
+    const result = isReport(message)
+      ? yield* acceptInSteps(known, message, { ...receipt, isRolledBack })
+      : acceptHeartbeat(known, message, { ...receipt, isRolledBack });
     if (result.kind !== "accepted") return result;
     yield;
     const { view, why } = this.#withinShare(result.view);
@@ -114,16 +96,14 @@ export class FleetState {
     const touched = isSameRun ? changedFacts(known, view) : [...factsIn(known), ...factsIn(view)];
     yield;
     this.#texts.share(touched);
-    const rolledBackMs = isRolledBack ? kept.view.scan.endedAt - view.scan.endedAt : undefined;
-    return { kind: "accepted", known, view, touched, ...(rolledBackMs !== undefined && { rolledBackMs }) };
+    return { kind: "accepted", known, view, touched };
   }
 
   /** Takes a message as it was weighed, unless another one of the node was taken meanwhile. */
-  take({ sentAt, scan }: NodeMessage, change: Extract<FleetChange, { kind: "accepted" }>): FleetChange {
+  take(change: Extract<FleetChange, { kind: "accepted" }>): FleetChange {
     const { known, view } = change;
     if (this.view(view.node) !== known) return { kind: "stale", why: "another report of the node was taken meanwhile" };
-    const acceptedAt = this.#clock.monotonicMs();
-    this.#put({ view, acceptedAt, readEndedAt: acceptedAt - Math.max(0, sentAt - scan.endedAt) });
+    this.#put(view, this.#clock.monotonicMs());
     return change;
   }
 
@@ -132,23 +112,18 @@ export class FleetState {
    * no longer reports.
    */
   #withinShare(view: NodeView) {
-    const kept = this.#nodes.get(view.node);
-    const problemOf = (bytes: number): string | undefined => shareProblem(bytes, this.#bytes - (kept?.bytes ?? 0));
-    const isSame = kept !== undefined && isSameState(kept.view, view);
-    const why = problemOf(isSame ? kept.bytes : bytesOf(view));
-    if (isSame || why === undefined) return { view, why };
+    const othersBytes = this.#bytes - (this.#nodes.get(view.node)?.bytes ?? 0);
+    if (shareProblem(bytesOf(view), othersBytes) === undefined) return { view, why: undefined };
     const merged = withoutEarlier(view);
-    return { view: merged, why: problemOf(bytesOf(merged)) };
+    return { view: merged, why: shareProblem(bytesOf(merged), othersBytes) };
   }
 
-  #put(node: Omit<KeptNode, "bytes">): void {
-    const { view } = node;
+  #put(view: NodeView, acceptedAt: number): void {
     const known = this.#nodes.get(view.node);
-    const isSame = known !== undefined && isSameState(known.view, view);
-    const bytes = isSame ? known.bytes : bytesOf(view);
-    this.#nodes.set(view.node, { ...node, bytes });
+    const bytes = bytesOf(view);
+    this.#nodes.set(view.node, { view, bytes, acceptedAt });
     this.#bytes += bytes - (known?.bytes ?? 0);
-    if (isSame) return;
+    if (known !== undefined && isSameState(known.view, view)) return;
     for (const { volume } of factsIn(known?.view)) this.#nodesByVolume.remove(clueOf(volume), view.node);
     for (const { volume } of factsIn(view)) this.#nodesByVolume.add(clueOf(volume), view.node);
   }
@@ -164,19 +139,11 @@ export class FleetState {
   /** Forgets unmount records that can no longer change any status. */
   settle(node: string, unmountRecordIds: readonly string[]): void {
     const kept = this.#nodes.get(node);
-    if (kept !== undefined && unmountRecordIds.length > 0)
-      this.#put({ ...kept, view: settle(kept.view, unmountRecordIds) });
+    if (kept === undefined || unmountRecordIds.length === 0) return;
+    const unmountRecords = new Map(kept.view.unmountRecords);
+    for (const id of unmountRecordIds) unmountRecords.delete(id);
+    this.#put({ ...kept.view, unmountRecords }, kept.acceptedAt);
   }
-}
-
-function* acceptMessage(
-  known: NodeView | undefined,
-  message: NodeMessage,
-  receipt: Receipt,
-): Steps<Acceptance | { readonly kind: "unknown" }> {
-  if (isReport(message)) return yield* acceptInSteps(known, message, receipt);
-  // A heartbeat that names the known state by number would now mean another one.
-  return receipt.isRolledBack === true ? { kind: "unknown" } : acceptHeartbeat(known, message, receipt);
 }
 
 /** A text of the volume that few others share: a new text for each of the many mounts would take memory. */

@@ -98,7 +98,12 @@ function registerNodeGauges(metrics: Metrics, { session }: Watched): void {
       help: "Time since the last report of a node was accepted.",
       labels: ["node"],
     },
-    () => (session()?.fleet.reportAges() ?? []).map(([node, ageMs]) => ({ labels: { node }, value: ageMs / 1000 })),
+    () => {
+      const fleet = session()?.fleet;
+      return (
+        fleet?.nodes().map((node) => ({ labels: { node }, value: (fleet.lastReportAgeMs(node) ?? 0) / 1000 })) ?? []
+      );
+    },
   );
 }
 

@@ -18,8 +18,6 @@ export interface NodeObservation {
   readonly view: NodeView | undefined;
   /** Since its last report was accepted; undefined before the first. */
   readonly reportAgeMs: number | undefined;
-  /** Since its last complete scan ended. */
-  readonly readAgeMs: number | undefined;
   /** For how long it has had its Node object, or has had none, as far as this session has seen. */
   readonly objectAgeMs: number;
   /** For how long it has had no agent pod; undefined while it has one. */
@@ -64,13 +62,17 @@ export function opinionOf(observed: NodeObservation, limits: AgentStateLimits) {
 
 /** Why a node is Stale; undefined while its last report is fresh, or its first one may still arrive. */
 function silenceOf(observed: NodeObservation, { nodeStaleAfterMs }: AgentStateLimits): string | undefined {
-  const { reportAgeMs, readAgeMs, objectAgeMs } = observed;
+  const { reportAgeMs, objectAgeMs } = observed;
   if (reportAgeMs === undefined) {
     return objectAgeMs > nodeStaleAfterMs ? "no report since the aggregator or the node came up" : undefined;
   }
   if (reportAgeMs > nodeStaleAfterMs) return "its reports have stopped";
-  if (readAgeMs !== undefined && readAgeMs > BLIND_AFTER_MS) return "its agent cannot read the mount table completely";
-  return undefined;
+  return readAgeMs(observed) > BLIND_AFTER_MS ? "its agent cannot read the mount table completely" : undefined;
+}
+
+/** How long ago its last reported complete scan ended, never longer than in truth; 0 before the first report. */
+function readAgeMs({ view, reportAgeMs = 0 }: NodeObservation): number {
+  return view === undefined ? 0 : reportAgeMs + Math.max(0, view.sentAt - view.scan.endedAt);
 }
 
 /** Never while its agent reports: its mounts count, even when it cannot read the table completely. */
@@ -100,11 +102,11 @@ function quietMs({ reportAgeMs, objectAgeMs, agentAwayMs }: NodeObservation): nu
 }
 
 function nextOf(observed: NodeObservation, limits: AgentStateLimits): number | undefined {
-  const { reportAgeMs, readAgeMs, objectAgeMs, agentAwayMs } = observed;
+  const { view, reportAgeMs, objectAgeMs, agentAwayMs } = observed;
   // A node is Stale when it is older than the limit: the smallest step beyond is a millisecond.
   const rests = [
     limits.nodeStaleAfterMs + 1 - (reportAgeMs ?? objectAgeMs),
-    readAgeMs === undefined ? 0 : BLIND_AFTER_MS + 1 - readAgeMs,
+    view === undefined ? 0 : BLIND_AFTER_MS + 1 - readAgeMs(observed),
     limits.nodeGoneAfterMs - objectAgeMs,
     agentAwayMs === undefined ? 0 : limits.noAgentAfterMs - quietMs(observed),
   ].filter((rest) => rest > 0);

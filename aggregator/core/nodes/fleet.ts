@@ -18,10 +18,12 @@ export interface Receipt {
   readonly isRolledBack?: boolean | undefined;
 }
 
-/** The outcome of a report. */
+/** The outcome of a message. */
 export type Acceptance =
   | { readonly kind: "accepted"; readonly view: NodeView }
-  | { readonly kind: "stale"; readonly why: string };
+  | { readonly kind: "stale"; readonly why: string }
+  /** A heartbeat for a state that the aggregator does not know. */
+  | { readonly kind: "unknown" };
 
 /**
  * Merges a report into its node's view. A report may come late, twice or out of order. In steps: each goes through everything that a node
@@ -58,14 +60,11 @@ export function* acceptInSteps(
 }
 
 /** A heartbeat: the known state, scanned again. When it means another state than the known one, the whole report is needed. */
-export function acceptHeartbeat(
-  known: NodeView | undefined,
-  heartbeat: NodeHeartbeat,
-  receipt: Receipt,
-): Acceptance | { readonly kind: "unknown" } {
+export function acceptHeartbeat(known: NodeView | undefined, heartbeat: NodeHeartbeat, receipt: Receipt): Acceptance {
   const { bootId, instance, generation } = heartbeat;
-  if (known?.bootId !== bootId || known.instance !== instance || known.generation !== generation)
-    return { kind: "unknown" };
+  const isKnown = known?.bootId === bootId && known.instance === instance && known.generation === generation;
+  // After a rollback of its clock an agent that names a known state by number means another one.
+  if (!isKnown || receipt.isRolledBack === true) return { kind: "unknown" };
   const why = staleness(known, heartbeat, receipt);
   if (why !== undefined) return { kind: "stale", why };
   const at = reportClock(heartbeat, receipt);
@@ -149,8 +148,9 @@ const LONGER_THAN_ANY_TRANSIT_MS = 120_000;
  * True for an older message that cannot be a late one, as the node's last message was accepted so long ago: its boot clock has gone back
  * within its boot, because a snapshot of the machine was restored. Otherwise its reports would not count until the clock has caught up.
  */
-export function isFromRolledBackClock(known: NodeView, message: NodeMessage, acceptedAgeMs: number): boolean {
-  return acceptedAgeMs >= LONGER_THAN_ANY_TRANSIT_MS && known.bootId === message.bootId && isOlder(known, message);
+export function isFromRolledBackClock(known: NodeView | undefined, message: NodeMessage, acceptedAgeMs = 0): boolean {
+  if (known?.bootId !== message.bootId) return false;
+  return acceptedAgeMs >= LONGER_THAN_ANY_TRANSIT_MS && isOlder(known, message);
 }
 
 /**
@@ -176,13 +176,6 @@ function mountedVolumesOf(
 
 function stampedKey({ kind, volume, podUid, since }: MountedVolume & { readonly since: number }): string {
   return `${since}/${kind}/${podUid ?? ""}/${volumeKey(volume)}`;
-}
-
-/** The view without unmount records that can no longer change any status. */
-export function settle(view: NodeView, unmountRecordIds: readonly string[]): NodeView {
-  const unmountRecords = new Map(view.unmountRecords);
-  for (const id of unmountRecordIds) unmountRecords.delete(id);
-  return { ...view, unmountRecords };
 }
 
 /**

@@ -25,18 +25,23 @@ const LONG = 86_400_000;
 
 /** A node whose agent has just reported, and whose pod is there. */
 function reporting(fields: Partial<NodeObservation> = {}): NodeObservation {
-  const ages = { reportAgeMs: 0, readAgeMs: 0, objectAgeMs: LONG, agentAwayMs: undefined };
+  const ages = { reportAgeMs: 0, objectAgeMs: LONG, agentAwayMs: undefined };
   return { object: OBJECT, view: viewWith(), ...ages, quietHeartbeat: undefined, ...fields };
+}
+
+/** A node whose last complete scan had ended so long before the report. */
+function unread(ms: number, { view = viewWith(), ...fields }: Partial<NodeObservation> = {}): NodeObservation {
+  return reporting({ ...fields, view: { ...view, sentAt: view.scan.endedAt + ms } });
 }
 
 /** No report since the start, which was so long ago. */
 function unreported(objectAgeMs: number, fields: Partial<NodeObservation> = {}): NodeObservation {
-  return reporting({ view: undefined, reportAgeMs: undefined, readAgeMs: undefined, objectAgeMs, ...fields });
+  return reporting({ view: undefined, reportAgeMs: undefined, objectAgeMs, ...fields });
 }
 
 /** Its agent has left it so long ago, and reported last then. */
 function left(agentAwayMs: number, fields: Partial<NodeObservation> = {}): NodeObservation {
-  return reporting({ reportAgeMs: agentAwayMs, readAgeMs: agentAwayMs, agentAwayMs, ...fields });
+  return reporting({ reportAgeMs: agentAwayMs, agentAwayMs, ...fields });
 }
 
 /** The next heartbeat of its kubelet would decide. */
@@ -56,8 +61,8 @@ describe("a node", () => {
     // biome-ignore format: a row is a line
     [
       ["is Stale after three missed heartbeats", reporting({ reportAgeMs: 90_001 }), STOPPED],
-      ["is Stale when its agent cannot read the mount table for three minutes", reporting({ readAgeMs: 180_001 }), UNREADABLE],
-      ["is Reporting when its agent read the table three minutes ago", reporting({ readAgeMs: 180_000 }), REPORTS],
+      ["is Stale when its agent cannot read the mount table for three minutes", unread(180_001), UNREADABLE],
+      ["is Reporting when its agent read the table three minutes ago", unread(180_000), REPORTS],
       ["is Stale when its operating system is Linux and no report comes", unreported(90_001, LINUX), UNSEEN],
       ["is NoAgent on another operating system", unreported(0, WINDOWS), FOREIGN],
       ["is Stale until its kubelet reports after the agent left", unreported(600_000, { agentAwayMs: 600_000 }), `${UNSEEN}${QUIET}`],
@@ -69,8 +74,8 @@ describe("a node", () => {
       ["is Gone five minutes after its object", left(LONG, { ...DELETED, objectAgeMs: 300_000 }), GONE],
       ["is Gone when it is tainted out-of-service and not ready", left(LONG, { ...OFF, ...MOUNTED }), TAINTED],
       ["stays Stale while it is tainted and ready", left(LONG, READY_OFF), `${STOPPED}${QUIET}`],
-      ["stays Stale when it is tainted and its agent reports that it cannot read", reporting({ ...OFF, ...MOUNTED, readAgeMs: 180_001 }), UNREADABLE],
-      ["stays Stale when its object is deleted then", reporting({ ...DELETED, ...MOUNTED, readAgeMs: 600_000 }), UNREADABLE],
+      ["stays Stale when it is tainted and its agent reports that it cannot read", unread(180_001, { ...OFF, ...MOUNTED }), UNREADABLE],
+      ["stays Stale when its object is deleted then", unread(600_000, { ...DELETED, ...MOUNTED }), UNREADABLE],
       ["is Reporting while its first report may still come", unreported(90_000, OFF), AWAITED],
       ["is Gone when it was tainted before the start and has not reported since", unreported(90_001, OFF), TAINTED],
     ],
@@ -85,7 +90,7 @@ describe("a node", () => {
 describe("a node is checked again", () => {
   it.each<readonly [name: string, observed: NodeObservation, nextMs: number | undefined]>([
     ["when the first report will be overdue", unreported(10_000), 80_001],
-    ["never when it is Stale with an agent pod", reporting({ reportAgeMs: LONG, readAgeMs: LONG }), undefined],
+    ["never when it is Stale with an agent pod", reporting({ reportAgeMs: LONG }), undefined],
   ])("%s", (_, observed, nextMs) => {
     expect(opinionOf(observed, LIMITS).nextMs).toBe(nextMs);
   });

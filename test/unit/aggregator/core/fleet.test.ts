@@ -4,10 +4,9 @@ import {
   isFromRolledBackClock,
   isOfOtherSession,
   type Receipt,
-  settle,
 } from "../../../../aggregator/core/nodes/fleet.ts";
 import type { NodeReport } from "../../../../common/storage/node-report.ts";
-import { mountedVolumeOf, NOON, nodeUnmountRecord } from "../world.ts";
+import { mountedVolumeOf, NOON } from "../world.ts";
 import { acceptReport, sent, viewAfter } from "./reported.ts";
 
 const BOOT_2 = { bootId: "boot-2" };
@@ -151,12 +150,4 @@ it.each([
   ["of an agent that only an earlier leader has answered", "session-1", true],
 ])("a message %s (%s) was sent in another leader session: %s", (...[, session, isOther]) => {
   expect(isOfOtherSession(sent(2_000, { session }).report, "session-2")).toBe(isOther);
-});
-
-it("what is known of a node loses the settled unmount records and keeps the others", () => {
-  const unmountRecords = new Map(["a", "b"].map((id) => [id, nodeUnmountRecord({ id })]));
-
-  const rest = settle({ ...viewAfter(sent(2_000)), unmountRecords }, ["a", "unknown"]);
-
-  expect([...rest.unmountRecords.keys()]).toEqual(["b"]);
 });

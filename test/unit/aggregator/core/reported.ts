@@ -26,7 +26,7 @@ export function viewAfter(...reports: readonly SentReport[]): NodeView {
   let view: NodeView | undefined;
   for (const { report, receipt } of reports) {
     const result = acceptReport(view, report, receipt);
-    if (result.kind === "stale") throw new Error(result.why);
+    if (result.kind !== "accepted") throw new Error(result.kind);
     view = result.view;
   }
   if (view === undefined) throw new Error("no report");

@@ -12,7 +12,7 @@ const receipt = { atMs: NOON, widthMs: 0, nodeBootId: "boot-1" };
 
 function accept(fleet: FleetState, report: NodeReport, at: Receipt = receipt): FleetChange {
   const change = finish(fleet.weigh(report, at));
-  return change.kind === "accepted" ? fleet.take(report, change) : change;
+  return change.kind === "accepted" ? fleet.take(change) : change;
 }
 
 function bytesIn(fleet: FleetState): number {
@@ -45,6 +45,16 @@ describe("the last report of a node", () => {
     const pods = change.kind === "accepted" ? change.touched.map(({ podUid }) => podUid) : [];
     expect([...new Set(pods)].toSorted()).toEqual(touched);
   });
+});
+
+it("what is known of a node loses the settled unmount records and keeps the others", () => {
+  const fleet = new FleetState(createFakeClock());
+  const unmountRecords = ["a", "b"].map((id) => ({ ...unmountRecordOf(id, { after: 10, by: 20 }), id }));
+  accept(fleet, reportWith({ unmountRecords }));
+
+  fleet.settle("n1", ["a", "unknown"]);
+
+  expect([...(fleet.view("n1")?.unmountRecords.keys() ?? [])]).toEqual(["b"]);
 });
 
 it("shows nodes by name, whichever reported first", () => {
