@@ -163,8 +163,6 @@ export class AgentStates {
     if (restMs === undefined || restMs > 0) return;
     this.#parts.onForgotten(node);
     this.#parts.fleet.drop(node);
-    // While a status names the node, its state is kept.
-    if (this.#parts.cluster.isStoredAsMounted(node)) this.queue.addAfter(node, FORGET_AFTER_MS);
-    else this.#tracks.delete(node);
+    this.#tracks.delete(node);
   }
 }

@@ -31,8 +31,6 @@ export function createClaims(parts: ClaimParts, listener: ClusterListener) {
     project: projectClaim,
     keep: (claim): Claim => new KeptClaim(claim, values),
     indexes: {
-      /** The nodes on which the stored status says that it is mounted. */
-      mountedOn: ({ status }) => status?.mountedOn?.nodes,
       /** The node with which the stored last use is assumed to have ended. */
       assumed: ({ status }) => (status?.lastUse?.evidence === "node-gone" ? status.lastUse.node : undefined),
       pending: ({ phase }) => (phase === "Pending" ? phase : undefined),

@@ -41,9 +41,6 @@ export function createCluster(parts: ClusterParts, listener: ClusterListener) {
     ...volumes.lookups,
     ...nodes.lookups,
     ...claims.lookups,
-    /** The stored status of a claim, or a volume's mark, names the node as one that has it mounted. */
-    isStoredAsMounted: (node: string): boolean =>
-      claims.informer.by("mountedOn", node).length > 0 || volumes.informer.by("marked", node).length > 0,
     /** PVs of the node's pods whose affinity may exclude the node: its agent has to check them. */
     misfits: (name: string): Misfits => {
       const [claim, volume] = [claims.informer.get, volumes.informer.get];

@@ -1,7 +1,6 @@
 import { createInformer } from "../../common/kube/informer.ts";
 import type { StoreChange, Stored } from "../../common/kube/store.ts";
 import { isNoAnswer, type PhaseSince, phaseSince } from "../../common/storage/phase-since.ts";
-import { readVolumeMark } from "../../common/storage/volume-annotations.ts";
 import { attachedBy, type Volume } from "../core/cluster-objects.ts";
 import { type ClassLabel, countedVolume, StorageTotals, type VolumeKind } from "../core/metrics/storage-totals.ts";
 import type { ClusterListener, ClusterParts } from "./cluster-parts.ts";
@@ -46,7 +45,6 @@ export function createVolumes(parts: VolumeParts, { onClaim, onVolume }: Cluster
     indexes: {
       /** Without the driver: the text exists anyway. */
       hash: ({ csi }) => csi?.handleHash,
-      marked: ({ uid, annotations }) => readVolumeMark(uid, annotations?.mountedOn)?.nodes,
     },
     onChange,
   });

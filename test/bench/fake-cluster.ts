@@ -8,7 +8,6 @@ import type { Cluster } from "../../aggregator/sources/cluster.ts";
 import type { Stored } from "../../common/kube/store.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { type PhaseSince, phaseSince } from "../../common/storage/phase-since.ts";
-import { readVolumeMark } from "../../common/storage/volume-annotations.ts";
 import { NOON } from "../unit/aggregator/world.ts";
 
 /** The cluster as the informers would show it, put together by hand. */
@@ -41,11 +40,6 @@ export class FakeCluster implements Cluster {
   };
   readonly hasAgentPod = (node: string): boolean =>
     [...this.pods.values()].some((pod) => pod.isAgent === true && !pod.isTerminal && pod.node === node);
-  readonly isStoredAsMounted = (node: string): boolean =>
-    [...this.byKey.values()].some(({ status }) => status?.mountedOn?.nodes.includes(node)) ||
-    [...this.volumes.values()].some(({ uid, annotations }) =>
-      readVolumeMark(uid, annotations?.mountedOn)?.nodes.includes(node),
-    );
   readonly assumedOn = (node: string): readonly string[] =>
     [...this.byKey.values()]
       .filter(({ status }) => status?.lastUse?.evidence === "node-gone" && status.lastUse.node === node)

@@ -1,25 +1,12 @@
 import { describe, expect, it } from "vitest";
 import type { Cluster } from "../../../../aggregator/sources/cluster.ts";
-import { volumeMarkText } from "../../../../common/storage/volume-annotations.ts";
 import type { Change, Item } from "./cluster-scene.ts";
-import { added, claim, deleted, modified, pod, second, seen, stored, volume } from "./cluster-scene.ts";
+import { added, claim, deleted, modified, pod, second, seen, stored } from "./cluster-scene.ts";
 
 const failed = { phase: "Failed" };
 const bound = { status: { phase: "Bound" } };
 const succeeded = pod({ phase: "Succeeded" });
 const waiting = pod({ phase: "Pending", isPlaced: false });
-
-it("the nodes that the mark of a volume names have it mounted, until the volume is gone", async () => {
-  const marked = (name: string): Item => {
-    const annotations = { "mooring.dev/mounted-on": volumeMarkText("uid-pv-1", [name]) };
-    return volume({ annotations, status: { phase: "Released" } });
-  };
-  const markedNodes = ({ isStoredAsMounted }: Cluster): string => ["n1", "n2"].filter(isStoredAsMounted).join();
-
-  const { states } = await seen([marked("n1")], [modified(marked("n2")), deleted(marked("n2"))], markedNodes);
-
-  expect(states).toEqual(["n1", "n2", ""]);
-});
 
 describe("the cluster emits", () => {
   const ended = (version: number): readonly string[] => [`pod-1 ended by ${version}, had started`];
