@@ -23,7 +23,7 @@ export interface Leadership {
   /** Changes with each try to read or write the Lease; undefined without one, or before the first try. */
   readonly progress: () => number | undefined;
   /** The chain of pod watches, over all replicas. */
-  readonly coverage: Pick<PodWatchHistory, "gap" | "reached" | "settle" | "join" | "update">;
+  readonly coverage: Pick<PodWatchHistory, "gap" | "history" | "settle" | "join" | "update">;
   /** Calls `lead` each time this process becomes the leader, until the signal is aborted. No process leads before everything was listed. */
   readonly run: (lead: (signal: AbortSignal) => Promise<void>, signal: AbortSignal) => Promise<void>;
 }
@@ -103,7 +103,7 @@ export function createElectedLeadership(parts: LeadershipParts, config: Election
     coverage,
     progress: () => elector.view().tries || undefined,
     check: () =>
-      checkElection(elector.view(), timing, { unlabelled: label.problem, sinceMs: coverage.coverage?.sinceMs }),
+      checkElection(elector.view(), timing, { unlabelled: label.problem, sinceMs: coverage.history?.sinceMs }),
     run: (lead, signal) =>
       elector.run(async ({ annotations }, limited) => {
         coverage.begin(annotations);
@@ -155,7 +155,7 @@ function registerElection({ metrics, client }: LeadershipParts, elector: Elector
       help: "How long this leader and those before it have watched pods without a gap.",
     },
     () => {
-      const [since, now] = [coverage.coverage?.sinceMs, client.serverTime()?.latestMs];
+      const [since, now] = [coverage.history?.sinceMs, client.serverTime()?.latestMs];
       if (!elector.isLeading || since === undefined || now === undefined) return undefined;
       return Math.max(0, (now - since) / 1000);
     },

@@ -37,9 +37,7 @@ export class Barrier {
   readonly #limits: BarrierLimits;
   readonly #pending = new Map<string, Pending>();
   #event = 0;
-  /** Claims wait until pods are watched again. */
-  #isUnwatched = false;
-  /** A node is no longer pending, and the claims that may have waited for it have not been decided again. */
+  /** Claims may have waited for a node that is no longer pending, or for the watch of pods, and have not been decided again. */
   #hasMoved = false;
 
   constructor(parts: BarrierParts, limits: BarrierLimits) {
@@ -56,7 +54,7 @@ export class Barrier {
 
   /** A claim waits because the watch of pods is interrupted. */
   onUnwatched(): void {
-    this.#isUnwatched = true;
+    this.#hasMoved = true;
   }
 
   /** The scan request that an agent repeats in its next report with a scan. */
@@ -99,11 +97,9 @@ export class Barrier {
 
   #check(): void {
     for (const node of this.#pending.keys()) if (!this.isPending(node)) this.#drop(node);
-    const isWatchedAgain = this.#isUnwatched && this.#parts.cluster.arePodsCurrent();
-    const isMoved = this.#hasMoved && this.#pending.size <= FEW;
-    if (isWatchedAgain) this.#isUnwatched = false;
-    if (isMoved) this.#hasMoved = false;
-    if (isWatchedAgain || isMoved) this.#parts.onMoved();
+    if (!this.#hasMoved || this.#pending.size > FEW || !this.#parts.cluster.arePodsCurrent()) return;
+    this.#hasMoved = false;
+    this.#parts.onMoved();
   }
 
   #drop(node: string): void {

@@ -17,7 +17,7 @@ import type { Cluster, SharedParts } from "../sources/cluster.ts";
 import { type Backlog, Checkpoint, type PodWatchHistory } from "./pod-watch-history.ts";
 
 interface GapAnswersParts extends Pick<SharedParts, "clock" | "logger">, Backlog {
-  readonly coverage: Pick<PodWatchHistory, "gap" | "reached" | "settle" | "update">;
+  readonly coverage: Pick<PodWatchHistory, "gap" | "history" | "settle" | "update">;
   readonly cluster: Pick<Cluster, "node" | "nodeNames" | "nodesReached" | "ensureNodes">;
   /** The node's last accepted report. */
   readonly viewOf: (node: string) => NodeView | undefined;
@@ -131,7 +131,7 @@ export class GapAnswers {
     this.#checkpoint.reset();
     this.#isReady = false;
     this.#isGivenUp = false;
-    this.#nodesAt = this.#parts.coverage.reached ?? "";
+    this.#nodesAt = this.#parts.coverage.history?.reached ?? "";
   }
 
   #isLongerThan(ms: number): boolean {

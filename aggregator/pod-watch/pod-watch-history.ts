@@ -7,16 +7,12 @@ import {
   isUpTo,
   leaveOpen,
   type PodWatch,
+  type Position,
   type WatchGap,
   type WatchHistory,
 } from "../core/pod-watch/history.ts";
 import type { Cluster } from "../sources/cluster.ts";
-import {
-  COVERAGE_ANNOTATION,
-  type HandOver,
-  readCoverage,
-  writeCoverage,
-} from "../sources/watch-history-annotation.ts";
+import { COVERAGE_ANNOTATION, readCoverage, writeCoverage } from "../sources/watch-history-annotation.ts";
 import type { UnstoredClaims } from "../writing/unstored-claims.ts";
 import type { EndedPods } from "./ended-pods.ts";
 
@@ -38,29 +34,24 @@ type Annotations = Readonly<Record<string, string>>;
 /** Keeps the chain of watches over all pods: reads it from the previous leader, extends it, and hands it over. */
 export class PodWatchHistory {
   readonly #parts: HistoryParts;
-  #coverage: WatchHistory | undefined;
+  #history: WatchHistory | undefined;
   /** Our own watch, as far as the chain includes it. */
   #watch: PodWatch | undefined;
   /** There is something to hand over that is not older than what the previous leader handed over. */
   #hasHandOver = false;
-  #reached: string | undefined;
-  #reachedAtMs = 0;
+  /** How far our own watch has come. */
+  #position: Position = { reached: "", atMs: 0 };
   #checkedAtMs = 0;
-  readonly #checkpoint: Checkpoint<Parameters<typeof advance>[1]>;
+  readonly #checkpoint: Checkpoint<Position>;
 
   constructor(parts: HistoryParts) {
     this.#parts = parts;
     this.#checkpoint = new Checkpoint(parts);
   }
 
-  /** What would be handed over now. */
-  get coverage(): WatchHistory | undefined {
-    return this.#coverage;
-  }
-
-  /** A leader has decided everything up to this resource version. Undefined before the first list. */
-  get reached(): string | undefined {
-    return this.#coverage?.reached;
+  /** What would be handed over now. Undefined before the first list. */
+  get history(): WatchHistory | undefined {
+    return this.#history;
   }
 
   /** This replica leads from now on: joins what the previous leader handed over and our own watch. */
@@ -69,7 +60,7 @@ export class PodWatchHistory {
     const { ends, unstored } = this.#parts;
     const knows = (claim: Claim): boolean => ends.of(claim.key).some((end) => !ends.isIncluded(end, claim));
     unstored.begin(handed?.unstored ?? [], { nowMs: this.#latestMs, knows });
-    this.#coverage = handed && coverageOf(handed);
+    this.#history = handed;
     this.#watch = undefined;
     this.#hasHandOver = false;
     this.#checkpoint.reset();
@@ -85,14 +76,13 @@ export class PodWatchHistory {
 
   /** The time in which no replica watched, until the answers of all nodes are decided and stored. Undefined before the first list. */
   gap(): WatchGap | undefined {
-    return this.#watch && this.#coverage?.gap;
+    return this.#watch && this.#history?.gap;
   }
 
   /** Only these nodes have not answered for the gap yet; the answers of the others are decided and stored. */
   settle(nodes: readonly string[]): void {
-    const { gap } = this.#coverage ?? {};
-    if (this.#coverage !== undefined && gap !== undefined)
-      this.#coverage = { ...this.#coverage, gap: leaveOpen(gap, nodes) };
+    const history = this.#history;
+    if (history?.gap !== undefined) this.#history = { ...history, gap: leaveOpen(history.gap, nodes) };
   }
 
   /** Extends the chain by our own watch, as far as it is decided. */
@@ -109,8 +99,8 @@ export class PodWatchHistory {
     this.join();
     this.#check();
     const unstored = this.#parts.unstored.list();
-    if (!this.#hasHandOver || this.#coverage === undefined || unstored === undefined) return {};
-    return { [COVERAGE_ANNOTATION]: writeCoverage(this.#coverage, unstored) };
+    if (!this.#hasHandOver || this.#history === undefined || unstored === undefined) return {};
+    return { [COVERAGE_ANNOTATION]: writeCoverage(this.#history, unstored) };
   }
 
   /** Drops the ended pods that a leader has decided. */
@@ -129,14 +119,13 @@ export class PodWatchHistory {
     const isLost = this.#watch === undefined && droppedUpTo !== undefined && isUpTo(watch.sinceVersion, droppedUpTo);
     const isRelisted = this.#watch !== undefined;
     const own = isLost ? { sinceVersion: droppedUpTo, sinceMs: this.#latestMs } : { ...watch, isRelisted };
-    const before = this.#coverage;
+    const before = this.#history;
     this.#watch = watch;
     this.#checkpoint.reset();
-    this.#coverage = inherit(before, own);
-    this.#reached = cluster.podsReached();
-    this.#reachedAtMs = this.#coverage.reachedAtMs;
+    this.#history = inherit(before, own);
+    this.#position = { reached: cluster.podsReached() ?? "", atMs: this.#history.reachedAtMs };
     this.#checkedAtMs = this.#earliestMs;
-    if (this.#coverage === before) return;
+    if (this.#history === before) return;
     this.#hasHandOver = false;
     if (before === undefined) return;
     const gap = { from: formatMillisecondsUp(before.reachedAtMs), to: formatMillisecondsUp(own.sinceMs) };
@@ -145,16 +134,14 @@ export class PodWatchHistory {
 
   #check(): void {
     const reached = this.#parts.cluster.podsReached();
-    if (reached !== undefined && reached !== this.#reached) {
-      this.#reached = reached;
-      // The watch reached this version after the last look, or at it.
-      this.#reachedAtMs = this.#checkedAtMs;
-    }
+    // The watch reached this version after the last check, or at it.
+    const isNew = reached !== undefined && reached !== this.#position.reached;
+    if (isNew) this.#position = { reached, atMs: this.#checkedAtMs };
     this.#checkedAtMs = this.#earliestMs;
-    if (reached === undefined || this.#coverage === undefined) return;
-    const position = this.#checkpoint.newest({ reached, atMs: this.#reachedAtMs });
-    if (position === undefined) return;
-    this.#coverage = advance(this.#coverage, position);
+    if (reached === undefined || this.#history === undefined) return;
+    const decided = this.#checkpoint.newest(this.#position);
+    if (decided === undefined) return;
+    this.#history = advance(this.#history, decided);
     this.#hasHandOver = true;
   }
 
@@ -182,20 +169,14 @@ export class Checkpoint<T> {
 
   /** `present` is the value now. Answers the newest value that may be published; nothing when that has not changed. */
   newest(present: T): T | undefined {
-    const done = this.#next?.isDone() === true ? this.#next.value : undefined;
-    if (this.#next !== undefined && done === undefined) return undefined;
+    if (this.#next?.isDone() === false) return undefined;
+    const done = this.#next?.value;
     this.#next = { value: present, isDone: this.#backlog.checkpoint() };
-    if (!this.#next.isDone()) return done;
-    this.#next = undefined;
-    return present;
+    return this.#next.isDone() ? present : done;
   }
 
   /** Drops the value that waits: it no longer applies. */
   reset(): void {
     this.#next = undefined;
   }
-}
-
-function coverageOf({ unstored: _, ...coverage }: HandOver): WatchHistory {
-  return coverage;
 }

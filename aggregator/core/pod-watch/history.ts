@@ -108,15 +108,16 @@ export function leaveOpen(gap: WatchGap, nodes: readonly string[]): WatchGap | u
   return asked.length === 0 ? undefined : { ...gap, isForAll: false, open: new Map(asked.slice(0, MAX_OPEN_NODES)) };
 }
 
-/** The leader has decided everything up to a resource version. It never goes back. */
-export function advance(
-  coverage: WatchHistory,
-  { reached, atMs }: { readonly reached: string; readonly atMs: number },
-): WatchHistory {
+/** A resource version, and when a watch had reached it, never too late. */
+export interface Position {
+  readonly reached: string;
+  readonly atMs: number;
+}
+
+/** The leader has decided everything up to a resource version. It never goes back: it had reached the earlier one before. */
+export function advance(coverage: WatchHistory, { reached, atMs }: Position): WatchHistory {
   if (isUpTo(reached, coverage.reached)) return coverage;
-  // It had reached the earlier version at the earlier time at the latest.
-  if (atMs < coverage.reachedAtMs) return { ...coverage, reached };
-  return { ...coverage, reached, reachedAtMs: atMs };
+  return { ...coverage, reached, reachedAtMs: Math.max(atMs, coverage.reachedAtMs) };
 }
 
 /**

@@ -47,7 +47,7 @@ function gapOf(scene: Scene = {}) {
         },
       },
       coverage: {
-        reached: "550",
+        history: { sinceMs: NOON, gap: undefined, reached: "550", reachedAtMs: NOON },
         gap: () => open,
         update: () => {},
         settle: (left) => {

@@ -172,7 +172,7 @@ describe("the coverage that is handed over", () => {
     // No replica is known to have watched before.
     expect(first).toMatchObject({ fromMs: undefined, toMs: NOON - 30_000 });
     // At the check before the last one, by a clock that may be a tenth of a second ahead. No node had answered for the time before the first watch.
-    expect(world.coverage.coverage).toMatchObject({ reachedAtMs: NOON + 1_900 });
+    expect(world.coverage.history).toMatchObject({ reachedAtMs: NOON + 1_900 });
     expect(world.coverage.gap()).toMatchObject({ fromMs: 0, toMs: NOON + 9_000 });
   });
 
