@@ -1,5 +1,5 @@
-import { type VolumeIdentity, volumeKey } from "../../../common/storage/volume-identity.ts";
-import type { NodeUnmountRecord, NodeView } from "./node-view.ts";
+import { volumeKey } from "../../../common/storage/volume-identity.ts";
+import type { NodeMountedVolume, NodeUnmountRecord, NodeView } from "./node-view.ts";
 
 /** The limit of one node: more than any report of 2 MiB takes. Bytes. */
 const NODE_MOST = 3 * 1024 * 1024;
@@ -11,13 +11,6 @@ const NODE_LEAST = 256 * 1024;
 /** What a mounted volume or unmount record takes beside its texts. */
 const ENTRY_BYTES = 200;
 
-interface Weighed {
-  readonly volume: VolumeIdentity;
-  readonly podUid: string | undefined;
-  readonly pod: string | undefined;
-  readonly id?: string;
-}
-
 /** About how much memory a node's view takes, never less than its texts. Bytes. */
 export function bytesOf({
   mountedVolumes,
@@ -25,12 +18,12 @@ export function bytesOf({
 }: Pick<NodeView, "mountedVolumes" | "unmountRecords">): number {
   let bytes = 0;
   for (const mountedVolume of mountedVolumes) bytes += entryBytes(mountedVolume);
-  for (const unmountRecord of unmountRecords.values()) bytes += entryBytes(unmountRecord);
+  for (const unmountRecord of unmountRecords.values()) bytes += entryBytes(unmountRecord) + unmountRecord.id.length;
   return bytes;
 }
 
-function entryBytes({ volume, podUid = "", pod = "", id = "" }: Weighed): number {
-  return ENTRY_BYTES + volumeKey(volume).length + podUid.length + pod.length + id.length;
+function entryBytes({ volume, podUid = "", pod = "" }: Pick<NodeMountedVolume, "volume" | "podUid" | "pod">): number {
+  return ENTRY_BYTES + volumeKey(volume).length + podUid.length + pod.length;
 }
 
 /** Why a node may not have so much; undefined where it may. `othersBytes` is what all other nodes have. */
@@ -51,13 +44,9 @@ function isLater(one: NodeUnmountRecord, other: NodeUnmountRecord): boolean {
  * has to be acknowledged.
  */
 export function withoutEarlier(view: NodeView): NodeView {
-  const latest = new Map<string, NodeUnmountRecord>();
-  for (const unmountRecord of view.unmountRecords.values()) {
-    const key = volumeKey(unmountRecord.volume);
-    const known = latest.get(key);
-    if (known === undefined || isLater(unmountRecord, known)) latest.set(key, unmountRecord);
-  }
-  const kept = new Set(latest.values());
+  const byVolume = Map.groupBy(view.unmountRecords.values(), ({ volume }) => volumeKey(volume));
+  const latest = [...byVolume.values()].map((ends) => ends.reduce((best, one) => (isLater(one, best) ? one : best)));
+  const kept = new Set(latest);
   return {
     ...view,
     unmountRecords: new Map([...view.unmountRecords].filter(([, one]) => one.isReported || kept.has(one))),

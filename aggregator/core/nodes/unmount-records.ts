@@ -1,4 +1,4 @@
-import type { NodeReport, UnmountRecord } from "../../../common/storage/node-report.ts";
+import type { NodeReport } from "../../../common/storage/node-report.ts";
 import { isUse, useKey, volumeKey } from "../../../common/storage/volume-identity.ts";
 import { widthOf } from "../claims/use-end.ts";
 import type { NodeMountedVolume, NodeUnmountRecord, NodeView } from "./node-view.ts";
@@ -19,14 +19,19 @@ export function* unmountRecordsAfter(
   report: NodeReport,
   reading: Reading,
 ): Generator<undefined, ReadonlyMap<string, NodeUnmountRecord>> {
-  const { known, sameClock } = reading;
+  const { known, sameClock, at, timeline } = reading;
+  const { node } = report;
   const begins = beginsIn(sameClock?.mountedVolumes ?? []);
   const unmountRecords = new Map<string, NodeUnmountRecord>();
   // Only what the newest report contains is in the node's journal.
   for (const [id, unmountRecord] of known?.unmountRecords ?? [])
     unmountRecords.set(id, unmountRecord.isReported ? { ...unmountRecord, isReported: false } : unmountRecord);
-  for (const unmountRecord of report.unmountRecords) {
-    add(unmountRecords, toNodeUnmountRecord(unmountRecord, { node: report.node, begins, reading }));
+  for (const { id, volume, podUid, pod, after, by } of report.unmountRecords) {
+    const byMs = at.wall(by);
+    const beganByMs = Math.min(byMs, begins.get(useKey({ volume, podUid })) ?? byMs);
+    const widthMs = widthFrom(after === undefined ? undefined : at.least(after), byMs);
+    const isReported = true;
+    add(unmountRecords, { id, node, volume, podUid, pod, beganByMs, byMs, widthMs, by, timeline, isReported });
   }
   yield;
   const lost = inferred(report, reading);
@@ -45,23 +50,9 @@ function beginsIn(mountedVolumes: readonly NodeMountedVolume[]): ReadonlyMap<str
   return begins;
 }
 
-function toNodeUnmountRecord(
-  { id, volume, podUid, pod, after, by }: UnmountRecord,
-  {
-    node,
-    begins,
-    reading: { at, timeline },
-  }: { readonly node: string; readonly begins: ReadonlyMap<string, number>; readonly reading: Reading },
-): NodeUnmountRecord {
-  const byMs = at.wall(by);
-  const beganByMs = Math.min(byMs, begins.get(useKey({ volume, podUid })) ?? byMs);
-  const widthMs = widthBetween(after === undefined ? undefined : at.least(after), byMs);
-  return { id, node, volume, podUid, pod, beganByMs, byMs, widthMs, by, timeline, isReported: true };
-}
-
 /** By how much an end that was not before `fromMs` may be earlier; undefined where that is unknown. */
-function widthBetween(fromMs: number | undefined, byMs: number): number | undefined {
-  return fromMs === undefined ? undefined : widthOf(byMs - fromMs);
+function widthFrom(fromMs = Number.NEGATIVE_INFINITY, byMs: number): number | undefined {
+  return widthOf(byMs - fromMs);
 }
 
 /**
@@ -70,7 +61,7 @@ function widthBetween(fromMs: number | undefined, byMs: number): number | undefi
  */
 function inferred(report: NodeReport, { known, at, timeline }: Reading): readonly NodeUnmountRecord[] {
   if (known === undefined) return [];
-  const present = new Set(report.mountedVolumes.flatMap((mountedVolume) => useKeyOf(mountedVolume)));
+  const present = new Set(report.mountedVolumes.map(({ volume, podUid = "" }) => useKey({ volume, podUid })));
   const reported = new Set(report.unmountRecords.filter(({ id }) => !known.unmountRecords.has(id)).map(useKey));
   const by = report.scan.endedAt;
   // Two receipts may be dated a little apart: an end is never before the scan that still showed the mounted volume.
@@ -85,30 +76,19 @@ function inferred(report: NodeReport, { known, at, timeline }: Reading): readonl
       node: report.node,
       ...{ volume, podUid, pod, beganByMs, byMs, by, timeline },
       // A mounted volume whose pod is not over stays for long after the last scan that showed it.
-      widthMs: widthBetween(suspended === undefined ? known.scanFromMs : suspended.seenMs, byMs),
+      widthMs: widthFrom(suspended === undefined ? known.scanFromMs : suspended.seenMs, byMs),
       isReported: false,
     }));
-}
-
-function useKeyOf({ kind, volume, podUid }: NodeReport["mountedVolumes"][number]): readonly string[] {
-  return isUse({ kind, volume, podUid }) && podUid !== undefined ? [useKey({ volume, podUid })] : [];
 }
 
 /** Of one unmount record in two reports the earlier time counts: both are at or after the truth. */
 function add(unmountRecords: Map<string, NodeUnmountRecord>, unmountRecord: NodeUnmountRecord): void {
   const known = unmountRecords.get(unmountRecord.id);
-  if (known === undefined) {
-    unmountRecords.set(unmountRecord.id, unmountRecord);
-    return;
-  }
+  if (known === undefined) return void unmountRecords.set(unmountRecord.id, unmountRecord);
   const [{ byMs, widthMs, pod }, later] =
     unmountRecord.byMs < known.byMs ? [unmountRecord, known] : [known, unmountRecord];
   const beganByMs = Math.min(unmountRecord.beganByMs, known.beganByMs);
   const isReported = unmountRecord.isReported || known.isReported;
-  const reported = { pod, byMs, widthMs: widthMs ?? widthBetween(fromOf(later), byMs), beganByMs, isReported };
-  unmountRecords.set(unmountRecord.id, { ...known, ...reported });
-}
-
-function fromOf({ byMs, widthMs }: NodeUnmountRecord): number | undefined {
-  return widthMs === undefined ? undefined : byMs - widthMs;
+  const width = widthMs ?? widthOf(byMs - later.byMs + (later.widthMs ?? Number.POSITIVE_INFINITY));
+  unmountRecords.set(unmountRecord.id, { ...known, pod, byMs, widthMs: width, beganByMs, isReported });
 }

@@ -2,11 +2,8 @@ import type { ClaimRef } from "../claims/attribution.ts";
 import { claimKeysOf } from "../claims/attribution.ts";
 import type { Pod } from "../cluster-objects.ts";
 
-/** So many vanished pods are kept, and so many bytes: their mounts and unmount records may still appear. */
-const MOST_PODS = 20_000;
-const MOST_BYTES = 16 * 1024 * 1024;
-/** What a pod takes beside its texts. */
-const POD_BYTES = 200;
+/** So many vanished pods and names of their claims are kept, some 10 MB: their mounts and unmount records may still appear. */
+const MOST_NAMES = 40_000;
 
 /** A pod that ran had all of its claims, and the watch of claims may miss those of one pod at most. */
 const MOST_ABSENT = 32;
@@ -39,14 +36,10 @@ export class VanishedPods {
   readonly #pods = new Map<string, Vanished>();
   /** UIDs of pods whose claim was removed before them. */
   readonly #withoutClaim = new Set<string>();
-  #bytes = 0;
+  #size = 0;
 
   constructor(claimUid: (key: string) => string | undefined) {
     this.#claimUid = claimUid;
-  }
-
-  get bytes(): number {
-    return this.#bytes;
   }
 
   get(uid: string): Pod | undefined {
@@ -81,9 +74,9 @@ export class VanishedPods {
   #keep(vanished: Vanished): void {
     this.#forget(vanished.pod.uid);
     this.#pods.set(vanished.pod.uid, vanished);
-    this.#bytes += bytesOf(vanished);
+    this.#size += sizeOf(vanished);
     for (const oldest of this.#pods.keys()) {
-      if (this.#pods.size <= MOST_PODS && this.#bytes <= MOST_BYTES) return;
+      if (this.#size <= MOST_NAMES) return;
       this.#forget(oldest);
     }
   }
@@ -92,7 +85,7 @@ export class VanishedPods {
     const vanished = this.#pods.get(uid);
     if (vanished === undefined) return;
     this.#pods.delete(uid);
-    this.#bytes -= bytesOf(vanished);
+    this.#size -= sizeOf(vanished);
   }
 }
 
@@ -102,8 +95,6 @@ interface Vanished {
   readonly claims: readonly string[];
 }
 
-function bytesOf({ pod: { key, uid, claims }, claims: uids }: Vanished): number {
-  const own = uids.reduce((sum, one) => sum + one.length, POD_BYTES + key.length + uid.length);
-  // The key of each claim is kept.
-  return claims.reduce((sum, name) => sum + key.length + name.length, own);
+function sizeOf({ pod }: Vanished): number {
+  return 1 + pod.claims.length;
 }
