@@ -8,14 +8,7 @@ import { REJECTED_ANNOTATION, rejectionMark } from "../../common/storage/rejecti
 import { CENTURY_MS, parseTimestamp } from "../../common/storage/timestamp.ts";
 import { volumeAnnotations } from "../../common/storage/volume-annotations.ts";
 import type { BindingMode } from "../core/claims/binding.ts";
-import {
-  type Attachment,
-  attachedKey,
-  migratedHandle,
-  type Node,
-  type Pod,
-  type Volume,
-} from "../core/cluster-objects.ts";
+import { type Attachment, attachedKey, type Node, type Pod, type Volume } from "../core/cluster-objects.ts";
 import type { AgentAccount } from "../core/reports/reporter.ts";
 
 /** Project API objects to the few fields that decisions need. Each throws `ValiError` for anything else. */
@@ -138,6 +131,19 @@ function deletedAt({ deletionTimestamp, deletionGracePeriodSeconds: graceSeconds
   return endMs === undefined || !(Math.abs(graceMs) < CENTURY_MS) ? undefined : endMs - graceMs;
 }
 
+/**
+ * The CSI identity of an in-tree volume whose plugin a CSI driver has taken over (k8s.io/csi-translation-lib), where it follows from one
+ * field of the source. Staging path and attachment use its handle, the pods' mounts the PV's name. The handle of a GCE disk depends on
+ * the release and on labels, that of an Azure file share on its secret.
+ */
+function migrated(driver: string, field: string, pattern = /^(.*)$/s) {
+  const toHandle = (source: Readonly<Record<string, unknown>>) => {
+    const [, volumeHandle] = pattern.exec(v.parse(v.string(), source[field])) ?? [];
+    return volumeHandle === undefined ? undefined : { driver, volumeHandle };
+  };
+  return v.optional(v.pipe(v.record(v.string(), v.unknown()), v.transform(toHandle)));
+}
+
 const volumeSchema = v.object({
   metadata: v.object({
     ...metadata.entries,
@@ -151,11 +157,12 @@ const volumeSchema = v.object({
     csi: v.optional(v.object({ driver: v.string(), volumeHandle: v.string() })),
     hostPath: v.optional(v.unknown()),
     nodeAffinity: v.nullish(v.object({ required: v.nullish(v.unknown()) })),
-    awsElasticBlockStore: v.optional(v.object({ volumeID: v.string() })),
-    azureDisk: v.optional(v.object({ diskURI: v.string() })),
-    cinder: v.optional(v.object({ volumeID: v.string() })),
-    vsphereVolume: v.optional(v.object({ volumePath: v.string() })),
-    portworxVolume: v.optional(v.object({ volumeID: v.string() })),
+    // `vol-1`, `aws:///vol-1` and `aws://<zone>/vol-1` are one volume.
+    awsElasticBlockStore: migrated("ebs.csi.aws.com", "volumeID", /^(?:aws:\/\/[^/]*\/)?(vol-[^/]*)$/),
+    azureDisk: migrated("disk.csi.azure.com", "diskURI"),
+    cinder: migrated("cinder.csi.openstack.org", "volumeID"),
+    vsphereVolume: migrated("csi.vsphere.vmware.com", "volumePath"),
+    portworxVolume: migrated("pxd.portworx.com", "volumeID"),
   }),
   status: v.optional(
     v.object({ phase: v.optional(v.string(), ""), lastPhaseTransitionTime: v.nullish(v.string()) }),
@@ -167,7 +174,8 @@ const volumeSchema = v.object({
 export function projectVolume(object: unknown): Volume & Stored {
   const { metadata: meta, spec, status } = v.parse(volumeSchema, object);
   const { claimRef, nodeAffinity } = spec;
-  const csi = spec.csi ?? migratedHandle(spec);
+  const { awsElasticBlockStore: ebs, azureDisk, cinder, vsphereVolume: vsphere, portworxVolume: portworx } = spec;
+  const csi = spec.csi ?? ebs ?? azureDisk ?? cinder ?? vsphere ?? portworx;
   return {
     ...identify(meta),
     phase: status.phase,

@@ -102,26 +102,16 @@ export function isSameState(known: NodeView, view: NodeView): boolean {
 /** What only one of two views shows: most of a node's mounted volumes are the same as in the previous report. */
 export function changedFacts(known: NodeView, view: NodeView): readonly Fact[] {
   if (isSameState(known, view)) return [];
-  const [before, after] = [mountedVolumesByText(known), mountedVolumesByText(view)];
-  return [
-    ...[...before].filter(([text]) => !after.has(text)).map(([, mountedVolume]) => mountedVolume),
-    ...[...after].filter(([text]) => !before.has(text)).map(([, mountedVolume]) => mountedVolume),
-    ...unmountRecordsWithout(known, view),
-    ...unmountRecordsWithout(view, known),
-  ];
+  const [before, after] = [factsByText(known), factsByText(view)];
+  const texts = new Set(before.keys()).symmetricDifference(after);
+  return [...texts].flatMap((text) => before.get(text) ?? after.get(text) ?? []);
 }
 
-/** Mounted volumes by every field that their claim and their effect depend on. */
-function mountedVolumesByText({ mountedVolumes }: NodeView): ReadonlyMap<string, Fact> {
-  return new Map(
-    mountedVolumes.map((mountedVolume) => [
-      `${mountedVolume.kind}/${mountedVolume.beganByMs}/${mountedVolume.podUid ?? ""}/${volumeKey(mountedVolume.volume)}`,
-      mountedVolume,
-    ]),
-  );
-}
-
-/** Unmount records of one view that the other does not have with the same time. An ID identifies the pod and the volume. */
-function unmountRecordsWithout({ unmountRecords }: NodeView, other: NodeView): readonly Fact[] {
-  return [...unmountRecords.values()].filter(({ id, byMs }) => other.unmountRecords.get(id)?.byMs !== byMs);
+/** Facts by every field that their claim and their effect depend on. The ID of an unmount record identifies the pod and the volume. */
+function factsByText({ mountedVolumes, unmountRecords }: NodeView): ReadonlyMap<string, Fact> {
+  const facts = new Map<string, Fact>();
+  for (const one of mountedVolumes)
+    facts.set(`${one.kind}/${one.beganByMs}/${one.podUid ?? ""}/${volumeKey(one.volume)}`, one);
+  for (const one of unmountRecords.values()) facts.set(`${one.byMs}/${one.id}`, one);
+  return facts;
 }

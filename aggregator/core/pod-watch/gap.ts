@@ -26,16 +26,10 @@ export interface UnobservedTime extends AgentGapTime {
   readonly datedBeforeMs?: number | undefined;
 }
 
-/** What a node's agent can show of the past. */
-interface AgentCoverage
-  extends Pick<NodeView, "bootedAfterMs" | "bootedByMs" | "isFirstBoot" | "forgottenByMs" | "scanBeganMs"> {
-  readonly agentGaps: readonly AgentGapTime[];
-}
-
 /** A node as a gap sees it. */
 export interface GapNode {
   /** Its last accepted report. */
-  readonly view: AgentCoverage | undefined;
+  readonly view: NodeView | undefined;
   readonly agentState: AgentState["kind"];
   readonly createdAtMs: number | undefined;
   /** Its time to answer is over. */
@@ -76,7 +70,7 @@ export function isNewerThan({ toMs }: GapTime, createdAtMs: number | undefined):
   return createdAtMs !== undefined && createdAtMs >= toMs;
 }
 
-function unobservedBy(view: AgentCoverage, gap: GapTime, isNewObject: boolean): readonly UnobservedTime[] {
+function unobservedBy(view: NodeView, gap: GapTime, isNewObject: boolean): readonly UnobservedTime[] {
   const all = timeOf(gap);
   const { bootedAfterMs, bootedByMs, isFirstBoot, forgottenByMs } = view;
   // A machine that first started after the gap did not exist before. One whose Node object was created anew may have been off and on.
@@ -121,11 +115,7 @@ export function reachOf(
 
 /** From the first begin to the last end; undefined without any. */
 export function spanOf(times: readonly AgentGapTime[]): AgentGapTime | undefined {
-  return times.reduce<AgentGapTime | undefined>(
-    (span, { fromMs, toMs }) =>
-      span === undefined
-        ? { fromMs, toMs }
-        : { fromMs: Math.min(span.fromMs, fromMs), toMs: Math.max(span.toMs, toMs) },
-    undefined,
-  );
+  if (times.length === 0) return undefined;
+  const [begins, ends] = [times.map(({ fromMs }) => fromMs), times.map(({ toMs }) => toMs)];
+  return { fromMs: Math.min(...begins), toMs: Math.max(...ends) };
 }

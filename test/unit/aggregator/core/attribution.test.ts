@@ -7,7 +7,6 @@ import {
   mayUse,
 } from "../../../../aggregator/core/claims/attribution.ts";
 import type { Pod, Volume } from "../../../../aggregator/core/cluster-objects.ts";
-import { type InTreeSource, migratedHandle } from "../../../../aggregator/core/cluster-objects.ts";
 import { claimsToRemember, VanishedPods } from "../../../../aggregator/core/pod-watch/vanished-pods.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import type { VolumeIdentity } from "../../../../common/storage/volume-identity.ts";
@@ -100,27 +99,6 @@ describe("mayUse", () => {
     { name: "none that goes while it is on none", pod: unplaced, may: false },
   ])("a pod may use $name", ({ pod, may }) => {
     expect(mayUse(pod, { key: "shop/data", isDeleting: true })).toBe(may);
-  });
-});
-
-const awsVolume = (volumeID: string): InTreeSource => ({ awsElasticBlockStore: { volumeID } });
-const DISK = "/subscriptions/s/resourceGroups/g/disks/d";
-const VMDK = "[ds] kubevols/d.vmdk";
-
-describe("migratedHandle knows", () => {
-  it.each<readonly [name: string, source: InTreeSource, handle: string | undefined]>([
-    ["an EBS volume by its ID", awsVolume("vol-02399794d890f9375"), "ebs.csi.aws.com vol-02399794d890f9375"],
-    ["an EBS volume by a URL with its zone", awsVolume("aws://us-west-2a/vol-1"), "ebs.csi.aws.com vol-1"],
-    ["no EBS volume that upstream refuses to translate", awsVolume("aws://us-west-2a/02399794"), undefined],
-    ["an Azure disk by its URI", { azureDisk: { diskURI: DISK } }, `disk.csi.azure.com ${DISK}`],
-    ["a Cinder volume", { cinder: { volumeID: "c-1" } }, "cinder.csi.openstack.org c-1"],
-    ["a vSphere disk by its path", { vsphereVolume: { volumePath: VMDK } }, `csi.vsphere.vmware.com ${VMDK}`],
-    ["a Portworx volume by its ID", { portworxVolume: { volumeID: "p-1" } }, "pxd.portworx.com p-1"],
-    ["no other source", {}, undefined],
-  ])("%s", (_, source, handle) => {
-    const found = migratedHandle(source);
-
-    expect(found && `${found.driver} ${found.volumeHandle}`).toBe(handle);
   });
 });
 

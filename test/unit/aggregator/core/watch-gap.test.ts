@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
+import type { NodeView } from "../../../../aggregator/core/nodes/node-view.ts";
 import {
+  type AgentGapTime,
   answerOf,
   type GapAnswer,
   type GapNode,
@@ -8,10 +10,8 @@ import {
   wasAway,
 } from "../../../../aggregator/core/pod-watch/gap.ts";
 import type { GapTime, WatchGap } from "../../../../aggregator/core/pod-watch/history.ts";
-import { NOON, nodeWith, reportWith } from "../world.ts";
+import { NOON, nodeWith, reportWith, viewWith } from "../world.ts";
 import { viewAfter } from "./reported.ts";
-
-type AgentCoverage = NonNullable<GapNode["view"]>;
 
 const MIN = 60_000;
 /** No replica watched pods from one to eleven minutes past noon. */
@@ -25,9 +25,10 @@ function span(from: number, to: number) {
 }
 
 /** An agent that came up with its node an hour before noon and has read its table twelve minutes past noon. */
-function coverageWith(fields: Partial<AgentCoverage> = {}): AgentCoverage {
+function coverageWith(agentGaps: readonly AgentGapTime[], fields: Partial<NodeView> = {}): NodeView {
   const booted = { bootedAfterMs: NOON - 60 * MIN, bootedByMs: NOON - 60 * MIN + 1, isFirstBoot: true };
-  return { ...booted, agentGaps: [span(-60, -59)], scanBeganMs: NOON + 12 * MIN, ...fields };
+  const gaps = agentGaps.map((one) => ({ ...one, to: 0 }));
+  return viewWith({ ...booted, agentGaps: gaps, scanBeganMs: NOON + 12 * MIN, ...fields });
 }
 
 function nodeIn(fields: Partial<GapNode> = {}): GapNode {
@@ -36,20 +37,20 @@ function nodeIn(fields: Partial<GapNode> = {}): GapNode {
 }
 
 /** An agent that did not watch in these times of its boot. */
-function awayIn(...agentGaps: AgentCoverage["agentGaps"]): GapNode {
-  return nodeIn({ view: coverageWith({ agentGaps }) });
+function awayIn(...agentGaps: readonly AgentGapTime[]): GapNode {
+  return nodeIn({ view: coverageWith(agentGaps) });
 }
 
 /** A node that came up so many minutes past noon, and was read by its agent a minute later. */
 function booted(at: number, fields: Partial<GapNode> = {}): GapNode {
   const atMs = NOON + at * MIN;
-  const read = { agentGaps: [span(at, at + 1)], scanBeganMs: NOON + 99 * MIN };
-  return nodeIn({ view: coverageWith({ bootedAfterMs: atMs - 1, bootedByMs: atMs, ...read }), ...fields });
+  const read = { bootedAfterMs: atMs - 1, bootedByMs: atMs, scanBeganMs: NOON + 99 * MIN };
+  return nodeIn({ view: coverageWith([span(at, at + 1)], read), ...fields });
 }
 
 const FIRST_SEEN = { createdAtMs: NOON + 11 * MIN };
 const MADE_LATER = { createdAtMs: NOON + 12 * MIN };
-const scanned = (scanBeganMs: number) => nodeIn({ view: coverageWith({ agentGaps: [span(3, 4)], scanBeganMs }) });
+const scanned = (scanBeganMs: number) => nodeIn({ view: coverageWith([span(3, 4)], { scanBeganMs }) });
 
 /** Times in minutes past noon, those of an answer that is still to come after "open". */
 function inMinutes({ isOpen, times }: GapAnswer): string {

@@ -166,20 +166,37 @@ describe("what is kept of a volume", () => {
   });
 
   const required = { nodeSelectorTerms: [{ matchExpressions: [{ key: "zone", operator: "In", values: ["a"] }] }] };
-  const portworx = { driver: "pxd.portworx.com", handleHash: hashed("7401") };
   it.each<readonly [name: string, spec: object, kept: object]>(
     // biome-ignore format: a row is a line
     [
       ["no claim without a claimRef", {}, { claim: undefined }],
       ["no claim that it awaits", { claimRef: { namespace: "shop", name: "data" } }, { claim: undefined }],
       ["no claim with an empty UID", { claimRef: { ...claimRef, uid: "" } }, { claim: undefined }],
-      ["the handle that Kubernetes makes for an in-tree one", { portworxVolume: { volumeID: "7401" } }, { csi: portworx }],
       ["where it can be mounted, as one text", { nodeAffinity: { required } }, { nodeAffinity: JSON.stringify(required) }],
       ["nothing of an affinity that asks for nothing", { nodeAffinity: {} }, { nodeAffinity: undefined }],
       ["that it is a hostPath one", { claimRef, hostPath: { path: "/srv/data", type: "" } }, { isHostPath: true }],
     ],
   )("is %s", (_, spec, kept) => {
     expect(projectVolume({ metadata: pv, spec })).toMatchObject(kept);
+  });
+
+  const awsVolume = (volumeID: string): object => ({ awsElasticBlockStore: { volumeID } });
+  const DISK = "/subscriptions/s/resourceGroups/g/disks/d";
+  const VMDK = "[ds] kubevols/d.vmdk";
+  it.each<readonly [name: string, spec: object, csi: string | undefined]>([
+    ["an EBS volume by its ID", awsVolume("vol-02399794d890f9375"), "ebs.csi.aws.com vol-02399794d890f9375"],
+    ["an EBS volume by a URL with its zone", awsVolume("aws://us-west-2a/vol-1"), "ebs.csi.aws.com vol-1"],
+    ["no EBS volume that upstream refuses to translate", awsVolume("aws://us-west-2a/02399794"), undefined],
+    ["an Azure disk by its URI", { azureDisk: { diskURI: DISK } }, `disk.csi.azure.com ${DISK}`],
+    ["a Cinder volume", { cinder: { volumeID: "c-1" } }, "cinder.csi.openstack.org c-1"],
+    ["a vSphere disk by its path", { vsphereVolume: { volumePath: VMDK } }, `csi.vsphere.vmware.com ${VMDK}`],
+    ["a Portworx volume by its ID", { portworxVolume: { volumeID: "p-1" } }, "pxd.portworx.com p-1"],
+    ["no other source", {}, undefined],
+  ])("is the handle that Kubernetes makes for an in-tree one: %s", (_, spec, csi) => {
+    const found = projectVolume({ metadata: pv, spec }).csi;
+
+    const [driver, handle = ""] = csi?.split(/ (.*)/s) ?? [];
+    expect(found).toEqual(csi && { driver, handleHash: hashed(handle) });
   });
 
   const own = { "a.b/c": "d", "mooring.dev/mounted-on": "{}" };
