@@ -5,6 +5,7 @@ import type { AgentState, AgentStateLimits } from "../core/nodes/agent-state.ts"
 import type { NodeView } from "../core/nodes/node-view.ts";
 import {
   answerOf,
+  type GapAnswer,
   isNewerThan,
   reachOf,
   spansOf,
@@ -28,6 +29,7 @@ interface GapAnswersParts extends Pick<SharedParts, "clock" | "logger">, Backlog
   readonly onAnswered: (node: string) => void;
 }
 
+type Answer = GapAnswer & { readonly node: string; readonly isAwaited: boolean };
 type GapLimits = Pick<AgentStateLimits, "nodeStaleAfterMs" | "noAgentAfterMs">;
 
 /** How often answers are checked. Milliseconds. */
@@ -49,21 +51,21 @@ export class GapAnswers {
   /** The last gap, also after it is settled. */
   #gap: WatchGap | undefined;
   #knownSince = 0;
-  /** The nodes that existed in it. */
-  #nodes: ReadonlySet<string> = new Set();
-  readonly #answered = new Set<string>();
   /** As of this resource version Node objects show which nodes were away in the gap. */
   #nodesAt = "";
-  /** Every node has answered, or had its time to: claims can be decided. */
-  #isReady = false;
-  /** Nodes that have not answered by now count as unobserved, and delay no claim. */
-  #isGivenUp = false;
-  /** By node: what is known of this session's gaps, and what decisions use of it. */
-  readonly #found = new Map<string, readonly UnobservedTime[]>();
-  #judged: ReadonlyMap<string, readonly UnobservedTime[]> = new Map();
-  #judgedGaps: readonly UnobservedTime[] = [];
+  /** The nodes that may have existed in it, and those whose answer is taken into account. */
+  readonly #nodes = new Set<string>();
+  readonly #answered = new Set<string>();
+  /**
+   * `ready`: every node has answered, or had its time to, and claims can be decided. `given-up`: nodes that have not answered by now count
+   * as unobserved, and delay no claim.
+   */
+  #stage: "waiting" | "ready" | "given-up" = "waiting";
+  /** By node, and of the gaps themselves: what decisions use, of all gaps of this session. */
+  readonly #times = new Map<string, readonly UnobservedTime[]>();
+  #gapTimes: readonly UnobservedTime[] = [];
+  /** By node affinity. */
   readonly #ofKind = new Map<string, readonly UnobservedTime[]>();
-  #hasNews = false;
   /** The nodes that have not answered yet. */
   readonly #checkpoint: Checkpoint<readonly string[]>;
 
@@ -94,8 +96,8 @@ export class GapAnswers {
     const found = { times: this.#timesOf(volume), lastToMs: this.#gap?.toMs };
     if (gap === undefined) return found;
     const { toMs } = gap;
-    const unanswered = this.#isGivenUp ? undefined : { toMs, nodes: () => this.#open() };
-    return { ...found, unanswered, ...(this.#isReady ? {} : { openUntilMs: toMs }) };
+    const unanswered = this.#stage === "given-up" ? undefined : { toMs, nodes: () => this.#open() };
+    return { ...found, unanswered, ...(this.#stage === "waiting" && { openUntilMs: toMs }) };
   }
 
   /** Nodes that have not answered yet, without those that were created after the gap. */
@@ -105,12 +107,12 @@ export class GapAnswers {
 
   #timesOf({ isHostPath = false, nodeAffinity }: Partial<Volume> = {}): readonly UnobservedTime[] {
     // A node that was deleted in the gap may have used it, and only the nodes that are left are known.
-    if (isHostPath) return this.#judgedGaps;
+    if (isHostPath) return this.#gapTimes;
     const kind = nodeAffinity ?? "";
     const known = this.#ofKind.get(kind);
     if (known !== undefined) return known;
     const mayBeOn = reachOf({ nodeAffinity }, this.#parts.cluster.node);
-    const times = spansOf([...this.#judged].flatMap(([node, found]) => (mayBeOn(node) ? found : [])));
+    const times = spansOf([...this.#times].flatMap(([node, found]) => (mayBeOn(node) ? found : [])));
     if (this.#ofKind.size >= MOST_KINDS) this.#ofKind.clear();
     this.#ofKind.set(kind, times);
     return times;
@@ -126,24 +128,22 @@ export class GapAnswers {
   #begin(gap: WatchGap): void {
     this.#gap = gap;
     this.#knownSince = this.#parts.clock.monotonicMs();
-    this.#nodes = new Set([...gap.open.keys(), ...(gap.isForAll ? this.#parts.cluster.nodeNames() : [])]);
+    this.#nodesAt = this.#parts.coverage.history?.reached ?? "";
+    this.#nodes.clear();
+    for (const node of gap.open.keys()) this.#nodes.add(node);
+    this.#addNodes(gap);
     this.#answered.clear();
     this.#checkpoint.reset();
-    this.#isReady = false;
-    this.#isGivenUp = false;
-    this.#nodesAt = this.#parts.coverage.history?.reached ?? "";
+    this.#stage = "waiting";
+  }
+
+  /** A node whose object was created since may have existed in the gap, too. A gap that is open for named nodes has no others. */
+  #addNodes({ isForAll }: WatchGap): void {
+    if (isForAll) for (const node of this.#parts.cluster.nodeNames()) this.#nodes.add(node);
   }
 
   #isLongerThan(ms: number): boolean {
     return this.#parts.clock.monotonicMs() - this.#knownSince > ms;
-  }
-
-  get #isLate(): boolean {
-    return this.#isLongerThan(this.#limits.nodeStaleAfterMs);
-  }
-
-  get #isOverdue(): boolean {
-    return this.#isLongerThan(this.#limits.noAgentAfterMs);
   }
 
   get #hasNodes(): boolean {
@@ -154,50 +154,50 @@ export class GapAnswers {
     // Without a Lease nothing else calls this: the next gap has to begin where this watch ends, not before it began.
     this.#parts.coverage.update();
     const open = this.#openGap();
-    if (this.#gap === undefined || (open === undefined && this.#isLongerThan(LATE_MS))) return;
-    if (this.#gap.reached !== undefined && !this.#hasNodes && !this.#isLate) {
+    const gap = this.#gap;
+    if (gap === undefined || (open === undefined && this.#isLongerThan(LATE_MS))) return;
+    const isLate = this.#isLongerThan(this.#limits.nodeStaleAfterMs);
+    if (gap.reached !== undefined && !this.#hasNodes && !isLate) {
       if (this.#isLongerThan(NODES_MS)) this.#parts.cluster.ensureNodes(this.#nodesAt);
       return;
     }
-    const [wasReady, wasGivenUp] = [this.#isReady, this.#isGivenUp];
-    this.#takeAnswers(this.#gap);
-    // Claims with a time from before the gap have waited for this.
-    if (this.#isReady && (this.#hasNews || !wasReady || this.#isGivenUp !== wasGivenUp)) this.#judge(this.#gap);
+    this.#addNodes(gap);
+    const stage = this.#isLongerThan(this.#limits.noAgentAfterMs) ? "given-up" : "ready";
+    const answers = this.#answersFor(gap, stage === "given-up");
+    if (this.#stage === "waiting" && !isLate && answers.some(({ isAwaited }) => isAwaited)) return;
+    // Claims have waited for the next stage, also where no answer changes a time.
+    const isDue = stage !== this.#stage;
+    this.#stage = stage;
+    if (this.#take(answers) || isDue) this.#apply(gap);
     else if (open !== undefined) this.#settle();
   }
 
-  /** Takes in what nodes have answered since. */
-  #takeAnswers(gap: WatchGap): void {
-    const { cluster, viewOf, agentStateOf, onAnswered } = this.#parts;
-    this.#isGivenUp = this.#isOverdue;
-    // A node whose object was created since may have existed then, too. A gap that is open for named nodes has no others.
-    for (const node of new Set([...this.#nodes, ...(gap.isForAll ? cluster.nodeNames() : [])])) {
-      if (this.#answered.has(node)) continue;
-      const object = cluster.node(node);
-      const { isOpen, times } = answerOf(gapOf(gap, node) ?? gap, {
-        view: viewOf(node),
-        agentState: agentStateOf(node),
-        createdAtMs: object?.createdAtMs,
-        // Without the nodes every one may have been up: times move later than necessary.
-        isAway: object !== undefined && this.#hasNodes && wasAway(gap, object),
-        isOverdue: this.#isGivenUp,
-      });
-      this.#keep(node, times);
-      if (isOpen) continue;
-      this.#answered.add(node);
-      onAnswered(node);
-    }
-    const hasHadItsTime = (node: string): boolean =>
-      this.#answered.has(node) || this.#isNewer(node) || agentStateOf(node) === "Stale";
-    this.#isReady ||= this.#isLate || [...this.#nodes].every(hasHadItsTime);
+  #answersFor(gap: WatchGap, isOverdue: boolean): readonly Answer[] {
+    const { cluster, viewOf, agentStateOf } = this.#parts;
+    const unanswered = [...this.#nodes].filter((node) => !this.#answered.has(node));
+    return unanswered.map((node) => {
+      const [object, agentState] = [cluster.node(node), agentStateOf(node)];
+      // Without the nodes every one may have been up: times move later than necessary.
+      const isAway = object !== undefined && this.#hasNodes && wasAway(gap, object);
+      const seen = { view: viewOf(node), agentState, createdAtMs: object?.createdAtMs, isAway, isOverdue };
+      const answer = answerOf(gapOf(gap, node) ?? gap, seen);
+      return { node, ...answer, isAwaited: answer.isOpen && !this.#isNewer(node) && agentState !== "Stale" };
+    });
   }
 
-  #keep(node: string, times: readonly UnobservedTime[]): void {
-    const known = this.#found.get(node) ?? [];
-    const found = spansOf([...known, ...times]);
-    if (JSON.stringify(found) === JSON.stringify(known)) return;
-    this.#found.set(node, found);
-    this.#hasNews = true;
+  /** True where the answers change a time. */
+  #take(answers: readonly Answer[]): boolean {
+    let hasNews = false;
+    for (const { node, isOpen, times } of answers) {
+      const known = this.#times.get(node) ?? [];
+      const found = spansOf([...known, ...times]);
+      hasNews ||= JSON.stringify(found) !== JSON.stringify(known);
+      this.#times.set(node, found);
+      if (isOpen) continue;
+      this.#answered.add(node);
+      this.#parts.onAnswered(node);
+    }
+    return hasNews;
   }
 
   #isNewer(node: string): boolean {
@@ -205,12 +205,10 @@ export class GapAnswers {
   }
 
   /** From now on decisions use everything that was found. */
-  #judge(gap: WatchGap): void {
-    this.#hasNews = false;
-    this.#judged = new Map(this.#found);
-    this.#judgedGaps = spansOf([...this.#judgedGaps, timeOf(gap)]);
+  #apply(gap: WatchGap): void {
+    this.#gapTimes = spansOf([...this.#gapTimes, timeOf(gap)]);
     this.#ofKind.clear();
-    const nodes = [...this.#judged].flatMap(([node, times]) => (times.some(({ isBefore }) => !isBefore) ? [node] : []));
+    const nodes = [...this.#times].flatMap(([node, times]) => (times.some(({ isBefore }) => !isBefore) ? [node] : []));
     this.#parts.logger.info(
       { to: formatMillisecondsUp(gap.toMs), nodes: nodes.length, examples: nodes.slice(0, 5) },
       "a time in which no replica watched pods is taken into account; nodes that did not watch either",
@@ -220,12 +218,9 @@ export class GapAnswers {
 
   /** Drops answers that are decided and stored from the hand-over; waits while a node may still answer soon. */
   #settle(): void {
-    // A node that was created after the gap and has not reported for so long did not exist in it.
-    const open = [...this.#nodes].filter(
-      (node) => !this.#answered.has(node) && !(this.#isNewer(node) && this.#isOverdue),
-    );
-    if (!this.#isReady || (open.length > 0 && !this.#isOverdue)) return;
-    const settled = this.#checkpoint.newest(open);
+    // A node that was created after the gap and has not reported until the others are given up did not exist in it.
+    if (this.#stage !== "given-up" && this.#answered.size < this.#nodes.size) return;
+    const settled = this.#checkpoint.newest(this.#open());
     if (settled !== undefined) this.#parts.coverage.settle(settled);
   }
 }
