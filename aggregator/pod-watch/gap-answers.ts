@@ -15,7 +15,7 @@ import {
 } from "../core/pod-watch/gap.ts";
 import { gapOf, isUpTo, type WatchGap } from "../core/pod-watch/history.ts";
 import type { Cluster, SharedParts } from "../sources/cluster.ts";
-import { type Backlog, Checkpoint, type PodWatchHistory } from "./pod-watch-history.ts";
+import { type Backlog, createCheckpoint, type PodWatchHistory } from "./pod-watch-history.ts";
 
 interface GapAnswersParts extends Pick<SharedParts, "clock" | "logger">, Backlog {
   readonly coverage: Pick<PodWatchHistory, "gap" | "history" | "settle" | "update">;
@@ -67,12 +67,12 @@ export class GapAnswers {
   /** By node affinity. */
   readonly #ofKind = new Map<string, readonly UnobservedTime[]>();
   /** The nodes that have not answered yet. */
-  readonly #checkpoint: Checkpoint<readonly string[]>;
+  readonly #checkpoint;
 
   constructor(parts: GapAnswersParts, limits: GapLimits) {
     this.#parts = parts;
     this.#limits = limits;
-    this.#checkpoint = new Checkpoint(parts);
+    this.#checkpoint = createCheckpoint<readonly string[]>(parts);
   }
 
   /** Checks the answers until the signal is aborted. */

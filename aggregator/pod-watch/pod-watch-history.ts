@@ -42,11 +42,11 @@ export class PodWatchHistory {
   /** How far our own watch has come. */
   #position: Position = { reached: "", atMs: 0 };
   #checkedAtMs = 0;
-  readonly #checkpoint: Checkpoint<Position>;
+  readonly #checkpoint;
 
   constructor(parts: HistoryParts) {
     this.#parts = parts;
-    this.#checkpoint = new Checkpoint(parts);
+    this.#checkpoint = createCheckpoint<Position>(parts);
   }
 
   /** What would be handed over now. Undefined before the first list. */
@@ -159,24 +159,19 @@ export class PodWatchHistory {
  * A value that may be published only when everything that was queued when it was taken is done. While new work arrives all the time, the
  * published value lags behind.
  */
-export class Checkpoint<T> {
-  readonly #backlog: Backlog;
-  #next: { readonly value: T; readonly isDone: () => boolean } | undefined;
-
-  constructor(backlog: Backlog) {
-    this.#backlog = backlog;
-  }
-
-  /** `present` is the value now. Answers the newest value that may be published; nothing when that has not changed. */
-  newest(present: T): T | undefined {
-    if (this.#next?.isDone() === false) return undefined;
-    const done = this.#next?.value;
-    this.#next = { value: present, isDone: this.#backlog.checkpoint() };
-    return this.#next.isDone() ? present : done;
-  }
-
-  /** Drops the value that waits: it no longer applies. */
-  reset(): void {
-    this.#next = undefined;
-  }
+export function createCheckpoint<T>({ checkpoint }: Backlog) {
+  let next: { readonly value: T; readonly isDone: () => boolean } | undefined;
+  return {
+    /** `present` is the value now. Answers the newest value that may be published; nothing while there is none. */
+    newest: (present: T): T | undefined => {
+      if (next?.isDone() === false) return undefined;
+      const done = next?.value;
+      next = { value: present, isDone: checkpoint() };
+      return next.isDone() ? present : done;
+    },
+    /** Drops the value that waits: it no longer applies. */
+    reset: (): void => {
+      next = undefined;
+    },
+  };
 }

@@ -10,7 +10,7 @@ import { type ClaimKind, type ClassLabel, countedClaim, StorageTotals } from "..
 import type { ClusterListener, ClusterParts } from "./cluster-parts.ts";
 import { KeptValues, keptWith, millisecondsOf, secondsOf, type Whole } from "./kept.ts";
 import type { Pods } from "./pods.ts";
-import { PhaseObservations, type Volumes } from "./volumes.ts";
+import { observePhases, type Volumes } from "./volumes.ts";
 
 interface ClaimParts extends ClusterParts {
   readonly classLabel: ClassLabel;
@@ -24,7 +24,7 @@ const AGE_BUCKET_MS = 3_600_000;
 export function createClaims(parts: ClaimParts, listener: ClusterListener) {
   const { volumes, pods, nowMs } = parts;
   const values = new ClaimValues();
-  const observations = new PhaseObservations<Claim>(({ phase }) => phase === "Lost");
+  const observations = observePhases<Claim>(({ phase }) => phase === "Lost");
   const totals = new StorageTotals<ClaimKind>(parts.classLabel, AGE_BUCKET_MS);
   const informer = createInformer(parts, {
     collection: { path: "/api/v1/persistentvolumeclaims", listsFrom: "quorum" },

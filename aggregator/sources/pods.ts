@@ -13,13 +13,9 @@ import { projectPod } from "./projections.ts";
 
 export type Pods = ReturnType<typeof createPods>;
 
-interface PodParts extends ClusterParts {
-  readonly claims: () => ClaimLookup;
-}
-
 type ClaimLookup = Pick<Informer<Claim>, "get" | "hasSynced">;
 
-export function createPods(parts: PodParts, listener: ClusterListener) {
+export function createPods(parts: ClusterParts & { readonly claims: () => ClaimLookup }, listener: ClusterListener) {
   const vanished = new VanishedPods((key) => parts.claims().get(key)?.uid);
   let watched: PodWatch | undefined;
   const onChange = (change: StoreChange<Pod>): void => {

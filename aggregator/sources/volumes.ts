@@ -11,17 +11,14 @@ type StoredVolume = Volume & Stored;
 
 export type Volumes = ReturnType<typeof createVolumes>;
 
-interface VolumeParts extends ClusterParts {
-  readonly classLabel: ClassLabel;
-}
-
 /** Volumes are counted by ages of minutes and more, so this is exact enough. */
 const AGE_BUCKET_MS = 1_000;
 
-export function createVolumes(parts: VolumeParts, { onClaim, onVolume }: ClusterListener) {
-  const observations = new PhaseObservations<StoredVolume>(({ phaseSinceMs }, nowMs) =>
-    isNoAnswer(phaseSinceMs, nowMs),
-  );
+export function createVolumes(
+  parts: ClusterParts & { readonly classLabel: ClassLabel },
+  { onClaim, onVolume }: ClusterListener,
+) {
+  const observations = observePhases<StoredVolume>(({ phaseSinceMs }, nowMs) => isNoAnswer(phaseSinceMs, nowMs));
   const since = ({ uid, phaseSinceMs: apiMs, createdAtMs }: Volume): PhaseSince | undefined =>
     phaseSince({ apiMs, createdAtMs, firstSeenMs: observations.firstSeenMs(uid) });
   const totals = new StorageTotals<VolumeKind>(parts.classLabel, AGE_BUCKET_MS);
@@ -109,26 +106,19 @@ interface Phased extends Stored {
 }
 
 /** When this process first saw objects in their phase, where the API does not say: the age is never longer than the truth. */
-export class PhaseObservations<T extends Phased> {
-  readonly #isUndated: (object: T, nowMs: number) => boolean;
-  readonly #observations = new Map<string, { readonly phase: string; readonly ms: number }>();
-
-  constructor(isUndated: (object: T, nowMs: number) => boolean) {
-    this.#isUndated = isUndated;
-  }
-
-  /** Takes in each change of the collection; `nowMs` is the latest that the API server's clock can show, so none is dated too early. */
-  note(change: StoreChange<T>, nowMs: number): void {
-    const { object } = change;
-    const { uid, phase, phaseSinceMs } = object;
-    const before = change.kind === "updated" ? change.previous : undefined;
-    // A time that was in the future when it was written stays wrong when it has passed.
-    if (before?.phase === phase && before.phaseSinceMs === phaseSinceMs) return;
-    if (change.kind === "deleted" || !this.#isUndated(object, nowMs)) this.#observations.delete(uid);
-    else if (this.#observations.get(uid)?.phase !== phase) this.#observations.set(uid, { phase, ms: nowMs });
-  }
-
-  firstSeenMs(uid: string): number | undefined {
-    return this.#observations.get(uid)?.ms;
-  }
+export function observePhases<T extends Phased>(isUndated: (object: T, nowMs: number) => boolean) {
+  const observations = new Map<string, { readonly phase: string; readonly ms: number }>();
+  return {
+    /** Takes in each change of the collection; `nowMs` is the latest that the API server's clock can show, so none is dated too early. */
+    note: (change: StoreChange<T>, nowMs: number): void => {
+      const { object } = change;
+      const { uid, phase, phaseSinceMs } = object;
+      const before = change.kind === "updated" ? change.previous : undefined;
+      // A time that was in the future when it was written stays wrong when it has passed.
+      if (before?.phase === phase && before.phaseSinceMs === phaseSinceMs) return;
+      if (change.kind === "deleted" || !isUndated(object, nowMs)) observations.delete(uid);
+      else if (observations.get(uid)?.phase !== phase) observations.set(uid, { phase, ms: nowMs });
+    },
+    firstSeenMs: (uid: string): number | undefined => observations.get(uid)?.ms,
+  };
 }

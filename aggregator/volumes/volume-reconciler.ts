@@ -63,7 +63,8 @@ export class VolumeReconciler {
   /** Works until the signal is aborted. Everything has been listed. */
   run(signal: AbortSignal): Promise<void> {
     this.enqueueAll();
-    this.queue.addAll(Iterator.from(this.#parts.cluster.claims()).map(toCopyFrom));
+    const claims = Iterator.from(this.#parts.cluster.claims());
+    this.queue.addAll(claims.map(({ isDeleting, volume }) => (isDeleting ? volume : undefined)));
     return this.queue.run((name, limited) => this.#reconcile(name, limited), signal);
   }
 
@@ -78,10 +79,10 @@ export class VolumeReconciler {
     if (volume === undefined || isOfInterest(volume) || isKnown) this.queue.add(name);
   }
 
+  /** The last use of a claim that is being deleted may have to be copied to its volume. */
   onClaim(key: string): void {
-    const claim = this.#parts.cluster.claim(key);
-    const volume = claim && toCopyFrom(claim);
-    if (volume !== undefined) this.queue.add(volume);
+    const { isDeleting, volume } = this.#parts.cluster.claim(key) ?? {};
+    if (isDeleting && volume !== undefined) this.queue.add(volume);
   }
 
   onClaimGone({ uid, volume: name, status }: Claim): void {
@@ -166,11 +167,6 @@ export class VolumeReconciler {
 
 function textOf({ mountedOn, lastUse }: VolumeAnnotations): string {
   return JSON.stringify([mountedOn, lastUse]);
-}
-
-/** The last use of a claim that is being deleted may have to be copied to its volume. */
-function toCopyFrom({ isDeleting, volume }: Claim): string | undefined {
-  return isDeleting ? volume : undefined;
 }
 
 function isOfInterest({ phase, annotations }: Volume): boolean {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { PhaseObservations } from "../../../../aggregator/sources/volumes.ts";
+import { observePhases } from "../../../../aggregator/sources/volumes.ts";
 import { isNoAnswer } from "../../../../common/storage/phase-since.ts";
 import { NOON, volumeWith } from "../world.ts";
 
@@ -14,7 +14,7 @@ function objectOf([phase, phaseSinceMs]: NonNullable<Shown>, version: number) {
 function firstSeen(shown: readonly Shown[]): number | undefined {
   const isUndated = ({ phaseSinceMs }: { readonly phaseSinceMs: number | undefined }, nowMs: number): boolean =>
     isNoAnswer(phaseSinceMs, nowMs);
-  const observations = new PhaseObservations<ReturnType<typeof objectOf>>(isUndated);
+  const observations = observePhases<ReturnType<typeof objectOf>>(isUndated);
   let previous: ReturnType<typeof objectOf> | undefined;
   for (const [minute, one] of shown.entries()) {
     const object = one && objectOf(one, minute);
