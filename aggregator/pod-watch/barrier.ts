@@ -15,13 +15,6 @@ interface BarrierLimits extends Pick<AgentStateLimits, "nodeStaleAfterMs"> {
   readonly session: string;
 }
 
-interface Pending {
-  /** The event after which the node has to begin a scan. */
-  readonly event: number;
-  /** Milliseconds on the monotonic clock. */
-  readonly untilMs: number;
-}
-
 /** Claims that wait are decided again so often at most: nodes that answer within this time release theirs together. Milliseconds. */
 const CHECK_MS = 500;
 /** While more nodes than this are pending, they are pending for every volume: to find those of each volume would take too long. */
@@ -35,7 +28,8 @@ const FEW = 64;
 export class Barrier {
   readonly #parts: BarrierParts;
   readonly #limits: BarrierLimits;
-  readonly #pending = new Map<string, Pending>();
+  /** By node: the event after which it has to begin a scan, and its time, milliseconds on the monotonic clock. */
+  readonly #pending = new Map<string, { readonly event: number; readonly untilMs: number }>();
   #event = 0;
   /** Claims may have waited for a node that is no longer pending, or for the watch of pods, and have not been decided again. */
   #hasMoved = false;
@@ -74,9 +68,10 @@ export class Barrier {
   }
 
   /** A report was accepted. */
-  onReport(node: string, scanRequest: string | undefined): void {
-    const { event } = this.#pending.get(node) ?? {};
-    if (event !== undefined && this.#answered(scanRequest) >= event) this.#drop(node);
+  onReport(node: string, scanRequest = ""): void {
+    const [session, answered] = scanRequest.split("/");
+    const { event = Number.POSITIVE_INFINITY } = this.#pending.get(node) ?? {};
+    if (session === this.#limits.session && Number(answered) >= event) this.#drop(node);
   }
 
   /** A node that the volume has to wait for, if there is one. A read: it changes nothing. */
@@ -105,11 +100,5 @@ export class Barrier {
   #drop(node: string): void {
     this.#pending.delete(node);
     this.#hasMoved = true;
-  }
-
-  /** The event of this session after which the scan began; NaN or 0 where the scan answers none. */
-  #answered(scanRequest = ""): number {
-    const [session, event] = scanRequest.split("/");
-    return session === this.#limits.session ? Number(event) : 0;
   }
 }

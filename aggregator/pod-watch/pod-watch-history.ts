@@ -1,4 +1,4 @@
-import type { KubeClient, KubeParts } from "../../common/kube/client.ts";
+import type { KubeClient } from "../../common/kube/client.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { formatMillisecondsUp } from "../../common/storage/timestamp.ts";
 import {
@@ -12,6 +12,7 @@ import {
   type WatchHistory,
 } from "../core/pod-watch/history.ts";
 import type { Cluster } from "../sources/cluster.ts";
+import type { OutsideParts } from "../sources/cluster-parts.ts";
 import { COVERAGE_ANNOTATION, readCoverage, writeCoverage } from "../sources/watch-history-annotation.ts";
 import type { UnstoredClaims } from "../writing/unstored-claims.ts";
 import type { EndedPods } from "./ended-pods.ts";
@@ -22,7 +23,7 @@ export interface Backlog {
   readonly checkpoint: () => () => boolean;
 }
 
-export interface HistoryParts extends Pick<KubeParts, "logger">, Backlog {
+export interface HistoryParts extends Pick<OutsideParts, "logger" | "nowMs">, Backlog {
   readonly client: Pick<KubeClient, "serverTime">;
   readonly cluster: Pick<Cluster, "podsWatchedSince" | "podsReached">;
   readonly ends: EndedPods;
@@ -56,10 +57,10 @@ export class PodWatchHistory {
 
   /** This replica leads from now on: joins what the previous leader handed over and our own watch. */
   begin(annotations: Annotations): void {
-    const handed = readCoverage(annotations[COVERAGE_ANNOTATION], this.#latestMs);
+    const handed = readCoverage(annotations[COVERAGE_ANNOTATION], this.#parts.nowMs());
     const { ends, unstored } = this.#parts;
     const knows = (claim: Claim): boolean => ends.of(claim.key).some((end) => !ends.isIncluded(end, claim));
-    unstored.begin(handed?.unstored ?? [], { nowMs: this.#latestMs, knows });
+    unstored.begin(handed?.unstored ?? [], { nowMs: this.#parts.nowMs(), knows });
     this.#history = handed;
     this.#watch = undefined;
     this.#hasHandOver = false;
@@ -69,7 +70,7 @@ export class PodWatchHistory {
 
   /** True where our own watch began too late to continue the chain: another replica's may have begun in time. */
   wouldBreak(annotations: Annotations): boolean {
-    const handed = readCoverage(annotations[COVERAGE_ANNOTATION], this.#latestMs);
+    const handed = readCoverage(annotations[COVERAGE_ANNOTATION], this.#parts.nowMs());
     const watch = this.#parts.cluster.podsWatchedSince();
     return handed !== undefined && watch !== undefined && !isUpTo(watch.sinceVersion, handed.reached);
   }
@@ -105,7 +106,7 @@ export class PodWatchHistory {
 
   /** Drops the ended pods that a leader has decided. */
   onHandOver(annotations: Annotations): void {
-    const handed = readCoverage(annotations[COVERAGE_ANNOTATION], this.#latestMs);
+    const handed = readCoverage(annotations[COVERAGE_ANNOTATION], this.#parts.nowMs());
     if (handed !== undefined) this.#parts.ends.settle(handed.reached, new Set(handed.unstored.map(({ uid }) => uid)));
   }
 
@@ -118,7 +119,7 @@ export class PodWatchHistory {
     // Ends that were dropped while another replica led count as never seen. Ends that were dropped later are decided.
     const isLost = this.#watch === undefined && droppedUpTo !== undefined && isUpTo(watch.sinceVersion, droppedUpTo);
     const isRelisted = this.#watch !== undefined;
-    const own = isLost ? { sinceVersion: droppedUpTo, sinceMs: this.#latestMs } : { ...watch, isRelisted };
+    const own = isLost ? { sinceVersion: droppedUpTo, sinceMs: this.#parts.nowMs() } : { ...watch, isRelisted };
     const before = this.#history;
     this.#watch = watch;
     this.#checkpoint.reset();
@@ -143,10 +144,6 @@ export class PodWatchHistory {
     if (decided === undefined) return;
     this.#history = advance(this.#history, decided);
     this.#hasHandOver = true;
-  }
-
-  get #latestMs(): number {
-    return this.#parts.client.serverTime()?.latestMs ?? 0;
   }
 
   get #earliestMs(): number {

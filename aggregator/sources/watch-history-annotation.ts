@@ -71,14 +71,21 @@ export function writeCoverage(
   { sinceMs, gap, reached, reachedAtMs }: WatchHistory,
   unstored: readonly UnstoredClaim[] = [],
 ): string {
-  const open = [...(gap?.open ?? [])].map(([node, ms]) => ({ node, from: downText(ms) }));
   return JSON.stringify({
     version: VERSION,
     since: formatMillisecondsUp(sinceMs),
     reached,
     reachedAt: downText(reachedAtMs),
-    gap: gap && { from: downText(gap.fromMs), reached: gap.reached, all: gap.isForAll, open },
-    unstored: unstored.map(({ uid, sinceMs: ms }) => ({ uid, since: ms === undefined ? ms : formatMillisecondsUp(ms) })),
+    gap: gap && {
+      from: downText(gap.fromMs),
+      reached: gap.reached,
+      all: gap.isForAll,
+      open: [...gap.open].map(([node, ms]) => ({ node, from: downText(ms) })),
+    },
+    unstored: unstored.map(({ uid, sinceMs: ms }) => ({
+      uid,
+      ...(ms !== undefined && { since: formatMillisecondsUp(ms) }),
+    })),
   });
 }
 

@@ -61,9 +61,12 @@ export const MAX_OPEN_NODES = 32;
  * that ends. No other replica saw what lies in between.
  */
 export function inherit(handed: WatchHistory | undefined, watch: PodWatch): WatchHistory {
-  const { sinceVersion, sinceMs } = watch;
-  const isRestored = handed !== undefined && isBehind(handed, watch);
-  if (handed !== undefined && !isRestored && isUpTo(sinceVersion, handed.reached)) return handed;
+  const { sinceVersion, sinceMs, isRelisted } = watch;
+  const isKnown = handed !== undefined && isUpTo(sinceVersion, handed.reached);
+  // What a replica lists is older than what it had seen: a backup of etcd was restored. For this server nothing has happened since that
+  // backup, and it uses the versions again for other changes.
+  const isRestored = isKnown && isRelisted === true && sinceVersion !== handed.reached;
+  if (isKnown && !isRestored) return handed;
   const fromMs = handed && Math.min(handed.reachedAtMs, sinceMs);
   // After a restore every object is older than the versions of the time before, changed since or not.
   const gap = nextGap(handed?.gap, { fromMs, toMs: sinceMs, reached: isRestored ? undefined : handed?.reached });
@@ -72,24 +75,15 @@ export function inherit(handed: WatchHistory | undefined, watch: PodWatch): Watc
 }
 
 /**
- * True when what a replica lists is older than what it had seen: a backup of etcd was restored. For this server nothing has happened
- * since that backup, and it uses the versions again for other changes.
- */
-function isBehind({ reached }: WatchHistory, { sinceVersion, isRelisted = false }: PodWatch): boolean {
-  return isRelisted && isUpTo(sinceVersion, reached) && !isUpTo(reached, sinceVersion);
-}
-
-/**
  * Pods went unobserved again. A node that has not answered for the previous gap has one gap since the begin of that one, with what was
  * watched in between. For all others it begins now, so that a node which is away for long does not move claims of other nodes.
  */
 export function nextGap(before: WatchGap | undefined, gap: GapTime & Pick<WatchGap, "reached">): WatchGap {
   if (before === undefined) return { ...gap, isForAll: true, open: new Map() };
-  const beginOf = (fromMs: number | undefined): number => fromMs ?? 0;
-  const open = new Map([...before.open].map(([node, fromMs]) => [node, beginOf(fromMs)]));
+  const open = new Map([...before.open].map(([node, fromMs]) => [node, fromMs ?? 0]));
   if (!before.isForAll) return { ...gap, isForAll: true, open };
   const reached = gap.reached && before.reached;
-  return { fromMs: beginOf(before.fromMs), toMs: gap.toMs, reached, isForAll: true, open };
+  return { fromMs: before.fromMs ?? 0, toMs: gap.toMs, reached, isForAll: true, open };
 }
 
 /** The gap of one node; undefined where it has answered. */

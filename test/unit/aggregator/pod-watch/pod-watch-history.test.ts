@@ -38,6 +38,7 @@ class World {
       const marked = this.received;
       return () => this.done >= marked;
     },
+    nowMs: () => this.nowMs,
     client: { serverTime: () => ({ latestMs: this.nowMs, widthMs: 100 }) },
   });
 
