@@ -10,9 +10,8 @@ import { nodeEntryOf } from "../core/api/node-entry.ts";
 import { claimsOf } from "../core/claims/attribution.ts";
 import type { DecidedClaim } from "../core/claims/evidence.ts";
 import type { Volume } from "../core/cluster-objects.ts";
-import { type IdleStagings, idleStagings } from "../core/nodes/idle-staging.ts";
 import type { NodeMountedVolume, NodeView } from "../core/nodes/node-view.ts";
-import { claimOfVolume, identitiesOf, mayMount, volumeUse } from "../core/volumes/use.ts";
+import { claimOfVolume, identitiesOf, idleStagings, mayMount, volumeUse } from "../core/volumes/use.ts";
 import type { AgentStates } from "../nodes/agent-states.ts";
 import type { FleetState } from "../nodes/fleet-state.ts";
 import type { SharedParts } from "../sources/cluster.ts";
@@ -35,7 +34,7 @@ interface ReadApiParts extends SharedParts {
 export class ReadApi implements ListSource {
   readonly signal: AbortSignal;
   readonly #parts: ReadApiParts;
-  readonly #stagings = new Map<string, IdleStagings>();
+  readonly #stagings = new Map<string, ReturnType<typeof idleStagings>>();
 
   constructor(parts: ReadApiParts) {
     this.#parts = parts;

@@ -38,7 +38,6 @@ export interface EndedPod {
   readonly wasOver: boolean;
 }
 
-/** A PersistentVolume. */
 export interface Volume {
   readonly key: string;
   readonly uid: string;
@@ -62,7 +61,6 @@ export interface Volume {
   readonly annotations?: VolumeAnnotations | undefined;
 }
 
-/** A Node. */
 export interface Node {
   readonly key: string;
   readonly uid: string;

@@ -22,7 +22,7 @@ interface AgentStatesParts extends SharedParts {
   readonly fleet: FleetState;
   readonly onChange: (change: AgentStateChange) => void;
   readonly queues: Readonly<Record<"nodes", QueueObserver>>;
-  /** The node is Gone, and its view is about to be forgotten. */
+  /** The view of the node is about to be forgotten. */
   readonly onForgotten: (node: string) => void;
 }
 
@@ -39,7 +39,6 @@ interface Track {
   readonly assumed: AssumedEnd | undefined;
 }
 
-/** A node counts as Reporting at first. */
 const AT_FIRST: AgentState = { kind: "Reporting", why: "" };
 
 /** The mounts of a node that is Gone are forgotten after this time. Milliseconds. */
@@ -73,12 +72,10 @@ export class AgentStates {
     }
   }
 
-  /** The nodes of the cluster that are expected to report. */
   expected(): readonly string[] {
     return this.#parts.cluster.nodeNames().filter((node) => this.lookFor(node).kind === "Reporting");
   }
 
-  /** Works until the signal is aborted. */
   run(signal: AbortSignal): Promise<void> {
     return this.queue.run(async (node) => this.#checkAgain(node), signal);
   }
@@ -98,7 +95,6 @@ export class AgentStates {
     return this.#tracks.get(node)?.assumed;
   }
 
-  /** The names of the known nodes that have this state. */
   named(kind: AgentState["kind"]): readonly string[] {
     return [...this.#tracks].filter(([, { agentState }]) => agentState.kind === kind).map(([node]) => node);
   }

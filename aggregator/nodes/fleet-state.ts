@@ -30,7 +30,6 @@ export type FleetChange =
   | { readonly kind: "too-much"; readonly why: string }
   | Exclude<Acceptance, { readonly kind: "accepted" }>;
 
-/** What is kept of a node. */
 interface KeptNode {
   readonly view: NodeView;
   /** About how much memory the view takes. */
@@ -44,7 +43,6 @@ export class FleetState {
   readonly #nodes = new Map<string, KeptNode>();
   readonly #nodesByVolume = new IndexMap();
   readonly #facts = new FactIndex();
-  /** What all views take. */
   #bytes = 0;
   readonly #texts = new SharedTexts();
   readonly #clock: Clock;
@@ -57,7 +55,6 @@ export class FleetState {
     return this.#nodes.get(node)?.view;
   }
 
-  /** Names of the nodes that have reported. */
   nodes(): readonly string[] {
     return [...this.#nodes.keys()];
   }
@@ -128,7 +125,6 @@ export class FleetState {
     for (const { volume } of factsIn(view)) this.#nodesByVolume.add(clueOf(volume), view.node);
   }
 
-  /** Forgets a node that is gone for good. */
   drop(node: string): void {
     const kept = this.#nodes.get(node);
     for (const { volume } of factsIn(kept?.view)) this.#nodesByVolume.remove(clueOf(volume), node);

@@ -29,7 +29,6 @@ export class KeptValues {
   readonly texts = new SharedTexts();
 }
 
-/** What all compact forms have. */
 class Kept implements Whole<Dated> {
   readonly key: string;
   readonly uid: string;

@@ -13,7 +13,6 @@ export interface AgentState {
 
 /** What is known of a node at a moment. Ages are milliseconds on the monotonic clock. */
 export interface NodeObservation {
-  /** Its Node object; undefined when it has none. */
   readonly object: Node | undefined;
   readonly view: NodeView | undefined;
   /** Since its last report was accepted; undefined before the first. */

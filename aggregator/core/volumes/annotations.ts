@@ -95,7 +95,6 @@ function lastUseAfter(facts: VolumeFacts, known: KnownUse | undefined): KnownUse
 }
 
 function laterOf(one: KnownUse | undefined, other: KnownUse | undefined): KnownUse | undefined {
-  if (one?.lastUse === undefined || other?.lastUse === undefined)
-    return one?.lastUse === undefined ? (other ?? one) : one;
-  return one.lastUse.byMs >= other.lastUse.byMs ? one : other;
+  const isLater = one?.lastUse && one.lastUse.byMs >= (other?.lastUse?.byMs ?? 0);
+  return isLater ? one : (other ?? one);
 }

@@ -2,11 +2,12 @@ import { describe, expect, it } from "vitest";
 import type { Directory } from "../../../../aggregator/core/claims/attribution.ts";
 import type { Pod, Volume } from "../../../../aggregator/core/cluster-objects.ts";
 import { FactIndex } from "../../../../aggregator/core/nodes/fact-index.ts";
-import { type IdleStagings, idleStagings } from "../../../../aggregator/core/nodes/idle-staging.ts";
 import type { NodeMountedVolume, NodeUnmountRecord, NodeView } from "../../../../aggregator/core/nodes/node-view.ts";
 import {
   claimOfVolume,
+  type IdleStagings,
   identitiesOf,
+  idleStagings,
   mayMount,
   newUnmounts,
   volumeUse,
