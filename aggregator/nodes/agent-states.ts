@@ -5,7 +5,6 @@ import {
   type AgentStateLimits,
   type AssumedEnd,
   assumedEndOf,
-  type NodeObservation,
   opinionOf,
 } from "../core/nodes/agent-state.ts";
 import { factsIn } from "../core/nodes/node-view.ts";
@@ -105,17 +104,23 @@ export class AgentStates {
    * here, however long this session has lasted.
    */
   check(node: string, { hasReported = false } = {}): Track {
-    const { cluster, nowMs, logger, onChange } = this.#parts;
-    const [before, now, uid] = [this.#tracks.get(node), this.#parts.clock.monotonicMs(), cluster.node(node)?.uid];
-    const since = {
-      uidSince: before !== undefined && before.uid === uid ? before.uidSince : now,
-      agentAwaySince: cluster.hasAgentPod(node) ? undefined : (before?.agentAwaySince ?? now),
+    const { clock, cluster, fleet, nowMs, logger, onChange } = this.#parts;
+    const [before, now, object] = [this.#tracks.get(node), clock.monotonicMs(), cluster.node(node)];
+    const uid = object?.uid;
+    const uidSince = before !== undefined && before.uid === uid ? before.uidSince : now;
+    const agentAwaySince = cluster.hasAgentPod(node) ? undefined : (before?.agentAwaySince ?? now);
+    const observed = {
+      object,
+      view: fleet.view(node),
+      reportAgeMs: fleet.lastReportAgeMs(node),
+      objectAgeMs: now - uidSince,
+      agentAwayMs: agentAwaySince === undefined ? undefined : now - agentAwaySince,
+      quietHeartbeat: before?.quietHeartbeat,
     };
-    const observed = this.#observe(node, { ...since, quietHeartbeat: before?.quietHeartbeat });
     const { agentState, nextMs, quietHeartbeat } = opinionOf(observed, this.#limits);
     const known = hasReported ? undefined : before?.assumed;
     const assumed = assumedEndOf(known, observed, { agentState, nowMs: nowMs() });
-    const track = { ...since, uid, quietHeartbeat, agentState, assumed };
+    const track = { uid, uidSince, agentAwaySince, quietHeartbeat, agentState, assumed };
     this.#tracks.set(node, track);
     for (const waitMs of [nextMs, this.#restOf(node, track)]) {
       // A wait below a millisecond comes from rounding: it would end before any time has passed.
@@ -127,22 +132,6 @@ export class AgentStates {
     if (isOther) logger.info({ node, agentState: kind, why }, "agent state changed");
     if (isOther || isAboutMounts) onChange({ node, isAboutMounts });
     return track;
-  }
-
-  #observe(
-    node: string,
-    { uidSince, agentAwaySince, quietHeartbeat }: Pick<Track, "uidSince" | "agentAwaySince" | "quietHeartbeat">,
-  ): NodeObservation {
-    const { clock, cluster, fleet } = this.#parts;
-    const now = clock.monotonicMs();
-    return {
-      object: cluster.node(node),
-      view: fleet.view(node),
-      reportAgeMs: fleet.lastReportAgeMs(node),
-      objectAgeMs: now - uidSince,
-      agentAwayMs: agentAwaySince === undefined ? undefined : now - agentAwaySince,
-      quietHeartbeat,
-    };
   }
 
   /** For how long the view of a node that is Gone is kept; undefined for other nodes. */

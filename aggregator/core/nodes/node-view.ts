@@ -1,3 +1,4 @@
+import type { Gap } from "../../../common/storage/claim-status.ts";
 import type { NodeFacts } from "../../../common/storage/node-facts.ts";
 import type { NodeReport, UnmountRecord } from "../../../common/storage/node-report.ts";
 import { type MountedVolume, volumeKey } from "../../../common/storage/volume-identity.ts";
@@ -41,9 +42,7 @@ export type NodeMountedVolume = MountedVolume & {
 };
 
 /** A time in which an agent did not watch, by the API server's wall clock, and its end as the agent stamped it. */
-export interface AgentGapTime {
-  readonly fromMs: number;
-  readonly toMs: number;
+export interface AgentGapTime extends Gap {
   readonly to: number;
 }
 

@@ -1,3 +1,4 @@
+import type { Gap } from "../../../common/storage/claim-status.ts";
 import { mayBeMounted } from "../../../common/storage/node-selector.ts";
 import { parseNodeSelector } from "../../../common/storage/node-selector-terms.ts";
 import type { Node, Volume } from "../cluster-objects.ts";
@@ -8,18 +9,10 @@ import { type GapTime, isUpTo, type WatchGap } from "./history.ts";
 /**
  * A time that neither side observed: not the agent of a node, which reads the mount table, and no replica, which watches pods. A whole use
  * may lie in it. So the claims that could be used on the node count as used until the agent's first scan afterwards: a pod that vanished
- * meanwhile may have left its mount behind until then. What counts for which claim, and what is not covered: docs/claim-status.md,
- * "Unobserved time".
+ * meanwhile may have left its mount behind until then. It begins at minus infinity where its begin is unknown. What counts for which
+ * claim, and what is not covered: docs/claim-status.md, "Unobserved time".
  */
-export interface AgentGapTime {
-  /** Never too late; minus infinity where it is unknown. Milliseconds of the API server's wall clock. */
-  readonly fromMs: number;
-  /** Never too early. */
-  readonly toMs: number;
-}
-
-/** A time in which a claim may have been used unobserved. */
-export interface UnobservedTime extends AgentGapTime {
+export interface UnobservedTime extends Gap {
   /** Before a gap: counts only for what was in use when the gap began. */
   readonly isBefore: boolean;
   /** No replica is known to have watched before the gap: counts only for times before its end, which this is. */
@@ -76,7 +69,7 @@ function unobservedBy(view: NodeView, gap: GapTime, isNewObject: boolean): reado
   // A machine that first started after the gap did not exist before. One whose Node object was created anew may have been off and on.
   const isNew = isNewObject && bootedAfterMs >= all.toMs && isFirstBoot;
   const unknown = [isNew ? undefined : bootedByMs, forgottenByMs].filter((ms) => ms !== undefined);
-  const times: readonly AgentGapTime[] = [
+  const times: readonly Gap[] = [
     ...unknown.map((toMs) => ({ fromMs: Number.NEGATIVE_INFINITY, toMs })),
     ...view.agentGaps.map(({ fromMs, toMs }) => ({ fromMs: Math.max(fromMs, bootedAfterMs), toMs })),
   ];
@@ -114,7 +107,7 @@ export function reachOf(
 }
 
 /** From the first begin to the last end; undefined without any. */
-export function spanOf(times: readonly AgentGapTime[]): AgentGapTime | undefined {
+export function spanOf(times: readonly Gap[]): Gap | undefined {
   if (times.length === 0) return undefined;
   const [begins, ends] = [times.map(({ fromMs }) => fromMs), times.map(({ toMs }) => toMs)];
   return { fromMs: Math.min(...begins), toMs: Math.max(...ends) };

@@ -1,5 +1,4 @@
-import type { ClaimRef } from "../claims/attribution.ts";
-import { claimKeysOf } from "../claims/attribution.ts";
+import { type ClaimRef, claimKeysOf } from "../claims/attribution.ts";
 import type { Pod } from "../cluster-objects.ts";
 
 /** So many vanished pods and names of their claims are kept, some 10 MB: their mounts and unmount records may still appear. */

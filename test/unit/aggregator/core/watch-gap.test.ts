@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { NodeView } from "../../../../aggregator/core/nodes/node-view.ts";
 import {
-  type AgentGapTime,
   answerOf,
   type GapAnswer,
   type GapNode,
@@ -10,6 +9,7 @@ import {
   wasAway,
 } from "../../../../aggregator/core/pod-watch/gap.ts";
 import type { GapTime, WatchGap } from "../../../../aggregator/core/pod-watch/history.ts";
+import type { Gap } from "../../../../common/storage/claim-status.ts";
 import { NOON, nodeWith, reportWith, viewWith } from "../world.ts";
 import { viewAfter } from "./reported.ts";
 
@@ -25,7 +25,7 @@ function span(from: number, to: number) {
 }
 
 /** An agent that came up with its node an hour before noon and has read its table twelve minutes past noon. */
-function coverageWith(agentGaps: readonly AgentGapTime[], fields: Partial<NodeView> = {}): NodeView {
+function coverageWith(agentGaps: readonly Gap[], fields: Partial<NodeView> = {}): NodeView {
   const booted = { bootedAfterMs: NOON - 60 * MIN, bootedByMs: NOON - 60 * MIN + 1, isFirstBoot: true };
   const gaps = agentGaps.map((one) => ({ ...one, to: 0 }));
   return viewWith({ ...booted, agentGaps: gaps, scanBeganMs: NOON + 12 * MIN, ...fields });
@@ -37,7 +37,7 @@ function nodeIn(fields: Partial<GapNode> = {}): GapNode {
 }
 
 /** An agent that did not watch in these times of its boot. */
-function awayIn(...agentGaps: readonly AgentGapTime[]): GapNode {
+function awayIn(...agentGaps: readonly Gap[]): GapNode {
   return nodeIn({ view: coverageWith(agentGaps) });
 }
 
