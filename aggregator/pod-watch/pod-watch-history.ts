@@ -41,7 +41,7 @@ export class PodWatchHistory {
   /** There is something to hand over that is not older than what the previous leader handed over. */
   #hasHandOver = false;
   /** How far our own watch has come. */
-  #position: Position = { reached: "", atMs: 0 };
+  #position: Position = { reached: "", reachedAtMs: 0 };
   #checkedAtMs = 0;
   readonly #checkpoint;
 
@@ -124,7 +124,7 @@ export class PodWatchHistory {
     this.#watch = watch;
     this.#checkpoint.reset();
     this.#history = inherit(before, own);
-    this.#position = { reached: cluster.podsReached() ?? "", atMs: this.#history.reachedAtMs };
+    this.#position = { reached: cluster.podsReached() ?? "", reachedAtMs: this.#history.reachedAtMs };
     this.#checkedAtMs = this.#earliestMs;
     if (this.#history === before) return;
     this.#hasHandOver = false;
@@ -137,7 +137,7 @@ export class PodWatchHistory {
     const reached = this.#parts.cluster.podsReached();
     // The watch reached this version after the last check, or at it.
     const isNew = reached !== undefined && reached !== this.#position.reached;
-    if (isNew) this.#position = { reached, atMs: this.#checkedAtMs };
+    if (isNew) this.#position = { reached, reachedAtMs: this.#checkedAtMs };
     this.#checkedAtMs = this.#earliestMs;
     if (reached === undefined || this.#history === undefined) return;
     const decided = this.#checkpoint.newest(this.#position);

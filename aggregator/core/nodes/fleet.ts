@@ -44,19 +44,10 @@ export function* acceptInSteps(
   const mountedVolumes = mountedVolumesOf(report, at, sameClock?.mountedVolumes);
   yield;
   const unmountRecords = yield* unmountRecordsAfter(report, { known, sameClock, at, timeline });
-  const view: NodeView = {
-    node: report.node,
-    bootId: report.bootId,
-    instance: report.instance,
-    generation: report.generation,
-    timeline,
-    timelineFrom,
-    mountedVolumes,
-    unmountRecords,
-    forgottenByMs: receipt.isRolledBack === true ? receipt.atMs : known?.forgottenByMs,
-    ...observationOf(report, at),
-  };
-  return { kind: "accepted", view };
+  const { node, bootId, instance, generation } = report;
+  const state = { node, bootId, instance, generation, timeline, timelineFrom, mountedVolumes, unmountRecords };
+  const forgottenByMs = receipt.isRolledBack === true ? receipt.atMs : known?.forgottenByMs;
+  return { kind: "accepted", view: { ...state, forgottenByMs, ...observationOf(report, at) } };
 }
 
 /** A heartbeat: the known state, scanned again. When it means another state than the known one, the whole report is needed. */

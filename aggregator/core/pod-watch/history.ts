@@ -102,16 +102,13 @@ export function leaveOpen(gap: WatchGap, nodes: readonly string[]): WatchGap | u
   return asked.length === 0 ? undefined : { ...gap, isForAll: false, open: new Map(asked.slice(0, MAX_OPEN_NODES)) };
 }
 
-/** A resource version, and when a watch had reached it, never too late. */
-export interface Position {
-  readonly reached: string;
-  readonly atMs: number;
-}
+/** How far a watch has come. */
+export type Position = Pick<WatchHistory, "reached" | "reachedAtMs">;
 
-/** The leader has decided everything up to a resource version. It never goes back: it had reached the earlier one before. */
-export function advance(coverage: WatchHistory, { reached, atMs }: Position): WatchHistory {
-  if (isUpTo(reached, coverage.reached)) return coverage;
-  return { ...coverage, reached, reachedAtMs: Math.max(atMs, coverage.reachedAtMs) };
+/** The leader has decided everything up to a position. It never goes back: it had reached the earlier one before. */
+export function advance(history: WatchHistory, { reached, reachedAtMs }: Position): WatchHistory {
+  if (isUpTo(reached, history.reached)) return history;
+  return { ...history, reached, reachedAtMs: Math.max(reachedAtMs, history.reachedAtMs) };
 }
 
 /**

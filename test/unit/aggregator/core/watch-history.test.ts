@@ -66,12 +66,22 @@ describe("the coverage of a leader that goes on", () => {
   it.each([
     {
       name: "reaches what the leader has decided",
-      step: { reached: "101", atMs: 9_500 },
+      step: { reached: "101", reachedAtMs: 9_500 },
       reached: "101",
       reachedAtMs: 9_500,
     },
-    { name: "keeps its time at rest", step: { reached: "100", atMs: 9_500 }, reached: "100", reachedAtMs: 9_000 },
-    { name: "does not go back in time", step: { reached: "101", atMs: 8_000 }, reached: "101", reachedAtMs: 9_000 },
+    {
+      name: "keeps its time at rest",
+      step: { reached: "100", reachedAtMs: 9_500 },
+      reached: "100",
+      reachedAtMs: 9_000,
+    },
+    {
+      name: "does not go back in time",
+      step: { reached: "101", reachedAtMs: 8_000 },
+      reached: "101",
+      reachedAtMs: 9_000,
+    },
   ])("$name", ({ step, reached, reachedAtMs }) => {
     expect(advance(handed, step)).toEqual({ ...handed, reached, reachedAtMs });
   });
@@ -89,7 +99,7 @@ it("a chain of leaders never covers a moment that no leader's own watch covered"
       let coverage: WatchHistory | undefined;
       for (const { from, to } of leaders) {
         coverage = inherit(coverage, { sinceVersion: String(from), sinceMs: from * 1_000 });
-        coverage = advance(coverage, { reached: String(to), atMs: to * 1_000 });
+        coverage = advance(coverage, { reached: String(to), reachedAtMs: to * 1_000 });
       }
 
       const [begin, end] = [(coverage?.sinceMs ?? 0) / 1_000, Number(coverage?.reached)];
