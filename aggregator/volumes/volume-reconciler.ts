@@ -36,8 +36,6 @@ interface VolumeReconcilerParts extends SharedParts {
 
 /** Writes under way at once: few are necessary. */
 const WIDTH = 4;
-/** A missing permission is tried again as slowly as a refusal. */
-const OUTCOMES = { forbidden: "refused", overloaded: "failed" } as const;
 
 /**
  * Keeps the two annotations of PersistentVolumes: the nodes that have a volume mounted that is not Bound, and the last use of a Retain
@@ -145,12 +143,13 @@ export class VolumeReconciler {
       return undefined;
     }
     const { kind, message } = result;
-    const outcome = kind === "forbidden" || kind === "overloaded" ? OUTCOMES[kind] : kind;
-    const times = this.#gate.failed(attempt, outcome, "retryAfterMs" in result ? result.retryAfterMs : 0);
+    // A missing permission is tried again as slowly as a refusal.
+    const outcome = kind === "forbidden" ? "refused" : kind;
+    const isNew = this.#gate.failed(attempt, outcome, "retryAfterMs" in result ? result.retryAfterMs : 0);
     const restMs = this.#gate.restBefore(attempt);
     const fields = { volume: `name/${key}`, outcome: kind, err: message, waitMs: Math.round(restMs) };
     const { logger } = this.#parts;
-    if (kind === "stale" || times > 1) logger.debug(fields, "volume not written again, will be tried again");
+    if (kind === "stale" || !isNew) logger.debug(fields, "volume not written again, will be tried again");
     else logger.warn(fields, "volume not written, will be tried again");
     return restMs;
   }

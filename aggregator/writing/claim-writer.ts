@@ -5,7 +5,7 @@ import { type ClaimWrite, isSameStatus, statusText } from "../core/claims/write.
 import type { ClaimStatusWriter, WriteFailure } from "../sinks/writers.ts";
 import type { WarnerParts } from "./claim-warnings.ts";
 import type { UnstoredClaims } from "./unstored-claims.ts";
-import { type Attempt, isServerFailure, ServerFailures, WriteGate } from "./write-gate.ts";
+import { type Attempt, WriteGate } from "./write-gate.ts";
 
 export interface ClaimWriterParts extends WarnerParts, Pick<KubeParts, "random" | "logger"> {
   readonly writer: ClaimStatusWriter;
@@ -27,24 +27,37 @@ export const WRITERS = 16;
 /** So many writes of one content in a row: another client must be putting back. Without one up to three may follow each other. */
 const PUT_BACK_TIMES = 4;
 
+/** A worker that met a failure of the server rests for as long as the server asks, but not longer than this. Milliseconds. */
+const LONGEST_ASKED_MS = 30_000;
+/** At least so long it rests once as many requests in a row have failed as there are workers: these then send three a second. */
+const REST_MS = 5_000;
+/** After so long without a failure of the server the next one is logged again. A failing claim waits less. Milliseconds. */
+const OVER_MS = 180_000;
+
+/** A failure of the API server, or of the way to it, or a permission that our account lacks: no single claim causes it. */
+type ServerFailure = Extract<WriteFailure, { readonly retryAfterMs: number }>;
+
 /** Makes one attempt to write what was decided for a claim, and answers when to come again. */
 export class ClaimWriter {
   readonly #parts: ClaimWriterParts;
   readonly #reasonDelayMs: number;
   readonly #gate: WriteGate;
-  readonly #failures: ServerFailures;
   /** By key, on the monotonic clock: since when a change of the reason alone waits to be written. */
   readonly #reasonChangedAt = new Map<string, number>();
   /** By key: UID and reason of the refusal that the claim's owner has been warned of. */
   readonly #warnedRefusals = new Map<string, string>();
   /** Of the last write that was forbidden. */
   #missing = "";
+  /** Failures of the server since it last answered in another way. */
+  #inRow = 0;
+  /** Those to log, and when the last one was. */
+  #failures = 0;
+  #failedMs = Number.NEGATIVE_INFINITY;
 
   constructor(parts: ClaimWriterParts, limits: { readonly reasonDelayMs: number }) {
     this.#parts = parts;
     this.#reasonDelayMs = limits.reasonDelayMs;
     this.#gate = new WriteGate(parts);
-    this.#failures = new ServerFailures(parts, WRITERS);
   }
 
   get refused(): number {
@@ -102,16 +115,16 @@ export class ClaimWriter {
     return sinceMs + this.#reasonDelayMs - nowMs;
   }
 
-  /** A worker that met a failure of the server rests before it goes on to the next claim. */
   async #onFailure(planned: PlannedWrite<Write>, failure: WriteFailure, signal: AbortSignal): Promise<void> {
     const { clock, warnings, logger } = this.#parts;
-    if (isServerFailure(failure)) {
-      const isForbidden = failure.kind === "forbidden";
-      if (isForbidden) this.#missing = failure.message;
-      this.#gate.failed(attemptOf(planned), isForbidden ? "forbidden" : "failed", failure.retryAfterMs);
-      return clock.sleep(this.#failures.note(failure), signal);
+    if ("retryAfterMs" in failure) {
+      this.#gate.failed(attemptOf(planned), failure.kind, failure.retryAfterMs);
+      this.#logFailure(failure);
+      this.#inRow += 1;
+      const restMs = this.#inRow < WRITERS ? 0 : REST_MS;
+      return clock.sleep(Math.max(restMs, Math.min(failure.retryAfterMs, LONGEST_ASKED_MS)), signal);
     }
-    this.#failures.end();
+    this.#inRow = 0;
     this.#gate.failed(attemptOf(planned), failure.kind);
     const { claim } = planned;
     const { kind, message } = failure;
@@ -125,11 +138,24 @@ export class ClaimWriter {
     warnings.warn(claim, { kind: "write-refused", reason: failure.reason, message });
   }
 
+  /** The first, tenth, hundredth failure and so on is logged. */
+  #logFailure({ kind, message, retryAfterMs }: ServerFailure): void {
+    const { clock, logger } = this.#parts;
+    if (kind === "forbidden") this.#missing = message;
+    const nowMs = clock.monotonicMs();
+    this.#failures = nowMs - this.#failedMs > OVER_MS ? 1 : this.#failures + 1;
+    this.#failedMs = nowMs;
+    if (!Number.isInteger(Math.log10(this.#failures))) return;
+    const fields = { outcome: kind, err: message, retryAfterMs, failures: this.#failures };
+    const level = kind === "forbidden" ? "error" : "warn";
+    logger[level](fields, "API server did not take a claim status, will be tried again");
+  }
+
   /** An apply leaves the annotations that other managers own: they are removed next. */
   #onWritten(planned: PlannedWrite<Write>, written: Claim): number | undefined {
     const { claim, write } = planned;
     const { logger, onWritten, unstored, warnings } = this.#parts;
-    this.#failures.end();
+    this.#inRow = 0;
     unstored.settle(written);
     // A status that the API server changed while it stored it never counts as what was written.
     const left = statusText(written.status) === statusText(statusOf(planned)) ? contentOf(written) : "";

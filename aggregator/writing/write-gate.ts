@@ -1,5 +1,4 @@
 import type { KubeParts } from "../../common/kube/client.ts";
-import { type Attempts, nextAttempts, type Outcome, restBefore } from "../core/claims/write-back-off.ts";
 import { dropOldest } from "../core/reports/budgets.ts";
 import type { WriteFailure } from "../sinks/writers.ts";
 
@@ -16,20 +15,48 @@ export interface Attempt {
   readonly isNews: boolean;
 }
 
-interface Failed extends Pick<Attempt, "uid" | "resourceVersion" | "content"> {
-  readonly attempts: Attempts;
-  /** Since the last success, the last with each outcome: refusals and conflicts in turn are counted beside each other. */
-  readonly byOutcome: Readonly<Partial<Record<Outcome, Attempts>>>;
+/** What became of a write. `written`: it succeeded, and another client has changed the object since. */
+export type Outcome = WriteFailure["kind"] | "written";
+
+/** The wait doubles with each attempt in a row, up to the longest. Milliseconds. */
+interface Wait {
+  readonly firstMs: number;
+  readonly longestMs: number;
 }
 
-/** A successful write: its content, and what the object said afterwards. */
-interface Written extends Pick<Attempt, "content"> {
+const SERVER: Wait = { firstMs: 500, longestMs: 60_000 };
+const WAITS: Readonly<Record<Outcome, Wait>> = {
+  // The watch is about to bring the change.
+  stale: { firstMs: 50, longestMs: 10_000 },
+  refused: { firstMs: 60_000, longestMs: 600_000 },
+  forbidden: SERVER,
+  overloaded: SERVER,
+  failed: SERVER,
+  written: { firstMs: 1_000, longestMs: 600_000 },
+};
+/** A refusal lies in what was written: once that or the object has changed, only one in so many parts of the wait is left. */
+const CHANGED_PART = 60;
+
+/** Attempts in a row. Times are milliseconds on a monotonic clock. */
+interface Attempts {
+  readonly times: number;
+  readonly atMs: number;
+  readonly waitMs: number;
+}
+
+interface Failed extends Attempts, Pick<Attempt, "uid" | "resourceVersion" | "content"> {
+  readonly outcome: Outcome;
+}
+
+/** Successful writes of one content, and what the object said after the last one. */
+interface Written extends Attempts, Pick<Attempt, "content"> {
   readonly left: string;
-  readonly attempts: Attempts;
 }
 
 /** The gate remembers the last write of so many objects: a client that fights for one changes it back soon. */
 const MOST_WRITTEN = 20_000;
+/** Once a write has stood for so long, the next one of its content is the first of a new row. Milliseconds. */
+const STANDS_MS = 2 * WAITS.written.longestMs;
 
 /** Decides when the next write of each object may be made, by what became of its last ones. No object delays another. */
 export class WriteGate {
@@ -45,47 +72,45 @@ export class WriteGate {
 
   /** Keys of the objects whose last write had this outcome. */
   keysOf(outcome: Outcome): readonly string[] {
-    return [...this.#failed].filter(([, { attempts }]) => attempts.outcome === outcome).map(([key]) => key);
+    return [...this.#failed].filter(([, failed]) => failed.outcome === outcome).map(([key]) => key);
   }
 
   /** The object's last write failed for a reason that lies in no object. */
   isFailing(key: string): boolean {
-    const outcome = this.#failed.get(key)?.attempts.outcome;
-    return outcome === "failed" || outcome === "forbidden";
+    const failed = this.#failed.get(key);
+    return failed !== undefined && WAITS[failed.outcome] === SERVER;
   }
 
-  /** How many milliseconds are left until the write may be made; 0 or less when it may be made now. */
+  /** How many milliseconds are left until the write may be made. */
   restBefore(attempt: Attempt): number {
     const nowMs = this.#parts.clock.monotonicMs();
     const failed = this.#failedOf(attempt);
-    const putBack = this.#putBack(attempt);
-    return Math.max(
-      failed === undefined ? 0 : restBefore(failed.attempts, nowMs, hasChanged(failed, attempt)),
-      putBack === undefined ? 0 : restBefore(putBack, nowMs),
-    );
+    const dueMs = failed === undefined ? nowMs : failed.atMs + waitLeft(failed, attempt);
+    const { atMs = nowMs, waitMs = 0 } = this.#putBack(attempt) ?? {};
+    return Math.max(nowMs, dueMs, atMs + waitMs) - nowMs;
   }
 
-  /** The write failed. Answers how often that has happened in a row. */
-  failed(attempt: Attempt, outcome: Outcome, retryAfterMs = 0): number {
+  /** The write failed. Answers whether the one before it did not fail in this way. */
+  failed(attempt: Attempt, outcome: WriteFailure["kind"], retryAfterMs = 0): boolean {
     const { key, uid, resourceVersion, content } = attempt;
-    const now = { outcome, atMs: this.#parts.clock.monotonicMs(), retryAfterMs, jitter: this.#parts.random.fraction() };
-    const failed = this.#failedOf(attempt);
-    const attempts = nextAttempts(failed?.byOutcome[outcome], now, failed && hasChanged(failed, attempt));
-    const byOutcome = { ...failed?.byOutcome, [outcome]: attempts };
-    this.#failed.set(key, { uid, resourceVersion, content, attempts, byOutcome });
-    return attempts.times;
+    const last = this.#failedOf(attempt);
+    const times = (last?.times ?? 0) + 1;
+    const waitMs = Math.max(retryAfterMs, waitAfter(outcome, times) * (0.75 + this.#parts.random.fraction() / 2));
+    const atMs = this.#parts.clock.monotonicMs();
+    this.#failed.set(key, { uid, resourceVersion, content, outcome, times, atMs, waitMs });
+    return last?.outcome !== outcome;
   }
 
   /** The write succeeded, and the object now says `left`. Answers how often it has been written in a row, as another client changes it back. */
   written(attempt: Attempt, left: string): number {
     const { uid, content } = attempt;
-    const now = { outcome: "written", atMs: this.#parts.clock.monotonicMs(), retryAfterMs: 0, jitter: 0.5 } as const;
-    const attempts = nextAttempts(this.#putBack(attempt), now);
+    const atMs = this.#parts.clock.monotonicMs();
+    const times = (this.#putBack(attempt)?.times ?? 0) + 1;
     this.rest(attempt.key);
     this.#written.delete(uid);
-    this.#written.set(uid, { content, left, attempts });
+    this.#written.set(uid, { content, left, times, atMs, waitMs: waitAfter("written", times) });
     dropOldest(this.#written, MOST_WRITTEN);
-    return attempts.times;
+    return times;
   }
 
   /** Nothing has to be written, or the object is gone: earlier failures no longer count. */
@@ -103,68 +128,16 @@ export class WriteGate {
   #putBack({ uid, current, content, isNews }: Attempt): Attempts | undefined {
     const last = this.#written.get(uid);
     if (last?.content !== content || (isNews && last.left === current)) return undefined;
-    return last.attempts;
+    return this.#parts.clock.monotonicMs() - last.atMs <= STANDS_MS ? last : undefined;
   }
 }
 
-/** Whether the attempt does more than repeat the one that failed. Any content on a state that is known to be old meets the same conflict. */
-function hasChanged({ resourceVersion, content, attempts }: Failed, attempt: Attempt): boolean {
-  return attempt.resourceVersion !== resourceVersion || (attempts.outcome !== "stale" && attempt.content !== content);
+function waitAfter(outcome: Outcome, times: number): number {
+  const { firstMs, longestMs } = WAITS[outcome];
+  return Math.min(longestMs, firstMs * 2 ** Math.min(times - 1, 30));
 }
 
-/** After so long without a failure, the next one is logged again. Longer than a failing claim waits, or each attempt would be logged. */
-const OVER_MS = 180_000;
-/** How long a worker rests: sixteen of them then send three requests a second, and a healthy claim waits no longer than this. */
-const REST = { firstMs: 100, longestMs: 5_000 };
-/** A claim waits for as long as the server asks; its worker takes other claims after this. */
-const LONGEST_ASKED_MS = 30_000;
-
-/** A failure of the API server, or of the way to it, or a permission that our account lacks. */
-type ServerFailure = Extract<WriteFailure, { readonly retryAfterMs: number }>;
-
-export function isServerFailure(failure: WriteFailure): failure is ServerFailure {
-  return "retryAfterMs" in failure;
-}
-
-/**
- * Failures of writes that no single claim causes. The first, tenth, hundredth and so on is logged. A worker that met one rests: as long as
- * the server asks, and longer each time while no request succeeds. Otherwise all would send every claim to a server that accepts none.
- */
-export class ServerFailures {
-  readonly #parts: Pick<KubeParts, "clock" | "logger">;
-  readonly #workers: number;
-  #count = 0;
-  #inRow = 0;
-  #lastMs = Number.NEGATIVE_INFINITY;
-
-  constructor(parts: Pick<KubeParts, "clock" | "logger">, workers: number) {
-    this.#parts = parts;
-    this.#workers = workers;
-  }
-
-  /** The server has answered a request in another way. */
-  end(): void {
-    this.#inRow = 0;
-  }
-
-  /** Answers for how many milliseconds the worker has to rest. */
-  note({ kind, message, retryAfterMs }: ServerFailure): number {
-    const { clock, logger } = this.#parts;
-    const now = clock.monotonicMs();
-    this.#count = now - this.#lastMs > OVER_MS ? 1 : this.#count + 1;
-    this.#lastMs = now;
-    this.#inRow += 1;
-    if (Number.isInteger(Math.log10(this.#count))) {
-      const fields = { outcome: kind, err: message, retryAfterMs, failures: this.#count };
-      const level = kind === "forbidden" ? "error" : "warn";
-      logger[level](fields, "API server did not take a claim status, will be tried again");
-    }
-    return Math.max(Math.min(retryAfterMs, LONGEST_ASKED_MS), this.#growingMs);
-  }
-
-  /** Requests that are under way together fail together, and count as one. One failing claim never gets here: others succeed in between. */
-  get #growingMs(): number {
-    const rounds = Math.floor(this.#inRow / this.#workers);
-    return rounds === 0 ? 0 : Math.min(REST.longestMs, REST.firstMs * 2 ** Math.min(rounds - 1, 30));
-  }
+function waitLeft({ outcome, waitMs, ...failed }: Failed, { resourceVersion, content }: Attempt): number {
+  const hasChanged = failed.resourceVersion !== resourceVersion || failed.content !== content;
+  return outcome === "refused" && hasChanged ? waitMs / CHANGED_PART : waitMs;
 }

@@ -6,7 +6,6 @@ import {
   upstreamPolicy,
   writeFor,
 } from "../../../../aggregator/core/claims/write.ts";
-import { type Attempts, nextAttempts, restBefore } from "../../../../aggregator/core/claims/write-back-off.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { claimWith, mountedStatus, NOON, statusWith } from "../world.ts";
@@ -101,51 +100,5 @@ describe("upstreamPolicy", () => {
     { setting: "always", version: undefined, policy: "write" },
   ] as const)("$setting on $version: $policy", ({ setting, version, policy }) => {
     expect(upstreamPolicy(setting, version)).toBe(policy);
-  });
-});
-
-const MINUTE = 60_000;
-
-function attemptsWith(fields: Partial<Attempts> = {}): Attempts {
-  return { outcome: "refused", times: 1, changes: 1, atMs: 0, retryAfterMs: 0, jitter: 0.5, ...fields };
-}
-
-describe("the wait before the same is written again", () => {
-  const stale = { outcome: "stale" } as const;
-  const failed = { outcome: "failed" } as const;
-  const written = { outcome: "written" } as const;
-  const changed = { hasChanged: true };
-  it.each<readonly [name: string, restMs: number, attempts: Partial<Attempts> & { readonly hasChanged?: boolean }]>([
-    ["what was refused is tried again after a minute", MINUTE, {}],
-    ["later and later", 4 * MINUTE, { times: 3 }],
-    ["but every ten minutes", 10 * MINUTE, { times: 99 }],
-    ["at once when something has changed", 500, changed],
-    ["not so quickly when it changes all the time", 8_000, { changes: 5, ...changed }],
-    ["but every ten minutes, too", 10 * MINUTE, { changes: 99, ...changed }],
-    ["at once after a day of repeats, too", 500, { times: 150, ...changed }],
-    ["a write on an old state waits for the watch", 10_000, stale],
-    ["a moment when that shows a newer one", 50, { ...stale, ...changed }],
-    ["ten seconds at last", 10_000, { ...stale, changes: 99, ...changed }],
-    ["a failure of the server is tried again soon, also where something has changed", 500, { ...failed, ...changed }],
-    ["a lasting one once a minute", MINUTE, { ...failed, times: 20 }],
-    ["what others changed is put right at first", 1_000, written],
-    ["and once in ten minutes at last", 10 * MINUTE, { ...written, times: 99 }],
-    ["never sooner than asked", 7_000, { ...failed, retryAfterMs: 7_000 }],
-    ["a wait that is over is over", -2 * MINUTE, { atMs: NOON - 3 * MINUTE }],
-    ["waits are spread", 1.25 * MINUTE, { jitter: 1 }],
-  ])("%s", (_, restMs, { hasChanged, ...attempts }) => {
-    expect(restBefore(attemptsWith({ atMs: NOON, ...attempts }), NOON, hasChanged)).toBe(restMs);
-  });
-
-  it.each<readonly [name: string, next: Partial<Attempts>, hasChanged: boolean, times: number, changes: number]>([
-    ["a repeat, grows with the same outcome", {}, false, 5, 2],
-    ["a change of the object, which is counted", {}, true, 5, 3],
-    ["another outcome, begins anew", stale, false, 1, 1],
-    ["a repeat within twenty minutes, goes on", { atMs: 20 * MINUTE }, false, 5, 2],
-    ["one after them, begins anew", { atMs: 20 * MINUTE + 1 }, false, 1, 1],
-  ])("after %s", (...[, next, hasChanged, times, changes]) => {
-    const known = attemptsWith({ times: 4, changes: 2 });
-
-    expect(nextAttempts(known, attemptsWith(next), hasChanged)).toMatchObject({ times, changes });
   });
 });

@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
-import type { Outcome } from "../../../../aggregator/core/claims/write-back-off.ts";
+import type { WriteFailure } from "../../../../aggregator/sinks/writers.ts";
 import { type Attempt, WriteGate } from "../../../../aggregator/writing/write-gate.ts";
 import { createFakeClock } from "../../../fakes/clock.ts";
 import { createFixedRandom } from "../../../fakes/random.ts";
 
 type Change = Partial<Attempt>;
+type Outcome = WriteFailure["kind"];
 
 function attemptOf(change: Change = {}): Attempt {
   const identity = { key: "shop/data", uid: "claim-1", resourceVersion: "100" };
@@ -34,21 +35,23 @@ function failing(
   return { gate, at };
 }
 
+const STALE = [0, 0.05, 0.15, 0.35, 0.75, 1.55, 3.15, 6.35, 12.75, 22.75, 32.75];
+
 describe("a write is tried again", () => {
   it.each<readonly [name: string, outcome: Outcome, retryAfterMs: number, at: readonly number[]]>([
-    ["each ten seconds after a conflict that no watch shows", "stale", 0, [0, 10, 20, 30, 40, 50, 60]],
+    ["each ten seconds in the end after conflicts that no watch shows", "stale", 0, STALE],
     ["each ten minutes in the end after a refusal", "refused", 0, [0, 60, 180, 420, 900, 1_500, 2_100]],
     ["once a minute in the end after failures", "failed", 0, [0, 0.5, 1.5, 3.5, 7.5, 15.5, 31.5, 63.5, 123.5, 183.5]],
     ["not before the time that the server asks for", "failed", 30_000, [0, 30, 60, 90]],
+    ["once a minute in the end without a permission", "forbidden", 0, [0, 0.5, 1.5, 3.5, 7.5, 15.5, 31.5, 63.5, 123.5]],
   ])("%s", (...[, outcome, retryAfterMs, at]) => {
     expect(failing(outcome, { times: at.length, retryAfterMs }).at).toEqual(at);
   });
 
   it.each<readonly [name: string, outcome: Outcome, change: Change, restMs: number]>([
-    ["at once after conflicts, however many, when the claim has changed", "stale", { resourceVersion: "101" }, 50],
-    ["no sooner after conflicts for another content", "stale", { content: "another" }, 10_000],
-    ["at once after refusals when the claim has changed", "refused", { resourceVersion: "101" }, 500],
-    ["at once after refusals with another content", "refused", { content: "another" }, 500],
+    ["ten seconds after many conflicts, though the claim has changed", "stale", { resourceVersion: "101" }, 10_000],
+    ["ten seconds after many refusals when the claim has changed", "refused", { resourceVersion: "101" }, 10_000],
+    ["ten seconds after many refusals with another content", "refused", { content: "another" }, 10_000],
     ["at once after refusals of a claim that was there before under its name", "refused", { uid: "claim-2" }, 0],
     ["no sooner after failures when the claim has changed", "failed", { resourceVersion: "101" }, 60_000],
   ])("%s", (...[, outcome, change, restMs]) => {
@@ -74,6 +77,24 @@ describe("a write is tried again", () => {
 
     expect(attempts).toBeLessThan(20);
   });
+});
+
+it("waits are spread", () => {
+  const rests = [0, 1].map((fraction) => {
+    const gate = new WriteGate({ clock: createFakeClock(), random: createFixedRandom(fraction) });
+    gate.failed(attemptOf(), "refused");
+    return gate.restBefore(attemptOf());
+  });
+
+  expect(rests).toEqual([45_000, 75_000]);
+});
+
+it("a failure that differs from the one before is told from one that repeats it", () => {
+  const { gate } = setUp();
+
+  const outcomes = ["failed", "failed", "stale", "failed"] as const;
+
+  expect(outcomes.map((outcome) => gate.failed(attemptOf(), outcome))).toEqual([true, false, true, true]);
 });
 
 describe("what another client changes", () => {
@@ -110,6 +131,18 @@ describe("what another client changes", () => {
     gate.written(attemptOf(), "ours");
 
     expect(gate.restBefore(attemptOf(next))).toBe(restMs);
+  });
+
+  it("is written at once where the last write of it stood for more than twenty minutes", () => {
+    const { clock, gate } = setUp();
+    const correction = attemptOf({ isNews: false });
+    gate.written(correction, "ours");
+
+    clock.pass(1_200_000);
+    const again = gate.written(correction, "ours");
+    clock.pass(1_200_001);
+
+    expect([again, gate.written(correction, "ours")]).toEqual([2, 1]);
   });
 
   it("is remembered of the last 20,000 objects that were written", () => {
