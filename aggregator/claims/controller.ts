@@ -62,7 +62,6 @@ export class ClaimController {
       assumedEnd: (node) => agentStates.assumedEnd(node),
     };
     this.#states = new ClaimStates(parts, this.#lookup);
-    parts.unstored.follow(() => this.#states.open);
     this.answers = new ReportAnswers({ ...parts, states: this.#states, pendingNodes: this.#pendingNodes });
     this.deletions = new Deletions({ ...parts, states: this.#states });
     const onWritten = (claim: Claim): void => this.#states.noteWritten(claim);
@@ -223,7 +222,8 @@ export class ClaimController {
     for (const againMs of [this.deletions.compare(claim), this.unusedWhileMounted.compare(decision)])
       if (againMs !== undefined) this.queue.addAfter(key, againMs);
     const write = writeFor(decision, policy());
-    if (write.kind === "apply" && !isSameStatus(claim.status, write.status)) unstored.note(claim, write.status);
+    const news = write.kind === "apply" && !isSameStatus(claim.status, write.status) ? write.status : undefined;
+    if (news !== undefined || this.#states.isOpen(claim)) unstored.note(claim, news);
     else if (isEligible) unstored.settle(claim);
     return { claim, write };
   }

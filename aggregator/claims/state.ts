@@ -37,8 +37,6 @@ export class ClaimStates {
   readonly #lookup: NodeLookup;
   /** Only of claims with something to remember: most have nothing. */
   readonly #states = new Map<string, ClaimState>();
-  /** Keys of the claims with ended uses that their status does not include yet. */
-  readonly #open = new Set<string>();
   /** UIDs of the claims whose state includes these ends already. */
   readonly #included = new WeakMap<EndedPod, Set<string>>();
 
@@ -53,13 +51,9 @@ export class ClaimStates {
     return this.#states.size;
   }
 
-  /**
-   * Keys of the claims with ended uses that their status does not include yet, and that the next leader could not read from the API
-   * server.
-   */
-  get open(): Iterable<string> {
-    const isThere = (podUid: string): boolean => this.#cluster.isPodThere(podUid);
-    return [...this.#open].filter((key) => isOnlyOurs(this.#states.get(key)?.history ?? EMPTY_HISTORY, isThere));
+  /** The claim has ended uses that its status does not include yet, and that the next leader could not read from the API server. */
+  isOpen(claim: Claim): boolean {
+    return isOnlyOurs(this.#peek(claim).history, (podUid) => this.#cluster.isPodThere(podUid));
   }
 
   /** Ended pods that named the claim and whose nodes had not reported their end at the last decision. */
@@ -100,16 +94,12 @@ export class ClaimStates {
     const { key, uid } = claim;
     const state = { ...this.#peek(claim), ...changes };
     for (const end of this.#ends.of(key)) this.#included.set(end, (this.#included.get(end) ?? new Set()).add(uid));
-    if (isOpen(state.history)) this.#open.add(key);
-    else this.#open.delete(key);
     if (isOpen(state.history) || state.written !== undefined) this.#states.set(key, state);
     else this.#states.delete(key);
   }
 
   forget({ key, uid }: Claim): void {
-    if (this.#states.get(key)?.uid !== uid) return;
-    this.#states.delete(key);
-    this.#open.delete(key);
+    if (this.#states.get(key)?.uid === uid) this.#states.delete(key);
   }
 
   /** The claim as our last write left it, until the watch shows that write: otherwise the next decision would be about an old state. */

@@ -4,12 +4,10 @@ import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import { type ClaimWrite, isSameStatus, statusText } from "../core/claims/write.ts";
 import type { ClaimStatusWriter, WriteFailure } from "../sinks/writers.ts";
 import type { WarnerParts } from "./claim-warnings.ts";
-import type { UnstoredClaims } from "./unstored-claims.ts";
 import { type Attempt, WriteGate } from "./write-gate.ts";
 
 export interface ClaimWriterParts extends WarnerParts, Pick<KubeParts, "random" | "logger"> {
   readonly writer: ClaimStatusWriter;
-  readonly unstored: Pick<UnstoredClaims, "settle">;
   /** The claim as our write left it, which the watch may not have shown yet. */
   readonly onWritten: (claim: Claim) => void;
 }
@@ -154,9 +152,8 @@ export class ClaimWriter {
   /** An apply leaves the annotations that other managers own: they are removed next. */
   #onWritten(planned: PlannedWrite<Write>, written: Claim): number | undefined {
     const { claim, write } = planned;
-    const { logger, onWritten, unstored, warnings } = this.#parts;
+    const { logger, onWritten, warnings } = this.#parts;
     this.#inRow = 0;
-    unstored.settle(written);
     // A status that the API server changed while it stored it never counts as what was written.
     const left = statusText(written.status) === statusText(statusOf(planned)) ? contentOf(written) : "";
     const times = this.#gate.written(attemptOf(planned), left);

@@ -10,35 +10,31 @@ interface Begin {
   readonly knows: (claim: Claim) => boolean;
 }
 
-interface Decided extends UnstoredClaim {
-  readonly key: string;
-}
+/** By UID: the claim is unused since then at the earliest; undefined where it was decided to be in use, or not yet. */
+type Times = Map<string, number | undefined>;
 
 /**
- * Claims whose decision the API server has not stored: the write is delayed, refused, forbidden or under way. The next leader needs
- * them, as the stored status does not include all ends that this leader has seen. A write without an answer counts as not stored.
+ * Claims whose decision the API server has not stored: the write is delayed, refused, forbidden or under way, or an end waits for its
+ * node. The next leader needs them, as the stored status does not include all ends that this leader has seen. A write without an answer
+ * counts as not stored.
  */
 export class UnstoredClaims {
-  readonly #cluster: Pick<Cluster, "claim" | "claims">;
-  /** By UID. */
-  readonly #decided = new Map<string, Decided>();
+  readonly #cluster: Pick<Cluster, "claims">;
+  readonly #decided: Times = new Map();
   /**
-   * By UID, until it is stored: what the previous leader handed over, and what was stored before it went back, as nodes have forgotten the
-   * ends that it included.
+   * Until it is stored: what the previous leader handed over, and what was stored before it went back, as nodes have forgotten the ends
+   * that it included.
    */
-  readonly #inherited = new Map<string, UnstoredClaim>();
-  /** Keys of the claims with ended uses that are not decided yet. */
-  #open: () => Iterable<string> = () => [];
+  readonly #inherited: Times = new Map();
 
-  constructor(cluster: Pick<Cluster, "claim" | "claims">) {
+  constructor(cluster: Pick<Cluster, "claims">) {
     this.#cluster = cluster;
   }
 
   /** Takes what the previous leader handed over. A claim that it decided to be in use, by an end unknown here, is used until now. */
   begin(inherited: readonly UnstoredClaim[], { nowMs, knows }: Begin): void {
     this.#decided.clear();
-    for (const { uid, sinceMs } of this.#inherited.values()) if (sinceMs === undefined) this.#inherited.delete(uid);
-    this.#open = () => [];
+    for (const [uid, sinceMs] of this.#inherited) if (sinceMs === undefined) this.#inherited.delete(uid);
     if (inherited.length === 0) return;
     const left = new Map(inherited.map((one) => [one.uid, one]));
     for (const claim of this.#cluster.claims()) {
@@ -46,31 +42,25 @@ export class UnstoredClaims {
       const one = left.get(uid);
       if (one === undefined) continue;
       const isLost = one.sinceMs === undefined && status?.unused === true && !knows(claim);
-      this.#inherit(uid, isLost ? nowMs : one.sinceMs);
+      keepLater(this.#inherited, uid, isLost ? nowMs : one.sinceMs);
     }
   }
 
-  /** Sets where the keys of the claims with undecided ended uses come from. */
-  follow(open: () => Iterable<string>): void {
-    this.#open = open;
-  }
-
-  /** The decided status differs from the stored one. One stored as in use needs no hand-over, but a gap does: nodes report it once. */
-  note({ key, uid, status }: Claim, { unused, sinceMs, gap }: ClaimStatus): void {
-    const isNeeded = status?.unused === true || gap !== undefined;
-    if (isNeeded) this.#decided.set(uid, { key, uid, sinceMs: unused ? sinceMs : undefined });
+  /**
+   * What is decided differs from what is stored; undefined while an end that this leader knows is not decided. A claim that is stored as
+   * in use needs no hand-over, but a gap does: nodes report it once.
+   */
+  note({ uid, status }: Claim, decided: ClaimStatus | undefined): void {
+    const isNeeded = status?.unused === true || decided?.gap !== undefined;
+    if (isNeeded) this.#decided.set(uid, decided?.unused ? decided.sinceMs : undefined);
     else this.#decided.delete(uid);
   }
 
   onClaimRolledBack({ uid, status }: Claim): void {
-    if (status !== undefined) this.#inherit(uid, status.sinceMs);
+    if (status !== undefined) keepLater(this.#inherited, uid, status.sinceMs);
   }
 
-  #inherit(uid: string, sinceMs: number | undefined): void {
-    this.#inherited.set(uid, laterOf(this.#inherited.get(uid), uid, sinceMs));
-  }
-
-  /** The stored status is the decided one. */
+  /** The stored status is the decided one, and includes every end. */
   settle(claim: Claim): void {
     this.#decided.delete(claim.uid);
     if (this.notBeforeMs(claim) === undefined) this.#inherited.delete(claim.uid);
@@ -83,25 +73,19 @@ export class UnstoredClaims {
 
   /** A lower bound of the claim's time: what the previous leader decided and could not store, or what was stored before it went back. */
   notBeforeMs({ uid, status }: Claim): number | undefined {
-    const { sinceMs } = this.#inherited.get(uid) ?? {};
+    const sinceMs = this.#inherited.get(uid);
     return sinceMs === undefined || (status !== undefined && status.sinceMs >= sinceMs) ? undefined : sinceMs;
   }
 
   /** What the next leader has to know; undefined where that is too much to hand over. */
   list(): readonly UnstoredClaim[] | undefined {
-    const found = new Map(this.#inherited);
-    for (const key of this.#open()) {
-      const claim = this.#cluster.claim(key);
-      if (claim?.status?.unused === true) found.set(claim.uid, laterOf(found.get(claim.uid), claim.uid, undefined));
-    }
-    for (const { key, uid, sinceMs } of this.#decided.values()) {
-      if (this.#cluster.claim(key)?.uid === uid) found.set(uid, laterOf(found.get(uid), uid, sinceMs));
-    }
-    return found.size > MAX_UNSTORED ? undefined : [...found.values()];
+    const found: Times = new Map(this.#inherited);
+    for (const [uid, sinceMs] of this.#decided) keepLater(found, uid, sinceMs);
+    return found.size > MAX_UNSTORED ? undefined : [...found].map(([uid, sinceMs]) => ({ uid, sinceMs }));
   }
 }
 
-function laterOf(known: UnstoredClaim | undefined, uid: string, sinceMs: number | undefined): UnstoredClaim {
-  const times = [known?.sinceMs, sinceMs].filter((ms) => ms !== undefined);
-  return { uid, sinceMs: times.length === 0 ? undefined : Math.max(...times) };
+function keepLater(times: Times, uid: string, sinceMs: number | undefined): void {
+  const known = times.get(uid);
+  times.set(uid, known === undefined || (sinceMs !== undefined && sinceMs > known) ? sinceMs : known);
 }

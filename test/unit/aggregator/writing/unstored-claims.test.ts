@@ -25,8 +25,7 @@ describe("decisions that are not stored", () => {
 const BEGIN = { nowMs: NOON, knows: () => false };
 
 function unstoredOf(claims: readonly Claim[], inherited: readonly UnstoredClaim[] = []): UnstoredClaims {
-  const byKey = new Map(claims.map((claim) => [claim.key, claim]));
-  const unstored = new UnstoredClaims({ claim: (key) => byKey.get(key), claims: () => byKey.values() });
+  const unstored = new UnstoredClaims({ claims: () => claims });
   unstored.begin(inherited, BEGIN);
   return unstored;
 }
