@@ -2,10 +2,10 @@ import { WorkQueue } from "../../common/kube/work-queue.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { volumeMatcher } from "../../common/storage/volume-identity.ts";
 import { refersTo } from "../core/claims/attribution.ts";
-import { causeOf, isStillMounted, type ObservedMount, type RemovedClaim } from "../core/claims/deletion.ts";
+import { causeOf, isKept, isStillMounted, type ObservedMount, type RemovedClaim } from "../core/claims/deletion.ts";
 import type { ClaimEvidence } from "../core/claims/evidence.ts";
 import { identitiesOf } from "../core/volumes/use.ts";
-import { HeldDeletions, type ObservedDeletion } from "../writing/held-deletions.ts";
+import type { ClaimWarning } from "../sinks/claim-events.ts";
 import type { ClaimParts } from "./claim-parts.ts";
 import type { ClaimStates } from "./state.ts";
 
@@ -13,13 +13,26 @@ interface DeletionParts extends ClaimParts {
   readonly states: ClaimStates;
 }
 
+/** An agent reports an unmount within a second, so a deletion that takes longer than this is worth a warning. Milliseconds. */
+const HELD_NEWS_MS = 30_000;
 /** In an ordinary deletion the reports of unmount and unstage arrive within this. Milliseconds. */
 const GRACE_MS = 10_000;
 
+/** A claim that is being deleted. */
+interface Deletion {
+  readonly warned: Set<ClaimWarning["kind"]>;
+  /**
+   * While protection alone keeps it. `atMs` is on the monotonic clock, `sinceMs` by the API server's: since the request, where this leader
+   * found the claim kept.
+   */
+  held: { readonly atMs: number; readonly sinceMs: number } | undefined;
+}
+
 /** Claims that are being deleted, and claims that were removed too early. */
 export class Deletions {
-  readonly held: HeldDeletions;
   readonly #parts: DeletionParts;
+  /** By UID. */
+  readonly #known = new Map<string, Deletion>();
   /** By UID: claims that went although a node reported them mounted, until their nodes have reported or no longer count as Reporting. */
   readonly #removed = new Map<string, RemovedClaim>();
   /** UIDs of these. */
@@ -27,24 +40,52 @@ export class Deletions {
 
   constructor(parts: DeletionParts) {
     this.#parts = parts;
-    this.held = new HeldDeletions(parts);
     this.#queue = new WorkQueue({ ...parts, errors: parts.internalErrors.in("claims") });
   }
 
-  /** Answers after how many milliseconds to check the claim again, if necessary. */
-  compare(claim: Claim): number | undefined {
-    return claim.isDeleting ? this.held.compare(this.#observe(claim, this.#parts.states.evidence(claim))) : undefined;
+  /** For how long protection alone has kept each claim that it keeps. Milliseconds. */
+  heldMs(): readonly number[] {
+    const nowMs = this.#parts.nowMs();
+    return [...this.#known.values()].flatMap(({ held }) => (held === undefined ? [] : nowMs - held.sinceMs));
   }
 
-  /** The caller has to call this before it forgets the claim. */
+  isHeld({ uid }: Claim): boolean {
+    return this.#known.get(uid)?.held !== undefined;
+  }
+
+  /** Checks whether protection alone keeps the claim, and warns once. Answers after how many milliseconds to check again, if necessary. */
+  compare(claim: Claim): number | undefined {
+    const { clock, cluster, nowMs, protection, states } = this.#parts;
+    if (!claim.isDeleting || protection !== "enforce") return undefined;
+    const isNew = !this.#known.has(claim.uid);
+    const known = this.#of(claim);
+    const mounts = this.#mountsOf(states.evidence(claim));
+    if (isForced(claim)) this.#warnOfRelease(claim, mounts);
+    // Like Kubernetes' controller: a pod that is not scheduled does not count, a finished one does.
+    const isUsedByPod = cluster.podsOf(claim.key).some((pod) => pod.node !== undefined && refersTo(pod, claim));
+    if (!isKept(claim) || isUsedByPod || isForced(claim)) {
+      known.held = undefined;
+      return undefined;
+    }
+    const sinceMs = (isNew ? claim.deletion?.requestedAtMs : undefined) ?? nowMs();
+    known.held ??= { atMs: clock.monotonicMs(), sinceMs };
+    const restMs = known.held.atMs + HELD_NEWS_MS - clock.monotonicMs();
+    if (restMs > 0) return restMs;
+    this.#warnOnce(claim, { kind: "deletion-held", mounts });
+    return undefined;
+  }
+
+  /** The claim is gone, perhaps before any check. The caller has to call this before it forgets the claim. */
   onGone(claim: Claim): void {
-    const evidence = this.#parts.states.evidence(claim);
-    const { mounts } = this.#observe(claim, evidence);
-    this.held.onGone({ claim, mounts, isUsedByPod: false });
+    const { nowMs, protection, states } = this.#parts;
+    const evidence = states.evidence(claim);
+    const mounts = this.#mountsOf(evidence);
+    if (protection === "enforce" && isForced(claim)) this.#warnOfRelease(claim, mounts);
+    this.#known.delete(claim.uid);
     if (mounts.length === 0) return;
     const isItsVolume = volumeMatcher(volumeIdentities(evidence));
-    const cause = causeOf(claim, this.#parts.protection);
-    this.#removed.set(claim.uid, { claim, cause, mounts, isItsVolume, goneAtMs: this.#parts.nowMs() });
+    const cause = causeOf(claim, protection);
+    this.#removed.set(claim.uid, { claim, cause, mounts, isItsVolume, goneAtMs: nowMs() });
     this.#queue.addAfter(claim.uid, GRACE_MS);
   }
 
@@ -73,16 +114,34 @@ export class Deletions {
     warnings.warn(removed.claim, { kind: "removed-while-mounted", mounts, cause: removed.cause });
   }
 
-  #observe(claim: Claim, { uses, shownOn }: ClaimEvidence): ObservedDeletion {
+  #warnOfRelease(claim: Claim, mounts: readonly ObservedMount[]): void {
+    this.#warnOnce(claim, { kind: "force-released", mounts, why: claim.deletion?.override ?? "" });
+  }
+
+  #warnOnce(claim: Claim, warning: ClaimWarning): void {
+    const { warned } = this.#of(claim);
+    if (!warned.has(warning.kind)) this.#parts.warnings.warn(claim, warning);
+    warned.add(warning.kind);
+  }
+
+  #of({ uid }: Claim): Deletion {
+    const known = this.#known.get(uid) ?? { warned: new Set(), held: undefined };
+    this.#known.set(uid, known);
+    return known;
+  }
+
+  #mountsOf({ uses, shownOn }: ClaimEvidence): readonly ObservedMount[] {
     const { cluster, agentStates } = this.#parts;
-    const isThere = (node: string): boolean => agentStates.assumedEnd(node) === undefined;
     const used = uses.map(({ node, pod, podUid }): ObservedMount => ({ node, pod: pod ?? cluster.podName(podUid) }));
     const staged = shownOn.filter((node) => !used.some((use) => use.node === node));
     const mounts = [...used, ...staged.map((node): ObservedMount => ({ node, pod: undefined }))];
-    // Like Kubernetes' controller: a pod that is not scheduled does not count, a finished one does.
-    const isUsedByPod = cluster.podsOf(claim.key).some((pod) => pod.node !== undefined && refersTo(pod, claim));
-    return { claim, mounts: mounts.filter(({ node }) => isThere(node)), isUsedByPod };
+    return mounts.filter(({ node }) => agentStates.assumedEnd(node) === undefined);
   }
+}
+
+/** A user lets the claim go although protection keeps it. */
+function isForced(claim: Claim): boolean {
+  return isKept(claim) && claim.deletion?.override !== undefined;
 }
 
 function volumeIdentities({ claim, volume }: ClaimEvidence): ReturnType<typeof identitiesOf> {

@@ -87,7 +87,7 @@ export class LeaderSession {
       ...shared,
       claimFacts: (key) => this.claims.claimFacts(key),
       unreported: () => this.unreported.length,
-      isDeletionHeld: (claim) => this.claims.deletions.held.isHeld(claim),
+      isDeletionHeld: (claim) => this.claims.deletions.isHeld(claim),
     });
   }
 

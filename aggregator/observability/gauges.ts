@@ -64,12 +64,12 @@ function registerSessionGauges(metrics: Metrics, { session }: Watched): void {
   gauge(
     "mooring_claims_deletion_held",
     "Claims that are being deleted and that protection alone keeps, as no pod names them any more.",
-    ({ claims }) => claims.deletions.held.size,
+    ({ claims }) => claims.deletions.heldMs().length,
   );
   gauge(
     "mooring_claims_deletion_held_oldest_seconds",
     "How long protection alone has kept the oldest of them; 0 where there is none.",
-    ({ claims }) => claims.deletions.held.oldestMs / 1000,
+    ({ claims }) => Math.max(0, ...claims.deletions.heldMs()) / 1000,
   );
   gauge(
     "mooring_volumes_unbound_mounted",

@@ -47,16 +47,11 @@ export interface WarnerParts extends Pick<OutsideParts, "clock"> {
 /** Kubernetes calls a claim unused when its last pod is over, and the kubelet unmounts after that: a contradiction this short is normal. */
 const GRACE_MS = 10_000;
 
-interface Contradiction {
-  readonly uid: string;
-  readonly sinceMs: number;
-  isWarned: boolean;
-}
-
 /** Claims that Kubernetes calls unused while a node has them mounted. */
 export class UnusedWhileMounted {
   readonly #parts: WarnerParts;
-  readonly #known = new Map<string, Contradiction>();
+  /** By UID: since when, on the monotonic clock; undefined once a warning says so. */
+  readonly #known = new Map<string, number | undefined>();
 
   constructor(parts: WarnerParts) {
     this.#parts = parts;
@@ -64,30 +59,27 @@ export class UnusedWhileMounted {
 
   /** How many there are, without those that are normal. */
   get size(): number {
-    return [...this.#known.values()].filter(({ isWarned }) => isWarned).length;
+    return [...this.#known.values()].filter((sinceMs) => sinceMs === undefined).length;
   }
 
   /** Compares the two, and warns once. Answers after how many milliseconds to compare again, if necessary. */
   compare(decision: DesiredClaim): number | undefined {
     const { claim } = decision;
+    const { uid } = claim;
     const nodes = nodesAgainst(decision);
-    if (nodes === undefined) {
-      this.#known.delete(claim.key);
-      return undefined;
-    }
     const nowMs = this.#parts.clock.monotonicMs();
-    const known = this.#known.get(claim.key);
-    const found = known?.uid === claim.uid ? known : { uid: claim.uid, sinceMs: nowMs, isWarned: false };
-    this.#known.set(claim.key, found);
-    const restMs = found.sinceMs + GRACE_MS - nowMs;
+    const sinceMs = this.#known.has(uid) ? this.#known.get(uid) : nowMs;
+    if (nodes === undefined) this.#known.delete(uid);
+    if (nodes === undefined || sinceMs === undefined) return undefined;
+    const restMs = sinceMs + GRACE_MS - nowMs;
+    this.#known.set(uid, restMs > 0 ? sinceMs : undefined);
     if (restMs > 0) return restMs;
-    if (!found.isWarned) this.#parts.warnings.warn(claim, { kind: "unused-while-mounted", nodes });
-    found.isWarned = true;
+    this.#parts.warnings.warn(claim, { kind: "unused-while-mounted", nodes });
     return undefined;
   }
 
-  forget({ key, uid }: Claim): void {
-    if (this.#known.get(key)?.uid === uid) this.#known.delete(key);
+  forget({ uid }: Claim): void {
+    this.#known.delete(uid);
   }
 }
 
