@@ -9,10 +9,10 @@ import {
   type VolumeAnnotations,
 } from "../../common/storage/volume-annotations.ts";
 import { isUse } from "../../common/storage/volume-identity.ts";
-import { assumedUse } from "../core/claims/assumed-ends.ts";
 import { type Fact, volumesOf } from "../core/claims/attribution.ts";
 import type { ProtectionMode } from "../core/claims/deletion.ts";
 import { toUseEnd } from "../core/claims/evidence.ts";
+import { assumedUse } from "../core/claims/facts.ts";
 import { storedNodes } from "../core/claims/pending-nodes.ts";
 import type { UseEnd } from "../core/claims/use-end.ts";
 import type { Volume } from "../core/cluster-objects.ts";

@@ -88,8 +88,7 @@ function stagedMessage(nodes: readonly string[]): string | undefined {
 export function leftMountedMessage(mountedOn: MountedOn, stale: readonly string[]): string {
   const left = `In use: still mounted on ${whereText(mountedOn)}, although every pod that names the claim has ended`;
   if (stale.length === 0) return left;
-  const nodes = listed([...new Set(stale)].sort());
-  return `${left}; no report of the mounts on ${nodes}, so this may be out of date`;
+  return `${left}; no report of the mounts on ${listed(stale.toSorted())}, so this may be out of date`;
 }
 
 function whereText({ nodes, more }: MountedOn): string {
@@ -98,12 +97,12 @@ function whereText({ nodes, more }: MountedOn): string {
 
 /** Which nodes have to answer, and why. */
 export function staleMessage(nodes: readonly DescribedNode[]): string {
-  return `Not known to be unused: no report from ${listed(described(nodes))}`;
+  return `Not known to be unused: no report from ${described(nodes)}`;
 }
 
 /** The same while their answers may still come in time. */
 export function pendingMessage(nodes: readonly DescribedNode[]): string {
-  return `Not known to be unused: awaiting the next report from ${listed(described(nodes))}`;
+  return `Not known to be unused: awaiting the next report from ${described(nodes)}`;
 }
 
 /** Who used the claim last, between which times that ended, and on which evidence. */
@@ -178,21 +177,10 @@ function onNode({ node }: DescribedEnd): string {
   return node === undefined ? "" : ` on node ${node}`;
 }
 
-function described(nodes: readonly DescribedNode[]): readonly string[] {
-  const byKey = new Map(nodes.map((one) => [keyOf(one), one]));
-  // Sorted by name, so that the same facts give the same message.
-  const sorted = [...byKey.keys()].sort().flatMap((key) => byKey.get(key) ?? []);
-  const first = new Map(sorted.toReversed().map((one) => [one.node, one]));
-  return [...first.values()].reverse().map((one) => `${one.node}${reasonText(one)}`);
+/** Sorted, so that the same facts give the same message. */
+function described(nodes: readonly DescribedNode[]): string {
+  return listed(nodes.map((one) => `${one.node}${reasonText(one)}`).sort());
 }
-
-/** Of several reasons for one node the most specific one comes first. */
-function keyOf({ node, why, pod }: DescribedNode): string {
-  const rank = why === undefined ? REASONS.length : REASONS.indexOf(why);
-  return `${node} ${rank} ${pod ?? "~"}`;
-}
-
-const REASONS = ["pod-ended", "was-mounted", "attached", "unwatched"] as const;
 
 function reasonText({ why, pod }: DescribedNode): string {
   if (why === "pod-ended") return pod === undefined ? " (a pod ended there)" : ` (pod ${pod} ended there)`;

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { assumedUse, unobservedEndOf } from "../../../../aggregator/core/claims/assumed-ends.ts";
 import { toUseEnd } from "../../../../aggregator/core/claims/evidence.ts";
-import { factsOf } from "../../../../aggregator/core/claims/facts.ts";
+import { assumedUse, factsOf, unobservedEndOf } from "../../../../aggregator/core/claims/facts.ts";
 import type { Volume } from "../../../../aggregator/core/cluster-objects.ts";
 import type { NodeUnmountRecord, NodeView } from "../../../../aggregator/core/nodes/node-view.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";

@@ -32,7 +32,7 @@ describe("the message of a claim that is mounted though its pods have ended", ()
 
   it.each<readonly [name: string, count: number, silent: readonly string[], text: string]>([
     ["says what is odd", 1, [], `node n10, ${left}`],
-    ["says which are Stale, once", 3, ["n12", "n10", "n12"], `nodes n10, n11 and n12, ${noReport("n10 and n12")}`],
+    ["says which are Stale, in order", 3, ["n12", "n10"], `nodes n10, n11 and n12, ${noReport("n10 and n12")}`],
     ["counts further Stale nodes", 5, nodes(5), `5 nodes: ${more}, ${noReport(more)}`],
   ])("%s", (...[, count, silent, text]) => {
     expect(leftMountedMessage({ nodes: nodes(count), more: false }, silent)).toBe(`In use: still mounted on ${text}`);
@@ -94,19 +94,14 @@ describe("the message of a use that ended", () => {
 
 describe("the message of a claim whose nodes have to answer", () => {
   const n1 = (why: DescribedNode["why"], pod?: string) => [{ node: "n1", why, pod }];
-  const pods = ["shop/b", "shop/a"].map((pod) => ({ node: "n2", why: "pod-ended" as const, pod }));
-  const unsorted = [{ node: "n2" }, { node: "n1" }, ...pods, ...n1("was-mounted")];
+  const unsorted = [{ node: "n2", why: "pod-ended", pod: "shop/a" }, ...n1("was-mounted")] as const;
   const unwatched = "the last pod may have been there; its end went unobserved";
   const five = ["n4", "n2", "n1", "n5", "n3"].map((node) => ({ node }));
   it.each<readonly [name: string, of: readonly DescribedNode[], text: string]>([
     ["says that a pod ended there", n1("pod-ended"), "n1 (a pod ended there)"],
     ["says that the volume is attached to it", n1("attached"), "n1 (the volume is attached to it)"],
     ["says that its end went unobserved", n1("unwatched"), `n1 (${unwatched})`],
-    [
-      "names each node once, with its strongest reason",
-      unsorted,
-      "n1 (had it mounted) and n2 (pod shop/a ended there)",
-    ],
+    ["names each node with its reason, in order", unsorted, "n1 (had it mounted) and n2 (pod shop/a ended there)"],
     ["counts what it does not name", five, "n1, n2, n3 and 2 more"],
   ])("%s", (_, of, text) => {
     expect(staleMessage(of)).toBe(`Not known to be unused: no report from ${text}`);

