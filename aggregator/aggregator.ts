@@ -32,7 +32,7 @@ import {
   type TurnedAway,
 } from "./sources/report-server.ts";
 import { type ClusterIdentity, createClusterIdentity } from "./sources/server-facts.ts";
-import { StatusWriting } from "./writing/status-writing.ts";
+import { createStatusWriting, type StatusWriting } from "./writing/status-writing.ts";
 import { UnstoredClaims } from "./writing/unstored-claims.ts";
 
 /** Everything that an aggregator needs from outside; a simulation replaces it. */
@@ -113,7 +113,7 @@ class Aggregator {
     this.#unstored = new UnstoredClaims(cluster);
     this.#rejections = new Rejections({ ...ports, ...cluster }, config.pauseRejectionsAt);
     this.#leadership = this.#newLeadership();
-    this.#writing = new StatusWriting(
+    this.#writing = createStatusWriting(
       {
         ...ports,
         client: this.#leadership.fenced,

@@ -19,15 +19,12 @@ import type { AggregatorConfig } from "../settings/config.ts";
 import type { SharedParts } from "../sources/cluster.ts";
 import { NOT_COUNTED, NOT_DATED, type ReportOutcome, type TurnedAway } from "../sources/report-server.ts";
 import { VolumeReconciler } from "../volumes/volume-reconciler.ts";
-import type { ClaimWarnings } from "../writing/claim-warnings.ts";
 import type { StatusWriting } from "../writing/status-writing.ts";
 import type { UnstoredClaims } from "../writing/unstored-claims.ts";
 import type { Leadership } from "./leadership.ts";
 
 interface LeaderSessionParts extends SharedParts {
-  readonly writing: Pick<StatusWriting, "writer" | "volumeWriter" | "policy"> & {
-    readonly warnings: Pick<ClaimWarnings, "warn">;
-  };
+  readonly writing: Pick<StatusWriting, "writer" | "volumeWriter" | "policy" | "warnings">;
   readonly coverage: Leadership["coverage"];
   readonly unstored: UnstoredClaims;
   readonly ends: Pick<EndedPods, "of" | "isOpen" | "isIncluded">;

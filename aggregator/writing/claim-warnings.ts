@@ -12,25 +12,23 @@ interface WarningParts extends Pick<OutsideParts, "clock" | "logger" | "nowMs"> 
 }
 
 /** Reports a problem of a claim: to its owner as an event, to the administrator as a log line. The caller reports each problem once. */
-export class ClaimWarnings {
-  readonly #parts: WarningParts;
-  readonly #budget = new Budget(REPORTS);
-  #isCut = false;
+export interface ClaimWarnings {
+  readonly warn: (claim: Claim, warning: ClaimWarning) => void;
+}
 
-  constructor(parts: WarningParts) {
-    this.#parts = parts;
-  }
-
-  warn(claim: Claim, warning: ClaimWarning): void {
-    const { clock, logger, emit, nowMs } = this.#parts;
-    const isAllowed = this.#budget.take(clock.monotonicMs());
+export function createClaimWarnings({ clock, logger, emit, nowMs }: WarningParts): ClaimWarnings {
+  const budget = new Budget(REPORTS);
+  let isCut = false;
+  const warn = (claim: Claim, warning: ClaimWarning): void => {
+    const isAllowed = budget.take(clock.monotonicMs());
     if (isAllowed) {
       const { namespace, name } = claim;
       logger.warn({ namespace, claim: name, ...fieldsOf(warning) }, "claim needs attention");
       emit(claimEvent(claim, warning, nowMs()));
-    } else if (!this.#isCut) logger.warn({}, "more claims need attention than are logged one by one, see the metrics");
-    this.#isCut = !isAllowed;
-  }
+    } else if (!isCut) logger.warn({}, "more claims need attention than are logged one by one, see the metrics");
+    isCut = !isAllowed;
+  };
+  return { warn };
 }
 
 function fieldsOf(warning: ClaimWarning): LogFields {
@@ -41,7 +39,7 @@ function fieldsOf(warning: ClaimWarning): LogFields {
 
 /** What finds a problem of a claim and warns of it. */
 export interface WarnerParts extends Pick<OutsideParts, "clock"> {
-  readonly warnings: Pick<ClaimWarnings, "warn">;
+  readonly warnings: ClaimWarnings;
 }
 
 /** Kubernetes calls a claim unused when its last pod is over, and the kubelet unmounts after that: a contradiction this short is normal. */

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { ClaimWarnings } from "../../../../aggregator/writing/claim-warnings.ts";
+import { createClaimWarnings } from "../../../../aggregator/writing/claim-warnings.ts";
 import type { KubeEvent } from "../../../../common/kube/kube-event.ts";
 import { createFakeClock } from "../../../fakes/clock.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
@@ -9,7 +9,7 @@ it("a warning about a claim is an event and a line, for twenty of thousands of c
   const [clock, logger] = [createFakeClock(), createFakeLogger()];
   const events: KubeEvent[] = [];
   const emit = (event: KubeEvent): void => void events.push(event);
-  const warnings = new ClaimWarnings({ clock, logger, emit, nowMs: () => NOON });
+  const warnings = createClaimWarnings({ clock, logger, emit, nowMs: () => NOON });
   const warning = { kind: "write-refused", reason: "Forbidden", message: "no" } as const;
   const warnAll = (): void => {
     for (let index = 0; index < 5_000; index += 1) warnings.warn(claimWith({ name: `data-${index}` }), warning);
