@@ -45,14 +45,8 @@ export interface ClaimFacts {
 /** A stored time this far in the future is invalid. Our own rounding and clock bound reach a little into it, too. */
 export const FUTURE_MS = 5_000;
 
-/** What a claim's status should say, as data: `message.ts` makes the sentences. */
-export type Decision = Leave | InUse | Unused;
-
-/** The stored status stays. */
-interface Leave {
-  readonly kind: "leave";
-  readonly why: "not-eligible" | "waits-for-nodes" | "waits-for-gap";
-}
+/** What a claim's status should say, as data: `message.ts` makes the sentences. Undefined where the stored status stays. */
+export type Decision = InUse | Unused | undefined;
 
 export interface InUse {
   readonly kind: "in-use";
@@ -80,12 +74,14 @@ export interface Unused extends Idle {
 export function decide(known: ClaimFacts): Decision {
   // A foreign condition stays on such a claim: our account may correct a condition and not remove it, and no status is true of a claim
   // that is not bound. Mooring trusts nothing in it.
-  if (!known.isEligible) return { kind: "leave", why: "not-eligible" };
+  if (!known.isEligible) return undefined;
   // The clock of the server that created the claim may be ahead of the one that shows the present.
   const nowMs = Math.max(known.nowMs, known.earliestMs ?? Number.NEGATIVE_INFINITY);
   const facts = believed({ ...known, nowMs });
   if (facts.usedOn.length > 0) return mounted(facts);
-  if (facts.references.length > 0 && !isMountPending(facts)) return referenced(facts);
+  if (facts.references.length > 0 && !isMountPending(facts)) {
+    return inUse(facts, facts.stored?.reason === "Referenced" ? { lastUse: facts.stored.lastUse } : {});
+  }
   if (facts.pendingNodes.length > 0 || facts.isUnwatched) return awaiting(facts);
   return unused(facts);
 }
@@ -121,6 +117,7 @@ interface Facts extends ClaimFacts {
   readonly refuted: LastUse | undefined;
   /** The latest of the uses that are over; undefined where none is known. */
   readonly lastUse: LastUse | undefined;
+  readonly unobserved: Unobserved;
 }
 
 /**
@@ -166,20 +163,26 @@ function notBefore(end: UseEnd, earliestMs: number): UseEnd {
   return { ...end, byMs: earliestMs, widthMs: widthMs === undefined ? undefined : widthMs + earliestMs - byMs };
 }
 
+function inUse(facts: Facts, fields: Partial<InUse>): InUse {
+  return {
+    kind: "in-use",
+    reason: "Referenced",
+    sinceMs: inUseSince(facts),
+    mountedOn: undefined,
+    lastUse: facts.lastUse,
+    isNamed: facts.references.length > 0,
+    waitsFor: [],
+    ...fields,
+  };
+}
+
 function mounted(facts: Facts): InUse {
   const { stored, usedOn, pendingNodes } = facts;
   const mountedOn = mountedOnOf(facts);
   const named = new Set([...usedOn, ...mountedOn.nodes]);
-  return {
-    kind: "in-use",
-    reason: "Mounted",
-    sinceMs: inUseSince(facts),
-    mountedOn,
-    // An end beside a use that goes on changes nothing that anybody waits for: no reason to write.
-    lastUse: stored?.lastUse,
-    isNamed: facts.references.length > 0,
-    waitsFor: pendingNodes.filter(({ node, isSilent }) => isSilent && named.has(node)),
-  };
+  const waitsFor = pendingNodes.filter(({ node, isSilent }) => isSilent && named.has(node));
+  // An end beside a use that goes on changes nothing that anybody waits for: no reason to write.
+  return inUse(facts, { reason: "Mounted", mountedOn, lastUse: stored?.lastUse, waitsFor });
 }
 
 /**
@@ -196,32 +199,6 @@ function mountedOnOf({ stored, usedOn, pendingNodes, ends }: Facts): MountedOn {
   return known === undefined || isNews ? { nodes: nodes.slice(0, MAX_NODES), more } : known;
 }
 
-function referenced(facts: Facts): InUse {
-  const { stored, lastUse } = facts;
-  return {
-    ...namedOnly(facts),
-    isNamed: true,
-    lastUse: stored?.reason === "Referenced" ? stored.lastUse : lastUse,
-  };
-}
-
-/** It may be in use, so it counts as in use. */
-function notKnown(facts: Facts, waitsFor: readonly PendingNode[]): InUse {
-  return { ...namedOnly(facts), waitsFor };
-}
-
-function namedOnly(facts: Facts): InUse {
-  return {
-    kind: "in-use",
-    reason: "Referenced",
-    sinceMs: inUseSince(facts),
-    mountedOn: undefined,
-    lastUse: facts.lastUse,
-    isNamed: false,
-    waitsFor: [],
-  };
-}
-
 /** Since when the claim is in use: the time stays when only the reason changes. */
 function inUseSince({ stored, nowMs }: Facts): number {
   return stored?.unused === false ? stored.sinceMs : Math.max(nowMs, stored?.sinceMs ?? 0);
@@ -231,20 +208,21 @@ function inUseSince({ stored, nowMs }: Facts): number {
 function awaiting(facts: Facts): Decision {
   const { stored, references, pendingNodes } = facts;
   const silent = pendingNodes.filter(({ isSilent }) => isSilent);
-  const wait: Leave = { kind: "leave", why: "waits-for-nodes" };
-  // A node may stay Stale for good: an invalid condition must not stay that long.
-  if (stored === undefined) return facts.hasInvalidCondition && silent.length > 0 ? notKnown(facts, silent) : wait;
+  if (stored === undefined) {
+    // A node may stay Stale for good: an invalid condition must not stay that long.
+    return facts.hasInvalidCondition && silent.length > 0 ? inUse(facts, { waitsFor: silent }) : undefined;
+  }
   if (!stored.unused) {
     // A pod that names it keeps it in use anyway: a start while nodes are Stale is no reason to write.
-    if (silent.length === 0 || references.length > 0) return wait;
-    const { reason, sinceMs, mountedOn, lastUse } = stored;
-    return { kind: "in-use", reason, sinceMs, mountedOn, lastUse, isNamed: false, waitsFor: silent };
+    if (silent.length === 0 || references.length > 0) return undefined;
+    const { reason, mountedOn, lastUse } = stored;
+    return inUse(facts, { reason, mountedOn, lastUse, waitsFor: silent });
   }
   const pods = pendingNodes.filter(({ pod }) => pod !== undefined);
   // It was referenced meanwhile and may still be mounted, although that was not written.
-  if (pods.length > 0) return notKnown(facts, silent.length > 0 ? silent : pods);
+  if (pods.length > 0) return inUse(facts, { waitsFor: silent.length > 0 ? silent : pods });
   // A time in the future is not too early, and its replacement is a reason to write.
-  if (facts.isDatedAnew && isBehindBarrier(facts)) return wait;
+  if (facts.isDatedAnew && isBehindBarrier(facts)) return undefined;
   // To wait would only keep a time that is known to be too early.
   return unused(facts);
 }
@@ -254,10 +232,10 @@ function isBehindBarrier({ pendingNodes, isUnwatched = false }: ClaimFacts): boo
 }
 
 function unused(facts: Facts): Decision {
-  const { stored, unobserved = { times: [] } } = facts;
-  const unusedNow = withGap(idle(facts), { stored, unobserved });
+  const { stored, unobserved } = facts;
+  const unusedNow = withGap(idle(facts), stored, unobserved);
   if (!isTooSoon(unusedNow, unobserved)) return { kind: "unused", ...unusedNow, stagedOn: stagedOn(facts) };
-  if (stored?.unused !== true) return { kind: "leave", why: "waits-for-gap" };
+  if (stored?.unused !== true) return undefined;
   const { reason, sinceMs, lastUse, gap } = stored;
   return { kind: "unused", reason, sinceMs, lastUse, gap, stagedOn: stagedOn(facts) };
 }

@@ -32,11 +32,11 @@ export function notBefore(unobserved: Unobserved, bounds: readonly (number | und
 /** The decision about an unused claim, with the gaps in which neither an agent nor a replica watched it. */
 export function withGap(
   idle: Idle,
-  { stored, unobserved }: { readonly stored: ClaimStatus | undefined; readonly unobserved: Unobserved },
+  stored: ClaimStatus | undefined,
+  unobserved: Unobserved,
 ): Idle & { readonly gap: Gap | undefined } {
   const known = stored?.unused === true ? stored.gap : undefined;
-  const usedSinceMs = stored?.unused === false ? stored.sinceMs : undefined;
-  const gap = gapAfter(idle.sinceMs, { known, unobserved, usedSinceMs });
+  const gap = gapAfter(idle.sinceMs, stored, unobserved);
   // A stored gap from before the stored time is not about it, and no reason to write.
   if (gap === undefined) return { ...idle, gap: idle.sinceMs === stored?.sinceMs ? known : undefined };
   const sinceMs = Math.max(idle.sinceMs, gap.toMs);
@@ -52,19 +52,9 @@ export function isTooSoon({ sinceMs }: Idle, { openUntilMs }: Unobserved): boole
 }
 
 /** The time in which the claim may have been used after `sinceMs`; the stored one counts as long as it is about that time. */
-function gapAfter(
-  sinceMs: number,
-  {
-    known,
-    unobserved,
-    usedSinceMs = Number.POSITIVE_INFINITY,
-  }: {
-    readonly known: Gap | undefined;
-    readonly unobserved: Unobserved;
-    /** The same for a claim that was in use until now. Rounded up. */
-    readonly usedSinceMs: number | undefined;
-  },
-): Gap | undefined {
+function gapAfter(sinceMs: number, stored: ClaimStatus | undefined, unobserved: Unobserved): Gap | undefined {
+  const known = stored?.unused === true ? stored.gap : undefined;
+  const usedSinceMs = stored?.unused === false ? stored.sinceMs : Number.POSITIVE_INFINITY;
   const isAfter = ({ toMs, isBefore }: UnobservedTime): boolean =>
     toMs > sinceMs && (!isBefore || toMs > usedSinceMs - 1_000);
   // Before the first known replica nothing else was watched: a claim first seen in this time has no gap behind it.

@@ -16,7 +16,7 @@ import { endOf, type UseEnd } from "./use-end.ts";
 
 /** The status for a decision; undefined where the stored one stays. */
 export function statusOf(decision: Decision, stored: ClaimStatus | undefined): ClaimStatus | undefined {
-  if (decision.kind === "leave") return undefined;
+  if (decision === undefined) return undefined;
   const { reason, sinceMs, lastUse } = decision;
   if (decision.kind === "in-use") {
     const { mountedOn } = decision;
