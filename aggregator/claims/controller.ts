@@ -4,16 +4,15 @@ import type { Claim } from "../../common/storage/claim.ts";
 import { isUse } from "../../common/storage/volume-identity.ts";
 import { claimKeysNear, claimsOf, type Fact } from "../core/claims/attribution.ts";
 import { decide } from "../core/claims/decide.ts";
-import { type ClaimEvidence, type DecidedClaim, type FleetFacts, toUseEnd } from "../core/claims/evidence.ts";
-import { assumedUse, factsOf } from "../core/claims/facts.ts";
+import type { ClaimEvidence, DecidedClaim, FleetFacts } from "../core/claims/evidence.ts";
+import { factsOf, shownEnds } from "../core/claims/facts.ts";
 import { notBefore } from "../core/claims/gap.ts";
 import type { NodeLookup } from "../core/claims/history.ts";
 import { statusOf } from "../core/claims/message.ts";
 import { unwatchedUntilMs } from "../core/claims/pending-nodes.ts";
-import type { UseEnd } from "../core/claims/use-end.ts";
 import { isSameStatus, writeFor } from "../core/claims/write.ts";
 import type { EndedPod, Pod } from "../core/cluster-objects.ts";
-import type { NodeUnmountRecord } from "../core/nodes/node-view.ts";
+import { factsIn } from "../core/nodes/node-view.ts";
 import type { AgentStateChange } from "../nodes/agent-states.ts";
 import { UnusedWhileMounted } from "../writing/claim-warnings.ts";
 import { ClaimWriter, type PlannedWrite, WRITERS } from "../writing/claim-writer.ts";
@@ -101,8 +100,7 @@ export class ClaimController {
   /** The pod was bound to a node. Until now, what that node reported of it counted as use of any claim with a volume of that name. */
   onPodPlaced({ uid, node = "" }: Pod): void {
     const { cluster, fleet } = this.#parts;
-    const { mountedVolumes = [], unmountRecords = new Map<string, NodeUnmountRecord>() } = fleet.view(node) ?? {};
-    const facts = [...mountedVolumes, ...unmountRecords.values()].filter(({ podUid }) => podUid === uid);
+    const facts = factsIn(fleet.view(node)).filter(({ podUid }) => podUid === uid);
     for (const fact of facts) for (const key of claimKeysNear(fact, cluster)) this.enqueue(key);
   }
 
@@ -140,20 +138,12 @@ export class ClaimController {
 
   /** The node's view is about to be forgotten. Ends that were assumed for it, or never stored, may still be the latest of a claim. */
   onForgotten(node: string): void {
-    const view = this.#parts.fleet.view(node);
-    const context = { ...this.#lookup, podName: this.#parts.cluster.podName };
-    for (const mountedVolume of view?.mountedVolumes.filter(isUse) ?? []) {
-      this.#keepEnds(mountedVolume, assumedUse({ ...mountedVolume, node, bootId: view?.bootId ?? "" }, context));
-    }
-    for (const unmountRecord of view?.unmountRecords.values() ?? [])
-      this.#keepEnds(unmountRecord, [toUseEnd(unmountRecord, context)]);
-  }
-
-  #keepEnds(fact: Fact, ends: readonly UseEnd[]): void {
-    const { cluster } = this.#parts;
-    for (const { key, uid } of claimsOf(fact, cluster)) {
-      const claim = cluster.claim(key);
-      if (claim?.uid === uid) this.#states.keepEnds(claim, ends);
+    const { cluster, fleet } = this.#parts;
+    const context = { ...this.#lookup, podName: cluster.podName };
+    const keys = new Set(this.keysOf(factsIn(fleet.view(node))));
+    for (const claim of [...keys].flatMap((key) => cluster.claim(key) ?? [])) {
+      const ends = shownEnds(this.#states.evidence(claim), context).filter((end) => end.node === node);
+      this.#states.keepEnds(claim, ends);
     }
   }
 

@@ -6,11 +6,9 @@ import type { ClaimEvidence } from "../core/claims/evidence.ts";
 import {
   type ClaimHistory,
   EMPTY_HISTORY,
-  type HistoryContext,
   isOnlyOurs,
   isOpen,
   type NodeLookup,
-  pruneHistory,
   settleHistory,
   withEnds,
 } from "../core/claims/history.ts";
@@ -133,8 +131,7 @@ export class ClaimStates {
 
   /** The node's view is about to be forgotten: its assumed ends may still be the latest of a claim. */
   keepEnds(claim: Claim, ends: readonly UseEnd[]): void {
-    const { history } = this.#peek(claim);
-    if (ends.length > 0) this.#change(claim, { history: pruneHistory(withEnds(history, ends), claim.status) });
+    if (ends.length > 0) this.#change(claim, { history: withEnds(this.#peek(claim).history, ends, claim.status) });
   }
 
   /** The evidence for a decision. It settles the pods whose nodes have reported their end. */
@@ -158,12 +155,15 @@ export class ClaimStates {
     const unmountRecords = found.flatMap((one) => one.unmountRecords);
     const pods = this.#cluster.podsOf(claim.key).filter((pod) => !pod.isTerminal && mayUse(pod, claim));
     const uses = found.flatMap(({ view: { node, bootId }, mountedVolumes }) =>
-      mountedVolumes
-        .filter(isUse)
-        .map(({ volume: mounted, podUid, pod }) => ({ node, bootId, volume: mounted, podUid, pod })),
+      mountedVolumes.filter(isUse).map((mountedVolume) => ({ ...mountedVolume, node, bootId })),
     );
-    const mountedBy = new Set(uses.map(({ podUid }) => podUid));
-    const { history } = this.#peek(claim);
+    const context = {
+      ...this.#lookup,
+      unmountRecords,
+      mountedBy: new Set(uses.map(({ podUid }) => podUid)),
+      isHostPath: volume?.isHostPath ?? false,
+      stored: claim.status,
+    };
     return {
       claim,
       volume,
@@ -172,16 +172,8 @@ export class ClaimStates {
       attachedTo: volume === undefined ? [] : this.#cluster.nodesWith(volume),
       references: pods.map(({ key }) => key),
       unmountRecords,
-      history: this.#settled(history, claim, { unmountRecords, mountedBy, isHostPath: volume?.isHostPath ?? false }),
+      history: settleHistory(this.#peek(claim).history, context),
     };
-  }
-
-  #settled(
-    history: ClaimHistory,
-    { status: stored }: Claim,
-    found: Pick<HistoryContext, "unmountRecords" | "mountedBy" | "isHostPath">,
-  ): ClaimHistory {
-    return pruneHistory(settleHistory(history, { ...this.#lookup, ...found, stored }), stored);
   }
 }
 

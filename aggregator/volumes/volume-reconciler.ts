@@ -11,8 +11,7 @@ import {
 import { isUse } from "../../common/storage/volume-identity.ts";
 import { type Fact, volumesOf } from "../core/claims/attribution.ts";
 import type { ProtectionMode } from "../core/claims/deletion.ts";
-import { toUseEnd } from "../core/claims/evidence.ts";
-import { assumedUse } from "../core/claims/facts.ts";
+import { shownEnds } from "../core/claims/facts.ts";
 import { storedNodes } from "../core/claims/pending-nodes.ts";
 import type { UseEnd } from "../core/claims/use-end.ts";
 import type { Volume } from "../core/cluster-objects.ts";
@@ -210,7 +209,7 @@ function endsIn(
   { cluster, agentStates }: VolumeReconcilerParts,
 ): readonly UseEnd[] {
   const context = { podName: cluster.podName, assumedEnd: (name: string) => agentStates.assumedEnd(name) };
-  const reported = unmountRecords.filter(isOwn).map((unmountRecord) => toUseEnd(unmountRecord, context));
   const uses = mountedVolumes.filter(isUse).filter(isOwn);
-  return [...reported, ...uses.flatMap((mountedVolume) => assumedUse({ ...mountedVolume, node, bootId }, context))];
+  const shown = uses.map((mountedVolume) => ({ ...mountedVolume, node, bootId }));
+  return shownEnds({ unmountRecords: unmountRecords.filter(isOwn), uses: shown }, context);
 }

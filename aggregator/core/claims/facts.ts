@@ -7,13 +7,9 @@ import { isEndKnown, latestOf, type UseEnd } from "./use-end.ts";
 
 /** Puts together what a claim's status depends on. */
 export function factsOf(evidence: ClaimEvidence, fleet: FleetFacts): ClaimFacts {
-  const { claim, uses, references, unmountRecords, history } = evidence;
+  const { claim, uses, references, history } = evidence;
   const present = uses.filter(({ node }) => fleet.assumedEnd(node) === undefined);
-  const ends = [
-    ...unmountRecords.map((unmountRecord) => toUseEnd(unmountRecord, fleet)),
-    ...uses.flatMap((use) => assumedUse(use, fleet)),
-    ...history.ends,
-  ];
+  const ends = [...shownEnds(evidence, fleet), ...history.ends];
   return {
     isEligible: isEligible(claim) && isVolumeSeen(evidence),
     stored: claim.status,
@@ -29,6 +25,17 @@ export function factsOf(evidence: ClaimEvidence, fleet: FleetFacts): ClaimFacts 
     earliestMs: earliestSinceMs(claim),
     nowMs: fleet.nowMs,
   };
+}
+
+/** The ends of use that nodes report, or that are assumed. */
+export function shownEnds(
+  { unmountRecords, uses }: Pick<ClaimEvidence, "unmountRecords" | "uses">,
+  fleet: Pick<FleetFacts, "assumedEnd" | "podName">,
+): readonly UseEnd[] {
+  return [
+    ...unmountRecords.map((unmountRecord) => toUseEnd(unmountRecord, fleet)),
+    ...uses.flatMap((use) => assumedUse(use, fleet)),
+  ];
 }
 
 /** Before the watch shows the PV bound to the claim, no mount is known to be the claim's: that watch may be behind. */

@@ -28,9 +28,13 @@ export function isOnlyOurs({ pending, ends }: ClaimHistory, isThere: (podUid: st
   return ends.length > 0 || pending.some(({ wasOver, pod }) => !wasOver || !isThere(pod.uid));
 }
 
-/** Adds ends to the history. Of several that one scan shows, the last one counts. */
-export function withEnds(history: ClaimHistory, ends: readonly UseEnd[]): ClaimHistory {
-  const all = [...history.ends, ...ends];
+/** Adds ends that the claim's status does not include yet, and drops those that it does. Of several that one scan shows, the last one counts. */
+export function withEnds(
+  history: ClaimHistory,
+  ends: readonly UseEnd[],
+  stored: ClaimStatus | undefined,
+): ClaimHistory {
+  const all = [...history.ends, ...ends].filter((end) => !isIncluded(end, stored));
   const latest = lastOfLatest(all);
   const latestUse = lastOfLatest(all.filter(({ wasUse }) => wasUse));
   return { ...history, ends: [...new Set([latest, latestUse])].filter((end) => end !== undefined) };
@@ -40,12 +44,8 @@ function lastOfLatest(ends: readonly UseEnd[]): UseEnd | undefined {
   return ends.reduce<UseEnd | undefined>((best, end) => (best && best.byMs > end.byMs ? best : end), undefined);
 }
 
-/** Removes what the claim's status already includes. */
-export function pruneHistory(history: ClaimHistory, stored: ClaimStatus | undefined): ClaimHistory {
-  if (stored?.unused !== true) return history;
-  const { sinceMs, lastUse } = stored;
-  const isIncluded = ({ byMs, wasUse }: UseEnd): boolean => byMs <= (wasUse ? (lastUse?.byMs ?? 0) : sinceMs);
-  return { ...history, ends: history.ends.filter((end) => !isIncluded(end)) };
+function isIncluded({ byMs, wasUse }: UseEnd, stored: ClaimStatus | undefined): boolean {
+  return stored?.unused === true && byMs <= (wasUse ? (stored.lastUse?.byMs ?? 0) : stored.sinceMs);
 }
 
 /** What is known of the nodes at a moment. */
@@ -79,7 +79,7 @@ export function settleHistory(history: ClaimHistory, context: HistoryContext): C
     if (outcome === "pending") pending.push(ended);
     else if (outcome !== "explained") ends.push(outcome);
   }
-  return withEnds({ ...history, pending }, ends);
+  return withEnds({ ...history, pending }, ends, context.stored);
 }
 
 /**

@@ -5,7 +5,6 @@ import {
   type HistoryContext,
   isOnlyOurs,
   isOpen,
-  pruneHistory,
   settleHistory,
   versionToReach,
   withEnds,
@@ -150,7 +149,9 @@ describe("the ends that are kept", () => {
     { name: "only the latest end is kept where that was a use", ends: [[use], [laterUse]], kept: [laterUse] },
     { name: "where no pod used it there is no user", ends: [[noUse]], kept: [noUse] },
   ])("$name", ({ ends, kept }) => {
-    expect(ends.reduce<ClaimHistory>(withEnds, EMPTY_HISTORY).ends).toEqual(kept);
+    const add = (known: ClaimHistory, some: readonly UseEnd[]): ClaimHistory => withEnds(known, some, undefined);
+
+    expect(ends.reduce(add, EMPTY_HISTORY).ends).toEqual(kept);
   });
 
   const stored = { unused: true, sinceMs: 3, lastUse: lastUseWith({ byMs: 1 }) };
@@ -159,7 +160,7 @@ describe("the ends that are kept", () => {
     { name: "a use is where none is stored", status: { ...stored, lastUse: undefined }, kept: [use] },
     { name: "all are where nothing is stored", status: undefined, kept: [noUse, use] },
   ])("$name", ({ status, kept }) => {
-    const pruned = pruneHistory({ pending: [ended()], ends: [noUse, use] }, status && statusWith(status));
+    const pruned = withEnds({ pending: [ended()], ends: [noUse, use] }, [], status && statusWith(status));
 
     expect(pruned).toEqual({ pending: [ended()], ends: kept });
   });
