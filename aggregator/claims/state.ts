@@ -21,11 +21,12 @@ import type { ClaimParts } from "./claim-parts.ts";
 
 /** What this leader session remembers of a claim beyond what the API server has. */
 interface ClaimState {
-  readonly uid: string;
   readonly history: ClaimHistory;
   /** The claim as our last write left it, until the watch shows that write. */
   readonly written: Claim | undefined;
 }
+
+const EMPTY: ClaimState = { history: EMPTY_HISTORY, written: undefined };
 
 /** Remembers what a decision about each claim needs, and reads the evidence for it. */
 export class ClaimStates {
@@ -33,7 +34,7 @@ export class ClaimStates {
   readonly #cluster: Cluster;
   readonly #fleet: FleetState;
   readonly #lookup: NodeLookup;
-  /** Only of claims with something to remember: most have nothing. */
+  /** By UID; only of claims with something to remember: most have nothing. */
   readonly #states = new Map<string, ClaimState>();
   /** UIDs of the claims whose state includes these ends already. */
   readonly #included = new WeakMap<EndedPod, Set<string>>();
@@ -59,24 +60,12 @@ export class ClaimStates {
     return this.#peek(claim).history.pending;
   }
 
-  /**
-   * The state now, with the pods that have ended since the last decision. A claim that was re-created under its name starts anew. A
-   * read.
-   */
+  /** The state now, with the pods that have ended since the last decision. A read. */
   #peek(claim: Claim): ClaimState {
-    const { key, uid } = claim;
-    const known = this.#states.get(key);
-    const state = known?.uid === uid ? known : emptyState(uid);
-    const ended = this.#ends.of(key).filter((end) => this.#isNews(end, claim));
+    const state = this.#states.get(claim.uid) ?? EMPTY;
+    const news = this.#ends.of(claim.key).filter((end) => this.#included.get(end)?.has(claim.uid) !== true);
+    const ended = news.filter((end) => !this.#ends.isIncluded(end, claim) && this.#hasNamed(end, claim));
     return ended.length === 0 ? state : withEnded(state, ended);
-  }
-
-  #isNews(end: EndedPod, claim: Claim): boolean {
-    return (
-      this.#included.get(end)?.has(claim.uid) !== true &&
-      !this.#ends.isIncluded(end, claim) &&
-      this.#hasNamed(end, claim)
-    );
   }
 
   /**
@@ -92,12 +81,12 @@ export class ClaimStates {
     const { key, uid } = claim;
     const state = { ...this.#peek(claim), ...changes };
     for (const end of this.#ends.of(key)) this.#included.set(end, (this.#included.get(end) ?? new Set()).add(uid));
-    if (isOpen(state.history) || state.written !== undefined) this.#states.set(key, state);
-    else this.#states.delete(key);
+    if (isOpen(state.history) || state.written !== undefined) this.#states.set(uid, state);
+    else this.#states.delete(uid);
   }
 
-  forget({ key, uid }: Claim): void {
-    if (this.#states.get(key)?.uid === uid) this.#states.delete(key);
+  forget({ uid }: Claim): void {
+    this.#states.delete(uid);
   }
 
   /** The claim as our last write left it, until the watch shows that write: otherwise the next decision would be about an old state. */
@@ -107,9 +96,9 @@ export class ClaimStates {
   }
 
   /** A watch that has passed our write and shows an older state shows a restored backup. */
-  #unseenWrite({ key, uid, resourceVersion }: Claim): Claim | undefined {
-    const written = this.#states.get(key)?.written;
-    if (written?.uid !== uid || !isOlder(resourceVersion, written.resourceVersion)) return undefined;
+  #unseenWrite({ uid, resourceVersion }: Claim): Claim | undefined {
+    const { written } = this.#states.get(uid) ?? EMPTY;
+    if (written === undefined || !isOlder(resourceVersion, written.resourceVersion)) return undefined;
     const reached = this.#cluster.claimsReached();
     return reached === undefined || isOlder(reached, written.resourceVersion) ? written : undefined;
   }
@@ -180,8 +169,4 @@ export class ClaimStates {
 function withEnded(state: ClaimState, ended: readonly EndedPod[]): ClaimState {
   const { history } = state;
   return { ...state, history: { ...history, pending: [...history.pending, ...ended] } };
-}
-
-function emptyState(uid: string): ClaimState {
-  return { uid, history: EMPTY_HISTORY, written: undefined };
 }
