@@ -42,8 +42,6 @@ export class ClaimWriter {
   readonly #gate: WriteGate;
   /** By key, on the monotonic clock: since when a change of the reason alone waits to be written. */
   readonly #reasonChangedAt = new Map<string, number>();
-  /** By key: UID and reason of the refusal that the claim's owner has been warned of. */
-  readonly #warnedRefusals = new Map<string, string>();
   /** Of the last write that was forbidden. */
   #missing = "";
   /** Failures of the server since it last answered in another way. */
@@ -75,7 +73,7 @@ export class ClaimWriter {
 
   /** One attempt, if one is due. Answers after how many milliseconds to come again; nothing when all is written. */
   async bring({ claim, write }: PlannedWrite, signal: AbortSignal): Promise<number | undefined> {
-    if (write.kind === "none") return void this.#rest(claim.key);
+    if (write.kind === "none") return void this.forget(claim.key);
     const planned = { claim, write };
     const waitMs = this.#restBefore(planned);
     if (waitMs > 0) return waitMs;
@@ -89,12 +87,8 @@ export class ClaimWriter {
     return this.#restBefore(planned);
   }
 
+  /** Nothing has to be written, or the claim is gone. */
   forget(key: string): void {
-    this.#rest(key);
-    this.#warnedRefusals.delete(key);
-  }
-
-  #rest(key: string): void {
     this.#gate.rest(key);
     this.#reasonChangedAt.delete(key);
   }
@@ -123,17 +117,12 @@ export class ClaimWriter {
       return clock.sleep(Math.max(restMs, Math.min(failure.retryAfterMs, LONGEST_ASKED_MS)), signal);
     }
     this.#inRow = 0;
-    this.#gate.failed(attemptOf(planned), failure.kind);
+    const isNew = this.#gate.failed(attemptOf(planned), failure.kind);
     const { claim } = planned;
-    const { kind, message } = failure;
-    if (kind === "stale") {
+    const { message } = failure;
+    if (failure.kind === "stale") {
       logger.debug({ namespace: claim.namespace, claim: claim.name, err: message }, "claim has changed");
-      return;
-    }
-    const refusal = `${claim.uid} ${failure.reason}`;
-    if (this.#warnedRefusals.get(claim.key) === refusal) return;
-    this.#warnedRefusals.set(claim.key, refusal);
-    warnings.warn(claim, { kind: "write-refused", reason: failure.reason, message });
+    } else if (isNew) warnings.warn(claim, { kind: "write-refused", reason: failure.reason, message });
   }
 
   /** The first, tenth, hundredth failure and so on is logged. */
@@ -158,7 +147,6 @@ export class ClaimWriter {
     const left = statusText(written.status) === statusText(statusOf(planned)) ? contentOf(written) : "";
     const times = this.#gate.written(attemptOf(planned), left);
     this.#reasonChangedAt.delete(claim.key);
-    this.#warnedRefusals.delete(claim.key);
     onWritten(written);
     if (this.#missing !== "" && this.missingPermission() === undefined) {
       this.#missing = "";
@@ -166,7 +154,7 @@ export class ClaimWriter {
     }
     const { annotation, managers = [] } = claim.strays?.[0] ?? {};
     if (times === PUT_BACK_TIMES) warnings.warn(claim, { kind: "put-back", annotation, managers });
-    const of = { namespace: written.namespace, claim: written.name };
+    const of = { namespace: claim.namespace, claim: claim.name };
     if (write.kind === "apply") {
       const { unused, reason, lastUse } = write.status;
       const fields = { unused, reason, unmountRecord: lastUse?.id, node: lastUse?.node };
