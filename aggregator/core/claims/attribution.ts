@@ -7,13 +7,10 @@ export interface Directory {
   readonly volumeByName: (name: string) => Volume | undefined;
   readonly volumesByHandle: (driver: string, handleHash: string) => readonly Volume[];
   readonly podByUid: (uid: string) => Pod | undefined;
-  readonly claim: (key: string) => FoundClaim | undefined;
+  readonly claim: (key: string) => Claim | undefined;
   /** The pod and the claim exist, or both did when the pod went. */
   readonly knewClaim: (podUid: string, claim: ClaimRef) => boolean;
 }
-
-/** What attribution needs of a claim. */
-type FoundClaim = OwnedClaim & Pick<Claim, "uid" | "volume" | "createdAtMs">;
 
 /** A claim by name and UID: one that was re-created under the same name is another claim. */
 export type ClaimRef = Pick<Claim, "key" | "uid">;
@@ -38,39 +35,30 @@ export interface Fact {
  * it. The time of the binding proves nothing: anyone who may write the PV's status can forge it.
  */
 export function claimsOf(fact: Fact, directory: Directory): readonly ClaimRef[] {
-  const pod = fact.podUid === undefined ? undefined : directory.podByUid(fact.podUid);
-  return volumesOf(fact.volume, directory).flatMap((volume) => {
-    const { claim } = volume;
-    return claim !== undefined && mayMean(fact, pod, { volume, claim, directory }) ? [claim] : [];
-  });
-}
-
-function isStaging({ podUid }: Fact): boolean {
-  return podUid === undefined;
+  const means = volumesOf(fact.volume, directory).filter((volume) => mayMean(fact, volume, directory));
+  return means.flatMap(({ claim }) => claim ?? []);
 }
 
 /** By how much the clock of one API server may be ahead of another's, such as of those that dated a claim and a report. Milliseconds. */
 const APART_MS = 5_000;
 
 /** Ended, or begun, before the claim was created. Near that moment it may have begun afterwards, and must not be overlooked. */
-function isOfEarlierClaim({ beganByMs, byMs = Number.POSITIVE_INFINITY }: Fact, { createdAtMs }: FoundClaim): boolean {
+function isOfEarlierClaim({ beganByMs, byMs = Number.POSITIVE_INFINITY }: Fact, { createdAtMs }: Claim): boolean {
   if (createdAtMs === undefined) return false;
   return byMs < createdAtMs || (beganByMs !== undefined && beganByMs < createdAtMs - APART_MS);
 }
 
-function mayMean(
-  fact: Fact,
-  pod: Pod | undefined,
-  { volume, claim, directory }: { readonly volume: Volume; readonly claim: ClaimRef; readonly directory: Directory },
-): boolean {
+function mayMean(fact: Fact, volume: Volume, directory: Directory): boolean {
+  const { claim } = volume;
   // The directory of a hostPath volume is never mounted itself; a mount with its name is an inline volume.
-  if (volume.isHostPath && fact.kind === "pod") return false;
+  if (claim === undefined || (volume.isHostPath && fact.kind === "pod")) return false;
+  const pod = fact.podUid === undefined ? undefined : directory.podByUid(fact.podUid);
   const found = directory.claim(claim.key);
   const known = found?.uid === claim.uid ? found : undefined;
   // The kubelet mounts the volume that the claim names. Another volume that names the claim is about to be released.
   if (known?.volume !== undefined && known.volume !== volume.key) return false;
   const isMeant = pod === undefined || (known === undefined ? namesClaim(pod, claim.key) : refersTo(pod, known));
-  if (!isMeant || known === undefined || isStaging(fact)) return isMeant;
+  if (!isMeant || known === undefined || fact.podUid === undefined) return isMeant;
   return (pod !== undefined && directory.knewClaim(pod.uid, claim)) || !isOfEarlierClaim(fact, known);
 }
 
@@ -88,11 +76,8 @@ export function volumesOf(volume: VolumeIdentity, directory: Directory): readonl
   return found === undefined ? [] : [found];
 }
 
-/** What decides whether a pod means the claim. */
-export type OwnedClaim = Pick<Claim, "key" | "controllerUid">;
-
 /** True when a pod has the claim's name among its volumes. */
-export function namesClaim(pod: Pod, claimKey: string): boolean {
+function namesClaim(pod: Pod, claimKey: string): boolean {
   return claimKeysOf(pod).includes(claimKey);
 }
 
@@ -100,7 +85,7 @@ export function namesClaim(pod: Pod, claimKey: string): boolean {
  * True when a pod refers to the claim. A generic ephemeral volume refers to a claim of that name only if the pod controls it; otherwise
  * the kubelet refuses to mount it (Kubernetes' `ephemeral.VolumeIsForPod`).
  */
-export function refersTo(pod: Pod, { key, controllerUid }: OwnedClaim): boolean {
+export function refersTo(pod: Pod, { key, controllerUid }: Claim): boolean {
   if (!namesClaim(pod, key)) return false;
   const isEphemeral = pod.ephemeralClaims?.includes(key.slice(key.indexOf("/") + 1)) ?? false;
   return !isEphemeral || controllerUid === pod.uid;
@@ -110,7 +95,7 @@ export function refersTo(pod: Pod, { key, controllerUid }: OwnedClaim): boolean 
  * True when a pod that refers to the claim may use it, now or later. A pod that is not scheduled never gets a claim that is being
  * deleted: Kubernetes' own protection does not wait for it either (`podUsesPVC` in pvc_protection_controller.go).
  */
-export function mayUse(pod: Pod, claim: OwnedClaim & Pick<Claim, "isDeleting">): boolean {
+export function mayUse(pod: Pod, claim: Claim): boolean {
   return refersTo(pod, claim) && (!claim.isDeleting || pod.node !== undefined);
 }
 

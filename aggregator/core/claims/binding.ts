@@ -55,17 +55,12 @@ interface PendingSources {
  */
 export function oldestPending(sources: PendingSources): ReadonlyMap<BindingMode | "unknown", number> {
   const oldest = new Map<BindingMode | "unknown", number>();
-  for (const key of sources.pending) {
-    const claim = sources.claim(key);
-    if (claim === undefined || claim.isDeleting) continue;
+  for (const claim of [...sources.pending].flatMap((key) => sources.claim(key) ?? [])) {
+    if (claim.isDeleting) continue;
     const mode = sources.bindingOf(claim.storageClass);
     const binding = mode ?? "unknown";
-    const beforeMs = oldest.get(binding) ?? Number.POSITIVE_INFINITY;
-    // No pod waits for a claim before its creation, so most claims need no look at their pods.
-    if ((claim.createdAtMs ?? 0) >= beforeMs) continue;
-    const pods = mode === "Immediate" ? [] : sources.podsOf(key);
-    const sinceMs = waitedForSince({ claim, mode, pods }) ?? Number.POSITIVE_INFINITY;
-    if (sinceMs < beforeMs) oldest.set(binding, sinceMs);
+    const sinceMs = waitedForSince({ claim, mode, pods: sources.podsOf(claim.key) });
+    if (sinceMs !== undefined) oldest.set(binding, Math.min(sinceMs, oldest.get(binding) ?? sinceMs));
   }
   return oldest;
 }

@@ -27,18 +27,17 @@ export function pendingNodesOf(evidence: ClaimEvidence, fleet: FleetFacts): read
   const { inGap, unseenOn } = unwatchedOn(evidence, fleet);
   const found: readonly Found[] = [
     ...history.pending.flatMap((ended) => endedOn(ended, claim.status)),
-    ...storedNodes(claim.status, fleet)
-      .filter(hasNotReported)
-      .map((node) => ({ node, why: "was-mounted" as const })),
-    // Its last report counts until it reports more.
-    ...shownOn.filter(isSilent).map((node) => ({ node, why: "was-mounted" as const })),
-    ...attachedTo
-      .filter((node) => hasNotReported(node) || isSilent(node))
-      .map((node) => ({ node, why: "attached" as const })),
-    ...[...inGap, ...unseenOn.filter(hasNotReported)].map((node) => ({ node, why: "unwatched" as const })),
-    ...whereStaged(evidence, fleet)
-      .filter(hasNotReported)
-      .map((node) => ({ node, why: "was-mounted" as const })),
+    // The last report of a Stale node counts until it reports more.
+    ...because("was-mounted", [
+      ...storedNodes(claim.status, fleet).filter(hasNotReported),
+      ...whereStaged(evidence, fleet).filter(hasNotReported),
+      ...shownOn.filter(isSilent),
+    ]),
+    ...because(
+      "attached",
+      attachedTo.filter((node) => hasNotReported(node) || isSilent(node)),
+    ),
+    ...because("unwatched", [...inGap, ...unseenOn.filter(hasNotReported)]),
   ];
   const named = firstOfEach(found)
     .filter(({ node }) => isExpectedToReport(node, fleet) || isLeftMounted(node))
@@ -100,14 +99,14 @@ function endedOn(ended: EndedPod, stored: ClaimStatus | undefined): readonly Fou
   return [{ node, why: "pod-ended", ...(isInStatus(ended, stored) ? {} : { pod: key }) }];
 }
 
-/** One entry for each node: the one with a pod, else the first. */
+function because(why: Found["why"], nodes: readonly string[]): readonly Found[] {
+  return nodes.map((node) => ({ node, why }));
+}
+
+/** One entry for each node: the first with a pod, else the first. */
 function firstOfEach(found: readonly Found[]): readonly Found[] {
-  const nodes = new Map<string, Found>();
-  for (const one of found) {
-    const known = nodes.get(one.node);
-    if (known === undefined || (known.pod === undefined && one.pod !== undefined)) nodes.set(one.node, one);
-  }
-  return [...nodes.values()];
+  const sorted = found.toSorted((one, other) => Number(one.pod === undefined) - Number(other.pod === undefined));
+  return [...new Map(sorted.reverse().map((one) => [one.node, one])).values()].reverse();
 }
 
 function isExpectedToReport(node: string, { agentStateOf }: FleetFacts): boolean {

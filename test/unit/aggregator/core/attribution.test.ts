@@ -98,7 +98,7 @@ describe("mayUse", () => {
     { name: "a claim that goes, where it is on a node", pod: podWith(), may: true },
     { name: "none that goes while it is on none", pod: unplaced, may: false },
   ])("a pod may use $name", ({ pod, may }) => {
-    expect(mayUse(pod, { key: "shop/data", isDeleting: true })).toBe(may);
+    expect(mayUse(pod, claimWith({ isDeleting: true }))).toBe(may);
   });
 });
 
