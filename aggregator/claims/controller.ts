@@ -10,7 +10,7 @@ import { notBefore } from "../core/claims/gap.ts";
 import type { NodeLookup } from "../core/claims/history.ts";
 import { statusOf } from "../core/claims/message.ts";
 import { unwatchedUntilMs } from "../core/claims/pending-nodes.ts";
-import { isSameStatus, writeFor } from "../core/claims/write.ts";
+import { writeFor } from "../core/claims/write.ts";
 import type { EndedPod, Pod } from "../core/cluster-objects.ts";
 import { factsIn } from "../core/nodes/node-view.ts";
 import type { AgentStateChange } from "../nodes/agent-states.ts";
@@ -211,7 +211,7 @@ export class ClaimController {
     for (const againMs of [this.deletions.compare(claim), this.unusedWhileMounted.compare(decision)])
       if (againMs !== undefined) this.queue.addAfter(key, againMs);
     const write = writeFor(decision, policy());
-    const news = write.kind === "apply" && !isSameStatus(claim.status, write.status) ? write.status : undefined;
+    const news = write.kind === "apply" && write.isNews ? write.status : undefined;
     if (news !== undefined || this.#states.isOpen(claim)) unstored.note(claim, news);
     else if (isEligible) unstored.settle(claim);
     return { claim, write };

@@ -1,7 +1,7 @@
 import type { KubeParts } from "../../common/kube/client.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
-import { type ClaimWrite, isSameStatus, statusText } from "../core/claims/write.ts";
+import { type ClaimWrite, statusText } from "../core/claims/write.ts";
 import type { ClaimStatusWriter, WriteFailure } from "../sinks/writers.ts";
 import type { WarnerParts } from "./claim-warnings.ts";
 import { type Attempt, WriteGate } from "./write-gate.ts";
@@ -170,7 +170,7 @@ function attemptOf(planned: PlannedWrite<Write>): Attempt {
   const { key, uid, resourceVersion } = claim;
   const status = statusOf(planned);
   const content = statusText(status && { ...status, sinceMs: 0 });
-  const isNews = write.kind === "apply" && !isSameStatus(claim.status, write.status);
+  const isNews = write.kind === "apply" && write.isNews;
   return { key, uid, resourceVersion, current: contentOf(claim), content, isNews };
 }
 

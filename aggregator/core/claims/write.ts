@@ -21,8 +21,8 @@ export type ClaimWrite =
       readonly kind: "apply";
       readonly status: ClaimStatus;
       readonly upstream: UpstreamShare;
-      /** It only corrects what another client added, changed or removed. */
-      readonly isRepair: boolean;
+      /** The status differs from the stored one. Otherwise the write only corrects what another client added, changed or removed. */
+      readonly isNews: boolean;
       /** It may wait a little and become one write with the next change. */
       readonly canWait: boolean;
     }
@@ -38,12 +38,10 @@ export function writeFor({ claim, isEligible, desired }: DesiredClaim, policy: U
   const strays = claim.strays ?? [];
   if (status !== undefined) {
     const upstream = shareOf(claim, policy);
-    const apply = { kind: "apply", status, upstream } as const;
-    if (!isSameStatus(claim.status, status)) {
-      return { ...apply, isRepair: false, canWait: isReasonOnlyChange(claim.status, status) };
-    }
-    if (!isSameUpstream(claim, { status, upstream })) return { ...apply, isRepair: false, canWait: false };
-    if (strays.some(({ fault }) => fault === "wrong")) return { ...apply, isRepair: true, canWait: false };
+    const isNews = !isSameStatus(claim.status, status);
+    const isWrong = !isSameUpstream(claim, { status, upstream }) || strays.some(({ fault }) => fault === "wrong");
+    const canWait = isNews && isReasonOnlyChange(claim.status, status);
+    if (isNews || isWrong) return { kind: "apply", status, upstream, isNews, canWait };
   }
   const unwanted = strays.filter(({ fault }) => fault === "unwanted").map(({ annotation }) => annotation);
   return unwanted.length === 0 ? NONE : { kind: "clean", annotations: unwanted };

@@ -25,9 +25,9 @@ function writeTo(claim: Partial<Claim>, desired: ClaimStatus | undefined, policy
 
 describe("what is written for a claim", () => {
   const status = (to: ClaimStatus, how: object = {}) =>
-    ({ kind: "apply", status: to, upstream: "none", isRepair: false, canWait: false, ...how }) as const;
+    ({ kind: "apply", status: to, upstream: "none", isNews: true, canWait: false, ...how }) as const;
   const clean = (...annotations: readonly string[]) => ({ kind: "clean", annotations }) as const;
-  const [repair, wait] = [{ isRepair: true }, { canWait: true }];
+  const [repair, wait] = [{ isNews: false }, { canWait: true }];
   const [SINCE, NODES] = [since("wrong").annotation, nodes("wrong").annotation];
 
   it.each<readonly [name: string, claim: Partial<Claim>, desired: ClaimStatus | undefined, write: ClaimWrite]>(
@@ -70,7 +70,8 @@ describe("Kubernetes' own condition", () => {
   ])("%s: what is written is %s", (...[, writes, upstream, policy, desired]) => {
     const write = writeTo({ status: unused, upstream }, desired, policy);
 
-    const applied = { kind: "apply", status: desired, upstream: writes, isRepair: false, canWait: false };
+    const isNews = desired !== unused;
+    const applied = { kind: "apply", status: desired, upstream: writes, isNews, canWait: false };
     expect(write).toEqual(writes === "nothing" ? { kind: "none" } : applied);
   });
 });
