@@ -56,8 +56,7 @@ function idleMessage({ reason, sinceMs, lastUse, visit, gap }: Parameters<typeof
   return isItsEnd || reason !== "NoPodUsing" || gap !== undefined ? endMessage(endOf(lastUse)) : END_UNKNOWN;
 }
 
-/** What a message says about the end of a use, and about a pending node. */
-type DescribedEnd = Omit<UseEnd, "id">;
+/** What a message says about a pending node. */
 export type DescribedNode = Omit<PendingNode, "isSilent">;
 
 /** An idle claim when Mooring first sees it. */
@@ -92,7 +91,7 @@ export function leftMountedMessage(mountedOn: MountedOn, stale: readonly string[
 }
 
 function whereText({ nodes, more }: MountedOn): string {
-  return more ? `more than ${nodes.length} nodes, among them ${firstOf(nodes)}` : nodesText(nodes);
+  return more ? `more than ${nodes.length} nodes, among them ${listed(nodes.slice(0, MOST_NAMES))}` : nodesText(nodes);
 }
 
 /** Which nodes have to answer, and why. */
@@ -106,42 +105,31 @@ export function pendingMessage(nodes: readonly DescribedNode[]): string {
 }
 
 /** Who used the claim last, between which times that ended, and on which evidence. */
-export function endMessage(end: DescribedEnd): string {
-  if (end.evidence === "node-gone") {
-    return `Last used${userText(end)}, which is gone since ${byText(end)}; its unmount was not observed and is assumed`;
+export function endMessage(end: UseEnd): string {
+  const { evidence, byMs, widthMs, node } = end;
+  const [pod, by] = [podText(end), timeText(secondUp(byMs))];
+  if (!end.wasUse)
+    return `${pod.charAt(0).toUpperCase()}${pod.slice(1)} named the claim and had ended by ${by} without having used its volume`;
+  const last = `Last used${end.pod === undefined ? "" : ` by ${pod}`}${node === undefined ? "" : ` on node ${node}`}`;
+  if (evidence === "node-gone") {
+    return `${last}, which is gone since ${by}; its unmount was not observed and is assumed`;
   }
-  return end.evidence === "mount-table" ? unmountedMessage(end) : podEndMessage(end);
-}
-
-function unmountedMessage(end: DescribedEnd): string {
-  const { widthMs } = end;
+  if (evidence === "pod-status") {
+    return `${last}; the pod had ended by ${by}, but no mount can be seen there, so its volume may have been unmounted earlier or later`;
+  }
   if (widthMs === undefined) {
-    return `Last used${userText(end)}; its unmount was not seen, but by ${byText(end)} the node's mount table did not show it any more`;
+    return `${last}; its unmount was not seen, but by ${by} the node's mount table did not show it any more`;
   }
-  return `Last used${userText(end)}; its volume was unmounted between ${spanText(end, widthMs)}, read from the node's mount table`;
-}
-
-function podEndMessage(end: DescribedEnd): string {
-  if (!end.wasUse) {
-    return `${capital(podText(end))} named the claim and had ended by ${byText(end)} without having used its volume`;
-  }
-  return `Last used${userText(end)}; the pod had ended by ${byText(end)}, but no mount can be seen there, so its volume may have been unmounted earlier or later`;
-}
-
-/** To the millisecond, as stored, so that the same facts give the same message. */
-function byText({ byMs }: DescribedEnd): string {
-  return timeText(secondUp(byMs));
-}
-
-function spanText({ byMs }: DescribedEnd, widthMs: number): string {
-  return betweenText(Math.ceil(byMs) - wholeUncertaintyMs(byMs, widthMs), byMs);
+  // To the millisecond, as stored, so that the same facts give the same message.
+  const span = betweenText(Math.ceil(byMs) - wholeUncertaintyMs(byMs, widthMs), byMs);
+  return `${last}; its volume was unmounted between ${span}, read from the node's mount table`;
 }
 
 /** Both in whole seconds; the day once where it is the same. */
 function betweenText(fromMs: number, toMs: number): string {
-  const [from, to] = [secondDown(fromMs), secondUp(toMs)];
-  const isSameDay = from.slice(0, DAY) === to.slice(0, DAY);
-  return `${isSameDay ? from.slice(DAY + 1, -1) : timeText(from)} and ${timeText(to)}`;
+  const [from, to] = [timeText(formatSecondsUp(Math.floor(fromMs / 1000) * 1000)), timeText(secondUp(toMs))];
+  const isSameDay = from.slice(from.indexOf(" ")) === to.slice(to.indexOf(" "));
+  return `${isSameDay ? from.slice(0, from.indexOf(" ")) : from} and ${to}`;
 }
 
 /** `2026-11-21` of an RFC 3339 time. */
@@ -155,26 +143,14 @@ function secondUp(ms: number): string {
   return formatSecondsUp(Math.ceil(ms));
 }
 
-function secondDown(ms: number): string {
-  return formatSecondsUp(Math.floor(ms / 1000) * 1000);
-}
-
-function userText(end: DescribedEnd): string {
-  return `${end.pod === undefined ? "" : ` by ${podText(end)}`}${onNode(end)}`;
-}
-
 /** The addition for a claim that may have been used unobserved. */
 export function gapMessage({ fromMs, toMs }: Gap): string {
   return `; unobserved between ${betweenText(fromMs, toMs)}, so it counts as used until then`;
 }
 
-function podText({ pod, podUid }: DescribedEnd): string {
+function podText({ pod, podUid }: UseEnd): string {
   if (pod === undefined) return "a pod";
   return pod === podUid ? `a pod with the UID ${pod}` : `pod ${pod}`;
-}
-
-function onNode({ node }: DescribedEnd): string {
-  return node === undefined ? "" : ` on node ${node}`;
 }
 
 /** Sorted, so that the same facts give the same message. */
@@ -197,17 +173,9 @@ function nodesText(nodes: readonly string[]): string {
 /** A message contains so many names; the annotation has the others. */
 const MOST_NAMES = 3;
 
-function firstOf(names: readonly string[]): string {
-  return listed(names.slice(0, MOST_NAMES));
-}
-
 function listed(names: readonly string[]): string {
   if (names.length > MOST_NAMES) {
     return `${names.slice(0, MOST_NAMES).join(", ")} and ${names.length - MOST_NAMES} more`;
   }
   return [names.slice(0, -1).join(", "), ...names.slice(-1)].filter((text) => text !== "").join(" and ");
-}
-
-function capital(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }
