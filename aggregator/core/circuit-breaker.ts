@@ -53,9 +53,9 @@ export function nextPause(
 ): RejectionPause | undefined {
   if (limit === 0) return undefined;
   const mostNodes = Math.max(FEWEST_NODES, Math.floor(all / NODE_SHARE) + 1);
-  const counted = countedOf(recent, { pods: shareOf(limit), nodes: shareOf(mostNodes) });
-  const pods = counted.length;
-  const nodes = new Set(counted.map(({ node }) => node)).size;
+  const namespaces = [...Map.groupBy(recent, ({ namespace }) => namespace).values()];
+  const pods = namespaces.reduce((sum, { length }) => sum + Math.min(length, shareOf(limit)), 0);
+  const nodes = new Set(namespaces.flatMap((some) => nodesOf(some).slice(0, shareOf(mostNodes)))).size;
   const why = `in the last ${FLEET_WINDOW_MS / 60_000} minutes ${pods} pods on ${nodes} of ${all} nodes were rejected, or began to wait for a volume that excludes their node`;
   if (held === undefined) return pods >= limit || nodes >= mostNodes ? { sinceMs: nowMs, why } : undefined;
   const isOver = nowMs - held.sinceMs >= FLEET_WINDOW_MS && pods * 2 <= limit && nodes * 2 <= mostNodes;
@@ -66,18 +66,6 @@ function shareOf(most: number): number {
   return Math.max(1, Math.floor(most / NAMESPACE_SHARE));
 }
 
-/** The first wrong pods of each namespace, up to so many pods on so many nodes. */
-function countedOf(
-  recent: readonly WrongPod[],
-  most: { readonly pods: number; readonly nodes: number },
-): readonly WrongPod[] {
-  const counts = new Map<string, { pods: number; readonly nodes: Set<string | undefined> }>();
-  return recent.filter(({ namespace, node }) => {
-    const count = counts.get(namespace) ?? { pods: 0, nodes: new Set() };
-    counts.set(namespace, count);
-    if (count.pods === most.pods || (count.nodes.size === most.nodes && !count.nodes.has(node))) return false;
-    count.pods += 1;
-    count.nodes.add(node);
-    return true;
-  });
+function nodesOf(pods: readonly WrongPod[]): readonly (string | undefined)[] {
+  return [...new Set(pods.map(({ node }) => node))];
 }
