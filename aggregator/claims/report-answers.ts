@@ -2,7 +2,7 @@ import type { ErrorRecorder } from "../../common/runtime/internal-errors.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { claimsOf } from "../core/claims/attribution.ts";
 import { versionToReach } from "../core/claims/history.ts";
-import { isSettledFor, latestUnmountRecords } from "../core/claims/settlement.ts";
+import { isSettledFor, supersedes } from "../core/claims/settlement.ts";
 import type { NodeUnmountRecord, NodeView } from "../core/nodes/node-view.ts";
 import { isUpTo } from "../core/pod-watch/history.ts";
 import type { ClaimParts } from "./claim-parts.ts";
@@ -20,7 +20,7 @@ interface AnswersParts extends ClaimParts {
  */
 const ON_ITS_WAY_MS = 900_000;
 
-type RecordsOf = (claim: Claim) => readonly NodeUnmountRecord[];
+type LatestRecords = ReadonlyMap<string, NodeUnmountRecord>;
 
 /** Decides the answer to a node's report. */
 export class ReportAnswers {
@@ -44,15 +44,16 @@ export class ReportAnswers {
 
   /** IDs of the view's unmount records that can no longer change any status. */
   settled(view: NodeView): readonly string[] {
-    const latestOf = this.#latestOn(view.node);
+    const records = [...view.unmountRecords.values()];
+    const latest = this.#latestOf(records.filter(({ isReported }) => isReported));
     // A bug in the evidence of one claim keeps only its own unmount records in the journal.
     const isSettled = (one: NodeUnmountRecord): boolean | undefined =>
-      this.#errors.attempt(one.id, () => this.#isSettled(one, view, latestOf));
-    return [...view.unmountRecords.values()].filter((one) => isSettled(one) === true).map(({ id }) => id);
+      this.#errors.attempt(one.id, () => this.#isSettled(one, view, latest));
+    return records.filter((one) => isSettled(one) === true).map(({ id }) => id);
   }
 
   /** Some of its claims may be unknown: gone, not seen yet, or re-created under the same name. */
-  #isSettled(unmountRecord: NodeUnmountRecord, view: NodeView, latestOf: RecordsOf): boolean {
+  #isSettled(unmountRecord: NodeUnmountRecord, view: NodeView, latest: LatestRecords): boolean {
     const { cluster, nowMs } = this.#parts;
     const refs = claimsOf(unmountRecord, cluster);
     const claims = refs.flatMap(({ key, uid }) => {
@@ -60,26 +61,25 @@ export class ReportAnswers {
       return claim?.uid === uid ? [claim] : [];
     });
     if (claims.length > 0 && !this.#isPodSettled(unmountRecord, claims)) return false;
-    const now = { nowMs: nowMs() };
-    if (claims.some((claim) => !isSettledFor(claim, unmountRecord, { ...now, unmountRecords: latestOf(claim) })))
-      return false;
+    const settlingOf = ({ uid }: Claim) => ({ latest: latest.get(uid), nowMs: nowMs() });
+    if (claims.some((claim) => !isSettledFor(claim, unmountRecord, settlingOf(claim)))) return false;
     const isAttributed = refs.length > 0 && claims.length === refs.length;
     // The volumes of a pod never change: one that names no claim has used none.
     const isOfNoClaim = cluster.podByUid(unmountRecord.podUid)?.claims.length === 0;
     return isAttributed || isOfNoClaim || this.#isGivenUp(unmountRecord, view);
   }
 
-  /** The latest unmount records of a claim on this node, which replace earlier ones. */
-  #latestOn(node: string): RecordsOf {
-    const latest = new Map<string, readonly NodeUnmountRecord[]>();
-    return (claim) => {
-      const known = latest.get(claim.uid);
-      if (known !== undefined) return known;
-      const { unmountRecords } = this.#parts.states.evidence(claim);
-      const found = latestUnmountRecords(unmountRecords.filter((one) => one.node === node && this.#isPodKnown(one)));
-      latest.set(claim.uid, found);
-      return found;
-    };
+  /** By the UID of each claim, the unmount record that supersedes all others of them. */
+  #latestOf(records: readonly NodeUnmountRecord[]): LatestRecords {
+    const latest = new Map<string, NodeUnmountRecord>();
+    for (const one of records) {
+      const attribute = () => (this.#isPodKnown(one) ? claimsOf(one, this.#parts.cluster) : []);
+      for (const { uid } of this.#errors.attempt(`claims of ${one.id}`, attribute) ?? []) {
+        const best = latest.get(uid);
+        if (best === undefined || supersedes(one, best)) latest.set(uid, one);
+      }
+    }
+    return latest;
   }
 
   /**

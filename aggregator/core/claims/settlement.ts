@@ -5,10 +5,9 @@ import { FUTURE_MS } from "./decide.ts";
 /** Records of other nodes stay so long after a node is assumed to be Gone: watches lag, and nodes come back. Milliseconds. */
 const ASSUMED_FOR_MS = 600_000;
 
-/** What else is known of a claim's ends. */
 interface Settling {
-  /** Unmount records of the claim that are not settled: all, or the `latestUnmountRecords` of this record's node. */
-  readonly unmountRecords: readonly NodeUnmountRecord[];
+  /** Of the claim's unmount records that the same node reports, the one that supersedes the others. */
+  readonly latest: NodeUnmountRecord | undefined;
   /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: number;
 }
@@ -17,10 +16,10 @@ interface Settling {
  * True when an unmount record can no longer change the claim's status: it is stored as the last use, or a later one is and the claim is
  * unused, or the same node reports a later one and will report it again. Nothing less suffices, as the node then forgets the record: not
  * a mount that still exists, as its end may turn out to be earlier than this record, nor what other nodes report, as they may lose it
- * before it is stored.
+ * before it is stored, nor what only this process has.
  */
 export function isSettledFor(claim: Claim, unmountRecord: NodeUnmountRecord, settling: Settling): boolean {
-  if (settling.unmountRecords.some((other) => supersedes(other, unmountRecord))) return true;
+  if (settling.latest !== undefined && supersedes(settling.latest, unmountRecord)) return true;
   const { status } = claim;
   const lastUse = status?.lastUse;
   // Anybody who may edit claims can forge a last use; like a decision, this ignores one in the future.
@@ -33,22 +32,13 @@ export function isSettledFor(claim: Claim, unmountRecord: NodeUnmountRecord, set
   return status?.unused === true && !isVoid && lastUse.byMs >= unmountRecord.byMs;
 }
 
-/** Of one node's unmount records of a claim, those that decide whether any other is superseded: one or two of thousands. */
-export function latestUnmountRecords(unmountRecords: readonly NodeUnmountRecord[]): readonly NodeUnmountRecord[] {
-  const latest = (some: readonly NodeUnmountRecord[]): NodeUnmountRecord | undefined =>
-    some.reduce<NodeUnmountRecord | undefined>((best, one) => (best && !supersedes(one, best) ? best : one), undefined);
-  const reported = unmountRecords.filter(({ isReported }) => isReported);
-  const unreported = unmountRecords.filter(({ isReported }) => !isReported);
-  return [latest(reported), latest(unreported)].filter((one) => one !== undefined);
-}
-
 /**
  * Compares by the node's own clock: the wall times of two receipts may differ by no more than their transits. Where these say otherwise,
  * that clock may have gone back and caught up, and neither replaces the other. What only this process has may go with it, so it replaces
- * no record in a node's journal.
+ * no record.
  */
-function supersedes(one: NodeUnmountRecord, other: NodeUnmountRecord): boolean {
-  if (one.node !== other.node || (other.isReported && !one.isReported) || one.byMs < other.byMs) return false;
+export function supersedes(one: NodeUnmountRecord, other: NodeUnmountRecord): boolean {
+  if (one.node !== other.node || !one.isReported || one.byMs < other.byMs) return false;
   if (one.timeline !== other.timeline) return one.timeline > other.timeline;
   return one.by > other.by || (one.by === other.by && one.id > other.id);
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { unmountRecordOf as agentsRecord } from "../../../../agent/core/node-state.ts";
-import { isSettledFor, latestUnmountRecords } from "../../../../aggregator/core/claims/settlement.ts";
+import { isSettledFor } from "../../../../aggregator/core/claims/settlement.ts";
 import type { NodeUnmountRecord } from "../../../../aggregator/core/nodes/node-view.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 import {
@@ -136,15 +136,14 @@ interface Settlement {
   readonly status?: ClaimStatus | undefined;
   readonly isDeleting?: boolean;
   readonly record?: Partial<NodeUnmountRecord>;
-  readonly others?: readonly Partial<NodeUnmountRecord>[];
+  readonly latest?: Partial<NodeUnmountRecord>;
   readonly nowMs?: number;
   readonly settled: boolean;
 }
 
-function isSettled({ status, isDeleting = false, record = {}, others = [], nowMs = NOON }: Settlement): boolean {
-  const unmountRecord = nodeUnmountRecord(record);
-  const unmountRecords = [unmountRecord, ...others.map((one) => nodeUnmountRecord(one))];
-  return isSettledFor(claimWith({ status, isDeleting }), unmountRecord, { unmountRecords, nowMs });
+function isSettled({ status, isDeleting = false, record = {}, latest, nowMs = NOON }: Settlement): boolean {
+  const settling = { latest: latest && nodeUnmountRecord(latest), nowMs };
+  return isSettledFor(claimWith({ status, isDeleting }), nodeUnmountRecord(record), settling);
 }
 
 describe("isSettledFor", () => {
@@ -163,34 +162,22 @@ describe("isSettledFor", () => {
       { name: "the stored end was assumed with its own node's ten minutes ago", status: goneWith("n1"), nowMs: NOON + 600_001, settled: false },
       { name: "the stored end was assumed with another node's ten minutes ago", status: goneWith("n2"), nowMs: NOON + 600_001, settled: true },
       { name: "the stored status is Mounted", status: stillMounted, settled: false },
-      { name: "its node reports a later one", status: stillMounted, others: [later], settled: true },
-      { name: "its node reports a later record, with any status stored", others: [later], settled: true },
-      { name: "another node reports a later one, and may go first", status: stillMounted, others: [{ ...later, node: "n2" }], settled: false },
-      { name: "no journal has the later one", status: stillMounted, others: [unreported], settled: false },
-      { name: "no journal has it, nor the later one", status: stillMounted, record: { isReported: false }, others: [unreported], settled: true },
-      { name: "its node reports an earlier one", status: stillMounted, others: [{ id: "record-0", byMs: NOON - 1 }], settled: false },
-      { name: "the report of the later one took longer", status: stillMounted, others: [{ ...later, byMs: NOON + 5_000, by: 999 }], settled: false },
-      { name: "its node reports one of a later boot", status: stillMounted, others: [{ id: "record-2", timeline: 1, by: 5 }], settled: true },
-      { name: "its node reports one of an earlier boot", status: stillMounted, record: { timeline: 1 }, others: [{ ...later, by: 9_000 }], settled: false },
-      { name: "one is later by a clock that went back and caught up", status: stillMounted, others: [{ id: "record-2", byMs: NOON - 1, by: 9_000 }], settled: false },
-      { name: "of two at one time the second counts", status: stillMounted, others: [{ id: "record-2" }], settled: true },
+      { name: "its node reports a later one", status: stillMounted, latest: later, settled: true },
+      { name: "its node reports a later record, with any status stored", latest: later, settled: true },
+      { name: "another node reports a later one, and may go first", status: stillMounted, latest: { ...later, node: "n2" }, settled: false },
+      { name: "no journal has the later one", status: stillMounted, latest: unreported, settled: false },
+      { name: "no journal has it, nor the later one", status: stillMounted, record: { isReported: false }, latest: unreported, settled: false },
+      { name: "no journal has it, but the later one", status: stillMounted, record: { isReported: false }, latest: later, settled: true },
+      { name: "its node reports an earlier one", status: stillMounted, latest: { id: "record-0", byMs: NOON - 1 }, settled: false },
+      { name: "the report of the later one took longer", status: stillMounted, latest: { ...later, byMs: NOON + 5_000, by: 999 }, settled: false },
+      { name: "its node reports one of a later boot", status: stillMounted, latest: { id: "record-2", timeline: 1, by: 5 }, settled: true },
+      { name: "its node reports one of an earlier boot", status: stillMounted, record: { timeline: 1 }, latest: { ...later, by: 9_000 }, settled: false },
+      { name: "one is later by a clock that went back and caught up", status: stillMounted, latest: { id: "record-2", byMs: NOON - 1, by: 9_000 }, settled: false },
+      { name: "of two at one time the second counts", status: stillMounted, latest: { id: "record-2" }, settled: true },
       { name: "a claim that is being deleted gets a status, too", isDeleting: true, settled: false },
       { name: "a claim that is being deleted and is in use goes by it", status: stillMounted, isDeleting: true, settled: false },
     ],
   )("$name: $settled", (row) => {
     expect(isSettled(row)).toBe(row.settled);
-  });
-});
-
-describe("of a node's records of a claim", () => {
-  const first = nodeUnmountRecord({ id: "a", byMs: NOON });
-  const second = nodeUnmountRecord({ id: "b", byMs: NOON + 1 });
-  const unread = nodeUnmountRecord({ id: "c", byMs: NOON + 2, isReported: false });
-
-  it.each([
-    { name: "it whichever comes first", records: [second, first], latest: [second] },
-    { name: "one that no journal has beside it", records: [unread, first, second], latest: [second, unread] },
-  ])("$name decides whether any other is settled", ({ records, latest }) => {
-    expect(latestUnmountRecords(records)).toEqual(latest);
   });
 });
