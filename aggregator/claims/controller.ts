@@ -1,7 +1,6 @@
 import { WorkQueue } from "../../common/kube/work-queue.ts";
 import { runTogether } from "../../common/runtime/lifecycle.ts";
 import type { Claim } from "../../common/storage/claim.ts";
-import { isUse } from "../../common/storage/volume-identity.ts";
 import { claimKeysNear, claimsOf, type Fact } from "../core/claims/attribution.ts";
 import { decide } from "../core/claims/decide.ts";
 import type { ClaimEvidence, DecidedClaim, FleetFacts } from "../core/claims/evidence.ts";
@@ -13,7 +12,6 @@ import { unwatchedUntilMs } from "../core/claims/pending-nodes.ts";
 import { writeFor } from "../core/claims/write.ts";
 import type { EndedPod, Pod } from "../core/cluster-objects.ts";
 import { factsIn } from "../core/nodes/node-view.ts";
-import type { AgentStateChange } from "../nodes/agent-states.ts";
 import { UnusedWhileMounted } from "../writing/claim-warnings.ts";
 import { ClaimWriter, type PlannedWrite, WRITERS } from "../writing/claim-writer.ts";
 import type { ClaimParts } from "./claim-parts.ts";
@@ -118,17 +116,9 @@ export class ClaimController {
     for (const key of new Set([...waiting, ...touched, ...this.#parts.cluster.assumedOn(node)])) this.enqueue(key);
   }
 
-  /**
-   * A node changed its state: decides the claims that waited for it, and those whose mounted volumes there count as ended now, or as
-   * mounted again. It also decides those that only these mounts keep in use, as their messages mention the state.
-   */
-  onAgentState({ node, isAboutMounts }: AgentStateChange): void {
-    const { cluster, fleet } = this.#parts;
-    const isOver = (uid: string): boolean => !cluster.isPodThere(uid) || cluster.podByUid(uid)?.isTerminal === true;
-    const touched = (fleet.view(node)?.mountedVolumes ?? []).filter(
-      (mountedVolume) => isAboutMounts || (isUse(mountedVolume) && isOver(mountedVolume.podUid)),
-    );
-    this.onTouched(node, this.keysOf(touched));
+  /** A node changed its state: decides the claims that waited for it, and those mounted there, as messages mention the state. */
+  onAgentState(node: string): void {
+    this.onTouched(node, this.keysOf(this.#parts.fleet.view(node)?.mountedVolumes ?? []));
   }
 
   /** The barrier has fewer nodes, or none. */

@@ -10,7 +10,7 @@ import { isOfOtherSession } from "../core/nodes/fleet.ts";
 import type { NodeView } from "../core/nodes/node-view.ts";
 import { newUnmounts } from "../core/volumes/use.ts";
 import type { Measures } from "../metrics/measures.ts";
-import { type AgentStateChange, AgentStates } from "../nodes/agent-states.ts";
+import { AgentStates } from "../nodes/agent-states.ts";
 import { type FleetChange, FleetState } from "../nodes/fleet-state.ts";
 import { Barrier } from "../pod-watch/barrier.ts";
 import type { EndedPods } from "../pod-watch/ended-pods.ts";
@@ -93,9 +93,9 @@ export class LeaderSession {
       ...this.#parts,
       queues: this.#parts.measures.queues,
       fleet: this.fleet,
-      onChange: (change: AgentStateChange) => {
-        this.claims.onAgentState(change);
-        this.volumes.onAgentState(change.node);
+      onChange: (node: string) => {
+        this.claims.onAgentState(node);
+        this.volumes.onAgentState(node);
       },
       onForgotten: (node: string) => this.claims.onForgotten(node),
     };

@@ -11,15 +11,10 @@ import { factsIn } from "../core/nodes/node-view.ts";
 import type { SharedParts } from "../sources/cluster.ts";
 import type { FleetState } from "./fleet-state.ts";
 
-/** A node changed its state, or its mounts count as ended now, or as mounted again. */
-export interface AgentStateChange {
-  readonly node: string;
-  readonly isAboutMounts: boolean;
-}
-
 interface AgentStatesParts extends SharedParts {
   readonly fleet: FleetState;
-  readonly onChange: (change: AgentStateChange) => void;
+  /** A node changed its state, or its mounts count as ended now, or as mounted again. */
+  readonly onChange: (node: string) => void;
   readonly queues: Readonly<Record<"nodes", QueueObserver>>;
   /** The view of the node is about to be forgotten. */
   readonly onForgotten: (node: string) => void;
@@ -130,7 +125,7 @@ export class AgentStates {
     const isOther = kind !== (before?.agentState ?? AT_FIRST).kind;
     const isAboutMounts = assumed?.atMs !== before?.assumed?.atMs;
     if (isOther) logger.info({ node, agentState: kind, why }, "agent state changed");
-    if (isOther || isAboutMounts) onChange({ node, isAboutMounts });
+    if (isOther || isAboutMounts) onChange(node);
     return track;
   }
 
