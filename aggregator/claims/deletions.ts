@@ -4,7 +4,6 @@ import { volumeMatcher } from "../../common/storage/volume-identity.ts";
 import { refersTo } from "../core/claims/attribution.ts";
 import { causeOf, isKept, isStillMounted, type ObservedMount, type RemovedClaim } from "../core/claims/deletion.ts";
 import type { ClaimEvidence } from "../core/claims/evidence.ts";
-import { identitiesOf } from "../core/volumes/use.ts";
 import type { ClaimWarning } from "../sinks/claim-events.ts";
 import type { ClaimParts } from "./claim-parts.ts";
 import type { ClaimStates } from "./state.ts";
@@ -83,7 +82,7 @@ export class Deletions {
     if (protection === "enforce" && isForced(claim)) this.#warnOfRelease(claim, mounts);
     this.#known.delete(claim.uid);
     if (mounts.length === 0) return;
-    const isItsVolume = volumeMatcher(volumeIdentities(evidence));
+    const isItsVolume = volumeMatcher(evidence.identities);
     const cause = causeOf(claim, protection);
     this.#removed.set(claim.uid, { claim, cause, mounts, isItsVolume, goneAtMs: nowMs() });
     this.#queue.addAfter(claim.uid, GRACE_MS);
@@ -99,10 +98,7 @@ export class Deletions {
     if (removed === undefined) return;
     const { fleet, agentStates, warnings, onRemoved } = this.#parts;
     const reporting = removed.mounts.filter(({ node }) => agentStates.of(node).kind === "Reporting");
-    const isMountedOn = (node: string): boolean | undefined => {
-      const view = fleet.view(node);
-      return view && isStillMounted(removed, view);
-    };
+    const isMountedOn = (node: string): boolean | undefined => isStillMounted(removed, fleet.view(node));
     const mounts = reporting.filter(({ node }) => isMountedOn(node) === true);
     if (mounts.length === 0 && reporting.some(({ node }) => isMountedOn(node) === undefined)) {
       this.#queue.addAfter(uid, GRACE_MS);
@@ -142,9 +138,4 @@ export class Deletions {
 /** A user lets the claim go although protection keeps it. */
 function isForced(claim: Claim): boolean {
   return isKept(claim) && claim.deletion?.override !== undefined;
-}
-
-function volumeIdentities({ claim, volume }: ClaimEvidence): ReturnType<typeof identitiesOf> {
-  const name = volume?.key ?? claim.volume;
-  return name === undefined ? [] : identitiesOf(name, volume?.csi);
 }

@@ -156,6 +156,7 @@ export class ClaimStates {
     return {
       claim,
       volume,
+      identities,
       uses,
       shownOn: found.filter(({ mountedVolumes }) => mountedVolumes.length > 0).map(({ view }) => view.node),
       attachedTo: volume === undefined ? [] : this.#cluster.nodesWith(volume),

@@ -131,8 +131,8 @@ function believed(facts: ClaimFacts): Facts {
   // Nearly every status is as it is stored: a copy of each would only take time.
   const isAnyFuture = [status?.sinceMs, status?.lastUse?.byMs, status?.gap?.toMs].some((ms = 0) => isFuture(ms));
   const read = status && isAnyFuture ? asOfNow(status, untilNow) : status;
-  const refuted = isNodeBack === true && read?.lastUse?.evidence === "node-gone" ? read.lastUse : undefined;
-  const stored = read && refuted !== undefined ? { ...read, lastUse: undefined } : read;
+  const refuted = isNodeBack ? read?.lastUse : undefined;
+  const stored = read && refuted ? { ...read, lastUse: undefined } : read;
   const ends = (typeof unobservedEnd === "object" ? [...facts.ends, unobservedEnd] : facts.ends)
     .map((end) => datedAsStored(end, stored?.lastUse))
     .map((end) => notBefore({ ...end, byMs: untilNow(end.byMs) }, earliestMs));
@@ -144,14 +144,12 @@ function believed(facts: ClaimFacts): Facts {
 }
 
 function asOfNow(stored: ClaimStatus, untilNow: (ms: number) => number): ClaimStatus {
-  const { sinceMs, lastUse, gap } = stored;
-  const byMs = untilNow(lastUse?.byMs ?? 0);
-  const isSure = byMs === lastUse?.byMs;
-  const toMs = untilNow(gap?.toMs ?? 0);
+  const { lastUse, gap } = stored;
+  const [byMs, toMs] = [untilNow(lastUse?.byMs ?? 0), untilNow(gap?.toMs ?? 0)];
   return {
     ...stored,
-    sinceMs: untilNow(sinceMs),
-    lastUse: lastUse === undefined || isSure ? lastUse : { ...lastUse, byMs: byMs, widthMs: undefined },
+    sinceMs: untilNow(stored.sinceMs),
+    lastUse: lastUse && (byMs === lastUse.byMs ? lastUse : { ...lastUse, byMs, widthMs: undefined }),
     gap: gap && { fromMs: Math.min(gap.fromMs, toMs), toMs },
   };
 }

@@ -50,8 +50,8 @@ export function causeOf({ deletion }: Claim, mode: ProtectionMode): RemovalCause
  */
 export function isStillMounted(
   { isItsVolume, goneAtMs }: Pick<RemovedClaim, "isItsVolume" | "goneAtMs">,
-  view: NodeView,
+  view: NodeView | undefined,
 ): boolean | undefined {
-  if ((view.scanFromMs ?? view.scanBeganMs) <= goneAtMs) return undefined;
+  if (view === undefined || (view.scanFromMs ?? view.scanBeganMs) <= goneAtMs) return undefined;
   return view.mountedVolumes.some(({ volume, beganByMs }) => beganByMs <= goneAtMs && isItsVolume(volume));
 }

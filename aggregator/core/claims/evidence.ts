@@ -20,6 +20,8 @@ export interface ClaimEvidence {
   readonly claim: Claim;
   /** Its volume, where it is known. */
   readonly volume?: Volume | undefined;
+  /** How mount tables name it. */
+  readonly identities: readonly VolumeIdentity[];
   /** Pods' mounts of the claim, by the nodes' last reports. */
   readonly uses: readonly FoundUse[];
   /** Nodes whose last report shows any mount of it, staging included. */

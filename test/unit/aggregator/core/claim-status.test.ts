@@ -120,7 +120,6 @@ describe("a claim that no node has mounted and no pod names", () => {
       ["had no use by a pod that only named it", undefined, { ends: [visitWith()] }, "NoPodUsing since noon+1s"],
       ["stays as its node left it while that is gone", gone, {}, ALONE],
       ["is unused since now where another node reports an end", gone, back(1_000, { node: "n2" }), "NoPodUsing since now, after r1 by noon+1s"],
-      ["stays unused where a scan had shown the end", used, BACK, ALONE],
       ["stays unused where no last use is stored", idle, BACK, ALONE],
       ["takes the end of its use from the record of a node that is back", gone, twoEnds, "Unmounted since noon+5s, after r1 by noon+5s"],
       ["does not take another pod's earlier end", goneAtNoon, back(-1, { podUid: "pod-0" }), "NoPodUsing since now, after r1 by noon-1ms"],

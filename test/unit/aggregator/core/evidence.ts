@@ -9,6 +9,7 @@ import { claimWith, NOON, nodeUnmountRecord, podWith } from "../world.ts";
 export function evidenceWith(fields: Partial<ClaimEvidence> = {}): ClaimEvidence {
   return {
     claim: claimWith(),
+    identities: [],
     uses: [],
     shownOn: [],
     attachedTo: [],
