@@ -24,20 +24,16 @@ export function pendingNodesOf(evidence: ClaimEvidence, fleet: FleetFacts): read
     hasNotReported(node) &&
     fleet.agentStateOf(node) === "NoAgent" &&
     claim.status?.mountedOn?.nodes.includes(node) === true;
-  const { inGap, unseenOn } = unwatchedOn(evidence, fleet);
+  const isOpen = (node: string): boolean => hasNotReported(node) || isSilent(node);
   const found: readonly Found[] = [
     ...history.pending.flatMap((ended) => endedOn(ended, claim.status)),
     // The last report of a Stale node counts until it reports more.
     ...because("was-mounted", [
-      ...storedNodes(claim.status, fleet).filter(hasNotReported),
-      ...whereStaged(evidence, fleet).filter(hasNotReported),
+      ...[...storedNodes(claim.status, fleet), ...whereStaged(evidence, fleet)].filter(hasNotReported),
       ...shownOn.filter(isSilent),
     ]),
-    ...because(
-      "attached",
-      attachedTo.filter((node) => hasNotReported(node) || isSilent(node)),
-    ),
-    ...because("unwatched", [...inGap, ...unseenOn.filter(hasNotReported)]),
+    ...because("attached", attachedTo.filter(isOpen)),
+    ...because("unwatched", unwatchedOn(evidence, fleet)),
   ];
   const named = firstOfEach(found)
     .filter(({ node }) => isExpectedToReport(node, fleet) || isLeftMounted(node))
@@ -50,21 +46,19 @@ export function pendingNodesOf(evidence: ClaimEvidence, fleet: FleetFacts): read
  * mount was stored. That is a node whose answer for the gap is not taken into account yet, also right after its report; and any node where
  * this leader has not seen the claim in use. A hostPath volume shows no mount anywhere.
  */
-function unwatchedOn({ claim, volume, ...evidence }: ClaimEvidence, fleet: FleetFacts) {
+function unwatchedOn({ claim, volume, ...evidence }: ClaimEvidence, fleet: FleetFacts): readonly string[] {
   const { status } = claim;
-  const nowhere = { inGap: [], unseenOn: [] };
-  if (status === undefined || status.unused || volume?.isHostPath) return nowhere;
+  if (status === undefined || status.unused || volume?.isHostPath) return [];
   const { pending, ends } = evidence.history;
-  if (evidence.uses.length > 0 || evidence.references.length > 0) return nowhere;
+  if (evidence.uses.length > 0 || evidence.references.length > 0) return [];
   const isUnseen =
     status.mountedOn === undefined &&
     pending.length === 0 &&
     !isEndKnown(status, [...evidence.unmountRecords, ...ends]);
-  const mayBeOn = reachOf(volume ?? {}, (name) => fleet.nodeOf?.(name));
-  return {
-    inGap: fleet.unanswered(status.sinceMs).filter(mayBeOn),
-    unseenOn: isUnseen ? fleet.nodes().filter(mayBeOn) : [],
-  };
+  const unseenOn = isUnseen ? fleet.nodes().filter((node) => fleet.viewOf(node) === undefined) : [];
+  return [...fleet.unanswered(status.sinceMs), ...unseenOn].filter(
+    reachOf(volume ?? {}, (name) => fleet.nodeOf?.(name)),
+  );
 }
 
 /**
