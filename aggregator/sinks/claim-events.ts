@@ -4,12 +4,12 @@ import { type Claim, FORCE_RELEASE } from "../../common/storage/claim.ts";
 import { formatSecondsUp } from "../../common/storage/timestamp.ts";
 import type { ObservedMount, RemovalCause } from "../core/claims/deletion.ts";
 
-/** A problem of a claim that its owner should know, beside its status. */
+/** A problem of a claim that its owner should know, beside its status; its fields are those of a log line. */
 export type ClaimWarning =
   /** Kubernetes' condition says that no pod uses the claim, while nodes have it mounted. */
   | { readonly kind: "unused-while-mounted"; readonly nodes: readonly string[] }
   /** The API server refuses the status: the stored one is out of date. */
-  | { readonly kind: "write-refused"; readonly reason: string; readonly message: string }
+  | { readonly kind: "write-refused"; readonly reason: string; readonly err: string }
   /** Another client put back what Mooring removed or corrected: an annotation, or the condition. */
   | { readonly kind: "put-back"; readonly annotation: string | undefined; readonly managers: readonly string[] }
   /** The claim is being deleted, and protection alone keeps it. */
@@ -55,7 +55,7 @@ function noteOf(claim: Claim, warning: ClaimWarning): string {
     return `Kubernetes' condition Unused says${since} that no pod uses the claim, but it is mounted on ${listed(warning.nodes)}: do not delete it as unused`;
   }
   if (warning.kind === "write-refused") {
-    return `The API server refuses the status of the claim, its condition mooring.dev/Unused is out of date (${warning.reason}): ${warning.message}`;
+    return `The API server refuses the status of the claim, its condition mooring.dev/Unused is out of date (${warning.reason}): ${warning.err}`;
   }
   const who = warning.managers.length === 0 ? "An unknown client" : listed(warning.managers);
   const what =

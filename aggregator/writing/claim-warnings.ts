@@ -1,5 +1,4 @@
 import type { KubeEvent } from "../../common/kube/kube-event.ts";
-import type { LogFields } from "../../common/runtime/logger.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { kubernetesCondition } from "../../common/storage/upstream-unused.ts";
 import type { DesiredClaim } from "../core/claims/write.ts";
@@ -22,19 +21,14 @@ export function createClaimWarnings({ clock, logger, emit, nowMs }: WarningParts
   const warn = (claim: Claim, warning: ClaimWarning): void => {
     const isAllowed = budget.take(clock.monotonicMs());
     if (isAllowed) {
+      const { kind, ...fields } = warning;
       const { namespace, name } = claim;
-      logger.warn({ namespace, claim: name, ...fieldsOf(warning) }, "claim needs attention");
+      logger.warn({ namespace, claim: name, warning: kind, ...fields }, "claim needs attention");
       emit(claimEvent(claim, warning, nowMs()));
     } else if (!isCut) logger.warn({}, "more claims need attention than are logged one by one, see the metrics");
     isCut = !isAllowed;
   };
   return { warn };
-}
-
-function fieldsOf(warning: ClaimWarning): LogFields {
-  const { kind, ...fields } = warning;
-  if (warning.kind !== "write-refused") return { warning: kind, ...fields };
-  return { warning: kind, reason: warning.reason, err: warning.message };
 }
 
 /** What finds a problem of a claim and warns of it. */

@@ -119,10 +119,10 @@ export class ClaimWriter {
     this.#inRow = 0;
     const isNew = this.#gate.failed(attemptOf(planned), failure.kind);
     const { claim } = planned;
-    const { message } = failure;
+    const { message: err } = failure;
     if (failure.kind === "stale") {
-      logger.debug({ namespace: claim.namespace, claim: claim.name, err: message }, "claim has changed");
-    } else if (isNew) warnings.warn(claim, { kind: "write-refused", reason: failure.reason, message });
+      logger.debug({ namespace: claim.namespace, claim: claim.name, err }, "claim has changed");
+    } else if (isNew) warnings.warn(claim, { kind: "write-refused", reason: failure.reason, err });
   }
 
   /** The first, tenth, hundredth failure and so on is logged. */

@@ -129,7 +129,7 @@ export function describeAggregator(stage: () => AttackStage): void {
     it("its events", async () => {
       const warnings: readonly ClaimWarning[] = [
         { kind: "unused-while-mounted", nodes: ["node-1"] },
-        { kind: "write-refused", reason: "Invalid", message: "no" },
+        { kind: "write-refused", reason: "Invalid", err: "no" },
         { kind: "put-back", annotation: "mooring.dev/last-use", managers: ["kubectl"] },
       ];
       const claim = await readClaim(stage());

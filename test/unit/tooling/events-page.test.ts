@@ -29,7 +29,7 @@ const TELLINGS: Readonly<Record<PodEventKind, true>> = {
 };
 const WARNINGS: Readonly<Record<ClaimWarning["kind"], ClaimWarning>> = {
   "unused-while-mounted": { kind: "unused-while-mounted", nodes: ["n1"] },
-  "write-refused": { kind: "write-refused", reason: "Invalid", message: "no" },
+  "write-refused": { kind: "write-refused", reason: "Invalid", err: "no" },
   "put-back": { kind: "put-back", annotation: undefined, managers: [] },
   "deletion-held": { kind: "deletion-held", mounts: [] },
   "force-released": { kind: "force-released", mounts: [], why: "" },

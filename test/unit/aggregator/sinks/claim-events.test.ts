@@ -27,7 +27,7 @@ describe("a warning about a claim", () => {
       ["an override without a reason lets it go", { kind: "force-released", mounts: [], why: "" }, `${FORCED} its volume is in use (Not known to be unused). Reason given: none`],
       ["it is gone and nothing kept it", { kind: "removed-while-mounted", mounts, cause: "not-enforced" }, `RemovedWhileMounted: The claim is gone while its volume is m${ON}: protection is not enforced`],
       ["Kubernetes calls it unused since an unknown time", { kind: "unused-while-mounted", nodes: ["n1"] }, `UnusedWhileMounted: ${SAYS_UNUSED} that no pod uses the claim, but it is mounted on n1: do not delete it as unused`],
-      ["its status is refused", { kind: "write-refused", reason: "Forbidden", message: "policy says no" }, `StatusWriteRefused: The API server refuses the status of the claim, its condition mooring.dev/Unused is out of date (Forbidden): policy says no`],
+      ["its status is refused", { kind: "write-refused", reason: "Forbidden", err: "policy says no" }, `StatusWriteRefused: The API server refuses the status of the claim, its condition mooring.dev/Unused is out of date (Forbidden): policy says no`],
       ["a known manager puts an annotation back", { kind: "put-back", annotation: "mooring.dev/unused-since", managers: ["argocd"] }, `StatusPutBack: argocd puts back mooring.dev/unused-since, which does not fit to ${CONDITION}; ${LESS_OFTEN}`],
       ["an unknown client puts another condition back", { kind: "put-back", annotation: undefined, managers: [] }, `StatusPutBack: An unknown client puts back another condition mooring.dev/Unused; ${LESS_OFTEN}`],
     ],

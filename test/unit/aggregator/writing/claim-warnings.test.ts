@@ -10,7 +10,7 @@ it("a warning about a claim is an event and a line, for twenty of thousands of c
   const events: KubeEvent[] = [];
   const emit = (event: KubeEvent): void => void events.push(event);
   const warnings = createClaimWarnings({ clock, logger, emit, nowMs: () => NOON });
-  const warning = { kind: "write-refused", reason: "Forbidden", message: "no" } as const;
+  const warning = { kind: "write-refused", reason: "Forbidden", err: "no" } as const;
   const warnAll = (): void => {
     for (let index = 0; index < 5_000; index += 1) warnings.warn(claimWith({ name: `data-${index}` }), warning);
   };
