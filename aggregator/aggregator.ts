@@ -15,8 +15,7 @@ import type { EndedPod } from "./core/cluster-objects.ts";
 import { LeaderSession } from "./leader/leader-session.ts";
 import { createElectedLeadership, createSoleLeadership, type Leadership } from "./leader/leadership.ts";
 import { createMeasures, type Measures } from "./metrics/measures.ts";
-import { aggregatorHealth, checkStart } from "./observability/aggregator-health.ts";
-import { registerGauges } from "./observability/gauges.ts";
+import { aggregatorHealth, checkStart, registerGauges } from "./observability/observability.ts";
 import { EndedPods } from "./pod-watch/ended-pods.ts";
 import { createReportServing, type ReportServing } from "./reports/report-serving.ts";
 import type { AggregatorConfig } from "./settings/config.ts";
@@ -67,7 +66,7 @@ export async function runAggregator(
   servers.defer(() => logger.info({}, "aggregator stopped"));
   const open = async (routes: readonly Route[], at: ListenAt): Promise<string> =>
     servers.adopt(await listen(routes, at, logger), (server) => server.close()).url;
-  const observability = observabilityRoutes(metrics, { ...aggregator.health(), isDraining: () => signal.aborted });
+  const observability = observabilityRoutes(metrics, { ...aggregator.health, isDraining: () => signal.aborted });
   const report = reportRoute(aggregator, reports, reporting?.grant);
   const local = [...observability, ...aggregator.listRoutes(), ...logLevelRoutes(ports)];
   const { apiAddress, metricsAddress, reports: reportsAt } = config;
@@ -93,6 +92,7 @@ class Aggregator {
   readonly #identity: ClusterIdentity;
   /** Undefined where reports come from this machine alone. */
   readonly reporting: ReportServing | undefined;
+  readonly health: Pick<Health, "live" | "ready">;
   /** The current leader session. When it ends, whatever it has begun is dropped. */
   #session: LeaderSession | undefined;
   /** The last session ended without open work, and no work has come since. */
@@ -123,7 +123,13 @@ class Aggregator {
     );
     this.#identity = createClusterIdentity(ports);
     this.reporting = config.reports && createReportServing(ports, { ...config, ...config.reports });
-    registerGauges(metrics, { ...parts, ...config, session: () => this.#session });
+    const { reporting } = this;
+    const observed = {
+      ...{ ...parts, ...config, leadership: this.#leadership, session: () => this.#session },
+      certificate: reporting && (() => reporting.serving.check(ports.nowMs())),
+    };
+    this.health = aggregatorHealth(observed);
+    registerGauges(metrics, observed);
     registerRejectionGauges(metrics, this.#rejections, () => this.#session !== undefined);
   }
 
@@ -166,17 +172,6 @@ class Aggregator {
       (signal) => keepServerTimeNarrow(this.#parts, signal),
       (signal) => this.#leadership.run((limited) => this.#lead(limited), signal).finally(() => led.abort()),
     ];
-  }
-
-  /** The checks of `/livez` and `/readyz`. */
-  health(): Pick<Health, "live" | "ready"> {
-    const { reporting } = this;
-    return aggregatorHealth({
-      ...this.#parts,
-      leadership: this.#leadership,
-      session: () => this.#session,
-      certificate: reporting && (() => reporting.serving.check(this.#parts.nowMs())),
-    });
   }
 
   async #untilListed(signal: AbortSignal): Promise<void> {
