@@ -121,7 +121,14 @@ export function registerGauges(metrics: Metrics, watched: Observed): void {
   });
   registerSessionGauges(metrics, watched);
   registerNodeGauges(metrics, watched);
-  registerProtectionMode(metrics, watched);
+  metrics.series(
+    {
+      name: "mooring_protection_mode",
+      help: "The aggregator's setting of what the cluster's policies do with a deleted claim that is mounted.",
+      labels: ["mode"],
+    },
+    () => PROTECTION_MODES.map((mode) => ({ labels: { mode }, value: mode === watched.protection ? 1 : 0 })),
+  );
   const leads = (): boolean => session() !== undefined;
   /** For what the leader alone has. */
   const ofLeader: Pick<Metrics, "gauge" | "series"> = {
@@ -197,16 +204,5 @@ function registerNodeGauges(metrics: Metrics, { session }: Observed): void {
         fleet?.nodes().map((node) => ({ labels: { node }, value: (fleet.lastReportAgeMs(node) ?? 0) / 1000 })) ?? []
       );
     },
-  );
-}
-
-function registerProtectionMode(metrics: Metrics, { protection }: Observed): void {
-  metrics.series(
-    {
-      name: "mooring_protection_mode",
-      help: "The aggregator's setting of what the cluster's policies do with a deleted claim that is mounted.",
-      labels: ["mode"],
-    },
-    () => PROTECTION_MODES.map((mode) => ({ labels: { mode }, value: mode === protection ? 1 : 0 })),
   );
 }

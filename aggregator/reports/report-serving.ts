@@ -7,9 +7,6 @@ import { createTokenReviews, ReportAccess } from "../sources/report-access.ts";
 /** How reports from other machines are accepted. */
 export type ReportServing = ReturnType<typeof createReportServing>;
 
-/** The aggregator refuses tokens for any other audience, and no other server accepts these. */
-const AUDIENCE = "mooring-aggregator";
-
 export function createReportServing(
   parts: OutsideParts,
   { agents, certificate }: Pick<AggregatorConfig, "agents"> & Pick<ReportConfig, "certificate">,
@@ -29,11 +26,6 @@ export function createReportServing(
     help: "TokenReviews of agents' tokens, by outcome.",
     labels: ["outcome"],
   });
-  return {
-    serving,
-    grant: new ReportAccess(
-      { ...parts, reviews, review: createTokenReviews(parts, AUDIENCE) },
-      { audience: AUDIENCE, ...agents },
-    ).grant,
-  };
+  const { grant } = new ReportAccess({ ...parts, reviews, review: createTokenReviews(parts) }, agents);
+  return { serving, grant };
 }

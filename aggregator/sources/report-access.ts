@@ -15,9 +15,10 @@ import {
   type TokenSource,
 } from "../core/reports/budgets.ts";
 import {
+  type AgentAccount,
+  AUDIENCE,
   bearerToken,
   type Reporter,
-  type ReporterRule,
   reporterOf,
   type TokenVerdict,
 } from "../core/reports/reporter.ts";
@@ -71,7 +72,7 @@ type Agent = Extract<Reporter, { readonly kind: "agent" }>;
 /** Accepts reports from agent pods alone, each for its own node, by the API server's review of their tokens. */
 export class ReportAccess {
   readonly #parts: AccessParts;
-  readonly #rule: ReporterRule;
+  readonly #agents: AgentAccount;
   /** By the hash of the token: a copy of this memory contains no token. */
   readonly #beliefs = new Map<string, { readonly agent: Agent; readonly untilMs: number }>();
   readonly #nodeReports = new NamedBudgets(NODE_REPORTS, MOST_REMEMBERED);
@@ -79,9 +80,9 @@ export class ReportAccess {
   #underWay = 0;
   #failures = 0;
 
-  constructor(parts: AccessParts, rule: ReporterRule) {
+  constructor(parts: AccessParts, agents: AgentAccount) {
     this.#parts = parts;
-    this.#rule = rule;
+    this.#agents = agents;
   }
 
   readonly grant: GrantAccess = async ({ authorization, address, node }) => {
@@ -117,7 +118,7 @@ export class ReportAccess {
   async #review(token: string): Promise<Reporter | undefined> {
     const { review, reviews, logger } = this.#parts;
     try {
-      const reporter = reporterOf(await review(token), this.#rule);
+      const reporter = reporterOf(await review(token), this.#agents);
       reviews.increment({ outcome: reporter.kind });
       if (this.#failures > 0) logger.info({ failures: this.#failures }, "tokens are reviewed again");
       this.#failures = 0;
@@ -188,13 +189,13 @@ const status = v.object({
 const reviewed = v.object({ status: v.optional(status, {}) });
 
 /** Asks the API server whose token it is. With the audience: without it a token that is meant for the API server would do. */
-export function createTokenReviews({ client, clock }: Pick<KubeParts, "client" | "clock">, audience: string) {
+export function createTokenReviews({ client, clock }: Pick<KubeParts, "client" | "clock">) {
   const [apiVersion, kind] = ["authentication.k8s.io/v1", "TokenReview"];
   const path = `/apis/${apiVersion}/tokenreviews`;
   const { signal } = new AbortController();
   /** Rejects with `MooringError` without an answer. */
   return async (token: string): Promise<TokenVerdict> => {
-    const body = { apiVersion, kind, spec: { token, audiences: [audience] } };
+    const body = { apiVersion, kind, spec: { token, audiences: [AUDIENCE] } };
     const answer = await withDeadline({ clock, signal }, REVIEW_LIMIT_MS, (limited) =>
       client.request({ method: "POST", path, body }, limited),
     );

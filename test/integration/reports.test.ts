@@ -25,7 +25,7 @@ import {
   untilUnknown,
 } from "./report-scene.ts";
 
-const RULE = { audience: "mooring-aggregator", namespace: AGENTS, account: "mooring-agent" };
+const RULE = { namespace: AGENTS, account: "mooring-agent" };
 const MIB = 1024 * 1024;
 
 let owner: Owner;
@@ -346,7 +346,7 @@ describe("a report is refused", () => {
     const { grant } = new ReportAccess(
       {
         ...{ clock, logger, reviews: { increment: () => {} }, nowMs: clock.wallMs },
-        review: createTokenReviews({ client, clock }, RULE.audience),
+        review: createTokenReviews({ client, clock }),
       },
       RULE,
     );
@@ -363,7 +363,7 @@ describe("a report is refused", () => {
     const kubeconfig = await cluster.plane.kubeconfigFor({ user: "nobody-in-particular" });
     const client = createKubeClient(await connect({ kubeconfig, inCluster: false }, {}), owner);
     const { clock } = owner;
-    const review = createTokenReviews({ client, clock }, RULE.audience);
+    const review = createTokenReviews({ client, clock });
     const reviews = { increment: () => {} };
     const { grant } = new ReportAccess({ clock, logger, reviews, review, nowMs: clock.wallMs }, RULE);
 

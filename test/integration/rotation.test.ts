@@ -33,7 +33,7 @@ const FASTER = { look: 300, read: 25 } as const;
 const PLACE = { namespace: AGENTS, name: CERTIFICATES_NAME };
 const PATH = `/api/v1/namespaces/${AGENTS}/configmaps/${CERTIFICATES_NAME}`;
 const NAMES = ["127.0.0.1"];
-const RULE = { audience: "mooring-aggregator", namespace: AGENTS, account: "mooring-agent" };
+const RULE = { namespace: AGENTS, account: "mooring-agent" };
 const never = new AbortController().signal;
 
 let owner: Owner;
@@ -84,7 +84,7 @@ function inBackground(run: (signal: AbortSignal) => Promise<void>): void {
 async function startServer(identity: ServingIdentity): Promise<string> {
   const { clock } = parts;
   const reviews = { increment: () => {} };
-  const review = createTokenReviews(parts, RULE.audience);
+  const review = createTokenReviews(parts);
   const route = reportRoute(
     {
       turnAway: () => undefined,

@@ -13,10 +13,8 @@ export interface AgentAccount {
   readonly account: string;
 }
 
-/** Whose tokens count, and for which audience. */
-export interface ReporterRule extends AgentAccount {
-  readonly audience: string;
-}
+/** The audience of agents' tokens: no other server accepts these, and no other tokens are accepted here. */
+export const AUDIENCE = "mooring-aggregator";
 
 /** The pod and node that a token speaks for. */
 export type Reporter =
@@ -36,11 +34,11 @@ const POD_UID = "authentication.kubernetes.io/pod-uid";
  */
 export function reporterOf(
   { authenticated, audiences, user: { username, extra } }: TokenVerdict,
-  { audience, namespace, account }: ReporterRule,
+  { namespace, account }: AgentAccount,
 ): Reporter {
   if (!authenticated) return { kind: "unauthenticated", why: "the API server does not know this token" };
-  if (!audiences.includes(audience))
-    return { kind: "unauthenticated", why: `the token is not for the audience ${audience}` };
+  if (!audiences.includes(AUDIENCE))
+    return { kind: "unauthenticated", why: `the token is not for the audience ${AUDIENCE}` };
   if (username !== `system:serviceaccount:${namespace}:${account}`)
     return { kind: "forbidden", why: `the token is not one of the service account ${namespace}/${account}` };
   const [node, podUid] = [onlyOne(extra[NODE_NAME]), onlyOne(extra[POD_UID])];

@@ -1,4 +1,4 @@
-import { bearerToken, reporterOf } from "../../../aggregator/core/reports/reporter.ts";
+import { AUDIENCE, bearerToken, reporterOf } from "../../../aggregator/core/reports/reporter.ts";
 import { createTokenReviews, readClaims } from "../../../aggregator/sources/report-access.ts";
 import { createKubeClient } from "../../../common/kube/client.ts";
 import { MooringError } from "../../../common/runtime/errors.ts";
@@ -6,15 +6,15 @@ import { createFakeClock } from "../../fakes/clock.ts";
 import { createFakeConnection, createFakeTransport } from "../../fakes/transport.ts";
 import { type FuzzTarget, inputOf, promise } from "../target.ts";
 
-const RULE = { audience: "mooring-aggregator", namespace: "mooring-agents", account: "mooring-agent" };
+const RULE = { namespace: "mooring-agents", account: "mooring-agent" };
 const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
-const TOKEN = `${part({ alg: "RS256", kid: "k" })}.${part({ exp: 1_795_000_000, aud: [RULE.audience] })}.c2ln`;
+const TOKEN = `${part({ alg: "RS256", kid: "k" })}.${part({ exp: 1_795_000_000, aud: [AUDIENCE] })}.c2ln`;
 
 const KEY = "authentication.kubernetes.io";
 const GOOD = {
   status: {
     authenticated: true,
-    audiences: [RULE.audience],
+    audiences: [AUDIENCE],
     user: {
       username: "system:serviceaccount:mooring-agents:mooring-agent",
       extra: {
@@ -64,11 +64,11 @@ async function takeReview(token: string, body: string): Promise<void> {
   const transport = createFakeTransport(() => ({ status: 201, body }));
   const client = createKubeClient(createFakeConnection(transport), { clock });
   try {
-    const verdict = await createTokenReviews({ client, clock }, RULE.audience)(token);
+    const verdict = await createTokenReviews({ client, clock })(token);
     const reporter = reporterOf(verdict, RULE);
     if (reporter.kind !== "agent") return;
     promise(
-      verdict.authenticated && verdict.audiences.includes(RULE.audience),
+      verdict.authenticated && verdict.audiences.includes(AUDIENCE),
       "no sender counts as an agent without a review",
     );
     promise(reporter.node !== "" && reporter.podUid !== "", "an agent has a node and a pod");

@@ -25,7 +25,7 @@ describe("the token of an authorization header", () => {
   });
 });
 
-const RULE = { audience: "mooring-aggregator", namespace: "mooring-agents", account: "mooring-agent" };
+const RULE = { namespace: "mooring-agents", account: "mooring-agent" };
 const NODE = "authentication.kubernetes.io/node-name";
 const POD = "authentication.kubernetes.io/pod-uid";
 const GOOD: TokenVerdict = {

@@ -5,7 +5,7 @@ import { MooringError } from "../../../../common/runtime/errors.ts";
 import { createFakeClock } from "../../../fakes/clock.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
 
-const RULE = { audience: "mooring-aggregator", namespace: "mooring-agents", account: "mooring-agent" };
+const RULE = { namespace: "mooring-agents", account: "mooring-agent" };
 
 function verdictFor(node: string): TokenVerdict {
   return {
