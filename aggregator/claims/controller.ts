@@ -112,7 +112,7 @@ export class ClaimController {
    * with it.
    */
   onTouched(node: string, touched: readonly string[]): void {
-    const waiting = this.#pendingNodes.waitingFor(node);
+    const waiting = this.#pendingNodes.take(node);
     for (const key of new Set([...waiting, ...touched, ...this.#parts.cluster.assumedOn(node)])) this.enqueue(key);
   }
 
@@ -123,7 +123,7 @@ export class ClaimController {
 
   /** The barrier has fewer nodes, or none. */
   onBarrier(): void {
-    this.queue.addAll(this.#pendingNodes.takeBehindBarrier());
+    this.queue.addAll(this.#pendingNodes.take());
   }
 
   /** The node's view is about to be forgotten. Ends that were assumed for it, or never stored, may still be the latest of a claim. */

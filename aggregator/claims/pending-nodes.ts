@@ -1,42 +1,37 @@
-import { IndexMap } from "../../common/kube/index-map.ts";
 import { waitsToBeUnused } from "../core/claims/decide.ts";
+
+/** Stands for the nodes behind the barrier. */
+const BARRIER = "";
 
 /** Which claims wait for a report of which nodes. Keeps nothing of claims that wait for none: nearly all of a large cluster. */
 export class PendingNodes {
-  /** By claim key, the nodes that it waited for when it was last decided, and the other way round. */
-  readonly #nodes = new Map<string, readonly string[]>();
-  readonly #byNode = new IndexMap();
-  #behindBarrier = new Set<string>();
+  /** By node, keys of the claims that waited for it when they were decided. Some may wait no longer: they are decided once more. */
+  readonly #waiting = new Map<string, Set<string>>();
   /** Keys of the claims that would be unused but for a pending node. For the others only the message would change. */
   readonly #blocked = new Set<string>();
 
   /** A claim was decided: from now on it waits for these nodes. */
   put(claimKey: string, facts: Parameters<typeof waitsToBeUnused>[0]): void {
-    this.forget(claimKey);
     const { pendingNodes, isUnwatched = false } = facts;
-    const nodes = pendingNodes.filter(({ why }) => why !== undefined).map(({ node }) => node);
-    if (nodes.length > 0) this.#nodes.set(claimKey, nodes);
-    for (const node of nodes) this.#byNode.add(node, claimKey);
-    if (isUnwatched || nodes.length < pendingNodes.length) this.#behindBarrier.add(claimKey);
-    if (pendingNodes.length > 0 && waitsToBeUnused(facts)) this.#blocked.add(claimKey);
+    const nodes = pendingNodes.map(({ node, why }) => (why === undefined ? BARRIER : node));
+    for (const node of isUnwatched ? [...nodes, BARRIER] : nodes)
+      this.#waiting.set(node, (this.#waiting.get(node) ?? new Set()).add(claimKey));
+    this.#blocked[nodes.length > 0 && waitsToBeUnused(facts) ? "add" : "delete"](claimKey);
   }
 
   forget(claimKey: string): void {
-    for (const node of this.#nodes.get(claimKey) ?? []) this.#byNode.remove(node, claimKey);
-    this.#nodes.delete(claimKey);
-    this.#behindBarrier.delete(claimKey);
     this.#blocked.delete(claimKey);
   }
 
   /** Keys of the claims that wait for the node. */
-  waitingFor(node: string): readonly string[] {
-    return [...this.#byNode.get(node)];
+  waitingFor(node: string): Iterable<string> {
+    return this.#waiting.get(node) ?? [];
   }
 
-  /** Keys of the claims that waited for the barrier, and forgets them: their next decision says what they wait for. */
-  takeBehindBarrier(): Iterable<string> {
-    const keys = this.#behindBarrier;
-    this.#behindBarrier = new Set();
+  /** The same, and forgets them: their next decision says what they wait for. Without a node, those that wait for the barrier. */
+  take(node = BARRIER): Iterable<string> {
+    const keys = this.waitingFor(node);
+    this.#waiting.delete(node);
     return keys;
   }
 

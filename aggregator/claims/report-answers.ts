@@ -37,7 +37,7 @@ export class ReportAnswers {
   /** The resource version that the node's pod watch has to reach, so that its report covers every pending pod that ended there. */
   versionToRequest(view: NodeView): string | undefined {
     const { cluster, pendingNodes, states } = this.#parts;
-    const claims = pendingNodes.waitingFor(view.node).flatMap((key) => cluster.claim(key) ?? []);
+    const claims = [...pendingNodes.waitingFor(view.node)].flatMap((key) => cluster.claim(key) ?? []);
     const pending = claims.flatMap((claim) => states.pendingOf(claim));
     return versionToReach(pending, view);
   }
