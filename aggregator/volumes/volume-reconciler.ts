@@ -129,15 +129,14 @@ export class VolumeReconciler {
   async #bring(volume: Volume & Stored, desired: VolumeAnnotations, signal: AbortSignal): Promise<number | undefined> {
     const changes = changesTo(volume, desired);
     if (changes === undefined) return void this.#gate.rest(volume.key);
-    const { key, uid, resourceVersion, annotations = NO_ANNOTATIONS } = volume;
-    const content = textOf(desired);
-    const attempt = { key, uid, resourceVersion, current: textOf(annotations), content, isNews: false };
+    const { key, uid, resourceVersion } = volume;
+    const attempt = { key, uid, resourceVersion, content: textOf(desired), isNews: false };
     const waitMs = this.#gate.restBefore(attempt);
     if (waitMs > 0) return waitMs;
     const result = await this.#parts.writer(volume, changes, signal);
     if (signal.aborted) return undefined;
     if (result.kind === "written") {
-      this.#gate.written(attempt, content);
+      this.#gate.written(attempt, "");
       this.#logWritten(volume, desired);
       return undefined;
     }

@@ -144,7 +144,7 @@ export class ClaimWriter {
     const { logger, onWritten, warnings } = this.#parts;
     this.#inRow = 0;
     // A status that the API server changed while it stored it never counts as what was written.
-    const left = statusText(written.status) === statusText(statusOf(planned)) ? contentOf(written) : "";
+    const left = statusText(written.status) === statusText(statusOf(planned)) ? written.resourceVersion : "";
     const times = this.#gate.written(attemptOf(planned), left);
     this.#reasonChangedAt.delete(claim.key);
     onWritten(written);
@@ -171,13 +171,9 @@ function attemptOf(planned: PlannedWrite<Write>): Attempt {
   const status = statusOf(planned);
   const content = statusText(status && { ...status, sinceMs: 0 });
   const isNews = write.kind === "apply" && write.isNews;
-  return { key, uid, resourceVersion, current: contentOf(claim), content, isNews };
+  return { key, uid, resourceVersion, content, isNews };
 }
 
 function statusOf({ claim, write }: PlannedWrite<Write>): ClaimStatus | undefined {
   return write.kind === "apply" ? write.status : claim.status;
-}
-
-function contentOf({ status, strays, upstream }: Claim): string {
-  return JSON.stringify([statusText(status), strays, upstream]);
 }

@@ -6,9 +6,8 @@ import type { WriteFailure } from "../sinks/writers.ts";
 export interface Attempt {
   readonly key: string;
   readonly uid: string;
-  /** The state that the write was decided on, and what it says. */
+  /** The state that the write was decided on. */
   readonly resourceVersion: string;
-  readonly current: string;
   /** What is to be written, without what is new with each decision. */
   readonly content: string;
   /** A decision brings something new, such as a later time. Otherwise the write only corrects what another client changed. */
@@ -48,7 +47,7 @@ interface Failed extends Attempts, Pick<Attempt, "uid" | "resourceVersion" | "co
   readonly outcome: Outcome;
 }
 
-/** Successful writes of one content, and what the object said after the last one. */
+/** Successful writes of one content, and the version that the last one left; empty where the object then had another content. */
 interface Written extends Attempts, Pick<Attempt, "content"> {
   readonly left: string;
 }
@@ -101,7 +100,7 @@ export class WriteGate {
     return last?.outcome !== outcome;
   }
 
-  /** The write succeeded, and the object now says `left`. Answers how often it has been written in a row, as another client changes it back. */
+  /** The write succeeded, see `Written.left`. Answers how often it has been written in a row, as another client changes it back. */
   written(attempt: Attempt, left: string): number {
     const { uid, content } = attempt;
     const atMs = this.#parts.clock.monotonicMs();
@@ -125,9 +124,9 @@ export class WriteGate {
   }
 
   /** Earlier writes of this content, unless this one is news on top of the last. A correction counts even where that one still stands. */
-  #putBack({ uid, current, content, isNews }: Attempt): Attempts | undefined {
+  #putBack({ uid, resourceVersion, content, isNews }: Attempt): Attempts | undefined {
     const last = this.#written.get(uid);
-    if (last?.content !== content || (isNews && last.left === current)) return undefined;
+    if (last?.content !== content || (isNews && last.left === resourceVersion)) return undefined;
     return this.#parts.clock.monotonicMs() - last.atMs <= STANDS_MS ? last : undefined;
   }
 }

@@ -9,7 +9,7 @@ type Outcome = WriteFailure["kind"];
 
 function attemptOf(change: Change = {}): Attempt {
   const identity = { key: "shop/data", uid: "claim-1", resourceVersion: "100" };
-  return { ...identity, current: "theirs", content: "ours", isNews: true, ...change };
+  return { ...identity, content: "ours", isNews: true, ...change };
 }
 
 /** A gate, and a clock in seconds. */
@@ -99,7 +99,7 @@ it("a failure that differs from the one before is told from one that repeats it"
 
 describe("what another client changes", () => {
   it.each<readonly [name: string, left: string, again: Change]>([
-    ["each time as it was before", "ours", { isNews: false }],
+    ["each time as it was before", "100", { isNews: false }],
     ["as it is stored, as a webhook may", "", { isNews: true }],
   ])("%s is written less and less often", (_, left, again) => {
     const { clock, gate, nowS } = setUp();
@@ -115,41 +115,37 @@ describe("what another client changes", () => {
   });
 
   it.each<readonly [name: string, next: Change, restMs: number]>([
-    ["waits where nothing of the status is left", { current: "nothing", isNews: false }, 1_000],
-    ["waits where others put something else there, though it would be news", { current: "theirs" }, 1_000],
-    [
-      "waits where the status is stored and the write corrects what is beside it",
-      { current: "ours", isNews: false },
-      1_000,
-    ],
+    ["waits where it corrects what others have changed", { resourceVersion: "102", isNews: false }, 1_000],
+    ["waits where others have changed the claim, though it would be news", { resourceVersion: "102" }, 1_000],
+    ["waits where nobody has, and it corrects what is beside the status", { isNews: false }, 1_000],
     ["does not wait where the content is another one", { content: "another" }, 0],
-    ["does not wait where it is news on top of the stored status", { current: "ours" }, 0],
+    ["does not wait where it is news on top of the stored status", {}, 0],
     ["does not wait where the claim was re-created", { uid: "claim-2" }, 0],
   ])("is written once, and the next write %s", (_, next, restMs) => {
     const { gate } = setUp();
 
-    gate.written(attemptOf(), "ours");
+    gate.written(attemptOf(), "101");
 
-    expect(gate.restBefore(attemptOf(next))).toBe(restMs);
+    expect(gate.restBefore(attemptOf({ resourceVersion: "101", ...next }))).toBe(restMs);
   });
 
   it("is written at once where the last write of it stood for more than twenty minutes", () => {
     const { clock, gate } = setUp();
     const correction = attemptOf({ isNews: false });
-    gate.written(correction, "ours");
+    gate.written(correction, "101");
 
     clock.pass(1_200_000);
-    const again = gate.written(correction, "ours");
+    const again = gate.written(correction, "101");
     clock.pass(1_200_001);
 
-    expect([again, gate.written(correction, "ours")]).toEqual([2, 1]);
+    expect([again, gate.written(correction, "101")]).toEqual([2, 1]);
   });
 
   it("is remembered of the last 20,000 objects that were written", () => {
     const { gate } = setUp();
     const of = (index: number): Attempt => attemptOf({ key: `shop/${index}`, uid: `uid-${index}` });
-    for (let index = 0; index < 20_000; index += 1) gate.written(of(index), "left");
-    for (const index of [0, 20_000]) gate.written(of(index), "left");
+    for (let index = 0; index < 20_000; index += 1) gate.written(of(index), "101");
+    for (const index of [0, 20_000]) gate.written(of(index), "101");
 
     expect([0, 1, 2, 20_000].map((index) => gate.restBefore(of(index)))).toEqual([2_000, 0, 1_000, 1_000]);
   });
