@@ -8,48 +8,28 @@ export interface Shown {
   readonly unmountRecords: readonly NodeUnmountRecord[];
 }
 
-/** To look through so many is less work than to keep an index of them, and nearly all nodes show fewer. */
-const FEW = 64;
-
-type Index<T> = ReadonlyMap<string, readonly T[]>;
-
 /**
- * Finds what nodes show of a volume without looking through all of it, as each of thousands of claims on a node asks. An index is made
- * on first use and lives as long as the view.
+ * Finds what nodes show of a volume. Unmount records, of which a node may have many thousands, are indexed on first use: each of thousands
+ * of claims on a node asks for its own. To look through the mounts of one report is less work than that.
  */
 export class FactIndex {
-  readonly #mountedVolumes = new WeakMap<NodeView["mountedVolumes"], Index<NodeMountedVolume>>();
-  readonly #unmountRecords = new WeakMap<NodeView["unmountRecords"], Index<NodeUnmountRecord>>();
+  readonly #ends = new WeakMap<NodeView["unmountRecords"], ReadonlyMap<string, readonly NodeUnmountRecord[]>>();
 
   of(views: readonly NodeView[], volumes: readonly VolumeIdentity[]): readonly Shown[] {
     const [keys, isOne] = [volumes.map(volumeKey), volumeMatcher(volumes)];
     return views.map((view) => {
       const { mountedVolumes, unmountRecords } = view;
+      const ends = this.#ends.get(unmountRecords) ?? Map.groupBy(unmountRecords.values(), keyOf);
+      this.#ends.set(unmountRecords, ends);
       return {
         view,
-        mountedVolumes:
-          mountedVolumes.length <= FEW
-            ? mountedVolumes.filter(({ volume }) => isOne(volume))
-            : called(keys, indexOf(this.#mountedVolumes, mountedVolumes, mountedVolumes)),
-        unmountRecords:
-          unmountRecords.size <= FEW
-            ? [...unmountRecords.values()].filter(({ volume }) => isOne(volume))
-            : called(keys, indexOf(this.#unmountRecords, unmountRecords, unmountRecords.values())),
+        mountedVolumes: mountedVolumes.filter(({ volume }) => isOne(volume)),
+        unmountRecords: keys.flatMap((key) => ends.get(key) ?? []),
       };
     });
   }
 }
 
-function called<T>(keys: readonly string[], index: Index<T>): readonly T[] {
-  return keys.flatMap((key) => index.get(key) ?? []);
-}
-
-function indexOf<K extends object, T extends { readonly volume: VolumeIdentity }>(
-  known: WeakMap<K, Index<T>>,
-  key: K,
-  facts: Iterable<T>,
-): Index<T> {
-  const index = known.get(key) ?? Map.groupBy(facts, ({ volume }) => volumeKey(volume));
-  known.set(key, index);
-  return index;
+function keyOf({ volume }: NodeUnmountRecord): string {
+  return volumeKey(volume);
 }

@@ -39,8 +39,8 @@ describe("what two views of a node differ in", () => {
 });
 
 describe("what a node shows of a volume", () => {
-  it.each([{ count: 64 }, { count: 65 }])("is found among $count mounts and unmount records", ({ count }) => {
-    const names = Array.from({ length: count }, (_, index) => `pv-${index}`);
+  it("is found among many mounts and unmount records", () => {
+    const names = Array.from({ length: 65 }, (_, index) => `pv-${index}`);
     const mounts = names.map((name) => nodeMountedVolume("pod-1", name));
     const records = names.map((name) => nodeUnmountRecord({ id: name, volume: { by: "name", name } }));
 
