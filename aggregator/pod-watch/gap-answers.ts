@@ -54,7 +54,7 @@ export class GapAnswers {
   /** As of this resource version Node objects show which nodes were away in the gap. */
   #nodesAt = "";
   /** The nodes that may have existed in it, and those whose answer is taken into account. */
-  readonly #nodes = new Set<string>();
+  #nodes = new Set<string>();
   readonly #answered = new Set<string>();
   /**
    * `ready`: every node has answered, or had its time to, and claims can be decided. `given-up`: nodes that have not answered by now count
@@ -129,8 +129,7 @@ export class GapAnswers {
     this.#gap = gap;
     this.#knownSince = this.#parts.clock.monotonicMs();
     this.#nodesAt = this.#parts.coverage.history?.reached ?? "";
-    this.#nodes.clear();
-    for (const node of gap.open.keys()) this.#nodes.add(node);
+    this.#nodes = new Set(gap.open.keys());
     this.#addNodes(gap);
     this.#answered.clear();
     this.#checkpoint.reset();
