@@ -79,9 +79,8 @@ export function registerWatches(
     },
     ({ undecodable }) => undecodable(),
   );
-  series(
-    { name: "mooring_unreadable_objects", help: "API objects that cannot be decoded now." },
-    ({ unreadable }) => unreadable(),
+  series({ name: "mooring_unreadable_objects", help: "API objects that cannot be decoded now." }, ({ unreadable }) =>
+    unreadable(),
   );
   series(
     {
