@@ -147,43 +147,6 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "they are not equal there",
   },
   {
-    file: "aggregator/core/nodes/unmount-records.ts",
-    before: "return isUse({ kind, volume, podUid }) && podUid !== undefined ? [useKey({ volume, podUid })] : [];",
-    after:
-      'return isUse({ kind, volume, podUid }) && podUid !== undefined ? [useKey({ volume, podUid })] : ["Stryker was here"];',
-    why: "a key that no use has",
-  },
-  {
-    file: "aggregator/core/volumes/named-volumes.ts",
-    before: "if (this.#affinities.size >= MOST_TEXTS) this.#affinities.clear();",
-    after: "if (true) this.#affinities.clear();",
-    why: "what is kept saves time and nothing else",
-  },
-  {
-    file: "aggregator/core/volumes/named-volumes.ts",
-    before: "if (this.#affinities.size >= MOST_TEXTS) this.#affinities.clear();",
-    after: "if (false) this.#affinities.clear();",
-    why: "what is kept saves time and nothing else",
-  },
-  {
-    file: "aggregator/core/volumes/named-volumes.ts",
-    before: "if (this.#affinities.size >= MOST_TEXTS) this.#affinities.clear();",
-    after: "if (this.#affinities.size > MOST_TEXTS) this.#affinities.clear();",
-    why: "what is kept saves time and nothing else",
-  },
-  {
-    file: "aggregator/core/volumes/named-volumes.ts",
-    before: "if (this.#affinities.size >= MOST_TEXTS) this.#affinities.clear();",
-    after: "if (this.#affinities.size < MOST_TEXTS) this.#affinities.clear();",
-    why: "what is kept saves time and nothing else",
-  },
-  {
-    file: "aggregator/core/volumes/named-volumes.ts",
-    before: "this.#affinities.set(text, affinity);",
-    after: ";",
-    why: "what is kept saves time and nothing else",
-  },
-  {
     file: "agent/core/affinity/limits.ts",
     before: "const made = times.filter((atMs) => atMs >= startedAt).length;",
     after: "const made = times.filter((atMs) => atMs > startedAt).length;",

@@ -132,7 +132,7 @@ describe("what has to fit together", () => {
 
     expect(config).toMatchObject({
       config: {
-        reports: { agents: { namespace: daemonSet.metadata?.namespace, account: agent.pod.serviceAccountName } },
+        agents: { namespace: daemonSet.metadata?.namespace, account: agent.pod.serviceAccountName },
       },
     });
   });
