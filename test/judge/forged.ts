@@ -15,11 +15,11 @@ export const RESTORED = "etcd was restored from a backup";
 export function whyCalledMounted(
   { forged = [] }: Pick<Case, "forged">,
   now: Published,
-  { mounts, agentless = [] }: Pick<Scene, "mounts" | "agentless">,
+  { mounts, withoutAgent = [] }: Pick<Scene, "mounts" | "withoutAgent">,
 ): string | undefined {
   if (mounts.length > 0 || now.isUnused || now.reason !== "Mounted") return undefined;
   const forgedNodes = new Set(forged.flatMap(({ mountedOn = [] }) => mountedOn));
-  return now.mountedOn.some((node) => forgedNodes.has(node) && agentless.includes(node)) ? FORGED_NODE : undefined;
+  return now.mountedOn.some((node) => forgedNodes.has(node) && withoutAgent.includes(node)) ? FORGED_NODE : undefined;
 }
 
 /** Why a time may be earlier than the end of a use: another client wrote this very time after that end. */

@@ -88,7 +88,7 @@ export interface Scene {
   /** How much later than `last` the time may be; undefined where faults allow any time. */
   readonly mayBeLateMs: number | undefined;
   /** Nodes without an agent: no report from them can end a mount. */
-  readonly agentless?: readonly string[] | undefined;
+  readonly withoutAgent?: readonly string[] | undefined;
   /** The status has to name the last user. */
   readonly isLastNamed: boolean;
 }

@@ -72,7 +72,7 @@ export class Witness {
       stagedOn: protection === "off" ? [] : staged.map(({ name }) => name),
       last: this.moment(last),
       mayBeLateMs: last >= exactFromMs ? EXACT_MS : undefined,
-      agentless: nodes.filter((node) => !watched.includes(node)).map(({ name }) => name),
+      withoutAgent: nodes.filter((node) => !watched.includes(node)).map(({ name }) => name),
       isLastNamed: last >= exactFromMs,
     };
   }
