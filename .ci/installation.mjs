@@ -55,7 +55,7 @@ function npm() {
 }
 
 /**
- * The lock is a folder with a chain of claims: `first`, then `after-<claim>` by whoever found all claims before it dead.
+ * The lock is a folder with a chain of claims: `first`, then `after-<claim>` by the process that found all claims before it dead.
  * A claim is a symbolic link, because that is made at once together with its content, and by one starter only.
  */
 async function takeLock(root) {

@@ -128,7 +128,7 @@ const COUNTEREXAMPLE = /^(?:\{ seed: |Counterexample: )/;
 const SHOWN_LINES = 2;
 const SHOWN_CHARACTERS = 1_000;
 
-/** A line for each failed test, for whoever has only the end of a long log, and its counterexample. */
+/** A line for each failed test, for a reader who has only the end of a long log, and its counterexample. */
 function failuresOf({ name, assertionResults }: TestFile, root: string): readonly string[] {
   return assertionResults
     .filter(({ status }) => status === "failed")

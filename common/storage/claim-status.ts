@@ -179,7 +179,7 @@ function readStaged(condition: unknown): Pick<ClaimStatus, "staged"> {
 
 /**
  * The condition `Staged` for a status; empty where none has to be written. One that is stored and no longer true is written as such:
- * Mooring then owns it, whoever wrote it before, and the next write removes it.
+ * Mooring then owns it, also where another client wrote it before, and the next write removes it.
  */
 export function writeStaged(
   { staged, sinceMs }: ClaimStatus,

@@ -87,11 +87,11 @@ async function measure(contender: Contender, { clock, count, event }: Task): Pro
   const [took, blocked]: [number[], number[]] = [[], []];
   for (let round = 1; round <= ROUNDS; round += 1) {
     state = event.after(state, round);
-    const pulse = startPulse(clock);
+    const turns = watchTurns(clock);
     const begunAt = clock.monotonicMs();
     await journal.store(state);
     took.push(clock.monotonicMs() - begunAt);
-    blocked.push(await pulse.longest());
+    blocked.push(await turns.longest());
   }
   const bytes = ((await writtenBytes()) - before) / ROUNDS;
   await journal.close?.();
@@ -105,7 +105,7 @@ function milliseconds(value: number): string {
 }
 
 /** Takes turns of the event loop, and records the longest time without one. */
-function startPulse(clock: Clock): { readonly longest: () => Promise<number> } {
+function watchTurns(clock: Clock): { readonly longest: () => Promise<number> } {
   let [longest, isOver] = [0, false];
   const beat = async (): Promise<void> => {
     while (!isOver) {

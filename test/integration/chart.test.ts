@@ -173,7 +173,7 @@ describe("a value", () => {
     expect(rendered).not.toMatch(/path: \/var\/lib\/mooring|'\/var\/lib\/mooring'/);
   });
 
-  it("of given certificates names the Secret that the aggregator serves, and what agents trust", async () => {
+  it("of external TLS names the Secret that the aggregator serves, and what agents trust", async () => {
     const names = ["secretName=reports-tls", "configMapName=company-ca", "configMapKey=root.pem"];
     const values = ["enabled=true", ...names].map((one) => `givenCertificates.${one}`);
 

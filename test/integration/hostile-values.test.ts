@@ -191,7 +191,7 @@ describe("an aggregator process", () => {
     expect([...answers].toSorted()).toEqual([200, 400]);
     await goesOn("calm-3");
     await waitUntil(owner, {
-      what: "the end of the use that the widest report tells of",
+      what: "the end of the use that the widest report has",
       limitMs: 20_000,
       check: async () => expect((await cluster.claim("reported")).status).toBeDefined(),
     });

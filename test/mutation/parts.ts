@@ -33,10 +33,10 @@ export const PARTS: readonly Part[] = [
 /** The parts that are asked for, by folder or by file; all of them when nothing is. Throws a HarnessError for what is in none. */
 export function partsFor(asked: readonly string[]): readonly Part[] {
   if (asked.length === 0) return PARTS;
-  const homeless = asked.filter((one) => !PARTS.some((part) => isIn(part, one)));
-  if (homeless.length > 0) {
+  const unknown = asked.filter((one) => !PARTS.some((part) => isIn(part, one)));
+  if (unknown.length > 0) {
     const names = PARTS.map(({ name }) => name).join(", ");
-    throw new HarnessError(`${homeless.join(", ")} is not mutated; ${names} are, and each of their files`);
+    throw new HarnessError(`${unknown.join(", ")} is not mutated; ${names} are, and each of their files`);
   }
   return PARTS.flatMap((part) => {
     const own = asked.filter((one) => isIn(part, one));

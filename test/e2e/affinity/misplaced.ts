@@ -13,7 +13,7 @@ export interface Misplaced {
   readonly uid: string;
   /** What put it there, in a few words. */
   readonly kind: string;
-  /** Its label `app`; whoever replaces it keeps it. */
+  /** Its label `app`; a pod that replaces it keeps it. */
   readonly app: string;
   readonly node: NodeName;
   readonly volume: string;

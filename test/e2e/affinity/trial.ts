@@ -127,7 +127,7 @@ export class Trial {
   expectWaited(count: number): void {
     const beyond = this.#timings.flatMap(({ tookMs, isFromBind }) => (isFromBind ? [tookMs - GRACE_MS] : []));
     expect(beyond.length).toBeGreaterThanOrEqual(count);
-    // The agent's watch may tell of a pod a little earlier than the log's.
+    // The agent's watch may show a pod a little earlier than the log's.
     expect(Math.min(...beyond)).toBeGreaterThanOrEqual(-WATCHES_MS);
   }
 }

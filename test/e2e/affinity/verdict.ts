@@ -56,7 +56,7 @@ export function rejectionFaults(states: readonly PodState[], { nowMs, starvation
   ];
 }
 
-/** A pod's history in a line, for whoever looks for the cause of a fault: what it was, and when, from the first state on. */
+/** A pod's history in a line, for a person who looks for the cause of a fault: what it was, and when, from the first state on. */
 export function historyOf(states: readonly PodState[]): string {
   const begin = states[0]?.seenMs ?? 0;
   return states

@@ -65,7 +65,7 @@ async function untilBound({ api, until }: Stage, claim: string): Promise<void> {
   });
 }
 
-/** Says of a volume that nodes with this label reach it and no others, as whoever moved it does. */
+/** Says of a volume that nodes with this label reach it and no others, as the program that moved it does. */
 export async function moveVolume({ api }: Stage, volume: string, to: Admitted): Promise<void> {
   await api.patch(`${STORAGE_PATHS.volumes}/${volume}`, { spec: { nodeAffinity: affinityOf(to) } });
 }

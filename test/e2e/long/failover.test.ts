@@ -78,7 +78,7 @@ function rowOf(how: string, what: string, times: readonly number[]): readonly st
   return [how, what, String(times.length), ...[0.5, 0.99, 1].map((share) => seconds(quantile(times, share)))];
 }
 
-/** Ends the leader while one pod goes and another one comes, and sees who tells of it. */
+/** Ends the leader while one pod goes and another one comes, and sees who reports it. */
 async function playRound(name: string, end: End["end"]): Promise<Round> {
   await stage.until("two replicas", requireTwoReplicas, ROUND_MS);
   const goes = await runPod(stage, { name: `goes-${name}`, node: "node-1", claim: "ends" });

@@ -7,7 +7,7 @@ import { codeOf, HarnessError } from "../../rig/process/errors.ts";
 import type { Moment } from "../scenarios/scenario.ts";
 import { NODES } from "../scenarios/stage.ts";
 import { latest, useMounts } from "../scenarios/truth.ts";
-import type { Sighting } from "./log.ts";
+import type { Observation } from "./log.ts";
 import { CLASS, type ProtectionStage, type SeenClaim } from "./stage.ts";
 import type { Ending } from "./verdict.ts";
 
@@ -46,9 +46,9 @@ export async function boundClaim(
 async function untilClaim(
   stage: ProtectionStage,
   key: string,
-  { what, holds }: { readonly what: string; readonly holds: (seen: Sighting<SeenClaim>) => boolean },
-): Promise<Sighting<SeenClaim>> {
-  let found: Sighting<SeenClaim> | undefined;
+  { what, holds }: { readonly what: string; readonly holds: (seen: Observation<SeenClaim>) => boolean },
+): Promise<Observation<SeenClaim>> {
+  let found: Observation<SeenClaim> | undefined;
   await stage.until(`${key} ${what}`, () => {
     const last = stage.claims(key).at(-1);
     if (last === undefined || !holds(last)) throw new HarnessError(`it is ${JSON.stringify(last)}`);
@@ -80,7 +80,7 @@ export async function untilStaged(stage: ProtectionStage, claim: BoundClaim): Pr
 
 /** Waits until the deletion of a claim was asked for. */
 export async function untilDeletionAsked(stage: ProtectionStage, claim: BoundClaim): Promise<void> {
-  const holds = ({ value }: Sighting<SeenClaim>): boolean => value === "gone" || value.isDeleting;
+  const holds = ({ value }: Observation<SeenClaim>): boolean => value === "gone" || value.isDeleting;
   await untilClaim(stage, keyOf(claim), { what: "deleted", holds });
 }
 

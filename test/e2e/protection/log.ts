@@ -4,7 +4,7 @@ import type { Owner } from "../../rig/process/owner.ts";
 import { follow, identityOf } from "../scenarios/follow.ts";
 
 /** What the API server had of an object, from a moment on. */
-export interface Sighting<T> {
+export interface Observation<T> {
   /** Wall clock, milliseconds: it was so by then. */
   readonly seenMs: number;
   readonly uid: string;
@@ -12,7 +12,7 @@ export interface Sighting<T> {
 }
 
 /** All that was seen of the objects with this key (`namespace/name`, or `name`), in their order. */
-export type Log<T> = (key: string) => readonly Sighting<T>[];
+export type Log<T> = (key: string) => readonly Observation<T>[];
 
 interface Seen<T> extends Stored {
   readonly value: T;
@@ -24,15 +24,15 @@ export async function startLog<T>(
   plane: Pick<ControlPlane, "kubeconfig">,
   { path, read }: { readonly path: string; readonly read: (object: unknown) => T },
 ): Promise<Log<T>> {
-  const sightings = new Map<string, Sighting<T>[]>();
+  const observations = new Map<string, Observation<T>[]>();
   await follow<Seen<T>>(owner, plane, {
     name: `log of ${path.split("/").at(-1)}`,
     path,
     project: (object) => ({ ...identityOf(object), value: read(object) }),
     onChange: ({ kind, object: { key, uid, value } }) => {
-      const sighting = { seenMs: owner.clock.wallMs(), uid, value: kind === "deleted" ? ("gone" as const) : value };
-      sightings.set(key, [...(sightings.get(key) ?? []), sighting]);
+      const observation = { seenMs: owner.clock.wallMs(), uid, value: kind === "deleted" ? ("gone" as const) : value };
+      observations.set(key, [...(observations.get(key) ?? []), observation]);
     },
   });
-  return (key) => sightings.get(key) ?? [];
+  return (key) => observations.get(key) ?? [];
 }

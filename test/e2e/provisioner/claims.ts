@@ -2,7 +2,7 @@ import { accepted } from "../../rig/control-plane/api.ts";
 import { STORAGE_PATHS } from "../../rig/csi/objects.ts";
 import { HarnessError } from "../../rig/process/errors.ts";
 import type { Told } from "../affinity/event-log.ts";
-import type { Sighting } from "../protection/log.ts";
+import type { Observation } from "../protection/log.ts";
 import type { ClassName, ProvisionerStage, SeenClaim } from "./stage.ts";
 
 /** A claim that was made. */
@@ -91,7 +91,7 @@ export async function untilClaimGone(stage: ProvisionerStage, { name, uid }: Mad
 
 /** Waits until a volume has this phase, or is gone; answers when that was seen. */
 export async function untilVolume(stage: ProvisionerStage, volume: string, phase: string): Promise<number> {
-  let seen: Sighting<string> | undefined;
+  let seen: Observation<string> | undefined;
   await stage.until(`${volume} ${phase}`, () => {
     seen = stage.volumes(volume).at(-1);
     const told = wordsOf(stage.events.on(seen?.uid ?? ""));

@@ -5,7 +5,7 @@ import type { Stage } from "./stage.ts";
 
 /** The last lines of each pod's log: some minutes, for both are silent while nothing happens. */
 const LOG = ["logs", "--prefix", "--tail=80"] as const;
-/** Whoever leads answers here. */
+/** The leader answers here. */
 const LEADER = "/api/v1/namespaces/mooring/services/mooring-aggregator:health/proxy";
 
 /** Questions to kubectl whose answers tell why something was not said of a claim. */

@@ -20,5 +20,5 @@ export const FAILURES: readonly Scenario[] = [
   ...DELETED_NODE_FAILURES,
 ];
 
-/** Times in which nobody or nearly nobody watched. The first moves the times of claims that are idle before it. */
+/** Times that went unobserved, or nearly so. The first moves the times of claims that are idle before it. */
 export const UNWATCHED: readonly Scenario[] = [...UNWATCHED_BOOT, ...ABSENCES, ...UPGRADES];

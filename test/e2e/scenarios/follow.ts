@@ -30,7 +30,7 @@ export async function follow<T extends Stored>(
     { client, clock, random: createSystemRandom(), logger: createFakeLogger() },
     { collection: { path, listsFrom: "quorum" }, project, onChange },
   );
-  // The owner may not know of its end: whoever waits for a state says so, and finds this line above.
+  // The owner may not know of its end: the code that waits for a state says so, and finds this line above.
   const running = runTogether([run], owner.signal).catch((error: unknown) => {
     owner.say(`the ${name} ended: ${explain(error)}`);
   });

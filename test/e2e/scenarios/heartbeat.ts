@@ -21,7 +21,7 @@ export interface Heart {
   readonly end: () => Promise<Truth>;
 }
 
-/** Runs such a pod and finds its process. The machine tells of its end, no part of Kubernetes. */
+/** Runs such a pod and finds its process. The machine shows its end, no part of Kubernetes. */
 export async function runHeart(stage: Stage, spec: PodSpec & { readonly claim: string }): Promise<Heart & MadePod> {
   const pod = await runPod(stage, { ...spec, line: heartbeatLine(spec.claim) });
   const pid = await untilFound(stage, heartbeatLine(spec.claim));
@@ -65,7 +65,7 @@ function processOf(line: string): number {
   return pid;
 }
 
-/** A process that has ended writes no more, also while its parent has not heard of it. */
+/** A process that has ended writes no more, also while its parent does not know. */
 function isRunning(pid: number): boolean {
   const { state } = statOf(pid);
   return state !== "" && state !== "Z" && state !== "X";

@@ -6,7 +6,7 @@ import { closeOnSignals } from "../../rig/process/run-owned.ts";
 import { createAggregator, DEMO_PACE, type Program } from "../../rig/stand-in/mooring.ts";
 import { type BareCluster, startBareCluster } from "../bare-cluster.ts";
 
-/** Whoever may make pods in one namespace makes some that name claims that there are not, with names as long as there may be. */
+/** A tenant who may make pods in one namespace makes some that name claims that there are not, with names as long as there may be. */
 
 const PODS = "/api/v1/namespaces/shop/pods";
 const MANY = { pods: 40, claims: 3_000, length: 250 } as const;

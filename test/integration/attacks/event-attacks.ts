@@ -60,7 +60,7 @@ export const AGENT_EVENT_ATTACKS: readonly Attack[] = [
   agent("speaks as the aggregator", { reportingController: "mooring.dev/aggregator" }, "controller"),
   agent("speaks as another node's agent", { reportingInstance: "node-2" }, "instance"),
   { ...agent("speaks by a token that names no node", {}, "instance"), by: "agent without a pod" },
-  agent("tells of an eviction", { reason: "Evicted" }, "reason"),
+  agent("reports an eviction", { reason: "Evicted" }, "reason"),
   agent("tells something of a node", about("v1", "Node"), "pod"),
   agent("tells something of a secret", about("v1", "Secret"), "pod"),
   agent("tells something of a pod of another namespace", about("v1", "Pod", "mooring"), "pod"),
@@ -82,7 +82,7 @@ export const AGENT_EVENT_ATTACKS: readonly Attack[] = [
 /** What the aggregator must not write as an event. */
 export const AGGREGATOR_EVENT_ATTACKS: readonly Attack[] = [
   aggregator("speaks as an agent", { reportingController: "mooring.dev/agent" }, "controller"),
-  aggregator("tells of a deletion", { reason: "VolumeDelete" }, "reason"),
+  aggregator("reports a deletion", { reason: "VolumeDelete" }, "reason"),
   aggregator("tells something of a pod", about("v1", "Pod"), "claim"),
   aggregator(
     "tells something of a claim of another namespace",

@@ -23,7 +23,7 @@ const SETTLE_LIMIT_MS = 20_000;
 /** One control plane that goes from hand to hand. */
 export interface Lending {
   /**
-   * A control plane that is as it was at its start, whoever had it before; it is given back when `owner` ends. Parts beside the API server and
+   * A control plane that is as it was at its start, also where others had it before; it is given back when `owner` ends. Parts beside the API server and
    * etcd are started for this borrower, and end with it. While the one that is lent is out, a new one of the borrower's own.
    */
   readonly borrow: (owner: Owner, parts?: readonly OptionalPart[]) => Promise<ControlPlane>;
@@ -68,7 +68,7 @@ export function createLending(): Lending {
       if (isLent) return await startControlPlane(owner, { parts });
       owner.defer(() => giveBack(owner));
       isLent = true;
-      // Whoever waits for them is told what is built.
+      // Callers that wait for them are told what is built.
       const binaries = await findBinaries(owner, programsWith(parts));
       kept ??= await keep();
       const { core } = kept;

@@ -38,7 +38,7 @@ export async function startController(owner: Owner, plane: ControlPlane, plan: C
     ...informers.map(({ run }) => run),
     (signal: AbortSignal) => queue.run((key, asked) => plan.work(client, key, asked), signal),
   ];
-  // The owner may not know of its end: whoever waits for what it does says so, and finds this line above.
+  // The owner may not know of its end: the code that waits for what it does says so, and finds this line above.
   const running = runTogether(tasks, owner.signal).catch((error: unknown) => {
     owner.say(`${plan.name} ended: ${explain(error)}`);
   });

@@ -122,7 +122,7 @@ export const RARE_FAULTS = [
 export interface Refusal {
   readonly status: number;
   readonly retryAfter?: number;
-  /** Whoever reads does not meet it. */
+  /** A client that reads does not meet it. */
   readonly onlyWrites?: boolean;
 }
 

@@ -13,7 +13,7 @@ export interface Measure {
 
 /**
  * How often a follower may ask, for each fault that can have hit it: a list with its pages, a question for its place and a watch after it,
- * and several tries while the server is away. Whoever asks without a pause asks a hundred times as often.
+ * and several tries while the server is away. A client that asks without a pause asks a hundred times as often.
  */
 const REQUESTS_PER_FAULT = 10;
 /** How often one object may be written in vain in a row: the waits between these take minutes. Each ends when the object changes. */

@@ -11,7 +11,7 @@ export interface Population {
   readonly object: object;
   /** Names that come and go. */
   readonly names: readonly string[];
-  /** Names that are made at the begin and only ever updated: whoever says that one is gone is wrong. */
+  /** Names that are made at the begin and only ever updated: a client that says that one is gone is wrong. */
   readonly pinned: readonly string[];
 }
 

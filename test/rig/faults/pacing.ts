@@ -83,7 +83,7 @@ export function pacingProblems(gaps: readonly Gap[], { toleranceMs }: Pace): rea
     });
 }
 
-/** How many requests came at once after one that had failed, or sooner than its answer had asked for: whoever waits at all does not do that. */
+/** How many requests came at once after one that had failed, or sooner than its answer had asked for: a client that waits at all does not do that. */
 export function hastyCount(gaps: readonly Gap[], atOnceMs: number): number {
   return gaps.filter(({ afterMs, askedMs }) => afterMs < Math.max(atOnceMs, askedMs)).length;
 }

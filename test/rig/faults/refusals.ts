@@ -44,7 +44,7 @@ export function errorEvent(code: number): Buffer {
 function statusObject(code: number): object | undefined {
   const status = STATUSES[code];
   if (status === undefined) return undefined;
-  // The server also offers to go on with a token that breaks the list's consistency: whoever takes this one is refused.
+  // The server also offers to go on with a token that breaks the list's consistency: a client that takes this one is refused.
   const metadata = code === 410 ? { continue: "aW5jb25zaXN0ZW50" } : {};
   return { kind: "Status", apiVersion: "v1", metadata, status: "Failure", ...status, code };
 }

@@ -59,7 +59,7 @@ const FINALE: readonly ProxyFaultKind[] = [
   "refused-write",
   "unanswered-write",
 ];
-/** Long enough that whoever writes again without a pause does so a hundred times; with one, a dozen times. */
+/** Long enough that a client that writes again without a pause does so a hundred times; with one, a dozen times. */
 const FINALE_LENGTH_MS = 60_000;
 /** As common/kube does by itself, at its own speed. */
 const PING_MS = 15_000;

@@ -34,7 +34,7 @@ async function waitFor(events: readonly TimedAction[], waitMs = 5_000) {
     }
   });
   const change = (): void => {
-    for (const tell of listeners) tell();
+    for (const listener of listeners) listener();
   };
   const actions = { change, ask: mountNotifier.request, ...process };
   for (const { atMs, action } of events) scheduler.at(atMs, actions[action]);

@@ -109,7 +109,7 @@ export async function untilReporting(stage: Stage, agent: () => Promise<MooringP
   return stage.owner.clock.wallMs();
 }
 
-/** A list of the read API, as whoever leads answers it. */
+/** A list of the read API, as the leader answers it. */
 export async function listOf({ owner, cluster }: Stage, path: string): Promise<readonly unknown[]> {
   return await throughForwardedPort(owner, cluster, async (url) => {
     const answer = await fetch(`${url}${path}`);

@@ -39,7 +39,7 @@ export const POWER_FAILURES: readonly Scenario[] = [
   },
   {
     // The next leader knows from the claim on which node it was mounted, and neither in which boot nor by whom. So the read counts that
-    // the agent there tells of first, which is done by the time at which it is told.
+    // the agent there reports first, which is done by the time at which it is told.
     name: "a power cut of the node on which the leading aggregator runs",
     expected: { ...UNMOUNTED, isScanned: undefined },
     play: async (stage, claim) => {

@@ -41,7 +41,7 @@ const manyFrom = (node: string) => ({ ...mountedStatus([node]), mountedOn: { nod
 const inUse = { status: statusWith() };
 const N2_STALE = { states: { n2: "Stale" } } as const;
 const N3_GONE = { states: { n2: "Stale", n3: "Gone" } } as const;
-const agentless = { states: { n2: "NoAgent", n3: "Gone" } } as const;
+const withoutAgent = { states: { n2: "NoAgent", n3: "Gone" } } as const;
 const ON_N2 = "n2 pod-ended shop/web-0";
 const othersStale = { shownOn: ["n1"], attachedTo: ["n3"], states: { n1: "Stale", n3: "Stale" } } as const;
 
@@ -67,7 +67,7 @@ describe("a node that had it mounted", () => {
     [
       ["is awaited until it reports", { status: mountedStatus(["n1", "n2"]), ...N2_STALE }, "silent n2 was-mounted"],
       ["may be any one of too many to keep", { status: manyFrom("n2") }, "n2 was-mounted, n3 was-mounted"],
-      ["is awaited without an agent, not Gone", { status: mountedStatus(["n3", "n2"]), ...agentless }, "silent n2 was-mounted"],
+      ["is awaited without an agent, not Gone", { status: mountedStatus(["n3", "n2"]), ...withoutAgent }, "silent n2 was-mounted"],
       ["is not awaited while it reports", { shownOn: ["n1"] }, "none"],
       ["is awaited for a staged volume, however Stale, unless it is Gone", { status: stagedOnN2, ...N3_GONE }, "silent n2 was-mounted"],
     ],
@@ -80,7 +80,7 @@ describe("a node that the volume is attached to", () => {
   const attachedTo = ["n1", "n2"];
   it.each<Row>([
     ["is awaited when it has not reported since the start", { attachedTo }, "n2 attached"],
-    ["is not awaited when it is Gone or no agent belongs there", { attachedTo: ["n2", "n3"], ...agentless }, "none"],
+    ["is not awaited when it is Gone or no agent belongs there", { attachedTo: ["n2", "n3"], ...withoutAgent }, "none"],
   ])("%s", (_, scene, awaited) => {
     expect(awaitedIn(scene)).toBe(awaited);
   });
@@ -102,10 +102,10 @@ describe("a node on which a claim's last pod may have ended, unobserved", () => 
   const n3Only = affinity({ matchExpressions: [{ key: "host", operator: "In", values: ["n3"] }] });
   it.each<Row>([
     ["is awaited, however long it is Stale", { ...inUse, ...N2_STALE }, "silent n2 unwatched, n3 unwatched"],
-    ["is not awaited when it is NoAgent or Gone", { ...inUse, ...agentless }, "none"],
+    ["is not awaited when it is NoAgent or Gone", { ...inUse, ...withoutAgent }, "none"],
     [
       "is awaited also after its report, until its answer for the gap is taken into account, unless it has no agent",
-      { status: mountedStatus(["n1"]), inGap: ["n1", "n2"], ...agentless },
+      { status: mountedStatus(["n1"]), inGap: ["n1", "n2"], ...withoutAgent },
       "n1 unwatched",
     ],
     [

@@ -38,7 +38,7 @@ function clusterAt(api: ReturnType<typeof createFakeApiServer>, events: string[]
     {
       onClaim: (key) => events.push(`check ${key}`),
       onClaimGone: ({ key }) => events.push(`${key} is gone`),
-      onClaimRolledBack: ({ key, status }) => events.push(`${key} was set back from ${status?.sinceMs}`),
+      onClaimRolledBack: ({ key, status }) => events.push(`${key} was rolled back from ${status?.sinceMs}`),
       onClaimBound: ({ key }) => events.push(`${key} is bound`),
       onPodEnded: ({ pod: { uid, hasStarted }, gone }) =>
         events.push(`${uid} ended by ${gone}${hasStarted ? ", had started" : ""}`),

@@ -30,7 +30,7 @@ describe("the cluster emits", () => {
     "2100-01-01T00:00:00Z",
   ];
   const usedUntil = (time: string, reason = "Unmounted"): Item => claim({ status: stored("True", reason, time) });
-  const setBack = ["shop/data was set back from 1788955200000"];
+  const rolledBack = ["shop/data was rolled back from 1788955200000"];
 
   it.each<
     readonly [
@@ -54,11 +54,11 @@ describe("the cluster emits", () => {
       ["once for each pod that an agent rejected it, also for one that is deleted with it", [pod(mark), pod(second), pod(third)], rejected, "rejected", [1, 2, 3].map((of) => `pod-${of} rejected on n1`)],
       ["that a node has an agent's pod, and has none", [agent], agentsCome, "agent", [true, false, true, false].map((isThere) => `agent pod on n1: ${isThere}`)],
       ["a claim that is gone before the next one of its name", [claim(bound)], [added(claim({ ...bound, uid: "claim-2" }))], "shop/data", ["check shop/data", gone, "check shop/data"]],
-      ["the earlier time of a claim whose time goes back", [usedUntil(noon)], [modified(usedUntil(before))], "set back", setBack],
-      ["the earlier time where the time goes away", [usedUntil(noon)], [modified(usedUntil(noon, "Tidied"))], "set back", setBack],
-      ["the earlier time where an invalid time in the future replaces it", [usedUntil(noon)], [modified(usedUntil(future))], "set back", setBack],
-      ["nothing for a time that moves on", [usedUntil(noon)], [modified(usedUntil(after))], "set back", []],
-      ["nothing for a time that was in the future", [usedUntil(future)], [modified(usedUntil(noon))], "set back", []],
+      ["the earlier time of a claim whose time goes back", [usedUntil(noon)], [modified(usedUntil(before))], "rolled back", rolledBack],
+      ["the earlier time where the time goes away", [usedUntil(noon)], [modified(usedUntil(noon, "Tidied"))], "rolled back", rolledBack],
+      ["the earlier time where an invalid time in the future replaces it", [usedUntil(noon)], [modified(usedUntil(future))], "rolled back", rolledBack],
+      ["nothing for a time that moves on", [usedUntil(noon)], [modified(usedUntil(after))], "rolled back", []],
+      ["nothing for a time that was in the future", [usedUntil(future)], [modified(usedUntil(noon))], "rolled back", []],
     ],
   )("%s", async (...[, listed, changes, part, expected]) => {
     const all = (await seen(listed, changes)).events;

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { watchdogCheck } from "../../../../common/runtime/watchdog.ts";
 import { createFakeClock } from "../../../fakes/clock.ts";
 
-/** A loop that is asked for its pulse every 15 s, as a kubelet does. */
+/** A loop whose progress is asked for every 15 s, as a kubelet does. */
 function probed(turns: { readonly everyMs: number }) {
   const clock = createFakeClock();
   let signs = 0;
