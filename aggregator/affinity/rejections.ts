@@ -1,5 +1,4 @@
 import type { Metrics } from "../../common/runtime/metrics.ts";
-import { createYield } from "../../common/runtime/yield.ts";
 import { FLEET_WINDOW_MS, nextPause, type RejectionPause, type WrongPod } from "../core/circuit-breaker.ts";
 import type { Pod } from "../core/cluster-objects.ts";
 import type { Cluster, SharedParts } from "../sources/cluster.ts";
@@ -121,26 +120,4 @@ export function registerRejectionGauges(metrics: Metrics, rejections: Rejections
   gauge("mooring_fleet_rejections_paused", "1 while agents are told to reject no pod.", () =>
     Number(rejections.isPaused),
   );
-}
-
-interface WaitingParts extends Pick<SharedParts, "clock" | "cluster" | "internalErrors"> {
-  readonly onWaiting: (node: string, podUids: readonly string[]) => void;
-}
-
-/** Counts the waiting pods of all nodes, with pauses: hands on all of them or, after an abort, none. Answers which. */
-export async function countWaiting(
-  { clock, cluster, internalErrors, onWaiting }: WaitingParts,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const errors = internalErrors.in("reports");
-  const yieldIfDue = createYield(clock, signal);
-  const counted = new Map<string, readonly string[]>();
-  for (const node of cluster.nodeNames()) {
-    counted.set(node, errors.attempt(node, () => cluster.misfits(node).waiting) ?? []);
-    const pause = yieldIfDue();
-    if (pause !== undefined) await pause;
-    if (signal.aborted) return false;
-  }
-  for (const [node, waiting] of counted) onWaiting(node, waiting);
-  return true;
 }

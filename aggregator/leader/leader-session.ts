@@ -1,8 +1,8 @@
 import { runAll, runTogether } from "../../common/runtime/lifecycle.ts";
-import type { Steps } from "../../common/runtime/steps.ts";
+import { runInSteps, type Steps } from "../../common/runtime/steps.ts";
+import { createYield } from "../../common/runtime/yield.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import type { NodeMessage, ReportAnswer } from "../../common/storage/node-report.ts";
-import { countWaiting } from "../affinity/rejections.ts";
 import { ReadApi } from "../api/read-api.ts";
 import { ClaimController } from "../claims/controller.ts";
 import { bindLatency } from "../core/claims/binding.ts";
@@ -121,11 +121,9 @@ export class LeaderSession {
 
   /** Works until it is over. Everything has been listed. */
   async run(signal: AbortSignal): Promise<void> {
-    const { cluster, logger } = this.#parts;
+    const { clock, cluster, logger } = this.#parts;
     await this.agentStates.begin(signal);
-    const counted = countWaiting(this.#parts, signal).then((isWhole) => {
-      this.#isCounting = !isWhole;
-    });
+    const counted = runInSteps(this.#countWaiting(), createYield(clock, signal));
     this.#barrier.begin(this.agentStates.expected());
     this.claims.begin(cluster.finishedPods());
     logger.info({ nodes: this.unreported.length }, "cluster listed, waiting for the nodes' reports");
@@ -139,6 +137,17 @@ export class LeaderSession {
       ],
       signal,
     );
+  }
+
+  /** Hands on the waiting pods of all nodes. */
+  *#countWaiting(): Steps<void> {
+    const { cluster, internalErrors, onWaiting } = this.#parts;
+    const errors = internalErrors.in("reports");
+    for (const node of cluster.nodeNames()) {
+      onWaiting(node, errors.attempt(node, () => cluster.misfits(node).waiting) ?? []);
+      yield;
+    }
+    this.#isCounting = false;
   }
 
   /** Pods were listed anew: what came and went meanwhile went unobserved. */
