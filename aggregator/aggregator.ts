@@ -10,7 +10,7 @@ import { type Health, observabilityRoutes } from "../common/runtime/observabilit
 import type { Steps } from "../common/runtime/steps.ts";
 import { createYield, type YieldToEventLoop } from "../common/runtime/yield.ts";
 import type { NodeMessage } from "../common/storage/node-report.ts";
-import { Rejections, registerRejectionGauges } from "./affinity/rejections.ts";
+import { Rejections } from "./affinity/rejections.ts";
 import type { EndedPod } from "./core/cluster-objects.ts";
 import { LeaderSession } from "./leader/leader-session.ts";
 import { createElectedLeadership, createSoleLeadership, type Leadership } from "./leader/leadership.ts";
@@ -125,12 +125,12 @@ class Aggregator {
     this.reporting = config.reports && createReportServing(ports, { ...config, ...config.reports });
     const { reporting } = this;
     const observed = {
-      ...{ ...parts, ...config, leadership: this.#leadership, session: () => this.#session },
+      ...{ ...parts, ...config, leadership: this.#leadership, rejections: this.#rejections },
+      session: () => this.#session,
       certificate: reporting && (() => reporting.serving.check(ports.nowMs())),
     };
     this.health = aggregatorHealth(observed);
     registerGauges(metrics, observed);
-    registerRejectionGauges(metrics, this.#rejections, () => this.#session !== undefined);
   }
 
   /** Passes the events of the watches to the current session, if there is one. */

@@ -1,4 +1,3 @@
-import type { Metrics } from "../../common/runtime/metrics.ts";
 import { FLEET_WINDOW_MS, nextPause, type RejectionPause, type WrongPod } from "../core/circuit-breaker.ts";
 import type { Pod } from "../core/cluster-objects.ts";
 import type { Cluster, SharedParts } from "../sources/cluster.ts";
@@ -105,19 +104,4 @@ export class Rejections {
 
 function namespaceIn(key: string): string {
   return key.slice(0, key.indexOf("/"));
-}
-
-/** Metrics of rejections; only the leader has them. */
-export function registerRejectionGauges(metrics: Metrics, rejections: Rejections, isLeading: () => boolean): void {
-  const gauge = (name: `mooring_fleet_${string}`, help: string, read: () => number): void =>
-    metrics.gauge({ name, help }, () => (isLeading() ? read() : undefined));
-  gauge("mooring_fleet_rejections_recent", "Pods that agents rejected in the last ten minutes.", () =>
-    rejections.count(),
-  );
-  gauge("mooring_fleet_misplaced_pods", "Pods that wait for a volume whose node affinity excludes their node.", () =>
-    rejections.waiting(),
-  );
-  gauge("mooring_fleet_rejections_paused", "1 while agents are told to reject no pod.", () =>
-    Number(rejections.isPaused),
-  );
 }

@@ -4,7 +4,6 @@ import { fenceWrites } from "../../common/kube/fence.ts";
 import { createLeaseStore } from "../../common/kube/lease.ts";
 import { type CheckResult, failed } from "../../common/runtime/health.ts";
 import { runTogether } from "../../common/runtime/lifecycle.ts";
-import type { Metrics } from "../../common/runtime/metrics.ts";
 import { formatMillisecondsUp } from "../../common/storage/timestamp.ts";
 import { isUpTo } from "../core/pod-watch/history.ts";
 import { type HistoryParts, PodWatchHistory } from "../pod-watch/pod-watch-history.ts";
@@ -42,10 +41,9 @@ export const LEASE_NAME = "mooring-aggregator";
 const CATCH_UP_LIMIT_MS = 1_000;
 
 /** The only process, without an election. */
-export function createSoleLeadership(parts: Omit<LeadershipParts, "random" | "isReachable">): Leadership {
-  const { client, metrics, untilListed } = parts;
+export function createSoleLeadership(parts: Omit<LeadershipParts, "random" | "isReachable" | "metrics">): Leadership {
+  const { client, untilListed } = parts;
   const coverage = new SoleHistory(parts);
-  registerLeader(metrics, () => true);
   return {
     isLeading: () => true,
     fenced: client,
@@ -74,7 +72,7 @@ const HESITATION = 1.25;
 
 /** One of several replicas that elect a leader by a Lease in their namespace. */
 export function createElectedLeadership(parts: LeadershipParts, config: ElectionConfig): Leadership {
-  const { client, random, metrics } = parts;
+  const { client, random } = parts;
   const { namespace, pod, timing } = config;
   const coverage = new PodWatchHistory(parts);
   const leases = createLeaseStore(client, { namespace, name: LEASE_NAME, fieldManager: LEASE_NAME });
@@ -94,11 +92,9 @@ export function createElectedLeadership(parts: LeadershipParts, config: Election
   );
   const fenced = fenceWrites(client, () => elector.mayAct());
   const label = new LeaderLabel({ ...parts, fenced, namespace, pod });
-  const isLeading = (): boolean => elector.isLeading;
-  registerLeader(metrics, isLeading);
   registerElection(parts, elector, coverage);
   return {
-    isLeading,
+    isLeading: () => elector.isLeading,
     fenced,
     coverage,
     progress: () => elector.view().tries || undefined,
@@ -125,17 +121,6 @@ async function untilReached({ clock, cluster }: LeadershipParts, version: string
   const { signal } = new AbortController();
   const until = clock.monotonicMs() + CATCH_UP_LIMIT_MS;
   while (!isUpTo(version, cluster.podsReached() ?? "") && clock.monotonicMs() < until) await clock.sleep(10, signal);
-}
-
-function registerLeader(metrics: Metrics, isLeading: () => boolean): void {
-  metrics.series(
-    {
-      name: "leader_election_master_status",
-      help: "1 on the leader, which decides and writes, else 0.",
-      labels: ["name"],
-    },
-    () => [{ labels: { name: LEASE_NAME }, value: isLeading() ? 1 : 0 }],
-  );
 }
 
 function registerElection({ metrics, client }: LeadershipParts, elector: Elector, coverage: PodWatchHistory): void {

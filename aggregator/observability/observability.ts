@@ -8,7 +8,7 @@ import { registerProcess } from "../../common/runtime/process-metrics.ts";
 import { watchdogCheck } from "../../common/runtime/watchdog.ts";
 import { PROTECTION_MODES, type ProtectionMode } from "../core/claims/deletion.ts";
 import type { LeaderSession } from "../leader/leader-session.ts";
-import type { Leadership } from "../leader/leadership.ts";
+import { LEASE_NAME, type Leadership } from "../leader/leadership.ts";
 import { registerClaimMetrics, registerStorageMetrics, registerVolumeMetrics } from "../metrics/storage-metrics.ts";
 import type { Cluster, SharedParts } from "../sources/cluster.ts";
 
@@ -17,7 +17,8 @@ interface Observed extends Pick<SharedParts, "clock" | "client" | "cluster" | "i
   readonly claimMetrics: boolean;
   readonly volumeMetrics: boolean;
   readonly protection: ProtectionMode;
-  readonly leadership: Pick<Leadership, "check" | "progress">;
+  readonly leadership: Pick<Leadership, "check" | "progress" | "isLeading">;
+  readonly rejections: { readonly count: () => number; readonly waiting: () => number; readonly isPaused: boolean };
   /** The current leader session; without one there are no series of nodes and claims. */
   readonly session: () => LeaderSession | undefined;
   /** The certificate that agents see; undefined where reports come from this machine alone. */
@@ -119,6 +120,14 @@ export function registerGauges(metrics: Metrics, watched: Observed): void {
     const present = session();
     return present && { claims: present.claims.queue.depth, nodes: present.agentStates.queue.depth };
   });
+  metrics.series(
+    {
+      name: "leader_election_master_status",
+      help: "1 on the leader, which decides and writes, else 0.",
+      labels: ["name"],
+    },
+    () => [{ labels: { name: LEASE_NAME }, value: watched.leadership.isLeading() ? 1 : 0 }],
+  );
   registerSessionGauges(metrics, watched);
   registerNodeGauges(metrics, watched);
   metrics.series(
@@ -145,7 +154,7 @@ function earliestMs({ client, clock }: Observed): number {
   return server === undefined ? clock.wallMs() : server.latestMs - server.widthMs;
 }
 
-function registerSessionGauges(metrics: Metrics, { session }: Observed): void {
+function registerSessionGauges(metrics: Metrics, { session, rejections }: Observed): void {
   const gauge = (name: `mooring_${string}`, help: string, read: (present: LeaderSession) => number): void =>
     metrics.gauge({ name, help }, () => {
       const present = session();
@@ -175,6 +184,15 @@ function registerSessionGauges(metrics: Metrics, { session }: Observed): void {
     "mooring_volumes_unbound_mounted",
     "PersistentVolumes that a node has mounted although they are not Bound.",
     ({ volumes }) => volumes.stillMounted.size,
+  );
+  gauge("mooring_fleet_rejections_recent", "Pods that agents rejected in the last ten minutes.", () =>
+    rejections.count(),
+  );
+  gauge("mooring_fleet_misplaced_pods", "Pods that wait for a volume whose node affinity excludes their node.", () =>
+    rejections.waiting(),
+  );
+  gauge("mooring_fleet_rejections_paused", "1 while agents are told to reject no pod.", () =>
+    Number(rejections.isPaused),
   );
 }
 

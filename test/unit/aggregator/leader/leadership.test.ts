@@ -11,14 +11,14 @@ import { NOON, podWith } from "../world.ts";
 
 describe("leadership without an election", () => {
   it("lasts from the start to the end, and has decided the end of a pod once that could be handed over", async () => {
-    const [metrics, clock] = [createMetrics(), createFakeClock()];
+    const clock = createFakeClock();
     const connected = createKubeClient(createFakeConnection(createFakeTransport(() => "silence")), { clock });
     const client = { ...connected, serverTime: () => ({ latestMs: clock.wallMs(), widthMs: 0 }) };
     const ends = new EndedPods({ claim: () => undefined, nowMs: () => NOON });
     for (const gone of ["9", "10"]) ends.note({ pod: podWith({ uid: gone }), gone, seenAtMs: NOON, wasOver: false });
     const open = (): readonly string[] => ["9", "10"].filter((uid) => ends.isOpen("shop/data", uid));
     const leadership = createSoleLeadership({
-      ...{ clock, client, metrics, ends, logger: createFakeLogger(), nowMs: clock.wallMs },
+      ...{ clock, client, ends, logger: createFakeLogger(), nowMs: clock.wallMs },
       unstored: { begin: () => {}, list: () => [] },
       checkpoint: () => () => true,
       untilListed: async () => {},
@@ -42,7 +42,6 @@ describe("leadership without an election", () => {
     ]);
     // No replica is known to have watched before.
     expect(gap).toMatchObject({ fromMs: undefined, toMs: NOON });
-    expect(await metrics.text()).toMatch(/^leader_election_master_status\{name="mooring-aggregator"\} 1$/m);
   });
 });
 
