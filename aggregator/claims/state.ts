@@ -15,8 +15,6 @@ import {
 import type { UseEnd } from "../core/claims/use-end.ts";
 import type { EndedPod } from "../core/cluster-objects.ts";
 import { identitiesOf } from "../core/volumes/use.ts";
-import type { FleetState } from "../nodes/fleet-state.ts";
-import type { Cluster } from "../sources/cluster.ts";
 import type { ClaimParts } from "./claim-parts.ts";
 
 /** What this leader session remembers of a claim beyond what the API server has. */
@@ -30,19 +28,15 @@ const EMPTY: ClaimState = { history: EMPTY_HISTORY, written: undefined };
 
 /** Remembers what a decision about each claim needs, and reads the evidence for it. */
 export class ClaimStates {
-  readonly #ends: ClaimParts["ends"];
-  readonly #cluster: Cluster;
-  readonly #fleet: FleetState;
+  readonly #parts: Pick<ClaimParts, "cluster" | "fleet" | "ends">;
   readonly #lookup: NodeLookup;
   /** By UID; only of claims with something to remember: most have nothing. */
   readonly #states = new Map<string, ClaimState>();
   /** UIDs of the claims whose state includes these ends already. */
   readonly #included = new WeakMap<EndedPod, Set<string>>();
 
-  constructor({ cluster, fleet, ends }: Pick<ClaimParts, "cluster" | "fleet" | "ends">, lookup: NodeLookup) {
-    this.#cluster = cluster;
-    this.#fleet = fleet;
-    this.#ends = ends;
+  constructor(parts: Pick<ClaimParts, "cluster" | "fleet" | "ends">, lookup: NodeLookup) {
+    this.#parts = parts;
     this.#lookup = lookup;
   }
 
@@ -52,7 +46,7 @@ export class ClaimStates {
 
   /** The claim has ended uses that its status does not include yet, and that the next leader could not read from the API server. */
   isOpen(claim: Claim): boolean {
-    return isOnlyOurs(this.#peek(claim).history, (podUid) => this.#cluster.isPodThere(podUid));
+    return isOnlyOurs(this.#peek(claim).history, (podUid) => this.#parts.cluster.isPodThere(podUid));
   }
 
   /** Ended pods that named the claim and whose nodes had not reported their end at the last decision. */
@@ -63,8 +57,8 @@ export class ClaimStates {
   /** The state now, with the pods that have ended since the last decision. A read. */
   #peek(claim: Claim): ClaimState {
     const state = this.#states.get(claim.uid) ?? EMPTY;
-    const news = this.#ends.of(claim.key).filter((end) => this.#included.get(end)?.has(claim.uid) !== true);
-    const ended = news.filter((end) => !this.#ends.isIncluded(end, claim) && this.#hasNamed(end, claim));
+    const news = this.#parts.ends.of(claim.key).filter((end) => this.#included.get(end)?.has(claim.uid) !== true);
+    const ended = news.filter((end) => !this.#parts.ends.isIncluded(end, claim) && this.#hasNamed(end, claim));
     return ended.length === 0 ? state : withEnded(state, ended);
   }
 
@@ -74,13 +68,14 @@ export class ClaimStates {
    */
   #hasNamed({ pod, seenAtMs }: EndedPod, claim: Claim): boolean {
     const isLater = seenAtMs >= (claim.createdAtMs ?? 0);
-    return mayUse(pod, claim) && (isLater || this.#cluster.knewClaim(pod.uid, claim));
+    return mayUse(pod, claim) && (isLater || this.#parts.cluster.knewClaim(pod.uid, claim));
   }
 
   #change(claim: Claim, changes: Partial<ClaimState>): void {
     const { key, uid } = claim;
     const state = { ...this.#peek(claim), ...changes };
-    for (const end of this.#ends.of(key)) this.#included.set(end, (this.#included.get(end) ?? new Set()).add(uid));
+    for (const end of this.#parts.ends.of(key))
+      this.#included.set(end, (this.#included.get(end) ?? new Set()).add(uid));
     if (isOpen(state.history) || state.written !== undefined) this.#states.set(uid, state);
     else this.#states.delete(uid);
   }
@@ -91,7 +86,7 @@ export class ClaimStates {
 
   /** The claim as our last write left it, until the watch shows that write: otherwise the next decision would be about an old state. */
   newest(key: string): Claim | undefined {
-    const claim = this.#cluster.claim(key);
+    const claim = this.#parts.cluster.claim(key);
     return claim && (this.#unseenWrite(claim) ?? claim);
   }
 
@@ -99,15 +94,15 @@ export class ClaimStates {
   #unseenWrite({ uid, resourceVersion }: Claim): Claim | undefined {
     const { written } = this.#states.get(uid) ?? EMPTY;
     if (written === undefined || !isOlder(resourceVersion, written.resourceVersion)) return undefined;
-    const reached = this.#cluster.claimsReached();
+    const reached = this.#parts.cluster.claimsReached();
     return reached === undefined || isOlder(reached, written.resourceVersion) ? written : undefined;
   }
 
   /** A new leader begins: these pods are over and still exist. For pods whose end this replica saw, it keeps that. */
   begin(finished: readonly EndedPod[]): void {
     for (const end of finished) {
-      for (const claim of claimKeysOf(end.pod).flatMap((key) => this.#cluster.claim(key) ?? [])) {
-        const isSeen = this.#ends.of(claim.key).some(({ pod }) => pod.uid === end.pod.uid);
+      for (const claim of claimKeysOf(end.pod).flatMap((key) => this.#parts.cluster.claim(key) ?? [])) {
+        const isSeen = this.#parts.ends.of(claim.key).some(({ pod }) => pod.uid === end.pod.uid);
         if (!isSeen && this.#hasNamed(end, claim)) this.#change(claim, withEnded(this.#peek(claim), [end]));
       }
     }
@@ -115,7 +110,7 @@ export class ClaimStates {
 
   /** Keeps nothing of a claim that went before the answer arrived: no later event would remove the entry. */
   noteWritten(claim: Claim): void {
-    if (this.#cluster.claim(claim.key)?.uid === claim.uid) this.#change(claim, { written: claim });
+    if (this.#parts.cluster.claim(claim.key)?.uid === claim.uid) this.#change(claim, { written: claim });
   }
 
   /** The node's view is about to be forgotten: its assumed ends may still be the latest of a claim. */
@@ -126,23 +121,23 @@ export class ClaimStates {
   /** The evidence for a decision. It settles the pods whose nodes have reported their end. */
   settle(claim: Claim): ClaimEvidence {
     const evidence = this.evidence(claim);
-    const written = this.#unseenWrite(this.#cluster.claim(claim.key) ?? claim);
+    const written = this.#unseenWrite(this.#parts.cluster.claim(claim.key) ?? claim);
     this.#change(claim, { history: evidence.history, written });
     return evidence;
   }
 
   /** What nodes and pods show of the claim now. A read: it changes nothing. */
   evidence(claim: Claim): ClaimEvidence {
-    const volume = claim.volume === undefined ? undefined : this.#cluster.volumeByName(claim.volume);
+    const volume = claim.volume === undefined ? undefined : this.#parts.cluster.volumeByName(claim.volume);
     const identities = claim.volume === undefined ? [] : identitiesOf(claim.volume, volume?.csi);
-    const isOurs = (fact: Fact): boolean => claimsOf(fact, this.#cluster).some(({ uid }) => uid === claim.uid);
-    const found = this.#fleet.shownOf(identities).map(({ view, mountedVolumes, unmountRecords }) => ({
+    const isOurs = (fact: Fact): boolean => claimsOf(fact, this.#parts.cluster).some(({ uid }) => uid === claim.uid);
+    const found = this.#parts.fleet.shownOf(identities).map(({ view, mountedVolumes, unmountRecords }) => ({
       view,
       mountedVolumes: mountedVolumes.filter(isOurs),
       unmountRecords: unmountRecords.filter(isOurs),
     }));
     const unmountRecords = found.flatMap((one) => one.unmountRecords);
-    const pods = this.#cluster.podsOf(claim.key).filter((pod) => !pod.isTerminal && mayUse(pod, claim));
+    const pods = this.#parts.cluster.podsOf(claim.key).filter((pod) => !pod.isTerminal && mayUse(pod, claim));
     const uses = found.flatMap(({ view: { node, bootId }, mountedVolumes }) =>
       mountedVolumes.filter(isUse).map((mountedVolume) => ({ ...mountedVolume, node, bootId })),
     );
@@ -159,7 +154,7 @@ export class ClaimStates {
       identities,
       uses,
       shownOn: found.filter(({ mountedVolumes }) => mountedVolumes.length > 0).map(({ view }) => view.node),
-      attachedTo: volume === undefined ? [] : this.#cluster.nodesWith(volume),
+      attachedTo: volume === undefined ? [] : this.#parts.cluster.nodesWith(volume),
       references: pods.map(({ key }) => key),
       unmountRecords,
       history: settleHistory(this.#peek(claim).history, context),
