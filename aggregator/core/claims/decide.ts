@@ -86,22 +86,19 @@ export function decide(known: ClaimFacts): Decision {
   return unused(facts);
 }
 
+interface Waiting extends Pick<ClaimFacts, "isEligible" | "usedOn" | "pendingNodes" | "isUnwatched"> {
+  readonly references: readonly unknown[];
+}
+
 /**
  * True when the claim would be unused but waits, for nodes to report or for the watch of pods: it has a status, no pod refers to it, and
  * only Stale nodes show it mounted.
  */
-export function waitsToBeUnused({
-  isEligible,
-  usedOn,
-  references,
-  pendingNodes,
-  isUnwatched = false,
-}: Pick<ClaimFacts, "isEligible" | "usedOn" | "pendingNodes" | "isUnwatched"> & {
-  readonly references: readonly unknown[];
-}): boolean {
-  const silent = new Set(pendingNodes.filter(({ isSilent }) => isSilent).map(({ node }) => node));
-  const isUsed = references.length > 0 || usedOn.some((node) => !silent.has(node));
-  return isEligible && (pendingNodes.length > 0 || isUnwatched) && !isUsed;
+export function waitsToBeUnused(facts: Waiting): boolean {
+  const { isEligible, usedOn, references, pendingNodes, isUnwatched = false } = facts;
+  const isSilent = (node: string): boolean => pendingNodes.some((one) => one.node === node && one.isSilent);
+  const isWaiting = pendingNodes.length > 0 || isUnwatched;
+  return isEligible && isWaiting && references.length === 0 && usedOn.every(isSilent);
 }
 
 /** The stored status names the nodes that have to answer: it stays until they have, also across a change of leader. */
