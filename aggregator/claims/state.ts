@@ -2,16 +2,8 @@ import { isOlder } from "../../common/kube/resource-version.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { isUse } from "../../common/storage/volume-identity.ts";
 import { claimKeysOf, claimsOf, type Fact, mayUse } from "../core/claims/attribution.ts";
-import type { ClaimEvidence } from "../core/claims/evidence.ts";
-import {
-  type ClaimHistory,
-  EMPTY_HISTORY,
-  isOnlyOurs,
-  isOpen,
-  type NodeLookup,
-  settleHistory,
-  withEnds,
-} from "../core/claims/history.ts";
+import type { ClaimEvidence, ClaimHistory, NodeLookup } from "../core/claims/evidence.ts";
+import { EMPTY_HISTORY, isOnlyOurs, isOpen, settleHistory, withEnds } from "../core/claims/history.ts";
 import type { UseEnd } from "../core/claims/use-end.ts";
 import type { EndedPod } from "../core/cluster-objects.ts";
 import { identitiesOf } from "../core/volumes/use.ts";
@@ -136,19 +128,11 @@ export class ClaimStates {
       mountedVolumes: mountedVolumes.filter(isOurs),
       unmountRecords: unmountRecords.filter(isOurs),
     }));
-    const unmountRecords = found.flatMap((one) => one.unmountRecords);
     const pods = this.#parts.cluster.podsOf(claim.key).filter((pod) => !pod.isTerminal && mayUse(pod, claim));
     const uses = found.flatMap(({ view: { node, bootId }, mountedVolumes }) =>
       mountedVolumes.filter(isUse).map((mountedVolume) => ({ ...mountedVolume, node, bootId })),
     );
-    const context = {
-      ...this.#lookup,
-      unmountRecords,
-      mountedBy: new Set(uses.map(({ podUid }) => podUid)),
-      isHostPath: volume?.isHostPath ?? false,
-      stored: claim.status,
-    };
-    return {
+    const shown = {
       claim,
       volume,
       identities,
@@ -156,9 +140,9 @@ export class ClaimStates {
       shownOn: found.filter(({ mountedVolumes }) => mountedVolumes.length > 0).map(({ view }) => view.node),
       attachedTo: volume === undefined ? [] : this.#parts.cluster.nodesWith(volume),
       references: pods.map(({ key }) => key),
-      unmountRecords,
-      history: settleHistory(this.#peek(claim).history, context),
+      unmountRecords: found.flatMap((one) => one.unmountRecords),
     };
+    return { ...shown, history: settleHistory(this.#peek(claim).history, { ...shown, ...this.#lookup }) };
   }
 }
 

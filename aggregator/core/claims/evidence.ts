@@ -1,9 +1,9 @@
 import type { Claim } from "../../../common/storage/claim.ts";
 import type { VolumeIdentity } from "../../../common/storage/volume-identity.ts";
-import type { Node, Volume } from "../cluster-objects.ts";
-import type { NodeUnmountRecord } from "../nodes/node-view.ts";
+import type { EndedPod, Node, Volume } from "../cluster-objects.ts";
+import type { AgentState, AssumedEnd } from "../nodes/agent-state.ts";
+import type { NodeUnmountRecord, NodeView } from "../nodes/node-view.ts";
 import type { ClaimFacts } from "./decide.ts";
-import type { ClaimHistory, NodeLookup } from "./history.ts";
 import type { UseEnd } from "./use-end.ts";
 
 /** A pod's mount of a claim, by a node's last report. */
@@ -13,6 +13,14 @@ export interface FoundUse {
   readonly volume: VolumeIdentity;
   readonly podUid: string;
   readonly pod: string | undefined;
+}
+
+/** What is known of a claim's past uses beyond its status. */
+export interface ClaimHistory {
+  /** Ended pods that named the claim, and whose nodes have not reported yet what became of the mount. */
+  readonly pending: readonly EndedPod[];
+  /** Ends of uses without an unmount record: the latest one and, where that was no use, the latest use. */
+  readonly ends: readonly UseEnd[];
 }
 
 /** What nodes and pods show of one claim. */
@@ -32,6 +40,15 @@ export interface ClaimEvidence {
   readonly references: readonly string[];
   readonly unmountRecords: readonly NodeUnmountRecord[];
   readonly history: ClaimHistory;
+}
+
+/** What is known of the nodes at a moment. */
+export interface NodeLookup {
+  /** The node's last accepted report. */
+  readonly viewOf: (node: string) => NodeView | undefined;
+  readonly agentStateOf: (node: string) => AgentState["kind"];
+  /** Since when the node's mounts count as ended. */
+  readonly assumedEnd: (node: string) => AssumedEnd | undefined;
 }
 
 /** The nodes as a decision sees them. */

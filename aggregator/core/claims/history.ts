@@ -1,17 +1,10 @@
 import type { ClaimStatus } from "../../../common/storage/claim-status.ts";
 import type { EndedPod } from "../cluster-objects.ts";
-import type { AgentState, AssumedEnd } from "../nodes/agent-state.ts";
-import type { NodeUnmountRecord, NodeView } from "../nodes/node-view.ts";
+import type { AssumedEnd } from "../nodes/agent-state.ts";
+import type { NodeView } from "../nodes/node-view.ts";
 import { isUpTo } from "../pod-watch/history.ts";
+import type { ClaimEvidence, ClaimHistory, NodeLookup } from "./evidence.ts";
 import type { UseEnd } from "./use-end.ts";
-
-/** What is known of a claim's past uses beyond its status. */
-export interface ClaimHistory {
-  /** Ended pods that named the claim, and whose nodes have not reported yet what became of the mount. */
-  readonly pending: readonly EndedPod[];
-  /** Ends of uses without an unmount record: the latest one and, where that was no use, the latest use. */
-  readonly ends: readonly UseEnd[];
-}
 
 export const EMPTY_HISTORY: ClaimHistory = { pending: [], ends: [] };
 
@@ -48,24 +41,8 @@ function isIncluded({ byMs, wasUse }: UseEnd, stored: ClaimStatus | undefined): 
   return stored?.unused === true && byMs <= (wasUse ? (stored.lastUse?.byMs ?? 0) : stored.sinceMs);
 }
 
-/** What is known of the nodes at a moment. */
-export interface NodeLookup {
-  /** The node's last accepted report. */
-  readonly viewOf: (node: string) => NodeView | undefined;
-  readonly agentStateOf: (node: string) => AgentState["kind"];
-  /** Since when the node's mounts count as ended. */
-  readonly assumedEnd: (node: string) => AssumedEnd | undefined;
-}
-
 /** What explains how an ended pod's use of a claim ended. */
-export interface HistoryContext extends NodeLookup {
-  /** Unmounts of the claim that nodes report. */
-  readonly unmountRecords: readonly Pick<NodeUnmountRecord, "node" | "podUid" | "byMs" | "widthMs" | "isReported">[];
-  /** UIDs of the pods that nodes report with a mount of the claim. */
-  readonly mountedBy: ReadonlySet<string>;
-  readonly isHostPath: boolean;
-  readonly stored: ClaimStatus | undefined;
-}
+export type HistoryContext = NodeLookup & Omit<ClaimEvidence, "history">;
 
 /**
  * The history after the nodes' newest reports: a pod whose mount is now known to be gone is no longer pending. Where one scan shows that
@@ -79,7 +56,7 @@ export function settleHistory(history: ClaimHistory, context: HistoryContext): C
     if (outcome === "pending") pending.push(ended);
     else if (outcome !== "explained") ends.push(outcome);
   }
-  return withEnds({ ...history, pending }, ends, context.stored);
+  return withEnds({ ...history, pending }, ends, context.claim.status);
 }
 
 /**
@@ -93,13 +70,14 @@ function outcomeOf(ended: EndedPod, context: HistoryContext): UseEnd | "pending"
   const agentState = node === undefined ? "NoAgent" : context.agentStateOf(node);
   const nodeGone = node !== undefined && agentState === "Gone" ? context.assumedEnd(node) : undefined;
   if (view === undefined && nodeGone === undefined && agentState !== "NoAgent") return "pending";
-  const isStillMounted = view !== undefined && context.mountedBy.has(uid);
-  if (isStillMounted || isInStatus(ended, context.stored) || isExplained(ended, context)) return "explained";
+  const stored = context.claim.status;
+  const isStillMounted = view !== undefined && context.uses.some(({ podUid }) => podUid === uid);
+  if (isStillMounted || isInStatus(ended, stored) || isExplained(ended, context)) return "explained";
   // A hostPath volume shows no mount: a pod that ran is all there is to know of its use.
-  if (view !== undefined && !context.isHostPath) return endByScan(ended, view);
+  if (view !== undefined && !context.volume?.isHostPath) return endByScan(ended, view);
   if (nodeGone !== undefined && view === undefined) return endWithNode(ended, nodeGone);
   const end = endByPod(ended);
-  const last = context.stored?.lastUse;
+  const last = stored?.lastUse;
   // An end that is assumed and dated anew would hide another pod's, and then be dated as it is stored.
   return last?.id === end.id && last.evidence === end.evidence ? "explained" : end;
 }
@@ -141,11 +119,8 @@ function answerOn({ pod: { node }, gone }: EndedPod, { viewOf }: NodeLookup): No
  * shows everything that was left. An agent writes a record of a pod only once the pod is over. A record that the aggregator derives from
  * two reports may be of an earlier mount of the pod.
  */
-function isExplained(
-  { pod: { uid, node }, seenAtMs }: EndedPod,
-  { unmountRecords, stored }: Pick<HistoryContext, "unmountRecords" | "stored">,
-): boolean {
-  const last = stored?.lastUse;
+function isExplained({ pod: { uid, node }, seenAtMs }: EndedPod, { claim, unmountRecords }: HistoryContext): boolean {
+  const last = claim.status?.lastUse;
   if (last?.evidence === "mount-table" && last.podUid === uid) return true;
   return unmountRecords.some((one) =>
     one.podUid === uid

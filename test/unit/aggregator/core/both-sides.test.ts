@@ -46,10 +46,9 @@ function statusAt(at: number, view: NodeView, { stored, over }: Ending): ClaimSt
   const unmountRecords = [...view.unmountRecords.values()];
   const claim = claimWith({ status: stored });
   const fleet = fleetWith([view], { nodes: () => ["n1"], nowMs: NOON + at * SECOND });
-  const found = { unmountRecords, mountedBy: new Set<string>(), isHostPath: false, stored };
-  const history = settleHistory({ ...EMPTY_HISTORY, pending: [over] }, { ...fleet, ...found });
-  const evidence = evidenceWith({ claim, volume: volumeWith(), unmountRecords, history });
-  return desiredClaimStatus(factsOf(evidence, fleet));
+  const evidence = evidenceWith({ claim, volume: volumeWith(), unmountRecords });
+  const history = settleHistory({ ...EMPTY_HISTORY, pending: [over] }, { ...evidence, ...fleet });
+  return desiredClaimStatus(factsOf({ ...evidence, history }, fleet));
 }
 
 interface Ending {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import type { ClaimHistory } from "../../../../aggregator/core/claims/evidence.ts";
 import {
-  type ClaimHistory,
   EMPTY_HISTORY,
   type HistoryContext,
   isOnlyOurs,
@@ -12,10 +12,11 @@ import {
 import type { UseEnd } from "../../../../aggregator/core/claims/use-end.ts";
 import type { EndedPod, Pod } from "../../../../aggregator/core/cluster-objects.ts";
 import type { AgentState } from "../../../../aggregator/core/nodes/agent-state.ts";
+import type { NodeUnmountRecord } from "../../../../aggregator/core/nodes/node-view.ts";
 import type { ClaimStatus, LastUse } from "../../../../common/storage/claim-status.ts";
-import { NOON, statusWith, viewWith } from "../world.ts";
+import { claimWith, NOON, nodeUnmountRecord, statusWith, viewWith, volumeWith } from "../world.ts";
 import { lastUseWith, podEndWith } from "./decisions.ts";
-import { ended } from "./evidence.ts";
+import { ended, evidenceWith, useOn } from "./evidence.ts";
 
 const SEEN = NOON - 2_000;
 const GONE = NOON + 300_000;
@@ -29,7 +30,7 @@ interface Scene {
   readonly state?: AgentState["kind"];
   /** When its node was found to be gone: after `GONE` where it was up in another boot in between. */
   readonly goneMs?: number;
-  readonly records?: HistoryContext["unmountRecords"];
+  readonly records?: readonly Partial<NodeUnmountRecord>[];
   readonly mountedBy?: readonly string[];
   readonly isHostPath?: boolean;
   readonly stored?: ClaimStatus;
@@ -37,14 +38,19 @@ interface Scene {
 
 /** Only `n1` has reported. */
 function contextOf({ reached = "200", state = "Reporting", goneMs = GONE, ...scene }: Scene): HistoryContext {
-  const { records = [], mountedBy, isHostPath = false, stored } = scene;
+  const { records = [], mountedBy = [], isHostPath = false, stored } = scene;
   const view = viewWith({ podsResourceVersion: reached });
   return {
     viewOf: (node) => (node === "n1" ? view : undefined),
     agentStateOf: () => state,
     // Where its node is not gone now it was for a while, and an agent is expected there again.
     assumedEnd: () => ({ bootId: undefined, atMs: GONE, goneMs, evidence: "node-gone" }),
-    ...{ unmountRecords: records, mountedBy: new Set(mountedBy), isHostPath, stored },
+    ...evidenceWith({
+      claim: claimWith({ status: stored }),
+      volume: volumeWith({ isHostPath }),
+      uses: mountedBy.map((podUid) => useOn("n1", podUid)),
+      unmountRecords: records.map((one) => nodeUnmountRecord(one)),
+    }),
   };
 }
 
