@@ -165,7 +165,7 @@ export class GapAnswers {
     const answers = this.#answersFor(gap, stage === "given-up");
     if (this.#stage === "waiting" && !isLate && answers.some(({ isAwaited }) => isAwaited)) return;
     // Claims have waited for the next stage, also where no answer changes a time.
-    const isDue = stage !== this.#stage;
+    const isDue = this.#stage === "waiting" || (stage !== this.#stage && answers.length > 0);
     this.#stage = stage;
     if (this.#take(answers) || isDue) this.#apply(gap);
     else if (open !== undefined) this.#settle();
