@@ -13,9 +13,8 @@ import {
   isFromRolledBackClock,
   type Receipt,
 } from "../core/nodes/fleet.ts";
-import { bytesOf, shareProblem, withoutEarlier } from "../core/nodes/node-share.ts";
 import type { NodeView } from "../core/nodes/node-view.ts";
-import { changedFacts, factsIn, isSameState } from "../core/nodes/node-view.ts";
+import { bytesOf, changedFacts, factsIn, isSameState, shareProblem, withoutEarlier } from "../core/nodes/node-view.ts";
 
 /** What a report changes. */
 export type FleetChange =

@@ -159,7 +159,7 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "the first is the whole match, which nobody takes",
   },
   {
-    file: "aggregator/core/nodes/node-share.ts",
+    file: "aggregator/core/nodes/node-view.ts",
     before: "return one.timeline === other.timeline ? one.by > other.by : one.timeline > other.timeline;",
     after: "return one.timeline === other.timeline ? one.by > other.by : one.timeline >= other.timeline;",
     why: "the timelines are different there",

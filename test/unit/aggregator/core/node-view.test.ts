@@ -1,9 +1,15 @@
 import { describe, expect, it } from "vitest";
 import type { Fact } from "../../../../aggregator/core/claims/attribution.ts";
 import { FactIndex } from "../../../../aggregator/core/nodes/fact-index.ts";
-import { bytesOf, shareProblem, withoutEarlier } from "../../../../aggregator/core/nodes/node-share.ts";
 import type { NodeUnmountRecord, NodeView } from "../../../../aggregator/core/nodes/node-view.ts";
-import { changedFacts, factsIn, isSameState } from "../../../../aggregator/core/nodes/node-view.ts";
+import {
+  bytesOf,
+  changedFacts,
+  factsIn,
+  isSameState,
+  shareProblem,
+  withoutEarlier,
+} from "../../../../aggregator/core/nodes/node-view.ts";
 import { nodeMountedVolume, nodeUnmountRecord, viewWith } from "../world.ts";
 import { countedRecords } from "./evidence.ts";
 

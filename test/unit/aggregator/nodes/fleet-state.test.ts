@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Receipt } from "../../../../aggregator/core/nodes/fleet.ts";
-import { bytesOf } from "../../../../aggregator/core/nodes/node-share.ts";
+import { bytesOf } from "../../../../aggregator/core/nodes/node-view.ts";
 import { type FleetChange, FleetState } from "../../../../aggregator/nodes/fleet-state.ts";
 import { finish } from "../../../../common/runtime/steps.ts";
 import type { NodeReport } from "../../../../common/storage/node-report.ts";
