@@ -25,15 +25,15 @@ import {
 import type { OutsideParts } from "./cluster-parts.ts";
 
 /** Whether a report is accepted, before its body is read. */
-export type Access =
+export type Access = Granted | Refused;
+
+export interface Granted {
+  readonly kind: "granted";
   /** The pod whose reports the caller may send; any, where no token is required. */
-  | {
-      readonly kind: "granted";
-      readonly podUid: string | undefined;
-      /** Whether a body of so many characters is accepted now. */
-      readonly mayBring: (characters: number) => boolean;
-    }
-  | Refused;
+  readonly podUid: string | undefined;
+  /** Whether a body of so many characters is accepted now. */
+  readonly mayBring: (characters: number) => boolean;
+}
 
 /** Why a report does not count: the outcome as metrics name it, and the answer. */
 export interface Refused {
@@ -161,6 +161,8 @@ export function refused(outcome: Refused["outcome"], why: string): Refused {
   return { kind: "refused", outcome, answer: { ...REFUSALS[outcome], body: `${why}\n` } };
 }
 
+/** Any value, undefined for a text that is no JSON. */
+export const anyJson = v.fallback(v.pipe(v.string(), v.parseJson()), undefined);
 const numbered = v.object({ exp: v.pipe(v.number(), v.finite()) });
 const bound = v.object({ "kubernetes.io": v.object({ pod: v.object({ uid: v.pipe(v.string(), v.maxLength(128)) }) }) });
 
@@ -170,7 +172,7 @@ const bound = v.object({ "kubernetes.io": v.object({ pod: v.object({ uid: v.pipe
  */
 export function readClaims(token: string): { readonly expiryMs: number; readonly podUid: string | undefined } {
   const text = Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8");
-  const claims = v.parse(v.fallback(v.pipe(v.string(), v.parseJson()), undefined), text);
+  const claims = v.parse(anyJson, text);
   const podUid = v.is(bound, claims) ? claims["kubernetes.io"].pod.uid : undefined;
   return { expiryMs: v.is(numbered, claims) ? claims.exp * 1000 : 0, podUid };
 }

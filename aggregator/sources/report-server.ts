@@ -1,3 +1,4 @@
+import * as v from "valibot";
 import type { RouteAnswer } from "../../common/runtime/http-answer.ts";
 import type { Route, RouteRequest } from "../../common/runtime/http-server.ts";
 import type { Counter } from "../../common/runtime/metrics.ts";
@@ -12,7 +13,7 @@ import {
   type NodeMessage,
   type ReportAnswer,
 } from "../../common/storage/node-report.ts";
-import { type Access, type GrantAccess, grantToAll, refused } from "./report-access.ts";
+import { anyJson, type GrantAccess, type Granted, grantToAll, refused } from "./report-access.ts";
 
 /** The report does not count now: another process leads, or this one is not ready. */
 export interface TurnedAway {
@@ -59,8 +60,6 @@ export interface ReportTaker {
   /** Lets other tasks run in the middle of long work; see `createYield`. */
   readonly newYield: (stepsBetween?: number) => YieldToEventLoop;
 }
-
-type Granted = Extract<Access, { readonly kind: "granted" }>;
 
 interface Answered {
   readonly outcome: string;
@@ -125,7 +124,7 @@ function createReceiver(taker: ReportTaker): (request: RouteRequest, access: Gra
 function createDecoder({ newYield }: ReportTaker): (text: string) => Promise<Decoded<NodeMessage>> {
   let last: Promise<unknown> = Promise.resolve();
   const decode = (text: string): Promise<Decoded<NodeMessage>> =>
-    runInSteps(decodeInSteps(parseJson(text)), newYield());
+    runInSteps(decodeInSteps(v.parse(anyJson, text)), newYield());
   return (text) => {
     const mine = last.then(() => decode(text));
     last = mine.catch(() => {});
@@ -160,12 +159,4 @@ function away({ kind, why }: TurnedAway, taker: ReportTaker): Answered {
   const headers = { "retry-after": String(taker.retryAfterSeconds()) };
   // The next connection may lead to the leader.
   return { outcome: kind, answer: { status: 503, body: `${why}\n`, headers, isLast: true } };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
