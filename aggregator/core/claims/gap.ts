@@ -64,7 +64,7 @@ function gapAfter(sinceMs: number, stored: ClaimStatus | undefined, unobserved: 
   const found = unobserved.times
     .filter((time) => isAfter(time) && isAbout(time))
     .map(({ fromMs, toMs }) => ({ fromMs: Math.max(fromMs, sinceMs), toMs }));
-  const isKnownStill = known !== undefined && toSeconds(known.toMs) >= toSeconds(sinceMs);
+  const isKnownStill = known !== undefined && Math.ceil(known.toMs / 1000) >= Math.ceil(sinceMs / 1000);
   return spanOf(isKnownStill ? [known, ...found] : found);
 }
 
@@ -76,8 +76,4 @@ const SAME_SCAN_MS = 1_000;
 
 function isOfSameScan({ reason, lastUse }: Idle, { toMs }: Gap): boolean {
   return reason === "Unmounted" && lastUse !== undefined && toMs < lastUse.byMs + SAME_SCAN_MS;
-}
-
-function toSeconds(ms: number): number {
-  return Math.ceil(ms / 1000);
 }

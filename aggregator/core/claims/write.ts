@@ -40,7 +40,8 @@ export function writeFor({ claim, isEligible, desired }: DesiredClaim, policy: U
     const upstream = shareOf(claim, policy);
     const isNews = !isSameStatus(claim.status, status);
     const isWrong = !isSameUpstream(claim, { status, upstream }) || strays.some(({ fault }) => fault === "wrong");
-    const canWait = isNews && isReasonOnlyChange(claim.status, status);
+    // Only the reason of a use differs.
+    const canWait = isNews && claim.status?.unused === false && !status.unused;
     if (isNews || isWrong) return { kind: "apply", status, upstream, isNews, canWait };
   }
   const unwanted = strays.filter(({ fault }) => fault === "unwanted").map(({ annotation }) => annotation);
@@ -81,11 +82,6 @@ export function statusText(status: ClaimStatus | undefined): string {
 
 function wholeSeconds(ms: number): number {
   return Math.ceil(ms / 1000);
-}
-
-/** True when only the reason of a use differs: such changes can wait a little and become one write. */
-function isReasonOnlyChange(stored: ClaimStatus | undefined, desired: ClaimStatus): boolean {
-  return stored !== undefined && !stored.unused && !desired.unused;
 }
 
 /** Whether Mooring writes Kubernetes' own condition `Unused` where no other client does. */
