@@ -55,17 +55,15 @@ export function nextPause(
   const mostNodes = Math.max(FEWEST_NODES, Math.floor(all / NODE_SHARE) + 1);
   const namespaces = [...Map.groupBy(recent, ({ namespace }) => namespace).values()];
   const pods = namespaces.reduce((sum, { length }) => sum + Math.min(length, shareOf(limit)), 0);
-  const nodes = new Set(namespaces.flatMap((some) => nodesOf(some).slice(0, shareOf(mostNodes)))).size;
+  const nodesOf = (wrong: readonly WrongPod[]) => [...new Set(wrong.map(({ node }) => node))];
+  const nodes = new Set(namespaces.flatMap((wrong) => nodesOf(wrong).slice(0, shareOf(mostNodes)))).size;
   const why = `in the last ${FLEET_WINDOW_MS / 60_000} minutes ${pods} pods on ${nodes} of ${all} nodes were rejected, or began to wait for a volume that excludes their node`;
   if (held === undefined) return pods >= limit || nodes >= mostNodes ? { sinceMs: nowMs, why } : undefined;
   const isOver = nowMs - held.sinceMs >= FLEET_WINDOW_MS && pods * 2 <= limit && nodes * 2 <= mostNodes;
   return isOver ? undefined : held;
 }
 
+/** What one namespace counts for at most. */
 function shareOf(most: number): number {
   return Math.max(1, Math.floor(most / NAMESPACE_SHARE));
-}
-
-function nodesOf(pods: readonly WrongPod[]): readonly (string | undefined)[] {
-  return [...new Set(pods.map(({ node }) => node))];
 }
