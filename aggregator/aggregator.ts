@@ -64,17 +64,16 @@ export async function runAggregator(
   const { reporting } = aggregator;
   await using servers = new AsyncDisposableStack();
   servers.defer(() => logger.info({}, "aggregator stopped"));
-  const open = async (routes: readonly Route[], at: ListenAt): Promise<string> =>
-    servers.adopt(await listen(routes, at, logger), (server) => server.close()).url;
+  const open = async (routes: readonly Route[], at: ListenAt | undefined): Promise<string | undefined> =>
+    at && servers.adopt(await listen(routes, at, logger), (server) => server.close()).url;
   const observability = observabilityRoutes(metrics, { ...aggregator.health, isDraining: () => signal.aborted });
   const report = reportRoute(aggregator, reports, reporting?.grant);
   const local = [...observability, ...aggregator.listRoutes(), ...logLevelRoutes(ports)];
-  const { apiAddress, metricsAddress, reports: reportsAt } = config;
   const urls = {
     // Without an address for reports they come from this machine alone.
-    url: await open(reportsAt === undefined ? [...local, report] : local, apiAddress),
-    ...(metricsAddress && { health: await open(observability, metricsAddress) }),
-    ...(reportsAt && { reports: await open([report], { ...reportsAt.address, identity: reporting?.serving }) }),
+    url: await open(config.reports === undefined ? [...local, report] : local, config.apiAddress),
+    health: await open(observability, config.metricsAddress),
+    reports: await open([report], config.reports && { ...config.reports.address, identity: reporting?.serving }),
   };
   logger.info({ ...urls, server: ports.client.server }, "aggregator started");
   await runTogether(aggregator.tasks(), signal);
