@@ -45,8 +45,8 @@ interface AggregatorPorts extends KubeParts {
 /** What a bug ends alone: the work on one claim, node, unmount record, report or volume. */
 const WORK = ["claims", "nodes", "unmount-records", "reports", "volumes"] as const;
 
-/** How often a start checks whether all collections are listed. Milliseconds. */
-const SYNC_CHECK_MS = 100;
+/** How often a start checks whether all collections are listed: at first, and when the API server does not answer. */
+const SYNC_CHECK_MS = { first: 20, longest: 250 };
 
 /** Runs an aggregator until the signal is aborted. Rejects for a bug or when it cannot listen. */
 export async function runAggregator(
@@ -174,7 +174,10 @@ class Aggregator {
   }
 
   async #untilListed(signal: AbortSignal): Promise<void> {
-    while (!checkStart(this.#parts).ok && !signal.aborted) await this.#parts.clock.sleep(SYNC_CHECK_MS, signal);
+    for (let waitMs = SYNC_CHECK_MS.first; !checkStart(this.#parts).ok && !signal.aborted; ) {
+      await this.#parts.clock.sleep(waitMs, signal);
+      waitMs = Math.min(waitMs * 1.1, SYNC_CHECK_MS.longest);
+    }
   }
 
   async #lead(signal: AbortSignal): Promise<void> {
