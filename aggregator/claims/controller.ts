@@ -153,6 +153,8 @@ export class ClaimController {
     if (claim === undefined) return undefined;
     this.#parts.onDecision();
     const evidence = this.#states.settle(claim);
+    // Also where a bug ends the decision: the ends are settled, and the next leader has to know of them.
+    if (this.#states.isOpen(claim)) this.#parts.unstored.note(claim, undefined);
     const facts = this.#factsOf(evidence);
     for (const { node } of facts.pendingNodes) this.#parts.agentStates.lookFor(node);
     this.#pendingNodes.put(key, facts);
@@ -201,8 +203,8 @@ export class ClaimController {
       if (againMs !== undefined) this.queue.addAfter(key, againMs);
     const write = writeFor(decision, policy());
     const news = write.kind === "apply" && write.isNews ? write.status : undefined;
-    if (news !== undefined || this.#states.isOpen(claim)) unstored.note(claim, news);
-    else if (isEligible) unstored.settle(claim);
+    if (news !== undefined) unstored.note(claim, news);
+    else if (isEligible && !this.#states.isOpen(claim)) unstored.settle(claim);
     return { claim, write };
   }
 

@@ -20,6 +20,7 @@ export class PendingNodes {
   }
 
   forget(claimKey: string): void {
+    for (const keys of this.#waiting.values()) keys.delete(claimKey);
     this.#blocked.delete(claimKey);
   }
 

@@ -123,7 +123,7 @@ export class LeaderSession {
   async run(signal: AbortSignal): Promise<void> {
     const { clock, cluster, logger } = this.#parts;
     await this.agentStates.begin(signal);
-    const counted = runInSteps(this.#countWaiting(), createYield(clock, signal));
+    const counted = runInSteps(this.#countWaiting(signal), createYield(clock, signal));
     this.#barrier.begin(this.agentStates.expected());
     this.claims.begin(cluster.finishedPods());
     logger.info({ nodes: this.unreported.length }, "cluster listed, waiting for the nodes' reports");
@@ -140,10 +140,11 @@ export class LeaderSession {
   }
 
   /** Hands on the waiting pods of all nodes. */
-  *#countWaiting(): Steps<void> {
+  *#countWaiting(signal: AbortSignal): Steps<void> {
     const { cluster, internalErrors, onWaiting } = this.#parts;
     const errors = internalErrors.in("reports");
     for (const node of cluster.nodeNames()) {
+      if (signal.aborted) return;
       onWaiting(node, errors.attempt(node, () => cluster.misfits(node).waiting) ?? []);
       yield;
     }

@@ -143,6 +143,8 @@ export class AgentStates {
     if (restMs === undefined || restMs > 0) return;
     this.#parts.onForgotten(node);
     this.#parts.fleet.drop(node);
-    this.#tracks.delete(node);
+    // While a status names the node, it stays Gone since then: found to be Gone again, it would be the latest end of the claim.
+    if (this.#parts.cluster.isStoredAsMounted(node)) this.queue.addAfter(node, FORGET_AFTER_MS);
+    else this.#tracks.delete(node);
   }
 }

@@ -70,8 +70,9 @@ export class Barrier {
   /** A report was accepted. */
   onReport(node: string, scanRequest = ""): void {
     const [session, answered] = scanRequest.split("/");
-    const { event = Number.POSITIVE_INFINITY } = this.#pending.get(node) ?? {};
-    if (session === this.#limits.session && Number(answered) >= event) this.#drop(node);
+    const { event } = this.#pending.get(node) ?? {};
+    const isOurs = session === this.#limits.session;
+    if (isOurs && event !== undefined && Number(answered) >= event) this.#drop(node);
   }
 
   /** A node that the volume has to wait for, if there is one. A read: it changes nothing. */

@@ -53,9 +53,11 @@ export class GapAnswers {
   #knownSince = 0;
   /** As of this resource version Node objects show which nodes were away in the gap. */
   #nodesAt = "";
-  /** The nodes that may have existed in it, and those whose answer is taken into account. */
-  #nodes = new Set<string>();
+  /** The nodes that existed in it, and those whose answer is taken into account. */
+  #nodes: ReadonlySet<string> = new Set();
   readonly #answered = new Set<string>();
+  /** Answers, also before they are taken into account: another machine of the node's name may report meanwhile. */
+  readonly #given = new Map<string, Answer>();
   /**
    * `ready`: every node has answered, or had its time to, and claims can be decided. `given-up`: nodes that have not answered by now count
    * as unobserved, and delay no claim.
@@ -129,16 +131,12 @@ export class GapAnswers {
     this.#gap = gap;
     this.#knownSince = this.#parts.clock.monotonicMs();
     this.#nodesAt = this.#parts.coverage.history?.reached ?? "";
-    this.#nodes = new Set(gap.open.keys());
-    this.#addNodes(gap);
+    this.#take([...this.#given.values()]);
+    this.#nodes = new Set([...gap.open.keys(), ...(gap.isForAll ? this.#parts.cluster.nodeNames() : [])]);
     this.#answered.clear();
+    this.#given.clear();
     this.#checkpoint.reset();
     this.#stage = "waiting";
-  }
-
-  /** A node whose object was created since may have existed in the gap, too. A gap that is open for named nodes has no others. */
-  #addNodes({ isForAll }: WatchGap): void {
-    if (isForAll) for (const node of this.#parts.cluster.nodeNames()) this.#nodes.add(node);
   }
 
   #isLongerThan(ms: number): boolean {
@@ -160,7 +158,6 @@ export class GapAnswers {
       if (this.#isLongerThan(NODES_MS)) this.#parts.cluster.ensureNodes(this.#nodesAt);
       return;
     }
-    this.#addNodes(gap);
     const stage = this.#isLongerThan(this.#limits.noAgentAfterMs) ? "given-up" : "ready";
     const answers = this.#answersFor(gap, stage === "given-up");
     if (this.#stage === "waiting" && !isLate && answers.some(({ isAwaited }) => isAwaited)) return;
@@ -173,14 +170,20 @@ export class GapAnswers {
 
   #answersFor(gap: WatchGap, isOverdue: boolean): readonly Answer[] {
     const { cluster, viewOf, agentStateOf } = this.#parts;
-    const unanswered = [...this.#nodes].filter((node) => !this.#answered.has(node));
+    // A node whose object was created since may have existed then, too. A gap that is open for named nodes has no others.
+    const nodes = new Set([...this.#nodes, ...(gap.isForAll ? cluster.nodeNames() : [])]);
+    const unanswered = [...nodes].filter((node) => !this.#answered.has(node));
     return unanswered.map((node) => {
+      const given = this.#given.get(node);
+      if (given !== undefined) return given;
       const [object, agentState] = [cluster.node(node), agentStateOf(node)];
       // Without the nodes every one may have been up: times move later than necessary.
       const isAway = object !== undefined && this.#hasNodes && wasAway(gap, object);
       const seen = { view: viewOf(node), agentState, createdAtMs: object?.createdAtMs, isAway, isOverdue };
       const answer = answerOf(gapOf(gap, node) ?? gap, seen);
-      return { node, ...answer, isAwaited: answer.isOpen && !this.#isNewer(node) && agentState !== "Stale" };
+      const isAwaited = answer.isOpen && !this.#isNewer(node) && agentState !== "Stale";
+      if (!answer.isOpen) this.#given.set(node, { node, ...answer, isAwaited });
+      return { node, ...answer, isAwaited };
     });
   }
 
@@ -218,7 +221,7 @@ export class GapAnswers {
   /** Drops answers that are decided and stored from the hand-over; waits while a node may still answer soon. */
   #settle(): void {
     // A node that was created after the gap and has not reported until the others are given up did not exist in it.
-    if (this.#stage !== "given-up" && this.#answered.size < this.#nodes.size) return;
+    if (this.#stage !== "given-up" && !this.#nodes.isSubsetOf(this.#answered)) return;
     const settled = this.#checkpoint.newest(this.#open());
     if (settled !== undefined) this.#parts.coverage.settle(settled);
   }

@@ -91,7 +91,9 @@ export class LeaderLabel {
 
   async #list(query: Readonly<Record<string, string>>, signal: AbortSignal): Promise<readonly FoundPod[]> {
     const answer = await this.#parts.client.request({ method: "GET", path: this.#path, query }, signal);
-    return v.parse(podList, answer).items.map(({ metadata }) => metadata);
+    const read = v.safeParse(podList, answer);
+    if (!read.success) throw new MooringError("transport-failed", "the answer is no list of pods");
+    return read.output.items.map(({ metadata }) => metadata);
   }
 
   /** Answers the pod's resource version; nothing when the pod is gone. */

@@ -31,6 +31,8 @@ export function createClaims(parts: ClaimParts, listener: ClusterListener) {
     project: projectClaim,
     keep: (claim): Claim => new KeptClaim(claim, values),
     indexes: {
+      /** The nodes on which the stored status says that it is mounted. */
+      mountedOn: ({ status }) => status?.mountedOn?.nodes,
       /** The node with which the stored last use is assumed to have ended. */
       assumed: ({ status }) => (status?.lastUse?.evidence === "node-gone" ? status.lastUse.node : undefined),
       pending: ({ phase }) => (phase === "Pending" ? phase : undefined),
@@ -57,6 +59,8 @@ export function createClaims(parts: ClaimParts, listener: ClusterListener) {
     lookups: {
       claim: informer.get,
       claims: informer.all,
+      /** The stored status of a claim names the node as one that has it mounted. */
+      isStoredAsMounted: (node: string): boolean => informer.by("mountedOn", node).length > 0,
       /** Keys of the claims whose stored last use is assumed to have ended with this node. */
       assumedOn: (node: string): Iterable<string> => informer.by("assumed", node).map(({ key }) => key),
       /** The claims here are those of the API server at this resource version; undefined while they have to be listed anew. */

@@ -74,9 +74,9 @@ export function listRoutes({ clock, source }: ListParts): readonly Route[] {
     if ("problem" in filter) return { status: 400, body: `${filter.problem}\n` };
     if (underWay >= MOST_LISTS)
       return { status: 429, body: `${MOST_LISTS} lists are under way already\n`, headers: { "retry-after": "1" } };
-    underWay += 1;
-    const rest = linesOf(made.entries(kind, filter), clock, made.signal);
     const header: ListHeader = { apiVersion: LIST_API_VERSION, kind, ...made.head() };
+    const rest = linesOf(made.entries(kind, filter), clock, made.signal);
+    underWay += 1;
     const whenOver = async function* () {
       try {
         yield* rest;

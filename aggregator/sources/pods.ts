@@ -128,7 +128,11 @@ export class KeptPod extends keptWith<Kind, Rare>(KIND, RARE) implements Whole<P
   /** `claims`: those of its claims that are worth keeping; all, where none are given. */
   constructor(pod: Pod, values: KeptValues, claims?: readonly string[]) {
     const kept = claims && new Set(claims);
-    super({ ...pod, ephemeralClaims: pod.ephemeralClaims?.filter((name) => kept?.has(name) ?? true) }, values);
+    const ephemeralClaims = pod.ephemeralClaims?.filter((name) => kept?.has(name) ?? true);
+    const { key, uid, resourceVersion, createdAtMs, isTerminal, hasStarted, isAgent, deletedAtMs, rejection } = pod;
+    // Of a pod in compact form `...pod` would have next to nothing: its fields are getters of the class.
+    const fields = { key, uid, resourceVersion, createdAtMs, isTerminal, hasStarted, isAgent, deletedAtMs, rejection };
+    super({ ...fields, ephemeralClaims }, values);
     const claimKeys = claimKeysOf({ key: pod.key, claims: claims ?? pod.claims });
     // No mount names a pod without claims.
     values.texts.share(claimKeys.length > 0 ? [pod.key, pod.uid, pod.node, claimKeys] : pod.node);

@@ -146,8 +146,9 @@ export class ReportAccess {
 
 const REFUSALS = {
   invalid: { status: 400 },
-  unauthenticated: { status: 401, headers: { "www-authenticate": "Bearer" } },
-  forbidden: { status: 403 },
+  // A refused token is reviewed each time: agents with a wrong account must leave reviews to others.
+  unauthenticated: { status: 401, headers: { "www-authenticate": "Bearer", "retry-after": "5" } },
+  forbidden: { status: 403, headers: { "retry-after": "5" } },
   // A connection with an unread body can carry no other request.
   throttled: { status: 429, headers: { "retry-after": "1" }, isLast: true },
   failed: { status: 500 },

@@ -42,6 +42,8 @@ export class ClaimWriter {
   readonly #gate: WriteGate;
   /** By key, on the monotonic clock: since when a change of the reason alone waits to be written. */
   readonly #reasonChangedAt = new Map<string, number>();
+  /** By key: UID of the claim whose owner has been warned of a refusal since the last write. */
+  readonly #warned = new Map<string, string>();
   /** Of the last write that was forbidden. */
   #missing = "";
   /** Failures of the server since it last answered in another way. */
@@ -73,7 +75,7 @@ export class ClaimWriter {
 
   /** One attempt, if one is due. Answers after how many milliseconds to come again; nothing when all is written. */
   async bring({ claim, write }: PlannedWrite, signal: AbortSignal): Promise<number | undefined> {
-    if (write.kind === "none") return void this.forget(claim.key);
+    if (write.kind === "none") return void this.#rest(claim.key);
     const planned = { claim, write };
     const waitMs = this.#restBefore(planned);
     if (waitMs > 0) return waitMs;
@@ -87,8 +89,12 @@ export class ClaimWriter {
     return this.#restBefore(planned);
   }
 
-  /** Nothing has to be written, or the claim is gone. */
   forget(key: string): void {
+    this.#rest(key);
+    this.#warned.delete(key);
+  }
+
+  #rest(key: string): void {
     this.#gate.rest(key);
     this.#reasonChangedAt.delete(key);
   }
@@ -117,12 +123,15 @@ export class ClaimWriter {
       return clock.sleep(Math.max(restMs, Math.min(failure.retryAfterMs, LONGEST_ASKED_MS)), signal);
     }
     this.#inRow = 0;
-    const isNew = this.#gate.failed(attemptOf(planned), failure.kind);
+    this.#gate.failed(attemptOf(planned), failure.kind);
     const { claim } = planned;
     const { message: err } = failure;
     if (failure.kind === "stale") {
       logger.debug({ namespace: claim.namespace, claim: claim.name, err }, "claim has changed");
-    } else if (isNew) warnings.warn(claim, { kind: "write-refused", reason: failure.reason, err });
+    } else if (this.#warned.get(claim.key) !== claim.uid) {
+      this.#warned.set(claim.key, claim.uid);
+      warnings.warn(claim, { kind: "write-refused", reason: failure.reason, err });
+    }
   }
 
   /** The first, tenth, hundredth failure and so on is logged. */
@@ -147,6 +156,7 @@ export class ClaimWriter {
     const left = statusText(written.status) === statusText(statusOf(planned)) ? written.resourceVersion : "";
     const times = this.#gate.written(attemptOf(planned), left);
     this.#reasonChangedAt.delete(claim.key);
+    this.#warned.delete(claim.key);
     onWritten(written);
     if (this.#missing !== "" && this.missingPermission() === undefined) {
       this.#missing = "";

@@ -40,6 +40,8 @@ export class FakeCluster implements Cluster {
   };
   readonly hasAgentPod = (node: string): boolean =>
     [...this.pods.values()].some((pod) => pod.isAgent === true && !pod.isTerminal && pod.node === node);
+  readonly isStoredAsMounted = (node: string): boolean =>
+    [...this.byKey.values()].some(({ status }) => status?.mountedOn?.nodes.includes(node));
   readonly assumedOn = (node: string): readonly string[] =>
     [...this.byKey.values()]
       .filter(({ status }) => status?.lastUse?.evidence === "node-gone" && status.lastUse.node === node)

@@ -79,7 +79,11 @@ export type IdleStagings = ReadonlyMap<string, number>;
 export function idleStagings(known: IdleStagings | undefined, view: NodeView, directory: Directory): IdleStagings {
   const { mountedVolumes, unmountRecords, scanEndedMs } = view;
   const used = new Set(mountedVolumes.filter(isUse).map(({ volume }) => volumeKey(volume)));
-  const ends = Map.groupBy(unmountRecords.values(), ({ volume }) => volumeKey(volume));
+  const ends = new Map<string, number>();
+  for (const { volume, byMs } of unmountRecords.values()) {
+    const key = volumeKey(volume);
+    ends.set(key, Math.max(byMs, ends.get(key) ?? byMs));
+  }
   const stagings = new Map<string, number>();
   for (const { kind, volume: staged, beganByMs } of mountedVolumes) {
     if (kind !== "staging") continue;
@@ -87,7 +91,7 @@ export function idleStagings(known: IdleStagings | undefined, view: NodeView, di
       const keys = identitiesOf(key, csi).map(volumeKey);
       if (keys.some((one) => used.has(one))) continue;
       // It may have been staged anew, or used and released, since the last report.
-      const ended = keys.flatMap((one) => ends.get(one) ?? []).map(({ byMs }) => byMs);
+      const ended = keys.flatMap((one) => ends.get(one) ?? []);
       const sinceMs = Math.max(known?.get(uid) ?? scanEndedMs, beganByMs, ...ended);
       stagings.set(uid, Math.max(sinceMs, stagings.get(uid) ?? sinceMs));
     }

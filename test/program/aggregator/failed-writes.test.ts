@@ -46,6 +46,28 @@ describe("a claim whose status cannot be written", () => {
     expect(left?.sinceMs).toBeLessThan(endedMs + 3_000);
   });
 
+  it("is warned of once, however often a pod uses the claim meanwhile", async () => {
+    const { house, n1 } = houseWithNode();
+    addClaim(house, HOST_PATH);
+    const leader = await startLeader(house);
+    await leader.send(n1.report());
+    await house.until(() => statusIn(house)?.unused === true);
+    const isUnused = (body = ""): boolean => body.includes('"status":"True"');
+    house.setFaults(({ site, request: { body } }) =>
+      site === APPLY && isUnused(body) ? { refusal: { status: 422 } } : {},
+    );
+    for (let round = 0; round < 4; round += 1) {
+      addPod(house, `web-${round}`);
+      await house.pass(30_000);
+      house.api.delete(podRef(`web-${round}`));
+      await leader.send(n1.report());
+      await house.pass(90_000);
+      await leader.send(n1.report());
+    }
+
+    expect(leader.logger.messages().filter((message) => message === "claim needs attention")).toHaveLength(1);
+  });
+
   it("delays no other for longer than a worker rests, however many there are", async () => {
     const { house, n1 } = houseWithNode();
     for (let index = 0; index < 50; index += 1) addClaim(house, { ...HOST_PATH, name: `bad-${index}` });

@@ -198,10 +198,29 @@ describe("a node that was Gone for so long that it is forgotten", () => {
     await house.pass(FORGOTTEN_MS);
 
     await leader.send({ ...n2.report(), unmountRecords: early.unmountRecords });
-    // The status names the node still: it has to be found to be Gone again.
-    await house.pass(300_000);
+    await house.pass(5_000);
 
     expect(statusIn(house)).toMatchObject({ unused: true, reason: "NodeGone", lastUse: { node: n1.name } });
+  });
+
+  it("is not taken for the last user of a claim that is used elsewhere, days after its own use was recorded", async () => {
+    const { house, leader, n1, n2 } = await mountedClaim(["--leader-elect-lease-duration", "300s"]);
+    addPod(house, "other", { node: "n2" });
+    n2.mount("other");
+    await leader.send(n2.report());
+    house.api.delete(podRef("web"));
+    n1.unmount("web");
+    await leader.send(n1.report());
+    house.api.delete(nodeRef("n1"));
+    house.api.delete(podRef("agent-n1", "mooring-agents"));
+    await house.pass(FORGOTTEN_MS);
+
+    house.api.delete(podRef("other"));
+    n2.unmount("other");
+    await leader.send(n2.report());
+    await house.pass(5_000);
+
+    expect(statusIn(house)).toMatchObject({ unused: true, reason: "Unmounted", lastUse: { node: n2.name } });
   });
 
   it("still counts also where no claim's status names the node, as that write was refused", async () => {

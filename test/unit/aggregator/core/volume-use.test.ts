@@ -137,6 +137,23 @@ describe("a staged volume has been idle", () => {
     expect(idle.size).toBe(500);
     expect(reads()).toBe(1_000);
   });
+
+  it("and each unmount record is read once for all stagings of one volume, which only a forged report has", () => {
+    let reads = 0;
+    const records = Array.from({ length: 1_000 }, (_, index) => {
+      const record = nodeUnmountRecord({ id: `${index}`, volume: BY_NAME });
+      const get = (): number => {
+        reads += 1;
+        return NOON;
+      };
+      return [record.id, Object.defineProperty(record, "byMs", { get })] as const;
+    });
+    const mountedVolumes = Array.from({ length: 500 }, () => staging());
+
+    idleStagings(undefined, viewWith({ mountedVolumes, unmountRecords: new Map(records) }), directory);
+
+    expect(reads).toBe(1_000);
+  });
 });
 
 const BLOCK = { driver: "block.example", handleHash: "a".repeat(64) };

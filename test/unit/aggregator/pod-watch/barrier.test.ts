@@ -92,6 +92,15 @@ describe("a node behind the barrier", () => {
 });
 
 describe("claims that wait for the barrier", () => {
+  it("are not decided again by what a node sends that is not pending", async () => {
+    const { barrier, clock, moves } = closed([]);
+
+    barrier.onReport("n1", "now/Infinity");
+    await clock.advance(1_000);
+
+    expect(moves).toEqual([]);
+  });
+
   it("are decided again together, half a second after nodes have answered, and not while none has", async () => {
     const { barrier, clock, moves } = closed(["n1", "n2", "n3", "n4"]);
 

@@ -21,11 +21,13 @@ interface Scene {
   /** When the object of the node was made; long ago by default. */
   readonly createdAtMs?: number;
   readonly nodes?: readonly string[];
+  /** The nodes that are Gone; the others are Reporting. */
+  readonly gone?: () => readonly string[];
 }
 
 /** One node `n1` and a gap of a minute that ended at noon, which is now. */
 function gapOf(scene: Scene = {}) {
-  const { unreachableAt, isAtRest = () => true, createdAtMs, nodes = ["n1"] } = scene;
+  const { unreachableAt, isAtRest = () => true, createdAtMs, nodes = ["n1"], gone = () => [] } = scene;
   const clock = createFakeClock();
   const logger = createFakeLogger();
   let open: WatchGap | undefined = GAP;
@@ -55,7 +57,7 @@ function gapOf(scene: Scene = {}) {
         },
       },
       viewOf: (node) => views.get(node),
-      agentStateOf: () => "Reporting",
+      agentStateOf: (node) => (gone().includes(node) ? "Gone" : "Reporting"),
       onChange: () => {
         changes += 1;
       },
@@ -66,9 +68,12 @@ function gapOf(scene: Scene = {}) {
   const stop = new AbortController();
   const running = answers.run(stop.signal);
   /** A report of what an agent scans now, or did then. */
-  const report = (agentGaps: AgentGaps, { node = "n1", isRolledBack = false, readMs = clock.wallMs() } = {}): void => {
-    const receipt = { atMs: clock.wallMs(), widthMs: 1, nodeBootId: undefined, isRolledBack };
-    const result = acceptReport(views.get(node), reportAt(readMs, agentGaps, node), receipt);
+  const report = (
+    agentGaps: AgentGaps,
+    { node = "n1", isRolledBack = false, readMs = clock.wallMs(), bootId = reportWith().bootId } = {},
+  ): void => {
+    const receipt = { atMs: clock.wallMs(), widthMs: 1, nodeBootId: bootId, isRolledBack };
+    const result = acceptReport(views.get(node), { ...reportAt(readMs, agentGaps, node), bootId }, receipt);
     if (result.kind === "accepted") views.set(node, result.view);
   };
   return {
@@ -190,6 +195,37 @@ describe("the gap of a session", () => {
 
     expect([before, scene.changes(), scene.openUntil()]).toEqual([0, 1, undefined]);
     expect(scene.times()).toHaveLength(1);
+  });
+
+  it("keeps the answer of a machine that another one of its name replaces before all nodes have answered", async () => {
+    const scene = gapOf({ nodes: ["n1", "n2"] });
+    await scene.clock.advance(1_000);
+    scene.report(AWAY);
+    await scene.clock.advance(60_000);
+    scene.report([], { bootId: "another-boot" });
+    scene.report([], { node: "n2" });
+    await scene.clock.advance(5_000);
+    await scene.end();
+
+    expect(scene.times()).toMatchObject([{ toMs: NOON - 30_000 }]);
+  });
+
+  it("moves no claim by a node that joins after it and is gone without a report", async () => {
+    const nodes = ["n1"];
+    let gone: readonly string[] = [];
+    const scene = gapOf({ nodes, gone: () => gone });
+    await scene.clock.advance(1_000);
+    scene.report([]);
+    await scene.clock.advance(60_000);
+    nodes.push("joined");
+    await scene.clock.advance(10_000);
+    nodes.pop();
+    await scene.clock.advance(300_000);
+    gone = ["joined"];
+    await scene.clock.advance(60_000);
+    await scene.end();
+
+    expect([scene.times(), scene.changes()]).toEqual([[], 1]);
   });
 
   it("wants a scan of each node that was there, until it has reported what it read after the gap", async () => {

@@ -83,3 +83,14 @@ it.each<readonly [what: string, check: () => void]>([
   ["volumes", () => readsBackAll(volume, () => keeperOf(KeptVolume, new KeptValues()))],
   ["pods", () => readsBackAll(pod, () => keeperOf(KeptPod, new KeptValues()))],
 ])("the kept form of %s has every field that was given", (_, check) => check());
+
+it("the kept form of a pod can be kept anew with fewer claims", () => {
+  const values = new KeptValues();
+  const property = fc.property(pod, (given) => {
+    const { isTerminal, hasStarted, createdAtMs, deletedAtMs, resourceVersion } = given;
+    const again = new KeptPod(new KeptPod(given, values), values, given.claims.slice(0, 1));
+    expect(again).toMatchObject({ isTerminal, hasStarted, createdAtMs, deletedAtMs, resourceVersion });
+    expect(again.claims).toEqual(given.claims.slice(0, 1));
+  });
+  fc.assert(property, { numRuns: NUM_RUNS });
+});
