@@ -139,7 +139,7 @@ class Aggregator {
       onClaimGone: (claim) => this.#session?.onClaimGone(claim),
       onClaimBound: (claim) => this.#session?.onClaimBound(claim),
       onClaimRolledBack: (previous) => this.#unstored.onClaimRolledBack(previous),
-      onVolume: (name) => this.#session?.volumes.onVolume(name),
+      onVolume: (name) => this.#session?.volumes.onVolumes([name]),
       onPodsListed: () => this.#session?.onPodsListed(),
       onPodPlaced: (pod) => this.#session?.claims.onPodPlaced(pod),
       onPodEnded: (end) => this.#onPodEnded(end),

@@ -63,8 +63,8 @@ export class LeaderSession {
     this.session = parts.random.id();
     this.fleet = new FleetState(parts.clock);
     this.agentStates = this.#newAgentStates(config);
-    const onMoved = (): void => runAll([() => this.claims.onBarrier(), () => this.volumes.enqueueAll()]);
     const { agentStates, fleet, session } = this;
+    const onMoved = (): void => this.claims.onBarrier();
     const barrier = new Barrier({ ...parts, agentStates, onMoved }, { ...config, session });
     this.#barrier = barrier;
     this.#gap = this.#newGap(config);
@@ -217,7 +217,7 @@ export class LeaderSession {
       () => this.#parts.measures.unmounted(effects.unmounts),
       () => this.agentStates.check(report.node, { hasReported: true }),
       () => this.claims.onTouched(report.node, effects.keys),
-      () => this.volumes.onReport(report.node, effects.volumes),
+      () => this.volumes.onVolumes(effects.volumes),
       () => this.#barrier.onReport(report.node, report.scanRequest),
       () => this.#parts.onWaiting(report.node, effects.misfits.waiting),
     ]);

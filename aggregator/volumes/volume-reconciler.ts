@@ -35,6 +35,8 @@ interface VolumeReconcilerParts extends SharedParts {
 
 /** Writes under way at once: few are necessary. */
 const WIDTH = 4;
+/** A volume that waits for nodes is decided again so often. Milliseconds. */
+const WAITING_MS = 10_000;
 
 /**
  * Keeps the two annotations of PersistentVolumes: the nodes that have a volume mounted that is not Bound, and the last use of a Retain
@@ -46,8 +48,6 @@ export class VolumeReconciler {
   readonly stillMounted = new Set<string>();
   readonly #parts: VolumeReconcilerParts;
   readonly #gate: WriteGate;
-  /** Names of volumes, by nodes that had not reported when the volume was decided; until they do, or change their state. */
-  readonly #waiting = new Map<string, Set<string>>();
   /** By volume name: the status of a claim when this leader saw it go, until its last use is copied. */
   readonly #goneClaims = new Map<string, { readonly uid: string; readonly status: ClaimStatus }>();
 
@@ -59,21 +59,20 @@ export class VolumeReconciler {
 
   /** Works until the signal is aborted. Everything has been listed. */
   run(signal: AbortSignal): Promise<void> {
-    this.enqueueAll();
+    const volumes = Iterator.from(this.#parts.cluster.allVolumes());
+    this.queue.addAll(volumes.map((volume) => (isOfInterest(volume) ? volume.key : undefined)));
     const claims = Iterator.from(this.#parts.cluster.claims());
     this.queue.addAll(claims.map(({ isDeleting, volume }) => (isDeleting ? volume : undefined)));
     return this.queue.run((name, limited) => this.#reconcile(name, limited), signal);
   }
 
-  enqueueAll(): void {
-    const volumes = Iterator.from(this.#parts.cluster.allVolumes());
-    this.queue.addAll(volumes.map((volume) => (isOfInterest(volume) ? volume.key : undefined)));
-  }
-
-  onVolume(name: string): void {
-    const volume = this.#parts.cluster.volumeByName(name);
-    const isKnown = this.stillMounted.has(name) || this.#goneClaims.has(name);
-    if (volume === undefined || isOfInterest(volume) || isKnown) this.queue.add(name);
+  /** These volumes have changed, or a node has reported something new of them. */
+  onVolumes(names: readonly string[]): void {
+    for (const name of names) {
+      const volume = this.#parts.cluster.volumeByName(name);
+      const isKnown = this.stillMounted.has(name) || this.#goneClaims.has(name);
+      if (volume === undefined || isOfInterest(volume) || isKnown) this.queue.add(name);
+    }
   }
 
   /** The last use of a claim that is being deleted may have to be copied to its volume. */
@@ -94,16 +93,9 @@ export class VolumeReconciler {
     return facts.flatMap(({ volume }) => volumesOf(volume, this.#parts.cluster)).map(({ key }) => key);
   }
 
-  /** A node has reported something new of these volumes. */
-  onReport(node: string, names: readonly string[]): void {
-    for (const name of names) this.onVolume(name);
-    this.queue.addAll(this.#waiting.get(node) ?? []);
-    this.#waiting.delete(node);
-  }
-
   /** The node has another state: its mounts may count as ended now, or as mounted again. */
   onAgentState(node: string): void {
-    this.onReport(node, this.namesOf(this.#parts.fleet.view(node)?.mountedVolumes ?? []));
+    this.onVolumes(this.namesOf(this.#parts.fleet.view(node)?.mountedVolumes ?? []));
   }
 
   async #reconcile(name: string, signal: AbortSignal): Promise<void> {
@@ -112,11 +104,11 @@ export class VolumeReconciler {
     const gone = this.#goneClaims.get(name);
     const facts = volumeFacts(volume, gone?.uid === volume.claim?.uid ? gone?.status : undefined, this.#parts);
     this.stillMounted[isStillMounted(volume, facts.mounts.all) ? "add" : "delete"](name);
-    for (const node of facts.unanswered) this.#waiting.set(node, (this.#waiting.get(node) ?? new Set()).add(name));
     const desired = desiredAnnotations(facts);
     if (changesTo(volume, desired) === undefined && isCopied(volume, facts)) this.#goneClaims.delete(name);
     const againMs = await this.#bring(volume, desired, signal);
     if (againMs !== undefined) this.queue.addAfter(name, againMs);
+    if (facts.isPending || facts.unanswered.length > 0) this.queue.addAfter(name, WAITING_MS);
   }
 
   #forget(name: string): void {
@@ -176,7 +168,7 @@ function isCopied({ claim, annotations }: Volume, { statusAtEnd }: VolumeFacts):
   return claim !== undefined && readCopiedUse(claim.uid, annotations?.lastUse) !== undefined;
 }
 
-/** What is known of a volume now, for a decision. It begins to wait for the nodes that it needs. */
+/** What is known of a volume now, for a decision. */
 function volumeFacts(volume: Volume, statusAtEnd: ClaimStatus | undefined, parts: VolumeReconcilerParts): VolumeFacts {
   const { barrier, cluster, fleet, agentStates, protection } = parts;
   const shown = fleet.shownOf(identitiesOf(volume.key, volume.csi));
