@@ -2,7 +2,7 @@ import type { Labels, Metrics, Sample } from "../../common/runtime/metrics.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { oldestPending } from "../core/claims/binding.ts";
 import type { Volume } from "../core/cluster-objects.ts";
-import type { StorageKind, StorageTotals, Total } from "../core/metrics/storage-totals.ts";
+import { type StorageKind, type StorageTotals, sumOf, type Total } from "../core/metrics/storage-totals.ts";
 import type { Cluster } from "../sources/cluster.ts";
 
 type Registry = Pick<Metrics, "gauge" | "series">;
@@ -45,7 +45,7 @@ interface Sizes<L extends string> {
 function registerSizes<L extends string>(metrics: Registry, { names, about, labels, totals }: Sizes<L>): void {
   const register = (what: "count" | "bytes", help: string): void =>
     metrics.series({ name: names[what], help, labels }, () =>
-      [...totals.all()].map((total) => ({ labels: total.kind, value: total.sum(what) })),
+      [...totals.all()].map((total) => ({ labels: total.kind, value: sumOf(total, what) })),
     );
   register("count", `${about}.`);
   register("bytes", `Capacity of ${about}.`);
@@ -74,9 +74,10 @@ function registerVolumeAges(metrics: Registry, { cluster, earliestMs }: StorageS
     () => {
       const ages = [...totals.all()].flatMap((total) => {
         const { phase, reclaim_policy } = total.kind;
-        const sinceMs = total.oldestMs();
         const labels = { phase, reclaim_policy };
-        return sinceMs === undefined ? [] : [{ labels, value: secondsBetween(sinceMs, earliestMs()) }];
+        // Where no age counts, that is infinite.
+        const sinceMs = total.shares.keys().reduce((one, other) => Math.min(one, other));
+        return Number.isFinite(sinceMs) ? [{ labels, value: secondsBetween(sinceMs, earliestMs()) }] : [];
       });
       return combined(ages, Math.max);
     },
@@ -112,7 +113,7 @@ function registerClaimAges(metrics: Registry, { cluster, earliestMs }: StorageSo
 function byAge<L extends string>(total: Total<StorageKind>, labels: Labels<L>, nowMs: number) {
   return AGES.map(({ age, ms }) => ({
     labels: { ...labels, older_than: age },
-    value: total.sum("bytes", nowMs - ms),
+    value: sumOf(total, "bytes", nowMs - ms),
   }));
 }
 

@@ -40,8 +40,8 @@ export function createClaims(parts: ClaimParts, listener: ClusterListener) {
     onChange: (change) => {
       const { kind, object } = change;
       observations.note(change, nowMs());
-      if (kind !== "added") totals.remove(countedClaim(change.previous));
-      if (kind !== "deleted") totals.add(countedClaim(object));
+      if (kind !== "added") totals.count(countedClaim(change.previous), -1);
+      if (kind !== "deleted") totals.count(countedClaim(object), 1);
       if (kind === "updated" && isRolledBack(change.previous, object, nowMs()))
         listener.onClaimRolledBack(change.previous);
       if (kind === "deleted") {

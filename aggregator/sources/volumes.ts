@@ -23,9 +23,9 @@ export function createVolumes(
     phaseSince({ apiMs, createdAtMs, firstSeenMs: observations.firstSeenMs(uid) });
   const totals = new StorageTotals<VolumeKind>(parts.classLabel, AGE_BUCKET_MS);
   const count = (change: StoreChange<StoredVolume>): void => {
-    if (change.kind !== "added") totals.remove(countedVolume(change.previous, since(change.previous)));
+    if (change.kind !== "added") totals.count(countedVolume(change.previous, since(change.previous)), -1);
     observations.note(change, parts.nowMs());
-    if (change.kind !== "deleted") totals.add(countedVolume(change.object, since(change.object)));
+    if (change.kind !== "deleted") totals.count(countedVolume(change.object, since(change.object)), 1);
   };
   const onChange = (change: StoreChange<StoredVolume>): void => {
     const { object } = change;

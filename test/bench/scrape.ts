@@ -73,8 +73,8 @@ async function measure(scene: Scene): Promise<readonly (readonly string[])[]> {
       pending: new Set(claims.filter(({ phase }) => phase === "Pending").map(({ key }) => key)),
       bindingOf: () => "WaitForFirstConsumer" as const,
     };
-    for (const { volume, since } of volumes) storage.volumes.add(countedVolume(volume, since));
-    for (const claim of claims) storage.claims.add(countedClaim(claim));
+    for (const { volume, since } of volumes) storage.volumes.count(countedVolume(volume, since), 1);
+    for (const claim of claims) storage.claims.count(countedClaim(claim), 1);
     return storage;
   };
   const storage = count();

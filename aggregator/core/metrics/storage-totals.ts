@@ -21,79 +21,51 @@ export interface Counted<K extends StorageKind> {
   readonly sinceMs: number | undefined;
 }
 
+/** All objects of one kind together. Its class is the label of the class. */
+export interface Total<K extends StorageKind> {
+  readonly kind: K;
+  /** By the time since when they have been in their state, rounded up: an age is never longer than the truth. Infinity: it does not count. */
+  readonly shares: Map<number, { readonly count: number; readonly bytes: number }>;
+}
+
 /** Counts, sizes and ages of objects by kind, updated with every change: no call walks over single objects. */
 export class StorageTotals<K extends StorageKind> {
   readonly #totals = new Map<string, Total<K>>();
   readonly #label: ClassLabel;
-  readonly #bucketMs: number;
+  readonly #stepMs: number;
 
   /** A class keeps its label: an object is removed under the one that it was added with. Ages are kept to so many milliseconds. */
-  constructor(label: ClassLabel, bucketMs: number) {
+  constructor(label: ClassLabel, stepMs: number) {
     this.#label = label;
-    this.#bucketMs = bucketMs;
+    this.#stepMs = stepMs;
   }
 
-  add(object: Counted<K>): void {
-    this.#count(object, 1);
-  }
-
-  /** Removes what was added with these values. */
-  remove(object: Counted<K>): void {
-    this.#count(object, -1);
+  /** Adds an object, or, with -1, removes what was added with these values. */
+  count({ kind: counted, bytes, sinceMs = Number.POSITIVE_INFINITY }: Counted<K>, by: 1 | -1): void {
+    const kind = { ...counted, storage_class: this.#label(counted.storage_class) };
+    const key = JSON.stringify(kind);
+    const total = this.#totals.get(key) ?? { kind, shares: new Map() };
+    this.#totals.set(key, total);
+    const fromMs = Math.ceil(sinceMs / this.#stepMs) * this.#stepMs;
+    const before = total.shares.get(fromMs) ?? { count: 0, bytes: 0 };
+    const share = { count: before.count + by, bytes: before.bytes + by * bytes };
+    if (share.count > 0) total.shares.set(fromMs, share);
+    else total.shares.delete(fromMs);
+    if (total.shares.size === 0) this.#totals.delete(key);
   }
 
   all(): Iterable<Total<K>> {
     return this.#totals.values();
   }
-
-  #count(object: Counted<K>, by: 1 | -1): void {
-    const kind = { ...object.kind, storage_class: this.#label(object.kind.storage_class) };
-    const key = JSON.stringify(kind);
-    const total = this.#totals.get(key) ?? new Total(kind, this.#bucketMs);
-    total.count(object, by);
-    if (total.isEmpty) this.#totals.delete(key);
-    else this.#totals.set(key, total);
-  }
 }
 
-/** All objects of one kind together. Its class is the label of the class. */
-export class Total<K extends StorageKind> {
-  readonly kind: K;
-  readonly #bucketMs: number;
-  /** By the time since when they have been in their state, rounded up: an age is never longer than the truth. Infinity: it does not count. */
-  readonly #shares = new Map<number, { readonly count: number; readonly bytes: number }>();
-
-  constructor(kind: K, bucketMs: number) {
-    this.kind = kind;
-    this.#bucketMs = bucketMs;
-  }
-
-  get isEmpty(): boolean {
-    return this.#shares.size === 0;
-  }
-
-  count({ bytes, sinceMs = Number.POSITIVE_INFINITY }: Omit<Counted<K>, "kind">, by: 1 | -1): void {
-    const bucket = Math.ceil(sinceMs / this.#bucketMs);
-    const before = this.#shares.get(bucket) ?? { count: 0, bytes: 0 };
-    const share = { count: before.count + by, bytes: before.bytes + by * bytes };
-    if (share.count > 0) this.#shares.set(bucket, share);
-    else this.#shares.delete(bucket);
-  }
-
-  /** Of the objects that have been in their state since then at the latest; without it, of all. */
-  sum(what: "count" | "bytes", untilMs = Number.POSITIVE_INFINITY): number {
-    const latest = Math.floor(untilMs / this.#bucketMs);
-    let sum = 0;
-    for (const [bucket, share] of this.#shares) if (bucket <= latest) sum += share[what];
-    return sum;
-  }
-
-  /** The earliest time; undefined where there is none. */
-  oldestMs(): number | undefined {
-    let oldest = Number.POSITIVE_INFINITY;
-    for (const bucket of this.#shares.keys()) oldest = Math.min(bucket, oldest);
-    return Number.isFinite(oldest) ? oldest * this.#bucketMs : undefined;
-  }
+/** Of the objects that have been in their state since then at the latest; without it, of all. */
+export function sumOf(
+  { shares }: Total<StorageKind>,
+  what: "count" | "bytes",
+  untilMs = Number.POSITIVE_INFINITY,
+): number {
+  return shares.entries().reduce((sum, [fromMs, share]) => (fromMs <= untilMs ? sum + share[what] : sum), 0);
 }
 
 export interface VolumeKind extends StorageKind {

@@ -7,7 +7,7 @@ import {
   MOST_CLASSES,
   type StorageKind,
   StorageTotals,
-  Total,
+  sumOf,
 } from "../../../../aggregator/core/metrics/storage-totals.ts";
 import { boundedLabel } from "../../../../common/runtime/metrics.ts";
 import { claimWith, mountedStatus, NOON, statusWith, volumeWith } from "../world.ts";
@@ -20,17 +20,17 @@ function counted(storageClass: string, fields: Partial<Counted<StorageKind>> = {
 
 function shown(totals: StorageTotals<StorageKind>): Readonly<Record<string, readonly [count: number, bytes: number]>> {
   return Object.fromEntries(
-    [...totals.all()].map((total) => [total.kind.storage_class, [total.sum("count"), total.sum("bytes")]]),
+    [...totals.all()].map((total) => [total.kind.storage_class, [sumOf(total, "count"), sumOf(total, "bytes")]]),
   );
 }
 
 describe("StorageTotals", () => {
   it("counts what is there, by kind", () => {
     const totals = new StorageTotals(boundedLabel(MOST_CLASSES), HOUR_MS);
-    totals.add(counted("fast"));
-    totals.add(counted("fast", { bytes: 5 }));
-    totals.add(counted("slow"));
-    totals.remove(counted("fast"));
+    totals.count(counted("fast"), 1);
+    totals.count(counted("fast", { bytes: 5 }), 1);
+    totals.count(counted("slow"), 1);
+    totals.count(counted("fast"), -1);
 
     expect(shown(totals)).toEqual({ fast: [1, 5], slow: [1, 10] });
   });
@@ -46,9 +46,9 @@ describe("StorageTotals", () => {
     fc.assert(
       fc.property(fc.array(entry, { maxLength: 60 }), fc.nat(), (entries, seed) => {
         const totals = new StorageTotals(boundedLabel(MOST_CLASSES), HOUR_MS);
-        for (const one of entries) totals.add(one);
+        for (const one of entries) totals.count(one, 1);
         const order = entries.map((one, index) => ({ one, at: (index * 7_919 + seed) % 61 }));
-        for (const { one } of order.toSorted((first, second) => first.at - second.at)) totals.remove(one);
+        for (const { one } of order.toSorted((first, second) => first.at - second.at)) totals.count(one, -1);
 
         expect([...totals.all()]).toEqual([]);
       }),
@@ -60,32 +60,30 @@ describe("the ages of one kind", () => {
   const kind = { storage_class: "fast" };
 
   it("count what is at least so old, never before it is", () => {
-    const total = new Total(kind, HOUR_MS);
-    total.count({ sinceMs: NOON - 25 * HOUR_MS, bytes: 1 }, 1);
-    total.count({ sinceMs: NOON - 24 * HOUR_MS + 1, bytes: 2 }, 1);
-    total.count({ sinceMs: NOON - 48 * HOUR_MS, bytes: 4 }, 1);
-    total.count({ sinceMs: undefined, bytes: 8 }, 1);
+    const totals = new StorageTotals((name) => name, HOUR_MS);
+    totals.count({ kind, sinceMs: NOON - 25 * HOUR_MS, bytes: 1 }, 1);
+    totals.count({ kind, sinceMs: NOON - 24 * HOUR_MS + 1, bytes: 2 }, 1);
+    totals.count({ kind, sinceMs: NOON - 48 * HOUR_MS, bytes: 4 }, 1);
+    totals.count({ kind, sinceMs: undefined, bytes: 8 }, 1);
+    const sums = (...of: readonly [what: "bytes" | "count", untilMs?: number]): readonly number[] =>
+      [...totals.all()].map((total) => sumOf(total, ...of));
 
-    expect([24, 47].map((hours) => total.sum("bytes", NOON - hours * HOUR_MS))).toEqual([5, 4]);
-    expect([total.sum("bytes"), total.sum("count")]).toEqual([15, 4]);
+    expect([24, 47].flatMap((hours) => sums("bytes", NOON - hours * HOUR_MS))).toEqual([5, 4]);
+    expect([...sums("bytes"), ...sums("count")]).toEqual([15, 4]);
   });
 
-  it("know the earliest time, rounded up to their buckets", () => {
-    const total = new Total(kind, HOUR_MS);
+  it("are kept by their begins, rounded up", () => {
+    const totals = new StorageTotals((name) => name, HOUR_MS);
     const hour = Math.floor(NOON / HOUR_MS) * HOUR_MS;
-    const seen = [total.oldestMs()];
     for (const [sinceMs, by] of [
       [undefined, 1],
-      [NOON, 1],
+      [hour - 1, 1],
       [hour - HOUR_MS - 1, 1],
       [hour - HOUR_MS - 1, -1],
-    ] as const) {
-      total.count({ sinceMs, bytes: 1 }, by);
-      seen.push(total.oldestMs());
-    }
+    ] as const)
+      totals.count({ kind, sinceMs, bytes: 1 }, by);
 
-    const noon = hour + (NOON === hour ? 0 : HOUR_MS);
-    expect(seen).toEqual([undefined, undefined, noon, hour - HOUR_MS, noon]);
+    expect([...totals.all()].map(({ shares }) => [...shares.keys()])).toEqual([[Number.POSITIVE_INFINITY, hour]]);
   });
 });
 

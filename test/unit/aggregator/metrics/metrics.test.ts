@@ -48,8 +48,8 @@ async function linesOf({ volumes = [], claims = [] }: Scene): Promise<readonly s
     pending: new Set(claims.filter(({ phase }) => phase === "Pending").map(({ key }) => key)),
     bindingOf: (name: string | undefined) => (name === "slow" ? WAITS : AT_ONCE),
   };
-  for (const volume of volumes) storage.volumes.add(countedVolume(volume, sinceOf(volume)));
-  for (const claim of claims) storage.claims.add(countedClaim(claim));
+  for (const volume of volumes) storage.volumes.count(countedVolume(volume, sinceOf(volume)), 1);
+  for (const claim of claims) storage.claims.count(countedClaim(claim), 1);
   const claim = (key: string) => claims.find((one) => one.key === key);
   const pods = [podWith({ claims: ["waited"], createdAtMs: NOON - 60_000 })];
   const podsOf = (key: string) => (key === "shop/waited" ? pods : []);
