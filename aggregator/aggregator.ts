@@ -145,7 +145,6 @@ class Aggregator {
       onPodEnded: (end) => this.#onPodEnded(end),
       onRejected: (pod) => this.#rejections.onRejected(pod),
       onNode: (name) => this.#session?.agentStates.check(name),
-      onAgentPod: (node) => this.#session?.agentStates.check(node),
     };
   }
 

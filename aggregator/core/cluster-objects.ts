@@ -97,9 +97,3 @@ export interface Attachment {
 export function attachedKey({ driver, handleHash }: NonNullable<Volume["csi"]>): string {
   return `${driver}/${handleHash}`;
 }
-
-/** Driver and hash of the handle in an `attachedKey`; a hash has no slash. */
-export function attachedBy(key: string): readonly [driver: string, handleHash: string] {
-  const slash = key.lastIndexOf("/");
-  return [key.slice(0, slash), key.slice(slash + 1)];
-}

@@ -25,6 +25,7 @@ export interface ClusterListener {
   /** The watch showed the claim Pending, and now shows it Bound. */
   readonly onClaimBound: (claim: Claim) => void;
   readonly onVolume: (name: string) => void;
+  /** The Node object changed, the first of Mooring's agent pods appeared on the node, or one left it. */
   readonly onNode: (name: string) => void;
   /** Called before the claims that the pod named. */
   readonly onPodEnded: (end: EndedPod) => void;
@@ -34,6 +35,4 @@ export interface ClusterListener {
   readonly onPodPlaced: (pod: Pod) => void;
   /** The pod's status shows that an agent rejected it. */
   readonly onRejected: (pod: Pod) => void;
-  /** The first of Mooring's agent pods appeared on a node, or one left it. */
-  readonly onAgentPod: (node: string) => void;
 }

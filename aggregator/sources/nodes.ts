@@ -13,7 +13,6 @@ type StoredAttachment = Attachment & Stored;
 /** All nodes, and the volumes that the API shows attached to them. */
 export function createNodes(parts: KubeParts & { readonly volumes: Volumes }, { onClaim, onNode }: ClusterListener) {
   const { volumes } = parts;
-  /** By `attachedKey`. */
   const inUse = ({ volumesInUse }: Node): readonly string[] | undefined => volumesInUse;
   const ofVolume = ({ volume }: Attachment): string | undefined => volume;
   const tellClaims = (of: readonly Volume[]): void => {
@@ -25,7 +24,9 @@ export function createNodes(parts: KubeParts & { readonly volumes: Volumes }, { 
     indexes: { inUse },
     onChange: (change) => {
       onNode(change.object.key);
-      for (const key of movedValues(change, inUse)) tellClaims(volumes.attachedAs(key));
+      // An `attachedKey` ends with the hash. Claims of another driver's volumes may hear of it, too.
+      for (const key of movedValues(change, inUse))
+        tellClaims(volumes.informer.by("hash", key.slice(key.lastIndexOf("/") + 1)));
     },
   });
   const texts = new SharedTexts();
@@ -64,8 +65,8 @@ export function createNodes(parts: KubeParts & { readonly volumes: Volumes }, { 
 }
 
 /** The volume of this name and those with its handle: an attachment names any one of them. */
-function attachedWith(name: string, { informer, attachedAs }: Volumes): readonly Volume[] {
+function attachedWith(name: string, { informer, lookups }: Volumes): readonly Volume[] {
   const volume = informer.get(name);
-  if (volume?.csi !== undefined) return attachedAs(attachedKey(volume.csi));
+  if (volume?.csi !== undefined) return lookups.volumesByHandle(volume.csi.driver, volume.csi.handleHash);
   return volume === undefined ? [] : [volume];
 }

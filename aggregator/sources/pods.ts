@@ -22,7 +22,7 @@ export function createPods(parts: ClusterParts & { readonly claims: () => ClaimL
     const [gone, pod] = [endOf(change, !informer.hasSynced()), remembered(object, parts.claims(), values)];
     vanished.note(pod, { hasEnded: gone !== undefined, isGone: change.kind === "deleted" });
     if (gone !== undefined) listener.onPodEnded({ pod, gone, seenAtMs: parts.nowMs(), wasOver: false });
-    for (const node of movedValues(change, agentNode)) listener.onAgentPod(node);
+    for (const node of movedValues(change, agentNode)) listener.onNode(node);
     if (isNewlyRejected(change)) listener.onRejected(object);
     if (isNewlyPlaced(change)) listener.onPodPlaced(object);
     for (const claim of claimKeysOf(object)) listener.onClaim(claim);

@@ -1,7 +1,7 @@
 import { createInformer } from "../../common/kube/informer.ts";
 import type { StoreChange, Stored } from "../../common/kube/store.ts";
 import { isNoAnswer, type PhaseSince, phaseSince } from "../../common/storage/phase-since.ts";
-import { attachedBy, type Volume } from "../core/cluster-objects.ts";
+import type { Volume } from "../core/cluster-objects.ts";
 import { type ClassLabel, countedVolume, StorageTotals, type VolumeKind } from "../core/metrics/storage-totals.ts";
 import type { ClusterListener, ClusterParts } from "./cluster-parts.ts";
 import { KeptValues, keptWith, millisecondsOf, secondsOf, type Whole } from "./kept.ts";
@@ -45,21 +45,18 @@ export function createVolumes(
     },
     onChange,
   });
-  // Handles of two drivers may have one hash, and several volumes one handle.
-  const byHandle = (driver: string, handleHash: string): readonly Volume[] =>
-    informer.by("hash", handleHash).filter(({ csi }) => csi?.driver === driver);
   return {
     informer,
     totals,
     lookups: {
       allVolumes: (): Iterable<Volume> => informer.all(),
       volumeByName: informer.get,
-      volumesByHandle: byHandle,
+      /** Handles of two drivers may have one hash, and several volumes one handle. */
+      volumesByHandle: (driver: string, handleHash: string): readonly Volume[] =>
+        informer.by("hash", handleHash).filter(({ csi }) => csi?.driver === driver),
       /** Since when the volume is in its phase; undefined where that is unknown. */
       phaseSince: since,
     },
-    /** The volumes that Kubernetes attaches as one, by their `attachedKey`. */
-    attachedAs: (key: string) => byHandle(...attachedBy(key)),
   };
 }
 

@@ -43,11 +43,10 @@ function clusterAt(api: ReturnType<typeof createFakeApiServer>, events: string[]
       onPodEnded: ({ pod: { uid, hasStarted }, gone }) =>
         events.push(`${uid} ended by ${gone}${hasStarted ? ", had started" : ""}`),
       onVolume: (name) => events.push(`volume ${name}`),
-      onNode: (name) => events.push(`node ${name}`),
+      onNode: (name) => events.push(`node ${name}, ${cluster.hasAgentPod(name) ? "with" : "without"} an agent`),
       onPodsListed: () => {},
       onPodPlaced: ({ uid, node }) => events.push(`${uid} is placed on ${node}`),
       onRejected: ({ uid, node }) => events.push(`${uid} rejected on ${node}`),
-      onAgentPod: (node) => events.push(`agent pod on ${node}: ${cluster.hasAgentPod(node)}`),
     },
   );
   return cluster;

@@ -52,7 +52,7 @@ describe("the cluster emits", () => {
       ["the end of a pod that came and went unseen", [], [added(succeeded)], "ended", ended(101)],
       ["once for each pod that it is on a node, where it may have been taken for another's user", [], placed, "placed", ["pod-1 is placed on n1", "pod-2 is placed on n1"]],
       ["once for each pod that an agent rejected it, also for one that is deleted with it", [pod(mark), pod(second), pod(third)], rejected, "rejected", [1, 2, 3].map((of) => `pod-${of} rejected on n1`)],
-      ["that a node has an agent's pod, and has none", [agent], agentsCome, "agent", [true, false, true, false].map((isThere) => `agent pod on n1: ${isThere}`)],
+      ["that a node has an agent's pod, and has none", [agent], agentsCome, "agent", ["with", "without", "with", "without"].map((how) => `node n1, ${how} an agent`)],
       ["a claim that is gone before the next one of its name", [claim(bound)], [added(claim({ ...bound, uid: "claim-2" }))], "shop/data", ["check shop/data", gone, "check shop/data"]],
       ["the earlier time of a claim whose time goes back", [usedUntil(noon)], [modified(usedUntil(before))], "rolled back", rolledBack],
       ["the earlier time where the time goes away", [usedUntil(noon)], [modified(usedUntil(noon, "Tidied"))], "rolled back", rolledBack],
