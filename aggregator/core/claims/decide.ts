@@ -29,8 +29,8 @@ export interface ClaimFacts {
   /** The watch of pods is interrupted: an unknown pod may use the claim. */
   readonly isUnwatched?: boolean | undefined;
   readonly ends: readonly UseEnd[];
-  /** When a use that this session did not see is known to have ended; see `unobservedEnd`. */
-  readonly unobservedEnd: UseEnd | "unknown" | undefined;
+  /** When the stored use ended is unknown: it may have been later than every end. */
+  readonly isEndUnknown: boolean;
   /** The stored last use ended by assumption, as its node was Gone, and the node has scanned since. */
   readonly isNodeBack?: boolean | undefined;
   /** Nodes on which the volume is still staged, or mounted; undefined where protection is off. */
@@ -122,7 +122,7 @@ interface Facts extends ClaimFacts {
  * than the claim's creation, or the stored status would be invalid.
  */
 function believed(facts: ClaimFacts): Facts {
-  const { stored: status, unobservedEnd, isNodeBack, earliestMs = Number.NEGATIVE_INFINITY, nowMs } = facts;
+  const { stored: status, isNodeBack, earliestMs = Number.NEGATIVE_INFINITY, nowMs } = facts;
   const isFuture = (ms: number): boolean => ms > nowMs + FUTURE_MS;
   const untilNow = (ms: number): number => (isFuture(ms) ? nowMs : ms);
   // Nearly every status is as it is stored: a copy of each would only take time.
@@ -130,7 +130,7 @@ function believed(facts: ClaimFacts): Facts {
   const read = status && isAnyFuture ? asOfNow(status, untilNow) : status;
   const refuted = isNodeBack ? read?.lastUse : undefined;
   const stored = read && refuted ? { ...read, lastUse: undefined } : read;
-  const ends = (typeof unobservedEnd === "object" ? [...facts.ends, unobservedEnd] : facts.ends)
+  const ends = facts.ends
     .map((end) => datedAsStored(end, stored?.lastUse))
     .map((end) => notBefore({ ...end, byMs: untilNow(end.byMs) }, earliestMs));
   const { times = [], ...open } = facts.unobserved ?? {};
@@ -241,7 +241,7 @@ function stagedOn({ stagedOn: nodes, pendingNodes }: Facts): Unused["stagedOn"] 
 
 /** A claim that is idle by everything that was seen. */
 function idle(facts: Facts): Idle {
-  const { stored, refuted, ends, lastUse, unobservedEnd, nowMs } = facts;
+  const { stored, refuted, ends, lastUse, isEndUnknown, nowMs } = facts;
   const found = latestOf(ends);
   const latest = found && laterOf(found, lastUse);
   const sinceMs = stored?.sinceMs ?? 0;
@@ -249,7 +249,7 @@ function idle(facts: Facts): Idle {
     return { reason: stillReason(stored, lastUse), sinceMs, lastUse };
   }
   const isExplained = refuted === undefined || ends.some((end) => explains(end, refuted));
-  if (latest !== undefined && isExplained && unobservedEnd !== "unknown") {
+  if (latest !== undefined && isExplained && !isEndUnknown) {
     const visit = latest.wasUse ? undefined : latest;
     return { reason: REASONS[latest.evidence], sinceMs: Math.max(sinceMs, latest.byMs), lastUse, visit };
   }

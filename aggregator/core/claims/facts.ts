@@ -3,13 +3,14 @@ import { useKey } from "../../../common/storage/volume-identity.ts";
 import type { ClaimFacts } from "./decide.ts";
 import { type ClaimEvidence, type FleetFacts, type FoundUse, isEligible, toUseEnd } from "./evidence.ts";
 import { isBarred, pendingNodesOf, storedNodes } from "./pending-nodes.ts";
-import { isEndKnown, latestOf, type UseEnd } from "./use-end.ts";
+import { isEndKnown, type UseEnd } from "./use-end.ts";
 
 /** Puts together what a claim's status depends on. */
 export function factsOf(evidence: ClaimEvidence, fleet: FleetFacts): ClaimFacts {
   const { claim, uses, references, history } = evidence;
   const present = uses.filter(({ node }) => fleet.assumedEnd(node) === undefined);
   const ends = [...shownEnds(evidence, fleet), ...history.ends];
+  const unobserved = unobservedEnds(evidence, ends, fleet);
   return {
     isEligible: isEligible(claim) && isVolumeSeen(evidence),
     stored: claim.status,
@@ -18,8 +19,8 @@ export function factsOf(evidence: ClaimEvidence, fleet: FleetFacts): ClaimFacts 
     references,
     pendingNodes: pendingNodesOf(evidence, fleet),
     isUnwatched: !fleet.arePodsCurrent && isBarred(claim, fleet.nowMs),
-    ends,
-    unobservedEnd: unobservedEndOf(evidence, ends, fleet),
+    ends: [...ends, ...(unobserved ?? [])],
+    isEndUnknown: unobserved === undefined,
     isNodeBack: isNodeBack(claim.status, fleet),
     stagedOn: evidence.shownOn.filter((node) => fleet.assumedEnd(node) === undefined),
     earliestMs: earliestSinceMs(claim),
@@ -66,21 +67,21 @@ function isNodeBack(status: ClaimStatus | undefined, { viewOf }: Pick<FleetFacts
 type UseEvidence = Pick<ClaimEvidence, "claim" | "unmountRecords" | "uses">;
 
 /**
- * The end of the stored use, where no unmount record and no pod shows it. A node that is Gone ended it; a node that has lost its
- * journal, or no node at all, leaves it unknown; so does a condition that cannot be read, as nodes have forgotten what it included.
+ * What ended the stored use where no unmount record and no pod shows it: the nodes that are Gone since. Undefined where a node that has lost
+ * its journal, or no node at all, leaves the end unknown; so does a condition that cannot be read, as nodes have forgotten what it included.
  */
-export function unobservedEndOf(
+export function unobservedEnds(
   evidence: UseEvidence,
   ends: readonly UseEnd[],
   fleet: FleetFacts,
-): ClaimFacts["unobservedEnd"] {
+): readonly UseEnd[] | undefined {
   const { status, hasInvalidCondition } = evidence.claim;
-  if (status === undefined) return hasInvalidCondition ? "unknown" : undefined;
-  if (status.unused) return undefined;
+  if (status === undefined) return hasInvalidCondition ? undefined : [];
+  if (status.unused) return [];
   const nodes = storedNodes(status, fleet);
-  if (nodes.some((node) => isLostOn(node, evidence, fleet))) return "unknown";
+  if (nodes.some((node) => isLostOn(node, evidence, fleet))) return undefined;
   const gone = nodes.flatMap((node) => unseenGone(node, fleet));
-  return latestOf(gone) ?? (isEndKnown(status, ends) ? undefined : "unknown");
+  return gone.length > 0 || isEndKnown(status, ends) ? gone : undefined;
 }
 
 /**

@@ -44,7 +44,7 @@ const NOTHING_KNOWN: Omit<ClaimFacts, "nowMs"> = {
   references: [],
   pendingNodes: [],
   ends: [],
-  unobservedEnd: undefined,
+  isEndUnknown: false,
 };
 
 function useOf(place: ClaimPlace, atMs: number): Partial<ClaimFacts> {

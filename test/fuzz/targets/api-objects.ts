@@ -153,12 +153,7 @@ const SILENT = { node: "n1", isSilent: true, why: "was-mounted" } as const;
 const CHANGES: readonly Partial<ClaimFacts>[] = [
   ...[{}, { usedOn: ["n1"] }, { references: ["shop/web-0"] }, { usedOn: ["n1"], pendingNodes: [SILENT] }],
   ...[{ ends: [USE] }, { ends: [nodeGoneWith({ byMs: NOW - 1 })] }, { ends: [{ ...USE, byMs: 0 }], isNodeBack: true }],
-  ...[
-    { unobservedEnd: "unknown" } as const,
-    { unobservedEnd: USE },
-    { pendingNodes: [SILENT] },
-    { earliestMs: NOW + 5_000 },
-  ],
+  ...[{ isEndUnknown: true }, { pendingNodes: [SILENT] }, { earliestMs: NOW + 5_000 }],
   {
     ends: [USE],
     unobserved: {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { toUseEnd } from "../../../../aggregator/core/claims/evidence.ts";
-import { assumedUse, factsOf, unobservedEndOf } from "../../../../aggregator/core/claims/facts.ts";
+import { assumedUse, factsOf, unobservedEnds } from "../../../../aggregator/core/claims/facts.ts";
 import type { Volume } from "../../../../aggregator/core/cluster-objects.ts";
 import type { NodeUnmountRecord, NodeView } from "../../../../aggregator/core/nodes/node-view.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
@@ -146,8 +146,8 @@ function endIn({ views = [], records: unmountRecords = [], gone = [], ...scene }
     ...unmountRecords.map((record) => toUseEnd(record, fleet)),
     ...uses.flatMap((use) => assumedUse(use, fleet)),
   ];
-  const end = unobservedEndOf(evidence, ends, fleet);
-  return typeof end === "object" ? `${end.id} at ${end.byMs - GONE}` : (end ?? "none");
+  const found = unobservedEnds(evidence, ends, fleet);
+  return found?.map(({ id, byMs }) => `${id} at ${byMs - GONE}`).join(", ") ?? "unknown";
 }
 
 const sees = (agentGaps: NodeView["agentGaps"], fields: Partial<NodeView> = {}) => viewWith({ agentGaps, ...fields });
@@ -163,27 +163,26 @@ const idle = (fields: Partial<ClaimStatus>) => ({ status: statusWith({ unused: t
 const both = { status: mountedStatus(["n1", "n2"]) };
 const named = { status: statusWith() };
 
-describe("unobservedEndOf: the end of a stored use that neither records nor pods show", () => {
+describe("unobservedEnds: the end of a stored use that neither records nor pods show", () => {
   it.each<readonly [name: string, scene: Scene, end: string]>(
     // biome-ignore format: a row is a line
     [
-      ["a claim without a status has none", { status: undefined }, "none"],
+      ["a claim without a status has none", { status: undefined }, ""],
       ["a condition that cannot be read may have included a later one", { status: undefined, hasInvalidCondition: true }, "unknown"],
-      ["a claim that counts as unused has none", idle({ reason: "Unmounted" }), "none"],
-      ["an agent whose journal had the mount reports its end by its first scan", { views: [lost], ...withRecord({ byMs: BEGAN, by: stampAt(BEGAN) }) }, "none"],
+      ["a claim that counts as unused has none", idle({ reason: "Unmounted" }), ""],
+      ["an agent whose journal had the mount reports its end by its first scan", { views: [lost], ...withRecord({ byMs: BEGAN, by: stampAt(BEGAN) }) }, ""],
       ["an end from before that scan says nothing of the mount", { ...LOST, ...withRecord({ by: stampAt(BEGAN) - 1 }) }, "unknown"],
       ["an end of another time of its clock says nothing", { ...LOST, views: [onNextClock], ...withRecord({ by: stampAt(BEGAN) }) }, "unknown"],
       ["an end that another node reports says nothing", { ...LOST, ...withRecord({ node: "n2", by: stampAt(BEGAN) }) }, "unknown"],
       ["an agent that began within that second may have begun later", { ...LOST, views: [sees(unobservedUntil(NOON - 999))] }, "unknown"],
       ["an agent that watched would have reported it: without a record the end is unknown", { views: [watched] }, "unknown"],
-      ["a gap from that time may have hidden nothing before it", { views: [sees(gapFrom(NOON, BEGAN))], ...withRecord({ byMs: BEGAN }) }, "none"],
-      ["a lost journal is covered by the end of a node that showed the mount since", { ...LOST, gone: ["n1"], shows: true }, "none"],
+      ["a gap from that time may have hidden nothing before it", { views: [sees(gapFrom(NOON, BEGAN))], ...withRecord({ byMs: BEGAN }) }, ""],
+      ["a lost journal is covered by the end of a node that showed the mount since", { ...LOST, gone: ["n1"], shows: true }, ""],
       ["the end of a node that had not shown it covers nothing", { ...LOST, gone: ["n1"] }, "unknown"],
-      ["of two nodes that are gone the later end counts", { ...both, gone: ["n1", "n2"] }, "n2/node-gone at 1"],
-      ["it does in whatever order", { ...both, gone: ["n2", "n1"] }, "n1/node-gone at 1"],
+      ["of two nodes that are gone both ends count", { ...both, gone: ["n1", "n2"] }, "n1/node-gone at 0, n2/node-gone at 1"],
       ["the end of one node says nothing of a mount that another node forgot", { ...both, ...LOST, gone: ["n1"], views: [lostOnN2] }, "unknown"],
       ["named, with an older record: unknown all the same", { ...named, ...withRecord({ byMs: NOON - 1_001 }) }, "unknown"],
-      ["named, with a record of the second that the stored time is rounded up from", { ...named, ...withRecord({ byMs: NOON - 1_000 }) }, "none"],
+      ["named, with a record of the second that the stored time is rounded up from", { ...named, ...withRecord({ byMs: NOON - 1_000 }) }, ""],
       ["mounted, with an older record: unknown all the same", { views: [watched], ...withRecord({ byMs: NOON - 1_001 }) }, "unknown"],
     ],
   )("%s", (_, scene, end) => {
@@ -196,6 +195,6 @@ describe("unobservedEndOf: the end of a stored use that neither records nor pods
 
     const user = { node: "n1", pod: undefined, podUid: undefined, wasUse: true };
     const end = { id: "n1/node-gone", evidence: "node-gone", byMs: GONE, widthMs: undefined };
-    expect(unobservedEndOf(evidence, [], fleetWith([], { assumed }))).toEqual({ ...end, ...user });
+    expect(unobservedEnds(evidence, [], fleetWith([], { assumed }))).toEqual([{ ...end, ...user }]);
   });
 });

@@ -99,7 +99,7 @@ describe("a claim that no node has mounted and no pod names", () => {
   const aheadOfBoth = at(70_000, usedBy({ byMs: NOW + 69_500 }));
   const byPod = { ...at(-601_000, usedBy({ evidence: "pod-status" })), reason: "NoPodUsing" as const };
   const firstScan = endWith({ id: "first-read", pod: undefined, podUid: undefined, byMs: NOON + 9_000 });
-  const unknown = { unobservedEnd: "unknown" } as const;
+  const unknown = { isEndUnknown: true };
   const twoEnds = { ...BACK, ends: [endWith({ byMs: NOON + 5_000 }), endWith({ id: "r-2", node: "n2", byMs: NOON })] };
   const back = (byMs: number, fields?: Partial<UseEnd>) => ({ ...BACK, ...ended(byMs, fields) });
   it.each<Row>(
@@ -107,7 +107,7 @@ describe("a claim that no node has mounted and no pod names", () => {
     [
       ["keeps its last use where a pod came and went", namedBefore, { ends: [visitWith()] }, "NoPodUsing since noon+1s, after r0 by noon-1s"],
       ["has no stored use that ends in the future", usedAhead, ended(), "Unmounted since now, after r0 by now"],
-      ["was used until the first scan", onN1, { unobservedEnd: firstScan }, "Unmounted since noon+9s, after first-read by noon+9s"],
+      ["was used until the first scan", onN1, { ends: [firstScan] }, "Unmounted since noon+9s, after first-read by noon+9s"],
       ["was used until now where no node is known", named, { ...unknown, ...ended() }, "NoPodUsing since now, after r1 by noon+1s"],
       ["was used until now where its condition cannot be read", undefined, { ...unknown, ...ended() }, "NoPodUsing since now, after r1 by noon+1s"],
       ["is unused since it was made where its server's clock is ahead", undefined, MADE_AHEAD, "NeverObservedInUse since now+60s"],

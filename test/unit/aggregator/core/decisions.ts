@@ -17,7 +17,7 @@ export function factsWith(fields: Partial<ClaimFacts>): ClaimFacts {
     references: [],
     pendingNodes: [],
     ends: [],
-    unobservedEnd: undefined,
+    isEndUnknown: false,
     nowMs: NOW,
     ...fields,
   };
