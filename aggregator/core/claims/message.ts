@@ -30,21 +30,27 @@ export function statusOf(decision: Decision, stored: ClaimStatus | undefined): C
 
 function inUseMessage({ mountedOn, isNamed, waitsFor }: InUse): string {
   const stale = waitsFor.filter(({ isSilent }) => isSilent);
-  if (mountedOn !== undefined && isNamed) return mountedMessage(mountedOn);
+  if (mountedOn !== undefined && isNamed) return `In use: mounted on ${whereText(mountedOn)}`;
   if (mountedOn?.more || (mountedOn && stale.every(({ node }) => mountedOn.nodes.includes(node)))) {
-    return leftMountedMessage(
-      mountedOn,
-      stale.map(({ node }) => node),
-    );
+    return leftMountedMessage(mountedOn, stale);
   }
-  if (stale.length > 0) return staleMessage(stale);
-  return waitsFor.length > 0 ? pendingMessage(waitsFor) : REFERENCED;
+  if (stale.length > 0) return `Not known to be unused: no report from ${described(stale)}`;
+  if (waitsFor.length === 0) return REFERENCED;
+  return `Not known to be unused: awaiting the next report from ${described(waitsFor)}`;
+}
+
+/** The mounts that remain where every pod that names the claim has ended. The same facts give the same message, so nodes are sorted. */
+function leftMountedMessage(mountedOn: MountedOn, stale: readonly PendingNode[]): string {
+  const left = `In use: still mounted on ${whereText(mountedOn)}, although every pod that names the claim has ended`;
+  const nodes = stale.map(({ node }) => node).sort();
+  return nodes.length === 0 ? left : `${left}; no report of the mounts on ${listed(nodes)}, so this may be out of date`;
 }
 
 /** The message of an unused claim. It follows from the stored status, unless a pod came and went without a use. */
 export function unusedMessage(unused: Idle & { readonly gap?: Gap | undefined }): string {
   const { gap } = unused;
-  return `${idleMessage(unused)}${gap === undefined ? "" : gapMessage(gap)}`;
+  if (gap === undefined) return idleMessage(unused);
+  return `${idleMessage(unused)}; unobserved between ${betweenText(gap.fromMs, gap.toMs)}, so it counts as used until then`;
 }
 
 /** The last use, where the claim's time is about it. */
@@ -56,9 +62,6 @@ function idleMessage({ reason, sinceMs, lastUse, visit, gap }: Parameters<typeof
   return isItsEnd || reason !== "NoPodUsing" || gap !== undefined ? endMessage(endOf(lastUse)) : END_UNKNOWN;
 }
 
-/** What a message says about a pending node. */
-export type DescribedNode = Omit<PendingNode, "isSilent">;
-
 /** An idle claim when Mooring first sees it. */
 const NEVER_OBSERVED = "Not seen in use since Mooring first saw the claim; it may have been unused for longer";
 
@@ -69,45 +72,20 @@ const END_UNKNOWN =
 /** Also true for a hostPath volume and on nodes without an agent, where no mount can be seen. */
 const REFERENCED = "In use: a pod that has not ended names the claim; no node shows a mount of it";
 
-/** The nodes that have it mounted, without those that the pods show as well. */
-export function mountedMessage(mountedOn: MountedOn): string {
-  return `In use: mounted on ${whereText(mountedOn)}`;
-}
-
 /** The nodes where the device of an unused claim's volume is still mounted. */
 function stagedMessage(nodes: readonly string[]): string | undefined {
   if (nodes.length === 0) return undefined;
   return `Staged on ${nodesText(nodes.toSorted())}: the device is still mounted, no pod has it`;
 }
 
-/**
- * The same where every pod that names the claim has ended; `stale` are the Stale nodes among them. Nodes are sorted by name, so that
- * the same facts give the same message.
- */
-export function leftMountedMessage(mountedOn: MountedOn, stale: readonly string[]): string {
-  const left = `In use: still mounted on ${whereText(mountedOn)}, although every pod that names the claim has ended`;
-  if (stale.length === 0) return left;
-  return `${left}; no report of the mounts on ${listed(stale.toSorted())}, so this may be out of date`;
-}
-
 function whereText({ nodes, more }: MountedOn): string {
   return more ? `more than ${nodes.length} nodes, among them ${listed(nodes.slice(0, MOST_NAMES))}` : nodesText(nodes);
-}
-
-/** Which nodes have to answer, and why. */
-export function staleMessage(nodes: readonly DescribedNode[]): string {
-  return `Not known to be unused: no report from ${described(nodes)}`;
-}
-
-/** The same while their answers may still come in time. */
-export function pendingMessage(nodes: readonly DescribedNode[]): string {
-  return `Not known to be unused: awaiting the next report from ${described(nodes)}`;
 }
 
 /** Who used the claim last, between which times that ended, and on which evidence. */
 export function endMessage(end: UseEnd): string {
   const { evidence, byMs, widthMs, node } = end;
-  const [pod, by] = [podText(end), timeText(secondUp(byMs))];
+  const [pod, by] = [podText(end), secondUp(byMs)];
   if (!end.wasUse)
     return `${pod.charAt(0).toUpperCase()}${pod.slice(1)} named the claim and had ended by ${by} without having used its volume`;
   const last = `Last used${end.pod === undefined ? "" : ` by ${pod}`}${node === undefined ? "" : ` on node ${node}`}`;
@@ -125,27 +103,13 @@ export function endMessage(end: UseEnd): string {
   return `${last}; its volume was unmounted between ${span}, read from the node's mount table`;
 }
 
-/** Both in whole seconds; the day once where it is the same. */
+/** Both in whole seconds. */
 function betweenText(fromMs: number, toMs: number): string {
-  const [from, to] = [timeText(formatSecondsUp(Math.floor(fromMs / 1000) * 1000)), timeText(secondUp(toMs))];
-  const isSameDay = from.slice(from.indexOf(" ")) === to.slice(to.indexOf(" "));
-  return `${isSameDay ? from.slice(0, from.indexOf(" ")) : from} and ${to}`;
-}
-
-/** `2026-11-21` of an RFC 3339 time. */
-const DAY = 10;
-
-function timeText(rfc3339: string): string {
-  return `${rfc3339.slice(DAY + 1, -1)} UTC on ${rfc3339.slice(0, DAY)}`;
+  return `${formatSecondsUp(Math.floor(fromMs / 1000) * 1000)} and ${secondUp(toMs)}`;
 }
 
 function secondUp(ms: number): string {
   return formatSecondsUp(Math.ceil(ms));
-}
-
-/** The addition for a claim that may have been used unobserved. */
-export function gapMessage({ fromMs, toMs }: Gap): string {
-  return `; unobserved between ${betweenText(fromMs, toMs)}, so it counts as used until then`;
 }
 
 function podText({ pod, podUid }: UseEnd): string {
@@ -154,11 +118,11 @@ function podText({ pod, podUid }: UseEnd): string {
 }
 
 /** Sorted, so that the same facts give the same message. */
-function described(nodes: readonly DescribedNode[]): string {
+function described(nodes: readonly PendingNode[]): string {
   return listed(nodes.map((one) => `${one.node}${reasonText(one)}`).sort());
 }
 
-function reasonText({ why, pod }: DescribedNode): string {
+function reasonText({ why, pod }: PendingNode): string {
   if (why === "pod-ended") return pod === undefined ? " (a pod ended there)" : ` (pod ${pod} ended there)`;
   if (why === "was-mounted") return " (had it mounted)";
   if (why === "attached") return " (the volume is attached to it)";

@@ -8,7 +8,7 @@ import { endWith, factsWith, lastUseWith, NOW, newsOf, summaryOf } from "./decis
 
 const MIN = 60_000;
 const USED =
-  "Last used by pod shop/old on node n1; its volume was unmounted between 00:26:38 and 00:26:39 UTC on 2026-09-10, read from the node's mount table";
+  "Last used by pod shop/old on node n1; its volume was unmounted between 2026-09-10T00:26:38Z and 2026-09-10T00:26:39Z, read from the node's mount table";
 const IDLE = statusWith({ unused: true, reason: "Unmounted", message: USED, lastUse: lastUseWith() });
 const NEVER = statusWith({ unused: true, reason: "NeverObservedInUse", message: "Never seen" });
 
@@ -114,10 +114,11 @@ describe("an idle claim that may have been used, unobserved", () => {
   });
 
   it("has the gap in its message beside its last use, once", () => {
-    const unobserved = "; unobserved between 00:27:40 and 00:29:40 UTC on 2026-09-10, so it counts as used until then";
+    const unobserved =
+      "; unobserved between 2026-09-10T00:27:40Z and 2026-09-10T00:29:40Z, so it counts as used until then";
     const again = write(decide(moved(), { times: [time(1, 3)] }, ended(-1 / 120)));
 
-    const user = USED.replace("shop/old", "shop/web-0").replace("00:26:38 and 00:26:39", "00:26:39 and 00:26:40");
+    const user = USED.replace("shop/old", "shop/web-0").replace("26:39", "26:40").replace("26:38", "26:39");
     expect([moved().message, again.message]).toEqual([`${USED}${unobserved}`, `${user}${unobserved}`]);
   });
 });

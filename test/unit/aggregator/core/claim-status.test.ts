@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ClaimFacts, PendingNode } from "../../../../aggregator/core/claims/decide.ts";
-import { endMessage, leftMountedMessage } from "../../../../aggregator/core/claims/message.ts";
+import { endMessage } from "../../../../aggregator/core/claims/message.ts";
 import { endOf, type UseEnd } from "../../../../aggregator/core/claims/use-end.ts";
 import type { ClaimStatus, LastUse } from "../../../../common/storage/claim-status.ts";
 import { mountedStatus, NOON, statusWith } from "../world.ts";
@@ -160,8 +160,8 @@ describe("the nodes on which the status of an unused claim says that its device 
 });
 
 describe("the message of a claim", () => {
-  const left = (silent: readonly string[], ...nodes: readonly string[]) =>
-    leftMountedMessage({ nodes, more: false }, silent);
+  const left = (where: string) =>
+    `In use: still mounted on ${where}, although every pod that names the claim has ended`;
   const noReport = (nodes: string) => `Not known to be unused: no report from ${nodes}`;
   const awaits = "Not known to be unused: awaiting the next report from n1 (pod shop/web-7 ended there)";
   const was = (node: string, isSilent = true) => ({ node, isSilent, why: "was-mounted" as const });
@@ -169,7 +169,7 @@ describe("the message of a claim", () => {
   const sixNodes = waits(...["n3", "n2", "n1", "n4", "n5"].map((node) => ({ node, isSilent: node !== "n1" })));
   const twoOfThree = { ...on("n1", "n2"), ...waits(was("n1", false), was("n2"), was("n3")) };
   const disbelieved = { ...stale("n2", "attached"), hasInvalidCondition: true };
-  const leftOnN1 = { ...onN1, message: left(["n1"], "n1") };
+  const leftOnN1 = { ...onN1, message: left("node n1") };
   const lastZ = lastUseWith({ id: "record-z", byMs: NOON + 1_000 });
   const byPod = lastUseWith({ evidence: "pod-status" });
   const unusedByPod = { reason: "NoPodUsing", message: endMessage(endOf(byPod)), sinceMs: byPod.byMs } as const;
@@ -180,9 +180,9 @@ describe("the message of a claim", () => {
     [
       ["names Stale nodes in order", mounts("n2"), sixNodes, noReport("n2, n3, n4 and 1 more")],
       ["says why a Stale node is pending", undefined, disbelieved, noReport("n2 (the volume is attached to it)")],
-      ["names a Stale node whose mount no pod explains", mounts("n1", "n2"), twoOfThree, left(["n2"], "n1", "n2")],
+      ["names a Stale node whose mount no pod explains", mounts("n1", "n2"), twoOfThree, `${left("nodes n1 and n2")}; no report of the mounts on n2, so this may be out of date`],
       ["names no Stale node while a pod names the claim", onN1, { ...on("n1"), ...NAMED_BY, ...stale("n1", "was-mounted") }, "In use: mounted on node n1"],
-      ["says that no pod names the claim where none does", undefined, on("n1"), left([], "n1")],
+      ["says that no pod names the claim where none does", undefined, on("n1"), left("node n1")],
       ["says that reports are missing when every node is Stale", leftOnN1, waits(was("n1"), was("n2")), noReport("n1 (had it mounted) and n2 (had it mounted)")],
       ["names the pod that ended on a node that may answer", idle, asked("n1", "pod-ended", "shop/web-7"), awaits],
       ["describes the use that is named as the last one, though it was stored", statusWith({ lastUse: lastZ }), ended(), endMessage(endOf(lastZ))],
