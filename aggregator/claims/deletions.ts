@@ -20,11 +20,8 @@ const GRACE_MS = 10_000;
 /** A claim that is being deleted. */
 interface Deletion {
   readonly warned: Set<ClaimWarning["kind"]>;
-  /**
-   * While protection alone keeps it. `atMs` is on the monotonic clock, `sinceMs` by the API server's: since the request, where this leader
-   * found the claim kept.
-   */
-  held: { readonly atMs: number; readonly sinceMs: number } | undefined;
+  /** While protection alone keeps it, by the API server's clock: since the request, where this leader found the claim kept. */
+  heldSinceMs: number | undefined;
 }
 
 /** Claims that are being deleted, and claims that were removed too early. */
@@ -45,16 +42,18 @@ export class Deletions {
   /** For how long protection alone has kept each claim that it keeps. Milliseconds. */
   heldMs(): readonly number[] {
     const nowMs = this.#parts.nowMs();
-    return [...this.#known.values()].flatMap(({ held }) => (held === undefined ? [] : nowMs - held.sinceMs));
+    return [...this.#known.values()].flatMap(({ heldSinceMs }) =>
+      heldSinceMs === undefined ? [] : nowMs - heldSinceMs,
+    );
   }
 
   isHeld({ uid }: Claim): boolean {
-    return this.#known.get(uid)?.held !== undefined;
+    return this.#known.get(uid)?.heldSinceMs !== undefined;
   }
 
   /** Checks whether protection alone keeps the claim, and warns once. Answers after how many milliseconds to check again, if necessary. */
   compare(claim: Claim): number | undefined {
-    const { clock, cluster, nowMs, protection, states } = this.#parts;
+    const { cluster, nowMs, protection, states } = this.#parts;
     if (!claim.isDeleting || protection !== "enforce") return undefined;
     const isNew = !this.#known.has(claim.uid);
     const known = this.#of(claim);
@@ -63,12 +62,12 @@ export class Deletions {
     // Like Kubernetes' controller: a pod that is not scheduled does not count, a finished one does.
     const isUsedByPod = cluster.podsOf(claim.key).some((pod) => pod.node !== undefined && refersTo(pod, claim));
     if (!isKept(claim) || isUsedByPod || isForced(claim)) {
-      known.held = undefined;
+      known.heldSinceMs = undefined;
       return undefined;
     }
     const sinceMs = (isNew ? claim.deletion?.requestedAtMs : undefined) ?? nowMs();
-    known.held ??= { atMs: clock.monotonicMs(), sinceMs };
-    const restMs = known.held.atMs + HELD_NEWS_MS - clock.monotonicMs();
+    known.heldSinceMs ??= sinceMs;
+    const restMs = known.heldSinceMs + HELD_NEWS_MS - nowMs();
     if (restMs > 0) return restMs;
     this.#warnOnce(claim, { kind: "deletion-held", mounts });
     return undefined;
@@ -121,7 +120,7 @@ export class Deletions {
   }
 
   #of({ uid }: Claim): Deletion {
-    const known = this.#known.get(uid) ?? { warned: new Set(), held: undefined };
+    const known = this.#known.get(uid) ?? { warned: new Set(), heldSinceMs: undefined };
     this.#known.set(uid, known);
     return known;
   }

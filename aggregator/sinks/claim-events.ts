@@ -3,6 +3,7 @@ import { formatMicroTime } from "../../common/runtime/micro-time.ts";
 import { type Claim, FORCE_RELEASE } from "../../common/storage/claim.ts";
 import { formatSecondsUp } from "../../common/storage/timestamp.ts";
 import type { ObservedMount, RemovalCause } from "../core/claims/deletion.ts";
+import { listed } from "../core/claims/message.ts";
 
 /** A problem of a claim that its owner should know, beside its status; its fields are those of a log line. */
 export type ClaimWarning =
@@ -89,9 +90,4 @@ const CAUSES = {
 function mountsText(mounts: readonly ObservedMount[]): string {
   const one = ({ node, pod }: ObservedMount): string => `node ${node}${pod === undefined ? "" : ` by pod ${pod}`}`;
   return listed([...new Set(mounts.map(one))]);
-}
-
-function listed(names: readonly string[]): string {
-  const more = names.length - 3;
-  return more > 0 ? `${names.slice(0, 3).join(", ")} and ${more} more` : names.join(", ");
 }

@@ -2,6 +2,7 @@ import type { KubeParts } from "../../common/kube/client.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import { type ClaimWrite, statusText } from "../core/claims/write.ts";
+import { Budget } from "../core/reports/budgets.ts";
 import type { ClaimStatusWriter, WriteFailure } from "../sinks/writers.ts";
 import type { WarnerParts } from "./claim-warnings.ts";
 import { type Attempt, WriteGate } from "./write-gate.ts";
@@ -29,8 +30,6 @@ const PUT_BACK_TIMES = 4;
 const LONGEST_ASKED_MS = 30_000;
 /** At least so long it rests once as many requests in a row have failed as there are workers: these then send three a second. */
 const REST_MS = 5_000;
-/** After so long without a failure of the server the next one is logged again. A failing claim waits less. Milliseconds. */
-const OVER_MS = 180_000;
 
 /** A failure of the API server, or of the way to it, or a permission that our account lacks: no single claim causes it. */
 type ServerFailure = Extract<WriteFailure, { readonly retryAfterMs: number }>;
@@ -48,9 +47,8 @@ export class ClaimWriter {
   #missing = "";
   /** Failures of the server since it last answered in another way. */
   #inRow = 0;
-  /** Those to log, and when the last one was. */
-  #failures = 0;
-  #failedMs = Number.NEGATIVE_INFINITY;
+  /** Of log lines about failures of the server: one in three minutes. */
+  readonly #lines = new Budget({ most: 1, refillMs: 180_000 });
 
   constructor(parts: ClaimWriterParts, limits: { readonly reasonDelayMs: number }) {
     this.#parts = parts;
@@ -117,8 +115,8 @@ export class ClaimWriter {
     const { clock, warnings, logger } = this.#parts;
     if ("retryAfterMs" in failure) {
       this.#gate.failed(attemptOf(planned), failure.kind, failure.retryAfterMs);
-      this.#logFailure(failure);
       this.#inRow += 1;
+      this.#logFailure(failure);
       const restMs = this.#inRow < WRITERS ? 0 : REST_MS;
       return clock.sleep(Math.max(restMs, Math.min(failure.retryAfterMs, LONGEST_ASKED_MS)), signal);
     }
@@ -134,15 +132,11 @@ export class ClaimWriter {
     }
   }
 
-  /** The first, tenth, hundredth failure and so on is logged. */
   #logFailure({ kind, message, retryAfterMs }: ServerFailure): void {
     const { clock, logger } = this.#parts;
     if (kind === "forbidden") this.#missing = message;
-    const nowMs = clock.monotonicMs();
-    this.#failures = nowMs - this.#failedMs > OVER_MS ? 1 : this.#failures + 1;
-    this.#failedMs = nowMs;
-    if (!Number.isInteger(Math.log10(this.#failures))) return;
-    const fields = { outcome: kind, err: message, retryAfterMs, failures: this.#failures };
+    if (!this.#lines.take(clock.monotonicMs())) return;
+    const fields = { outcome: kind, err: message, retryAfterMs, failures: this.#inRow };
     const level = kind === "forbidden" ? "error" : "warn";
     logger[level](fields, "API server did not take a claim status, will be tried again");
   }

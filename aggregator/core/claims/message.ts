@@ -137,7 +137,7 @@ function nodesText(nodes: readonly string[]): string {
 /** A message contains so many names; the annotation has the others. */
 const MOST_NAMES = 3;
 
-function listed(names: readonly string[]): string {
+export function listed(names: readonly string[]): string {
   if (names.length > MOST_NAMES) {
     return `${names.slice(0, MOST_NAMES).join(", ")} and ${names.length - MOST_NAMES} more`;
   }

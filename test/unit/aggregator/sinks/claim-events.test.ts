@@ -8,7 +8,7 @@ const mounts = [
   { node: "n1", pod: "shop/web-0" },
   { node: "n2", pod: undefined },
 ];
-const ON = "ounted on node n1 by pod shop/web-0, node n2";
+const ON = "ounted on node n1 by pod shop/web-0 and node n2";
 const KEPT = "The claim is deleted and stays until its volume is unmounted.";
 const LET_GO =
   'To let it go now, and lose what is written: kubectl annotate pvc -n shop data mooring.dev/force-release="1b4e28ba REASON"';
