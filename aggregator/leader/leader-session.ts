@@ -91,7 +91,6 @@ export class LeaderSession {
   #newAgentStates(config: AggregatorConfig): AgentStates {
     const parts = {
       ...this.#parts,
-      queues: this.#parts.measures.queues,
       fleet: this.fleet,
       onChange: (node: string) => {
         this.claims.onAgentState(node);

@@ -38,8 +38,8 @@ export function createMeasures(metrics: Metrics) {
   const label = boundedLabel(MOST_DRIVERS);
   const classLabel = boundedLabel(MOST_CLASSES);
   return {
-    // Claims to be decided and written, nodes whose state may change.
-    queues: { claims: observer("claims"), nodes: observer("nodes") },
+    // Claims to be decided and written.
+    queues: { claims: observer("claims") },
     removedWhileMounted: (why: RemovalCause) => removals.increment({ why }),
     unmounted: (all: readonly Unmount[]) => {
       for (const { driver, ms } of all) unmounts.observe({ driver: label(driver) }, ms / 1000);

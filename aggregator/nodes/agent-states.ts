@@ -1,4 +1,3 @@
-import { type QueueObserver, WorkQueue } from "../../common/kube/work-queue.ts";
 import { createYield } from "../../common/runtime/yield.ts";
 import {
   type AgentState,
@@ -15,7 +14,6 @@ interface AgentStatesParts extends SharedParts {
   readonly fleet: FleetState;
   /** A node changed its state, or its mounts count as ended now, or as mounted again. */
   readonly onChange: (node: string) => void;
-  readonly queues: Readonly<Record<"nodes", QueueObserver>>;
   /** The view of the node is about to be forgotten. */
   readonly onForgotten: (node: string) => void;
 }
@@ -35,18 +33,15 @@ interface Track {
 
 const AT_FIRST: AgentState = { kind: "Reporting", why: "" };
 
+/** How often states are checked that time alone may change. Milliseconds. */
+const CHECK_MS = 1_000;
 /** The mounts of a node that is Gone are forgotten after this time. Milliseconds. */
 const FORGET_AFTER_MS = 86_400_000;
 /** The same where nothing was mounted: most nodes go after all uses on them have ended. */
 const FORGET_EMPTY_AFTER_MS = 60_000;
 
-/**
- * Keeps the state of each node. A node waits in a queue for the moment at which its state may change; its reports, its Node object and
- * its agent pods lead to a check at once.
- */
+/** Keeps the state of each node. Its reports, its Node object and its agent pods lead to a check at once, and time to the next one of all. */
 export class AgentStates {
-  /** Names of nodes. */
-  readonly queue: WorkQueue;
   readonly #parts: AgentStatesParts;
   readonly #limits: AgentStateLimits;
   readonly #tracks = new Map<string, Track>();
@@ -54,7 +49,6 @@ export class AgentStates {
   constructor(parts: AgentStatesParts, limits: AgentStateLimits) {
     this.#parts = parts;
     this.#limits = limits;
-    this.queue = new WorkQueue({ ...parts, errors: parts.internalErrors.in("nodes") }, 1, parts.queues.nodes);
   }
 
   /** Everything is listed: from now on a missing report counts. Checks all nodes, with pauses, as there may be thousands. */
@@ -70,8 +64,18 @@ export class AgentStates {
     return this.#parts.cluster.nodeNames().filter((node) => this.lookFor(node).kind === "Reporting");
   }
 
-  run(signal: AbortSignal): Promise<void> {
-    return this.queue.run(async (node) => this.#checkAgain(node), signal);
+  /** Checks all nodes again and again, and forgets those that were Gone for long, until the signal is aborted. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, internalErrors } = this.#parts;
+    const errors = internalErrors.in("nodes");
+    const yieldIfDue = createYield(clock, signal);
+    while (!signal.aborted) {
+      await clock.sleep(CHECK_MS, signal);
+      for (const node of this.#tracks.keys()) {
+        errors.attempt(node, () => this.#checkAgain(node));
+        await yieldIfDue();
+      }
+    }
   }
 
   /** A read: it changes nothing. A node that no decision has needed yet counts as Reporting. */
@@ -112,15 +116,11 @@ export class AgentStates {
       agentAwayMs: agentAwaySince === undefined ? undefined : now - agentAwaySince,
       quietHeartbeat: before?.quietHeartbeat,
     };
-    const { agentState, nextMs, quietHeartbeat } = opinionOf(observed, this.#limits);
+    const { agentState, quietHeartbeat } = opinionOf(observed, this.#limits);
     const known = hasReported ? undefined : before?.assumed;
     const assumed = assumedEndOf(known, observed, { agentState, nowMs: nowMs() });
     const track = { uid, uidSince, agentAwaySince, quietHeartbeat, agentState, assumed };
     this.#tracks.set(node, track);
-    for (const waitMs of [nextMs, this.#restOf(node, track)]) {
-      // A wait below a millisecond comes from rounding: it would end before any time has passed.
-      if (waitMs !== undefined && waitMs > 0) this.queue.addAfter(node, Math.ceil(waitMs));
-    }
     const { kind, why } = agentState;
     const isOther = kind !== (before?.agentState ?? AT_FIRST).kind;
     const isAboutMounts = assumed?.atMs !== before?.assumed?.atMs;
@@ -129,22 +129,16 @@ export class AgentStates {
     return track;
   }
 
-  /** For how long the view of a node that is Gone is kept; undefined for other nodes. */
-  #restOf(node: string, { uid, assumed }: Track): number | undefined {
-    if (assumed?.goneMs === undefined || uid !== undefined) return undefined;
-    const view = this.#parts.fleet.view(node);
-    const isEmpty = view !== undefined && factsIn(view).length === 0;
-    return assumed.goneMs + (isEmpty ? FORGET_EMPTY_AFTER_MS : FORGET_AFTER_MS) - this.#parts.nowMs();
-  }
-
   #checkAgain(node: string): void {
-    if (!this.#tracks.has(node)) return;
-    const restMs = this.#restOf(node, this.check(node));
-    if (restMs === undefined || restMs > 0) return;
-    this.#parts.onForgotten(node);
-    this.#parts.fleet.drop(node);
+    const { uid, assumed } = this.check(node);
+    const { cluster, fleet, nowMs, onForgotten } = this.#parts;
+    if (assumed?.goneMs === undefined || uid !== undefined) return;
+    const view = fleet.view(node);
+    const isEmpty = view !== undefined && factsIn(view).length === 0;
+    if (nowMs() < assumed.goneMs + (isEmpty ? FORGET_EMPTY_AFTER_MS : FORGET_AFTER_MS)) return;
+    onForgotten(node);
+    fleet.drop(node);
     // While a status names the node, it stays Gone since then: found to be Gone again, it would be the latest end of the claim.
-    if (this.#parts.cluster.isStoredAsMounted(node)) this.queue.addAfter(node, FORGET_AFTER_MS);
-    else this.#tracks.delete(node);
+    if (!cluster.isStoredAsMounted(node)) this.#tracks.delete(node);
   }
 }

@@ -118,7 +118,7 @@ export function registerGauges(metrics: Metrics, watched: Observed): void {
   registerWatches(metrics, cluster.informers);
   registerQueueDepths(metrics, () => {
     const present = session();
-    return present && { claims: present.claims.queue.depth, nodes: present.agentStates.queue.depth };
+    return present && { claims: present.claims.queue.depth };
   });
   metrics.series(
     {

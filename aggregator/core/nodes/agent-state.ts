@@ -35,17 +35,13 @@ export interface AgentStateLimits {
 /** The reports of an agent without a complete scan for so long do not count; its readiness fails after the same time. */
 const BLIND_AFTER_MS = 180_000;
 
-/**
- * Decides a node's state; the first rule that applies counts. After `nextMs` milliseconds time alone may change it; undefined when it
- * cannot. `quietHeartbeat` is to be observed with the node from now on.
- */
+/** Decides a node's state; the first rule that applies counts. `quietHeartbeat` is to be observed with the node from now on. */
 export function opinionOf(observed: NodeObservation, limits: AgentStateLimits) {
   const { object } = observed;
   const silence = silenceOf(observed, limits);
-  const nextMs = nextOf(observed, limits);
   const isQuiet = object !== undefined && !showsMountedVolume(observed) && quietMs(observed) >= limits.noAgentAfterMs;
   const quietHeartbeat = isQuiet ? (observed.quietHeartbeat ?? object.heartbeat) : undefined;
-  const opinion = (kind: AgentState["kind"], why: string) => ({ agentState: { kind, why }, nextMs, quietHeartbeat });
+  const opinion = (kind: AgentState["kind"], why: string) => ({ agentState: { kind, why }, quietHeartbeat });
   if (silence === undefined && observed.reportAgeMs !== undefined) return opinion("Reporting", "it reports");
   const gone = silence && goneness(observed, limits);
   if (gone !== undefined) return opinion("Gone", gone);
@@ -98,18 +94,6 @@ function showsMountedVolume({ object, view }: NodeObservation): boolean {
 /** For how long neither a report nor an agent pod has shown an agent. */
 function quietMs({ reportAgeMs, objectAgeMs, agentAwayMs }: NodeObservation): number {
   return Math.min(reportAgeMs ?? Number.POSITIVE_INFINITY, objectAgeMs, agentAwayMs ?? 0);
-}
-
-function nextOf(observed: NodeObservation, limits: AgentStateLimits): number | undefined {
-  const { view, reportAgeMs, objectAgeMs, agentAwayMs } = observed;
-  // A node is Stale when it is older than the limit: the smallest step beyond is a millisecond.
-  const rests = [
-    limits.nodeStaleAfterMs + 1 - (reportAgeMs ?? objectAgeMs),
-    view === undefined ? 0 : BLIND_AFTER_MS + 1 - readAgeMs(observed),
-    limits.nodeGoneAfterMs - objectAgeMs,
-    agentAwayMs === undefined ? 0 : limits.noAgentAfterMs - quietMs(observed),
-  ].filter((rest) => rest > 0);
-  return rests.length === 0 ? undefined : Math.min(...rests);
 }
 
 /** The end of uses that no scan showed: those of an earlier boot of a node that is Gone, or that has had no agent since. */

@@ -68,6 +68,8 @@ describe("a node", () => {
       ["is Stale until its kubelet reports after the agent left", unreported(600_000, { agentAwayMs: 600_000 }), `${UNSEEN}${QUIET}`],
       ["stays Stale while its last report shows a mount", left(LONG, { ...MOUNTED, ...ALIVE }), STOPPED],
       ["stays Stale then on another operating system, too", left(LONG, { ...MOUNTED, ...WINDOWS }), STOPPED],
+      ["is Stale until its agent has been away for ten minutes", left(599_999, ALIVE), STOPPED],
+      ["is NoAgent after ten minutes, when its kubelet has reported since", left(600_000, ALIVE), NO_AGENT],
       ["is NoAgent when another boot showed the mount", left(LONG, { ...MOUNTED, ...REBOOTED, ...ALIVE }), NO_AGENT],
       ["stays Stale when its kubelet does not report its boot", left(LONG, { ...MOUNTED, ...NAMELESS, ...ALIVE }), STOPPED],
       ["stays Stale while its object is deleted: no kubelet can report", unreported(299_999, { ...DELETED, agentAwayMs: LONG, ...ALIVE }), UNSEEN],
@@ -84,28 +86,6 @@ describe("a node", () => {
 
     const quiet = quietHeartbeat === "12:00" ? QUIET : "";
     expect(`${agentState.kind}: ${agentState.why}${quiet}`).toBe(state);
-  });
-});
-
-describe("a node is checked again", () => {
-  it.each<readonly [name: string, observed: NodeObservation, nextMs: number | undefined]>([
-    ["when the first report will be overdue", unreported(10_000), 80_001],
-    ["never when it is Stale with an agent pod", reporting({ reportAgeMs: LONG }), undefined],
-  ])("%s", (_, observed, nextMs) => {
-    expect(opinionOf(observed, LIMITS).nextMs).toBe(nextMs);
-  });
-
-  it("when time brings something, and nothing sooner", () => {
-    const at = (ageMs: number) => opinionOf(left(ageMs, ALIVE), LIMITS);
-
-    const ages = [0, 90_001, 180_001, 600_000];
-    expect(ages.map((ageMs) => at(ageMs).nextMs)).toEqual([90_001, 90_000, 419_999, undefined]);
-    expect(ages.map((ageMs) => at(ageMs).agentState.kind)).toEqual(["Reporting", "Stale", "Stale", "NoAgent"]);
-    expect([90_000, 180_000, 599_999].map((ageMs) => at(ageMs).agentState.kind)).toEqual([
-      "Reporting",
-      "Stale",
-      "Stale",
-    ]);
   });
 });
 

@@ -207,10 +207,10 @@ describe("what is measured", () => {
     const lines = await seriesOf((metrics) => {
       const { queues } = createMeasures(metrics);
       queues.claims.waited(1_500);
-      queues.nodes.worked(250);
+      queues.claims.worked(250);
     });
 
     expect(lines).toContain('workqueue_queue_duration_seconds_sum{name="claims"} 1.5');
-    expect(lines).toContain('workqueue_work_duration_seconds_sum{name="nodes"} 0.25');
+    expect(lines).toContain('workqueue_work_duration_seconds_sum{name="claims"} 0.25');
   });
 });
