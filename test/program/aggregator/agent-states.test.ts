@@ -56,6 +56,8 @@ describe("a node", () => {
     [
       ["without an agent, whose kubelet lives, is Stale, and NoAgent after ten minutes", [...ALONE, [85, "Reporting"], [95, "Stale"], [599, "Stale"], [615, "NoAgent"]]],
       ["is Stale until its kubelet lives", [...AWAY, [719, "Stale"], [720, kubeletComes], [800, "NoAgent"]]],
+      ["is checked as soon as an agent's pod comes", [...ALONE, [615, "NoAgent"], [620.5, agentComes], [620.6, "Stale"]]],
+      ["is checked as soon as its object comes back", [[1, showsMount], [4, objectGoes], [399, "Gone"], [400.5, objectComes], [400.6, "Stale"]]],
       ["has to report again once an agent's pod comes", [...ALONE, [615, "NoAgent"], [620, agentComes], [625, "Stale"], [1_500, "Stale"]]],
       ["is NoAgent ten minutes after its agent leaves", [[0, kubeletComes], [300, reports], [390, agentGoes], [980, "Stale"], [1_000, "NoAgent"]]],
       ["whose object is made again gets the time of a new node", [...ALONE, [700, "NoAgent"], [701, objectGoes], [702, objectComes], [710, "Reporting"], [1_290, "Stale"], [1_325, "NoAgent"]]],
