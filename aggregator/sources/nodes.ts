@@ -24,7 +24,7 @@ export function createNodes(parts: KubeParts & { readonly volumes: Volumes }, { 
     indexes: { inUse },
     onChange: (change) => {
       onNode(change.object.key);
-      // An `attachedKey` ends with the hash. Claims of another driver's volumes may hear of it, too.
+      // An `attachedKey` ends with the hash. Claims of another driver's volumes may be decided, too.
       for (const key of movedValues(change, inUse))
         tellClaims(volumes.informer.by("hash", key.slice(key.lastIndexOf("/") + 1)));
     },

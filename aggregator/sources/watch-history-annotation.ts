@@ -43,7 +43,7 @@ const schema = v.pipe(
   }),
 );
 
-export interface HandOver extends WatchHistory {
+interface HandOver extends WatchHistory {
   readonly unstored: readonly UnstoredClaim[];
 }
 

@@ -11,7 +11,7 @@ interface WarningParts extends Pick<OutsideParts, "clock" | "logger" | "nowMs"> 
 }
 
 /** Reports a problem of a claim: to its owner as an event, to the administrator as a log line. The caller reports each problem once. */
-export interface ClaimWarnings {
+interface ClaimWarnings {
   readonly warn: (claim: Claim, warning: ClaimWarning) => void;
 }
 

@@ -159,7 +159,7 @@ describe("from an unmount to the claim's status", () => {
 
     await Promise.all([stage.aggregator.start(), stage.agents[0].start()]);
 
-    // No replica watched for a time: it counts as used until then, whatever is known of this pod.
+    // While no replica watches, any pod may use the claim: it counts as used until one watches again.
     const isUnused = ({ status }: Claim): boolean => status?.unused === true;
     const { claim } = await claimThat(stage, { claim: "both-killed", what: "unused", holds: isUnused });
     expect(claim.status?.sinceMs).toBeGreaterThanOrEqual(truth.notBeforeMs);

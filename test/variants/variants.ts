@@ -56,7 +56,7 @@ export async function variantNames(folder: string): Promise<readonly string[]> {
   return patches.toSorted().map((file) => file.slice(0, -".patch".length));
 }
 
-/** Tries variants, each in a copy of its own; all are made of the tree as it is at the begin. `tell` hears of each as it ends. */
+/** Tries variants, each in a copy of its own; all are made of the tree as it is at the begin. `tell` is called with each as it ends. */
 export async function tryVariants<Fate>(
   { folder, copied, names, jobs, prepare }: Trial,
   tryOne: (variant: Variant, trees: Trees) => Promise<Fate>,

@@ -42,7 +42,7 @@ export type NodeMountedVolume = MountedVolume & {
 };
 
 /** A time in which an agent did not watch, by the API server's wall clock, and its end as the agent stamped it. */
-export interface AgentGapTime extends Gap {
+interface AgentGapTime extends Gap {
   readonly to: number;
 }
 

@@ -8,7 +8,7 @@ export const MESSAGE_PREFIX = "Pod was rejected: ";
 export const ANNOTATION = "mooring.dev/rejected";
 
 /**
- * Between the moment at which it hears of a rejection and that at which its worker takes it over, a kubelet may write the phase that it had
+ * Between the moment at which it learns of a rejection and that at which its worker takes it over, a kubelet may write the phase that it had
  * before, and without the reason; it puts both back itself. Longer than that is a loss. Milliseconds.
  */
 const TAKEN_BACK_LIMIT_MS = 5_000;

@@ -38,7 +38,7 @@ export class Breaker {
     for (const connection of new Set([...this.#open].map((exchange) => exchange.connection))) this.reset(connection);
   }
 
-  /** The proxy's own streams hear of it some turns of the event loop later than the client. */
+  /** The proxy's own streams show it some turns of the event loop later than the client. */
   #lose(connection: number): void {
     for (const exchange of this.#open) if (exchange.connection === connection) exchange.lose();
   }

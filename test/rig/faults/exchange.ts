@@ -46,7 +46,7 @@ export class Exchange {
   #isWhole = false;
   /** Nothing goes out any more. */
   #isOver = false;
-  /** Answered to its end or broken off, which the client hears of. */
+  /** Answered to its end or broken off, which the client notices. */
   #isEnded = false;
   #isGivenUp = false;
 

@@ -39,7 +39,7 @@ export interface FaultProxy {
 
 /** How a proxy behaves, faults aside. */
 export interface FaultProxyOptions extends Rewriting, ArmingOptions {
-  /** The server behind it, and who the proxy is there, whatever its client is. */
+  /** The server behind the proxy, and the account with which the proxy calls it for every client. */
   readonly target: Identity;
   /** What the length of faults and the times of requests are measured with. */
   readonly clock: Clock;

@@ -109,7 +109,7 @@ export class Serving {
     }
   }
 
-  /** What the server did is done, and the client does not hear of it. */
+  /** What the server did is done, and the client does not learn of it. */
   async #lose(call: Call, exchange: Exchange): Promise<void> {
     try {
       await text(await this.#ask(call, exchange.gone));

@@ -24,10 +24,10 @@ const RETIRED: readonly (readonly [word: RegExp, instead: string])[] = [
   [/DueTimes|\bInterruptions\b/, "TimerHeap, RetryLog"],
   [/given certificates?/i, "external TLS"],
   [/\btells? of\b/i, "reports"],
-  [/\bheard of\b/i, "reports again"],
-  [/nobody watched/i, "unobserved"],
+  [/\bhea(rd|rs?) of\b/i, "reports again, learns of"],
+  [/nobody watched/i, "no replica and no agent watched: unobserved"],
   [/\bsightings?\b/i, "the observation"],
-  [/\bwhoever\b/i, "the name of the actor"],
+  [/\bwhoever\b/i, "the actor by name: a client, a replica, a pod"],
 ];
 
 const FILES = globSync(

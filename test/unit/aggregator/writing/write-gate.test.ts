@@ -117,7 +117,11 @@ describe("what another client changes", () => {
   it.each<readonly [name: string, next: Change, restMs: number]>([
     ["waits where it corrects what others have changed", { resourceVersion: "102", isNews: false }, 1_000],
     ["waits where others have changed the claim, though it would be news", { resourceVersion: "102" }, 1_000],
-    ["waits where nobody has, and it corrects what is beside the status", { isNews: false }, 1_000],
+    [
+      "waits where only what is beside the status is corrected, and nobody has changed the claim",
+      { isNews: false },
+      1_000,
+    ],
     ["does not wait where the content is another one", { content: "another" }, 0],
     ["does not wait where it is news on top of the stored status", {}, 0],
     ["does not wait where the claim was re-created", { uid: "claim-2" }, 0],
