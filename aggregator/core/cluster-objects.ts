@@ -77,20 +77,11 @@ export interface Node {
   readonly heartbeat?: string | undefined;
   /** The taint `node.kubernetes.io/out-of-service`: an administrator asserts that the machine is off. */
   readonly isOutOfService?: boolean | undefined;
-  /** The CSI volumes that its kubelet has, or is about to have, in use: `attachedKey` of each. */
-  readonly volumesInUse?: readonly string[] | undefined;
+  /** The CSI volumes that are attached to it, or that its kubelet has in use or is about to: `attachedKey` of each. */
+  readonly attached?: readonly string[] | undefined;
   /** As its kubelet reports them. */
   readonly distribution?: string | undefined;
   readonly containerRuntime?: string | undefined;
-}
-
-/** A VolumeAttachment: a volume that is attached to a node, or about to be. */
-export interface Attachment {
-  readonly key: string;
-  readonly uid: string;
-  readonly node: string;
-  /** Name of the PV. */
-  readonly volume: string | undefined;
 }
 
 /** Equal for volumes that Kubernetes attaches as one: those of one driver with one handle. */

@@ -33,7 +33,6 @@ export function createCluster(parts: ClusterParts, listener: ClusterListener) {
     pods: pods.informer,
     persistentvolumes: volumes.informer,
     nodes: nodes.informer,
-    volumeattachments: nodes.attachments,
     persistentvolumeclaims: claims.informer,
   };
   return {

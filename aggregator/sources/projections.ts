@@ -8,7 +8,7 @@ import { REJECTED_ANNOTATION, rejectionMark } from "../../common/storage/rejecti
 import { CENTURY_MS, parseTimestamp } from "../../common/storage/timestamp.ts";
 import { volumeAnnotations } from "../../common/storage/volume-annotations.ts";
 import type { BindingMode } from "../core/claims/binding.ts";
-import { type Attachment, attachedKey, type Node, type Pod, type Volume } from "../core/cluster-objects.ts";
+import { attachedKey, type Node, type Pod, type Volume } from "../core/cluster-objects.ts";
 import type { AgentAccount } from "../core/reports/reporter.ts";
 
 /** Project API objects to the few fields that decisions need. Each throws `ValiError` for anything else. */
@@ -204,6 +204,7 @@ const nodeSchema = v.object({
       nodeInfo: v.optional(nodeInfo, {}),
       conditions: v.nullish(v.array(condition)),
       volumesInUse: v.nullish(v.array(v.string())),
+      volumesAttached: v.nullish(v.array(v.object({ name: v.string() }))),
     }),
     {},
   ),
@@ -213,7 +214,9 @@ export function projectNode(object: unknown): Node & Stored {
   const { metadata: meta, spec, status } = v.parse(nodeSchema, object);
   const { bootID, osImage, containerRuntimeVersion } = status.nodeInfo ?? {};
   const ready = status.conditions?.find(({ type }) => type === "Ready");
-  const inUse = (status.volumesInUse ?? []).flatMap(attachedKeyIn);
+  const { volumesInUse, volumesAttached } = status;
+  const volumes = new Set([...(volumesInUse ?? []), ...(volumesAttached ?? []).map(({ name }) => name)]);
+  const attached = [...volumes].flatMap(attachedKeyIn);
   return {
     ...identify(meta),
     bootId: bootID || undefined,
@@ -225,7 +228,7 @@ export function projectNode(object: unknown): Node & Stored {
     heartbeat: ready?.lastHeartbeatTime ?? undefined,
     // With any effect, like Kubernetes' pod garbage collector and attach-detach controller.
     isOutOfService: spec.taints?.some(({ key }) => key === "node.kubernetes.io/out-of-service") ?? false,
-    ...(inUse.length > 0 && { volumesInUse: inUse }),
+    ...(attached.length > 0 && { attached }),
     distribution: factText(osImage),
     containerRuntime: factText(containerRuntimeVersion),
   };
@@ -235,17 +238,6 @@ export function projectNode(object: unknown): Node & Stored {
 function attachedKeyIn(uniqueName: string): readonly string[] {
   const [, driver, handle] = /^kubernetes\.io\/csi\/([^^]+)\^(.+)$/s.exec(uniqueName) ?? [];
   return driver === undefined || handle === undefined ? [] : [attachedKey({ driver, handleHash: hashHandle(handle) })];
-}
-
-const attachmentSchema = v.object({
-  metadata,
-  spec: v.object({ nodeName: v.string(), source: v.object({ persistentVolumeName: v.nullish(v.string()) }) }),
-});
-
-/** An inline volume's attachment belongs to no PV. */
-export function projectAttachment(object: unknown): Attachment & Stored {
-  const { metadata: meta, spec } = v.parse(attachmentSchema, object);
-  return { ...identify(meta), node: spec.nodeName, volume: spec.source.persistentVolumeName ?? undefined };
 }
 
 const storageClassSchema = v.object({ metadata, volumeBindingMode: v.nullish(v.string()) });

@@ -16,8 +16,6 @@ export class FakeCluster implements Cluster {
   readonly pods = new Map<string, Pod>();
   readonly volumes = new Map<string, Volume>();
   readonly nodes = new Map<string, Node>();
-  /** Nodes by the name of the volume that a VolumeAttachment attaches to them. */
-  readonly attachments = new Map<string, readonly string[]>();
 
   readonly claim = (key: string): Claim | undefined => this.byKey.get(key);
   readonly claims = (): Iterable<Claim> => this.byKey.values();
@@ -30,14 +28,10 @@ export class FakeCluster implements Cluster {
   readonly nodeNames = (): readonly string[] => [...this.nodes.keys()];
   readonly nodesReached = (): string => "1";
   readonly ensureNodes = (): void => {};
-  readonly nodesWith = ({ key, csi }: Volume): readonly string[] => {
-    const alike = csi === undefined ? [] : this.volumesByHandle(csi.driver, csi.handleHash).map((volume) => volume.key);
-    const attached = [key, ...alike].flatMap((name) => this.attachments.get(name) ?? []);
-    const using = [...this.nodes.values()].filter(
-      ({ volumesInUse }) => csi && volumesInUse?.includes(attachedKey(csi)),
-    );
-    return [...new Set([...attached, ...using.map((node) => node.key)])];
-  };
+  readonly nodesWith = ({ csi }: Volume): readonly string[] =>
+    [...this.nodes.values()]
+      .filter(({ attached }) => csi && attached?.includes(attachedKey(csi)))
+      .map(({ key }) => key);
   readonly hasAgentPod = (node: string): boolean =>
     [...this.pods.values()].some((pod) => pod.isAgent === true && !pod.isTerminal && pod.node === node);
   readonly isStoredAsMounted = (node: string): boolean =>

@@ -10,7 +10,6 @@ import { type BareCluster, type RunningAggregator, startBareCluster } from "./ba
 
 /** Times of seconds instead of minutes; the rules are the same. */
 const FLAGS = ["--node-stale-after", "1s", "--no-agent-after", "2s", "--node-gone-after", "3s"];
-const ATTACHMENTS = "/apis/storage.k8s.io/v1/volumeattachments";
 
 const hasStatus = ({ status }: Claim): boolean => status !== undefined;
 const isReferenced = ({ status }: Claim): boolean => status?.reason === "Referenced";
@@ -174,21 +173,21 @@ describe("nodes without an agent on a real API server", () => {
   });
 });
 
-describe("a volume that is attached by the API", () => {
+describe("a volume that the status of a node shows attached", () => {
   it("delays the first status of its claim until its node has reported or it is detached", async () => {
     const bootId = await createNode("holder");
     await cluster.createClaims(["attached", "detached", "free"]);
-    for (const name of ["attached", "detached"]) {
-      const source = { persistentVolumeName: `pv-${name}` };
-      const spec = { attacher: "csi.example", nodeName: "holder", source };
-      await cluster.api.create(ATTACHMENTS, { metadata: { name: `csi-${name}` }, spec });
-    }
+    const attach = (...handles: readonly string[]): Promise<void> =>
+      patchNode("holder", {
+        volumesAttached: handles.map((handle) => ({ name: `kubernetes.io/csi/csi.example^${handle}`, devicePath: "" })),
+      });
+    await attach("attached", "detached");
     await start();
     await cluster.claimThat("free", "known", hasStatus);
     await isTakenFor("holder", "Stale");
     const waiting = await Promise.all(["attached", "detached"].map(cluster.claim));
 
-    await cluster.api.remove(`${ATTACHMENTS}/csi-detached`);
+    await attach("attached");
     await cluster.claimThat("detached", "known", hasStatus);
     const still = await cluster.claim("attached");
     await report({ node: "holder", bootId, generation: 1, mountedVolumes: [], unmountRecords: [] });

@@ -99,7 +99,7 @@ async function createClaim(
   );
   const claimRef = { namespace: NAMESPACE, name, uid: made.uid };
   // A kind that shows a mount: without a standby a restart moves the times of hostPath volumes, which show none.
-  const source = { nfs: { server: "192.0.2.1", path: `/${name}` } };
+  const source = { csi: { driver: "csi.example", volumeHandle: name } };
   const of = { ...common, ...source, claimRef, capacity: { storage: "1Gi" } };
   await ask({ method: "POST", path: "/api/v1/persistentvolumes", body: { metadata: { name: volume }, spec: of } });
   const contentType = "application/merge-patch+json";

@@ -179,10 +179,14 @@ describe("a volume that should be deleted and is not", () => {
     await createVolume("stuck", { ...policy, annotations: provisioned });
     await createClaim("stuck", "none", "stuck");
     await cluster.claimThat("stuck", "bound", ({ phase }) => phase === "Bound");
+    const driver = "nobody.example.com";
     await cluster.api.create(`${STORAGE}/volumeattachments`, {
       metadata: { name: "left" },
-      spec: { attacher: "nobody.example.com", nodeName: "node-9", source: { persistentVolumeName: "stuck" } },
+      spec: { attacher: driver, nodeName: "node-9", source: { persistentVolumeName: "stuck" } },
     });
+    await cluster.api.create("/api/v1/nodes", { metadata: { name: "node-9" } });
+    const volumesAttached = [{ name: `kubernetes.io/csi/${driver}^stuck`, devicePath: "" }];
+    await cluster.api.patch("/api/v1/nodes/node-9/status", { status: { volumesAttached } });
 
     await cluster.api.remove(`${CLAIMS}/stuck`);
 

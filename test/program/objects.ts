@@ -1,5 +1,5 @@
 import { formatMicroTime } from "../../common/runtime/micro-time.ts";
-import type { JsonObject, ObjectRef } from "../simulation/engine/api/objects.ts";
+import type { ApiObject, JsonObject, ObjectRef } from "../simulation/engine/api/objects.ts";
 import type { House } from "./house.ts";
 
 /** Objects that tests of whole programs begin with, most of them in the namespace `shop`. */
@@ -95,6 +95,18 @@ export function addClaim(house: House, options: ClaimOptions = {}): void {
     },
     status: { phase: "Bound", lastPhaseTransitionTime: creationTimestamp },
   });
+}
+
+/** The status of n1 shows these CSI volumes attached, or in use, and no others. */
+export function attach(
+  house: House,
+  handles: readonly string[],
+  field: "volumesAttached" | "volumesInUse" = "volumesAttached",
+): void {
+  const names = handles.map((handle) => `kubernetes.io/csi/csi.example.org^${handle}`);
+  const value = field === "volumesInUse" ? names : names.map((name) => ({ name, devicePath: "" }));
+  const change = (node: ApiObject): ApiObject => ({ ...node, status: { ...Object(node.status), [field]: value } });
+  house.api.update(nodeRef("n1"), change, { subresource: "status" });
 }
 
 interface PodOptions {

@@ -11,12 +11,7 @@ import { readPod } from "../../../agent/sources/affinity-pod.ts";
 import { projectPod as projectNodePod } from "../../../agent/sources/node-pods.ts";
 import type { ClaimFacts } from "../../../aggregator/core/claims/decide.ts";
 import { reachOf } from "../../../aggregator/core/pod-watch/gap.ts";
-import {
-  projectPod as project,
-  projectAttachment,
-  projectNode,
-  projectVolume,
-} from "../../../aggregator/sources/projections.ts";
+import { projectPod as project, projectNode, projectVolume } from "../../../aggregator/sources/projections.ts";
 import { readCoverage, writeCoverage } from "../../../aggregator/sources/watch-history-annotation.ts";
 import { readIdentity } from "../../../common/kube/identity.ts";
 import { projectLease } from "../../../common/kube/lease.ts";
@@ -37,7 +32,7 @@ import { type FuzzTarget, inputOf, jsonOrText, promise, unless, utf8Of } from ".
 const projectPod = (object: unknown) => project(object, { namespace: "mooring-agents", account: "mooring-agent" });
 
 const PROJECTIONS: readonly ((object: unknown) => unknown)[] = [
-  ...[projectPod, projectVolume, projectNode, projectAttachment, projectClaim, projectNodePod, projectLease],
+  ...[projectPod, projectVolume, projectNode, projectClaim, projectNodePod, projectLease],
   ...[readPod, readClaim, readVolume, readNode, readCsiNode, readCsiDriver, readJob],
 ];
 

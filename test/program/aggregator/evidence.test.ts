@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { closeHouses, type House } from "../house.ts";
+import { closeHouses } from "../house.ts";
+import { attach } from "../objects.ts";
 import { leadingScene, Scene } from "./scene.ts";
 
 afterEach(closeHouses);
@@ -31,7 +32,7 @@ describe("a claim that is there when a replica begins to lead", () => {
     const forged = { type: "mooring.dev/Unused", status: "True", reason: "Unmounted", message: "" };
     const conditions = [{ ...forged, lastTransitionTime: "2020-01-01T00:00:00Z" }];
     const scene = new Scene({ claims: [{ status: { conditions } }, { name: "bare" }] });
-    for (const name of ["data", "bare"]) attach(scene.house, name);
+    attach(scene.house, ["handle-of-data", "handle-of-bare"]);
     await scene.lead();
     const statuses = scene.watchStatuses();
     await scene.until(60);
@@ -105,12 +106,3 @@ describe("a claim that is there when a replica begins to lead", () => {
     expect(scene.status()).toBeUndefined();
   });
 });
-
-/** The volume of a claim is attached to n1. */
-function attach(house: House, claim: string): void {
-  house.create("volumeattachments", {
-    metadata: { name: `attachment-of-${claim}` },
-    spec: { attacher: "csi.example.org", nodeName: "n1", source: { persistentVolumeName: `pv-${claim}` } },
-    status: { attached: true },
-  });
-}

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { closeHouses } from "../house.ts";
-import { addClaim, addKubelet, nodeRef, podRef } from "../objects.ts";
+import { addClaim, addKubelet, attach, podRef } from "../objects.ts";
 import { leadingScene, Scene } from "./scene.ts";
 import { handleOf } from "./scripted-node.ts";
 
@@ -146,33 +146,16 @@ describe("a claim that was mounted elsewhere", () => {
 describe("a claim whose volume is attached to a node", () => {
   const CSI = { driver: "csi.example.org", volumeHandle: "one" };
 
-  function attach({ house }: Scene): void {
-    house.create("volumeattachments", {
-      metadata: { name: "attachment" },
-      spec: { attacher: CSI.driver, nodeName: "n1", source: { persistentVolumeName: "pv-data" } },
-      status: { attached: true },
-    });
-  }
-
-  function putInUse({ house }: Scene, isInUse = true): void {
-    const volumesInUse = isInUse ? [`kubernetes.io/csi/${CSI.driver}^${CSI.volumeHandle}`] : [];
-    const options = { subresource: "status" } as const;
-    house.api.update(nodeRef("n1"), (node) => ({ ...node, status: { ...Object(node.status), volumesInUse } }), options);
-  }
+  const attached = ({ house }: Scene): void => attach(house, [CSI.volumeHandle]);
+  const detached = ({ house }: Scene): void => attach(house, []);
+  const inUse = ({ house }: Scene): void => attach(house, [CSI.volumeHandle], "volumesInUse");
+  const unused = ({ house }: Scene): void => attach(house, [], "volumesInUse");
 
   it.each<{ readonly name: string; readonly begin: (scene: Scene) => void; readonly next: (scene: Scene) => unknown }>([
-    { name: "until that has reported", begin: attach, next: (scene) => scene.report() },
-    {
-      name: "as long as it is",
-      begin: attach,
-      next: ({ house }) => house.api.delete({ resource: "volumeattachments", name: "attachment" }),
-    },
-    { name: "as its kubelet reports, until its agent has reported", begin: putInUse, next: (scene) => scene.report() },
-    {
-      name: "as long as its kubelet reports the volume in use",
-      begin: putInUse,
-      next: (scene) => putInUse(scene, false),
-    },
+    { name: "until that has reported", begin: attached, next: (scene) => scene.report() },
+    { name: "as long as it is", begin: attached, next: detached },
+    { name: "as its kubelet reports, until its agent has reported", begin: inUse, next: (scene) => scene.report() },
+    { name: "as long as its kubelet reports the volume in use", begin: inUse, next: unused },
   ])("waits for the node $name, and so does one whose volume has the same handle", async ({ begin, next }) => {
     const scene = new Scene({ claims: [{ source: { csi: CSI } }, { name: "copy", source: { csi: CSI } }] });
     begin(scene);
@@ -183,16 +166,16 @@ describe("a claim whose volume is attached to a node", () => {
     await next(scene);
     await scene.pass(1);
 
-    const unused = { unused: true, reason: "NeverObservedInUse" };
+    const never = { unused: true, reason: "NeverObservedInUse" };
     expect(waiting).toEqual([undefined, undefined]);
-    expect([scene.status(), scene.status("copy")]).toMatchObject([unused, unused]);
+    expect([scene.status(), scene.status("copy")]).toMatchObject([never, never]);
     expect(scene.since()).toBe(200);
   });
 
   it("waits for no node where a volume of another driver is attached that has the same handle", async () => {
     const other = { driver: "other.example.org", volumeHandle: CSI.volumeHandle };
     const scene = new Scene({ claims: [{ source: { csi: CSI } }, { name: "copy", source: { csi: other } }] });
-    attach(scene);
+    attached(scene);
     await scene.lead();
 
     await scene.until(200);

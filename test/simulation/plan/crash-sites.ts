@@ -11,7 +11,6 @@ const CALLS = [
   "list persistentvolumes",
   "list pods",
   "list storageclasses",
-  "list volumeattachments",
   "patch leases",
   "patch persistentvolumeclaims/status",
   "patch pods",
@@ -21,7 +20,6 @@ const CALLS = [
   "watch persistentvolumes",
   "watch pods",
   "watch storageclasses",
-  "watch volumeattachments",
 ] as const;
 
 /** Sites that only the begin of a world visits, with rare exceptions. */

@@ -70,7 +70,7 @@ describe("the rights", () => {
 
   it("of the aggregator are to see what decides, to write claims' status, and to lead", () => {
     const core = ["nodes", "persistentvolumeclaims", "persistentvolumes", "pods"];
-    const seen = [...core, "storage.k8s.io/storageclasses", "storage.k8s.io/volumeattachments"];
+    const seen = [...core, "storage.k8s.io/storageclasses"];
 
     expect(rightsNamed("mooring-aggregator")).toEqual(
       [

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { projectAttachment, projectNode } from "../../../../aggregator/sources/projections.ts";
+import { projectNode } from "../../../../aggregator/sources/projections.ts";
 
 const identity = { uid: "node-1", resourceVersion: "1" };
 const metadata = { name: "n1", ...identity };
@@ -25,7 +25,13 @@ describe("what is kept of a node", () => {
     ...["kubernetes.io/csi/csi.example^vol-0a1b", "kubernetes.io/csi/csi.example^a^b/c"],
     ...["kubernetes.io/iscsi/10.0.0.1:iqn:0", "kubernetes.io/csi/no-handle"],
   ];
-  const inUse = [`csi.example/${hashed("vol-0a1b")}`, `csi.example/${hashed("a^b/c")}`];
+  const volumesAttached = ["vol-0a1b", "vol-2c3d"].map((handle) => ({
+    name: `kubernetes.io/csi/csi.example^${handle}`,
+  }));
+  const [inUse, attached] = [
+    [`csi.example/${hashed("vol-0a1b")}`, `csi.example/${hashed("a^b/c")}`],
+    [`csi.example/${hashed("vol-2c3d")}`],
+  ];
   const labels = { "kubernetes.io/os": "windows", constructor: "acme" };
   const dated = { metadata: { ...metadata, labels, creationTimestamp: "2026-11-21T12:00:00Z" } };
   const ready = { type: "Ready", status: "True", lastHeartbeatTime: "2026-11-21T12:00:00Z" };
@@ -48,7 +54,8 @@ describe("what is kept of a node", () => {
       ["that it is out of service", taintedWith("node.kubernetes.io/out-of-service", "NoExecute"), { isOutOfService: true }],
       ["the same, whatever the effect", taintedWith("node.kubernetes.io/out-of-service", "NoSchedule"), { isOutOfService: true }],
       ["no other taint", taintedWith("node.kubernetes.io/unreachable", "NoExecute"), { isOutOfService: false }],
-      ["CSI volumes in use, by driver and hashed handle", { status: { volumesInUse } }, { volumesInUse: inUse }],
+      ["CSI volumes in use, by driver and hashed handle", { status: { volumesInUse } }, { attached: inUse }],
+      ["those that are attached, too, each once", { status: { volumesInUse, volumesAttached } }, { attached: [...inUse, ...attached] }],
     ],
   )("is %s", (_, object, kept) => {
     const plain = { key: "n1", ...identity, isReady: false, isUnreachable: false, isOutOfService: false };
@@ -58,21 +65,5 @@ describe("what is kept of a node", () => {
 
   it.each([{}, null, { metadata: {} }, { metadata, spec: { taints: "none" } }])("is nothing of %j", (object) => {
     expect(() => projectNode(object)).toThrow();
-  });
-});
-
-describe("what is kept of an attachment", () => {
-  it.each([
-    ["a PersistentVolume's", { persistentVolumeName: "pv-1" }, "pv-1"],
-    ["an inline volume's", { inlineVolumeSpec: { csi: {} } }, undefined],
-  ])("is the node, and the volume of %s", (_, source, volume) => {
-    const spec = { attacher: "csi.example", nodeName: "n1", source };
-    const object = { metadata: { ...metadata, name: "csi-0a1b" }, spec, status: { attached: false } };
-
-    expect(projectAttachment(object)).toEqual({ key: "csi-0a1b", ...identity, node: "n1", volume });
-  });
-
-  it.each([{}, null, { metadata }, { metadata, spec: { nodeName: "n1" } }])("is nothing of %j", (object) => {
-    expect(() => projectAttachment(object)).toThrow();
   });
 });
