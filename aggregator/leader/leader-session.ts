@@ -36,6 +36,9 @@ interface LeaderSessionParts extends SharedParts {
   readonly onWaiting: (node: string, podUids: readonly string[]) => void;
 }
 
+/** Nodes that answer within this time release the claims that wait for them together. Milliseconds. */
+const CHECK_MS = 500;
+
 type Refused = Exclude<FleetChange, { readonly kind: "accepted" }>;
 
 /**
@@ -131,11 +134,18 @@ export class LeaderSession {
         (limited) => this.claims.run(limited),
         (limited) => this.volumes.run(limited),
         (limited) => this.agentStates.run(limited),
-        (limited) => counted.then(() => this.#barrier.run(limited)),
-        (limited) => this.#gap.run(limited),
+        (limited) => counted.then(() => this.#checkAnswers(limited)),
       ],
       signal,
     );
+  }
+
+  async #checkAnswers(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      this.#barrier.check();
+      this.#gap.check();
+      await this.#parts.clock.sleep(CHECK_MS, signal);
+    }
   }
 
   /** Hands on the waiting pods of all nodes. */

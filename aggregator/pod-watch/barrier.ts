@@ -15,8 +15,6 @@ interface BarrierLimits extends Pick<AgentStateLimits, "nodeStaleAfterMs"> {
   readonly session: string;
 }
 
-/** Claims that wait are decided again so often at most: nodes that answer within this time release theirs together. Milliseconds. */
-const CHECK_MS = 500;
 /** While more nodes than this are pending, they are pending for every volume: to find those of each volume would take too long. */
 const FEW = 64;
 
@@ -83,15 +81,8 @@ export class Barrier {
     return undefined;
   }
 
-  /** Calls `onMoved` when nodes have answered or had their time, and when pods are watched again, until the signal is aborted. */
-  async run(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      this.#check();
-      await this.#parts.clock.sleep(CHECK_MS, signal);
-    }
-  }
-
-  #check(): void {
+  /** Calls `onMoved` when nodes have answered or had their time since the last check, and when pods are watched again. */
+  check(): void {
     for (const node of this.#pending.keys()) if (!this.isPending(node)) this.#drop(node);
     if (!this.#hasMoved || this.#pending.size > FEW || !this.#parts.cluster.arePodsCurrent()) return;
     this.#hasMoved = false;

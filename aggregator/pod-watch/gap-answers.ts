@@ -6,7 +6,6 @@ import type { NodeView } from "../core/nodes/node-view.ts";
 import {
   answerOf,
   type GapAnswer,
-  isNewerThan,
   reachOf,
   spansOf,
   timeOf,
@@ -25,15 +24,12 @@ interface GapAnswersParts extends Pick<SharedParts, "clock" | "logger">, Backlog
   readonly agentStateOf: (node: string) => AgentState["kind"];
   /** Any claim may have to be decided anew. */
   readonly onChange: () => void;
-  /** The node's answer is taken into account: claims that waited for it may be decided. */
+  /** The node has answered: claims that waited for it may be decided. */
   readonly onAnswered: (node: string) => void;
 }
 
-type Answer = GapAnswer & { readonly node: string; readonly isAwaited: boolean };
 type GapLimits = Pick<AgentStateLimits, "nodeStaleAfterMs" | "noAgentAfterMs">;
 
-/** How often answers are checked. Milliseconds. */
-const CHECK_MS = 1_000;
 /** The watch of a few nodes may bring nothing for a minute: after this time the nodes are listed. Milliseconds. */
 const NODES_MS = 2_000;
 /** A node whose object was deleted and created again may answer for so long after a gap, even when all others have. Milliseconds. */
@@ -53,11 +49,9 @@ export class GapAnswers {
   #knownSince = 0;
   /** As of this resource version Node objects show which nodes were away in the gap. */
   #nodesAt = "";
-  /** The nodes that existed in it, and those whose answer is taken into account. */
+  /** The nodes that may have existed in it, and those that have answered. */
   #nodes: ReadonlySet<string> = new Set();
   readonly #answered = new Set<string>();
-  /** Answers, also before they are taken into account: another machine of the node's name may report meanwhile. */
-  readonly #given = new Map<string, Answer>();
   /**
    * `ready`: every node has answered, or had its time to, and claims can be decided. `given-up`: nodes that have not answered by now count
    * as unobserved, and delay no claim.
@@ -68,21 +62,12 @@ export class GapAnswers {
   #gapTimes: readonly UnobservedTime[] = [];
   /** By node affinity. */
   readonly #ofKind = new Map<string, readonly UnobservedTime[]>();
-  /** The nodes that have not answered yet. */
   readonly #checkpoint;
 
   constructor(parts: GapAnswersParts, limits: GapLimits) {
     this.#parts = parts;
     this.#limits = limits;
     this.#checkpoint = createCheckpoint<readonly string[]>(parts);
-  }
-
-  /** Checks the answers until the signal is aborted. */
-  async run(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      this.#check();
-      await this.#parts.clock.sleep(CHECK_MS, signal);
-    }
   }
 
   /** The node's last scan began before the end of the gap: a scan now would be its answer. */
@@ -102,9 +87,8 @@ export class GapAnswers {
     return { ...found, unanswered, ...(this.#stage === "waiting" && { openUntilMs: toMs }) };
   }
 
-  /** Nodes that have not answered yet, without those that were created after the gap. */
   #open(): readonly string[] {
-    return [...this.#nodes].filter((node) => !this.#answered.has(node) && !this.#isNewer(node));
+    return [...this.#nodes.difference(this.#answered)];
   }
 
   #timesOf({ isHostPath = false, nodeAffinity }: Partial<Volume> = {}): readonly UnobservedTime[] {
@@ -131,12 +115,16 @@ export class GapAnswers {
     this.#gap = gap;
     this.#knownSince = this.#parts.clock.monotonicMs();
     this.#nodesAt = this.#parts.coverage.history?.reached ?? "";
-    this.#take([...this.#given.values()]);
-    this.#nodes = new Set([...gap.open.keys(), ...(gap.isForAll ? this.#parts.cluster.nodeNames() : [])]);
+    this.#nodes = this.#namesIn(gap, gap.open.keys());
     this.#answered.clear();
-    this.#given.clear();
     this.#checkpoint.reset();
     this.#stage = "waiting";
+    this.#gapTimes = spansOf([...this.#gapTimes, timeOf(gap)]);
+  }
+
+  /** These nodes, and those that there are now. A gap that is open for named nodes has no others. */
+  #namesIn({ isForAll }: WatchGap, names: Iterable<string>): ReadonlySet<string> {
+    return new Set([...names, ...(isForAll ? this.#parts.cluster.nodeNames() : [])]);
   }
 
   #isLongerThan(ms: number): boolean {
@@ -144,53 +132,40 @@ export class GapAnswers {
   }
 
   get #hasNodes(): boolean {
-    return isUpTo(this.#nodesAt, this.#parts.cluster.nodesReached() ?? "");
+    return this.#gap?.reached === undefined || isUpTo(this.#nodesAt, this.#parts.cluster.nodesReached() ?? "");
   }
 
-  #check(): void {
+  /** Takes the answers that have come. */
+  check(): void {
     // Without a Lease nothing else calls this: the next gap has to begin where this watch ends, not before it began.
     this.#parts.coverage.update();
     const open = this.#openGap();
     const gap = this.#gap;
     if (gap === undefined || (open === undefined && this.#isLongerThan(LATE_MS))) return;
     const isLate = this.#isLongerThan(this.#limits.nodeStaleAfterMs);
-    if (gap.reached !== undefined && !this.#hasNodes && !isLate) {
+    if (!this.#hasNodes && !isLate) {
       if (this.#isLongerThan(NODES_MS)) this.#parts.cluster.ensureNodes(this.#nodesAt);
       return;
     }
     const stage = this.#isLongerThan(this.#limits.noAgentAfterMs) ? "given-up" : "ready";
-    const answers = this.#answersFor(gap, stage === "given-up");
-    if (this.#stage === "waiting" && !isLate && answers.some(({ isAwaited }) => isAwaited)) return;
     // Claims have waited for the next stage, also where no answer changes a time.
-    const isDue = this.#stage === "waiting" || (stage !== this.#stage && answers.length > 0);
+    const isDue = this.#stage === "waiting" || (stage !== this.#stage && this.#open().length > 0);
+    const hasNews = this.#takeAnswers(gap, stage === "given-up");
+    const isAwaited = this.#open().some((node) => this.#parts.agentStateOf(node) !== "Stale");
+    if (this.#stage === "waiting" && !isLate && isAwaited) return;
     this.#stage = stage;
-    if (this.#take(answers) || isDue) this.#apply(gap);
+    if (hasNews || isDue) this.#apply(gap);
     else if (open !== undefined) this.#settle();
   }
 
-  #answersFor(gap: WatchGap, isOverdue: boolean): readonly Answer[] {
-    const { cluster, viewOf, agentStateOf } = this.#parts;
-    // A node whose object was created since may have existed then, too. A gap that is open for named nodes has no others.
-    const nodes = new Set([...this.#nodes, ...(gap.isForAll ? cluster.nodeNames() : [])]);
-    const unanswered = [...nodes].filter((node) => !this.#answered.has(node));
-    return unanswered.map((node) => {
-      const given = this.#given.get(node);
-      if (given !== undefined) return given;
-      const [object, agentState] = [cluster.node(node), agentStateOf(node)];
-      // Without the nodes every one may have been up: times move later than necessary.
-      const isAway = object !== undefined && this.#hasNodes && wasAway(gap, object);
-      const seen = { view: viewOf(node), agentState, createdAtMs: object?.createdAtMs, isAway, isOverdue };
-      const answer = answerOf(gapOf(gap, node) ?? gap, seen);
-      const isAwaited = answer.isOpen && !this.#isNewer(node) && agentState !== "Stale";
-      if (!answer.isOpen) this.#given.set(node, { node, ...answer, isAwaited });
-      return { node, ...answer, isAwaited };
-    });
-  }
-
-  /** True where the answers change a time. */
-  #take(answers: readonly Answer[]): boolean {
+  /** True where an answer changes a time. An answer stays: another machine of the node's name may report later. */
+  #takeAnswers(gap: WatchGap, isOverdue: boolean): boolean {
+    // A node whose object was created since may have existed then, too.
+    const nodes = this.#namesIn(gap, this.#nodes);
+    if (this.#stage === "waiting") this.#nodes = nodes;
     let hasNews = false;
-    for (const { node, isOpen, times } of answers) {
+    for (const node of nodes.difference(this.#answered)) {
+      const { isOpen, times } = this.#answerOf(gap, node, isOverdue);
       const known = this.#times.get(node) ?? [];
       const found = spansOf([...known, ...times]);
       hasNews ||= JSON.stringify(found) !== JSON.stringify(known);
@@ -199,17 +174,21 @@ export class GapAnswers {
       this.#answered.add(node);
       this.#parts.onAnswered(node);
     }
+    if (hasNews) this.#ofKind.clear();
     return hasNews;
   }
 
-  #isNewer(node: string): boolean {
-    return this.#gap !== undefined && isNewerThan(this.#gap, this.#parts.cluster.node(node)?.createdAtMs);
+  #answerOf(gap: WatchGap, node: string, isOverdue: boolean): GapAnswer {
+    const { cluster, viewOf, agentStateOf } = this.#parts;
+    const object = cluster.node(node);
+    // Without the nodes every one may have been up: times move later than necessary.
+    const isAway = object !== undefined && this.#hasNodes && wasAway(gap, object);
+    const seen = { view: viewOf(node), agentState: agentStateOf(node), createdAtMs: object?.createdAtMs };
+    return answerOf(gapOf(gap, node) ?? gap, { ...seen, isAway, isOverdue });
   }
 
-  /** From now on decisions use everything that was found. */
+  /** Claims are decided by everything that was found. */
   #apply(gap: WatchGap): void {
-    this.#gapTimes = spansOf([...this.#gapTimes, timeOf(gap)]);
-    this.#ofKind.clear();
     const nodes = [...this.#times].flatMap(([node, times]) => (times.some(({ isBefore }) => !isBefore) ? [node] : []));
     this.#parts.logger.info(
       { to: formatMillisecondsUp(gap.toMs), nodes: nodes.length, examples: nodes.slice(0, 5) },
@@ -220,9 +199,9 @@ export class GapAnswers {
 
   /** Drops answers that are decided and stored from the hand-over; waits while a node may still answer soon. */
   #settle(): void {
-    // A node that was created after the gap and has not reported until the others are given up did not exist in it.
-    if (this.#stage !== "given-up" && !this.#nodes.isSubsetOf(this.#answered)) return;
-    const settled = this.#checkpoint.newest(this.#open());
+    const open = this.#open();
+    if (this.#stage !== "given-up" && open.length > 0) return;
+    const settled = this.#checkpoint.newest(open);
     if (settled !== undefined) this.#parts.coverage.settle(settled);
   }
 }

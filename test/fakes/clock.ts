@@ -83,6 +83,14 @@ function firstDue(sleepers: Iterable<Sleeper>, limit: number): Sleeper | undefin
   return first;
 }
 
+/** Does it at once, and again every half second, until the signal is aborted. */
+export async function eachHalfSecond(clock: Clock, step: () => void, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    step();
+    await clock.sleep(500, signal);
+  }
+}
+
 /** Returns when everything that can go on without time and without the system has gone on. */
 export async function settle(ticks = STREAM_TICKS): Promise<void> {
   // A tick comes only when no promise has anything left to do; streams need a few of them.

@@ -87,7 +87,7 @@ describe("what a node reports", () => {
     const scene = await leadingScene();
     const node = scene.node();
     const earlier = node.report();
-    await scene.pass(1);
+    await scene.pass(2);
     node.mount("web");
     scene.leader.slowDown();
 

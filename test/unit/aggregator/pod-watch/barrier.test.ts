@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { AgentState } from "../../../../aggregator/core/nodes/agent-state.ts";
 import { Barrier } from "../../../../aggregator/pod-watch/barrier.ts";
-import { createFakeClock } from "../../../fakes/clock.ts";
+import { createFakeClock, eachHalfSecond } from "../../../fakes/clock.ts";
 import { nodeWith } from "../world.ts";
 
 const stops: AbortController[] = [];
@@ -30,7 +30,7 @@ function closed(nodes: readonly string[]) {
   );
   const stop = new AbortController();
   stops.push(stop);
-  void barrier.run(stop.signal);
+  void eachHalfSecond(clock, () => barrier.check(), stop.signal);
   barrier.begin(nodes);
   return { barrier, clock, agentStates, moves, watch };
 }

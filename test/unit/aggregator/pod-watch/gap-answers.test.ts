@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { NodeView } from "../../../../aggregator/core/nodes/node-view.ts";
 import { leaveOpen, nextGap, type WatchGap } from "../../../../aggregator/core/pod-watch/history.ts";
 import { GapAnswers } from "../../../../aggregator/pod-watch/gap-answers.ts";
-import { createFakeClock } from "../../../fakes/clock.ts";
+import { createFakeClock, eachHalfSecond } from "../../../fakes/clock.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
 import { acceptReport } from "../core/reported.ts";
 import { NOON, nodeWith, reportWith, volumeWith } from "../world.ts";
@@ -66,7 +66,7 @@ function gapOf(scene: Scene = {}) {
     LIMITS,
   );
   const stop = new AbortController();
-  const running = answers.run(stop.signal);
+  const running = eachHalfSecond(clock, () => answers.check(), stop.signal);
   /** A report of what an agent scans now, or did then. */
   const report = (
     agentGaps: AgentGaps,
