@@ -23,6 +23,7 @@ import { createCluster, type SharedParts } from "./sources/cluster.ts";
 import type { ClusterListener } from "./sources/cluster-parts.ts";
 import { listRoutes } from "./sources/list-stream.ts";
 import {
+  NOT_COUNTED,
   NOT_LEADING,
   NOT_LISTED,
   type ReportOutcome,
@@ -220,7 +221,8 @@ class Aggregator {
 
   turnAway(): TurnedAway | undefined {
     if (this.#parts.cluster.unsynced().length > 0) return NOT_LISTED;
-    return this.#session !== undefined && this.#leadership.isLeading() ? this.#session.notReady() : NOT_LEADING;
+    if (this.#session === undefined || !this.#leadership.isLeading()) return NOT_LEADING;
+    return this.#session.isCounting ? NOT_COUNTED : undefined;
   }
 
   retryAfterSeconds(): number {

@@ -6,7 +6,6 @@ import type { NodeMessage, ReportAnswer } from "../../common/storage/node-report
 import { ReadApi } from "../api/read-api.ts";
 import { ClaimController } from "../claims/controller.ts";
 import { bindLatency } from "../core/claims/binding.ts";
-import { isOfOtherSession } from "../core/nodes/fleet.ts";
 import type { NodeView } from "../core/nodes/node-view.ts";
 import { newUnmounts } from "../core/volumes/use.ts";
 import type { Measures } from "../metrics/measures.ts";
@@ -17,7 +16,7 @@ import type { EndedPods } from "../pod-watch/ended-pods.ts";
 import { GapAnswers } from "../pod-watch/gap-answers.ts";
 import type { AggregatorConfig } from "../settings/config.ts";
 import type { SharedParts } from "../sources/cluster.ts";
-import { NOT_COUNTED, NOT_DATED, type ReportOutcome, type TurnedAway } from "../sources/report-server.ts";
+import { NOT_LEADING, type ReportOutcome } from "../sources/report-server.ts";
 import { VolumeReconciler } from "../volumes/volume-reconciler.ts";
 import type { StatusWriting } from "../writing/status-writing.ts";
 import type { UnstoredClaims } from "../writing/unstored-claims.ts";
@@ -59,7 +58,7 @@ export class LeaderSession {
   /** Nodes whose last report was too large. */
   readonly #refused = new Set<string>();
   /** The count of the waiting pods is not complete yet: the answers would let agents go on that the previous leader had paused. */
-  #isCounting = true;
+  isCounting = true;
 
   constructor(parts: LeaderSessionParts, config: AggregatorConfig) {
     this.#parts = parts;
@@ -157,7 +156,7 @@ export class LeaderSession {
       onWaiting(node, errors.attempt(node, () => cluster.misfits(node).waiting) ?? []);
       yield;
     }
-    this.#isCounting = false;
+    this.isCounting = false;
   }
 
   /** Pods were listed anew: what came and went meanwhile went unobserved. */
@@ -176,12 +175,6 @@ export class LeaderSession {
     this.volumes.onClaimGone(claim);
   }
 
-  /** Why no report is accepted yet. */
-  notReady(): TurnedAway | undefined {
-    if (this.#isCounting) return NOT_COUNTED;
-    return this.#parts.client.serverTime() === undefined ? NOT_DATED : undefined;
-  }
-
   /** The watch showed the bind: for earlier binds the time is unknown. */
   onClaimBound(claim: Claim): void {
     const { cluster, measures, nowMs } = this.#parts;
@@ -196,10 +189,12 @@ export class LeaderSession {
   *onReport(report: NodeMessage): Steps<ReportOutcome> {
     const { client, cluster } = this.#parts;
     const time = client.serverTime();
-    if (time === undefined) return NOT_DATED;
-    if (isOfOtherSession(report, this.session)) return { kind: "unknown" };
-    const nodeBootId = cluster.node(report.node)?.bootId;
+    // No replica leads without it.
+    if (time === undefined) return NOT_LEADING;
     const isOfSession = report.session === this.session;
+    // Without a session its agent has had no answer yet. What it sent to another leader may have been under way for long.
+    if (report.session !== undefined && !isOfSession) return { kind: "unknown" };
+    const nodeBootId = cluster.node(report.node)?.bootId;
     const receipt = { atMs: time.latestMs, widthMs: time.widthMs, nodeBootId, isOfSession };
     const change = yield* this.fleet.weigh(report, receipt);
     if (change.kind !== "accepted") return this.#refuse(report, change);

@@ -5,7 +5,6 @@ import type { Steps } from "../../common/runtime/steps.ts";
 import { isReport, type NodeMessage } from "../../common/storage/node-report.ts";
 import { type VolumeIdentity, volumeKey } from "../../common/storage/volume-identity.ts";
 import type { Fact } from "../core/claims/attribution.ts";
-import { FactIndex, type Shown } from "../core/nodes/fact-index.ts";
 import {
   type Acceptance,
   acceptHeartbeat,
@@ -13,8 +12,17 @@ import {
   isFromRolledBackClock,
   type Receipt,
 } from "../core/nodes/fleet.ts";
-import type { NodeView } from "../core/nodes/node-view.ts";
-import { bytesOf, changedFacts, factsIn, isSameState, shareProblem, withoutEarlier } from "../core/nodes/node-view.ts";
+import {
+  bytesOf,
+  changedFacts,
+  FactIndex,
+  factsIn,
+  isSameState,
+  type NodeView,
+  type Shown,
+  shareProblem,
+  withoutEarlier,
+} from "../core/nodes/node-view.ts";
 
 /** What a report changes. */
 export type FleetChange =

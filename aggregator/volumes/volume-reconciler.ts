@@ -15,7 +15,7 @@ import { shownEnds } from "../core/claims/facts.ts";
 import { storedNodes } from "../core/claims/pending-nodes.ts";
 import type { UseEnd } from "../core/claims/use-end.ts";
 import type { Volume } from "../core/cluster-objects.ts";
-import type { Shown } from "../core/nodes/fact-index.ts";
+import type { Shown } from "../core/nodes/node-view.ts";
 import { changesTo, desiredAnnotations, isStillMounted, type VolumeFacts } from "../core/volumes/annotations.ts";
 import { claimOfVolume, identitiesOf, mayMount, volumeUse } from "../core/volumes/use.ts";
 import type { AgentStates } from "../nodes/agent-states.ts";

@@ -1,7 +1,12 @@
 import type { Gap } from "../../../common/storage/claim-status.ts";
 import type { NodeFacts } from "../../../common/storage/node-facts.ts";
 import type { NodeReport, UnmountRecord } from "../../../common/storage/node-report.ts";
-import { type MountedVolume, volumeKey } from "../../../common/storage/volume-identity.ts";
+import {
+  type MountedVolume,
+  type VolumeIdentity,
+  volumeKey,
+  volumeMatcher,
+} from "../../../common/storage/volume-identity.ts";
 import type { Fact } from "../claims/attribution.ts";
 
 /** The end of one pod's use of a volume on a node, in milliseconds of the API server's wall clock. */
@@ -165,4 +170,37 @@ export function withoutEarlier(view: NodeView): NodeView {
     ...view,
     unmountRecords: new Map([...view.unmountRecords].filter(([, one]) => one.isReported || kept.has(one))),
   };
+}
+
+/** What a node shows of some volumes. */
+export interface Shown {
+  readonly view: NodeView;
+  readonly mountedVolumes: readonly NodeMountedVolume[];
+  readonly unmountRecords: readonly NodeUnmountRecord[];
+}
+
+/**
+ * Finds what nodes show of a volume. Unmount records, of which a node may have many thousands, are indexed on first use: each of thousands
+ * of claims on a node asks for its own. To look through the mounts of one report is less work than that.
+ */
+export class FactIndex {
+  readonly #ends = new WeakMap<NodeView["unmountRecords"], ReadonlyMap<string, readonly NodeUnmountRecord[]>>();
+
+  of(views: readonly NodeView[], volumes: readonly VolumeIdentity[]): readonly Shown[] {
+    const [keys, isOne] = [volumes.map(volumeKey), volumeMatcher(volumes)];
+    return views.map((view) => {
+      const { mountedVolumes, unmountRecords } = view;
+      const ends = this.#ends.get(unmountRecords) ?? Map.groupBy(unmountRecords.values(), keyOf);
+      this.#ends.set(unmountRecords, ends);
+      return {
+        view,
+        mountedVolumes: mountedVolumes.filter(({ volume }) => isOne(volume)),
+        unmountRecords: keys.flatMap((key) => ends.get(key) ?? []),
+      };
+    });
+  }
+}
+
+function keyOf({ volume }: NodeUnmountRecord): string {
+  return volumeKey(volume);
 }

@@ -2,8 +2,7 @@ import type { Claim } from "../../../common/storage/claim.ts";
 import { isUse, type VolumeIdentity, volumeKey } from "../../../common/storage/volume-identity.ts";
 import { claimKeysOf, type Directory, volumesOf } from "../claims/attribution.ts";
 import type { Volume } from "../cluster-objects.ts";
-import type { Shown } from "../nodes/fact-index.ts";
-import type { NodeMountedVolume, NodeUnmountRecord, NodeView } from "../nodes/node-view.ts";
+import type { NodeMountedVolume, NodeUnmountRecord, NodeView, Shown } from "../nodes/node-view.ts";
 
 /** A node where pods have a volume mounted. */
 export interface NodeUse {

@@ -1,10 +1,5 @@
 import { describe, expect, it } from "vitest";
-import {
-  acceptHeartbeat,
-  isFromRolledBackClock,
-  isOfOtherSession,
-  type Receipt,
-} from "../../../../aggregator/core/nodes/fleet.ts";
+import { acceptHeartbeat, isFromRolledBackClock, type Receipt } from "../../../../aggregator/core/nodes/fleet.ts";
 import type { NodeReport } from "../../../../common/storage/node-report.ts";
 import { mountedVolumeOf, NOON } from "../world.ts";
 import { acceptReport, sent, viewAfter } from "./reported.ts";
@@ -142,12 +137,4 @@ describe("by when a node has forgotten everything", () => {
   ])("$name", ({ reports, forgottenByMs }) => {
     expect(viewAfter(...reports).forgottenByMs).toBe(forgottenByMs);
   });
-});
-
-it.each([
-  ["of an agent that no leader has answered", undefined, false],
-  ["of an agent that this leader has answered", "session-2", false],
-  ["of an agent that only an earlier leader has answered", "session-1", true],
-])("a message %s (%s) was sent in another leader session: %s", (...[, session, isOther]) => {
-  expect(isOfOtherSession(sent(2_000, { session }).report, "session-2")).toBe(isOther);
 });

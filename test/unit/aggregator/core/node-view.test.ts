@@ -1,12 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { Fact } from "../../../../aggregator/core/claims/attribution.ts";
-import { FactIndex } from "../../../../aggregator/core/nodes/fact-index.ts";
-import type { NodeUnmountRecord, NodeView } from "../../../../aggregator/core/nodes/node-view.ts";
 import {
   bytesOf,
   changedFacts,
+  FactIndex,
   factsIn,
   isSameState,
+  type NodeUnmountRecord,
+  type NodeView,
   shareProblem,
   withoutEarlier,
 } from "../../../../aggregator/core/nodes/node-view.ts";

@@ -1,8 +1,12 @@
 import { describe, expect, it } from "vitest";
 import type { Directory } from "../../../../aggregator/core/claims/attribution.ts";
 import type { Pod, Volume } from "../../../../aggregator/core/cluster-objects.ts";
-import { FactIndex } from "../../../../aggregator/core/nodes/fact-index.ts";
-import type { NodeMountedVolume, NodeUnmountRecord, NodeView } from "../../../../aggregator/core/nodes/node-view.ts";
+import {
+  FactIndex,
+  type NodeMountedVolume,
+  type NodeUnmountRecord,
+  type NodeView,
+} from "../../../../aggregator/core/nodes/node-view.ts";
 import {
   claimOfVolume,
   type IdleStagings,
