@@ -175,7 +175,6 @@ export class ClaimController {
       unanswered: (inUseSinceMs) => (inUseSinceMs - 1_000 < toMs ? unanswered() : []),
       nodeOf: cluster.node,
       watchedSinceMs,
-      isAfterGap: unobserved.lastToMs === watchedSinceMs,
       arePodsCurrent: cluster.arePodsCurrent(),
       pendingNode: (found) => barrier.pendingNode(found ?? {}),
       podName: cluster.podName,

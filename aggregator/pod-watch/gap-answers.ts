@@ -80,11 +80,11 @@ export class GapAnswers {
   /** When a claim with this volume may have been used unobserved. */
   unobservedOf(volume: Volume | undefined): Unobserved {
     const gap = this.#openGap();
-    const found = { times: this.#timesOf(volume), lastToMs: this.#gap?.toMs };
-    if (gap === undefined) return found;
+    const times = this.#timesOf(volume);
+    if (gap === undefined) return { times };
     const { toMs } = gap;
     const unanswered = this.#stage === "given-up" ? undefined : { toMs, nodes: () => this.#open() };
-    return { ...found, unanswered, ...(this.#stage === "waiting" && { openUntilMs: toMs }) };
+    return { times, unanswered, ...(this.#stage === "waiting" && { openUntilMs: toMs }) };
   }
 
   #open(): readonly string[] {

@@ -60,8 +60,6 @@ export interface FleetFacts extends NodeLookup {
   readonly unanswered: (inUseSinceMs: number) => readonly string[];
   /** Since when this replica has watched pods, never too early. Milliseconds of the API server's wall clock. */
   readonly watchedSinceMs: number;
-  /** No replica watched just before that: what happened then is a gap, for which each node answers. */
-  readonly isAfterGap: boolean;
   /** The leader's own watch of pods is not interrupted. */
   readonly arePodsCurrent: boolean;
   /** A node that has to scan before a claim with this volume may become unused. */

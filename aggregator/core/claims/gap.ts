@@ -16,8 +16,6 @@ export interface Unobserved {
   readonly times: readonly UnobservedTime[];
   /** The end of a gap for which nodes have not answered yet: a time before it may turn out to be too early. */
   readonly openUntilMs?: number | undefined;
-  /** The end of the last gap of this session, also once all nodes have answered. */
-  readonly lastToMs?: number | undefined;
   /** A gap for which nodes have not answered yet, while they have some minutes left. */
   readonly unanswered?: { readonly toMs: number; readonly nodes: () => readonly string[] } | undefined;
 }

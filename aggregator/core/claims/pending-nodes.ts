@@ -69,14 +69,11 @@ export function unwatchedUntilMs(
   { claim: { status }, volume, uses, references }: ClaimEvidence,
   fleet: FleetFacts,
 ): number | undefined {
-  const { watchedSinceMs, isAfterGap, nodeOf, viewOf, assumedEnd } = fleet;
+  const { watchedSinceMs, nodeOf, viewOf, assumedEnd } = fleet;
   if (status === undefined || status.unused || status.sinceMs - 1_000 >= watchedSinceMs) return undefined;
   if (references.length > 0 || uses.some(({ node }) => assumedEnd(node) === undefined)) return undefined;
   const mayBeOn = reachOf(volume ?? {}, (name) => nodeOf?.(name));
-  const hasAnswered = (node: string): boolean =>
-    (viewOf(node) !== undefined && isExpectedToReport(node, fleet)) ||
-    // Whether it was unreachable in all of a gap is for the gap to say.
-    (isAfterGap && nodeOf?.(node)?.isUnreachable === true);
+  const hasAnswered = (node: string): boolean => viewOf(node) !== undefined && isExpectedToReport(node, fleet);
   return fleet.nodes().some((node) => !hasAnswered(node) && mayBeOn(node)) ? watchedSinceMs : undefined;
 }
 

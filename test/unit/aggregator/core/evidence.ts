@@ -36,7 +36,6 @@ export function fleetWith(views: readonly NodeView[], fields: Partial<FleetFacts
     nodes: () => ["n1", "n2", "n3"],
     unanswered: () => [],
     watchedSinceMs: 0,
-    isAfterGap: false,
     arePodsCurrent: true,
     pendingNode: () => undefined,
     podName: (uid) => `shop/${uid}`,

@@ -130,8 +130,6 @@ describe("a claim that an earlier leader left in use before this replica watched
   } as const;
   type Left = Scene & {
     readonly assumed?: Readonly<Record<string, AssumedEnd>>;
-    readonly isAfterGap?: boolean;
-    readonly isUnreachable?: boolean;
   };
   it.each<readonly [name: string, left: Left, isUntilThen: boolean]>(
     // biome-ignore format: a row is a line
@@ -139,8 +137,6 @@ describe("a claim that an earlier leader left in use before this replica watched
       ["counts as used until then where it can be used on a node that has not reported", {}, true],
       ["does not where its volume can be used only on nodes that have reported", { volume }, false],
       ["does where such a node reports no more", { volume, states: { n1: "NoAgent" } }, true],
-      ["does not for an unreachable node after a gap, which says whether it was away", { isAfterGap: true }, false],
-      ["does for a reachable one after a gap", { isAfterGap: true, isUnreachable: false }, true],
       ["does when it came into use within that second: stored times are rounded up", { status: { ...mountedStatus(["n1"]), sinceMs: watchedSinceMs + 999 } }, true],
       ["does not when it came into use later", { status: { ...mountedStatus(["n1"]), sinceMs: watchedSinceMs + 1_000 } }, false],
       ["does not when it is stored as unused", { status: unused }, false],
@@ -148,20 +144,10 @@ describe("a claim that an earlier leader left in use before this replica watched
       ["is in use while a pod names it", { references: ["shop/web-1"] }, false],
       ["counts so also where it was mounted on a node that is Gone", n1Gone, true],
     ],
-  )(
-    "%s",
-    (_, {
-      status = mountedStatus(["n1"]),
-      assumed = {},
-      states = {},
-      isAfterGap = false,
-      isUnreachable = true,
-      ...evidence
-    }, isUntilThen) => {
-      const nodeOf = (name: string) => ({ ...nodeWith(name), labels: { host: name }, isUnreachable });
-      const fleet = fleetWith([viewWith()], { nodeOf, watchedSinceMs, isAfterGap, assumed, agentStates: states });
-      const until = unwatchedUntilMs(evidenceWith({ claim: claimWith({ status }), ...evidence }), fleet);
-      expect(until).toBe(isUntilThen ? watchedSinceMs : undefined);
-    },
-  );
+  )("%s", (_, { status = mountedStatus(["n1"]), assumed = {}, states = {}, ...evidence }, isUntilThen) => {
+    const nodeOf = (name: string) => ({ ...nodeWith(name), labels: { host: name } });
+    const fleet = fleetWith([viewWith()], { nodeOf, watchedSinceMs, assumed, agentStates: states });
+    const until = unwatchedUntilMs(evidenceWith({ claim: claimWith({ status }), ...evidence }), fleet);
+    expect(until).toBe(isUntilThen ? watchedSinceMs : undefined);
+  });
 });
