@@ -35,15 +35,11 @@ const UNLABELLED = "the pod has not been labelled yet";
 /** Keeps the label on the leader's own pod and off all others. */
 export class LeaderLabel {
   readonly #parts: LabelParts;
-  #problem: string | undefined = UNLABELLED;
+  /** Why the Service does not select this pod; undefined when it does. */
+  problem: string | undefined = UNLABELLED;
 
   constructor(parts: LabelParts) {
     this.#parts = parts;
-  }
-
-  /** Why the Service does not select this pod; undefined when it does. */
-  get problem(): string | undefined {
-    return this.#problem;
   }
 
   run(signal: AbortSignal): Promise<void> {
@@ -51,7 +47,7 @@ export class LeaderLabel {
     const warn = (err: string): void =>
       this.#parts.logger.warn({ err }, "own pod could not be labelled as the leader's");
     const onOutcome = (problem: string | undefined): void => {
-      this.#problem = problem;
+      this.problem = problem;
     };
     return repeat(this.#parts, { task, everyMs: LOOK_AGAIN_MS, retry: RETRY, warn, onOutcome }, signal);
   }
@@ -59,7 +55,7 @@ export class LeaderLabel {
   /** Removes the label if that takes little time: else the next leader does. Answers the pod's new resource version, if it changed. */
   async drop(): Promise<string | undefined> {
     const { clock, client, logger, pod } = this.#parts;
-    this.#problem = UNLABELLED;
+    this.problem = UNLABELLED;
     const { signal } = new AbortController();
     const drop = async (limited: AbortSignal): Promise<string | undefined> => {
       const [mine] = await this.#list({ labelSelector: LABELLED, fieldSelector: `metadata.name=${pod}` }, limited);

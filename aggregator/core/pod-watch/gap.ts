@@ -41,7 +41,7 @@ export interface GapAnswer {
 export function answerOf(gap: GapTime, node: GapNode): GapAnswer {
   const { view, agentState, createdAtMs, isOverdue, isAway } = node;
   if (isAway) return { isOpen: false, times: [] };
-  const isNew = isNewerThan(gap, createdAtMs);
+  const isNew = createdAtMs !== undefined && createdAtMs >= gap.toMs;
   // A scan shows one moment of the time that it takes: its report covers the time up to its begin.
   if (view !== undefined && view.scanBeganMs >= gap.toMs)
     return { isOpen: false, times: unobservedBy(view, gap, isNew) };
@@ -57,10 +57,6 @@ export function answerOf(gap: GapTime, node: GapNode): GapAnswer {
  */
 export function wasAway({ reached = "", open }: WatchGap, node: Node & { readonly resourceVersion: string }): boolean {
   return node.isUnreachable === true && !open.has(node.key) && isUpTo(node.resourceVersion, reached);
-}
-
-export function isNewerThan({ toMs }: GapTime, createdAtMs: number | undefined): boolean {
-  return createdAtMs !== undefined && createdAtMs >= toMs;
 }
 
 function unobservedBy(view: NodeView, gap: GapTime, isNewObject: boolean): readonly UnobservedTime[] {
