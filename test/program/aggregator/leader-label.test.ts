@@ -43,7 +43,7 @@ describe("the label of the leader", () => {
 
       label(house, OWN, null);
       label(house, "other", "leader");
-      await house.pass(31_000);
+      await house.pass(37_000);
 
       expect([first, labelledPods(house)]).toEqual([[OWN], [OWN]]);
     },
@@ -69,7 +69,7 @@ describe("the label of the leader", () => {
     const house = houseWithOther(null);
     const leader = await startLeader(house);
     house.api.delete(podRef(OWN, "mooring"));
-    await house.pass(31_000);
+    await house.pass(37_000);
     const missing = await leader.readiness();
 
     house.create("pods", { metadata: { name: OWN, namespace: "mooring" }, spec: {}, status: { phase: "Running" } });
@@ -104,7 +104,7 @@ describe("the label of the leader", () => {
       await house.pass(1_000);
       house.setFaults((call) => (call.site === site ? { refusal: { status } } : {}));
       label(house, OWN, null);
-      await house.pass(31_000);
+      await house.pass(37_000);
       const [before, missing] = [labelledPods(house), await leader.readiness()];
 
       house.refuse();
