@@ -85,7 +85,7 @@ describe("a claim whose use is reported", () => {
     house.api.delete(podRef("web"));
     const id = n1.unmount("web");
     const first = await leader.send(n1.report());
-    await house.pass(1_000);
+    await house.pass(3_000);
 
     const second = await leader.send(n1.heartbeat());
     const third = await leader.send(n1.heartbeat());
