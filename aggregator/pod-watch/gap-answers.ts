@@ -115,7 +115,7 @@ export class GapAnswers {
     this.#gap = gap;
     this.#knownSince = this.#parts.clock.monotonicMs();
     this.#nodesAt = this.#parts.coverage.history?.reached ?? "";
-    this.#nodes = this.#namesIn(gap, gap.open.keys());
+    this.#nodes = this.#namesIn(gap, gap.open);
     this.#answered.clear();
     this.#checkpoint.reset();
     this.#stage = "waiting";
@@ -184,7 +184,7 @@ export class GapAnswers {
     // Without the nodes every one may have been up: times move later than necessary.
     const isAway = object !== undefined && this.#hasNodes && wasAway(gap, object);
     const seen = { view: viewOf(node), agentState: agentStateOf(node), createdAtMs: object?.createdAtMs };
-    return answerOf(gapOf(gap, node) ?? gap, { ...seen, isAway, isOverdue });
+    return answerOf(gapOf(gap, node), { ...seen, isAway, isOverdue });
   }
 
   /** Claims are decided by everything that was found. */

@@ -21,13 +21,7 @@ const gap = v.object({
   from: v.optional(time),
   reached: v.optional(version),
   all: v.optional(v.boolean(), false),
-  open: v.optional(
-    v.pipe(
-      v.array(v.object({ node: v.pipe(v.string(), v.minLength(1)), from: v.optional(time) })),
-      v.maxLength(MAX_OPEN_NODES),
-    ),
-    [],
-  ),
+  open: v.optional(v.pipe(v.array(v.pipe(v.string(), v.minLength(1))), v.maxLength(MAX_OPEN_NODES)), []),
 });
 const unstored = v.object({ uid: v.pipe(v.string(), v.minLength(1), v.maxLength(128)), since: v.optional(time) });
 const schema = v.pipe(
@@ -52,16 +46,9 @@ export function readCoverage(text: string | undefined, nowMs: number): HandOver 
   const decoded = v.safeParse(schema, text);
   if (!decoded.success) return undefined;
   const { since, reached, reachedAt, gap, unstored: claims } = decoded.output;
-  const begins = [gap, ...(gap?.open ?? [])].map((one) => one?.from ?? since);
   const latest = claims.reduce((most, one) => Math.max(most, one.since ?? 0), Math.max(since, reachedAt));
-  if (begins.some((from) => from > since) || latest > nowMs + AHEAD_MS) return undefined;
-  const handedOver = gap && {
-    fromMs: gap.from,
-    toMs: since,
-    reached: gap.reached,
-    isForAll: gap.all,
-    open: new Map(gap.open.map((one) => [one.node, one.from])),
-  };
+  if ((gap?.from ?? since) > since || latest > nowMs + AHEAD_MS) return undefined;
+  const handedOver = gap && { fromMs: gap.from, toMs: since, reached: gap.reached, isForAll: gap.all, open: gap.open };
   const unstored = claims.map((one) => ({ uid: one.uid, sinceMs: one.since }));
   return { sinceMs: since, gap: handedOver, reached, reachedAtMs: reachedAt, unstored };
 }
@@ -76,12 +63,7 @@ export function writeCoverage(
     since: formatMillisecondsUp(sinceMs),
     reached,
     reachedAt: downText(reachedAtMs),
-    gap: gap && {
-      from: downText(gap.fromMs),
-      reached: gap.reached,
-      all: gap.isForAll,
-      open: [...gap.open].map(([node, ms]) => ({ node, from: downText(ms) })),
-    },
+    gap: gap && { from: downText(gap.fromMs), reached: gap.reached, all: gap.isForAll, open: gap.open },
     unstored: unstored.map(({ uid, sinceMs: ms }) => ({
       uid,
       ...(ms !== undefined && { since: formatMillisecondsUp(ms) }),

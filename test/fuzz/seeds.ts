@@ -136,7 +136,7 @@ export const LEASE = {
     ...{ name: "n1", namespace: "kube-node-lease", uid: "lease-1", resourceVersion: "70" },
     annotations: {
       "mooring.dev/pod-coverage":
-        '{"version":2,"since":"2026-11-02T10:00:00.000Z","reached":"123","reachedAt":"2026-11-02T10:00:00.000Z","leases":"7","gap":{"from":"2026-11-02T08:00:00.000Z","all":true,"open":[{"node":"n1","from":"2026-11-02T07:00:00.000Z"}]}}',
+        '{"version":2,"since":"2026-11-02T10:00:00.000Z","reached":"123","reachedAt":"2026-11-02T10:00:00.000Z","leases":"7","gap":{"from":"2026-11-02T08:00:00.000Z","all":true,"open":["n1"]}}',
     },
   },
   spec: {

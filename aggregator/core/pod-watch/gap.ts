@@ -56,7 +56,7 @@ export function answerOf(gap: GapTime, node: GapNode): GapAnswer {
  * seconds. A node that the gap names has not answered for an earlier gap, in which it was up.
  */
 export function wasAway({ reached = "", open }: WatchGap, node: Node & { readonly resourceVersion: string }): boolean {
-  return node.isUnreachable === true && !open.has(node.key) && isUpTo(node.resourceVersion, reached);
+  return node.isUnreachable === true && !open.includes(node.key) && isUpTo(node.resourceVersion, reached);
 }
 
 function unobservedBy(view: NodeView, gap: GapTime, isNewObject: boolean): readonly UnobservedTime[] {

@@ -30,8 +30,8 @@ export interface WatchGap extends GapTime {
   readonly reached: string | undefined;
   /** Every node has still to answer; otherwise those in `open`. */
   readonly isForAll: boolean;
-  /** Nodes that have still to answer, and where the gap begins for each: that of an earlier gap, where it was open for the node already. */
-  readonly open: ReadonlyMap<string, number | undefined>;
+  /** Nodes that have still to answer. Where every node has: those that have not answered for the previous gap either. */
+  readonly open: readonly string[];
 }
 
 /** A claim whose decision the API server has not stored: only the hand-over contains it. */
@@ -75,31 +75,26 @@ export function inherit(handed: WatchHistory | undefined, watch: PodWatch): Watc
 }
 
 /**
- * Pods went unobserved again. A node that has not answered for the previous gap has one gap since the begin of that one, with what was
- * watched in between. For all others it begins now, so that a node which is away for long does not move claims of other nodes.
+ * Pods went unobserved again. Where no node has answered for the previous gap, both are one, with what was watched in between. A node that is
+ * away for long does not move claims of other nodes: for those the gap begins now.
  */
 export function nextGap(before: WatchGap | undefined, gap: GapTime & Pick<WatchGap, "reached">): WatchGap {
-  if (before === undefined) return { ...gap, isForAll: true, open: new Map() };
-  const open = new Map([...before.open].map(([node, fromMs]) => [node, fromMs ?? 0]));
-  if (!before.isForAll) return { ...gap, isForAll: true, open };
-  const reached = gap.reached && before.reached;
-  return { fromMs: before.fromMs ?? 0, toMs: gap.toMs, reached, isForAll: true, open };
+  const { isForAll = false, open = [] } = before ?? {};
+  if (before === undefined || !isForAll) return { ...gap, isForAll: true, open };
+  return { fromMs: before.fromMs ?? 0, toMs: gap.toMs, reached: gap.reached && before.reached, isForAll, open };
 }
 
-/** The gap of one node; undefined where it has answered. */
-export function gapOf(gap: WatchGap, node: string): GapTime | undefined {
-  const { fromMs, toMs, open, isForAll } = gap;
-  if (open.has(node)) return { fromMs: open.get(node), toMs };
-  return isForAll ? { fromMs, toMs } : undefined;
+/** The gap of one of these nodes. For a node that has not answered for the previous one either, it is all the time before. */
+export function gapOf(gap: WatchGap, ...nodes: readonly string[]): GapTime {
+  const isSecond = gap.isForAll && nodes.some((node) => gap.open.includes(node));
+  return { fromMs: isSecond ? 0 : gap.fromMs, toMs: gap.toMs };
 }
 
 /** The gap when only these nodes have still to answer. */
 export function leaveOpen(gap: WatchGap, nodes: readonly string[]): WatchGap | undefined {
-  const asked = nodes.toSorted().flatMap((node) => {
-    const own = gapOf(gap, node);
-    return own === undefined ? [] : [[node, own.fromMs] as const];
-  });
-  return asked.length === 0 ? undefined : { ...gap, isForAll: false, open: new Map(asked.slice(0, MAX_OPEN_NODES)) };
+  const open = nodes.filter((node) => gap.isForAll || gap.open.includes(node)).toSorted();
+  if (open.length === 0) return undefined;
+  return { ...gap, ...gapOf(gap, ...open), isForAll: false, open: open.slice(0, MAX_OPEN_NODES) };
 }
 
 /** How far a watch has come. */

@@ -11,16 +11,9 @@ import {
   type WatchHistory,
 } from "../../../../aggregator/core/pod-watch/history.ts";
 
-type OpenNodes = Readonly<Record<string, number | undefined>>;
-
 /** Open for every node. */
 function gapWith(fromMs: number | undefined, toMs: number, fields: Partial<WatchGap> = {}): WatchGap {
-  return { fromMs, toMs, reached: undefined, isForAll: true, open: new Map(), ...fields };
-}
-
-/** Open for these nodes, by the begin of the gap for each. */
-function openFor(nodes: OpenNodes): Pick<WatchGap, "isForAll" | "open"> {
-  return { isForAll: false, open: new Map(Object.entries(nodes)) };
+  return { fromMs, toMs, reached: undefined, isForAll: true, open: [], ...fields };
 }
 
 const handed: WatchHistory = { sinceMs: 1_000, gap: undefined, reached: "100", reachedAtMs: 9_000 };
@@ -113,12 +106,11 @@ it("a chain of leaders never covers a moment that no leader's own watch covered"
 describe("a gap after which pods are not watched again before all nodes have answered", () => {
   const later = { fromMs: 300, toMs: 400, reached: "9" };
 
-  const away5 = gapWith(100, 200, openFor({ away: 5 }));
-  const awayEver = gapWith(100, 200, openFor({ away: undefined }));
+  const left = gapWith(100, 200, { isForAll: false, open: ["away"] });
   it.each<readonly [name: string, before: WatchGap, begins: Readonly<Record<string, number>>]>([
-    ["begins anew for a node that has answered, however long another one is away", away5, { away: 5, n1: 300 }],
-    ["keeps what it was for one that is away since an earlier one", { ...away5, isForAll: true }, { away: 5, n1: 100 }],
-    ["goes on from ever for a node for which its begin is not known", awayEver, { away: 0, n1: 300 }],
+    ["begins anew for a node that has answered, however long another one is away", left, { away: 0, n1: 300 }],
+    ["is one gap with it where none has answered", gapWith(100, 200, { open: ["away"] }), { away: 0, n1: 100 }],
+    ["goes on from ever where the begin of that is not known", gapWith(undefined, 200), { n1: 0 }],
   ])("%s", (_, before, begins) => {
     const gap = nextGap(before, later);
 
@@ -135,20 +127,20 @@ describe("a gap after which pods are not watched again before all nodes have ans
 
     const gap = gaps.reduce<WatchGap | undefined>((open, one) => leaveOpen(nextGap(open, one), names), undefined);
 
-    expect(gap?.open).toEqual(new Map(names.slice(0, 32).map((name) => [name, 0])));
+    expect(gap).toMatchObject({ fromMs: 0, open: names.slice(0, 32) });
   });
 });
 
 describe("a gap of which nodes have answered", () => {
-  const some = (open: OpenNodes) => gapWith(500, 1_000, openFor(open));
-  const abc = some({ a: 500, b: 300, c: undefined });
-  it.each<readonly [name: string, before: WatchGap, nodes: readonly string[], after: OpenNodes | undefined]>([
-    ["is not open for one that has answered before", some({ a: 500 }), ["b"], undefined],
-    ["stays open for others, each from its own begin", abc, ["b", "c", "d"], { b: 300, c: undefined }],
+  const some = (open: readonly string[]) => gapWith(500, 1_000, { isForAll: false, open });
+  const second = gapWith(500, 1_000, { open: ["a"] });
+  it.each<readonly [name: string, before: WatchGap, nodes: readonly string[], after: WatchGap | undefined]>([
+    ["is not open for one that has answered before", some(["a"]), ["b"], undefined],
+    ["stays open for others", some(["a", "b", "c"]), ["d", "c", "b"], some(["b", "c"])],
+    ["is from ever where one has not answered for two", second, ["b", "a"], { ...some(["a", "b"]), fromMs: 0 }],
+    ["keeps its begin where those have answered", second, ["b"], some(["b"])],
   ])("%s", (...[, before, nodes, after]) => {
-    const left = leaveOpen(before, nodes);
-
-    expect(left && { isForAll: left.isForAll, open: left.open }).toEqual(after && openFor(after));
+    expect(leaveOpen(before, nodes)).toEqual(after);
   });
 });
 

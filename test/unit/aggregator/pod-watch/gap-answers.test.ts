@@ -7,7 +7,7 @@ import { createFakeLogger } from "../../../fakes/logger.ts";
 import { acceptReport } from "../core/reported.ts";
 import { NOON, nodeWith, reportWith, volumeWith } from "../world.ts";
 
-const GAP: WatchGap = { fromMs: NOON - 60_000, toMs: NOON, reached: "500", isForAll: true, open: new Map() };
+const GAP: WatchGap = { fromMs: NOON - 60_000, toMs: NOON, reached: "500", isForAll: true, open: [] };
 const LIMITS = { nodeStaleAfterMs: 90_000, noAgentAfterMs: 600_000 } as const;
 
 type AgentGaps = readonly (readonly [from: number, to: number])[];
