@@ -1,5 +1,5 @@
 import { runAll, runTogether } from "../../common/runtime/lifecycle.ts";
-import { runInSteps, type Steps } from "../../common/runtime/steps.ts";
+import type { Steps } from "../../common/runtime/steps.ts";
 import { createYield } from "../../common/runtime/yield.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import type { NodeMessage, ReportAnswer } from "../../common/storage/node-report.ts";
@@ -122,9 +122,8 @@ export class LeaderSession {
 
   /** Works until it is over. Everything has been listed. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, cluster, logger } = this.#parts;
-    await this.agentStates.begin(signal);
-    const counted = runInSteps(this.#countWaiting(signal), createYield(clock, signal));
+    const { cluster, logger } = this.#parts;
+    await this.#beginWithNodes(signal);
     this.#barrier.begin(this.agentStates.expected());
     this.claims.begin(cluster.finishedPods());
     logger.info({ nodes: this.unreported.length }, "cluster listed, waiting for the nodes' reports");
@@ -133,7 +132,7 @@ export class LeaderSession {
         (limited) => this.claims.run(limited),
         (limited) => this.volumes.run(limited),
         (limited) => this.agentStates.run(limited),
-        (limited) => counted.then(() => this.#checkAnswers(limited)),
+        (limited) => this.#checkAnswers(limited),
       ],
       signal,
     );
@@ -147,14 +146,16 @@ export class LeaderSession {
     }
   }
 
-  /** Hands on the waiting pods of all nodes. */
-  *#countWaiting(signal: AbortSignal): Steps<void> {
-    const { cluster, internalErrors, onWaiting } = this.#parts;
+  /** From now on a missing report counts. Hands on the waiting pods of all nodes, with pauses, as there may be thousands. */
+  async #beginWithNodes(signal: AbortSignal): Promise<void> {
+    const { clock, cluster, internalErrors, onWaiting } = this.#parts;
     const errors = internalErrors.in("reports");
+    const yieldIfDue = createYield(clock, signal);
     for (const node of cluster.nodeNames()) {
       if (signal.aborted) return;
+      this.agentStates.check(node);
       onWaiting(node, errors.attempt(node, () => cluster.misfits(node).waiting) ?? []);
-      yield;
+      await yieldIfDue();
     }
     this.isCounting = false;
   }

@@ -51,15 +51,6 @@ export class AgentStates {
     this.#limits = limits;
   }
 
-  /** Everything is listed: from now on a missing report counts. Checks all nodes, with pauses, as there may be thousands. */
-  async begin(signal: AbortSignal): Promise<void> {
-    const yieldIfDue = createYield(this.#parts.clock, signal);
-    for (const node of this.#parts.cluster.nodeNames()) {
-      this.check(node);
-      await yieldIfDue();
-    }
-  }
-
   expected(): readonly string[] {
     return this.#parts.cluster.nodeNames().filter((node) => this.lookFor(node).kind === "Reporting");
   }
