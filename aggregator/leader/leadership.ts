@@ -22,7 +22,7 @@ export interface Leadership {
   /** Changes with each try to read or write the Lease; undefined without one, or before the first try. */
   readonly progress: () => number | undefined;
   /** The chain of pod watches, over all replicas. */
-  readonly coverage: Pick<PodWatchHistory, "gap" | "history" | "settle" | "join" | "update">;
+  readonly coverage: Pick<PodWatchHistory, "gap" | "history" | "settle" | "join">;
   /** Calls `lead` each time this process becomes the leader, until the signal is aborted. No process leads before everything was listed. */
   readonly run: (lead: (signal: AbortSignal) => Promise<void>, signal: AbortSignal) => Promise<void>;
 }
@@ -39,11 +39,20 @@ export const LEASE_NAME = "mooring-aggregator";
 
 /** The hand-over waits for our watch at most this long. Milliseconds. */
 const CATCH_UP_LIMIT_MS = 1_000;
+/** How often a process without a Lease would hand over: the next gap has to begin where this watch ends. Milliseconds. */
+const HAND_OVER_MS = 1_000;
 
 /** The only process, without an election. */
 export function createSoleLeadership(parts: Omit<LeadershipParts, "random" | "isReachable" | "metrics">): Leadership {
-  const { client, untilListed } = parts;
-  const coverage = new SoleHistory(parts);
+  const { client, clock, untilListed } = parts;
+  const coverage = new PodWatchHistory(parts);
+  // No other replica needs the hand-over: what it would include is decided.
+  const handOver = async (signal: AbortSignal): Promise<void> => {
+    while (!signal.aborted) {
+      coverage.onHandOver(coverage.handOver());
+      await clock.sleep(HAND_OVER_MS, signal);
+    }
+  };
   return {
     isLeading: () => true,
     fenced: client,
@@ -55,16 +64,9 @@ export function createSoleLeadership(parts: Omit<LeadershipParts, "random" | "is
       if (signal.aborted) return;
       // Without a Lease no earlier watch is known.
       coverage.begin({});
-      await lead(signal);
+      await runTogether([lead, handOver], signal);
     },
   };
-}
-
-/** No other replica needs the hand-over: what it would include is decided. */
-class SoleHistory extends PodWatchHistory {
-  override update(): void {
-    this.onHandOver(this.handOver());
-  }
 }
 
 /** Every other replica reads the Lease within this many times its usual wait. */

@@ -17,7 +17,7 @@ import type { Cluster, SharedParts } from "../sources/cluster.ts";
 import { type Backlog, createCheckpoint, type PodWatchHistory } from "./pod-watch-history.ts";
 
 interface GapAnswersParts extends Pick<SharedParts, "clock" | "logger">, Backlog {
-  readonly coverage: Pick<PodWatchHistory, "gap" | "history" | "settle" | "update">;
+  readonly coverage: Pick<PodWatchHistory, "gap" | "history" | "settle">;
   readonly cluster: Pick<Cluster, "node" | "nodeNames" | "nodesReached" | "ensureNodes">;
   /** The node's last accepted report. */
   readonly viewOf: (node: string) => NodeView | undefined;
@@ -137,8 +137,6 @@ export class GapAnswers {
 
   /** Takes the answers that have come. */
   check(): void {
-    // Without a Lease nothing else calls this: the next gap has to begin where this watch ends, not before it began.
-    this.#parts.coverage.update();
     const open = this.#openGap();
     const gap = this.#gap;
     if (gap === undefined || (open === undefined && this.#isLongerThan(LATE_MS))) return;

@@ -86,12 +86,6 @@ export class PodWatchHistory {
     if (history?.gap !== undefined) this.#history = { ...history, gap: leaveOpen(history.gap, nodes) };
   }
 
-  /** Extends the chain by our own watch, as far as it is decided. */
-  update(): void {
-    this.join();
-    this.#check();
-  }
-
   /**
    * The annotations for the next leader. Before this leader has decided anything, those of the previous one stay; while there are too
    * many unstored decisions to hand over, its own last ones do.

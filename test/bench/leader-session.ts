@@ -36,7 +36,7 @@ export async function lead(cluster: FakeCluster) {
         policy: () => "remove",
         warnings: { warn: () => {} },
       },
-      coverage: { history: undefined, gap: () => undefined, settle: () => {}, join: () => {}, update: () => {} },
+      coverage: { history: undefined, gap: () => undefined, settle: () => {}, join: () => {} },
       unstored: new UnstoredClaims(cluster),
       ends: { of: () => [], isIncluded: () => false, isOpen: () => false },
       internalErrors: new InternalErrors(logger),

@@ -24,22 +24,20 @@ describe("leadership without an election", () => {
       untilListed: async () => {},
       cluster: { podsWatchedSince: () => ({ sinceVersion: "7", sinceMs: NOON }), podsReached: () => "9" },
     });
-    const { signal } = new AbortController();
-    let passed: AbortSignal | undefined;
+    const seen: unknown[] = [];
+    const stop = new AbortController();
 
-    await leadership.run(async (one) => {
-      passed = one;
-    }, signal);
-    const [gap, before] = [leadership.coverage.gap(), open()];
-    leadership.coverage.update();
+    await leadership.run(async (signal) => {
+      seen.push(open());
+      await clock.advance(1);
+      seen.push(open());
+      stop.abort();
+      seen.push(signal.aborted);
+    }, stop.signal);
+    const gap = leadership.coverage.gap();
 
-    expect([before, open()]).toEqual([["9", "10"], ["10"]]);
-    expect([passed, leadership.isLeading(), leadership.fenced, leadership.check]).toEqual([
-      signal,
-      true,
-      client,
-      undefined,
-    ]);
+    expect(seen).toEqual([["9", "10"], ["10"], true]);
+    expect([leadership.isLeading(), leadership.fenced, leadership.check]).toEqual([true, client, undefined]);
     // No replica is known to have watched before.
     expect(gap).toMatchObject({ fromMs: undefined, toMs: NOON });
   });

@@ -51,7 +51,6 @@ function gapOf(scene: Scene = {}) {
       coverage: {
         history: { sinceMs: NOON, gap: undefined, reached: "550", reachedAtMs: NOON },
         gap: () => open,
-        update: () => {},
         settle: (left) => {
           open = open && leaveOpen(open, left);
         },

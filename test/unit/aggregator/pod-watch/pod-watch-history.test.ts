@@ -164,11 +164,11 @@ describe("the coverage that is handed over", () => {
     for (const reached of ["110", "120"]) {
       world.nowMs += 2_000;
       world.reached = reached;
-      world.coverage.update();
+      world.coverage.handOver();
     }
 
     world.watch = { sinceVersion: "150", sinceMs: NOON + 9_000 };
-    world.coverage.update();
+    world.coverage.handOver();
 
     // No replica is known to have watched before.
     expect(first).toMatchObject({ fromMs: undefined, toMs: NOON - 30_000 });
