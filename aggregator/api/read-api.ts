@@ -8,7 +8,7 @@ import {
 } from "../core/api/list-entries.ts";
 import { nodeEntryOf } from "../core/api/node-entry.ts";
 import { claimsOf } from "../core/claims/attribution.ts";
-import type { DecidedClaim } from "../core/claims/evidence.ts";
+import type { ClaimFacts } from "../core/claims/decide.ts";
 import type { Volume } from "../core/cluster-objects.ts";
 import type { NodeMountedVolume, NodeView } from "../core/nodes/node-view.ts";
 import { claimOfVolume, identitiesOf, idleStagings, mayMount, volumeUse } from "../core/volumes/use.ts";
@@ -21,7 +21,7 @@ interface ReadApiParts extends SharedParts {
   readonly fleet: FleetState;
   readonly agentStates: Pick<AgentStates, "of" | "assumedEnd">;
   /** What the claim's status depends on now. */
-  readonly claimFacts: (key: string) => DecidedClaim | undefined;
+  readonly claimFacts: (key: string) => ClaimFacts | undefined;
   readonly isDeletionHeld: (claim: Claim) => boolean;
   /** How many nodes are expected to report and have not since leading began. */
   readonly unreported: () => number;
@@ -101,7 +101,7 @@ export class ReadApi implements ListSource {
     return time === undefined ? 0 : time.latestMs - time.widthMs;
   }
 
-  #observeClaim(facts: DecidedClaim): ClaimObservation {
+  #observeClaim(facts: ClaimFacts): ClaimObservation {
     const { cluster, fleet, isDeletionHeld } = this.#parts;
     const { claim } = facts;
     const { volume } = claim;

@@ -2,12 +2,10 @@ import { WorkQueue } from "../../common/kube/work-queue.ts";
 import { runTogether } from "../../common/runtime/lifecycle.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { claimKeysNear, claimsOf, type Fact } from "../core/claims/attribution.ts";
-import { decide } from "../core/claims/decide.ts";
-import type { ClaimEvidence, DecidedClaim, FleetFacts, NodeLookup } from "../core/claims/evidence.ts";
+import { type ClaimFacts, decide } from "../core/claims/decide.ts";
+import type { FleetFacts } from "../core/claims/evidence.ts";
 import { factsOf, shownEnds } from "../core/claims/facts.ts";
-import { notBefore } from "../core/claims/gap.ts";
 import { statusOf } from "../core/claims/message.ts";
-import { unwatchedUntilMs } from "../core/claims/pending-nodes.ts";
 import { writeFor } from "../core/claims/write.ts";
 import type { EndedPod, Pod } from "../core/cluster-objects.ts";
 import { factsIn } from "../core/nodes/node-view.ts";
@@ -34,7 +32,7 @@ export class ClaimController {
   readonly #parts: ClaimParts;
   readonly #states: ClaimStates;
   readonly #pendingNodes = new PendingNodes();
-  readonly #lookup: NodeLookup;
+  readonly #fleet: FleetFacts;
 
   constructor(parts: ClaimParts, limits: { readonly reasonDelayMs: number }) {
     this.#parts = parts;
@@ -50,13 +48,8 @@ export class ClaimController {
       WRITERS,
       parts.queues.claims,
     );
-    const { fleet, agentStates } = parts;
-    this.#lookup = {
-      viewOf: (node) => fleet.view(node),
-      agentStateOf: (node) => agentStates.of(node).kind,
-      assumedEnd: (node) => agentStates.assumedEnd(node),
-    };
-    this.#states = new ClaimStates(parts, this.#lookup);
+    this.#fleet = fleetFactsOf(parts);
+    this.#states = new ClaimStates(parts, this.#fleet);
     this.answers = new ReportAnswers({ ...parts, states: this.#states, pendingNodes: this.#pendingNodes });
     this.deletions = new Deletions({ ...parts, states: this.#states });
     const onWritten = (claim: Claim): void => this.#states.noteWritten(claim);
@@ -128,10 +121,9 @@ export class ClaimController {
   /** The node's view is about to be forgotten. Ends that were assumed for it, or never stored, may still be the latest of a claim. */
   onForgotten(node: string): void {
     const { cluster, fleet } = this.#parts;
-    const context = { ...this.#lookup, podName: cluster.podName };
     const keys = new Set(this.keysOf(factsIn(fleet.view(node))));
     for (const claim of [...keys].flatMap((key) => cluster.claim(key) ?? [])) {
-      const ends = shownEnds(this.#states.evidence(claim), context).filter((end) => end.node === node);
+      const ends = shownEnds(this.#states.evidence(claim), this.#fleet).filter((end) => end.node === node);
       this.#states.keepEnds(claim, ends);
     }
   }
@@ -142,53 +134,24 @@ export class ClaimController {
   }
 
   /** The claim and everything that its status depends on now; undefined for an unknown claim. A read: it changes nothing. */
-  claimFacts(key: string): DecidedClaim | undefined {
+  claimFacts(key: string): ClaimFacts | undefined {
     const claim = this.#states.newest(key);
-    return claim && this.#factsOf(this.#states.evidence(claim));
+    return claim && factsOf(this.#states.evidence(claim), this.#fleet);
   }
 
   /** The same for a decision: it settles what it finds, and begins to wait for the nodes that it needs. */
-  #settledFacts(key: string): DecidedClaim | undefined {
+  #settledFacts(key: string): ClaimFacts | undefined {
     const claim = this.#states.newest(key);
     if (claim === undefined) return undefined;
     this.#parts.onDecision();
     const evidence = this.#states.settle(claim);
     // Also where a bug ends the decision: the ends are settled, and the next leader has to know of them.
     if (this.#states.isOpen(claim)) this.#parts.unstored.note(claim, undefined);
-    const facts = this.#factsOf(evidence);
+    const facts = factsOf(evidence, this.#fleet);
     for (const { node } of facts.pendingNodes) this.#parts.agentStates.lookFor(node);
     this.#pendingNodes.put(key, facts);
     if (facts.isUnwatched) this.#parts.barrier.onUnwatched();
     return facts;
-  }
-
-  #factsOf(evidence: ClaimEvidence): DecidedClaim {
-    const { cluster, barrier, unstored, protection, nowMs } = this.#parts;
-    const { claim, volume } = evidence;
-    const unobserved = this.#parts.unobservedOf(volume);
-    const { toMs = 0, nodes: unanswered = () => [] } = unobserved.unanswered ?? {};
-    const { sinceMs: watchedSinceMs = 0 } = cluster.podsWatchedSince() ?? {};
-    const fleet: FleetFacts = {
-      ...this.#lookup,
-      nodes: cluster.nodeNames,
-      // Stored times are whole seconds, rounded up.
-      unanswered: (inUseSinceMs) => (inUseSinceMs - 1_000 < toMs ? unanswered() : []),
-      nodeOf: cluster.node,
-      watchedSinceMs,
-      arePodsCurrent: cluster.arePodsCurrent(),
-      pendingNode: (found) => barrier.pendingNode(found ?? {}),
-      podName: cluster.podName,
-      nowMs: nowMs(),
-    };
-    const facts = factsOf(evidence, fleet);
-    // Where a staged volume keeps its claim, the status names its nodes.
-    const stagedOn = protection === "off" ? undefined : facts.stagedOn;
-    return {
-      claim,
-      ...facts,
-      stagedOn,
-      unobserved: notBefore(unobserved, [unstored.notBeforeMs(claim), unwatchedUntilMs(evidence, fleet)]),
-    };
   }
 
   /** Decides on the newest state of everything; undefined for a claim that is gone. */
@@ -197,7 +160,7 @@ export class ClaimController {
     if (facts === undefined) return undefined;
     const { unstored, policy } = this.#parts;
     const { claim, isEligible } = facts;
-    const decision = { claim, isEligible, desired: statusOf(decide(facts), facts.stored) };
+    const decision = { claim, isEligible, desired: statusOf(decide(facts), claim.status) };
     for (const againMs of [this.deletions.compare(claim), this.unusedWhileMounted.compare(decision)])
       if (againMs !== undefined) this.queue.addAfter(key, againMs);
     const write = writeFor(decision, policy());
@@ -213,4 +176,20 @@ export class ClaimController {
     const againMs = await this.writer.bring(planned, signal);
     if (againMs !== undefined) this.queue.addAfter(key, againMs);
   }
+}
+
+function fleetFactsOf({ cluster, fleet, agentStates, barrier, unstored, ...parts }: ClaimParts): FleetFacts {
+  const { node, nodeNames, podName, arePodsCurrent } = cluster;
+  return {
+    ...{ node, nodeNames, podName, arePodsCurrent },
+    viewOf: (node) => fleet.view(node),
+    agentStateOf: (node) => agentStates.of(node).kind,
+    assumedEnd: (node) => agentStates.assumedEnd(node),
+    watchedSinceMs: () => cluster.podsWatchedSince()?.sinceMs ?? 0,
+    pendingNode: (volume) => barrier.pendingNode(volume ?? {}),
+    unobservedOf: parts.unobservedOf,
+    notBeforeMs: (claim) => unstored.notBeforeMs(claim),
+    isProtecting: parts.protection !== "off",
+    nowMs: parts.nowMs,
+  };
 }

@@ -184,7 +184,7 @@ function volumeFacts(volume: Volume, statusAtEnd: ClaimStatus | undefined, parts
     statusAtEnd,
     mounts: { used, all: [...new Set([...used, ...use.staged])] },
     // No report is no absence: the mark keeps a node until it has reported, or is Gone.
-    unanswered: storedNodes({ mountedOn }, { nodes: cluster.nodeNames }).filter(
+    unanswered: storedNodes({ mountedOn }, cluster).filter(
       (node) => fleet.view(node) === undefined && agentStates.lookFor(node).kind !== "Gone",
     ),
     isPending: barrier.pendingNode(volume) !== undefined,

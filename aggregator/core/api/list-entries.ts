@@ -5,8 +5,9 @@ import type { PhaseSince } from "../../../common/storage/phase-since.ts";
 import { formatMillisecondsUp, formatSecondsUp } from "../../../common/storage/timestamp.ts";
 import { kubernetesCondition } from "../../../common/storage/upstream-unused.ts";
 import { readCopiedUse, readVolumeMark } from "../../../common/storage/volume-annotations.ts";
+import type { ClaimFacts } from "../claims/decide.ts";
 import { type PendingNode, waitsToBeUnused } from "../claims/decide.ts";
-import { type DecidedClaim, isEligible } from "../claims/evidence.ts";
+import { isEligible } from "../claims/evidence.ts";
 import type { Pod, Volume } from "../cluster-objects.ts";
 import type { AgentState } from "../nodes/agent-state.ts";
 import { isStillMounted } from "../volumes/annotations.ts";
@@ -80,7 +81,7 @@ function storedNodesOf(stored: ClaimStatus["mountedOn"]): ClaimEntry["mountedOn"
 export type UseStatus = ClaimEntry["status"];
 
 /** A claim, and what pods and mount tables show of it now. */
-export interface ClaimObservation extends Pick<DecidedClaim, "claim" | "pendingNodes" | "isUnwatched"> {
+export interface ClaimObservation extends Pick<ClaimFacts, "claim" | "pendingNodes" | "isUnwatched"> {
   readonly use: VolumeUse;
   /** Pods that refer to the claim and are not over. */
   readonly references: readonly Pod[];

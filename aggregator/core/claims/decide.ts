@@ -1,5 +1,6 @@
+import type { Claim } from "../../../common/storage/claim.ts";
 import type { ClaimStatus, Gap, LastUse, MountedOn, UnusedReason } from "../../../common/storage/claim-status.ts";
-import { MAX_NODES } from "../../../common/storage/claim-status.ts";
+import { earliestSinceMs, MAX_NODES } from "../../../common/storage/claim-status.ts";
 import { type Idle, isTooSoon, type Unobserved, withGap } from "./gap.ts";
 import { datedAsStored, explains, laterOf, latestOf, latestUse, REASONS, type UseEnd } from "./use-end.ts";
 
@@ -14,13 +15,11 @@ export interface PendingNode {
   readonly pod?: string | undefined;
 }
 
-/** Everything that a claim's status depends on. */
+/** A claim, and everything that its status depends on. */
 export interface ClaimFacts {
+  readonly claim: Claim;
   /** See `isEligible`; in addition, its volume is known. */
   readonly isEligible: boolean;
-  readonly stored: ClaimStatus | undefined;
-  /** Nothing valid is stored, but a condition is there that clients may take for it. */
-  readonly hasInvalidCondition?: boolean | undefined;
   /** Nodes where a pod has it mounted. */
   readonly usedOn: readonly string[];
   /** Pods that name it and are not over. */
@@ -37,8 +36,6 @@ export interface ClaimFacts {
   readonly stagedOn?: readonly string[] | undefined;
   /** When it may have been used unobserved; undefined without a gap. */
   readonly unobserved?: Unobserved | undefined;
-  /** The claim's creation, which no time precedes. Undefined where that is unknown. */
-  readonly earliestMs?: number | undefined;
   readonly nowMs: number;
 }
 
@@ -76,7 +73,7 @@ export function decide(known: ClaimFacts): Decision {
   // that is not bound. Mooring trusts nothing in it.
   if (!known.isEligible) return undefined;
   // The clock of the server that created the claim may be ahead of the one that shows the present.
-  const nowMs = Math.max(known.nowMs, known.earliestMs ?? Number.NEGATIVE_INFINITY);
+  const nowMs = Math.max(known.nowMs, earliestSinceMs(known.claim));
   const facts = believed({ ...known, nowMs });
   if (facts.usedOn.length > 0) return mounted(facts);
   if (facts.references.length > 0 && !isMountPending(facts)) {
@@ -102,12 +99,13 @@ export function waitsToBeUnused(facts: Waiting): boolean {
 }
 
 /** The stored status names the nodes that have to answer: it stays until they have, also across a change of leader. */
-function isMountPending({ stored, pendingNodes }: ClaimFacts): boolean {
+function isMountPending({ stored, pendingNodes }: Facts): boolean {
   return stored?.reason === "Mounted" && pendingNodes.some(({ why }) => why === "was-mounted");
 }
 
 /** The facts, as far as they can be trusted, and what follows from them. */
 interface Facts extends ClaimFacts {
+  readonly stored: ClaimStatus | undefined;
   /** Its stored time was in the future. */
   readonly isDatedAnew: boolean;
   /** The stored last use that no longer counts, as its end was assumed and the node has come back. */
@@ -122,7 +120,8 @@ interface Facts extends ClaimFacts {
  * than the claim's creation, or the stored status would be invalid.
  */
 function believed(facts: ClaimFacts): Facts {
-  const { stored: status, isNodeBack, earliestMs = Number.NEGATIVE_INFINITY, nowMs } = facts;
+  const { claim, isNodeBack, nowMs } = facts;
+  const { status } = claim;
   const isFuture = (ms: number): boolean => ms > nowMs + FUTURE_MS;
   const untilNow = (ms: number): number => (isFuture(ms) ? nowMs : ms);
   // Nearly every status is as it is stored: a copy of each would only take time.
@@ -132,7 +131,7 @@ function believed(facts: ClaimFacts): Facts {
   const stored = read && refuted ? { ...read, lastUse: undefined } : read;
   const ends = facts.ends
     .map((end) => datedAsStored(end, stored?.lastUse))
-    .map((end) => notBefore({ ...end, byMs: untilNow(end.byMs) }, earliestMs));
+    .map((end) => notBefore({ ...end, byMs: untilNow(end.byMs) }, earliestSinceMs(claim)));
   const { times = [], ...open } = facts.unobserved ?? {};
   // A time in the future, from a clock that was set back since, would move with each decision until it has passed.
   const unobserved = { ...open, times: times.filter(({ toMs }) => !isFuture(toMs)) };
@@ -205,7 +204,7 @@ function awaiting(facts: Facts): Decision {
   const silent = pendingNodes.filter(({ isSilent }) => isSilent);
   if (stored === undefined) {
     // A node may stay Stale for good: an invalid condition must not stay that long.
-    return facts.hasInvalidCondition && silent.length > 0 ? inUse(facts, { waitsFor: silent }) : undefined;
+    return facts.claim.hasInvalidCondition && silent.length > 0 ? inUse(facts, { waitsFor: silent }) : undefined;
   }
   if (!stored.unused) {
     // A pod that names it keeps it in use anyway: a start while nodes are Stale is no reason to write.

@@ -3,7 +3,7 @@ import type { VolumeIdentity } from "../../../common/storage/volume-identity.ts"
 import type { EndedPod, Node, Volume } from "../cluster-objects.ts";
 import type { AgentState, AssumedEnd } from "../nodes/agent-state.ts";
 import type { NodeUnmountRecord, NodeView } from "../nodes/node-view.ts";
-import type { ClaimFacts } from "./decide.ts";
+import type { Unobserved } from "./gap.ts";
 import type { UseEnd } from "./use-end.ts";
 
 /** A pod's mount of a claim, by a node's last report. */
@@ -42,35 +42,35 @@ export interface ClaimEvidence {
   readonly history: ClaimHistory;
 }
 
-/** What is known of the nodes at a moment. */
-export interface NodeLookup {
+/** What decisions read beside the evidence of their claim, as it is at the moment. */
+export interface FleetFacts {
   /** The node's last accepted report. */
   readonly viewOf: (node: string) => NodeView | undefined;
   readonly agentStateOf: (node: string) => AgentState["kind"];
   /** Since when the node's mounts count as ended. */
   readonly assumedEnd: (node: string) => AssumedEnd | undefined;
-}
-
-/** The nodes as a decision sees them. */
-export interface FleetFacts extends NodeLookup {
-  /** All nodes of the cluster. */
-  readonly nodes: () => readonly string[];
-  readonly nodeOf?: (name: string) => Node | undefined;
-  /** Nodes that have not answered yet for a gap in which a claim that was in use then may have ended. */
-  readonly unanswered: (inUseSinceMs: number) => readonly string[];
-  /** Since when this replica has watched pods, never too early. Milliseconds of the API server's wall clock. */
-  readonly watchedSinceMs: number;
-  /** The leader's own watch of pods is not interrupted. */
-  readonly arePodsCurrent: boolean;
-  /** A node that has to scan before a claim with this volume may become unused. */
-  readonly pendingNode: (volume: Volume | undefined) => string | undefined;
+  readonly nodeNames: () => readonly string[];
+  readonly node: (name: string) => Node | undefined;
   /** `namespace/name` of a pod, or its UID when it is unknown. */
   readonly podName: (uid: string) => string;
-  readonly nowMs: number;
+  /** Since when this replica has watched pods, never too early. Milliseconds of the API server's wall clock. */
+  readonly watchedSinceMs: () => number;
+  /** The leader's own watch of pods is not interrupted. */
+  readonly arePodsCurrent: () => boolean;
+  /** A node that has to scan before a claim with this volume may become unused. */
+  readonly pendingNode: (volume: Volume | undefined) => string | undefined;
+  /** When a claim with this volume may have been used unobserved. */
+  readonly unobservedOf: (volume: Volume | undefined) => Unobserved;
+  /** A lower bound of the claim's time that is not stored. */
+  readonly notBeforeMs: (claim: Claim) => number | undefined;
+  /** The status of a claim says where its volume is staged. */
+  readonly isProtecting: boolean;
+  /** The latest that the API server's clock can show. */
+  readonly nowMs: () => number;
 }
 
-/** A claim, and everything that its status depends on. */
-export type DecidedClaim = ClaimFacts & { readonly claim: Claim };
+/** What is known of the nodes. */
+export type NodeLookup = Pick<FleetFacts, "viewOf" | "agentStateOf" | "assumedEnd">;
 
 /** The end of use that an unmount record shows. */
 export function toUseEnd(

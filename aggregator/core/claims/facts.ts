@@ -1,30 +1,32 @@
-import { type ClaimStatus, earliestSinceMs } from "../../../common/storage/claim-status.ts";
+import type { ClaimStatus } from "../../../common/storage/claim-status.ts";
 import { useKey } from "../../../common/storage/volume-identity.ts";
 import type { ClaimFacts } from "./decide.ts";
 import { type ClaimEvidence, type FleetFacts, type FoundUse, isEligible, toUseEnd } from "./evidence.ts";
-import { isBarred, pendingNodesOf, storedNodes } from "./pending-nodes.ts";
+import { notBefore } from "./gap.ts";
+import { isBarred, pendingNodesOf, storedNodes, unwatchedUntilMs } from "./pending-nodes.ts";
 import { isEndKnown, type UseEnd } from "./use-end.ts";
 
 /** Puts together what a claim's status depends on. */
 export function factsOf(evidence: ClaimEvidence, fleet: FleetFacts): ClaimFacts {
-  const { claim, uses, references, history } = evidence;
-  const present = uses.filter(({ node }) => fleet.assumedEnd(node) === undefined);
+  const { claim, volume, uses, shownOn, references, history } = evidence;
+  const isPresent = (node: string): boolean => fleet.assumedEnd(node) === undefined;
+  const nowMs = fleet.nowMs();
   const ends = [...shownEnds(evidence, fleet), ...history.ends];
-  const unobserved = unobservedEnds(evidence, ends, fleet);
+  const unseenEnds = unobservedEnds(evidence, ends, fleet);
+  const bounds = [fleet.notBeforeMs(claim), unwatchedUntilMs(evidence, fleet)];
   return {
+    claim,
     isEligible: isEligible(claim) && isVolumeSeen(evidence),
-    stored: claim.status,
-    hasInvalidCondition: claim.hasInvalidCondition,
-    usedOn: [...new Set(present.map(({ node }) => node))],
+    usedOn: [...new Set(uses.map(({ node }) => node))].filter(isPresent),
     references,
     pendingNodes: pendingNodesOf(evidence, fleet),
-    isUnwatched: !fleet.arePodsCurrent && isBarred(claim, fleet.nowMs),
-    ends: [...ends, ...(unobserved ?? [])],
-    isEndUnknown: unobserved === undefined,
+    isUnwatched: !fleet.arePodsCurrent() && isBarred(claim, nowMs),
+    ends: [...ends, ...(unseenEnds ?? [])],
+    isEndUnknown: unseenEnds === undefined,
     isNodeBack: isNodeBack(claim.status, fleet),
-    stagedOn: evidence.shownOn.filter((node) => fleet.assumedEnd(node) === undefined),
-    earliestMs: earliestSinceMs(claim),
-    nowMs: fleet.nowMs,
+    stagedOn: fleet.isProtecting ? shownOn.filter(isPresent) : undefined,
+    unobserved: notBefore(fleet.unobservedOf(volume), bounds),
+    nowMs,
   };
 }
 

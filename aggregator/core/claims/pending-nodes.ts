@@ -48,17 +48,18 @@ export function pendingNodesOf(evidence: ClaimEvidence, fleet: FleetFacts): read
  */
 function unwatchedOn({ claim, volume, ...evidence }: ClaimEvidence, fleet: FleetFacts): readonly string[] {
   const { status } = claim;
-  if (status === undefined || status.unused || volume?.isHostPath) return [];
   const { pending, ends } = evidence.history;
+  if (status === undefined || status.unused || volume?.isHostPath) return [];
   if (evidence.uses.length > 0 || evidence.references.length > 0) return [];
   const isUnseen =
     status.mountedOn === undefined &&
     pending.length === 0 &&
     !isEndKnown(status, [...evidence.unmountRecords, ...ends]);
-  const unseenOn = isUnseen ? fleet.nodes().filter((node) => fleet.viewOf(node) === undefined) : [];
-  return [...fleet.unanswered(status.sinceMs), ...unseenOn].filter(
-    reachOf(volume ?? {}, (name) => fleet.nodeOf?.(name)),
-  );
+  const unseenOn = isUnseen ? fleet.nodeNames().filter((node) => fleet.viewOf(node) === undefined) : [];
+  const { unanswered } = fleet.unobservedOf(volume);
+  // Stored times are whole seconds, rounded up.
+  const unansweredOn = unanswered && status.sinceMs - 1_000 < unanswered.toMs ? unanswered.nodes() : [];
+  return [...unansweredOn, ...unseenOn].filter(reachOf(volume ?? {}, fleet.node));
 }
 
 /**
@@ -69,18 +70,19 @@ export function unwatchedUntilMs(
   { claim: { status }, volume, uses, references }: ClaimEvidence,
   fleet: FleetFacts,
 ): number | undefined {
-  const { watchedSinceMs, nodeOf, viewOf, assumedEnd } = fleet;
+  const { node: nodeOf, viewOf, assumedEnd } = fleet;
+  const watchedSinceMs = fleet.watchedSinceMs();
   if (status === undefined || status.unused || status.sinceMs - 1_000 >= watchedSinceMs) return undefined;
   if (references.length > 0 || uses.some(({ node }) => assumedEnd(node) === undefined)) return undefined;
-  const mayBeOn = reachOf(volume ?? {}, (name) => nodeOf?.(name));
+  const mayBeOn = reachOf(volume ?? {}, nodeOf);
   const hasAnswered = (node: string): boolean => viewOf(node) !== undefined && isExpectedToReport(node, fleet);
-  return fleet.nodes().some((node) => !hasAnswered(node) && mayBeOn(node)) ? watchedSinceMs : undefined;
+  return fleet.nodeNames().some((node) => !hasAnswered(node) && mayBeOn(node)) ? watchedSinceMs : undefined;
 }
 
 /** Where a claim may still be staged that an earlier leader called staged: the status does not contain the nodes. */
 function whereStaged({ claim, volume }: ClaimEvidence, fleet: FleetFacts): readonly string[] {
   if (claim.status?.staged === undefined || fleet.pendingNode(volume) !== undefined) return [];
-  return fleet.nodes().filter(reachOf(volume ?? {}, (name) => fleet.nodeOf?.(name)));
+  return fleet.nodeNames().filter(reachOf(volume ?? {}, fleet.node));
 }
 
 /** With its pod where that may have used the claim after the stored time. */
@@ -115,15 +117,15 @@ export function isBarred({ status }: Pick<Claim, "status">, nowMs: number): bool
 
 /** One node stands for all that are pending. */
 function behindBarrier({ claim, volume }: ClaimEvidence, fleet: FleetFacts): readonly PendingNode[] {
-  const node = isBarred(claim, fleet.nowMs) ? fleet.pendingNode(volume) : undefined;
+  const node = isBarred(claim, fleet.nowMs()) ? fleet.pendingNode(volume) : undefined;
   return node === undefined ? [] : [{ node, isSilent: false }];
 }
 
 /** Where the claim was mounted by its stored status; with too many nodes to store, that may have been anywhere. */
 export function storedNodes(
   status: Pick<ClaimStatus, "mountedOn"> | undefined,
-  { nodes }: Pick<FleetFacts, "nodes">,
+  { nodeNames }: Pick<FleetFacts, "nodeNames">,
 ): readonly string[] {
   const { mountedOn } = status ?? {};
-  return mountedOn?.more ? [...new Set([...mountedOn.nodes, ...nodes()])] : (mountedOn?.nodes ?? []);
+  return mountedOn?.more ? [...new Set([...mountedOn.nodes, ...nodeNames()])] : (mountedOn?.nodes ?? []);
 }

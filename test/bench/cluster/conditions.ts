@@ -4,6 +4,7 @@ import type { UseEnd } from "../../../aggregator/core/claims/use-end.ts";
 import { writeClaimStatus } from "../../../common/storage/claim-status.ts";
 import { volumeKey } from "../../../common/storage/volume-identity.ts";
 import { HarnessError } from "../../rig/process/errors.ts";
+import { factsWith } from "../../unit/aggregator/core/decisions.ts";
 import { bootIdOf, type ClaimPlace, digestOf, nodeName, uuidOf } from "./layout.ts";
 
 /** The boot clocks of the nodes when the conditions were written. Milliseconds. */
@@ -31,21 +32,11 @@ export interface WrittenCondition {
  * claim was used once, and the node's mount table showed its end.
  */
 export function writtenCondition(place: ClaimPlace, { uid, atMs }: Writing): WrittenCondition {
-  const status = statusOf(decide({ ...NOTHING_KNOWN, ...useOf(place, atMs), nowMs: atMs }), undefined);
+  const status = statusOf(decide(factsWith({ ...useOf(place, atMs), nowMs: atMs })), undefined);
   if (status === undefined) throw new HarnessError("the aggregator would write no condition");
   const { condition, annotations } = writeClaimStatus(uid, status);
   return { metadata: { annotations }, status: { conditions: [condition] } };
 }
-
-const NOTHING_KNOWN: Omit<ClaimFacts, "nowMs"> = {
-  isEligible: true,
-  stored: undefined,
-  usedOn: [],
-  references: [],
-  pendingNodes: [],
-  ends: [],
-  isEndUnknown: false,
-};
 
 function useOf(place: ClaimPlace, atMs: number): Partial<ClaimFacts> {
   const { isUsed, node, index } = place;

@@ -9,7 +9,6 @@ import {
 } from "../../../agent/sources/affinity-objects.ts";
 import { readPod } from "../../../agent/sources/affinity-pod.ts";
 import { projectPod as projectNodePod } from "../../../agent/sources/node-pods.ts";
-import type { ClaimFacts } from "../../../aggregator/core/claims/decide.ts";
 import { reachOf } from "../../../aggregator/core/pod-watch/gap.ts";
 import { projectPod as project, projectNode, projectVolume } from "../../../aggregator/sources/projections.ts";
 import { readCoverage, writeCoverage } from "../../../aggregator/sources/watch-history-annotation.ts";
@@ -25,7 +24,13 @@ import { type ClaimStatus, readClaimStatus, writeClaimStatus } from "../../../co
 import { ownersOf } from "../../../common/storage/managed-fields.ts";
 import { matchVolumeAffinity } from "../../../common/storage/node-selector.ts";
 import { parseVolumeAffinity } from "../../../common/storage/node-selector-terms.ts";
-import { desiredClaimStatus, endWith, factsWith, nodeGoneWith } from "../../unit/aggregator/core/decisions.ts";
+import {
+  desiredClaimStatus,
+  endWith,
+  factsWith,
+  type Known,
+  nodeGoneWith,
+} from "../../unit/aggregator/core/decisions.ts";
 import { CLAIM, LEASE, NODE, POD, STATUS, VOLUME } from "../seeds.ts";
 import { type FuzzTarget, inputOf, jsonOrText, promise, unless, utf8Of } from "../target.ts";
 
@@ -132,7 +137,7 @@ function takeStatus(fields: Parameters<typeof readClaimStatus>[0]): void {
   if (status === undefined) return;
   takeWritten(fields, status);
   for (const change of CHANGES) {
-    const desired = desiredClaimStatus({ ...factsWith({ stored: status, nowMs: NOW }), ...change });
+    const desired = desiredClaimStatus(factsWith({ stored: status, nowMs: NOW, ...change }));
     if (desired === undefined) continue;
     promise(
       desired.sinceMs <= Math.max(status.sinceMs, NOW + 5_000) + 1_000,
@@ -145,7 +150,7 @@ function takeStatus(fields: Parameters<typeof readClaimStatus>[0]): void {
 const USE = endWith({ byMs: NOW - 60_000 });
 const SILENT = { node: "n1", isSilent: true, why: "was-mounted" } as const;
 /** What Mooring may learn about a claim whose status another client has written. */
-const CHANGES: readonly Partial<ClaimFacts>[] = [
+const CHANGES: readonly Known[] = [
   ...[{}, { usedOn: ["n1"] }, { references: ["shop/web-0"] }, { usedOn: ["n1"], pendingNodes: [SILENT] }],
   ...[{ ends: [USE] }, { ends: [nodeGoneWith({ byMs: NOW - 1 })] }, { ends: [{ ...USE, byMs: 0 }], isNodeBack: true }],
   ...[{ isEndUnknown: true }, { pendingNodes: [SILENT] }, { earliestMs: NOW + 5_000 }],

@@ -45,7 +45,7 @@ function reported(view: NodeView | undefined, state: NodeState, bootedAt = 0): N
 function statusAt(at: number, view: NodeView, { stored, over }: Ending): ClaimStatus | undefined {
   const unmountRecords = [...view.unmountRecords.values()];
   const claim = claimWith({ status: stored });
-  const fleet = fleetWith([view], { nodes: () => ["n1"], nowMs: NOON + at * SECOND });
+  const fleet = fleetWith([view], { nodeNames: () => ["n1"], nowMs: () => NOON + at * SECOND });
   const evidence = evidenceWith({ claim, volume: volumeWith(), unmountRecords });
   const history = settleHistory({ ...EMPTY_HISTORY, pending: [over] }, { ...evidence, ...fleet });
   return desiredClaimStatus(factsOf({ ...evidence, history }, fleet));

@@ -1,10 +1,9 @@
 import { describe, expect, it } from "vitest";
-import type { ClaimFacts } from "../../../../aggregator/core/claims/decide.ts";
 import { notBefore, type Unobserved } from "../../../../aggregator/core/claims/gap.ts";
 import type { UnobservedTime } from "../../../../aggregator/core/pod-watch/gap.ts";
 import { type ClaimStatus, readClaimStatus, writeClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { mountedStatus, NOON, statusWith } from "../world.ts";
-import { endWith, factsWith, lastUseWith, NOW, newsOf, summaryOf } from "./decisions.ts";
+import { endWith, factsWith, type Known, lastUseWith, NOW, newsOf, summaryOf } from "./decisions.ts";
 
 const MIN = 60_000;
 const USED =
@@ -18,11 +17,11 @@ function time(from: number, to: number, fields: Partial<UnobservedTime> = {}): U
 }
 
 /** The use of `shop/web-0` that ended so many minutes past noon. */
-function ended(minutes: number): Partial<ClaimFacts> {
+function ended(minutes: number): Known {
   return { ends: [endWith({ byMs: NOON + minutes * MIN })] };
 }
 
-function decide(stored: ClaimStatus | undefined, unobserved: Unobserved, fields: Partial<ClaimFacts> = {}) {
+function decide(stored: ClaimStatus | undefined, unobserved: Unobserved, fields: Known = {}) {
   return newsOf(factsWith({ stored, unobserved, ...fields }));
 }
 
@@ -41,7 +40,7 @@ function written(stored: ClaimStatus, ...times: readonly UnobservedTime[]): () =
 /** What the claim stores, or how it came to be, and the unobserved times. */
 type Row = readonly [name: string, stored: Stored, times: readonly UnobservedTime[], facts: Facts, becomes: string];
 type Stored = ClaimStatus | (() => ClaimStatus);
-type Facts = Partial<ClaimFacts>;
+type Facts = Known;
 
 function becomesOf([, stored, times, facts]: Row): string {
   return summaryOf(decide(typeof stored === "function" ? stored() : stored, { times }, facts));

@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { ClaimFacts } from "../../../../aggregator/core/claims/decide.ts";
 import type { UseEnd } from "../../../../aggregator/core/claims/use-end.ts";
 import { isSameStatus } from "../../../../aggregator/core/claims/write.ts";
 import {
@@ -78,7 +77,7 @@ const pendingNodes = fc.record({
 const created = fc.oneof(past, fc.constant(NOW + 60_000)).map((ms) => Math.floor(ms / 1000) * 1000);
 
 /** What is known, and a node that has come back if it was gone. */
-type Known = ClaimFacts & { readonly back: string; readonly redatedMs: number };
+type Known = ReturnType<typeof factsWith> & { readonly back: string; readonly redatedMs: number };
 
 /** Facts that can be: an end has one date, and no end is assumed of a node that is back. */
 const facts: fc.Arbitrary<Known> = fc
@@ -116,7 +115,7 @@ function asStored(one: UseEnd, use: LastUse | undefined, redatedMs: number): Use
   return { ...one, byMs: Math.min(use.byMs, NOW) + redatedMs, wasUse: true };
 }
 
-function withBack(back: string, fields: Partial<ClaimFacts>): Partial<ClaimFacts> {
+function withBack(back: string, fields: Partial<Known>): Partial<Known> {
   const { stored: known, ends = [], isEndUnknown = false } = fields;
   const isPossible = (one: UseEnd): boolean => one.evidence !== "node-gone" || one.node !== back;
   const isNodeBack = known?.lastUse?.evidence === "node-gone" && known.lastUse.node === back;
@@ -125,12 +124,12 @@ function withBack(back: string, fields: Partial<ClaimFacts>): Partial<ClaimFacts
 }
 
 /** The status as the API server keeps it. */
-function kept(status: ClaimStatus | undefined, known: Pick<ClaimFacts, "earliestMs">): ClaimStatus | undefined {
+function kept(status: ClaimStatus | undefined, known: Pick<Known, "earliestMs">): ClaimStatus | undefined {
   return status && asRead(readClaimStatus({ uid: UID, ...writeClaimStatus(UID, status) }), known.earliestMs ?? 0);
 }
 
 /** The status that the claim stores after the decision. */
-function decided(known: ClaimFacts): ClaimStatus | undefined {
+function decided(known: Known): ClaimStatus | undefined {
   return kept(desiredClaimStatus(known), known) ?? known.stored;
 }
 
@@ -183,7 +182,7 @@ const inAnyOrder: Property = (known) => {
 
 const whateverItSays: Property = (known) => {
   const before = known.stored && { ...known.stored, message: "Said in other words" };
-  const decide = (one: ClaimFacts) => ({ ...desiredClaimStatus(one), message: "" });
+  const decide = (one: Known) => ({ ...desiredClaimStatus(factsWith(one)), message: "" });
 
   expect(decide({ ...known, stored: before })).toEqual(decide(known));
 };
@@ -220,7 +219,7 @@ describe("whatever the facts are", () => {
       fc.property(facts, later, (known, ms) => {
         let status = decided(known);
         const again = (): ClaimStatus | undefined =>
-          desiredClaimStatus({ ...known, ...withBack(known.back, { ...known, stored: status }), nowMs: NOW + ms });
+          desiredClaimStatus(factsWith({ ...withBack(known.back, { ...known, stored: status }), nowMs: NOW + ms }));
         // Where another use has taken the place of one that is dated anew, that date is learnt first.
         if (known.redatedMs > 0) status = kept(again(), known) ?? status;
         const rest = again();

@@ -1,10 +1,20 @@
 import { describe, expect, it } from "vitest";
-import type { ClaimFacts, PendingNode } from "../../../../aggregator/core/claims/decide.ts";
+import type { PendingNode } from "../../../../aggregator/core/claims/decide.ts";
 import { endMessage } from "../../../../aggregator/core/claims/message.ts";
 import { endOf, type UseEnd } from "../../../../aggregator/core/claims/use-end.ts";
 import type { ClaimStatus, LastUse } from "../../../../common/storage/claim-status.ts";
 import { mountedStatus, NOON, statusWith } from "../world.ts";
-import { desiredClaimStatus, endWith, factsWith, lastUseWith, NOW, newsOf, summaryOf, visitWith } from "./decisions.ts";
+import {
+  desiredClaimStatus,
+  endWith,
+  factsWith,
+  type Known,
+  lastUseWith,
+  NOW,
+  newsOf,
+  summaryOf,
+  visitWith,
+} from "./decisions.ts";
 
 const ALONE = "left alone";
 const idle = statusWith({ unused: true, reason: "Unmounted" });
@@ -30,7 +40,7 @@ type Why = PendingNode["why"];
 const asked = (node: string, why?: Why, pod?: string) => ({ pendingNodes: [{ node, isSilent: false, why, pod }] });
 const stale = (node: string, why?: Why, pod?: string) => ({ pendingNodes: [{ node, isSilent: true, why, pod }] });
 
-type Row = readonly [name: string, stored: ClaimStatus | undefined, facts: Partial<ClaimFacts>, becomes: string];
+type Row = readonly [name: string, stored: ClaimStatus | undefined, facts: Known, becomes: string];
 
 function becomesOf([, stored, facts]: Row): string {
   return summaryOf(newsOf(factsWith({ stored, ...facts })));
@@ -144,7 +154,7 @@ describe("the nodes on which the status of an unused claim says that its device 
   const many = Array.from({ length: 33 }, (_, index) => `n${index + 10}`).toReversed();
   const n9 = { ...idle, staged: "Staged on n9" };
   const rest = (nodes: string) => `Staged on ${nodes}: the device is still mounted, no pod has it`;
-  it.each<readonly [name: string, stored: ClaimStatus, facts: Partial<ClaimFacts>, says: string | undefined]>(
+  it.each<readonly [name: string, stored: ClaimStatus, facts: Known, says: string | undefined]>(
     // biome-ignore format: a row is a line
     [
       ["are those of now, by name", n9, { stagedOn: ["n2", "n1"] }, rest("nodes n1 and n2")],

@@ -3,16 +3,26 @@ import { statusOf } from "../../../../aggregator/core/claims/message.ts";
 import type { UseEnd } from "../../../../aggregator/core/claims/use-end.ts";
 import { isSameStatus } from "../../../../aggregator/core/claims/write.ts";
 import type { ClaimStatus, LastUse } from "../../../../common/storage/claim-status.ts";
-import { NOON } from "../world.ts";
+import { claimWith, NOON } from "../world.ts";
 
 /** Values that tests of a decision start from: an idle claim without a status, ten minutes after noon. */
 
 export const NOW = NOON + 600_000;
 
-export function factsWith(fields: Partial<ClaimFacts>): ClaimFacts {
+/** What the claim itself shows. No time of it is from before `earliestMs`. */
+interface OfClaim {
+  readonly stored?: ClaimStatus | undefined;
+  readonly hasInvalidCondition?: boolean | undefined;
+  readonly earliestMs?: number;
+}
+
+export type Known = OfClaim & Partial<ClaimFacts>;
+
+export function factsWith(fields: Known): OfClaim & ClaimFacts {
+  const { stored: status, hasInvalidCondition, earliestMs = Number.NEGATIVE_INFINITY } = fields;
+  const createdAtMs = Number.isFinite(earliestMs) ? earliestMs - 1_000 : undefined;
   return {
     isEligible: true,
-    stored: undefined,
     usedOn: [],
     references: [],
     pendingNodes: [],
@@ -20,18 +30,19 @@ export function factsWith(fields: Partial<ClaimFacts>): ClaimFacts {
     isEndUnknown: false,
     nowMs: NOW,
     ...fields,
+    claim: claimWith({ status, hasInvalidCondition, createdAtMs }),
   };
 }
 
 /** The status to write by these facts, or nothing where the stored status stays. */
 export function desiredClaimStatus(facts: ClaimFacts): ClaimStatus | undefined {
-  return statusOf(decide(facts), facts.stored);
+  return statusOf(decide(facts), facts.claim.status);
 }
 
 /** The same where it would change what is stored: nothing at rest. */
 export function newsOf(facts: ClaimFacts): ClaimStatus | undefined {
   const desired = desiredClaimStatus(facts);
-  return desired !== undefined && isSameStatus(facts.stored, desired) ? undefined : desired;
+  return desired !== undefined && isSameStatus(facts.claim.status, desired) ? undefined : desired;
 }
 
 /** A mount of `shop/web-0` on `n1` that ended a second after noon, as its node read. */

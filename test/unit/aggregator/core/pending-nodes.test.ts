@@ -21,8 +21,10 @@ interface Scene extends Partial<ClaimEvidence> {
 /** The nodes that are awaited, each with the reason. `n1` has reported since the start, `n2` and `n3` have not. */
 function awaitedIn({ status, over = [], states: agentStates = {}, barrier, inGap = [], ...evidence }: Scene): string {
   const found = evidenceWith({ claim: claimWith({ status }), history: { pending: over, ends: [] }, ...evidence });
-  const nodeOf = (name: string) => ({ ...nodeWith(name), labels: { host: name } });
-  const fleet = fleetWith([viewWith()], { agentStates, nodeOf, pendingNode: () => barrier, unanswered: () => inGap });
+  const node = (name: string) => ({ ...nodeWith(name), labels: { host: name } });
+  const unanswered = { toMs: NOON, nodes: () => inGap };
+  const unobservedOf = () => ({ times: [], unanswered });
+  const fleet = fleetWith([viewWith()], { agentStates, node, pendingNode: () => barrier, unobservedOf });
   const texts = pendingNodesOf(found, fleet).map(({ node, isSilent, why = "barrier", pod }) =>
     [...(isSilent ? ["silent"] : []), node, why, ...(pod === undefined ? [] : [pod])].join(" "),
   );
@@ -145,8 +147,9 @@ describe("a claim that an earlier leader left in use before this replica watched
       ["counts so also where it was mounted on a node that is Gone", n1Gone, true],
     ],
   )("%s", (_, { status = mountedStatus(["n1"]), assumed = {}, states = {}, ...evidence }, isUntilThen) => {
-    const nodeOf = (name: string) => ({ ...nodeWith(name), labels: { host: name } });
-    const fleet = fleetWith([viewWith()], { nodeOf, watchedSinceMs, assumed, agentStates: states });
+    const node = (name: string) => ({ ...nodeWith(name), labels: { host: name } });
+    const watched = { watchedSinceMs: () => watchedSinceMs };
+    const fleet = fleetWith([viewWith()], { node, ...watched, assumed, agentStates: states });
     const until = unwatchedUntilMs(evidenceWith({ claim: claimWith({ status }), ...evidence }), fleet);
     expect(until).toBe(isUntilThen ? watchedSinceMs : undefined);
   });
