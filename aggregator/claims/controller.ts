@@ -1,5 +1,4 @@
 import { WorkQueue } from "../../common/kube/work-queue.ts";
-import { runTogether } from "../../common/runtime/lifecycle.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { claimKeysNear, claimsOf, type Fact } from "../core/claims/attribution.ts";
 import { type ClaimFacts, decide } from "../core/claims/decide.ts";
@@ -11,11 +10,10 @@ import type { EndedPod, Pod } from "../core/cluster-objects.ts";
 import { factsIn } from "../core/nodes/node-view.ts";
 import { UnusedWhileMounted } from "../writing/claim-warnings.ts";
 import { ClaimWriter, type PlannedWrite, WRITERS } from "../writing/claim-writer.ts";
-import type { ClaimParts } from "./claim-parts.ts";
 import { Deletions } from "./deletions.ts";
 import { PendingNodes } from "./pending-nodes.ts";
 import { ReportAnswers } from "./report-answers.ts";
-import { ClaimStates } from "./state.ts";
+import { type ClaimParts, ClaimStates } from "./state.ts";
 
 /**
  * Brings the status of every claim up to date. Level-based: a key names the claim, not what happened to it. Each key is decided, and
@@ -73,13 +71,11 @@ export class ClaimController {
 
   /** Works until the signal is aborted. Everything has been listed. */
   run(signal: AbortSignal): Promise<void> {
-    const work = (limited: AbortSignal): Promise<void> =>
-      this.queue.run((key, one) => this.#reconcile(key, one), limited);
-    return runTogether([work, (limited) => this.deletions.run(limited)], signal);
+    return this.queue.run((key, limited) => this.#reconcile(key, limited), signal);
   }
 
   onClaimGone(claim: Claim): void {
-    this.deletions.onGone(claim);
+    this.#again(claim.key, this.deletions.onGone(claim));
     this.#states.forget(claim);
     this.#pendingNodes.forget(claim.key);
     this.writer.forget(claim.key);
@@ -156,13 +152,14 @@ export class ClaimController {
 
   /** Decides on the newest state of everything; undefined for a claim that is gone. */
   #decide(key: string): PlannedWrite | undefined {
+    this.#again(key, this.deletions.checkRemoved(key));
     const facts = this.#settledFacts(key);
     if (facts === undefined) return undefined;
     const { unstored, policy } = this.#parts;
     const { claim, isEligible } = facts;
     const decision = { claim, isEligible, desired: statusOf(decide(facts), claim.status) };
-    for (const againMs of [this.deletions.compare(claim), this.unusedWhileMounted.compare(decision)])
-      if (againMs !== undefined) this.queue.addAfter(key, againMs);
+    this.#again(key, this.deletions.compare(claim));
+    this.#again(key, this.unusedWhileMounted.compare(decision));
     const write = writeFor(decision, policy());
     const news = write.kind === "apply" && write.isNews ? write.status : undefined;
     if (news !== undefined) unstored.note(claim, news);
@@ -173,8 +170,12 @@ export class ClaimController {
   async #reconcile(key: string, signal: AbortSignal): Promise<void> {
     const planned = this.#decide(key);
     if (planned === undefined) return this.writer.forget(key);
-    const againMs = await this.writer.bring(planned, signal);
-    if (againMs !== undefined) this.queue.addAfter(key, againMs);
+    this.#again(key, await this.writer.bring(planned, signal));
+  }
+
+  /** The key wants to be decided again after this time, if there is one. */
+  #again(key: string, ms: number | undefined): void {
+    if (ms !== undefined) this.queue.addAfter(key, ms);
   }
 }
 

@@ -1,16 +1,10 @@
-import { WorkQueue } from "../../common/kube/work-queue.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { volumeMatcher } from "../../common/storage/volume-identity.ts";
 import { refersTo } from "../core/claims/attribution.ts";
 import { causeOf, isKept, isStillMounted, type ObservedMount, type RemovedClaim } from "../core/claims/deletion.ts";
 import type { ClaimEvidence } from "../core/claims/evidence.ts";
 import type { ClaimWarning } from "../sinks/claim-events.ts";
-import type { ClaimParts } from "./claim-parts.ts";
-import type { ClaimStates } from "./state.ts";
-
-interface DeletionParts extends ClaimParts {
-  readonly states: ClaimStates;
-}
+import type { PartsWithStates } from "./state.ts";
 
 /** An agent reports an unmount within a second, so a deletion that takes longer than this is worth a warning. Milliseconds. */
 const HELD_NEWS_MS = 30_000;
@@ -26,17 +20,14 @@ interface Deletion {
 
 /** Claims that are being deleted, and claims that were removed too early. */
 export class Deletions {
-  readonly #parts: DeletionParts;
+  readonly #parts: PartsWithStates;
   /** By UID. */
   readonly #known = new Map<string, Deletion>();
-  /** By UID: claims that went although a node reported them mounted, until their nodes have reported or no longer count as Reporting. */
+  /** By key: claims that went although a node reported them mounted, until their nodes have reported or no longer count as Reporting. */
   readonly #removed = new Map<string, RemovedClaim>();
-  /** UIDs of these. */
-  readonly #queue: WorkQueue;
 
-  constructor(parts: DeletionParts) {
+  constructor(parts: PartsWithStates) {
     this.#parts = parts;
-    this.#queue = new WorkQueue({ ...parts, errors: parts.internalErrors.in("claims") });
   }
 
   /** For how long protection alone has kept each claim that it keeps. Milliseconds. */
@@ -73,40 +64,42 @@ export class Deletions {
     return undefined;
   }
 
-  /** The claim is gone, perhaps before any check. The caller has to call this before it forgets the claim. */
-  onGone(claim: Claim): void {
+  /**
+   * The claim is gone, perhaps before any check. The caller has to call this before it forgets the claim, and `checkRemoved` after the time
+   * that it answers.
+   */
+  onGone(claim: Claim): number | undefined {
     const { nowMs, protection, states } = this.#parts;
     const evidence = states.evidence(claim);
     const mounts = this.#mountsOf(evidence);
     if (protection === "enforce" && isForced(claim)) this.#warnOfRelease(claim, mounts);
     this.#known.delete(claim.uid);
-    if (mounts.length === 0) return;
+    if (mounts.length === 0) return undefined;
     const isItsVolume = volumeMatcher(evidence.identities);
     const cause = causeOf(claim, protection);
-    this.#removed.set(claim.uid, { claim, cause, mounts, isItsVolume, goneAtMs: nowMs() });
-    this.#queue.addAfter(claim.uid, GRACE_MS);
+    this.#removed.set(claim.key, { claim, cause, mounts, isItsVolume, goneAtMs: nowMs() });
+    return GRACE_MS;
   }
 
-  run(signal: AbortSignal): Promise<void> {
-    return this.#queue.run(async (uid) => this.#checkRemoved(uid), signal);
-  }
-
-  /** Warns once, when a later scan of a reporting node still shows a mount. What a node without reports has mounted is unknown. */
-  #checkRemoved(uid: string): void {
-    const removed = this.#removed.get(uid);
-    if (removed === undefined) return;
-    const { fleet, agentStates, warnings, onRemoved } = this.#parts;
+  /**
+   * Warns once, when a later scan of a reporting node still shows a mount of the claim that is gone. What a node without reports has
+   * mounted is unknown. Answers after how many milliseconds to check again, if necessary.
+   */
+  checkRemoved(key: string): number | undefined {
+    const removed = this.#removed.get(key);
+    if (removed === undefined) return undefined;
+    const { fleet, agentStates, warnings, onRemoved, nowMs } = this.#parts;
+    const restMs = removed.goneAtMs + GRACE_MS - nowMs();
+    if (restMs > 0) return restMs;
     const reporting = removed.mounts.filter(({ node }) => agentStates.of(node).kind === "Reporting");
     const isMountedOn = (node: string): boolean | undefined => isStillMounted(removed, fleet.view(node));
     const mounts = reporting.filter(({ node }) => isMountedOn(node) === true);
-    if (mounts.length === 0 && reporting.some(({ node }) => isMountedOn(node) === undefined)) {
-      this.#queue.addAfter(uid, GRACE_MS);
-      return;
-    }
-    this.#removed.delete(uid);
-    if (mounts.length === 0) return;
+    if (mounts.length === 0 && reporting.some(({ node }) => isMountedOn(node) === undefined)) return GRACE_MS;
+    this.#removed.delete(key);
+    if (mounts.length === 0) return undefined;
     onRemoved(removed.cause);
     warnings.warn(removed.claim, { kind: "removed-while-mounted", mounts, cause: removed.cause });
+    return undefined;
   }
 
   #warnOfRelease(claim: Claim, mounts: readonly ObservedMount[]): void {

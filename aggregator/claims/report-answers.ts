@@ -5,12 +5,10 @@ import { versionToReach } from "../core/claims/history.ts";
 import { isSettledFor, supersedes } from "../core/claims/settlement.ts";
 import type { NodeUnmountRecord, NodeView } from "../core/nodes/node-view.ts";
 import { isUpTo } from "../core/pod-watch/history.ts";
-import type { ClaimParts } from "./claim-parts.ts";
 import type { PendingNodes } from "./pending-nodes.ts";
-import type { ClaimStates } from "./state.ts";
+import type { PartsWithStates } from "./state.ts";
 
-interface AnswersParts extends ClaimParts {
-  readonly states: ClaimStates;
+interface AnswersParts extends PartsWithStates {
   readonly pendingNodes: PendingNodes;
 }
 

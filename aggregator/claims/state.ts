@@ -1,13 +1,46 @@
 import { isOlder } from "../../common/kube/resource-version.ts";
+import type { QueueObserver } from "../../common/kube/work-queue.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { isUse } from "../../common/storage/volume-identity.ts";
 import { claimKeysOf, claimsOf, type Fact, mayUse } from "../core/claims/attribution.ts";
+import type { ProtectionMode, RemovalCause } from "../core/claims/deletion.ts";
 import type { ClaimEvidence, ClaimHistory, NodeLookup } from "../core/claims/evidence.ts";
+import type { Unobserved } from "../core/claims/gap.ts";
 import { EMPTY_HISTORY, isOnlyOurs, isOpen, settleHistory, withEnds } from "../core/claims/history.ts";
 import type { UseEnd } from "../core/claims/use-end.ts";
-import type { EndedPod } from "../core/cluster-objects.ts";
+import type { UpstreamPolicy } from "../core/claims/write.ts";
+import type { EndedPod, Volume } from "../core/cluster-objects.ts";
 import { identitiesOf } from "../core/volumes/use.ts";
-import type { ClaimParts } from "./claim-parts.ts";
+import type { AgentStates } from "../nodes/agent-states.ts";
+import type { FleetState } from "../nodes/fleet-state.ts";
+import type { Barrier } from "../pod-watch/barrier.ts";
+import type { EndedPods } from "../pod-watch/ended-pods.ts";
+import type { SharedParts } from "../sources/cluster.ts";
+import type { ClaimWriterParts } from "../writing/claim-writer.ts";
+import type { UnstoredClaims } from "../writing/unstored-claims.ts";
+
+/** What the work on the claims of a leader session needs. */
+export interface ClaimParts extends SharedParts, Omit<ClaimWriterParts, "onWritten"> {
+  readonly fleet: FleetState;
+  readonly barrier: Pick<Barrier, "pendingNode" | "onUnwatched">;
+  readonly agentStates: Pick<AgentStates, "of" | "lookFor" | "assumedEnd">;
+  readonly unstored: UnstoredClaims;
+  readonly ends: Pick<EndedPods, "of" | "isOpen" | "isIncluded">;
+  readonly policy: () => UpstreamPolicy;
+  readonly queues: Readonly<Record<"claims", QueueObserver>>;
+  /** Runs before each decision, so that the decision takes into account that pods were listed anew. */
+  readonly onDecision: () => void;
+  /** When a claim with this volume may have been used unobserved. */
+  readonly unobservedOf: (volume: Volume | undefined) => Unobserved;
+  /** What the cluster's policies do with a deleted claim that is mounted. */
+  readonly protection: ProtectionMode;
+  /** A claim is gone while a node has it mounted. */
+  readonly onRemoved: (cause: RemovalCause) => void;
+}
+
+export interface PartsWithStates extends ClaimParts {
+  readonly states: ClaimStates;
+}
 
 /** What this leader session remembers of a claim beyond what the API server has. */
 interface ClaimState {
