@@ -2,7 +2,7 @@ import { isOlder } from "../../common/kube/resource-version.ts";
 import type { QueueObserver } from "../../common/kube/work-queue.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { isUse } from "../../common/storage/volume-identity.ts";
-import { claimKeysOf, claimsOf, type Fact, mayUse } from "../core/claims/attribution.ts";
+import { claimsOf, type Fact, mayUse } from "../core/claims/attribution.ts";
 import type { ProtectionMode, RemovalCause } from "../core/claims/deletion.ts";
 import type { ClaimEvidence, ClaimHistory, NodeLookup } from "../core/claims/evidence.ts";
 import type { Unobserved } from "../core/claims/gap.ts";
@@ -84,7 +84,8 @@ export class ClaimStates {
     const state = this.#states.get(claim.uid) ?? EMPTY;
     const news = this.#parts.ends.of(claim.key).filter((end) => this.#included.get(end)?.has(claim.uid) !== true);
     const ended = news.filter((end) => !this.#parts.ends.isIncluded(end, claim) && this.#hasNamed(end, claim));
-    return ended.length === 0 ? state : withEnded(state, ended);
+    if (ended.length === 0) return state;
+    return { ...state, history: { ...state.history, pending: [...state.history.pending, ...ended] } };
   }
 
   /**
@@ -121,16 +122,6 @@ export class ClaimStates {
     if (written === undefined || !isOlder(resourceVersion, written.resourceVersion)) return undefined;
     const reached = this.#parts.cluster.claimsReached();
     return reached === undefined || isOlder(reached, written.resourceVersion) ? written : undefined;
-  }
-
-  /** A new leader begins: these pods are over and still exist. For pods whose end this replica saw, it keeps that. */
-  begin(finished: readonly EndedPod[]): void {
-    for (const end of finished) {
-      for (const claim of claimKeysOf(end.pod).flatMap((key) => this.#parts.cluster.claim(key) ?? [])) {
-        const isSeen = this.#parts.ends.of(claim.key).some(({ pod }) => pod.uid === end.pod.uid);
-        if (!isSeen && this.#hasNamed(end, claim)) this.#change(claim, withEnded(this.#peek(claim), [end]));
-      }
-    }
   }
 
   /** Keeps nothing of a claim that went before the answer arrived: no later event would remove the entry. */
@@ -177,9 +168,4 @@ export class ClaimStates {
     };
     return { ...shown, history: settleHistory(this.#peek(claim).history, { ...shown, ...this.#lookup }) };
   }
-}
-
-function withEnded(state: ClaimState, ended: readonly EndedPod[]): ClaimState {
-  const { history } = state;
-  return { ...state, history: { ...history, pending: [...history.pending, ...ended] } };
 }

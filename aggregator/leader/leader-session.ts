@@ -122,10 +122,10 @@ export class LeaderSession {
 
   /** Works until it is over. Everything has been listed. */
   async run(signal: AbortSignal): Promise<void> {
-    const { cluster, logger } = this.#parts;
+    const { logger } = this.#parts;
     await this.#beginWithNodes(signal);
     this.#barrier.begin(this.agentStates.expected());
-    this.claims.begin(cluster.finishedPods());
+    this.claims.enqueueAll();
     logger.info({ nodes: this.unreported.length }, "cluster listed, waiting for the nodes' reports");
     await runTogether(
       [
