@@ -129,28 +129,24 @@ export class ClaimController {
     return claim && factsOf(this.#states.evidence(claim), this.#fleet);
   }
 
-  /** The same for a decision: it settles what it finds, and begins to wait for the nodes that it needs. */
-  #settledFacts(key: string): ClaimFacts | undefined {
+  /**
+   * Decides on the newest state of everything: settles what it finds, and begins to wait for the nodes that it needs. Undefined for a claim
+   * that is gone.
+   */
+  #decide(key: string): PlannedWrite | undefined {
+    const { agentStates, barrier, onDecision, policy, unstored } = this.#parts;
+    this.#again(key, this.deletions.checkRemoved(key));
     const claim = this.#states.newest(key);
     if (claim === undefined) return undefined;
-    this.#parts.onDecision();
+    onDecision();
     const evidence = this.#states.settle(claim);
     // Also where a bug ends the decision: the ends are settled, and the next leader has to know of them.
-    if (this.#states.isOpen(claim)) this.#parts.unstored.note(claim, undefined);
+    if (this.#states.isOpen(claim)) unstored.note(claim, undefined);
     const facts = factsOf(evidence, this.#fleet);
-    for (const { node } of facts.pendingNodes) this.#parts.agentStates.lookFor(node);
+    const { isEligible, isUnwatched, pendingNodes } = facts;
+    for (const { node } of pendingNodes) agentStates.lookFor(node);
     this.#pendingNodes.put(key, facts);
-    if (facts.isUnwatched) this.#parts.barrier.onUnwatched();
-    return facts;
-  }
-
-  /** Decides on the newest state of everything; undefined for a claim that is gone. */
-  #decide(key: string): PlannedWrite | undefined {
-    this.#again(key, this.deletions.checkRemoved(key));
-    const facts = this.#settledFacts(key);
-    if (facts === undefined) return undefined;
-    const { unstored, policy } = this.#parts;
-    const { claim, isEligible } = facts;
+    if (isUnwatched) barrier.onUnwatched();
     const decision = { claim, isEligible, desired: statusOf(decide(facts), claim.status) };
     this.#again(key, this.deletions.compare(claim));
     this.#again(key, this.unusedWhileMounted.compare(decision));

@@ -1,8 +1,7 @@
 import type { ErrorRecorder } from "../../common/runtime/internal-errors.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { claimsOf } from "../core/claims/attribution.ts";
-import { versionToReach } from "../core/claims/history.ts";
-import { isSettledFor, supersedes } from "../core/claims/settlement.ts";
+import { isSettledFor, supersedes, versionToReach } from "../core/claims/history.ts";
 import type { NodeUnmountRecord, NodeView } from "../core/nodes/node-view.ts";
 import { isUpTo } from "../core/pod-watch/history.ts";
 import type { PendingNodes } from "./pending-nodes.ts";

@@ -42,22 +42,15 @@ export interface PartsWithStates extends ClaimParts {
   readonly states: ClaimStates;
 }
 
-/** What this leader session remembers of a claim beyond what the API server has. */
-interface ClaimState {
-  readonly history: ClaimHistory;
-  /** The claim as our last write left it, until the watch shows that write. */
-  readonly written: Claim | undefined;
-}
-
-const EMPTY: ClaimState = { history: EMPTY_HISTORY, written: undefined };
-
-/** Remembers what a decision about each claim needs, and reads the evidence for it. */
+/** Remembers of each claim what a decision needs beyond what the API server has, and reads the evidence for it. */
 export class ClaimStates {
   readonly #parts: Pick<ClaimParts, "cluster" | "fleet" | "ends">;
   readonly #lookup: NodeLookup;
   /** By UID; only of claims with something to remember: most have nothing. */
-  readonly #states = new Map<string, ClaimState>();
-  /** UIDs of the claims whose state includes these ends already. */
+  readonly #histories = new Map<string, ClaimHistory>();
+  /** By UID: the claim as our last write left it, until the watch shows that write. */
+  readonly #written = new Map<string, Claim>();
+  /** UIDs of the claims whose history includes these ends already. */
   readonly #included = new WeakMap<EndedPod, Set<string>>();
 
   constructor(parts: Pick<ClaimParts, "cluster" | "fleet" | "ends">, lookup: NodeLookup) {
@@ -66,26 +59,25 @@ export class ClaimStates {
   }
 
   get size(): number {
-    return this.#states.size;
+    return this.#histories.size + this.#written.size;
   }
 
   /** The claim has ended uses that its status does not include yet, and that the next leader could not read from the API server. */
   isOpen(claim: Claim): boolean {
-    return isOnlyOurs(this.#peek(claim).history, (podUid) => this.#parts.cluster.isPodThere(podUid));
+    return isOnlyOurs(this.#history(claim), (podUid) => this.#parts.cluster.isPodThere(podUid));
   }
 
   /** Ended pods that named the claim and whose nodes had not reported their end at the last decision. */
   pendingOf(claim: Claim): readonly EndedPod[] {
-    return this.#peek(claim).history.pending;
+    return this.#history(claim).pending;
   }
 
-  /** The state now, with the pods that have ended since the last decision. A read. */
-  #peek(claim: Claim): ClaimState {
-    const state = this.#states.get(claim.uid) ?? EMPTY;
+  /** The history now, with the pods that have ended since the last decision. A read. */
+  #history(claim: Claim): ClaimHistory {
+    const history = this.#histories.get(claim.uid) ?? EMPTY_HISTORY;
     const news = this.#parts.ends.of(claim.key).filter((end) => this.#included.get(end)?.has(claim.uid) !== true);
     const ended = news.filter((end) => !this.#parts.ends.isIncluded(end, claim) && this.#hasNamed(end, claim));
-    if (ended.length === 0) return state;
-    return { ...state, history: { ...state.history, pending: [...state.history.pending, ...ended] } };
+    return ended.length === 0 ? history : { ...history, pending: [...history.pending, ...ended] };
   }
 
   /**
@@ -97,17 +89,16 @@ export class ClaimStates {
     return mayUse(pod, claim) && (isLater || this.#parts.cluster.knewClaim(pod.uid, claim));
   }
 
-  #change(claim: Claim, changes: Partial<ClaimState>): void {
-    const { key, uid } = claim;
-    const state = { ...this.#peek(claim), ...changes };
+  #keep({ key, uid }: Claim, history: ClaimHistory): void {
     for (const end of this.#parts.ends.of(key))
       this.#included.set(end, (this.#included.get(end) ?? new Set()).add(uid));
-    if (isOpen(state.history) || state.written !== undefined) this.#states.set(uid, state);
-    else this.#states.delete(uid);
+    if (isOpen(history)) this.#histories.set(uid, history);
+    else this.#histories.delete(uid);
   }
 
   forget({ uid }: Claim): void {
-    this.#states.delete(uid);
+    this.#histories.delete(uid);
+    this.#written.delete(uid);
   }
 
   /** The claim as our last write left it, until the watch shows that write: otherwise the next decision would be about an old state. */
@@ -118,7 +109,7 @@ export class ClaimStates {
 
   /** A watch that has passed our write and shows an older state shows a restored backup. */
   #unseenWrite({ uid, resourceVersion }: Claim): Claim | undefined {
-    const { written } = this.#states.get(uid) ?? EMPTY;
+    const written = this.#written.get(uid);
     if (written === undefined || !isOlder(resourceVersion, written.resourceVersion)) return undefined;
     const reached = this.#parts.cluster.claimsReached();
     return reached === undefined || isOlder(reached, written.resourceVersion) ? written : undefined;
@@ -126,19 +117,19 @@ export class ClaimStates {
 
   /** Keeps nothing of a claim that went before the answer arrived: no later event would remove the entry. */
   noteWritten(claim: Claim): void {
-    if (this.#parts.cluster.claim(claim.key)?.uid === claim.uid) this.#change(claim, { written: claim });
+    if (this.#parts.cluster.claim(claim.key)?.uid === claim.uid) this.#written.set(claim.uid, claim);
   }
 
   /** The node's view is about to be forgotten: its assumed ends may still be the latest of a claim. */
   keepEnds(claim: Claim, ends: readonly UseEnd[]): void {
-    if (ends.length > 0) this.#change(claim, { history: withEnds(this.#peek(claim).history, ends, claim.status) });
+    if (ends.length > 0) this.#keep(claim, withEnds(this.#history(claim), ends, claim.status));
   }
 
   /** The evidence for a decision. It settles the pods whose nodes have reported their end. */
   settle(claim: Claim): ClaimEvidence {
     const evidence = this.evidence(claim);
-    const written = this.#unseenWrite(this.#parts.cluster.claim(claim.key) ?? claim);
-    this.#change(claim, { history: evidence.history, written });
+    this.#keep(claim, evidence.history);
+    if (this.#unseenWrite(this.#parts.cluster.claim(claim.key) ?? claim) === undefined) this.#written.delete(claim.uid);
     return evidence;
   }
 
@@ -166,6 +157,6 @@ export class ClaimStates {
       references: pods.map(({ key }) => key),
       unmountRecords: found.flatMap((one) => one.unmountRecords),
     };
-    return { ...shown, history: settleHistory(this.#peek(claim).history, { ...shown, ...this.#lookup }) };
+    return { ...shown, history: settleHistory(this.#history(claim), { ...shown, ...this.#lookup }) };
   }
 }

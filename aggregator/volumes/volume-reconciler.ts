@@ -11,8 +11,7 @@ import {
 import { isUse } from "../../common/storage/volume-identity.ts";
 import { type Fact, volumesOf } from "../core/claims/attribution.ts";
 import type { ProtectionMode } from "../core/claims/deletion.ts";
-import { shownEnds } from "../core/claims/facts.ts";
-import { storedNodes } from "../core/claims/pending-nodes.ts";
+import { shownEnds, storedNodes } from "../core/claims/facts.ts";
 import type { UseEnd } from "../core/claims/use-end.ts";
 import type { Volume } from "../core/cluster-objects.ts";
 import type { Shown } from "../core/nodes/node-view.ts";

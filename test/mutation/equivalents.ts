@@ -141,7 +141,7 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: "they are not equal there",
   },
   {
-    file: "aggregator/core/claims/settlement.ts",
+    file: "aggregator/core/claims/history.ts",
     before: "if (one.timeline !== other.timeline) return one.timeline > other.timeline;",
     after: "if (one.timeline !== other.timeline) return one.timeline >= other.timeline;",
     why: "they are not equal there",

@@ -1,9 +1,12 @@
+import type { Claim } from "../../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../../common/storage/claim-status.ts";
 import { useKey } from "../../../common/storage/volume-identity.ts";
-import type { ClaimFacts } from "./decide.ts";
+import type { EndedPod } from "../cluster-objects.ts";
+import { reachOf } from "../pod-watch/gap.ts";
+import { type ClaimFacts, FUTURE_MS, type PendingNode } from "./decide.ts";
 import { type ClaimEvidence, type FleetFacts, type FoundUse, isEligible, toUseEnd } from "./evidence.ts";
 import { notBefore } from "./gap.ts";
-import { isBarred, pendingNodesOf, storedNodes, unwatchedUntilMs } from "./pending-nodes.ts";
+import { isInStatus } from "./history.ts";
 import { isEndKnown, type UseEnd } from "./use-end.ts";
 
 /** Puts together what a claim's status depends on. */
@@ -110,4 +113,127 @@ function unseenGone(node: string, { viewOf, assumedEnd }: FleetFacts): readonly 
   const user = { node, pod: undefined, podUid: undefined, wasUse: true };
   const id = `${node}/node-gone`;
   return [{ id, evidence: "node-gone", byMs: assumed.atMs, widthMs: undefined, ...user }];
+}
+
+type Found = Omit<PendingNode, "isSilent">;
+
+/**
+ * The nodes whose report the claim needs before it may become unused. Candidates are nodes where a pod ended that named the claim, that
+ * had it mounted, that show it, or that its volume is attached to, and those behind the barrier. No other node delays a decision, nor
+ * one without expected reports: NoAgent or Gone. A NoAgent node delays only claims that are stored as mounted there, until an agent is
+ * back or the node is Gone.
+ */
+export function pendingNodesOf(evidence: ClaimEvidence, fleet: FleetFacts): readonly PendingNode[] {
+  const { claim, history, shownOn, attachedTo } = evidence;
+  const hasNotReported = (node: string): boolean => fleet.viewOf(node) === undefined;
+  const isSilent = (node: string): boolean => fleet.agentStateOf(node) === "Stale";
+  const isReporting = (node: string): boolean => fleet.agentStateOf(node) === "Reporting";
+  const isLeftMounted = (node: string): boolean =>
+    hasNotReported(node) &&
+    fleet.agentStateOf(node) === "NoAgent" &&
+    claim.status?.mountedOn?.nodes.includes(node) === true;
+  const isOpen = (node: string): boolean => hasNotReported(node) || isSilent(node);
+  const found: readonly Found[] = [
+    ...history.pending.flatMap((ended) => endedOn(ended, claim.status)),
+    // The last report of a Stale node counts until it reports more.
+    ...because("was-mounted", [
+      ...[...storedNodes(claim.status, fleet), ...whereStaged(evidence, fleet)].filter(hasNotReported),
+      ...shownOn.filter(isSilent),
+    ]),
+    ...because("attached", attachedTo.filter(isOpen)),
+    ...because("unwatched", unwatchedOn(evidence, fleet)),
+  ];
+  const named = firstOfEach(found)
+    .filter(({ node }) => isExpectedToReport(node, fleet) || isLeftMounted(node))
+    .map((one) => ({ ...one, isSilent: !isReporting(one.node) }));
+  return [...named, ...behindBarrier(evidence, fleet)];
+}
+
+/**
+ * Where a claim that an earlier leader left in use may still be mounted: for a pod that vanished in a gap of the pod watch, before its
+ * mount was stored. That is a node whose answer for the gap is not taken into account yet, also right after its report; and any node where
+ * this leader has not seen the claim in use. A hostPath volume shows no mount anywhere.
+ */
+function unwatchedOn({ claim, volume, ...evidence }: ClaimEvidence, fleet: FleetFacts): readonly string[] {
+  const { status } = claim;
+  const { pending, ends } = evidence.history;
+  if (status === undefined || status.unused || volume?.isHostPath) return [];
+  if (evidence.uses.length > 0 || evidence.references.length > 0) return [];
+  const isUnseen =
+    status.mountedOn === undefined &&
+    pending.length === 0 &&
+    !isEndKnown(status, [...evidence.unmountRecords, ...ends]);
+  const unseenOn = isUnseen ? fleet.nodeNames().filter((node) => fleet.viewOf(node) === undefined) : [];
+  const { unanswered } = fleet.unobservedOf(volume);
+  // Stored times are whole seconds, rounded up.
+  const unansweredOn = unanswered && status.sinceMs - 1_000 < unanswered.toMs ? unanswered.nodes() : [];
+  return [...unansweredOn, ...unseenOn].filter(reachOf(volume ?? {}, fleet.node));
+}
+
+/**
+ * Until when a claim that an earlier leader left in use counts as used, where it can be used on a node that has not reported to this leader
+ * or does so no more: until this replica began to watch pods. What ended on that node before, only the earlier leader saw.
+ */
+export function unwatchedUntilMs(
+  { claim: { status }, volume, uses, references }: ClaimEvidence,
+  fleet: FleetFacts,
+): number | undefined {
+  const { node: nodeOf, viewOf, assumedEnd } = fleet;
+  const watchedSinceMs = fleet.watchedSinceMs();
+  if (status === undefined || status.unused || status.sinceMs - 1_000 >= watchedSinceMs) return undefined;
+  if (references.length > 0 || uses.some(({ node }) => assumedEnd(node) === undefined)) return undefined;
+  const mayBeOn = reachOf(volume ?? {}, nodeOf);
+  const hasAnswered = (node: string): boolean => viewOf(node) !== undefined && isExpectedToReport(node, fleet);
+  return fleet.nodeNames().some((node) => !hasAnswered(node) && mayBeOn(node)) ? watchedSinceMs : undefined;
+}
+
+/** Where a claim may still be staged that an earlier leader called staged: the status does not contain the nodes. */
+function whereStaged({ claim, volume }: ClaimEvidence, fleet: FleetFacts): readonly string[] {
+  if (claim.status?.staged === undefined || fleet.pendingNode(volume) !== undefined) return [];
+  return fleet.nodeNames().filter(reachOf(volume ?? {}, fleet.node));
+}
+
+/** With its pod where that may have used the claim after the stored time. */
+function endedOn(ended: EndedPod, stored: ClaimStatus | undefined): readonly Found[] {
+  const { node, key } = ended.pod;
+  if (node === undefined) return [];
+  return [{ node, why: "pod-ended", ...(isInStatus(ended, stored) ? {} : { pod: key }) }];
+}
+
+function because(why: Found["why"], nodes: readonly string[]): readonly Found[] {
+  return nodes.map((node) => ({ node, why }));
+}
+
+/** One entry for each node: the first with a pod, else the first. */
+function firstOfEach(found: readonly Found[]): readonly Found[] {
+  const sorted = found.toSorted((one, other) => Number(one.pod === undefined) - Number(other.pod === undefined));
+  return [...new Map(sorted.reverse().map((one) => [one.node, one])).values()].reverse();
+}
+
+function isExpectedToReport(node: string, { agentStateOf }: FleetFacts): boolean {
+  const agentState = agentStateOf(node);
+  return agentState === "Reporting" || agentState === "Stale";
+}
+
+/**
+ * Before the barrier opens no claim becomes unused, nor loses its staging. A stored time in the future does not count, so a new one is
+ * to come.
+ */
+export function isBarred({ status }: Pick<Claim, "status">, nowMs: number): boolean {
+  return status?.unused !== true || status.staged !== undefined || status.sinceMs > nowMs + FUTURE_MS;
+}
+
+/** One node stands for all that are pending. */
+function behindBarrier({ claim, volume }: ClaimEvidence, fleet: FleetFacts): readonly PendingNode[] {
+  const node = isBarred(claim, fleet.nowMs()) ? fleet.pendingNode(volume) : undefined;
+  return node === undefined ? [] : [{ node, isSilent: false }];
+}
+
+/** Where the claim was mounted by its stored status; with too many nodes to store, that may have been anywhere. */
+export function storedNodes(
+  status: Pick<ClaimStatus, "mountedOn"> | undefined,
+  { nodeNames }: Pick<FleetFacts, "nodeNames">,
+): readonly string[] {
+  const { mountedOn } = status ?? {};
+  return mountedOn?.more ? [...new Set([...mountedOn.nodes, ...nodeNames()])] : (mountedOn?.nodes ?? []);
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ClaimEvidence } from "../../../../aggregator/core/claims/evidence.ts";
-import { pendingNodesOf, unwatchedUntilMs } from "../../../../aggregator/core/claims/pending-nodes.ts";
+import { pendingNodesOf, unwatchedUntilMs } from "../../../../aggregator/core/claims/facts.ts";
 import type { EndedPod } from "../../../../aggregator/core/cluster-objects.ts";
 import type { AgentState, AssumedEnd } from "../../../../aggregator/core/nodes/agent-state.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { unmountRecordOf as agentsRecord } from "../../../../agent/core/node-state.ts";
-import { isSettledFor } from "../../../../aggregator/core/claims/settlement.ts";
+import { isSettledFor } from "../../../../aggregator/core/claims/history.ts";
 import type { NodeUnmountRecord } from "../../../../aggregator/core/nodes/node-view.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 import {
