@@ -1,7 +1,7 @@
 import { WorkQueue } from "../../common/kube/work-queue.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { claimKeysNear, claimsOf, type Fact } from "../core/claims/attribution.ts";
-import { type ClaimFacts, decide } from "../core/claims/decide.ts";
+import { type ClaimFacts, decide, UNWATCHED } from "../core/claims/decide.ts";
 import type { FleetFacts } from "../core/claims/evidence.ts";
 import { factsOf, shownEnds } from "../core/claims/facts.ts";
 import { statusOf } from "../core/claims/message.ts";
@@ -143,10 +143,12 @@ export class ClaimController {
     // Also where a bug ends the decision: the ends are settled, and the next leader has to know of them.
     if (this.#states.isOpen(claim)) unstored.note(claim, undefined);
     const facts = factsOf(evidence, this.#fleet);
-    const { isEligible, isUnwatched, pendingNodes } = facts;
-    for (const { node } of pendingNodes) agentStates.lookFor(node);
+    const { isEligible, pendingNodes } = facts;
+    for (const { node } of pendingNodes) {
+      if (node === UNWATCHED) barrier.onUnwatched();
+      else agentStates.lookFor(node);
+    }
     this.#pendingNodes.put(key, facts);
-    if (isUnwatched) barrier.onUnwatched();
     const decision = { claim, isEligible, desired: statusOf(decide(facts), claim.status) };
     this.#again(key, this.deletions.compare(claim));
     this.#again(key, this.unusedWhileMounted.compare(decision));

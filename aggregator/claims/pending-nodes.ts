@@ -1,6 +1,6 @@
 import { waitsToBeUnused } from "../core/claims/decide.ts";
 
-/** Stands for the nodes behind the barrier. */
+/** Stands for the nodes behind the barrier, and for `UNWATCHED`. */
 const BARRIER = "";
 
 /** Which claims wait for a report of which nodes. Keeps nothing of claims that wait for none: nearly all of a large cluster. */
@@ -12,11 +12,9 @@ export class PendingNodes {
 
   /** A claim was decided: from now on it waits for these nodes. */
   put(claimKey: string, facts: Parameters<typeof waitsToBeUnused>[0]): void {
-    const { pendingNodes, isUnwatched = false } = facts;
-    const nodes = pendingNodes.map(({ node, why }) => (why === undefined ? BARRIER : node));
-    for (const node of isUnwatched ? [...nodes, BARRIER] : nodes)
-      this.#waiting.set(node, (this.#waiting.get(node) ?? new Set()).add(claimKey));
-    this.#blocked[nodes.length > 0 && waitsToBeUnused(facts) ? "add" : "delete"](claimKey);
+    const nodes = facts.pendingNodes.map(({ node, why }) => (why === undefined ? BARRIER : node));
+    for (const node of nodes) this.#waiting.set(node, (this.#waiting.get(node) ?? new Set()).add(claimKey));
+    this.#blocked[waitsToBeUnused(facts) ? "add" : "delete"](claimKey);
   }
 
   forget(claimKey: string): void {

@@ -5,8 +5,7 @@ import type { PhaseSince } from "../../../common/storage/phase-since.ts";
 import { formatMillisecondsUp, formatSecondsUp } from "../../../common/storage/timestamp.ts";
 import { kubernetesCondition } from "../../../common/storage/upstream-unused.ts";
 import { readCopiedUse, readVolumeMark } from "../../../common/storage/volume-annotations.ts";
-import type { ClaimFacts } from "../claims/decide.ts";
-import { type PendingNode, waitsToBeUnused } from "../claims/decide.ts";
+import { type ClaimFacts, type PendingNode, UNWATCHED, waitsToBeUnused } from "../claims/decide.ts";
 import { isEligible } from "../claims/evidence.ts";
 import type { Pod, Volume } from "../cluster-objects.ts";
 import type { AgentState } from "../nodes/agent-state.ts";
@@ -81,7 +80,7 @@ function storedNodesOf(stored: ClaimStatus["mountedOn"]): ClaimEntry["mountedOn"
 export type UseStatus = ClaimEntry["status"];
 
 /** A claim, and what pods and mount tables show of it now. */
-export interface ClaimObservation extends Pick<ClaimFacts, "claim" | "pendingNodes" | "isUnwatched"> {
+export interface ClaimObservation extends Pick<ClaimFacts, "claim" | "pendingNodes"> {
   readonly use: VolumeUse;
   /** Pods that refer to the claim and are not over. */
   readonly references: readonly Pod[];
@@ -105,7 +104,7 @@ export function useStatusOf({ claim, use, references }: Omit<ClaimObservation, "
 }
 
 export function claimEntryOf(observed: ClaimObservation, lookup: EntryLookup): ClaimEntry {
-  const { claim, use, references, pendingNodes, isUnwatched = false } = observed;
+  const { claim, use, references, pendingNodes } = observed;
   const { namespace, name, uid, phase, isDeleting, storageClass, capacity, volume, status, upstream } = claim;
   const known = useStatusOf(observed);
   const usedOn = use.used.map(({ node }) => node);
@@ -130,9 +129,9 @@ export function claimEntryOf(observed: ClaimObservation, lookup: EntryLookup): C
       stagedOn: capped(use.staged, (node) => ({ node, state: lookup.agentStates.of(node).kind })),
       references: capped(references, ({ key, node }) => ({ pod: key, node: node ?? null })),
       pendingNodes: capped(oncePerNode(pendingNodes), (one) => pendingNodeOf(one, lookup)),
-      podsUnwatched: isUnwatched,
+      podsUnwatched: pendingNodes.some(({ node }) => node === UNWATCHED),
     },
-    pending: waitsToBeUnused({ isEligible: isEligible(claim), usedOn, references, pendingNodes, isUnwatched }),
+    pending: waitsToBeUnused({ isEligible: isEligible(claim), usedOn, references, pendingNodes }),
     kubernetes: kubernetesOf(upstream),
     unusedWhileMounted: known === "Mounted" && kubernetesCondition(upstream)?.unused === true,
   };
@@ -153,6 +152,7 @@ function conditionOf({ status }: Claim): ClaimEntry["condition"] {
 /** A node may be pending for several reasons; the first one counts. */
 function oncePerNode(pendingNodes: readonly PendingNode[]): readonly PendingNode[] {
   const nodes = new Map(pendingNodes.toReversed().map((one) => [one.node, one]));
+  nodes.delete(UNWATCHED);
   return [...nodes.values()].toReversed();
 }
 

@@ -4,12 +4,16 @@ import { earliestSinceMs, MAX_NODES } from "../../../common/storage/claim-status
 import { type Idle, isTooSoon, type Unobserved, withGap } from "./gap.ts";
 import { datedAsStored, explains, laterOf, latestOf, latestUse, REASONS, type UseEnd } from "./use-end.ts";
 
+/** In the place of a node, while the watch of pods is interrupted: an unknown pod may use a claim on any of them. */
+export const UNWATCHED = "";
+
 /** A node whose answer a claim needs before it may become unused. */
 export interface PendingNode {
+  /** Its name, or `UNWATCHED`. */
   readonly node: string;
   /** The node's time to answer is over. */
   readonly isSilent: boolean;
-  /** Why its answer is needed; undefined for a node that has to report after a start. */
+  /** Why its answer is needed; undefined for a node that has to report after a start, and for `UNWATCHED`. */
   readonly why?: "pod-ended" | "was-mounted" | "attached" | "unwatched" | undefined;
   /** With `pod-ended`: `namespace/name` of an ended pod that may have used the claim after the stored time. */
   readonly pod?: string | undefined;
@@ -25,8 +29,6 @@ export interface ClaimFacts {
   /** Pods that name it and are not over. */
   readonly references: readonly string[];
   readonly pendingNodes: readonly PendingNode[];
-  /** The watch of pods is interrupted: an unknown pod may use the claim. */
-  readonly isUnwatched?: boolean | undefined;
   readonly ends: readonly UseEnd[];
   /** When the stored use ended is unknown: it may have been later than every end. */
   readonly isEndUnknown: boolean;
@@ -79,11 +81,11 @@ export function decide(known: ClaimFacts): Decision {
   if (facts.references.length > 0 && !isMountPending(facts)) {
     return inUse(facts, facts.stored?.reason === "Referenced" ? { lastUse: facts.stored.lastUse } : {});
   }
-  if (facts.pendingNodes.length > 0 || facts.isUnwatched) return awaiting(facts);
+  if (facts.pendingNodes.length > 0) return awaiting(facts);
   return unused(facts);
 }
 
-interface Waiting extends Pick<ClaimFacts, "isEligible" | "usedOn" | "pendingNodes" | "isUnwatched"> {
+interface Waiting extends Pick<ClaimFacts, "isEligible" | "usedOn" | "pendingNodes"> {
   readonly references: readonly unknown[];
 }
 
@@ -92,10 +94,9 @@ interface Waiting extends Pick<ClaimFacts, "isEligible" | "usedOn" | "pendingNod
  * only Stale nodes show it mounted.
  */
 export function waitsToBeUnused(facts: Waiting): boolean {
-  const { isEligible, usedOn, references, pendingNodes, isUnwatched = false } = facts;
+  const { isEligible, usedOn, references, pendingNodes } = facts;
   const isSilent = (node: string): boolean => pendingNodes.some((one) => one.node === node && one.isSilent);
-  const isWaiting = pendingNodes.length > 0 || isUnwatched;
-  return isEligible && isWaiting && references.length === 0 && usedOn.every(isSilent);
+  return isEligible && pendingNodes.length > 0 && references.length === 0 && usedOn.every(isSilent);
 }
 
 /** The stored status names the nodes that have to answer: it stays until they have, also across a change of leader. */
@@ -106,8 +107,6 @@ function isMountPending({ stored, pendingNodes }: Facts): boolean {
 /** The facts, as far as they can be trusted, and what follows from them. */
 interface Facts extends ClaimFacts {
   readonly stored: ClaimStatus | undefined;
-  /** Its stored time was in the future. */
-  readonly isDatedAnew: boolean;
   /** The stored last use that no longer counts, as its end was assumed and the node has come back. */
   readonly refuted: LastUse | undefined;
   /** The latest of the uses that are over; undefined where none is known. */
@@ -135,8 +134,7 @@ function believed(facts: ClaimFacts): Facts {
   const { times = [], ...open } = facts.unobserved ?? {};
   // A time in the future, from a clock that was set back since, would move with each decision until it has passed.
   const unobserved = { ...open, times: times.filter(({ toMs }) => !isFuture(toMs)) };
-  const isDatedAnew = status !== undefined && isFuture(status.sinceMs);
-  return { ...facts, stored, ends, unobserved, isDatedAnew, refuted, lastUse: latestUse(stored?.lastUse, ends) };
+  return { ...facts, stored, ends, unobserved, refuted, lastUse: latestUse(stored?.lastUse, ends) };
 }
 
 function asOfNow(stored: ClaimStatus, untilNow: (ms: number) => number): ClaimStatus {
@@ -216,13 +214,10 @@ function awaiting(facts: Facts): Decision {
   // It was referenced meanwhile and may still be mounted, although that was not written.
   if (pods.length > 0) return inUse(facts, { waitsFor: silent.length > 0 ? silent : pods });
   // A time in the future is not too early, and its replacement is a reason to write.
-  if (facts.isDatedAnew && isBehindBarrier(facts)) return undefined;
+  const isDatedAnew = stored.sinceMs !== facts.claim.status?.sinceMs;
+  if (isDatedAnew && pendingNodes.some(({ why }) => why === undefined)) return undefined;
   // To wait would only keep a time that is known to be too early.
   return unused(facts);
-}
-
-function isBehindBarrier({ pendingNodes, isUnwatched = false }: ClaimFacts): boolean {
-  return isUnwatched || pendingNodes.some(({ why }) => why === undefined);
 }
 
 function unused(facts: Facts): Decision {

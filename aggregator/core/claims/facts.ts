@@ -3,7 +3,7 @@ import type { ClaimStatus } from "../../../common/storage/claim-status.ts";
 import { useKey } from "../../../common/storage/volume-identity.ts";
 import type { EndedPod } from "../cluster-objects.ts";
 import { reachOf } from "../pod-watch/gap.ts";
-import { type ClaimFacts, FUTURE_MS, type PendingNode } from "./decide.ts";
+import { type ClaimFacts, FUTURE_MS, type PendingNode, UNWATCHED } from "./decide.ts";
 import { type ClaimEvidence, type FleetFacts, type FoundUse, isEligible, toUseEnd } from "./evidence.ts";
 import { notBefore } from "./gap.ts";
 import { isInStatus } from "./history.ts";
@@ -13,7 +13,6 @@ import { isEndKnown, type UseEnd } from "./use-end.ts";
 export function factsOf(evidence: ClaimEvidence, fleet: FleetFacts): ClaimFacts {
   const { claim, volume, uses, shownOn, references, history } = evidence;
   const isPresent = (node: string): boolean => fleet.assumedEnd(node) === undefined;
-  const nowMs = fleet.nowMs();
   const ends = [...shownEnds(evidence, fleet), ...history.ends];
   const unseenEnds = unobservedEnds(evidence, ends, fleet);
   const bounds = [fleet.notBeforeMs(claim), unwatchedUntilMs(evidence, fleet)];
@@ -23,13 +22,12 @@ export function factsOf(evidence: ClaimEvidence, fleet: FleetFacts): ClaimFacts 
     usedOn: [...new Set(uses.map(({ node }) => node))].filter(isPresent),
     references,
     pendingNodes: pendingNodesOf(evidence, fleet),
-    isUnwatched: !fleet.arePodsCurrent() && isBarred(claim, nowMs),
     ends: [...ends, ...(unseenEnds ?? [])],
     isEndUnknown: unseenEnds === undefined,
     isNodeBack: isNodeBack(claim.status, fleet),
     stagedOn: fleet.isProtecting ? shownOn.filter(isPresent) : undefined,
     unobserved: notBefore(fleet.unobservedOf(volume), bounds),
-    nowMs,
+    nowMs: fleet.nowMs(),
   };
 }
 
@@ -219,13 +217,14 @@ function isExpectedToReport(node: string, { agentStateOf }: FleetFacts): boolean
  * Before the barrier opens no claim becomes unused, nor loses its staging. A stored time in the future does not count, so a new one is
  * to come.
  */
-export function isBarred({ status }: Pick<Claim, "status">, nowMs: number): boolean {
+function isBarred({ status }: Pick<Claim, "status">, nowMs: number): boolean {
   return status?.unused !== true || status.staged !== undefined || status.sinceMs > nowMs + FUTURE_MS;
 }
 
 /** One node stands for all that are pending. */
 function behindBarrier({ claim, volume }: ClaimEvidence, fleet: FleetFacts): readonly PendingNode[] {
-  const node = isBarred(claim, fleet.nowMs()) ? fleet.pendingNode(volume) : undefined;
+  if (!isBarred(claim, fleet.nowMs())) return [];
+  const node = fleet.arePodsCurrent() ? fleet.pendingNode(volume) : UNWATCHED;
   return node === undefined ? [] : [{ node, isSilent: false }];
 }
 

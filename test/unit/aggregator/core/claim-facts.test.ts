@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { UNWATCHED } from "../../../../aggregator/core/claims/decide.ts";
 import { toUseEnd } from "../../../../aggregator/core/claims/evidence.ts";
 import { assumedUse, factsOf, unobservedEnds } from "../../../../aggregator/core/claims/facts.ts";
 import type { Volume } from "../../../../aggregator/core/cluster-objects.ts";
@@ -66,7 +67,9 @@ describe("factsOf", () => {
   ])("a claim $name", ({ status, arePodsCurrent, waits }) => {
     const evidence = evidenceWith({ claim: claimWith({ status }) });
 
-    expect(factsOf(evidence, fleetWith([], { arePodsCurrent: () => arePodsCurrent })).isUnwatched).toBe(waits);
+    const { pendingNodes } = factsOf(evidence, fleetWith([], { arePodsCurrent: () => arePodsCurrent }));
+
+    expect(pendingNodes).toEqual(waits ? [{ node: UNWATCHED, isSilent: false }] : []);
   });
 
   it("a mount that a node showed in another boot, without an agent since, ended unobserved", () => {
