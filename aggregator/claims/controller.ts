@@ -44,7 +44,7 @@ export class ClaimController {
         prepare: (key) => void this.#decide(key),
       },
       WRITERS,
-      parts.queues.claims,
+      parts.measures.queues.claims,
     );
     this.#fleet = fleetFactsOf(parts);
     this.#states = new ClaimStates(parts, this.#fleet);
@@ -134,11 +134,12 @@ export class ClaimController {
    * that is gone.
    */
   #decide(key: string): PlannedWrite | undefined {
-    const { agentStates, barrier, onDecision, policy, unstored } = this.#parts;
+    const { agentStates, barrier, coverage, policy, unstored } = this.#parts;
     this.#again(key, this.deletions.checkRemoved(key));
     const claim = this.#states.newest(key);
     if (claim === undefined) return undefined;
-    onDecision();
+    // Pods may have been listed anew.
+    coverage.join();
     const evidence = this.#states.settle(claim);
     // Also where a bug ends the decision: the ends are settled, and the next leader has to know of them.
     if (this.#states.isOpen(claim)) unstored.note(claim, undefined);

@@ -88,7 +88,7 @@ export class Deletions {
   checkRemoved(key: string): number | undefined {
     const removed = this.#removed.get(key);
     if (removed === undefined) return undefined;
-    const { fleet, agentStates, warnings, onRemoved, nowMs } = this.#parts;
+    const { fleet, agentStates, warnings, measures, nowMs } = this.#parts;
     const restMs = removed.goneAtMs + GRACE_MS - nowMs();
     if (restMs > 0) return restMs;
     const reporting = removed.mounts.filter(({ node }) => agentStates.of(node).kind === "Reporting");
@@ -97,7 +97,7 @@ export class Deletions {
     if (mounts.length === 0 && reporting.some(({ node }) => isMountedOn(node) === undefined)) return GRACE_MS;
     this.#removed.delete(key);
     if (mounts.length === 0) return undefined;
-    onRemoved(removed.cause);
+    measures.removedWhileMounted(removed.cause);
     warnings.warn(removed.claim, { kind: "removed-while-mounted", mounts, cause: removed.cause });
     return undefined;
   }

@@ -15,6 +15,7 @@ import type { AgentStates } from "../nodes/agent-states.ts";
 import type { FleetState } from "../nodes/fleet-state.ts";
 import type { Barrier } from "../pod-watch/barrier.ts";
 import type { EndedPods } from "../pod-watch/ended-pods.ts";
+import type { PodWatchHistory } from "../pod-watch/pod-watch-history.ts";
 import type { SharedParts } from "../sources/cluster.ts";
 import type { ClaimWriterParts } from "../writing/claim-writer.ts";
 import type { UnstoredClaims } from "../writing/unstored-claims.ts";
@@ -27,15 +28,16 @@ export interface ClaimParts extends SharedParts, Omit<ClaimWriterParts, "onWritt
   readonly unstored: UnstoredClaims;
   readonly ends: Pick<EndedPods, "of" | "isOpen" | "isIncluded">;
   readonly policy: () => UpstreamPolicy;
-  readonly queues: Readonly<Record<"claims", QueueObserver>>;
-  /** Runs before each decision, so that the decision takes into account that pods were listed anew. */
-  readonly onDecision: () => void;
+  readonly measures: {
+    readonly queues: { readonly claims: QueueObserver };
+    /** A claim is gone while a node has it mounted. */
+    readonly removedWhileMounted: (why: RemovalCause) => void;
+  };
+  readonly coverage: Pick<PodWatchHistory, "join">;
   /** When a claim with this volume may have been used unobserved. */
   readonly unobservedOf: (volume: Volume | undefined) => Unobserved;
   /** What the cluster's policies do with a deleted claim that is mounted. */
   readonly protection: ProtectionMode;
-  /** A claim is gone while a node has it mounted. */
-  readonly onRemoved: (cause: RemovalCause) => void;
 }
 
 export interface PartsWithStates extends ClaimParts {

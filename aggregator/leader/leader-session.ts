@@ -70,18 +70,11 @@ export class LeaderSession {
     const barrier = new Barrier({ ...parts, agentStates, onMoved }, { ...config, session });
     this.#barrier = barrier;
     this.#gap = this.#newGap(config);
-    const { writer, volumeWriter, warnings, policy } = parts.writing;
-    const { queues, removedWhileMounted: onRemoved } = parts.measures;
-    const shared = { ...parts, fleet, barrier, agentStates, protection: config.protection };
-    this.claims = new ClaimController(
-      {
-        ...{ ...shared, writer, warnings, policy, queues, onRemoved },
-        onDecision: () => parts.coverage.join(),
-        unobservedOf: (volume) => this.#gap.unobservedOf(volume),
-      },
-      config,
-    );
-    this.volumes = new VolumeReconciler({ ...shared, writer: volumeWriter });
+    const { protection } = config;
+    const shared = { ...parts, ...parts.writing, fleet, barrier, agentStates, protection };
+    const unobservedOf: GapAnswers["unobservedOf"] = (volume) => this.#gap.unobservedOf(volume);
+    this.claims = new ClaimController({ ...shared, unobservedOf }, config);
+    this.volumes = new VolumeReconciler(shared);
     this.api = new ReadApi({
       ...shared,
       claimFacts: (key) => this.claims.claimFacts(key),

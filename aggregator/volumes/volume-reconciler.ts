@@ -28,7 +28,7 @@ interface VolumeReconcilerParts extends SharedParts {
   readonly fleet: Pick<FleetState, "view" | "shownOf">;
   readonly barrier: Pick<Barrier, "pendingNode">;
   readonly agentStates: Pick<AgentStates, "lookFor" | "assumedEnd">;
-  readonly writer: VolumeWriter;
+  readonly volumeWriter: VolumeWriter;
   readonly protection: ProtectionMode;
 }
 
@@ -124,7 +124,7 @@ export class VolumeReconciler {
     const attempt = { key, uid, resourceVersion, content: textOf(desired), isNews: false };
     const waitMs = this.#gate.restBefore(attempt);
     if (waitMs > 0) return waitMs;
-    const result = await this.#parts.writer(volume, changes, signal);
+    const result = await this.#parts.volumeWriter(volume, changes, signal);
     if (signal.aborted) return undefined;
     if (result.kind === "written") {
       this.#gate.written(attempt, "");

@@ -19,7 +19,7 @@ interface VolumeTrail {
 
 /** Volumes whose affinity does not match their pods' node. */
 export interface Misfits {
-  /** Those that the node's agent has to check: of pods that have not started first, then by name; at most `MAX_ANSWER_VOLUMES`. */
+  /** Those that the node's agent has to check: of pods that have not started first; at most `MAX_ANSWER_VOLUMES`. */
   readonly volumes: readonly NamedVolume[];
   /** UIDs of the pods that have not started and name a volume whose affinity excludes the node: the agent would reject them. */
   readonly waiting: readonly string[];
@@ -38,14 +38,13 @@ export function misfitsOf(trail: VolumeTrail): Misfits {
   );
   const misfits = found.filter(({ answer }) => answer !== "matches");
   const awaited = misfits.filter(({ pod }) => !pod.hasStarted);
-  const byName = new Map(misfits.map(({ volume }) => [volume.key, volume]));
-  const names = awaited.map(({ volume }) => volume.key).sort();
-  const volumes = [...new Set([...names, ...[...byName.keys()].sort()])]
-    .slice(0, MAX_ANSWER_VOLUMES)
-    .flatMap((name) => byName.get(name) ?? [])
-    .map(({ key: name, resourceVersion }) => ({ name, resourceVersion }));
+  const byName = new Map([...awaited, ...misfits].map(({ volume }) => [volume.key, volume]));
+  const volumes = [...byName.values()].slice(0, MAX_ANSWER_VOLUMES);
   const excluded = awaited.filter(({ answer }) => answer === "differs");
-  return { volumes, waiting: [...new Set(excluded.map(({ pod }) => pod.uid))] };
+  return {
+    volumes: volumes.map(({ key: name, resourceVersion }) => ({ name, resourceVersion })),
+    waiting: [...new Set(excluded.map(({ pod }) => pod.uid))],
+  };
 }
 
 /** Most volumes of a node's pods have one affinity: each is read and matched once. */
