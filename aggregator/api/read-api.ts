@@ -7,10 +7,10 @@ import {
   volumeEntryOf,
 } from "../core/api/list-entries.ts";
 import { nodeEntryOf } from "../core/api/node-entry.ts";
-import { claimsOf } from "../core/claims/attribution.ts";
+import { claimsOf, type Fact } from "../core/claims/attribution.ts";
 import type { ClaimFacts } from "../core/claims/decide.ts";
 import type { Volume } from "../core/cluster-objects.ts";
-import type { NodeMountedVolume, NodeView } from "../core/nodes/node-view.ts";
+import type { NodeView } from "../core/nodes/node-view.ts";
 import { claimOfVolume, identitiesOf, idleStagings, mayMount, volumeUse } from "../core/volumes/use.ts";
 import type { AgentStates } from "../nodes/agent-states.ts";
 import type { FleetState } from "../nodes/fleet-state.ts";
@@ -106,9 +106,8 @@ export class ReadApi implements ListSource {
     const { claim } = facts;
     const { volume } = claim;
     const identities = volume === undefined ? [] : identitiesOf(volume, cluster.volumeByName(volume)?.csi);
-    const use = volumeUse(fleet.shownOf(identities), (mountedVolume) =>
-      claimsOf(mountedVolume, cluster).some(({ uid }) => uid === claim.uid),
-    );
+    const isOurs = (fact: Fact): boolean => claimsOf(fact, cluster).some(({ uid }) => uid === claim.uid);
+    const use = volumeUse(fleet.shownOf(identities, isOurs));
     const [using, referring] = [new Set(facts.usedOn), new Set(facts.references)];
     return {
       ...facts,
@@ -124,9 +123,9 @@ export class ReadApi implements ListSource {
     const { cluster, fleet, agentStates } = this.#parts;
     const isOver = (node: string): boolean => agentStates.assumedEnd(node) !== undefined;
     const identities = identitiesOf(volume.key, volume.csi);
-    const isOwn = (mountedVolume: NodeMountedVolume): boolean => mayMount(mountedVolume, volume, cluster);
+    const isOwn = (fact: Fact): boolean => mayMount(fact, volume, cluster);
     const pods = volume.claim === undefined ? [] : cluster.podsOf(volume.claim.key);
-    const { used, staged } = volumeUse(fleet.shownOf(identities), isOwn);
+    const { used, staged } = volumeUse(fleet.shownOf(identities, isOwn));
     return {
       volume,
       claimUse: claimOfVolume(volume, cluster.claim)?.status,

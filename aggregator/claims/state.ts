@@ -1,10 +1,9 @@
 import { isOlder } from "../../common/kube/resource-version.ts";
 import type { QueueObserver } from "../../common/kube/work-queue.ts";
 import type { Claim } from "../../common/storage/claim.ts";
-import { isUse } from "../../common/storage/volume-identity.ts";
 import { claimsOf, type Fact, mayUse } from "../core/claims/attribution.ts";
 import type { ProtectionMode, RemovalCause } from "../core/claims/deletion.ts";
-import type { ClaimEvidence, ClaimHistory, NodeLookup } from "../core/claims/evidence.ts";
+import { type ClaimEvidence, type ClaimHistory, type NodeLookup, usesIn } from "../core/claims/evidence.ts";
 import type { Unobserved } from "../core/claims/gap.ts";
 import { EMPTY_HISTORY, isOnlyOurs, isOpen, settleHistory, withEnds } from "../core/claims/history.ts";
 import type { UseEnd } from "../core/claims/use-end.ts";
@@ -140,20 +139,13 @@ export class ClaimStates {
     const volume = claim.volume === undefined ? undefined : this.#parts.cluster.volumeByName(claim.volume);
     const identities = claim.volume === undefined ? [] : identitiesOf(claim.volume, volume?.csi);
     const isOurs = (fact: Fact): boolean => claimsOf(fact, this.#parts.cluster).some(({ uid }) => uid === claim.uid);
-    const found = this.#parts.fleet.shownOf(identities).map(({ view, mountedVolumes, unmountRecords }) => ({
-      view,
-      mountedVolumes: mountedVolumes.filter(isOurs),
-      unmountRecords: unmountRecords.filter(isOurs),
-    }));
+    const found = this.#parts.fleet.shownOf(identities, isOurs);
     const pods = this.#parts.cluster.podsOf(claim.key).filter((pod) => !pod.isTerminal && mayUse(pod, claim));
-    const uses = found.flatMap(({ view: { node, bootId }, mountedVolumes }) =>
-      mountedVolumes.filter(isUse).map((mountedVolume) => ({ ...mountedVolume, node, bootId })),
-    );
     const shown = {
       claim,
       volume,
       identities,
-      uses,
+      uses: usesIn(found),
       shownOn: found.filter(({ mountedVolumes }) => mountedVolumes.length > 0).map(({ view }) => view.node),
       attachedTo: volume === undefined ? [] : this.#parts.cluster.nodesWith(volume),
       references: pods.map(({ key }) => key),

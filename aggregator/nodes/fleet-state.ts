@@ -76,11 +76,11 @@ export class FleetState {
     return this.#nodes.size;
   }
 
-  /** What nodes show of these volumes, by name; sometimes a node that shows nothing, as only hashes are compared. */
-  shownOf(volumes: readonly VolumeIdentity[]): readonly Shown[] {
+  /** What nodes show of these volumes that belongs to what is asked for, by name; sometimes a node that shows nothing, as only hashes are compared. */
+  shownOf(volumes: readonly VolumeIdentity[], isOwn: (fact: Fact) => boolean): readonly Shown[] {
     const nodes = new Set(volumes.flatMap((volume) => [...this.#nodesByVolume.get(clueOf(volume))]));
     const views = [...nodes].sort().flatMap((node) => this.view(node) ?? []);
-    return this.#facts.of(views, volumes);
+    return this.#facts.of(views, volumes, isOwn);
   }
 
   /** What a message changes. Nothing changes before `take`. */

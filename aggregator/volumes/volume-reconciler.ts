@@ -2,19 +2,12 @@ import type { Stored } from "../../common/kube/store.ts";
 import { WorkQueue } from "../../common/kube/work-queue.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
-import {
-  NO_ANNOTATIONS,
-  readCopiedUse,
-  readVolumeMark,
-  type VolumeAnnotations,
-} from "../../common/storage/volume-annotations.ts";
-import { isUse } from "../../common/storage/volume-identity.ts";
+import { readCopiedUse, readVolumeMark, type VolumeAnnotations } from "../../common/storage/volume-annotations.ts";
 import { type Fact, volumesOf } from "../core/claims/attribution.ts";
 import type { ProtectionMode } from "../core/claims/deletion.ts";
+import { usesIn } from "../core/claims/evidence.ts";
 import { shownEnds, storedNodes } from "../core/claims/facts.ts";
-import type { UseEnd } from "../core/claims/use-end.ts";
 import type { Volume } from "../core/cluster-objects.ts";
-import type { Shown } from "../core/nodes/node-view.ts";
 import { changesTo, desiredAnnotations, isStillMounted, type VolumeFacts } from "../core/volumes/annotations.ts";
 import { claimOfVolume, identitiesOf, mayMount, volumeUse } from "../core/volumes/use.ts";
 import type { AgentStates } from "../nodes/agent-states.ts";
@@ -47,8 +40,8 @@ export class VolumeReconciler {
   readonly stillMounted = new Set<string>();
   readonly #parts: VolumeReconcilerParts;
   readonly #gate: WriteGate;
-  /** By volume name: the status of a claim when this leader saw it go, until its last use is copied. */
-  readonly #goneClaims = new Map<string, { readonly uid: string; readonly status: ClaimStatus }>();
+  /** By volume name: the claim that this leader saw go, until its last use is copied. */
+  readonly #goneClaims = new Map<string, Claim>();
 
   constructor(parts: VolumeReconcilerParts) {
     this.#parts = parts;
@@ -80,11 +73,12 @@ export class VolumeReconciler {
     if (isDeleting && volume !== undefined) this.queue.add(volume);
   }
 
-  onClaimGone({ uid, volume: name, status }: Claim): void {
+  onClaimGone(claim: Claim): void {
+    const { uid, volume: name, status } = claim;
     if (name === undefined || status === undefined) return;
     const volume = this.#parts.cluster.volumeByName(name);
     if (volume?.reclaimPolicy !== "Retain" || volume.claim?.uid !== uid) return;
-    this.#goneClaims.set(name, { uid, status });
+    this.#goneClaims.set(name, claim);
     this.queue.add(name);
   }
 
@@ -121,40 +115,28 @@ export class VolumeReconciler {
     const changes = changesTo(volume, desired);
     if (changes === undefined) return void this.#gate.rest(volume.key);
     const { key, uid, resourceVersion } = volume;
-    const attempt = { key, uid, resourceVersion, content: textOf(desired), isNews: false };
+    const attempt = { key, uid, resourceVersion, content: JSON.stringify(desired), isNews: false };
     const waitMs = this.#gate.restBefore(attempt);
     if (waitMs > 0) return waitMs;
-    const result = await this.#parts.volumeWriter(volume, changes, signal);
+    const { logger, volumeWriter } = this.#parts;
+    const result = await volumeWriter(volume, changes, signal);
     if (signal.aborted) return undefined;
+    const fields = { volume: `name/${key}` };
     if (result.kind === "written") {
       this.#gate.written(attempt, "");
-      this.#logWritten(volume, desired);
+      logger.info(fields, "mountedOn" in changes ? "mark of a volume written" : "last use written to a volume");
       return undefined;
     }
-    const { kind, message } = result;
+    const { kind, message: err } = result;
     // A missing permission is tried again as slowly as a refusal.
     const outcome = kind === "forbidden" ? "refused" : kind;
     const isNew = this.#gate.failed(attempt, outcome, "retryAfterMs" in result ? result.retryAfterMs : 0);
     const restMs = this.#gate.restBefore(attempt);
-    const fields = { volume: `name/${key}`, outcome: kind, err: message, waitMs: Math.round(restMs) };
-    const { logger } = this.#parts;
-    if (kind === "stale" || !isNew) logger.debug(fields, "volume not written again, will be tried again");
-    else logger.warn(fields, "volume not written, will be tried again");
+    const level = kind === "stale" || !isNew ? "debug" : "warn";
+    const failure = { ...fields, outcome: kind, err, waitMs: Math.round(restMs) };
+    logger[level](failure, "volume not written, will be tried again");
     return restMs;
   }
-
-  #logWritten({ key, annotations = NO_ANNOTATIONS }: Volume, { mountedOn, lastUse }: VolumeAnnotations): void {
-    const { logger } = this.#parts;
-    const fields = { volume: `name/${key}` };
-    if (mountedOn !== annotations.mountedOn)
-      logger.info(fields, mountedOn === undefined ? "mark of a mounted volume removed" : "volume marked as mounted");
-    if (lastUse !== annotations.lastUse)
-      logger.info(fields, lastUse === undefined ? "last use of a volume removed" : "last use written to a volume");
-  }
-}
-
-function textOf({ mountedOn, lastUse }: VolumeAnnotations): string {
-  return JSON.stringify([mountedOn, lastUse]);
 }
 
 function isOfInterest({ phase, annotations }: Volume): boolean {
@@ -170,11 +152,10 @@ function isCopied({ claim, annotations }: Volume, { statusAtEnd }: VolumeFacts):
 /** What is known of a volume now, for a decision. */
 function volumeFacts(volume: Volume, statusAtEnd: ClaimStatus | undefined, parts: VolumeReconcilerParts): VolumeFacts {
   const { barrier, cluster, fleet, agentStates, protection } = parts;
-  const shown = fleet.shownOf(identitiesOf(volume.key, volume.csi));
-  const isOver = (node: string): boolean => agentStates.assumedEnd(node) !== undefined;
-  const isOwn = (fact: Pick<Fact, "podUid">): boolean => mayMount(fact, volume, cluster);
-  const present = shown.filter(({ view }) => !isOver(view.node));
-  const use = volumeUse(present, isOwn);
+  const isOwn = (fact: Fact): boolean => mayMount(fact, volume, cluster);
+  const shown = fleet.shownOf(identitiesOf(volume.key, volume.csi), isOwn);
+  const context = { podName: cluster.podName, assumedEnd: (node: string) => agentStates.assumedEnd(node) };
+  const use = volumeUse(shown.filter(({ view }) => context.assumedEnd(view.node) === undefined));
   const used = use.used.map(({ node }) => node);
   const mountedOn = readVolumeMark(volume.uid, volume.annotations?.mountedOn);
   return {
@@ -187,19 +168,7 @@ function volumeFacts(volume: Volume, statusAtEnd: ClaimStatus | undefined, parts
       (node) => fleet.view(node) === undefined && agentStates.lookFor(node).kind !== "Gone",
     ),
     isPending: barrier.pendingNode(volume) !== undefined,
-    ends: shown.flatMap((one) => endsIn(one, isOwn, parts)),
+    ends: shownEnds({ unmountRecords: shown.flatMap((one) => one.unmountRecords), uses: usesIn(shown) }, context),
     isProtecting: protection !== "off",
   };
-}
-
-/** The ends of the volume's use that a node reports, or that are assumed as the node is Gone. */
-function endsIn(
-  { view: { node, bootId }, mountedVolumes, unmountRecords }: Shown,
-  isOwn: (fact: Fact) => boolean,
-  { cluster, agentStates }: VolumeReconcilerParts,
-): readonly UseEnd[] {
-  const context = { podName: cluster.podName, assumedEnd: (name: string) => agentStates.assumedEnd(name) };
-  const uses = mountedVolumes.filter(isUse).filter(isOwn);
-  const shown = uses.map((mountedVolume) => ({ ...mountedVolume, node, bootId }));
-  return shownEnds({ unmountRecords: unmountRecords.filter(isOwn), uses: shown }, context);
 }

@@ -1,7 +1,8 @@
 import type { Claim } from "../../../common/storage/claim.ts";
-import type { VolumeIdentity } from "../../../common/storage/volume-identity.ts";
+import { isUse, type VolumeIdentity } from "../../../common/storage/volume-identity.ts";
 import type { EndedPod, Node, Volume } from "../cluster-objects.ts";
 import type { AgentState, AssumedEnd } from "../nodes/agent-state.ts";
+import type { Shown } from "../nodes/fact-index.ts";
 import type { NodeUnmountRecord, NodeView } from "../nodes/node-view.ts";
 import type { Unobserved } from "./gap.ts";
 import type { UseEnd } from "./use-end.ts";
@@ -71,6 +72,13 @@ export interface FleetFacts {
 
 /** What is known of the nodes. */
 export type NodeLookup = Pick<FleetFacts, "viewOf" | "agentStateOf" | "assumedEnd">;
+
+/** Pods' mounts among what nodes show. */
+export function usesIn(shown: readonly Shown[]): readonly FoundUse[] {
+  return shown.flatMap(({ view: { node, bootId }, mountedVolumes }) =>
+    mountedVolumes.filter(isUse).map((mountedVolume) => ({ ...mountedVolume, node, bootId })),
+  );
+}
 
 /** The end of use that an unmount record shows. */
 export function toUseEnd(

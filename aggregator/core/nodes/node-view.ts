@@ -186,7 +186,8 @@ export interface Shown {
 export class FactIndex {
   readonly #ends = new WeakMap<NodeView["unmountRecords"], ReadonlyMap<string, readonly NodeUnmountRecord[]>>();
 
-  of(views: readonly NodeView[], volumes: readonly VolumeIdentity[]): readonly Shown[] {
+  /** What these views show of the volumes, as far as it belongs to what is asked for. */
+  of(views: readonly NodeView[], volumes: readonly VolumeIdentity[], isOwn: (fact: Fact) => boolean): readonly Shown[] {
     const [keys, isOne] = [volumes.map(volumeKey), volumeMatcher(volumes)];
     return views.map((view) => {
       const { mountedVolumes, unmountRecords } = view;
@@ -194,8 +195,8 @@ export class FactIndex {
       this.#ends.set(unmountRecords, ends);
       return {
         view,
-        mountedVolumes: mountedVolumes.filter(({ volume }) => isOne(volume)),
-        unmountRecords: keys.flatMap((key) => ends.get(key) ?? []),
+        mountedVolumes: mountedVolumes.filter((one) => isOne(one.volume) && isOwn(one)),
+        unmountRecords: keys.flatMap((key) => ends.get(key) ?? []).filter(isOwn),
       };
     });
   }

@@ -33,13 +33,11 @@ export function claimOfVolume(
   return claim?.uid === ref?.uid && claim?.volume === key ? claim : undefined;
 }
 
-/** Where a volume is mounted: of the mounts with its name, those that are its own. Nodes come in the order of `shown`. */
-export function volumeUse(shown: readonly Shown[], isOwn: (mountedVolume: NodeMountedVolume) => boolean): VolumeUse {
-  const found = shown.map(({ view: { node }, mountedVolumes }) => ({ node, own: mountedVolumes.filter(isOwn) }));
-  return {
-    used: found.map(({ node, own }) => ({ node, pods: podsIn(own) })).filter(({ pods }) => pods.length > 0),
-    staged: found.filter(({ own }) => own.some(({ kind }) => kind === "staging")).map(({ node }) => node),
-  };
+/** Where a volume is mounted, by what nodes show of it. Nodes come in the order of `shown`. */
+export function volumeUse(shown: readonly Shown[]): VolumeUse {
+  const used = shown.map(({ view: { node }, mountedVolumes }) => ({ node, pods: podsIn(mountedVolumes) }));
+  const staged = shown.filter(({ mountedVolumes }) => mountedVolumes.some(({ kind }) => kind === "staging"));
+  return { used: used.filter(({ pods }) => pods.length > 0), staged: staged.map(({ view }) => view.node) };
 }
 
 /** A pod may have several mounts of a volume. */

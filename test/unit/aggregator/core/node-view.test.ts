@@ -51,7 +51,7 @@ describe("what a node shows of a volume", () => {
     const mounts = names.map((name) => nodeMountedVolume("pod-1", name));
     const records = names.map((name) => nodeUnmountRecord({ id: name, volume: { by: "name", name } }));
 
-    const shown = new FactIndex().of([viewOf(mounts, records)], [{ by: "name", name: "pv-7" }]);
+    const shown = new FactIndex().of([viewOf(mounts, records)], [{ by: "name", name: "pv-7" }], () => true);
 
     expect(shown).toMatchObject([{ mountedVolumes: [mounts[7]], unmountRecords: [records[7]] }]);
   });
@@ -60,7 +60,7 @@ describe("what a node shows of a volume", () => {
     const index = new FactIndex();
     const { unmountRecords, reads } = countedRecords(1_000);
     const view = viewWith({ unmountRecords });
-    const shownOf = (at: number) => index.of([view], [{ by: "name", name: `pv-${at}` }]);
+    const shownOf = (at: number) => index.of([view], [{ by: "name", name: `pv-${at}` }], () => true);
 
     const found = Array.from({ length: 1_000 }, (_, at) => shownOf(at)[0]?.unmountRecords[0]?.id);
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Directory } from "../../../../aggregator/core/claims/attribution.ts";
+import type { Directory, Fact } from "../../../../aggregator/core/claims/attribution.ts";
 import type { Pod, Volume } from "../../../../aggregator/core/cluster-objects.ts";
 import {
   FactIndex,
@@ -32,9 +32,9 @@ const staging = (volume: VolumeIdentity = HANDLE) => ({ ...podMount("", volume),
 
 type Nodes = Readonly<Record<string, readonly NodeMountedVolume[]>>;
 
-function useOf(nodes: Nodes, isOwn: (mountedVolume: NodeMountedVolume) => boolean = () => true): string {
+function useOf(nodes: Nodes, isOwn: (fact: Fact) => boolean = () => true): string {
   const views = Object.entries(nodes).map(([node, mountedVolumes]) => viewWith({ node, mountedVolumes }));
-  const { used, staged } = volumeUse(new FactIndex().of(views, identitiesOf("pv-1", CSI)), isOwn);
+  const { used, staged } = volumeUse(new FactIndex().of(views, identitiesOf("pv-1", CSI), isOwn));
   const byPods = used.map(({ node, pods }) => `${node} by ${pods.map(({ uid }) => uid).join(" ")}`);
   return [...byPods, ...staged.map((node) => `staged on ${node}`)].join(", ");
 }

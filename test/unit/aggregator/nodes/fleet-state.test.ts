@@ -61,7 +61,7 @@ it("shows nodes by name, whichever reported first", () => {
   const fleet = new FleetState(createFakeClock());
   for (const node of ["n2", "n1"]) accept(fleet, reportWith({ node, mountedVolumes: [mountedVolumeOf("pod-1")] }));
 
-  expect(fleet.shownOf([{ by: "name", name: "pv-1" }]).map(({ view }) => view.node)).toEqual(["n1", "n2"]);
+  expect(fleet.shownOf([{ by: "name", name: "pv-1" }], () => true).map(({ view }) => view.node)).toEqual(["n1", "n2"]);
 });
 
 describe("a report that looks older than the known one", () => {
