@@ -49,7 +49,7 @@ export class ClaimController {
     this.#fleet = fleetFactsOf(parts);
     this.#states = new ClaimStates(parts, this.#fleet);
     this.answers = new ReportAnswers({ ...parts, states: this.#states, pendingNodes: this.#pendingNodes });
-    this.deletions = new Deletions({ ...parts, states: this.#states });
+    this.deletions = new Deletions(parts);
     const onWritten = (claim: Claim): void => this.#states.noteWritten(claim);
     this.writer = new ClaimWriter({ ...parts, onWritten }, limits);
     this.unusedWhileMounted = new UnusedWhileMounted(parts);
@@ -69,7 +69,7 @@ export class ClaimController {
   }
 
   onClaimGone(claim: Claim): void {
-    this.#again(claim.key, this.deletions.onGone(claim));
+    this.#again(claim.key, this.deletions.onGone(this.#states.evidence(claim)));
     this.#states.forget(claim);
     this.#pendingNodes.forget(claim.key);
     this.writer.forget(claim.key);
@@ -151,7 +151,7 @@ export class ClaimController {
     }
     this.#pendingNodes.put(key, facts);
     const decision = { claim, isEligible, desired: statusOf(decide(facts), claim.status) };
-    this.#again(key, this.deletions.compare(claim));
+    this.#again(key, this.deletions.compare(evidence));
     this.#again(key, this.unusedWhileMounted.compare(decision));
     const write = writeFor(decision, policy());
     const news = write.kind === "apply" && write.isNews ? write.status : undefined;

@@ -4,7 +4,7 @@ import { refersTo } from "../core/claims/attribution.ts";
 import { causeOf, isKept, isStillMounted, type ObservedMount, type RemovedClaim } from "../core/claims/deletion.ts";
 import type { ClaimEvidence } from "../core/claims/evidence.ts";
 import type { ClaimWarning } from "../sinks/claim-events.ts";
-import type { PartsWithStates } from "./state.ts";
+import type { ClaimParts } from "./state.ts";
 
 /** An agent reports an unmount within a second, so a deletion that takes longer than this is worth a warning. Milliseconds. */
 const HELD_NEWS_MS = 30_000;
@@ -20,13 +20,13 @@ interface Deletion {
 
 /** Claims that are being deleted, and claims that were removed too early. */
 export class Deletions {
-  readonly #parts: PartsWithStates;
+  readonly #parts: ClaimParts;
   /** By UID. */
   readonly #known = new Map<string, Deletion>();
   /** By key: claims that went although a node reported them mounted, until their nodes have reported or no longer count as Reporting. */
   readonly #removed = new Map<string, RemovedClaim>();
 
-  constructor(parts: PartsWithStates) {
+  constructor(parts: ClaimParts) {
     this.#parts = parts;
   }
 
@@ -43,12 +43,13 @@ export class Deletions {
   }
 
   /** Checks whether protection alone keeps the claim, and warns once. Answers after how many milliseconds to check again, if necessary. */
-  compare(claim: Claim): number | undefined {
-    const { cluster, nowMs, protection, states } = this.#parts;
+  compare(evidence: ClaimEvidence): number | undefined {
+    const { cluster, nowMs, protection } = this.#parts;
+    const { claim } = evidence;
     if (!claim.isDeleting || protection !== "enforce") return undefined;
     const isNew = !this.#known.has(claim.uid);
     const known = this.#of(claim);
-    const mounts = this.#mountsOf(states.evidence(claim));
+    const mounts = this.#mountsOf(evidence);
     if (isForced(claim)) this.#warnOfRelease(claim, mounts);
     // Like Kubernetes' controller: a pod that is not scheduled does not count, a finished one does.
     const isUsedByPod = cluster.podsOf(claim.key).some((pod) => pod.node !== undefined && refersTo(pod, claim));
@@ -64,13 +65,10 @@ export class Deletions {
     return undefined;
   }
 
-  /**
-   * The claim is gone, perhaps before any check. The caller has to call this before it forgets the claim, and `checkRemoved` after the time
-   * that it answers.
-   */
-  onGone(claim: Claim): number | undefined {
-    const { nowMs, protection, states } = this.#parts;
-    const evidence = states.evidence(claim);
+  /** The claim is gone, perhaps before any check. The caller has to call `checkRemoved` after the time that this answers. */
+  onGone(evidence: ClaimEvidence): number | undefined {
+    const { nowMs, protection } = this.#parts;
+    const { claim } = evidence;
     const mounts = this.#mountsOf(evidence);
     if (protection === "enforce" && isForced(claim)) this.#warnOfRelease(claim, mounts);
     this.#known.delete(claim.uid);

@@ -5,9 +5,10 @@ import { isSettledFor, supersedes, versionToReach } from "../core/claims/history
 import type { NodeUnmountRecord, NodeView } from "../core/nodes/node-view.ts";
 import { isUpTo } from "../core/pod-watch/history.ts";
 import type { PendingNodes } from "./pending-nodes.ts";
-import type { PartsWithStates } from "./state.ts";
+import type { ClaimParts, ClaimStates } from "./state.ts";
 
-interface AnswersParts extends PartsWithStates {
+interface AnswersParts extends ClaimParts {
+  readonly states: ClaimStates;
   readonly pendingNodes: PendingNodes;
 }
 

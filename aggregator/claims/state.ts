@@ -39,10 +39,6 @@ export interface ClaimParts extends SharedParts, Omit<ClaimWriterParts, "onWritt
   readonly protection: ProtectionMode;
 }
 
-export interface PartsWithStates extends ClaimParts {
-  readonly states: ClaimStates;
-}
-
 /** Remembers of each claim what a decision needs beyond what the API server has, and reads the evidence for it. */
 export class ClaimStates {
   readonly #parts: Pick<ClaimParts, "cluster" | "fleet" | "ends">;

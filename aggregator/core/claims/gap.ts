@@ -38,7 +38,8 @@ export function withGap(
   // A stored gap from before the stored time is not about it, and no reason to write.
   if (gap === undefined) return { ...idle, gap: idle.sinceMs === stored?.sinceMs ? known : undefined };
   const sinceMs = Math.max(idle.sinceMs, gap.toMs);
-  if (known === undefined && isOfSameScan(idle, gap)) return { ...idle, sinceMs, gap: undefined };
+  const isOfSameScan = idle.reason === "Unmounted" && gap.toMs < (idle.lastUse?.byMs ?? 0) + SAME_SCAN_MS;
+  if (known === undefined && isOfSameScan) return { ...idle, sinceMs, gap: undefined };
   // Any pod may have used it until the end of the gap.
   const reason = idle.reason === "NeverObservedInUse" ? idle.reason : "NoPodUsing";
   return { ...idle, reason, sinceMs, gap };
@@ -71,7 +72,3 @@ function gapAfter(sinceMs: number, stored: ClaimStatus | undefined, unobserved: 
  * the status does not mention a gap this short. Milliseconds.
  */
 const SAME_SCAN_MS = 1_000;
-
-function isOfSameScan({ reason, lastUse }: Idle, { toMs }: Gap): boolean {
-  return reason === "Unmounted" && lastUse !== undefined && toMs < lastUse.byMs + SAME_SCAN_MS;
-}
