@@ -55,10 +55,6 @@ export class ClaimController {
     this.unusedWhileMounted = new UnusedWhileMounted(parts);
   }
 
-  enqueue(claimKey: string): void {
-    this.queue.add(claimKey);
-  }
-
   enqueueAll(): void {
     this.queue.addAll(Iterator.from(this.#parts.cluster.claims()).map(({ key }) => key));
   }
@@ -81,7 +77,7 @@ export class ClaimController {
   onPodPlaced({ uid, node = "" }: Pod): void {
     const { cluster, fleet } = this.#parts;
     const facts = factsIn(fleet.view(node)).filter(({ podUid }) => podUid === uid);
-    for (const fact of facts) for (const key of claimKeysNear(fact, cluster)) this.enqueue(key);
+    for (const fact of facts) for (const key of claimKeysNear(fact, cluster)) this.queue.add(key);
   }
 
   /** The claims that facts belong to. */
@@ -95,7 +91,7 @@ export class ClaimController {
    */
   onTouched(node: string, touched: readonly string[]): void {
     const waiting = this.#pendingNodes.take(node);
-    for (const key of new Set([...waiting, ...touched, ...this.#parts.cluster.assumedOn(node)])) this.enqueue(key);
+    for (const key of new Set([...waiting, ...touched, ...this.#parts.cluster.assumedOn(node)])) this.queue.add(key);
   }
 
   /** A node changed its state: decides the claims that waited for it, and those mounted there, as messages mention the state. */

@@ -74,8 +74,7 @@ export class Deletions {
     this.#known.delete(claim.uid);
     if (mounts.length === 0) return undefined;
     const isItsVolume = volumeMatcher(evidence.identities);
-    const cause = causeOf(claim, protection);
-    this.#removed.set(claim.key, { claim, cause, mounts, isItsVolume, goneAtMs: nowMs() });
+    this.#removed.set(claim.key, { claim, mounts, isItsVolume, goneAtMs: nowMs() });
     return GRACE_MS;
   }
 
@@ -86,7 +85,7 @@ export class Deletions {
   checkRemoved(key: string): number | undefined {
     const removed = this.#removed.get(key);
     if (removed === undefined) return undefined;
-    const { fleet, agentStates, warnings, measures, nowMs } = this.#parts;
+    const { fleet, agentStates, warnings, measures, nowMs, protection } = this.#parts;
     const restMs = removed.goneAtMs + GRACE_MS - nowMs();
     if (restMs > 0) return restMs;
     const reporting = removed.mounts.filter(({ node }) => agentStates.of(node).kind === "Reporting");
@@ -95,8 +94,9 @@ export class Deletions {
     if (mounts.length === 0 && reporting.some(({ node }) => isMountedOn(node) === undefined)) return GRACE_MS;
     this.#removed.delete(key);
     if (mounts.length === 0) return undefined;
-    measures.removedWhileMounted(removed.cause);
-    warnings.warn(removed.claim, { kind: "removed-while-mounted", mounts, cause: removed.cause });
+    const cause = causeOf(removed.claim, protection);
+    measures.removedWhileMounted(cause);
+    warnings.warn(removed.claim, { kind: "removed-while-mounted", mounts, cause });
     return undefined;
   }
 

@@ -160,7 +160,7 @@ export class LeaderSession {
 
   /** The claim came or changed. */
   onClaim(key: string): void {
-    this.claims.enqueue(key);
+    this.claims.queue.add(key);
     this.volumes.onClaim(key);
   }
 

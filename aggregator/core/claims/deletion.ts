@@ -32,7 +32,6 @@ export function isKept({ isDeleting, phase, status }: Claim): boolean {
 /** A claim that is gone, and its mounts by the last reports before that. */
 export interface RemovedClaim {
   readonly claim: Claim;
-  readonly cause: RemovalCause;
   readonly mounts: readonly ObservedMount[];
   readonly isItsVolume: (volume: VolumeIdentity) => boolean;
   /** The latest that the API server's clock could show then. */
