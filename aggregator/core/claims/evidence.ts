@@ -2,8 +2,7 @@ import type { Claim } from "../../../common/storage/claim.ts";
 import { isUse, type VolumeIdentity } from "../../../common/storage/volume-identity.ts";
 import type { EndedPod, Node, Volume } from "../cluster-objects.ts";
 import type { AgentState, AssumedEnd } from "../nodes/agent-state.ts";
-import type { Shown } from "../nodes/fact-index.ts";
-import type { NodeUnmountRecord, NodeView } from "../nodes/node-view.ts";
+import type { NodeUnmountRecord, NodeView, Shown } from "../nodes/node-view.ts";
 import type { Unobserved } from "./gap.ts";
 import type { UseEnd } from "./use-end.ts";
 
