@@ -113,14 +113,7 @@ class Aggregator {
     this.#unstored = new UnstoredClaims(cluster);
     this.#rejections = new Rejections({ ...ports, ...cluster }, config.pauseRejectionsAt);
     this.#leadership = this.#newLeadership();
-    this.#writing = createStatusWriting(
-      {
-        ...ports,
-        client: this.#leadership.fenced,
-        onPolicy: () => this.#session?.claims.enqueueAll(),
-      },
-      config.upstreamCondition,
-    );
+    this.#writing = createStatusWriting({ ...ports, client: this.#leadership.fenced });
     this.#identity = createClusterIdentity(ports);
     this.reporting = config.reports && createReportServing(ports, { ...config, ...config.reports });
     const { reporting } = this;
@@ -165,7 +158,6 @@ class Aggregator {
     return [
       () => this.#parts.cluster.run(led.signal),
       this.#identity.run,
-      this.#writing.watch,
       ...(this.reporting ? [this.reporting.serving.run] : []),
       // Before it leads, too: its first times have to be as exact as any.
       (signal) => keepServerTimeNarrow(this.#parts, signal),

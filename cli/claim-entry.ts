@@ -1,6 +1,5 @@
 import * as v from "valibot";
 import { claimEntry } from "../common/storage/list-lines.ts";
-import { kubernetesCondition } from "../common/storage/upstream-unused.ts";
 import { type ClaimUse, evidenceOf, type ListedClaim } from "./claim-use.ts";
 import { lastUseIn } from "./last-use.ts";
 
@@ -22,7 +21,7 @@ function useOfEntry(entry: Entry): ClaimUse {
     evidence: evidenceOf(status, claim.status),
     ...nodesOf(entry),
     lastUse: claim.status?.lastUse,
-    kubernetes: kubernetesCondition(claim.upstream),
+    kubernetes: claim.upstream,
     unusedWhileMounted,
     live,
     isPending: pending,
@@ -43,13 +42,7 @@ function claimOf(entry: Entry): ListedClaim {
     storageClass,
     capacity,
     status: condition === null ? undefined : statusOf(condition, entry),
-    upstream: kubernetes
-      ? {
-          unused: kubernetes.unused,
-          sinceMs: kubernetes.since,
-          owner: kubernetes.byMooring ? "mooring" : undefined,
-        }
-      : undefined,
+    upstream: kubernetes ? { unused: kubernetes.unused, sinceMs: kubernetes.since } : undefined,
   };
 }
 

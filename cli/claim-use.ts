@@ -2,7 +2,7 @@ import type * as v from "valibot";
 import type { Claim } from "../common/storage/claim.ts";
 import type { ClaimStatus, Evidence, LastUse, UnusedReason } from "../common/storage/claim-status.ts";
 import type { claimEntry } from "../common/storage/list-lines.ts";
-import { kubernetesCondition, type UpstreamUnused } from "../common/storage/upstream-unused.ts";
+import type { UpstreamUnused } from "../common/storage/upstream-unused.ts";
 
 /** `NotWatched`: bound, but Mooring has written no status for it. `NotBound`: it has no volume that could be used. */
 export type UseStatus = v.InferOutput<typeof claimEntry>["status"];
@@ -80,7 +80,7 @@ export function evidenceOf(
 /** Reads a claim from its API object. */
 export function useOf(claim: ListedClaim): ClaimUse {
   const { status: own } = claim;
-  const kubernetes = kubernetesCondition(claim.upstream);
+  const { upstream: kubernetes } = claim;
   const lastUse = own?.lastUse;
   const lastNodes = lastUse?.node === undefined ? [] : [lastUse.node];
   const status = statusOf(claim);

@@ -130,7 +130,7 @@ export class ClaimController {
    * that is gone.
    */
   #decide(key: string): PlannedWrite | undefined {
-    const { agentStates, barrier, coverage, policy, unstored } = this.#parts;
+    const { agentStates, barrier, coverage, unstored } = this.#parts;
     this.#again(key, this.deletions.checkRemoved(key));
     const claim = this.#states.newest(key);
     if (claim === undefined) return undefined;
@@ -149,7 +149,7 @@ export class ClaimController {
     const decision = { claim, isEligible, desired: statusOf(decide(facts), claim.status) };
     this.#again(key, this.deletions.compare(evidence));
     this.#again(key, this.unusedWhileMounted.compare(decision));
-    const write = writeFor(decision, policy());
+    const write = writeFor(decision);
     const news = write.kind === "apply" && write.isNews ? write.status : undefined;
     if (news !== undefined) unstored.note(claim, news);
     else if (isEligible && !this.#states.isOpen(claim)) unstored.settle(claim);

@@ -7,7 +7,6 @@ import { type ClaimEvidence, type ClaimHistory, type NodeLookup, usesIn } from "
 import type { Unobserved } from "../core/claims/gap.ts";
 import { EMPTY_HISTORY, isOnlyOurs, isOpen, settleHistory, withEnds } from "../core/claims/history.ts";
 import type { UseEnd } from "../core/claims/use-end.ts";
-import type { UpstreamPolicy } from "../core/claims/write.ts";
 import type { EndedPod, Volume } from "../core/cluster-objects.ts";
 import { identitiesOf } from "../core/volumes/use.ts";
 import type { AgentStates } from "../nodes/agent-states.ts";
@@ -26,7 +25,6 @@ export interface ClaimParts extends SharedParts, Omit<ClaimWriterParts, "onWritt
   readonly agentStates: Pick<AgentStates, "of" | "lookFor" | "assumedEnd">;
   readonly unstored: UnstoredClaims;
   readonly ends: Pick<EndedPods, "of" | "isOpen" | "isIncluded">;
-  readonly policy: () => UpstreamPolicy;
   readonly measures: {
     readonly queues: { readonly claims: QueueObserver };
     /** A claim is gone while a node has it mounted. */

@@ -23,7 +23,7 @@ import type { UnstoredClaims } from "../writing/unstored-claims.ts";
 import type { Leadership } from "./leadership.ts";
 
 interface LeaderSessionParts extends SharedParts {
-  readonly writing: Pick<StatusWriting, "writer" | "volumeWriter" | "policy" | "warnings">;
+  readonly writing: Pick<StatusWriting, "writer" | "volumeWriter" | "warnings">;
   readonly coverage: Leadership["coverage"];
   readonly unstored: UnstoredClaims;
   readonly ends: Pick<EndedPods, "of" | "isOpen" | "isIncluded">;

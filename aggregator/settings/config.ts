@@ -19,7 +19,6 @@ import {
 } from "../../common/runtime/settings.ts";
 import type { OwnCertificate } from "../certificates/own-serving.ts";
 import { PROTECTION_MODES } from "../core/claims/deletion.ts";
-import { UPSTREAM_SETTINGS } from "../core/claims/write.ts";
 import type { AgentAccount } from "../core/reports/reporter.ts";
 
 /** Every setting of the aggregator, with its default. */
@@ -96,15 +95,6 @@ export const AGGREGATOR_SETTINGS = {
     },
     { min: 0, max: 100_000 },
     "50",
-  ),
-  upstreamCondition: choiceSetting(
-    {
-      name: "upstream-condition",
-      description:
-        "also write Kubernetes' own condition Unused where no other client does; auto: on servers before 1.36",
-    },
-    UPSTREAM_SETTINGS,
-    "auto",
   ),
   leaderElect: switchSetting({
     name: "leader-elect",

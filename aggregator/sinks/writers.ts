@@ -5,7 +5,6 @@ import { MooringError, messageOf } from "../../common/runtime/errors.ts";
 import type { Counter, Histogram } from "../../common/runtime/metrics.ts";
 import { type Claim, projectClaim } from "../../common/storage/claim.ts";
 import { type ClaimStatus, FIELD_MANAGER, writeClaimStatus, writeStaged } from "../../common/storage/claim-status.ts";
-import { type UpstreamShare, writeUpstream } from "../../common/storage/upstream-unused.ts";
 import { VOLUME_ANNOTATIONS, type VolumeAnnotations } from "../../common/storage/volume-annotations.ts";
 import type { Volume } from "../core/cluster-objects.ts";
 
@@ -23,12 +22,6 @@ export type WriteResult =
   | { readonly kind: "failed"; readonly message: string; readonly retryAfterMs: number };
 
 export type WriteFailure = Exclude<WriteResult, { readonly kind: "written" }>;
-
-/** Mooring's condition and annotations, and its share of Kubernetes' own condition. */
-interface AppliedStatus {
-  readonly status: ClaimStatus;
-  readonly upstream: UpstreamShare;
-}
 
 /** Writes to exactly the claim, and the state of it, that was decided on. */
 export type ClaimStatusWriter = ReturnType<typeof createClaimStatusWriter>;
@@ -48,9 +41,9 @@ export function createClaimStatusWriter({ client, clock, writes, seconds }: Writ
   };
   return {
     /** One server-side apply. It removes what it leaves out and Mooring alone owns. */
-    apply: (claim: Claim, { status, upstream }: AppliedStatus, signal: AbortSignal): Promise<WriteResult> => {
+    apply: (claim: Claim, status: ClaimStatus, signal: AbortSignal): Promise<WriteResult> => {
       const { condition, annotations } = writeClaimStatus(claim.uid, status);
-      const conditions = [condition, ...writeStaged(status, claim.status), ...writeUpstream(status, upstream)];
+      const conditions = [condition, ...writeStaged(status, claim.status)];
       const fields = { metadata: { annotations }, status: { conditions } };
       const apply = { target: targetOf(claim), fields, options: { fieldManager: FIELD_MANAGER, force: true } };
       return counted(() => applyObject(client, apply, signal), "written");

@@ -1,6 +1,5 @@
 import type { KubeEvent } from "../../common/kube/kube-event.ts";
 import type { Claim } from "../../common/storage/claim.ts";
-import { kubernetesCondition } from "../../common/storage/upstream-unused.ts";
 import type { DesiredClaim } from "../core/claims/write.ts";
 import { Budget, REPORTS } from "../core/reports/budgets.ts";
 import { type ClaimWarning, claimEvent } from "../sinks/claim-events.ts";
@@ -75,9 +74,9 @@ export class UnusedWhileMounted {
   }
 }
 
-/** The nodes that have a claim mounted that Kubernetes calls unused. A condition that Mooring writes in its place does not count. */
+/** The nodes that have a claim mounted that Kubernetes calls unused. */
 function nodesAgainst({ claim, isEligible, desired }: DesiredClaim): readonly string[] | undefined {
   const status = desired ?? claim.status;
-  const isContradicted = isEligible && kubernetesCondition(claim.upstream)?.unused === true;
+  const isContradicted = isEligible && claim.upstream?.unused === true;
   return isContradicted && status?.reason === "Mounted" ? (status.mountedOn?.nodes ?? []) : undefined;
 }

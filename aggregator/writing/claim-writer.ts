@@ -79,7 +79,7 @@ export class ClaimWriter {
     if (waitMs > 0) return waitMs;
     const { writer } = this.#parts;
     const result = await (write.kind === "apply"
-      ? writer.apply(claim, write, signal)
+      ? writer.apply(claim, write.status, signal)
       : writer.clean(claim, write.annotations, signal));
     if (signal.aborted) return undefined;
     if (result.kind === "written") return this.#onWritten(planned, result.claim);

@@ -2,16 +2,9 @@ import { hostname } from "node:os";
 import { countEvents } from "../../common/kube/event-metrics.ts";
 import { createEventRecorder } from "../../common/kube/events.ts";
 import type { Counter } from "../../common/runtime/metrics.ts";
-import { type UpstreamPolicy, type UpstreamSetting, upstreamPolicy } from "../core/claims/write.ts";
 import { createClaimStatusWriter, createVolumeWriter } from "../sinks/writers.ts";
 import type { OutsideParts } from "../sources/cluster-parts.ts";
-import { createServerVersion } from "../sources/server-facts.ts";
 import { createClaimWarnings } from "./claim-warnings.ts";
-
-interface StatusWritingParts extends OutsideParts {
-  /** The writes of every claim may have changed. */
-  readonly onPolicy: () => void;
-}
 
 /** What one write takes, on an idle API server and on one that queues requests. Seconds. */
 const WRITE_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
@@ -19,8 +12,8 @@ const WRITE_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 
 export type StatusWriting = ReturnType<typeof createStatusWriting>;
 
 /** Sends everything that the decisions about claims and volumes lead to. */
-export function createStatusWriting(parts: StatusWritingParts, setting: UpstreamSetting) {
-  const { metrics, logger } = parts;
+export function createStatusWriting(parts: OutsideParts) {
+  const { metrics } = parts;
   const counter = (name: `mooring_${string}`, help: string): Counter<"outcome"> =>
     metrics.counter({ name, help, labels: ["outcome"] });
   const writes = counter("mooring_status_writes_total", "Writes of claim status.");
@@ -32,18 +25,10 @@ export function createStatusWriting(parts: StatusWritingParts, setting: Upstream
   const volumeWrites = counter("mooring_volume_writes_total", "Writes of annotations of PersistentVolumes.");
   const origin = { controller: "mooring.dev/aggregator", instance: hostname() };
   const events = createEventRecorder(parts, { ...origin, outcomes: countEvents(metrics) });
-  const version = createServerVersion(parts, ({ major, minor }) => {
-    logger.info({ version: `${major}.${minor}`, upstreamCondition: policy() }, "version of the API server read");
-    parts.onPolicy();
-  });
-  const policy = (): UpstreamPolicy => upstreamPolicy(setting, version.version());
   return {
     writer: createClaimStatusWriter({ ...parts, writes, seconds }),
     volumeWriter: createVolumeWriter(parts.client, volumeWrites),
     warnings: createClaimWarnings({ ...parts, emit: events.emit }),
-    policy,
-    /** Reads what it needs from the API server, also while another replica leads. */
-    watch: (signal: AbortSignal): Promise<void> => version.run(signal),
     /** Writes events while this replica leads. */
     writeEvents: (signal: AbortSignal): Promise<void> => events.run(signal),
   };

@@ -4,8 +4,16 @@ import { list } from "../../common/kube/list.ts";
 import type { Clock } from "../../common/runtime/clock.ts";
 import { MooringError } from "../../common/runtime/errors.ts";
 import type { Logger } from "../../common/runtime/logger.ts";
-import { CONDITION_TYPE, LAST_USE, MOUNTED_ON, STAGED_TYPE, UNUSED_SINCE } from "../../common/storage/claim-status.ts";
-import { readUpstream, UPSTREAM_TYPE } from "../../common/storage/upstream-unused.ts";
+import {
+  CONDITION_TYPE,
+  FIELD_MANAGER,
+  LAST_USE,
+  MOUNTED_ON,
+  STAGED_TYPE,
+  UNUSED_SINCE,
+} from "../../common/storage/claim-status.ts";
+import { ownersOf } from "../../common/storage/managed-fields.ts";
+import { UPSTREAM_TYPE } from "../../common/storage/upstream-unused.ts";
 import type { Removal } from "./removal.ts";
 import { volumeRemovalFrom } from "./volume-traces.ts";
 
@@ -46,17 +54,14 @@ const Claim = v.object({
 /**
  * What to remove from a claim, given as the raw API object; undefined when it has no trace of Mooring. Removes our condition and
  * annotations also if another field manager owns them now, since no program will correct them any more. Removes Kubernetes' own condition
- * only where Mooring alone owns it, that is where no controller maintains it.
+ * only where Mooring alone owns it: an earlier version wrote it where no controller did.
  */
 export function removalFrom(object: unknown): Removal | undefined {
   const { metadata, status } = v.parse(Claim, object);
   const { namespace, name, uid, resourceVersion } = metadata;
   const conditions = status?.conditions ?? [];
-  const theirs = conditions.find(({ type }) => type === UPSTREAM_TYPE);
-  const types = [
-    ...[CONDITION_TYPE, STAGED_TYPE].filter((ours) => conditions.some(({ type }) => type === ours)),
-    ...(readUpstream(theirs, metadata.managedFields)?.owner === "mooring" ? [UPSTREAM_TYPE] : []),
-  ];
+  const ours = [CONDITION_TYPE, STAGED_TYPE, ...(isUpstreamOurs(metadata.managedFields) ? [UPSTREAM_TYPE] : [])];
+  const types = ours.filter((one) => conditions.some(({ type }) => type === one));
   const present = [UNUSED_SINCE, MOUNTED_ON, LAST_USE].filter((key) => Object.hasOwn(metadata.annotations ?? {}, key));
   if (types.length + present.length === 0) return undefined;
   const annotations = Object.fromEntries(present.map((key) => [key, null]));
@@ -70,6 +75,13 @@ export function removalFrom(object: unknown): Removal | undefined {
       status: { conditions: types.map((type) => ({ type, $patch: "delete" })) },
     },
   };
+}
+
+const UPSTREAM_ITEM = ["f:status", "f:conditions", `k:${JSON.stringify({ type: UPSTREAM_TYPE })}`];
+
+function isUpstreamOurs(managedFields: unknown): boolean {
+  const owners = ownersOf(managedFields, UPSTREAM_ITEM);
+  return owners.length > 0 && owners.every(({ manager, isApply }) => manager === FIELD_MANAGER && isApply);
 }
 
 /**

@@ -38,7 +38,6 @@ export const LOG_FIELDS = {
   annotation: "key of an annotation; never its text",
   strays: "annotations that do not fit, by key and who owns them; never their texts",
   managers: "field managers",
-  upstreamCondition: "what is done about Kubernetes' own condition",
   holder: "who holds the Lease",
   isReleased: "whether the Lease was given back",
   // Volumes that Mooring provisions.

@@ -102,7 +102,7 @@ export function projectClaim(object: unknown): Claim {
     status: own,
     hasInvalidCondition: (own === undefined && (condition ?? staged) !== undefined) || undefined,
     strays: strays.length === 0 ? undefined : strays,
-    upstream: readUpstream(conditionOf(UPSTREAM_TYPE), managedFields),
+    upstream: readUpstream(conditionOf(UPSTREAM_TYPE)),
   };
 }
 

@@ -124,8 +124,8 @@ export const claimEntry = v.object({
   }),
   /** No use is known, but the claim waits for a pending node, or for the watch of pods. */
   pending: v.boolean(),
-  /** Kubernetes' own condition; `byMooring`: Mooring wrote it where Kubernetes has none. */
-  kubernetes: v.nullable(v.object({ unused: v.boolean(), since: timeOrNull, byMooring: v.boolean() })),
+  /** Kubernetes' own condition. */
+  kubernetes: v.nullable(v.object({ unused: v.boolean(), since: timeOrNull })),
   unusedWhileMounted: v.boolean(),
 });
 

@@ -19,7 +19,7 @@ export async function lead(cluster: FakeCluster) {
   const serverTime = () => ({ latestMs: clock.wallMs(), widthMs: 40 });
   const connection = createFakeConnection(createFakeTransport(() => "silence"));
   const written = async (claim: Claim): Promise<WriteResult> => ({ kind: "written", claim });
-  const apply = async (claim: Claim, { status }: { readonly status: Claim["status"] }): Promise<WriteResult> => {
+  const apply = async (claim: Claim, status: Claim["status"]): Promise<WriteResult> => {
     const next = { ...claim, status, resourceVersion: String(Number(claim.resourceVersion) + 1) };
     cluster.byKey.set(claim.key, next);
     return { kind: "written", claim: next };
@@ -33,7 +33,6 @@ export async function lead(cluster: FakeCluster) {
       writing: {
         writer: { apply, clean: written },
         volumeWriter: async () => ({ kind: "written" }),
-        policy: () => "remove",
         warnings: { warn: () => {} },
       },
       coverage: { history: undefined, gap: () => undefined, settle: () => {}, join: () => {} },

@@ -21,6 +21,8 @@ const Claim = looseObject({
   }),
 });
 
+const Status = looseObject({ status: looseObject({ conditions: array(looseObject({ type: string() })) }) });
+
 let owner: Owner;
 let signals: Disposable;
 
@@ -57,17 +59,28 @@ describe("what is left on claims and volumes", () => {
     return { ...others, metadata: { ...fields, managers: [...new Set(owners.map(({ manager }) => manager))] } };
   }
 
+  /** As an earlier version applied it: beside Mooring's own condition, Kubernetes' one. */
+  async function applyUpstream(name: string): Promise<void> {
+    const { status } = parse(Status, await cluster.api.get(`${CLAIMS}/${name}`));
+    const conditions = [...status.conditions, { type: "Unused", status: "True" }];
+    const body = { apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name }, status: { conditions } };
+    const path = `${CLAIMS}/${name}/status?fieldManager=mooring-aggregator&force=true`;
+    const contentType = "application/apply-patch+yaml";
+    expect(await cluster.plane.api({ method: "PATCH", path, body, contentType })).toMatchObject({ status: 200 });
+  }
+
   it("goes by the account of the manifests, and nothing else does", async () => {
     const names = ["idle", "used", "foreign"];
     await cluster.createClaims(names, { "shop.example/owner": "team-a" });
     await cluster.createPod("server", "used");
     const paths = [...names.map((name) => `${CLAIMS}/${name}`), VOLUME];
     const before = await Promise.all(paths.map(rest));
-    const aggregator = await cluster.startAggregator(["--upstream-condition", "always"]);
+    const aggregator = await cluster.startAggregator();
     await cluster.claimThat("used", "is referenced", ({ status }) => status?.reason === "Referenced");
     await cluster.claimThat("idle", "is unused", ({ status }) => status?.unused === true);
     await cluster.claimThat("foreign", "is unused", ({ status }) => status?.unused === true);
     await aggregator.stop();
+    await applyUpstream("idle");
     // As a restored backup has it: the annotation belongs to another manager now.
     await cluster.api.patch(`${CLAIMS}/foreign`, { metadata: { annotations: { "mooring.dev/last-use": "{}" } } });
     const marks = { "mooring.dev/mounted-on": "{}", "mooring.dev/last-use": "{}" };

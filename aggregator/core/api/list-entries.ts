@@ -3,7 +3,6 @@ import type { ClaimStatus } from "../../../common/storage/claim-status.ts";
 import type { ClaimEntry, VolumeEntry } from "../../../common/storage/list-lines.ts";
 import type { PhaseSince } from "../../../common/storage/phase-since.ts";
 import { formatMillisecondsUp, formatSecondsUp } from "../../../common/storage/timestamp.ts";
-import { kubernetesCondition } from "../../../common/storage/upstream-unused.ts";
 import { readCopiedUse, readVolumeMark } from "../../../common/storage/volume-annotations.ts";
 import { type ClaimFacts, type PendingNode, UNWATCHED, waitsToBeUnused } from "../claims/decide.ts";
 import { isEligible } from "../claims/evidence.ts";
@@ -133,7 +132,7 @@ export function claimEntryOf(observed: ClaimObservation, lookup: EntryLookup): C
     },
     pending: waitsToBeUnused({ isEligible: isEligible(claim), usedOn, references, pendingNodes }),
     kubernetes: kubernetesOf(upstream),
-    unusedWhileMounted: known === "Mounted" && kubernetesCondition(upstream)?.unused === true,
+    unusedWhileMounted: known === "Mounted" && upstream?.unused === true,
   };
 }
 
@@ -165,8 +164,8 @@ function pendingNodeOf({ node, isSilent, why }: PendingNode, { fleet }: EntryLoo
 
 function kubernetesOf(upstream: Claim["upstream"]): ClaimEntry["kubernetes"] {
   if (upstream === undefined) return null;
-  const { unused, sinceMs, owner } = upstream;
-  return { unused, since: sinceMs === undefined ? null : formatSecondsUp(sinceMs), byMooring: owner === "mooring" };
+  const { unused, sinceMs } = upstream;
+  return { unused, since: sinceMs === undefined ? null : formatSecondsUp(sinceMs) };
 }
 
 /** The kubelet unstages a volume within seconds of its last use: one that is staged for longer will not go by itself. */

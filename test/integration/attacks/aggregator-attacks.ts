@@ -67,6 +67,11 @@ const CONDITIONS: readonly Attack[] = [
     ],
     { rule: "staged", type: "json" },
   ),
+  condition(
+    "lets a controller say the same as its own condition",
+    { ...THEIRS, status: OURS.status, lastTransitionTime: OURS.lastTransitionTime },
+    "upstream",
+  ),
   condition("takes back what a controller says", { ...THEIRS, status: "False" }, "upstream"),
   condition("dates back what a controller says", { ...THEIRS, lastTransitionTime: "2020-01-01T00:00:00Z" }, "upstream"),
   claim("removes what a controller says", [{ op: "remove", path: "/status/conditions/2" }], {

@@ -92,11 +92,7 @@ export function describeAggregator(stage: () => AttackStage): void {
         status: { ...UNMOUNTED, reason: "NeverObservedInUse", lastUse: undefined },
       },
     ])("$name", async ({ status }) => {
-      const result = await (await writerOf(stage())).apply(
-        await readClaim(stage()),
-        { status, upstream: "none" },
-        signal,
-      );
+      const result = await (await writerOf(stage())).apply(await readClaim(stage()), status, signal);
 
       expect(result).toMatchObject({ kind: "written", claim: { status: { reason: status.reason } } });
     });
@@ -149,16 +145,8 @@ export function describeAggregator(stage: () => AttackStage): void {
     });
 
     it("nothing new, when it repeats itself", async () => {
-      const first = await (await writerOf(stage())).apply(
-        await readClaim(stage()),
-        { status: UNMOUNTED, upstream: "none" },
-        signal,
-      );
-      const again = await (await writerOf(stage())).apply(
-        await readClaim(stage()),
-        { status: UNMOUNTED, upstream: "none" },
-        signal,
-      );
+      const first = await (await writerOf(stage())).apply(await readClaim(stage()), UNMOUNTED, signal);
+      const again = await (await writerOf(stage())).apply(await readClaim(stage()), UNMOUNTED, signal);
 
       expect([first.kind, again.kind]).toEqual(["written", "written"]);
     });
@@ -173,22 +161,6 @@ export function describeAggregator(stage: () => AttackStage): void {
       );
 
       expect(result.kind).toBe("written");
-    });
-
-    it("Kubernetes' own condition where nobody else does: beside its own, changed with it, and taken back", async () => {
-      await stage().api.create(`${SHOP}/persistentvolumeclaims`, {
-        metadata: { name: "old" },
-        spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
-      });
-      const read = async (): Promise<Claim> =>
-        projectClaim(await stage().api.get(`${SHOP}/persistentvolumeclaims/old`));
-      const write = async (status: ClaimStatus, upstream: "all" | "key" | "none"): Promise<string> =>
-        (await (await writerOf(stage())).apply(await read(), { status, upstream }, signal)).kind;
-
-      const kinds = [await write(UNMOUNTED, "all"), await write(MOUNTED, "all"), await write(UNMOUNTED, "none")];
-
-      expect(kinds).toEqual(["written", "written", "written"]);
-      expect((await read()).upstream).toBeUndefined();
     });
 
     it("its Lease: made, renewed, and with what pods were watched", async () => {

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { COVERAGE_ANNOTATION, readCoverage } from "../../../aggregator/sources/watch-history-annotation.ts";
 import type { ReportAnswer } from "../../../common/storage/node-report.ts";
 import { closeHouses, House } from "../house.ts";
-import { addAgentPod, addClaim, addNode, addPod, CLAIM, podRef } from "../objects.ts";
+import { addAgentPod, addClaim, addNode, addPod, podRef } from "../objects.ts";
 import { type Replica, recordWrites, startLeader, startReplica, statusIn, untilLeading } from "./replica.ts";
 import { ScriptedNode } from "./scripted-node.ts";
 
@@ -307,30 +307,3 @@ describe("a gap of the pod watch", () => {
     expect(next).not.toSatisfy(isScanRequested);
   });
 });
-
-describe("the version of the API server", () => {
-  it("decides whether Kubernetes' own condition that an earlier leader wrote stays, also where the version is known late", async () => {
-    const { house, n1 } = houseWithNode();
-    addClaim(house);
-    const first = await startLeader(house, { argv: ["--upstream-condition", "always"] });
-    await first.send(n1.report());
-    await house.until(() => conditionsOf(house).includes("Unused"));
-    await first.stop();
-    house.refuse((site) => site === "get /version");
-    const second = await startLeader(house, { name: "aggregator-1" });
-    await second.send(n1.report());
-    await house.pass(60_000);
-    const before = conditionsOf(house);
-
-    house.refuse();
-    await house.pass(300_000);
-
-    expect(before).toContain("Unused");
-    expect(conditionsOf(house)).toEqual(["mooring.dev/Unused"]);
-  });
-});
-
-function conditionsOf(house: House): readonly unknown[] {
-  const { conditions } = Object(house.api.get(CLAIM)?.status);
-  return Array.isArray(conditions) ? conditions.map(({ type }) => type) : [];
-}

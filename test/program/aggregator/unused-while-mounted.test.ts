@@ -82,17 +82,6 @@ describe("a claim that Kubernetes calls unused while it is mounted", () => {
       },
     },
     {
-      name: "Mooring writes the condition itself",
-      begin: async () => {
-        const scene = await leadingScene({ argv: ["--upstream-condition", "always"] });
-        await scene.report();
-        await scene.pass(1);
-        scene.house.refuse((site) => site.startsWith("apply "));
-        await mount(scene);
-        return scene;
-      },
-    },
-    {
       name: "only a pod names it",
       begin: async () => {
         const scene = await sceneWith("True");

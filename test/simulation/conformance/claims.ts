@@ -78,13 +78,6 @@ export async function owners(session: Session): Promise<void> {
     apply(status, statusBody(both, { status: "False" })),
     claimView,
   );
-  const key = {
-    ...statusBody(await session.read()),
-    status: { conditions: [condition(CONDITION, "True"), { type: "Unused" }] },
-  };
-  await session.step("an apply of a key alone", apply(status, key), claimView);
-  const none = statusBody(await session.read());
-  await session.step("and without it", apply(status, none), claimView);
 }
 
 export async function preconditions(session: Session): Promise<void> {

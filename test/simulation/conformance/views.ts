@@ -7,7 +7,7 @@ import type { ServerAnswer } from "./server-under-test.ts";
 
 /** The compared part of each answer: everything that Mooring reads of it. */
 
-/** A claim as `projectClaim` reads it, with the field owners that `upstream-unused.ts` and `claim-status.ts` look for. */
+/** A claim as `projectClaim` reads it, with the field owners that `claim-strays.ts` and `claim-traces.ts` look for. */
 export function claimView({ status, body }: ServerAnswer): Json {
   const managed = at(body, "metadata", "managedFields");
   const owners = (path: readonly string[]): Json =>

@@ -40,10 +40,6 @@ describe("readClaimEntry", () => {
         }),
       },
     },
-    {
-      name: "unused, where Mooring alone wrote Kubernetes' condition",
-      claim: { status: statusOf("Unmounted", 2), upstream: { ...unusedFor(2), owner: "mooring" as const } },
-    },
     { name: "not watched", claim: {} },
     { name: "pending", claim: { phase: "Pending", volume: undefined, upstream: { unused: true, sinceMs: undefined } } },
     { name: "lost and on its way out", claim: { phase: "Lost", isDeleting: true, status: statusOf("NoPodUsing", 1) } },

@@ -98,21 +98,6 @@ describe("useOf", () => {
   );
 });
 
-describe("Kubernetes' own condition", () => {
-  it.each([
-    { name: "is its condition", owner: "other", isSaid: true },
-    { name: "is its condition, also where Mooring had made it", owner: "shared", isSaid: true },
-    { name: "is nothing where Mooring alone wrote it", owner: "mooring", isSaid: false },
-  ] as const)("$name", ({ owner, isSaid }) => {
-    const upstream = { ...unusedFor(1), owner };
-
-    const { kubernetes, unusedWhileMounted } = useOf(claimOf({ name: "a", status: statusOf("Mounted", 1), upstream }));
-
-    expect(kubernetes).toEqual(isSaid ? upstream : undefined);
-    expect(unusedWhileMounted).toBe(isSaid);
-  });
-});
-
 describe("sortUses", () => {
   it("puts what was unused longest first and what must stay last", () => {
     const claims = [

@@ -116,7 +116,7 @@ describe("claimEntryOf", () => {
         ),
         podsUnwatched: false,
       },
-      kubernetes: { unused: true, since: "2026-09-10T00:26:41Z", byMooring: false },
+      kubernetes: { unused: true, since: "2026-09-10T00:26:41Z" },
     });
   });
 

@@ -1,11 +1,5 @@
 import { describe, expect, it } from "vitest";
-import {
-  type ClaimWrite,
-  isSameStatus,
-  type UpstreamPolicy,
-  upstreamPolicy,
-  writeFor,
-} from "../../../../aggregator/core/claims/write.ts";
+import { type ClaimWrite, isSameStatus, writeFor } from "../../../../aggregator/core/claims/write.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { claimWith, mountedStatus, NOON, statusWith } from "../world.ts";
@@ -19,13 +13,13 @@ const mounted = mountedStatus(["n1"]);
 const since = (fault: "wrong" | "unwanted") => ({ annotation: "mooring.dev/unused-since", managers: ["other"], fault });
 const nodes = (fault: "wrong" | "unwanted") => ({ ...since(fault), annotation: "mooring.dev/mounted-on" });
 
-function writeTo(claim: Partial<Claim>, desired: ClaimStatus | undefined, policy: UpstreamPolicy): ClaimWrite {
-  return writeFor({ claim: claimWith(claim), isEligible: true, desired }, policy);
+function writeTo(claim: Partial<Claim>, desired: ClaimStatus | undefined): ClaimWrite {
+  return writeFor({ claim: claimWith(claim), isEligible: true, desired });
 }
 
 describe("what is written for a claim", () => {
   const status = (to: ClaimStatus, how: object = {}) =>
-    ({ kind: "apply", status: to, upstream: "none", isNews: true, canWait: false, ...how }) as const;
+    ({ kind: "apply", status: to, isNews: true, canWait: false, ...how }) as const;
   const clean = (...annotations: readonly string[]) => ({ kind: "clean", annotations }) as const;
   const [repair, wait] = [{ isNews: false }, { canWait: true }];
   const [SINCE, NODES] = [since("wrong").annotation, nodes("wrong").annotation];
@@ -41,38 +35,17 @@ describe("what is written for a claim", () => {
       ["a wrong one beside one: first that", { status: unused, strays: [since("wrong"), nodes("unwanted")] }, undefined, status(unused, repair)],
     ],
   )("is for %s", (...[, claim, desired, write]) => {
-    expect(writeTo(claim, desired, "remove")).toEqual(write);
+    expect(writeTo(claim, desired)).toEqual(write);
+  });
+
+  it("is nothing at rest, whatever Kubernetes' own condition says", () => {
+    expect(writeTo({ status: unused, upstream: { unused: false, sinceMs: NOON } }, unused)).toEqual({ kind: "none" });
   });
 
   it("is nothing while the claim is not Bound", () => {
     const claim = claimWith({ status: unused, strays: [since("unwanted")] });
 
-    expect(writeFor({ claim, isEligible: false, desired: mounted }, "remove")).toEqual({ kind: "none" });
-  });
-});
-
-describe("Kubernetes' own condition", () => {
-  const ours = { unused: true, sinceMs: NOON, owner: "mooring" } as const;
-  const theirs = { ...ours, owner: "other" } as const;
-  const shared = { ...ours, owner: "shared" } as const;
-  type Upstream = Claim["upstream"];
-  type Row = readonly [name: string, writes: string, known: Upstream, policy: UpstreamPolicy, desired: ClaimStatus];
-
-  it.each<Row>([
-    ["that no client has written", "all", undefined, "write", unused],
-    ["of ours that says the same to the second", "nothing", { ...ours, sinceMs: NOON - 999 }, "write", unused],
-    ["of ours with another time", "all", { ...ours, sinceMs: NOON + 1_000 }, "write", unused],
-    ["of ours without a time", "all", { ...ours, sinceMs: undefined }, "write", unused],
-    ["of ours that is to go", "none", ours, "remove", unused],
-    ["of another manager, never over that", "nothing", { ...theirs, unused: false }, "write", unused],
-    ["of another manager, at a transition", "none", theirs, "write", mounted],
-    ["of ours that another has written into, at a transition", "key", shared, "remove", mounted],
-  ])("%s: what is written is %s", (...[, writes, upstream, policy, desired]) => {
-    const write = writeTo({ status: unused, upstream }, desired, policy);
-
-    const isNews = desired !== unused;
-    const applied = { kind: "apply", status: desired, upstream: writes, isNews, canWait: false };
-    expect(write).toEqual(writes === "nothing" ? { kind: "none" } : applied);
+    expect(writeFor({ claim, isEligible: false, desired: mounted })).toEqual({ kind: "none" });
   });
 });
 
@@ -87,19 +60,5 @@ describe("isSameStatus", () => {
     const stored = mountedStatus(["n1"], { lastUse: lastUseWith(), gap });
 
     expect(isSameStatus(stored, { ...stored, ...change })).toBe(same);
-  });
-});
-
-describe("upstreamPolicy", () => {
-  it.each([
-    { setting: "auto", version: { major: 1, minor: 35 }, policy: "write" },
-    { setting: "auto", version: { major: 1, minor: 36 }, policy: "remove" },
-    { setting: "auto", version: { major: 2, minor: 0 }, policy: "remove" },
-    { setting: "auto", version: { major: 0, minor: 99 }, policy: "write" },
-    { setting: "auto", version: undefined, policy: "leave" },
-    { setting: "never", version: undefined, policy: "remove" },
-    { setting: "always", version: undefined, policy: "write" },
-  ] as const)("$setting on $version: $policy", ({ setting, version, policy }) => {
-    expect(upstreamPolicy(setting, version)).toBe(policy);
   });
 });

@@ -19,7 +19,7 @@ describe("the aggregator's command line", () => {
         ...{ kubeconfig: undefined, metricsAddress: undefined, reports: undefined, agents: AGENTS },
         ...{ apiAddress: { host: "127.0.0.1", port: 9809 }, claimMetrics: false, volumeMetrics: false },
         ...{ nodeStaleAfterMs: 90_000, noAgentAfterMs: 600_000, nodeGoneAfterMs: 300_000, reasonDelayMs: 5_000 },
-        ...{ protection: "off", pauseRejectionsAt: 50, upstreamCondition: "auto", logLevel: "info" },
+        ...{ protection: "off", pauseRejectionsAt: 50, logLevel: "info" },
         election: undefined,
       },
     });

@@ -6,7 +6,7 @@ import { createFakeConnection, createFakeTransport, type FakeAnswer, json } from
 import { claimWith, mountedStatus, volumeWith } from "../world.ts";
 
 const never = new AbortController().signal;
-const mounted = { status: mountedStatus(["n1"], { staged: "on n1" }), upstream: "all" } as const;
+const mounted = mountedStatus(["n1"], { staged: "on n1" });
 
 /** What an API server says that refuses a write. */
 function refusal(code: number, status: Readonly<Record<string, unknown>> = {}): FakeAnswer {

@@ -48,7 +48,7 @@ const claim: fc.Arbitrary<Claim> = fc.record({
   ...{ controllerUid: maybe(text), hasInvalidCondition: yes, status: maybe(status) },
   deletion: maybe(fc.record({ requestedAtMs: ms, override: maybe(text) })),
   strays: maybe(fc.array(fc.record({ annotation: text, fault: fc.constant("unwanted"), managers: texts }))),
-  upstream: maybe(fc.record({ unused: flag, sinceMs: maybe(ms), owner: maybe(fc.constant("other")) })),
+  upstream: maybe(fc.record({ unused: flag, sinceMs: maybe(ms) })),
 });
 const volume: fc.Arbitrary<Volume & { readonly resourceVersion: string }> = fc.record({
   ...{ ...identity, key: text, phase: text, phaseSinceMs: maybe(ms), storageClass: maybe(text), capacity: maybe(text) },

@@ -12,8 +12,6 @@ const STATUS: ClaimStatus = {
   lastUse: undefined,
 };
 
-const ITEM = { "f:status": { "f:conditions": { 'k:{"type":"Unused"}': { ".": {} } } } };
-
 describe("projectClaim", () => {
   it("keeps what Mooring needs of a bound claim", () => {
     const { condition, annotations } = writeClaimStatus("c1", STATUS);
@@ -46,7 +44,7 @@ describe("projectClaim", () => {
       storageClass: "fast",
       capacity: "10Gi",
       status: STATUS,
-      upstream: { unused: false, sinceMs: 9_000, owner: "other" },
+      upstream: { unused: false, sinceMs: 9_000 },
     });
   });
 
@@ -95,14 +93,6 @@ describe("projectClaim", () => {
       name: "an upstream condition without a time",
       object: { metadata: META, status: { conditions: [{ type: "Unused", status: "True" }] } },
       expected: { upstream: { unused: true, sinceMs: undefined } },
-    },
-    {
-      name: "an upstream condition that Mooring wrote",
-      object: {
-        metadata: { ...META, managedFields: [{ manager: "mooring-aggregator", operation: "Apply", fieldsV1: ITEM }] },
-        status: { conditions: [{ type: "Unused", status: "True" }] },
-      },
-      expected: { upstream: { unused: true, owner: "mooring" } },
     },
     {
       name: "an annotation that was copied from another claim, and whose it is",
