@@ -5,11 +5,11 @@ import { type ClaimFacts, decide, UNWATCHED } from "../core/claims/decide.ts";
 import type { FleetFacts } from "../core/claims/evidence.ts";
 import { factsOf, shownEnds } from "../core/claims/facts.ts";
 import { statusOf } from "../core/claims/message.ts";
-import { writeFor } from "../core/claims/write.ts";
+import { type ClaimWrite, writeFor } from "../core/claims/write.ts";
 import type { Pod } from "../core/cluster-objects.ts";
 import { factsIn } from "../core/nodes/node-view.ts";
 import { UnusedWhileMounted } from "../writing/claim-warnings.ts";
-import { ClaimWriter, type PlannedWrite, WRITERS } from "../writing/claim-writer.ts";
+import { ClaimWriter, WRITERS } from "../writing/claim-writer.ts";
 import { Deletions } from "./deletions.ts";
 import { PendingNodes } from "./pending-nodes.ts";
 import { ReportAnswers } from "./report-answers.ts";
@@ -126,10 +126,10 @@ export class ClaimController {
   }
 
   /**
-   * Decides on the newest state of everything: settles what it finds, and begins to wait for the nodes that it needs. Undefined for a claim
-   * that is gone.
+   * Decides on the newest state of everything: settles what it finds, and begins to wait for the nodes that it needs. Answers what has to
+   * be written.
    */
-  #decide(key: string): PlannedWrite | undefined {
+  #decide(key: string): ClaimWrite | undefined {
     const { agentStates, barrier, coverage, unstored } = this.#parts;
     this.#again(key, this.deletions.checkRemoved(key));
     const claim = this.#states.newest(key);
@@ -150,16 +150,15 @@ export class ClaimController {
     this.#again(key, this.deletions.compare(evidence));
     this.#again(key, this.unusedWhileMounted.compare(decision));
     const write = writeFor(decision);
-    const news = write.kind === "apply" && write.isNews ? write.status : undefined;
-    if (news !== undefined) unstored.note(claim, news);
+    if (write?.isNews) unstored.note(claim, write.status);
     else if (isEligible && !this.#states.isOpen(claim)) unstored.settle(claim);
-    return { claim, write };
+    return write;
   }
 
   async #reconcile(key: string, signal: AbortSignal): Promise<void> {
-    const planned = this.#decide(key);
-    if (planned === undefined) return this.writer.forget(key);
-    this.#again(key, await this.writer.bring(planned, signal));
+    const write = this.#decide(key);
+    if (write === undefined) return this.#parts.cluster.claim(key) ? this.writer.rest(key) : this.writer.forget(key);
+    this.#again(key, await this.writer.bring(write, signal));
   }
 
   /** The key wants to be decided again after this time, if there is one. */

@@ -1,7 +1,7 @@
 import type { KubeParts } from "../../common/kube/client.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
-import { type ClaimWrite, statusText } from "../core/claims/write.ts";
+import { type ClaimWrite, isSameStatus, statusText } from "../core/claims/write.ts";
 import { Budget } from "../core/reports/budgets.ts";
 import type { ClaimStatusWriter, WriteFailure } from "../sinks/writers.ts";
 import type { WarnerParts } from "./claim-warnings.ts";
@@ -11,13 +11,6 @@ export interface ClaimWriterParts extends WarnerParts, Pick<KubeParts, "random" 
   readonly writer: ClaimStatusWriter;
   /** The claim as our write left it, which the watch may not have shown yet. */
   readonly onWritten: (claim: Claim) => void;
-}
-
-type Write = Exclude<ClaimWrite, { readonly kind: "none" }>;
-
-export interface PlannedWrite<T extends ClaimWrite = ClaimWrite> {
-  readonly claim: Claim;
-  readonly write: T;
 }
 
 /** Attempts under way at once. More make no API server on a few cores faster, and a busy one gives them their share. */
@@ -72,35 +65,34 @@ export class ClaimWriter {
   }
 
   /** One attempt, if one is due. Answers after how many milliseconds to come again; nothing when all is written. */
-  async bring({ claim, write }: PlannedWrite, signal: AbortSignal): Promise<number | undefined> {
-    if (write.kind === "none") return void this.#rest(claim.key);
-    const planned = { claim, write };
-    const waitMs = this.#restBefore(planned);
+  async bring(write: ClaimWrite, signal: AbortSignal): Promise<number | undefined> {
+    const waitMs = this.#restBefore(write);
     if (waitMs > 0) return waitMs;
     const { writer } = this.#parts;
-    const result = await (write.kind === "apply"
-      ? writer.apply(claim, write.status, signal)
-      : writer.clean(claim, write.annotations, signal));
+    const { claim, status, unwanted } = write;
+    const result = await (status === undefined
+      ? writer.clean(claim, unwanted, signal)
+      : writer.apply(claim, status, signal));
     if (signal.aborted) return undefined;
-    if (result.kind === "written") return this.#onWritten(planned, result.claim);
-    await this.#onFailure(planned, result, signal);
-    return this.#restBefore(planned);
+    if (result.kind === "written") return this.#onWritten(write, result.claim);
+    await this.#onFailure(write, result, signal);
+    return this.#restBefore(write);
   }
 
-  forget(key: string): void {
-    this.#rest(key);
-    this.#warned.delete(key);
-  }
-
-  #rest(key: string): void {
+  /** Nothing has to be written. */
+  rest(key: string): void {
     this.#gate.rest(key);
     this.#reasonChangedAt.delete(key);
   }
 
-  #restBefore(planned: PlannedWrite<Write>): number {
-    const { claim, write } = planned;
-    const reasonMs = write.kind === "apply" && write.canWait ? this.#reasonRestMs(claim) : 0;
-    return Math.max(reasonMs, this.#gate.restBefore(attemptOf(planned)));
+  forget(key: string): void {
+    this.rest(key);
+    this.#warned.delete(key);
+  }
+
+  #restBefore(write: ClaimWrite): number {
+    const reasonMs = write.canWait ? this.#reasonRestMs(write.claim) : 0;
+    return Math.max(reasonMs, this.#gate.restBefore(attemptOf(write)));
   }
 
   /** A change of the reason alone waits a little: another one often follows. */
@@ -111,18 +103,18 @@ export class ClaimWriter {
     return sinceMs + this.#reasonDelayMs - nowMs;
   }
 
-  async #onFailure(planned: PlannedWrite<Write>, failure: WriteFailure, signal: AbortSignal): Promise<void> {
+  async #onFailure(write: ClaimWrite, failure: WriteFailure, signal: AbortSignal): Promise<void> {
     const { clock, warnings, logger } = this.#parts;
     if ("retryAfterMs" in failure) {
-      this.#gate.failed(attemptOf(planned), failure.kind, failure.retryAfterMs);
+      this.#gate.failed(attemptOf(write), failure.kind, failure.retryAfterMs);
       this.#inRow += 1;
       this.#logFailure(failure);
       const restMs = this.#inRow < WRITERS ? 0 : REST_MS;
       return clock.sleep(Math.max(restMs, Math.min(failure.retryAfterMs, LONGEST_ASKED_MS)), signal);
     }
     this.#inRow = 0;
-    this.#gate.failed(attemptOf(planned), failure.kind);
-    const { claim } = planned;
+    this.#gate.failed(attemptOf(write), failure.kind);
+    const { claim } = write;
     const { message: err } = failure;
     if (failure.kind === "stale") {
       logger.debug({ namespace: claim.namespace, claim: claim.name, err }, "claim has changed");
@@ -142,15 +134,14 @@ export class ClaimWriter {
   }
 
   /** An apply leaves the annotations that other managers own: they are removed next. */
-  #onWritten(planned: PlannedWrite<Write>, written: Claim): number | undefined {
-    const { claim, write } = planned;
+  #onWritten(write: ClaimWrite, written: Claim): number | undefined {
+    const { claim } = write;
     const { logger, onWritten, warnings } = this.#parts;
     this.#inRow = 0;
     // A status that the API server changed while it stored it never counts as what was written.
-    const left = statusText(written.status) === statusText(statusOf(planned)) ? written.resourceVersion : "";
-    const times = this.#gate.written(attemptOf(planned), left);
-    this.#reasonChangedAt.delete(claim.key);
-    this.#warned.delete(claim.key);
+    const left = isSameStatus(written.status, statusAfter(write)) ? written.resourceVersion : "";
+    const times = this.#gate.written(attemptOf(write), left);
+    this.forget(claim.key);
     onWritten(written);
     if (this.#missing !== "" && this.missingPermission() === undefined) {
       this.#missing = "";
@@ -159,7 +150,7 @@ export class ClaimWriter {
     const { annotation, managers = [] } = claim.strays?.[0] ?? {};
     if (times === PUT_BACK_TIMES) warnings.warn(claim, { kind: "put-back", annotation, managers });
     const of = { namespace: claim.namespace, claim: claim.name };
-    if (write.kind === "apply") {
+    if (write.status !== undefined) {
       const { unused, reason, lastUse } = write.status;
       const fields = { unused, reason, unmountRecord: lastUse?.id, node: lastUse?.node };
       logger.info({ ...of, ...fields }, "claim status written");
@@ -169,15 +160,13 @@ export class ClaimWriter {
 }
 
 /** The time is not part of the content: it is new with each decision, also where a client keeps removing what Mooring writes. */
-function attemptOf(planned: PlannedWrite<Write>): Attempt {
-  const { claim, write } = planned;
-  const { key, uid, resourceVersion } = claim;
-  const status = statusOf(planned);
+function attemptOf(write: ClaimWrite): Attempt {
+  const { key, uid, resourceVersion } = write.claim;
+  const status = statusAfter(write);
   const content = statusText(status && { ...status, sinceMs: 0 });
-  const isNews = write.kind === "apply" && write.isNews;
-  return { key, uid, resourceVersion, content, isNews };
+  return { key, uid, resourceVersion, content, isNews: write.isNews };
 }
 
-function statusOf({ claim, write }: PlannedWrite<Write>): ClaimStatus | undefined {
-  return write.kind === "apply" ? write.status : claim.status;
+function statusAfter({ claim, status }: ClaimWrite): ClaimStatus | undefined {
+  return status ?? claim.status;
 }

@@ -10,41 +10,35 @@ export interface DesiredClaim {
 }
 
 /** What has to be written for a claim. */
-export type ClaimWrite =
-  | { readonly kind: "none" }
-  /** One apply of Mooring's conditions and annotations. */
-  | {
-      readonly kind: "apply";
-      readonly status: ClaimStatus;
-      /** The status differs from the stored one. Otherwise the write only corrects what another client added, changed or removed. */
-      readonly isNews: boolean;
-      /** It may wait a little and become one write with the next change. */
-      readonly canWait: boolean;
-    }
-  /** Removes annotations that do not belong there: an apply cannot remove what another manager owns. */
-  | { readonly kind: "clean"; readonly annotations: readonly string[] };
-
-const NONE: ClaimWrite = { kind: "none" };
-
-/** What has to be written: at rest, nothing. */
-export function writeFor({ claim, isEligible, desired }: DesiredClaim): ClaimWrite {
-  if (!isEligible) return NONE;
-  const status = desired ?? claim.status;
-  const strays = claim.strays ?? [];
-  if (status !== undefined) {
-    const isNews = !isSameStatus(claim.status, status);
-    const isWrong = strays.some(({ fault }) => fault === "wrong");
-    // Only the reason of a use differs.
-    const canWait = isNews && claim.status?.unused === false && !status.unused;
-    if (isNews || isWrong) return { kind: "apply", status, isNews, canWait };
-  }
-  const unwanted = strays.filter(({ fault }) => fault === "unwanted").map(({ annotation }) => annotation);
-  return unwanted.length === 0 ? NONE : { kind: "clean", annotations: unwanted };
+export interface ClaimWrite {
+  readonly claim: Claim;
+  /** Applied, with the annotations that belong to it; undefined where annotations are only removed. */
+  readonly status: ClaimStatus | undefined;
+  /** Annotations to remove: an apply cannot remove what another manager owns. */
+  readonly unwanted: readonly string[];
+  /** The status differs from the stored one. Otherwise the write only corrects what another client added, changed or removed. */
+  readonly isNews: boolean;
+  /** It may wait a little and become one write with the next change. */
+  readonly canWait: boolean;
 }
 
-/** True when writing `desired` over `stored` would change nothing. */
-export function isSameStatus(stored: ClaimStatus | undefined, desired: ClaimStatus): boolean {
-  return stored !== undefined && statusText(stored) === statusText(desired);
+/** What has to be written: at rest, nothing. */
+export function writeFor({ claim, isEligible, desired }: DesiredClaim): ClaimWrite | undefined {
+  if (!isEligible) return undefined;
+  const { status: stored, strays = [] } = claim;
+  const status = desired ?? stored;
+  const isNews = !isSameStatus(stored, status);
+  // Only the reason of a use differs.
+  const canWait = isNews && stored?.unused === false && status?.unused === false;
+  if (isNews || (status !== undefined && strays.some(({ fault }) => fault === "wrong")))
+    return { claim, status, unwanted: [], isNews, canWait };
+  const unwanted = strays.filter(({ fault }) => fault === "unwanted").map(({ annotation }) => annotation);
+  return unwanted.length === 0 ? undefined : { claim, status: undefined, unwanted, isNews, canWait };
+}
+
+/** True when writing one over the other would change nothing. */
+export function isSameStatus(one: ClaimStatus | undefined, other: ClaimStatus | undefined): boolean {
+  return statusText(one) === statusText(other);
 }
 
 /** What a status says as text; nothing is the empty text. The message of an unused claim follows from the rest. */

@@ -13,18 +13,20 @@ const mounted = mountedStatus(["n1"]);
 const since = (fault: "wrong" | "unwanted") => ({ annotation: "mooring.dev/unused-since", managers: ["other"], fault });
 const nodes = (fault: "wrong" | "unwanted") => ({ ...since(fault), annotation: "mooring.dev/mounted-on" });
 
-function writeTo(claim: Partial<Claim>, desired: ClaimStatus | undefined): ClaimWrite {
+function writeTo(claim: Partial<Claim>, desired: ClaimStatus | undefined): ClaimWrite | undefined {
   return writeFor({ claim: claimWith(claim), isEligible: true, desired });
 }
 
 describe("what is written for a claim", () => {
-  const status = (to: ClaimStatus, how: object = {}) =>
-    ({ kind: "apply", status: to, isNews: true, canWait: false, ...how }) as const;
-  const clean = (...annotations: readonly string[]) => ({ kind: "clean", annotations }) as const;
+  type Write = Omit<ClaimWrite, "claim">;
+  const status = (to: ClaimStatus, how: Partial<Write> = {}): Write => {
+    return { status: to, unwanted: [], isNews: true, canWait: false, ...how };
+  };
   const [repair, wait] = [{ isNews: false }, { canWait: true }];
+  const clean = (...unwanted: readonly string[]): Write => ({ status: undefined, unwanted, ...repair, canWait: false });
   const [SINCE, NODES] = [since("wrong").annotation, nodes("wrong").annotation];
 
-  it.each<readonly [name: string, claim: Partial<Claim>, desired: ClaimStatus | undefined, write: ClaimWrite]>(
+  it.each<readonly [name: string, claim: Partial<Claim>, desired: ClaimStatus | undefined, write: Write]>(
     // biome-ignore format: a row is a line
     [
       ["a first status: at once", {}, unused, status(unused)],
@@ -35,17 +37,17 @@ describe("what is written for a claim", () => {
       ["a wrong one beside one: first that", { status: unused, strays: [since("wrong"), nodes("unwanted")] }, undefined, status(unused, repair)],
     ],
   )("is for %s", (...[, claim, desired, write]) => {
-    expect(writeTo(claim, desired)).toEqual(write);
+    expect(writeTo(claim, desired)).toEqual({ claim: claimWith(claim), ...write });
   });
 
   it("is nothing at rest, whatever Kubernetes' own condition says", () => {
-    expect(writeTo({ status: unused, upstream: { unused: false, sinceMs: NOON } }, unused)).toEqual({ kind: "none" });
+    expect(writeTo({ status: unused, upstream: { unused: false, sinceMs: NOON } }, unused)).toBeUndefined();
   });
 
   it("is nothing while the claim is not Bound", () => {
     const claim = claimWith({ status: unused, strays: [since("unwanted")] });
 
-    expect(writeFor({ claim, isEligible: false, desired: mounted })).toEqual({ kind: "none" });
+    expect(writeFor({ claim, isEligible: false, desired: mounted })).toBeUndefined();
   });
 });
 
