@@ -1,11 +1,10 @@
 import { createPrivateKey } from "node:crypto";
-import { basename, dirname } from "node:path";
+import { readFile } from "node:fs/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { KubeParts } from "../../common/kube/client.ts";
 import { repeat } from "../../common/kube/repeat.ts";
-import { createRotatingFolder, type FolderWatch } from "../../common/kube/rotating-file.ts";
 import { type Certificate, readCertificate } from "../../common/runtime/certificates.ts";
-import { MooringError } from "../../common/runtime/errors.ts";
+import { MooringError, messageOf } from "../../common/runtime/errors.ts";
 import { type CheckResult, degraded, failed } from "../../common/runtime/health.ts";
 import type { ServingIdentity, ServingPair } from "../../common/runtime/http-server.ts";
 
@@ -69,30 +68,25 @@ function readPair({ certificate, key }: ServingPair): Certificate {
   throw new MooringError("certificate-invalid", "certificate and key do not match, or cannot be read");
 }
 
-/** How often files are checked; an unchanged file is not read (common/kube/rotating-file.ts). Milliseconds. */
+/** Files are read so often: they are small, and may change at any time. Milliseconds. */
 const LOOK_MS = 1_000;
 
 /** Files that are managed externally, for example by cert-manager. */
 export function createFileServing(
-  parts: ServingParts & { readonly watch?: FolderWatch },
+  parts: ServingParts,
   { certificateFile, keyFile }: { readonly certificateFile: string; readonly keyFile: string },
 ): Serving {
-  const folders = [certificateFile, keyFile].map((file) => createRotatingFolder(dirname(file), parts));
-  const files = [certificateFile, keyFile].map((file, index) => folders[index]?.file(basename(file)));
   const next = async (): Promise<ServingPair> => {
     // In a fixed order: of two missing files the message always names the same one.
-    const [certificate = "", key = ""] = [await files[0]?.read(), await files[1]?.read()];
-    return { certificate, key };
+    const certificate = await read(certificateFile);
+    return { certificate, key: await read(keyFile) };
   };
   const warn = (err: string): void => parts.logger.warn({ err }, "certificate cannot be used");
-  const retry = { firstMs: LOOK_MS, maxMs: LOOK_MS };
-  const serving = createServing(parts, { next, everyMs: LOOK_MS, retry, warn });
-  return {
-    ...serving,
-    run: async (signal) => {
-      for (const folder of folders) folder.follow();
-      await serving.run(signal);
-      await Promise.all(folders.map((folder) => folder.close()));
-    },
-  };
+  return createServing(parts, { next, everyMs: LOOK_MS, retry: { firstMs: LOOK_MS, maxMs: LOOK_MS }, warn });
+}
+
+function read(file: string): Promise<string> {
+  return readFile(file, "utf8").catch((cause: unknown) => {
+    throw new MooringError("certificate-invalid", `cannot read ${file}: ${messageOf(cause)}`, { cause });
+  });
 }

@@ -2,7 +2,7 @@ import { registerApi, registerWatches } from "../../common/kube/api-metrics.ts";
 import type { KubeClient } from "../../common/kube/client.ts";
 import { registerQueueDepths } from "../../common/kube/queue-metrics.ts";
 import { type CheckResult, degraded, failed, PASSED } from "../../common/runtime/health.ts";
-import type { Metrics } from "../../common/runtime/metrics.ts";
+import type { MetricOptions, Metrics, Sample, SeriesOptions } from "../../common/runtime/metrics.ts";
 import type { Health } from "../../common/runtime/observability.ts";
 import { registerProcess } from "../../common/runtime/process-metrics.ts";
 import { watchdogCheck } from "../../common/runtime/watchdog.ts";
@@ -128,8 +128,6 @@ export function registerGauges(metrics: Metrics, watched: Observed): void {
     },
     () => [{ labels: { name: LEASE_NAME }, value: watched.leadership.isLeading() ? 1 : 0 }],
   );
-  registerSessionGauges(metrics, watched);
-  registerNodeGauges(metrics, watched);
   metrics.series(
     {
       name: "mooring_protection_mode",
@@ -138,15 +136,26 @@ export function registerGauges(metrics: Metrics, watched: Observed): void {
     },
     () => PROTECTION_MODES.map((mode) => ({ labels: { mode }, value: mode === watched.protection ? 1 : 0 })),
   );
-  const leads = (): boolean => session() !== undefined;
-  /** For what the leader alone has. */
-  const ofLeader: Pick<Metrics, "gauge" | "series"> = {
-    gauge: (options, read) => metrics.gauge(options, () => (leads() ? read() : undefined)),
-    series: (options, read) => metrics.series(options, () => (leads() ? read() : [])),
+  const leaders = leadersMetrics(metrics, session);
+  registerSessionGauges(leaders, watched);
+  registerNodeGauges(leaders);
+  if (watched.claimMetrics) registerClaimMetrics(leaders, cluster.claims);
+  if (watched.volumeMetrics) registerVolumeMetrics(leaders, cluster.allVolumes, cluster.phaseSince);
+  registerStorageMetrics(leaders, { cluster, earliestMs: () => earliestMs(watched) });
+}
+
+type LeadersMetrics = ReturnType<typeof leadersMetrics>;
+
+/** For what the leader alone has: without a session there are no series. */
+function leadersMetrics(metrics: Metrics, session: Observed["session"]) {
+  type Read<T> = (present: LeaderSession) => T;
+  const ofSession = <T>(read: Read<T>, present = session()): T | undefined => present && read(present);
+  return {
+    gauge: (options: MetricOptions<never>, read: Read<number | undefined>): void =>
+      metrics.gauge(options, () => ofSession(read)),
+    series: <L extends string>(options: SeriesOptions<L>, read: Read<Iterable<Sample<L>>>): void =>
+      metrics.series(options, () => ofSession(read) ?? []),
   };
-  if (watched.claimMetrics) registerClaimMetrics(ofLeader, cluster.claims);
-  if (watched.volumeMetrics) registerVolumeMetrics(ofLeader, cluster.allVolumes, cluster.phaseSince);
-  registerStorageMetrics(ofLeader, { cluster, earliestMs: () => earliestMs(watched) });
 }
 
 function earliestMs({ client, clock }: Observed): number {
@@ -154,12 +163,9 @@ function earliestMs({ client, clock }: Observed): number {
   return server === undefined ? clock.wallMs() : server.latestMs - server.widthMs;
 }
 
-function registerSessionGauges(metrics: Metrics, { session, rejections }: Observed): void {
+function registerSessionGauges(metrics: LeadersMetrics, { rejections }: Observed): void {
   const gauge = (name: `mooring_${string}`, help: string, read: (present: LeaderSession) => number): void =>
-    metrics.gauge({ name, help }, () => {
-      const present = session();
-      return present && read(present);
-    });
+    metrics.gauge({ name, help }, read);
   gauge(
     "mooring_status_writes_refused",
     "Claims whose status the API server refuses.",
@@ -196,19 +202,14 @@ function registerSessionGauges(metrics: Metrics, { session, rejections }: Observ
   );
 }
 
-/** One series per node, on the leader only. */
-function registerNodeGauges(metrics: Metrics, { session }: Observed): void {
+function registerNodeGauges(metrics: LeadersMetrics): void {
   metrics.series(
     {
       name: "mooring_nodes",
       help: "Nodes by state: Reporting, their reports arrive or are about to; Stale, reports are expected and do not arrive; NoAgent, no agent runs there; Gone, they are assumed to be off for good.",
       labels: ["state"],
     },
-    () => {
-      const present = session();
-      if (present === undefined) return [];
-      return AGENT_STATES.map((state) => ({ labels: { state }, value: present.agentStates.named(state).length }));
-    },
+    ({ agentStates }) => AGENT_STATES.map((state) => ({ labels: { state }, value: agentStates.named(state).length })),
   );
   metrics.series(
     {
@@ -216,11 +217,7 @@ function registerNodeGauges(metrics: Metrics, { session }: Observed): void {
       help: "Time since the last report of a node was accepted.",
       labels: ["node"],
     },
-    () => {
-      const fleet = session()?.fleet;
-      return (
-        fleet?.nodes().map((node) => ({ labels: { node }, value: (fleet.lastReportAgeMs(node) ?? 0) / 1000 })) ?? []
-      );
-    },
+    ({ fleet }) =>
+      fleet.nodes().map((node) => ({ labels: { node }, value: (fleet.lastReportAgeMs(node) ?? 0) / 1000 })),
   );
 }

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { makeSelfSigned } from "../../../../aggregator/certificates/self-signed.ts";
 import { createFileServing } from "../../../../aggregator/certificates/serving.ts";
-import type { FolderWatch } from "../../../../common/kube/rotating-file.ts";
 import { type CheckResult, degraded, failed } from "../../../../common/runtime/health.ts";
 import type { ServingPair } from "../../../../common/runtime/http-server.ts";
 import { createFakeClock, eventually } from "../../../fakes/clock.ts";
@@ -25,7 +24,7 @@ const pairs: Record<Name, Files> = { a: {}, b: {}, mixed: {}, garbage, none: {},
 const [a, b] = [6, 12].map((hours) => makeSelfSigned({ nowMs: NOW, lifetimeMs: hours * HOUR }, ["127.0.0.1"]));
 Object.assign(pairs, { a, b, mixed: { ...a, key: b?.key }, keyless: { certificate: a?.certificate } });
 
-/** Serves files in two folders, whose watches report a change when the files are written. */
+/** Serves files in two folders. */
 async function started(first: Name) {
   const [scratch, clock, logger, stop] = [
     mkdtempSync(join(tmpdir(), "serving-")),
@@ -36,20 +35,14 @@ async function started(first: Name) {
   onTestFinished(() => rmSync(scratch, { recursive: true, force: true }));
   mkdirSync(join(scratch, "private"));
   const places = { certificate: join(scratch, "tls.crt"), key: join(scratch, "private", "tls.key") };
-  const watches = new Set<() => void>();
-  const watch: FolderWatch = async (_, { change }) => {
-    watches.add(change);
-    return { close: async () => void watches.delete(change) };
-  };
   const files = { certificateFile: places.certificate, keyFile: places.key };
-  const serving = createFileServing({ clock, logger, watch, random: createFixedRandom(0.5) }, files);
+  const serving = createFileServing({ clock, logger, random: createFixedRandom(0.5) }, files);
   const write = (name: Name): void => {
     for (const part of ["certificate", "key"] as const) {
       const text = pairs[name][part];
       if (text === undefined) rmSync(places[part], { force: true });
       else writeFileSync(places[part], text);
     }
-    for (const change of watches) change();
   };
   write(first);
   const running = serving.run(stop.signal);
@@ -68,7 +61,7 @@ async function started(first: Name) {
     return nameOf(serving.pair());
   };
   await checked();
-  return { logger, serving, watches, servedAfter, end };
+  return { logger, serving, servedAfter };
 }
 
 /** Nothing for what is not served. */
@@ -84,7 +77,6 @@ const NO = undefined;
 const A2 = ["a", "a"];
 const NEW = "new certificate served";
 const BAD = "certificate cannot be used";
-const GONE = "rotated file cannot be read now";
 
 describe("files that another program keeps", () => {
   type Served = readonly (string | undefined)[];
@@ -113,7 +105,7 @@ describe("files that another program keeps", () => {
       [...A2, ...A2],
       [NEW, BAD, BAD],
     ],
-    ["that are gone leave the ones before", ["a", "none", "b"], ["a", "a", "b"], [NEW, GONE, GONE, NEW]],
+    ["that are gone leave the ones before", ["a", "none", "b"], ["a", "a", "b"], [NEW, BAD, NEW]],
   ])("%s", async (...[, [first = "none", ...next], served, log]) => {
     const { logger, serving, servedAfter } = await started(first);
     const seen = [nameOf(serving.pair())];
