@@ -20,6 +20,7 @@ import { EndedPods } from "./pod-watch/ended-pods.ts";
 import { createReportServing, type ReportServing } from "./reports/report-serving.ts";
 import type { AggregatorConfig } from "./settings/config.ts";
 import { createCluster, type SharedParts } from "./sources/cluster.ts";
+import { type ClusterIdentity, createClusterIdentity } from "./sources/cluster-identity.ts";
 import type { ClusterListener } from "./sources/cluster-parts.ts";
 import { listRoutes } from "./sources/list-stream.ts";
 import {
@@ -31,7 +32,6 @@ import {
   secondsToWait,
   type TurnedAway,
 } from "./sources/report-server.ts";
-import { type ClusterIdentity, createClusterIdentity } from "./sources/server-facts.ts";
 import { createStatusWriting, type StatusWriting } from "./writing/status-writing.ts";
 import { UnstoredClaims } from "./writing/unstored-claims.ts";
 
