@@ -24,21 +24,19 @@ import {
 } from "../core/reports/reporter.ts";
 import type { OutsideParts } from "./cluster-parts.ts";
 
-/** Whether a report is accepted, before its body is read. */
-export type Access = Granted | Refused;
+/** Whether a report is accepted, before its body is read; if not, the answer. */
+export type Access = Granted | Answered;
 
 export interface Granted {
-  readonly kind: "granted";
   /** The pod whose reports the caller may send; any, where no token is required. */
   readonly podUid: string | undefined;
   /** Whether a body of so many characters is accepted now. */
   readonly mayBring: (characters: number) => boolean;
 }
 
-/** Why a report does not count: the outcome as metrics name it, and the answer. */
-export interface Refused {
-  readonly kind: "refused";
-  readonly outcome: keyof typeof REFUSALS;
+/** The outcome of a report as metrics name it, and the answer. */
+export interface Answered {
+  readonly outcome: string;
   readonly answer: RouteAnswer;
 }
 
@@ -47,7 +45,7 @@ export type GrantAccess = (
   request: Pick<RouteRequest, "authorization" | "address"> & { readonly node: string },
 ) => Promise<Access>;
 
-export const grantToAll: GrantAccess = async () => ({ kind: "granted", podUid: undefined, mayBring: () => true });
+export const grantToAll: GrantAccess = async () => ({ podUid: undefined, mayBring: () => true });
 
 interface AccessParts extends Pick<OutsideParts, "clock" | "logger" | "nowMs"> {
   readonly review: ReturnType<typeof createTokenReviews>;
@@ -111,7 +109,7 @@ export class ReportAccess {
     if (own !== node) return refused("forbidden", "the token's pod is on another node");
     const take = (cost: number): boolean => this.#nodeReports.take(node, this.#parts.clock.monotonicMs(), cost);
     if (!take(1)) return refused("throttled", "too many reports");
-    return { kind: "granted", podUid, mayBring: (characters) => characters < LARGE_BODY || take(LARGE_COST - 1) };
+    return { podUid, mayBring: (characters) => characters < LARGE_BODY || take(LARGE_COST - 1) };
   }
 
   /** Undefined without an answer of the API server. */
@@ -158,8 +156,8 @@ const REFUSALS = {
   "review-failed": { status: 503, headers: { "retry-after": "1" } },
 } as const satisfies Record<string, Omit<RouteAnswer, "body">>;
 
-export function refused(outcome: Refused["outcome"], why: string): Refused {
-  return { kind: "refused", outcome, answer: { ...REFUSALS[outcome], body: `${why}\n` } };
+export function refused(outcome: keyof typeof REFUSALS, why: string): Answered {
+  return { outcome, answer: { ...REFUSALS[outcome], body: `${why}\n` } };
 }
 
 /** Any value, undefined for a text that is no JSON. */

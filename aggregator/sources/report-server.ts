@@ -1,5 +1,4 @@
 import * as v from "valibot";
-import type { RouteAnswer } from "../../common/runtime/http-answer.ts";
 import type { Route, RouteRequest } from "../../common/runtime/http-server.ts";
 import type { Counter } from "../../common/runtime/metrics.ts";
 import type { Random } from "../../common/runtime/random.ts";
@@ -13,7 +12,7 @@ import {
   type NodeMessage,
   type ReportAnswer,
 } from "../../common/storage/node-report.ts";
-import { anyJson, type GrantAccess, type Granted, grantToAll, refused } from "./report-access.ts";
+import { type Answered, anyJson, type GrantAccess, type Granted, grantToAll, refused } from "./report-access.ts";
 
 /** The report does not count now: another process leads, or this one is not ready. */
 export interface TurnedAway {
@@ -60,11 +59,6 @@ export interface ReportTaker {
   readonly newYield: (stepsBetween?: number) => YieldToEventLoop;
 }
 
-interface Answered {
-  readonly outcome: string;
-  readonly answer: RouteAnswer;
-}
-
 /** An agent has one report under way and gives it up after ten of the thirty seconds it may take, so a node never has more. */
 const MOST_OF_A_NODE = 3;
 
@@ -78,7 +72,7 @@ export function reportRoute(taker: ReportTaker, reports: Counter<"outcome">, gra
     const { authorization, address } = request;
     const { node = "" } = request.params;
     const access = await grant({ authorization, address, node });
-    if (access.kind === "refused") return access;
+    if ("answer" in access) return access;
     const others = underWay.get(node) ?? 0;
     if (others >= MOST_OF_A_NODE) return refused("throttled", "too many reports of the node are under way");
     underWay.set(node, others + 1);

@@ -354,7 +354,7 @@ describe("a report is refused", () => {
     const access = await grant({ authorization: `Bearer ${token}`, node: "n1" });
     await client.close();
 
-    expect(access).toMatchObject({ kind: "refused", outcome: "review-failed", answer: { status: 503 } });
+    expect(access).toMatchObject({ outcome: "review-failed", answer: { status: 503 } });
     expect(JSON.stringify(logger.lines)).not.toContain(token);
   });
 

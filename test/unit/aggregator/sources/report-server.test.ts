@@ -53,7 +53,7 @@ function setUp({ outcome, grant = grantToAll, ...taker }: Options = {}) {
 }
 
 const granted = (podUid: string, mayBring = true): GrantAccess => {
-  return async () => ({ kind: "granted", podUid, mayBring: () => mayBring });
+  return async () => ({ podUid, mayBring: () => mayBring });
 };
 
 describe("a report", () => {
