@@ -15,11 +15,8 @@ export type WriteResult =
   | { readonly kind: "stale"; readonly message: string }
   /** The API server rejects the content. */
   | { readonly kind: "refused"; readonly reason: string; readonly message: string }
-  /** Our account may not write here, or is not authenticated. */
-  | { readonly kind: "forbidden"; readonly message: string; readonly retryAfterMs: number }
-  /** The API server is overloaded or did not answer in time: the write may have been stored. */
-  | { readonly kind: "overloaded"; readonly message: string; readonly retryAfterMs: number }
-  | { readonly kind: "failed"; readonly message: string; readonly retryAfterMs: number };
+  /** Our account may not write here, or is not authenticated. `overloaded`, or no answer in time: the write may have been stored. */
+  | { readonly kind: "forbidden" | "overloaded" | "failed"; readonly message: string; readonly retryAfterMs: number };
 
 export type WriteFailure = Exclude<WriteResult, { readonly kind: "written" }>;
 
@@ -98,10 +95,12 @@ function namedBy({ ...changes }: Partial<VolumeAnnotations>): Readonly<Record<st
   };
 }
 
+/** There was no answer. */
+const NONE = 0;
 /** With 408 and 504 the server says that it got no answer in time. */
-const OVERLOADED: ReadonlySet<number> = new Set([408, 429, 503, 504]);
+const OVERLOADED: ReadonlySet<number> = new Set([NONE, 408, 429, 503, 504]);
 
-/** Makes a write, and turns refusals and failures into values, as the next step depends on them. */
+/** Makes a write, and turns refusals and failures into values, as the next step depends on them. Throws what is a bug. */
 async function attempt<T>(write: () => Promise<WriteOutcome>, done: (object: unknown) => T): Promise<T | WriteFailure> {
   try {
     const outcome = await write();
@@ -109,20 +108,12 @@ async function attempt<T>(write: () => Promise<WriteOutcome>, done: (object: unk
     if (outcome.kind === "refused") return { ...outcome, reason: outcome.reason || String(outcome.status) };
     return { kind: "stale", message: outcome.message };
   } catch (error) {
-    return failureOf(error);
-  }
-}
-
-/** Translates an error that came instead of an answer. Throws what is a bug. */
-function failureOf(error: unknown): WriteFailure {
-  const message = messageOf(error);
-  // Most likely the page of a proxy.
-  if (v.isValiError(error)) return { kind: "failed", message: `the answer is no claim: ${message}`, retryAfterMs: 0 };
-  if (error instanceof ApiError) {
-    const { status, retryAfterMs = 0 } = error;
+    const message = messageOf(error);
+    // Most likely the page of a proxy.
+    if (v.isValiError(error)) return { kind: "failed", message: `the answer is no claim: ${message}`, retryAfterMs: 0 };
+    if (!(error instanceof MooringError)) throw error;
+    const { status, retryAfterMs = 0 } = error instanceof ApiError ? error : { status: NONE, retryAfterMs: 0 };
     if (status === 401 || status === 403) return { kind: "forbidden", message, retryAfterMs };
     return { kind: OVERLOADED.has(status) ? "overloaded" : "failed", message, retryAfterMs };
   }
-  if (!(error instanceof MooringError)) throw error;
-  return { kind: "overloaded", message, retryAfterMs: 0 };
 }
