@@ -16,39 +16,31 @@ export interface StorageSources {
 const DAY_MS = 86_400_000;
 const AGES = [1, 7, 30, 90].map((days) => ({ age: `${days}d`, ms: days * DAY_MS }));
 
+const VOLUME_LABELS = ["phase", "storage_class", "reclaim_policy"] as const;
+const CLAIM_LABELS = ["phase", "state", "storage_class"] as const;
+
 /** Series over all claims and volumes: their number depends on the kinds of objects, not on how many there are. */
 export function registerStorageMetrics(metrics: Registry, sources: StorageSources): void {
   const { volumes, claims } = sources.cluster.storage;
-  registerSizes(metrics, {
-    names: { count: "mooring_volumes", bytes: "mooring_volume_bytes" },
-    about: "PersistentVolumes by phase",
-    labels: ["phase", "storage_class", "reclaim_policy"],
-    totals: volumes,
-  });
+  metrics.series({ name: "mooring_volumes", help: "PersistentVolumes by phase.", labels: VOLUME_LABELS }, () =>
+    samplesOf(volumes, "count"),
+  );
+  metrics.series(
+    { name: "mooring_volume_bytes", help: "Capacity of PersistentVolumes by phase.", labels: VOLUME_LABELS },
+    () => samplesOf(volumes, "bytes"),
+  );
   registerVolumeAges(metrics, sources);
-  registerSizes(metrics, {
-    names: { count: "mooring_claims", bytes: "mooring_claim_bytes" },
-    about: "PersistentVolumeClaims by phase and stored use",
-    labels: ["phase", "state", "storage_class"],
-    totals: claims,
-  });
+  metrics.series(
+    { name: "mooring_claims", help: "PersistentVolumeClaims by phase and stored use.", labels: CLAIM_LABELS },
+    () => samplesOf(claims, "count"),
+  );
+  const help = "Capacity of PersistentVolumeClaims by phase and stored use.";
+  metrics.series({ name: "mooring_claim_bytes", help, labels: CLAIM_LABELS }, () => samplesOf(claims, "bytes"));
   registerClaimAges(metrics, sources);
 }
 
-interface Sizes<L extends string> {
-  readonly names: Readonly<Record<"count" | "bytes", `mooring_${string}`>>;
-  readonly about: string;
-  readonly labels: readonly L[];
-  readonly totals: StorageTotals<StorageKind & Labels<L>>;
-}
-
-function registerSizes<L extends string>(metrics: Registry, { names, about, labels, totals }: Sizes<L>): void {
-  const register = (what: "count" | "bytes", help: string): void =>
-    metrics.series({ name: names[what], help, labels }, () =>
-      [...totals.all()].map((total) => ({ labels: total.kind, value: sumOf(total, what) })),
-    );
-  register("count", `${about}.`);
-  register("bytes", `Capacity of ${about}.`);
+function samplesOf<K extends StorageKind>(totals: StorageTotals<K>, what: "count" | "bytes") {
+  return [...totals.all()].map((total) => ({ labels: total.kind, value: sumOf(total, what) }));
 }
 
 function registerVolumeAges(metrics: Registry, { cluster, earliestMs }: StorageSources): void {
