@@ -10,29 +10,26 @@ interface WarningParts extends Pick<OutsideParts, "clock" | "logger" | "nowMs"> 
 }
 
 /** Reports a problem of a claim: to its owner as an event, to the administrator as a log line. The caller reports each problem once. */
-interface ClaimWarnings {
-  readonly warn: (claim: Claim, warning: ClaimWarning) => void;
-}
-
-export function createClaimWarnings({ clock, logger, emit, nowMs }: WarningParts): ClaimWarnings {
+export function createClaimWarnings({ clock, logger, emit, nowMs }: WarningParts) {
   const budget = new Budget(REPORTS);
   let isCut = false;
-  const warn = (claim: Claim, warning: ClaimWarning): void => {
-    const isAllowed = budget.take(clock.monotonicMs());
-    if (isAllowed) {
-      const { kind, ...fields } = warning;
-      const { namespace, name } = claim;
-      logger.warn({ namespace, claim: name, warning: kind, ...fields }, "claim needs attention");
-      emit(claimEvent(claim, warning, nowMs()));
-    } else if (!isCut) logger.warn({}, "more claims need attention than are logged one by one, see the metrics");
-    isCut = !isAllowed;
+  return {
+    warn: (claim: Claim, warning: ClaimWarning): void => {
+      const isAllowed = budget.take(clock.monotonicMs());
+      if (isAllowed) {
+        const { kind, ...fields } = warning;
+        const { namespace, name } = claim;
+        logger.warn({ namespace, claim: name, warning: kind, ...fields }, "claim needs attention");
+        emit(claimEvent(claim, warning, nowMs()));
+      } else if (!isCut) logger.warn({}, "more claims need attention than are logged one by one, see the metrics");
+      isCut = !isAllowed;
+    },
   };
-  return { warn };
 }
 
 /** What finds a problem of a claim and warns of it. */
 export interface WarnerParts extends Pick<OutsideParts, "clock"> {
-  readonly warnings: ClaimWarnings;
+  readonly warnings: ReturnType<typeof createClaimWarnings>;
 }
 
 /** Kubernetes calls a claim unused when its last pod is over, and the kubelet unmounts after that: a contradiction this short is normal. */
