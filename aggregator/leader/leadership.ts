@@ -5,7 +5,6 @@ import { createLeaseStore } from "../../common/kube/lease.ts";
 import { type CheckResult, failed } from "../../common/runtime/health.ts";
 import { runTogether } from "../../common/runtime/lifecycle.ts";
 import { formatMillisecondsUp } from "../../common/storage/timestamp.ts";
-import { isUpTo } from "../core/pod-watch/history.ts";
 import { type HistoryParts, PodWatchHistory } from "../pod-watch/pod-watch-history.ts";
 import type { ElectionConfig } from "../settings/config.ts";
 import { LeaderLabel } from "../sinks/leader-label.ts";
@@ -37,8 +36,6 @@ type LeadershipParts = OutsideParts &
 
 export const LEASE_NAME = "mooring-aggregator";
 
-/** The hand-over waits for our watch at most this long. Milliseconds. */
-const CATCH_UP_LIMIT_MS = 1_000;
 /** How often a process without a Lease would hand over: the next gap has to begin where this watch ends. Milliseconds. */
 const HAND_OVER_MS = 1_000;
 
@@ -93,7 +90,7 @@ export function createElectedLeadership(parts: LeadershipParts, config: Election
     },
   );
   const fenced = fenceWrites(client, () => elector.mayAct());
-  const label = new LeaderLabel({ ...parts, fenced, namespace, pod });
+  const label = new LeaderLabel({ ...parts, client: fenced, namespace, pod });
   registerElection(parts, elector, coverage);
   return {
     isLeading: () => elector.isLeading,
@@ -105,24 +102,9 @@ export function createElectedLeadership(parts: LeadershipParts, config: Election
     run: (lead, signal) =>
       elector.run(async ({ annotations }, limited) => {
         coverage.begin(annotations);
-        try {
-          await runTogether([lead, (both) => label.run(both)], limited);
-        } finally {
-          const dropped = await label.drop();
-          if (dropped !== undefined) await untilReached(parts, dropped);
-        }
+        await runTogether([lead, (both) => label.run(both)], limited);
       }, signal),
   };
-}
-
-/**
- * Waits a moment until our watch has brought our own last change of a pod. The next leader may have begun to watch just before it. What
- * we hand over has to reach that far, or the chain would break although nothing was missed.
- */
-async function untilReached({ clock, cluster }: LeadershipParts, version: string): Promise<void> {
-  const { signal } = new AbortController();
-  const until = clock.monotonicMs() + CATCH_UP_LIMIT_MS;
-  while (!isUpTo(version, cluster.podsReached() ?? "") && clock.monotonicMs() < until) await clock.sleep(10, signal);
 }
 
 function registerElection({ metrics, client }: LeadershipParts, elector: Elector, coverage: PodWatchHistory): void {

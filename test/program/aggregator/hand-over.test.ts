@@ -22,8 +22,9 @@ describe("the hand-over that a leader writes when it stops", () => {
     const house = new House();
     const leader = await startLeader(house);
     await house.pass(5_000);
-    // It waits for the last change of its own pod.
-    house.setFaults(({ site }) => (site === "patch pods" ? { requestMs: 500 } : {}));
+    // Another client changes the Lease: the first hand-over meets a conflict, and the second one is made half a second later.
+    house.setFaults(({ site }) => (site === "get leases" ? { requestMs: 500 } : {}));
+    house.api.update(LEASE, (lease) => ({ ...lease, metadata: { ...lease.metadata, labels: { team: "storage" } } }));
 
     leader.process.stop();
     await house.pass(100);

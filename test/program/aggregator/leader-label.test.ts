@@ -79,16 +79,18 @@ describe("the label of the leader", () => {
     expect(labelledPods(house)).toEqual([OWN]);
   });
 
-  it("is taken off by a replica that could not renew its Lease in time, and may write nothing else any more", async () => {
+  it("stays on a replica that no longer leads, until the next leader takes it", async () => {
     const house = houseWithOther(null);
-    await startLeader(house);
+    const first = await startLeader(house);
+    const second = startReplica(house, { name: "aggregator-1" });
+    await house.pass(5_000);
+
+    await first.stop();
+    const left = labelledPods(house);
+    await untilLeading(house, second);
     await house.pass(1_000);
-    const before = labelledPods(house);
 
-    house.refuse((site) => site.endsWith(" leases"));
-    await house.pass(20_000);
-
-    expect([before, labelledPods(house)]).toEqual([[OWN], []]);
+    expect([left, labelledPods(house)]).toEqual([[OWN], ["aggregator-1"]]);
   });
 
   it.each([
@@ -157,18 +159,5 @@ describe("the label of the leader", () => {
 
     expect(isAsking).toBe(true);
     expect(labelled).not.toContain(OWN);
-  });
-
-  it("delays the end of its replica for two seconds at most where it cannot be taken off", async () => {
-    const house = houseWithOther(null);
-    const leader = await startLeader(house);
-    await house.pass(1_000);
-    house.setFaults((call) => (call.site.endsWith(" pods") ? { lost: "request" } : {}));
-    const begunAt = house.nowMs;
-
-    await leader.stop();
-
-    expect(house.nowMs - begunAt).toBeLessThan(5_000);
-    expect(leader.logger.messages("warn")).toEqual(["own pod is still labelled as the leader's"]);
   });
 });
