@@ -6,7 +6,7 @@ import type { FleetFacts } from "../core/claims/evidence.ts";
 import { factsOf, shownEnds } from "../core/claims/facts.ts";
 import { statusOf } from "../core/claims/message.ts";
 import { type ClaimWrite, writeFor } from "../core/claims/write.ts";
-import type { Pod } from "../core/cluster-objects.ts";
+import type { EndedPod, Pod } from "../core/cluster-objects.ts";
 import { factsIn } from "../core/nodes/node-view.ts";
 import { UnusedWhileMounted } from "../writing/claim-warnings.ts";
 import { ClaimWriter, WRITERS } from "../writing/claim-writer.ts";
@@ -57,6 +57,12 @@ export class ClaimController {
 
   enqueueAll(): void {
     this.queue.addAll(Iterator.from(this.#parts.cluster.claims()).map(({ key }) => key));
+  }
+
+  /** A new leader begins: every claim has to be decided. `finished` are pods that are over and still exist. */
+  begin(finished: readonly EndedPod[]): void {
+    this.#states.begin(finished);
+    this.enqueueAll();
   }
 
   /** Works until the signal is aborted. Everything has been listed. */

@@ -1,7 +1,7 @@
 import { isOlder } from "../../common/kube/resource-version.ts";
 import type { QueueObserver } from "../../common/kube/work-queue.ts";
 import type { Claim } from "../../common/storage/claim.ts";
-import { claimsOf, type Fact, mayUse } from "../core/claims/attribution.ts";
+import { claimKeysOf, claimsOf, type Fact, mayUse } from "../core/claims/attribution.ts";
 import type { ProtectionMode, RemovalCause } from "../core/claims/deletion.ts";
 import { type ClaimEvidence, type ClaimHistory, type NodeLookup, usesIn } from "../core/claims/evidence.ts";
 import type { Unobserved } from "../core/claims/gap.ts";
@@ -108,6 +108,18 @@ export class ClaimStates {
     if (written === undefined || !isOlder(resourceVersion, written.resourceVersion)) return undefined;
     const reached = this.#parts.cluster.claimsReached();
     return reached === undefined || isOlder(reached, written.resourceVersion) ? written : undefined;
+  }
+
+  /** A new leader begins: these pods are over and still exist. For pods whose end this replica saw, it keeps that. */
+  begin(finished: readonly EndedPod[]): void {
+    for (const end of finished) {
+      for (const claim of claimKeysOf(end.pod).flatMap((key) => this.#parts.cluster.claim(key) ?? [])) {
+        const isSeen = this.#parts.ends.of(claim.key).some(({ pod }) => pod.uid === end.pod.uid);
+        if (isSeen || !this.#hasNamed(end, claim)) continue;
+        const history = this.#history(claim);
+        this.#keep(claim, { ...history, pending: [...history.pending, end] });
+      }
+    }
   }
 
   /** Keeps nothing of a claim that went before the answer arrived: no later event would remove the entry. */

@@ -34,7 +34,7 @@ export interface EndedPod {
   readonly gone: string;
   /** When the watch showed its end, by the API server's clock. */
   readonly seenAtMs: number;
-  /** It was over when this replica first listed pods: it may have been over for long. */
+  /** It was over when leading began, and still exists: it may have been over for long. */
   readonly wasOver: boolean;
 }
 

@@ -115,10 +115,10 @@ export class LeaderSession {
 
   /** Works until it is over. Everything has been listed. */
   async run(signal: AbortSignal): Promise<void> {
-    const { logger } = this.#parts;
+    const { cluster, logger } = this.#parts;
     await this.#beginWithNodes(signal);
     this.#barrier.begin(this.agentStates.expected());
-    this.claims.enqueueAll();
+    this.claims.begin(cluster.finishedPods());
     logger.info({ nodes: this.unreported.length }, "cluster listed, waiting for the nodes' reports");
     await runTogether(
       [

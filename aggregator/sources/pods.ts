@@ -3,7 +3,7 @@ import { movedValues } from "../../common/kube/object-index.ts";
 import type { StoreChange } from "../../common/kube/store.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { type ClaimRef, claimKeysOf } from "../core/claims/attribution.ts";
-import type { Pod } from "../core/cluster-objects.ts";
+import type { EndedPod, Pod } from "../core/cluster-objects.ts";
 import type { PodWatch } from "../core/pod-watch/history.ts";
 import { claimsToRemember, VanishedPods } from "../core/pod-watch/vanished-pods.ts";
 import type { ClusterListener, ClusterParts } from "./cluster-parts.ts";
@@ -19,10 +19,9 @@ export function createPods(parts: ClusterParts & { readonly claims: () => ClaimL
   let watched: PodWatch | undefined;
   const onChange = (change: StoreChange<Pod>): void => {
     const { object } = change;
-    const wasOver = change.kind === "added" && !informer.hasSynced();
-    const [gone, pod] = [endOf(change), remembered(object, parts.claims(), values)];
-    vanished.note(pod, { hasEnded: gone !== undefined && !wasOver, isGone: change.kind === "deleted" });
-    if (gone !== undefined) listener.onPodEnded({ pod, gone, seenAtMs: parts.nowMs(), wasOver });
+    const [gone, pod] = [endOf(change, !informer.hasSynced()), remembered(object, parts.claims(), values)];
+    vanished.note(pod, { hasEnded: gone !== undefined, isGone: change.kind === "deleted" });
+    if (gone !== undefined) listener.onPodEnded({ pod, gone, seenAtMs: parts.nowMs(), wasOver: false });
     for (const node of movedValues(change, agentNode)) listener.onNode(node);
     if (isNewlyRejected(change)) listener.onRejected(object);
     if (isNewlyPlaced(change)) listener.onPodPlaced(object);
@@ -56,6 +55,8 @@ export function createPods(parts: ClusterParts & { readonly claims: () => ClaimL
       isPodThere: (uid: string): boolean => there(uid) !== undefined,
       /** `namespace/name` of a pod that exists or did until recently, else its UID. */
       podName: (uid: string): string => podByUid(uid)?.key ?? uid,
+      /** Finished pods that still exist. When they finished is unknown here. */
+      finishedPods: (): readonly EndedPod[] => finishedOf(informer.all(), parts.nowMs()),
       /** The watch of all pods: since when it has missed nothing. Undefined before the first list. */
       podsWatchedSince: (): PodWatch | undefined => watched,
       /** Listeners have received what pods did up to this resource version; undefined while pods have to be listed anew. */
@@ -76,15 +77,20 @@ function remembered(pod: Pod, { get, hasSynced }: ClaimLookup, values: KeptValue
   return claims.length === pod.claims.length ? pod : new KeptPod(pod, values, claims);
 }
 
+function finishedOf(pods: Iterable<Pod>, seenAtMs: number): readonly EndedPod[] {
+  const finished = [...pods].filter(({ isTerminal }) => isTerminal);
+  return finished.map((pod) => ({ pod, gone: pod.resourceVersion, seenAtMs, wasOver: true }));
+}
+
 /**
  * The resource version at which this change ended the pod; undefined if it did not. A deletion can be the first to show that the pod had
- * finished, so what counts is whether it was live before. A pod that first appears finished came and went between two lists, or before the
- * first one.
+ * finished, so what counts is whether it was live before. A pod that first appears finished came and went between two lists, unless the
+ * first list shows it.
  */
-function endOf(change: StoreChange<Pod>): string | undefined {
+function endOf(change: StoreChange<Pod>, isFirstList: boolean): string | undefined {
   const { object: pod } = change;
   if (change.kind !== "deleted" && !pod.isTerminal) return undefined;
-  if (change.kind !== "added" && change.previous.isTerminal) return undefined;
+  if (change.kind === "added" ? isFirstList : change.previous.isTerminal) return undefined;
   return change.kind === "deleted" ? change.gone : pod.resourceVersion;
 }
 

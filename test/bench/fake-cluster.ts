@@ -1,7 +1,7 @@
 import type { ClaimRef } from "../../aggregator/core/claims/attribution.ts";
 import { claimKeysOf } from "../../aggregator/core/claims/attribution.ts";
 import { claimPhaseSince } from "../../aggregator/core/claims/binding.ts";
-import { attachedKey, type Node, type Pod, type Volume } from "../../aggregator/core/cluster-objects.ts";
+import { attachedKey, type EndedPod, type Node, type Pod, type Volume } from "../../aggregator/core/cluster-objects.ts";
 import { StorageTotals } from "../../aggregator/core/metrics/storage-totals.ts";
 import type { Misfits } from "../../aggregator/core/volumes/named-volumes.ts";
 import type { Cluster } from "../../aggregator/sources/cluster.ts";
@@ -62,6 +62,10 @@ export class FakeCluster implements Cluster {
   };
   readonly volumesByHandle = (driver: string, handleHash: string): readonly Volume[] =>
     [...this.volumes.values()].filter(({ csi }) => csi?.driver === driver && csi.handleHash === handleHash);
+  readonly finishedPods = (): readonly EndedPod[] =>
+    [...this.pods.values()]
+      .filter(({ isTerminal }) => isTerminal)
+      .map((pod) => ({ pod, gone: pod.resourceVersion, seenAtMs: this.nowMs, wasOver: true }));
   readonly podsWatchedSince = (): undefined => undefined;
   /** Undefined while pods have to be listed again. */
   podsAt: string | undefined = "1000";

@@ -16,7 +16,7 @@ export function isOpen({ pending, ends }: ClaimHistory): boolean {
 }
 
 /**
- * The same, for an end that the next leader could not read from the API server. A pod that was over at the first list, and still
+ * The same, for an end that the next leader could not read from the API server. A pod that was over when leading began, and still
  * exists, is no such end.
  */
 export function isOnlyOurs({ pending, ends }: ClaimHistory, isThere: (podUid: string) => boolean): boolean {

@@ -40,8 +40,8 @@ function clusterAt(api: ReturnType<typeof createFakeApiServer>, events: string[]
       onClaimGone: ({ key }) => events.push(`${key} is gone`),
       onClaimRolledBack: ({ key, status }) => events.push(`${key} was rolled back from ${status?.sinceMs}`),
       onClaimBound: ({ key }) => events.push(`${key} is bound`),
-      onPodEnded: ({ pod: { uid, hasStarted }, gone, wasOver }) =>
-        events.push(`${uid} ${wasOver ? "was over" : "ended"} by ${gone}${hasStarted ? ", had started" : ""}`),
+      onPodEnded: ({ pod: { uid, hasStarted }, gone }) =>
+        events.push(`${uid} ended by ${gone}${hasStarted ? ", had started" : ""}`),
       onVolume: (name) => events.push(`volume ${name}`),
       onNode: (name) => events.push(`node ${name}, ${cluster.hasAgentPod(name) ? "with" : "without"} an agent`),
       onPodsListed: () => {},

@@ -48,7 +48,7 @@ describe("the cluster emits", () => {
       ["the end of a pod that vanishes", [pod()], [deleted(pod())], "ended", ended(101)],
       ["the end of a pod whose deletion is the first to show it", [pod()], [deleted(pod(failed))], "ended", ended(101)],
       ["the end of a pod that is made anew under its name", [pod()], [added(pod({ uid: "pod-2" }))], "ended", ended(101)],
-      ["once that a pod was over before pods were listed", [pod(failed)], [deleted(pod(failed))], "by 99", ["pod-1 was over by 99, had started"]],
+      ["no end that went unobserved, before pods were listed", [pod(failed)], [deleted(pod(failed))], "ended", []],
       ["the end of a pod that came and went unseen", [], [added(succeeded)], "ended", ended(101)],
       ["once for each pod that it is on a node, where it may have been taken for another's user", [], placed, "placed", ["pod-1 is placed on n1", "pod-2 is placed on n1"]],
       ["once for each pod that an agent rejected it, also for one that is deleted with it", [pod(mark), pod(second), pod(third)], rejected, "rejected", [1, 2, 3].map((of) => `pod-${of} rejected on n1`)],
