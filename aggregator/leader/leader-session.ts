@@ -116,9 +116,10 @@ export class LeaderSession {
   /** Works until it is over. Everything has been listed. */
   async run(signal: AbortSignal): Promise<void> {
     const { cluster, logger } = this.#parts;
+    // Before anything waits: a hand-over must not take an empty queue for one whose claims are decided.
+    this.claims.begin(cluster.finishedPods());
     await this.#beginWithNodes(signal);
     this.#barrier.begin(this.agentStates.expected());
-    this.claims.begin(cluster.finishedPods());
     logger.info({ nodes: this.unreported.length }, "cluster listed, waiting for the nodes' reports");
     await runTogether(
       [

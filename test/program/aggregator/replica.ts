@@ -31,10 +31,10 @@ export class Replica {
   #stepMs = 0;
   #workedMs = 0;
 
-  constructor(house: House, { name = "aggregator-0", argv = [] }: ReplicaOptions) {
+  constructor(house: House, { name = "aggregator-0", argv = [], isSole = false }: ReplicaOptions) {
     this.#house = house;
     this.logger = house.logger();
-    const election = ["--leader-elect", "--pod-name", name, "--pod-namespace", "mooring"];
+    const election = isSole ? [] : ["--leader-elect", "--pod-name", name, "--pod-namespace", "mooring"];
     const command = readAggregatorCommand({
       argv: ["--api-bind-address", "127.0.0.1:0", ...election, ...argv],
       env: {},
@@ -115,6 +115,8 @@ export class Replica {
 interface ReplicaOptions {
   readonly name?: string;
   readonly argv?: readonly string[];
+  /** It is the only process, without an election. */
+  readonly isSole?: boolean;
 }
 
 /** Makes the pod of a replica and starts it there. */
