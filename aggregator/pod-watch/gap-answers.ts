@@ -87,8 +87,11 @@ export class GapAnswers {
     return { times, unanswered, ...(this.#stage === "waiting" && { openUntilMs: toMs }) };
   }
 
+  /** Nodes that have not answered yet; while all wait, those that have joined as well. */
   #open(): readonly string[] {
-    return [...this.#nodes.difference(this.#answered)];
+    const gap = this.#stage === "waiting" ? this.#gap : undefined;
+    const nodes = gap === undefined ? this.#nodes : this.#namesIn(gap, this.#nodes);
+    return [...nodes.difference(this.#answered)];
   }
 
   #timesOf({ isHostPath = false, nodeAffinity }: Partial<Volume> = {}): readonly UnobservedTime[] {
@@ -158,9 +161,8 @@ export class GapAnswers {
 
   /** True where an answer changes a time. An answer stays: another machine of the node's name may report later. */
   #takeAnswers(gap: WatchGap, isOverdue: boolean): boolean {
-    // A node whose object was created since may have existed then, too.
+    // A node whose object was created since may have existed then, too, unless it goes without an answer.
     const nodes = this.#namesIn(gap, this.#nodes);
-    if (this.#stage === "waiting") this.#nodes = nodes;
     let hasNews = false;
     for (const node of nodes.difference(this.#answered)) {
       const { isOpen, times } = this.#answerOf(gap, node, isOverdue);
@@ -174,6 +176,11 @@ export class GapAnswers {
     }
     if (hasNews) this.#ofKind.clear();
     return hasNews;
+  }
+
+  #isNewer(node: string): boolean {
+    const createdAtMs = this.#parts.cluster.node(node)?.createdAtMs;
+    return this.#gap !== undefined && createdAtMs !== undefined && createdAtMs >= this.#gap.toMs;
   }
 
   #answerOf(gap: WatchGap, node: string, isOverdue: boolean): GapAnswer {
@@ -199,7 +206,8 @@ export class GapAnswers {
   #settle(): void {
     const open = this.#open();
     if (this.#stage !== "given-up" && open.length > 0) return;
-    const settled = this.#checkpoint.newest(open);
+    // A node that was created after the gap and has not reported by now did not exist in it.
+    const settled = this.#checkpoint.newest(open.filter((node) => !this.#isNewer(node)));
     if (settled !== undefined) this.#parts.coverage.settle(settled);
   }
 }

@@ -227,6 +227,36 @@ describe("the gap of a session", () => {
     expect([scene.times(), scene.changes()]).toEqual([[], 1]);
   });
 
+  it("moves no claim by a node that joins while others still answer and is gone without a report", async () => {
+    const nodes = ["n1"];
+    let gone: readonly string[] = [];
+    const scene = gapOf({ nodes, gone: () => gone });
+    await scene.clock.advance(1_000);
+    nodes.push("joined");
+    await scene.clock.advance(1_000);
+    nodes.pop();
+    scene.report([]);
+    await scene.clock.advance(300_000);
+    gone = ["joined"];
+    await scene.clock.advance(60_000);
+    await scene.end();
+
+    expect(scene.times()).toEqual([]);
+  });
+
+  it("is not handed over for nodes that are newer than it and never report", async () => {
+    const nodes = ["n1", "newer"];
+    const scene = gapOf({ nodes, createdAtMs: NOON + 1 });
+    await scene.clock.advance(1_000);
+    nodes.push("joined");
+    await scene.clock.advance(1_000);
+    scene.report([]);
+    await scene.clock.advance(610_000);
+    await scene.end();
+
+    expect(scene.open()).toBeUndefined();
+  });
+
   it("wants a scan of each node that was there, until it has reported what it read after the gap", async () => {
     const scene = gapOf();
     const pending = [scene.answers.isPending("n1")];
