@@ -1,5 +1,5 @@
-import { createPrivateKey } from "node:crypto";
 import { readFile } from "node:fs/promises";
+import { createSecureContext } from "node:tls";
 import { isDeepStrictEqual } from "node:util";
 import type { KubeParts } from "../../common/kube/client.ts";
 import { repeat } from "../../common/kube/repeat.ts";
@@ -61,7 +61,9 @@ export function createServing(parts: ServingParts, { next, ...repeated }: Source
 function readPair({ certificate, key }: ServingPair): Certificate {
   const read = readCertificate(certificate);
   try {
-    if (read?.x509.checkPrivateKey(createPrivateKey(key))) return read;
+    // As the server will: it rejects a chain of which only the first certificate can be read, too.
+    createSecureContext({ cert: certificate, key });
+    if (read !== undefined) return read;
   } catch {
     // A key that cannot be read does not match.
   }

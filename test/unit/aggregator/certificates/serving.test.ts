@@ -15,14 +15,16 @@ const NOW = createFakeClock().wallMs();
 
 /** What lies in the two files; nothing where there is no such file. */
 type Files = Partial<ServingPair>;
-type Name = "a" | "b" | "mixed" | "garbage" | "none" | "keyless";
+type Name = "a" | "b" | "mixed" | "garbage" | "none" | "keyless" | "cut";
 
 /** `a` and `b` are whole; of `mixed` the key is another one's, as in the middle of a change. */
 const garbage: Files = { certificate: "no certificate", key: "no key" };
-const pairs: Record<Name, Files> = { a: {}, b: {}, mixed: {}, garbage, none: {}, keyless: {} };
+const pairs: Record<Name, Files> = { a: {}, b: {}, mixed: {}, garbage, none: {}, keyless: {}, cut: {} };
 
 const [a, b] = [6, 12].map((hours) => makeSelfSigned({ nowMs: NOW, lifetimeMs: hours * HOUR }, ["127.0.0.1"]));
 Object.assign(pairs, { a, b, mixed: { ...a, key: b?.key }, keyless: { certificate: a?.certificate } });
+// A chain of which the second certificate is not complete yet.
+Object.assign(pairs, { cut: { ...b, certificate: `${b?.certificate}${a?.certificate.slice(0, 200)}` } });
 
 /** Serves files in two folders. */
 async function started(first: Name) {
@@ -105,6 +107,7 @@ describe("files that another program keeps", () => {
       [...A2, ...A2],
       [NEW, BAD, BAD],
     ],
+    ["that are not complete yet leave the ones before", ["a", "cut", "b"], ["a", "a", "b"], [NEW, BAD, NEW]],
     ["that are gone leave the ones before", ["a", "none", "b"], ["a", "a", "b"], [NEW, BAD, NEW]],
   ])("%s", async (...[, [first = "none", ...next], served, log]) => {
     const { logger, serving, servedAfter } = await started(first);
