@@ -29,6 +29,7 @@ export class Replica {
   readonly #house: House;
   readonly #server: FakeListen = createFakeListen();
   #stepMs = 0;
+  #pauseMs = 0;
   #workedMs = 0;
 
   constructor(house: House, { name = "aggregator-0", argv = [], isSole = false }: ReplicaOptions) {
@@ -54,12 +55,19 @@ export class Replica {
     this.#stepMs = 10;
   }
 
+  /** From now on each pause takes a tenth of a second, as on a machine that has much else to do; or no longer. */
+  delayPauses(isSlow: boolean): void {
+    this.#stepMs = isSlow ? 1 : 0;
+    this.#pauseMs = isSlow ? 100 : 0;
+  }
+
   #slowed(clock: Clock): Clock {
     const monotonicMs = (): number => {
       this.#workedMs += this.#stepMs;
       return clock.monotonicMs() + this.#workedMs;
     };
-    return { ...clock, monotonicMs };
+    const sleep: Clock["sleep"] = (ms, signal) => clock.sleep(Math.max(ms, this.#pauseMs), signal);
+    return { ...clock, monotonicMs, sleep };
   }
 
   /** What `/readyz` says of each check. */
