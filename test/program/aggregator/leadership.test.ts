@@ -73,21 +73,17 @@ describe("the leader check", () => {
 });
 
 describe("a leader that stops", () => {
-  it.each([
-    { name: "when its watch has brought its own last change", lagMs: 300, fromMs: 300, toMs: 900 },
-    { name: "after a second where its watch lags", lagMs: 60_000, fromMs: 1_000, toMs: 1_600 },
-  ])("gives the Lease back $name", async ({ lagMs, fromMs, toMs }) => {
+  it("gives the Lease back at once, also where its watch lags", async () => {
     const house = new House();
     let answerMs = 1;
     house.setFaults(({ site }) => (site === "watch pods" ? { answerMs: () => answerMs } : {}));
     const leader = await startLeader(house);
     await house.pass(5_000);
-    answerMs = lagMs;
+    answerMs = 60_000;
     const begunMs = house.nowMs;
 
     await leader.stop();
 
-    expect(house.nowMs - begunMs).toBeGreaterThanOrEqual(fromMs);
-    expect(house.nowMs - begunMs).toBeLessThan(toMs);
+    expect(house.nowMs - begunMs).toBeLessThan(600);
   });
 });
