@@ -9,7 +9,7 @@ afterEach(closeHouses);
 describe("a leader of many nodes that is slow to begin", () => {
   it("hands over no end that it has not decided", async () => {
     const house = new House();
-    for (let i = 1; i <= 800; i += 1) addNode(house, `n${i}`);
+    for (let node = 1; node <= 800; node += 1) addNode(house, `n${node}`);
     addAgentPod(house, "n1");
     const n1 = new ScriptedNode(house, "n1");
     addClaim(house, { source: { hostPath: { path: "/srv/data" } } });
@@ -26,7 +26,11 @@ describe("a leader of many nodes that is slow to begin", () => {
     await house.pass(5_000);
     house.api.delete(podRef("web"));
     const endedMs = house.nowMs;
-    await house.until(() => second.logger.messages().includes("leading from now on") || (second.delayPauses(true), false));
+    await house.until(() => {
+      const isLeading = second.logger.messages().includes("leading from now on");
+      if (!isLeading) second.delayPauses(true);
+      return isLeading;
+    });
     await house.pass(12_000);
     second.delayPauses(false);
     await house.pass(88_000);
