@@ -86,7 +86,8 @@ const condition = v.object({
 
 /** Longer than any text that Mooring writes: users may write texts to their claims, and no more of one is kept or logged. */
 const shortText = (most: number) => v.pipe(v.string(), v.maxLength(most));
-const nodeName = shortText(253);
+/** Never empty: decisions have a meaning of their own for that. */
+const nodeName = v.pipe(shortText(253), v.minLength(1));
 const uidText = shortText(128);
 
 const mountedOn = v.object({

@@ -44,6 +44,8 @@ function readBack(uid: string, status: ClaimStatus): ClaimStatus | undefined {
   return readClaimStatus({ uid, ...writeClaimStatus(uid, status) });
 }
 
+const TOO_MANY = Array.from({ length: MAX_NODES + 1 }, (_, index) => `node-${index}`);
+
 describe("mooring.dev/Staged", () => {
   const read = (staged: unknown) =>
     readClaimStatus({ uid: UID, condition: CONDITION, staged, annotations: {} })?.staged;
@@ -237,11 +239,12 @@ describe("readClaimStatus", () => {
   });
 
   it.each([
-    { name: "the reason is not Mounted", reason: "Unmounted", nodes: 1, uid: UID },
-    { name: "it is another claim's", reason: "Mounted", nodes: 1, uid: "other" },
-    { name: "it names more nodes than may be", reason: "Mounted", nodes: MAX_NODES + 1, uid: UID },
+    { name: "the reason is not Mounted", reason: "Unmounted", nodes: ["node-1"], uid: UID },
+    { name: "it is another claim's", reason: "Mounted", nodes: ["node-1"], uid: "other" },
+    { name: "it names more nodes than may be", reason: "Mounted", nodes: TOO_MANY, uid: UID },
+    { name: "a node has no name", reason: "Mounted", nodes: ["node-1", ""], uid: UID },
   ])("reads no nodes from an annotation when $name", ({ reason, nodes, uid }) => {
-    const text = JSON.stringify({ claimUID: uid, nodes: Array.from({ length: nodes }, (_, index) => `node-${index}`) });
+    const text = JSON.stringify({ claimUID: uid, nodes });
 
     const status = readClaimStatus({
       uid: UID,
