@@ -176,7 +176,7 @@ describe("nodes without an agent on a real API server", () => {
 describe("a volume that the status of a node shows attached", () => {
   it("delays the first status of its claim until its node has reported or it is detached", async () => {
     const bootId = await createNode("holder");
-    await cluster.createClaims(["attached", "detached", "free"]);
+    await cluster.createClaims(["attached", "detached", "free"], { driver: "csi.example" });
     const attach = (...handles: readonly string[]): Promise<void> =>
       patchNode("holder", {
         volumesAttached: handles.map((handle) => ({ name: `kubernetes.io/csi/csi.example^${handle}`, devicePath: "" })),

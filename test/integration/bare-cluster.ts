@@ -33,7 +33,7 @@ export interface BareCluster {
   readonly plane: ControlPlane;
   readonly api: ClusterApi;
   /** Makes claims that count as bound, with their volumes; annotations as given. */
-  readonly createClaims: (names: readonly string[], annotations?: Readonly<Record<string, string>>) => Promise<void>;
+  readonly createClaims: (names: readonly string[], options?: ClaimOptions) => Promise<void>;
   readonly claim: (name: string) => Promise<Claim>;
   /** Waits until a claim is as expected, and answers it. */
   readonly claimThat: (name: string, what: string, holds: (claim: Claim) => boolean) => Promise<Claim>;
@@ -42,6 +42,12 @@ export interface BareCluster {
   readonly removePod: (name: string) => Promise<void>;
   /** Starts an aggregator; it is stopped with the owner at the latest. */
   readonly startAggregator: (flags?: readonly string[]) => Promise<RunningAggregator>;
+}
+
+interface ClaimOptions {
+  readonly annotations?: Readonly<Record<string, string>>;
+  /** The CSI driver of the volume, whose handle is the claim's name; without it the volume is of NFS. */
+  readonly driver?: string;
 }
 
 /** On a control plane that is borrowed, unless one is given: who configures it, or stops parts of it, brings their own. */
@@ -62,8 +68,8 @@ export async function startBareCluster(owner: Owner, given?: ControlPlane): Prom
     plane,
     api,
     claim,
-    createClaims: async (names, annotations = {}) => {
-      await Promise.all(names.map((name) => createClaim(admin, name, annotations)));
+    createClaims: async (names, options = {}) => {
+      await Promise.all(names.map((name) => createClaim(admin, name, options)));
     },
     claimThat: async (name, what, holds) => {
       let found = await claim(name);
@@ -88,7 +94,7 @@ export async function startBareCluster(owner: Owner, given?: ControlPlane): Prom
 async function createClaim(
   client: KubeClient,
   name: string,
-  annotations: Readonly<Record<string, string>>,
+  { annotations = {}, driver }: ClaimOptions,
 ): Promise<void> {
   const ask = (request: ApiRequest): Promise<unknown> => client.request(request, never);
   const volume = `pv-${name}`;
@@ -99,7 +105,8 @@ async function createClaim(
   );
   const claimRef = { namespace: NAMESPACE, name, uid: made.uid };
   // A kind that shows a mount: without a standby a restart moves the times of hostPath volumes, which show none.
-  const source = { csi: { driver: "csi.example", volumeHandle: name } };
+  const source =
+    driver === undefined ? { nfs: { server: "192.0.2.1", path: `/${name}` } } : { csi: { driver, volumeHandle: name } };
   const of = { ...common, ...source, claimRef, capacity: { storage: "1Gi" } };
   await ask({ method: "POST", path: "/api/v1/persistentvolumes", body: { metadata: { name: volume }, spec: of } });
   const contentType = "application/merge-patch+json";

@@ -130,7 +130,7 @@ describe("annotations of a claim on a real API server", () => {
   };
 
   it("that came with a restored backup go, those of others stay", async () => {
-    await cluster.createClaims(["restored"], { ...foreign, "example.com/keep": "yes" });
+    await cluster.createClaims(["restored"], { annotations: { ...foreign, "example.com/keep": "yes" } });
 
     await aggregator();
 

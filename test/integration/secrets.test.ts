@@ -42,7 +42,8 @@ afterAll(() => owner.close());
 async function plantInCluster(): Promise<void> {
   const { api, createClaims } = cluster;
   const annotations = { note: secret("claim-annotation"), "mooring.dev/last-use": secret("last-use") };
-  await createClaims(["data", "wrong"], { ...annotations, "mooring.dev/unused-since": secret("unused-since") });
+  const stored = { ...annotations, "mooring.dev/unused-since": secret("unused-since") };
+  await createClaims(["data", "wrong"], { annotations: stored });
   const metadata = { name: NODE, annotations: { note: secret("node-annotation") } };
   await api.create("/api/v1/nodes", { metadata });
   for (const name of ["pv-data", "pv-wrong"]) {

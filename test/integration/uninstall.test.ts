@@ -71,7 +71,7 @@ describe("what is left on claims and volumes", () => {
 
   it("goes by the account of the manifests, and nothing else does", async () => {
     const names = ["idle", "used", "foreign"];
-    await cluster.createClaims(names, { "shop.example/owner": "team-a" });
+    await cluster.createClaims(names, { annotations: { "shop.example/owner": "team-a" } });
     await cluster.createPod("server", "used");
     const paths = [...names.map((name) => `${CLAIMS}/${name}`), VOLUME];
     const before = await Promise.all(paths.map(rest));
