@@ -104,7 +104,10 @@ async function may(user: string, verb: string): Promise<boolean> {
 
 describe("external certificates, installed as in docs/reports.md over an installation that made its own", () => {
   it("are served to agents, which trust the configured CA", async () => {
-    expect(await report(await trusted())).toMatchObject({ status: 200 });
+    const ca = await trusted();
+    // It listens before it leads.
+    const check = async (): Promise<void> => expect(await report(ca)).toMatchObject({ status: 200 });
+    await waitUntil(owner, { what: "a report", limitMs: 20_000, check });
     expect(aggregator.logger.lines.filter(({ level }) => level === "warn" || level === "error")).toEqual([]);
   });
 
