@@ -38,14 +38,24 @@ const FUTURE_MS = 5_000;
 
 function judgeDirection(docket: Docket, claim: Case, { now, before, own, presentMs }: Write): void {
   const { name } = claim;
-  // Mooring never writes a status that is neither `True` nor `False`, so the time of such a status does not count.
-  const isKept = before === undefined || now.sinceMs >= before.sinceMs || !(before.isUnused || before.isInUse);
+  const isKept = before === undefined || now.sinceMs >= before.sinceMs || !isMoorings(before);
   const isOwnKept = own === undefined || now.sinceMs >= own.sinceMs;
   if (!isKept && before.sinceMs > presentMs + FUTURE_MS)
     docket.excuse("never-earlier", "the stored time was in the future");
   else if (!isKept && (own === undefined ? isForgedTime(claim, before.sinceMs) : isOwnKept))
     docket.excuse("never-earlier", FORGED_TIME);
   else docket.judge("never-earlier", isKept, () => `${name} went back from ${before?.sinceMs} to ${now.sinceMs}`);
+}
+
+/** Every reason that Mooring writes (docs/claim-status.md). */
+const REASONS: ReadonlySet<string> = new Set([
+  ...["Unmounted", "NoPodUsing", "NodeGone", "NeverObservedInUse"],
+  ...["Mounted", "Referenced"],
+]);
+
+/** Mooring never writes a status that is neither `True` nor `False`, nor one with another reason: the time of such a status does not count. */
+function isMoorings({ isUnused, isInUse, reason }: Published): boolean {
+  return (isUnused || isInUse) && REASONS.has(reason);
 }
 
 /** A write changes the status. */

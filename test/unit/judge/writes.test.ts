@@ -129,6 +129,11 @@ const CHANGES: readonly Row[] = [
     before: { ...unused({ sinceMs: 22_000 }), isUnused: false },
     found: [],
   },
+  {
+    name: "moves back the time of a status with a reason that Mooring never writes, which a backup brought along",
+    before: unused({ sinceMs: 22_000, reason: "Tidied" }),
+    found: [],
+  },
   { name: "moves the time on", before: unused({ sinceMs: 20_000 }), found: [] },
   { name: "changes nothing", before: unused(), found: ["one-write"] },
   {
