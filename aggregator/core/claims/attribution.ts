@@ -2,7 +2,6 @@ import type { Claim } from "../../../common/storage/claim.ts";
 import type { MountKind, VolumeIdentity } from "../../../common/storage/volume-identity.ts";
 import type { Pod, Volume } from "../cluster-objects.ts";
 
-/** Where attribution looks up claims, volumes and pods. */
 export interface Directory {
   readonly volumeByName: (name: string) => Volume | undefined;
   readonly volumesByHandle: (driver: string, handleHash: string) => readonly Volume[];
@@ -76,7 +75,6 @@ export function volumesOf(volume: VolumeIdentity, directory: Directory): readonl
   return found === undefined ? [] : [found];
 }
 
-/** True when a pod has the claim's name among its volumes. */
 function namesClaim(pod: Pod, claimKey: string): boolean {
   return claimKeysOf(pod).includes(claimKey);
 }
@@ -99,7 +97,6 @@ export function mayUse(pod: Pod, claim: Claim): boolean {
   return refersTo(pod, claim) && (!claim.isDeleting || pod.node !== undefined);
 }
 
-/** The keys of the claims that a pod names. */
 export function claimKeysOf(pod: Pick<Pod, "key" | "claims">): readonly string[] {
   const namespace = pod.key.slice(0, pod.key.indexOf("/"));
   return pod.claims.map((name) => `${namespace}/${name}`);

@@ -5,7 +5,6 @@ import type { Pod, Volume } from "../cluster-objects.ts";
 /** `volumeBindingMode` of a storage class. */
 export type BindingMode = "Immediate" | "WaitForFirstConsumer";
 
-/** A claim, and what decides whether a pod waits for its volume. */
 interface Binding {
   readonly claim: Claim;
   /** Undefined where the storage class is unknown. */
@@ -25,7 +24,6 @@ export function waitedForSince({ claim, mode, pods }: Binding): number | undefin
   return times.length === 0 ? undefined : Math.max(createdAtMs, Math.min(...times));
 }
 
-/** How long a claim waited until it was bound. */
 export interface BindLatency {
   /** Empty for a claim without one. */
   readonly storageClass: string;
@@ -41,7 +39,6 @@ export function bindLatency(binding: Binding, nowMs: number): BindLatency | unde
   return { storageClass: claim.storageClass ?? "", mode, ms: Math.max(0, nowMs - sinceMs) };
 }
 
-/** Where claims, their pods and their classes are found. */
 interface PendingSources {
   readonly pending: Iterable<string>;
   readonly claim: (key: string) => Claim | undefined;
@@ -65,7 +62,6 @@ export function oldestPending(sources: PendingSources): ReadonlyMap<BindingMode 
   return oldest;
 }
 
-/** What dates a claim's phase. */
 interface PhaseSigns {
   /** The volume that the claim names, if it is known. */
   readonly volume: Volume | undefined;

@@ -17,7 +17,6 @@ export const REMOVAL_CAUSES = [
 ] as const;
 export type RemovalCause = (typeof REMOVAL_CAUSES)[number];
 
-/** A mount of a claim, for people to read. */
 export interface ObservedMount {
   readonly node: string;
   /** `namespace/name` where it is known, else its UID; undefined for a mount of the device that belongs to no pod. */

@@ -6,7 +6,7 @@ import type { NodeUnmountRecord, NodeView, Shown } from "../nodes/node-view.ts";
 import type { Unobserved } from "./gap.ts";
 import type { UseEnd } from "./use-end.ts";
 
-/** A pod's mount of a claim, by a node's last report. */
+/** A pod's mount of a claim. */
 export interface FoundUse {
   readonly node: string;
   readonly bootId: string;
@@ -32,7 +32,7 @@ export interface ClaimEvidence {
   readonly identities: readonly VolumeIdentity[];
   /** Pods' mounts of the claim, by the nodes' last reports. */
   readonly uses: readonly FoundUse[];
-  /** Nodes whose last report shows any mount of it, staging included. */
+  /** Nodes whose last report shows it mounted or staged. */
   readonly shownOn: readonly string[];
   /** Nodes that the API shows its volume attached to, or in use on. */
   readonly attachedTo: readonly string[];
@@ -69,17 +69,14 @@ export interface FleetFacts {
   readonly nowMs: () => number;
 }
 
-/** What is known of the nodes. */
 export type NodeLookup = Pick<FleetFacts, "viewOf" | "agentStateOf" | "assumedEnd">;
 
-/** Pods' mounts among what nodes show. */
 export function usesIn(shown: readonly Shown[]): readonly FoundUse[] {
   return shown.flatMap(({ view: { node, bootId }, mountedVolumes }) =>
     mountedVolumes.filter(isUse).map((mountedVolume) => ({ ...mountedVolume, node, bootId })),
   );
 }
 
-/** The end of use that an unmount record shows. */
 export function toUseEnd(
   { id, node, podUid, pod, byMs, widthMs }: NodeUnmountRecord,
   { podName }: Pick<FleetFacts, "podName">,
