@@ -1,11 +1,12 @@
-import type { Labels, Metrics, Sample } from "../../common/runtime/metrics.ts";
+import type { Metrics, Sample } from "../../common/runtime/metrics.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { oldestPending } from "../core/claims/binding.ts";
 import type { Volume } from "../core/cluster-objects.ts";
-import { type StorageKind, type StorageTotals, sumOf, type Total } from "../core/metrics/storage-totals.ts";
+import { type StorageKind, sumOf, type Total } from "../core/metrics/storage-totals.ts";
 import type { Cluster } from "../sources/cluster.ts";
 
 type Registry = Pick<Metrics, "gauge" | "series">;
+type Name = `mooring_${string}`;
 
 export interface StorageSources {
   readonly cluster: Pick<Cluster, "claim" | "podsOf" | "storage">;
@@ -14,37 +15,35 @@ export interface StorageSources {
 }
 
 const DAY_MS = 86_400_000;
-const AGES = [1, 7, 30, 90].map((days) => ({ age: `${days}d`, ms: days * DAY_MS }));
+const AGES = [1, 7, 30, 90].map((days) => ({ older_than: `${days}d`, ms: days * DAY_MS }));
 
 const VOLUME_LABELS = ["phase", "storage_class", "reclaim_policy"] as const;
 const CLAIM_LABELS = ["phase", "state", "storage_class"] as const;
 
 /** Series over all claims and volumes: their number depends on the kinds of objects, not on how many there are. */
-export function registerStorageMetrics(metrics: Registry, sources: StorageSources): void {
-  const { volumes, claims } = sources.cluster.storage;
-  metrics.series({ name: "mooring_volumes", help: "PersistentVolumes by phase.", labels: VOLUME_LABELS }, () =>
-    samplesOf(volumes, "count"),
-  );
-  metrics.series(
-    { name: "mooring_volume_bytes", help: "Capacity of PersistentVolumes by phase.", labels: VOLUME_LABELS },
-    () => samplesOf(volumes, "bytes"),
-  );
-  registerVolumeAges(metrics, sources);
-  metrics.series(
-    { name: "mooring_claims", help: "PersistentVolumeClaims by phase and stored use.", labels: CLAIM_LABELS },
-    () => samplesOf(claims, "count"),
-  );
-  const help = "Capacity of PersistentVolumeClaims by phase and stored use.";
-  metrics.series({ name: "mooring_claim_bytes", help, labels: CLAIM_LABELS }, () => samplesOf(claims, "bytes"));
-  registerClaimAges(metrics, sources);
+export function registerStorageMetrics(metrics: Registry, { cluster, earliestMs }: StorageSources): void {
+  const { volumes, claims } = cluster.storage;
+  const totalsOf = (what: "count" | "bytes") => ({
+    volumes: (name: Name, help: string): void =>
+      metrics.series({ name, help, labels: VOLUME_LABELS }, () => sums(volumes.all(), what)),
+    claims: (name: Name, help: string): void =>
+      metrics.series({ name, help, labels: CLAIM_LABELS }, () => sums(claims.all(), what)),
+  });
+  totalsOf("count").volumes("mooring_volumes", "PersistentVolumes by phase.");
+  totalsOf("bytes").volumes("mooring_volume_bytes", "Capacity of PersistentVolumes by phase.");
+  totalsOf("count").claims("mooring_claims", "PersistentVolumeClaims by phase and stored use.");
+  totalsOf("bytes").claims("mooring_claim_bytes", "Capacity of PersistentVolumeClaims by phase and stored use.");
+  registerSizes(metrics, { cluster, earliestMs });
+  registerOldest(metrics, { cluster, earliestMs });
 }
 
-function samplesOf<K extends StorageKind>(totals: StorageTotals<K>, what: "count" | "bytes") {
-  return [...totals.all()].map((total) => ({ labels: total.kind, value: sumOf(total, what) }));
+function sums<K extends StorageKind>(totals: Iterable<Total<K>>, what: "count" | "bytes") {
+  return [...totals].map((total) => ({ labels: total.kind, value: sumOf(total, what) }));
 }
 
-function registerVolumeAges(metrics: Registry, { cluster, earliestMs }: StorageSources): void {
-  const totals = cluster.storage.volumes;
+function registerSizes(metrics: Registry, { cluster, earliestMs }: StorageSources): void {
+  const byAge = (total: Total<StorageKind>) =>
+    AGES.map(({ older_than, ms }) => ({ older_than, value: sumOf(total, "bytes", earliestMs() - ms) }));
   metrics.series(
     {
       name: "mooring_volumes_released_bytes",
@@ -52,31 +51,12 @@ function registerVolumeAges(metrics: Registry, { cluster, earliestMs }: StorageS
       labels: ["storage_class", "reclaim_policy", "older_than"],
     },
     () =>
-      [...totals.all()].flatMap((total) => {
+      [...cluster.storage.volumes.all()].flatMap((total) => {
         const { phase, ...labels } = total.kind;
-        return phase === "Released" ? byAge(total, labels, earliestMs()) : [];
+        const sizes = phase === "Released" ? byAge(total) : [];
+        return sizes.map(({ older_than, value }) => ({ labels: { ...labels, older_than }, value }));
       }),
   );
-  metrics.series(
-    {
-      name: "mooring_volumes_phase_oldest_seconds",
-      help: "How long the PersistentVolume that entered the phase first has been in it. Bound volumes are left out.",
-      labels: ["phase", "reclaim_policy"],
-    },
-    () => {
-      const ages = [...totals.all()].flatMap((total) => {
-        const { phase, reclaim_policy } = total.kind;
-        const labels = { phase, reclaim_policy };
-        // Where no age counts, that is infinite.
-        const sinceMs = total.shares.keys().reduce((one, other) => Math.min(one, other));
-        return Number.isFinite(sinceMs) ? [{ labels, value: secondsBetween(sinceMs, earliestMs()) }] : [];
-      });
-      return combined(ages, Math.max);
-    },
-  );
-}
-
-function registerClaimAges(metrics: Registry, { cluster, earliestMs }: StorageSources): void {
   metrics.series(
     {
       name: "mooring_claims_unused_bytes",
@@ -85,8 +65,30 @@ function registerClaimAges(metrics: Registry, { cluster, earliestMs }: StorageSo
     },
     () => {
       const unused = [...cluster.storage.claims.all()].filter(({ kind }) => kind.state === "Unused");
-      const sizes = unused.flatMap((total) => byAge(total, { storage_class: total.kind.storage_class }, earliestMs()));
+      const sizes = unused.flatMap((total) => {
+        const { storage_class } = total.kind;
+        return byAge(total).map(({ older_than, value }) => ({ labels: { storage_class, older_than }, value }));
+      });
       return combined(sizes, (one, other) => one + other);
+    },
+  );
+}
+
+function registerOldest(metrics: Registry, { cluster, earliestMs }: StorageSources): void {
+  const ageOf = (sinceMs: number): number => Math.max(0, earliestMs() - sinceMs) / 1_000;
+  metrics.series(
+    {
+      name: "mooring_volumes_phase_oldest_seconds",
+      help: "How long the PersistentVolume that entered the phase first has been in it. Bound volumes are left out.",
+      labels: ["phase", "reclaim_policy"],
+    },
+    () => {
+      const ages = [...cluster.storage.volumes.all()].flatMap(({ kind: { phase, reclaim_policy }, shares }) => {
+        // Where no age counts, that is infinite.
+        const sinceMs = shares.keys().reduce((one, other) => Math.min(one, other));
+        return Number.isFinite(sinceMs) ? [{ labels: { phase, reclaim_policy }, value: ageOf(sinceMs) }] : [];
+      });
+      return combined(ages, Math.max);
     },
   );
   metrics.series(
@@ -97,19 +99,12 @@ function registerClaimAges(metrics: Registry, { cluster, earliestMs }: StorageSo
     },
     () => {
       const oldest = oldestPending({ ...cluster, ...cluster.storage });
-      return [...oldest].map(([binding, ms]) => ({ labels: { binding }, value: secondsBetween(ms, earliestMs()) }));
+      return [...oldest].map(([binding, sinceMs]) => ({ labels: { binding }, value: ageOf(sinceMs) }));
     },
   );
 }
 
-function byAge<L extends string>(total: Total<StorageKind>, labels: Labels<L>, nowMs: number) {
-  return AGES.map(({ age, ms }) => ({
-    labels: { ...labels, older_than: age },
-    value: sumOf(total, "bytes", nowMs - ms),
-  }));
-}
-
-/** Adds up the samples with equal labels. */
+/** Combines the samples with equal labels. */
 function combined<L extends string>(
   samples: readonly Sample<L>[],
   combine: (one: number, other: number) => number,
@@ -123,54 +118,45 @@ function combined<L extends string>(
   return found.values();
 }
 
-function secondsBetween(fromMs: number, toMs: number): number {
-  return Math.max(0, toMs - fromMs) / 1_000;
-}
-
 /** At most so many claims, and volumes, have series of their own: each costs hundreds of bytes, and microseconds per scrape. */
 export const MOST_OBJECTS = 20_000;
 
-/** The labels of kube-state-metrics, so that queries can join the two. */
-const LABELS = ["namespace", "persistentvolumeclaim"] as const;
-
-/** Series of single claims, from their stored status. */
+/** Series of single claims, from their stored status, with the labels of kube-state-metrics: queries can join the two. */
 export function registerClaimMetrics(metrics: Registry, claims: () => Iterable<Claim>): void {
+  const labels = ["namespace", "persistentvolumeclaim"] as const;
   metrics.series(
     {
       name: "mooring_claim_unused",
       help: "1 for an unused claim, 0 for one in use, with the reason.",
-      labels: [...LABELS, "reason"],
+      labels: [...labels, "reason"],
     },
     () =>
-      shown(claims()).flatMap(({ namespace, name, status }) => {
+      shown(claims()).flatMap(({ namespace, name: persistentvolumeclaim, status }) => {
         if (status === undefined) return [];
-        const labels = { namespace, persistentvolumeclaim: name, reason: status.reason };
-        return [{ labels, value: status.unused ? 1 : 0 }];
+        const { unused, reason } = status;
+        return [{ labels: { namespace, persistentvolumeclaim, reason }, value: unused ? 1 : 0 }];
       }),
   );
   metrics.series(
     {
       name: "mooring_claim_unused_since_timestamp_seconds",
       help: "Since when a claim that was in use before is unused, by the API server's clock; never too early.",
-      labels: LABELS,
+      labels,
     },
     () =>
-      shown(claims()).flatMap(({ namespace, name, status }) => {
+      shown(claims()).flatMap(({ namespace, name: persistentvolumeclaim, status }) => {
         if (status?.unused !== true || status.reason === "NeverObservedInUse") return [];
-        return [{ labels: { namespace, persistentvolumeclaim: name }, value: status.sinceMs / 1000 }];
+        return [{ labels: { namespace, persistentvolumeclaim }, value: status.sinceMs / 1000 }];
       }),
   );
-  metrics.gauge(
-    { name: "mooring_claims_without_series", help: "Claims without a series of their own, as there are too many." },
-    () => omitted(claims()),
-  );
+  const help = "Claims without a series of their own, as there are too many.";
+  metrics.gauge({ name: "mooring_claims_without_series", help }, () => omitted(claims()));
 }
 
-/** Series of single volumes. The label is that of kube-state-metrics, so that queries can join the two. */
+/** Series of single volumes, with the label of kube-state-metrics. */
 export function registerVolumeMetrics(
   metrics: Registry,
-  volumes: () => Iterable<Volume>,
-  phaseSince: Cluster["phaseSince"],
+  { allVolumes, phaseSince }: Pick<Cluster, "phaseSince"> & { readonly allVolumes: () => Iterable<Volume> },
 ): void {
   metrics.series(
     {
@@ -179,20 +165,14 @@ export function registerVolumeMetrics(
       labels: ["persistentvolume", "phase", "source"],
     },
     () =>
-      shown(volumes()).flatMap((volume) => {
+      shown(allVolumes()).flatMap((volume) => {
+        const { key: persistentvolume, phase } = volume;
         const since = phaseSince(volume);
-        if (since === undefined) return [];
-        const labels = { persistentvolume: volume.key, phase: volume.phase, source: since.from };
-        return [{ labels, value: since.ms / 1_000 }];
+        return since ? [{ labels: { persistentvolume, phase, source: since.from }, value: since.ms / 1_000 }] : [];
       }),
   );
-  metrics.gauge(
-    {
-      name: "mooring_volumes_without_series",
-      help: "PersistentVolumes without a series of their own, as there are too many.",
-    },
-    () => omitted(volumes()),
-  );
+  const help = "PersistentVolumes without a series of their own, as there are too many.";
+  metrics.gauge({ name: "mooring_volumes_without_series", help }, () => omitted(allVolumes()));
 }
 
 function shown<T>(objects: Iterable<T>): readonly T[] {

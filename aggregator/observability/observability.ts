@@ -7,6 +7,7 @@ import type { Health } from "../../common/runtime/observability.ts";
 import { registerProcess } from "../../common/runtime/process-metrics.ts";
 import { watchdogCheck } from "../../common/runtime/watchdog.ts";
 import { PROTECTION_MODES, type ProtectionMode } from "../core/claims/deletion.ts";
+import { listed } from "../core/claims/message.ts";
 import type { LeaderSession } from "../leader/leader-session.ts";
 import { LEASE_NAME, type Leadership } from "../leader/leadership.ts";
 import { registerClaimMetrics, registerStorageMetrics, registerVolumeMetrics } from "../metrics/storage-metrics.ts";
@@ -82,12 +83,8 @@ export function checkStart({ cluster, client }: StartParts): CheckResult {
 function checkWrites(session: LeaderSession | undefined): CheckResult {
   const missing = session?.claims.writer.missingPermission();
   if (missing === undefined) return PASSED;
-  const { namespaces, message } = missing;
-  const more = namespaces.length > 3 ? ` and ${namespaces.length - 3} more` : "";
-  return failed(`no permission to write claim status in ${namespaces.slice(0, 3).join(", ")}${more}: ${message}`);
+  return failed(`no permission to write claim status in ${listed(missing.namespaces)}: ${missing.message}`);
 }
-
-const MOST_NAMES = 5;
 
 /**
  * Ready when every node has reported since the start, or has had its time to. After that Stale nodes delay only the claims that need their
@@ -105,8 +102,7 @@ function checkNodes(session: LeaderSession | undefined): CheckResult {
 }
 
 function counted(nodes: readonly string[]): string {
-  const more = nodes.length > MOST_NAMES ? ` and ${nodes.length - MOST_NAMES} more` : "";
-  return `${nodes.length} ${nodes.length === 1 ? "node" : "nodes"} (${nodes.slice(0, MOST_NAMES).join(", ")}${more})`;
+  return `${nodes.length} ${nodes.length === 1 ? "node" : "nodes"} (${listed(nodes)})`;
 }
 
 const AGENT_STATES = ["Reporting", "Stale", "NoAgent", "Gone"] as const;
@@ -140,7 +136,7 @@ export function registerGauges(metrics: Metrics, watched: Observed): void {
   registerSessionGauges(leaders, watched);
   registerNodeGauges(leaders);
   if (watched.claimMetrics) registerClaimMetrics(leaders, cluster.claims);
-  if (watched.volumeMetrics) registerVolumeMetrics(leaders, cluster.allVolumes, cluster.phaseSince);
+  if (watched.volumeMetrics) registerVolumeMetrics(leaders, cluster);
   registerStorageMetrics(leaders, { cluster, earliestMs: () => earliestMs(watched) });
 }
 

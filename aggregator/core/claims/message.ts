@@ -137,6 +137,7 @@ function nodesText(nodes: readonly string[]): string {
 /** A message contains so many names; the annotation has the others. */
 const MOST_NAMES = 3;
 
+/** The first names in a sentence, and how many there are beside them. */
 export function listed(names: readonly string[]): string {
   if (names.length > MOST_NAMES) {
     return `${names.slice(0, MOST_NAMES).join(", ")} and ${names.length - MOST_NAMES} more`;

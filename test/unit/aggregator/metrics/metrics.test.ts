@@ -139,7 +139,7 @@ describe("the metrics of storage", () => {
 
 const claimSeries = (claims: readonly Claim[]) => seriesOf((metrics) => registerClaimMetrics(metrics, () => claims));
 const volumeSeries = (volumes: readonly Volume[]) =>
-  seriesOf((metrics) => registerVolumeMetrics(metrics, () => volumes, sinceOf));
+  seriesOf((metrics) => registerVolumeMetrics(metrics, { allVolumes: () => volumes, phaseSince: sinceOf }));
 const OF_DATA = 'namespace="shop",persistentvolumeclaim="data"';
 const unmounted = statusWith({ unused: true, reason: "Unmounted" });
 
