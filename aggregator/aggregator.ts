@@ -98,7 +98,7 @@ class Aggregator {
   /** The last session ended without open work, and no work has come since. */
   #wasAtRest = false;
   readonly session = (): string | undefined => this.#session?.session;
-  readonly newYield = (steps?: number): YieldToEventLoop => createYield(this.#parts.clock, undefined, steps);
+  readonly yieldToEventLoop: YieldToEventLoop;
 
   constructor(config: AggregatorConfig, given: AggregatorPorts) {
     const { client, clock, metrics } = given;
@@ -109,6 +109,8 @@ class Aggregator {
     const parts = { ...ports, cluster, internalErrors, measures: createMeasures(metrics) };
     this.#config = config;
     this.#parts = parts;
+    // The steps of a report are long, so the clock is read after each.
+    this.yieldToEventLoop = createYield(clock, undefined, 1);
     this.#ends = new EndedPods({ ...ports, ...cluster });
     this.#unstored = new UnstoredClaims(cluster);
     this.#rejections = new Rejections({ ...ports, ...cluster }, config.pauseRejectionsAt);

@@ -5,7 +5,6 @@ import type { Random } from "../../common/runtime/random.ts";
 import { runInSteps, type Steps } from "../../common/runtime/steps.ts";
 import type { YieldToEventLoop } from "../../common/runtime/yield.ts";
 import {
-  type Decoded,
   decodeInSteps,
   MAX_REPORT_BYTES,
   MAX_REPORT_PARTS,
@@ -55,8 +54,8 @@ export interface ReportTaker {
   readonly pauseRejections: () => string | undefined;
   /** The leader session, which every answer names; undefined while this process does not lead. */
   readonly session: () => string | undefined;
-  /** Lets other tasks run in the middle of long work; see `createYield`. */
-  readonly newYield: (stepsBetween?: number) => YieldToEventLoop;
+  /** Shared by all reports: many that arrive at once must not hold the event loop together; see `createYield`. */
+  readonly yieldToEventLoop: YieldToEventLoop;
 }
 
 /** An agent has one report under way and gives it up after ten of the thirty seconds it may take, so a node never has more. */
@@ -95,31 +94,25 @@ export function reportRoute(taker: ReportTaker, reports: Counter<"outcome">, gra
   };
 }
 
+/** Takes one report at a time, as to decode one takes several times its memory. Other tasks run in between. */
 function createReceiver(taker: ReportTaker): (request: RouteRequest, access: Granted) => Promise<Answered> {
-  const decodeInTurn = createDecoder(taker);
-  return async (request, { podUid, mayBring }) => {
-    const text = await request.body();
-    if (!mayBring(text.length)) return refused("throttled", "too many large reports of the node");
-    const decoded = await decodeInTurn(text);
+  const { yieldToEventLoop } = taker;
+  const take = async (text: string, node: string | undefined, podUid: string | undefined): Promise<Answered> => {
+    await yieldToEventLoop();
+    const decoded = await runInSteps(decodeInSteps(v.parse(anyJson, text)), yieldToEventLoop);
     if (!decoded.ok) return refused("invalid", `the report is invalid:\n${decoded.problems.join("\n")}`);
     const report = decoded.value;
-    const { node } = request.params;
     if (report.node !== node)
       return refused("invalid", `the report is of node "${report.node}", the path names "${node}"`);
     if (podUid !== undefined && report.podUid !== podUid)
       return refused("forbidden", "the report is of another pod than the token's");
-    // The steps are long, so the clock is read after each.
-    return answerTo(await runInSteps(taker.onReport(report), taker.newYield(1)), taker);
+    return answerTo(await runInSteps(taker.onReport(report), yieldToEventLoop), taker);
   };
-}
-
-/** Decodes one body at a time, as decoding takes several times its memory. Other tasks run in between. */
-function createDecoder({ newYield }: ReportTaker): (text: string) => Promise<Decoded<NodeMessage>> {
   let last: Promise<unknown> = Promise.resolve();
-  const decode = (text: string): Promise<Decoded<NodeMessage>> =>
-    runInSteps(decodeInSteps(v.parse(anyJson, text)), newYield());
-  return (text) => {
-    const mine = last.then(() => decode(text));
+  return async ({ body, params }, { podUid, mayBring }) => {
+    const text = await body();
+    if (!mayBring(text.length)) return refused("throttled", "too many large reports of the node");
+    const mine = last.then(() => take(text, params.node, podUid));
     last = mine.catch(() => {});
     return mine;
   };

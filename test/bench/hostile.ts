@@ -97,7 +97,7 @@ function takerOf({ session }: Awaited<ReturnType<typeof lead>>, turns: number[])
     retryAfterSeconds: () => 0,
     pauseRejections: () => undefined,
     session: () => undefined,
-    newYield: (stepsBetween) => createYield(clock, undefined, stepsBetween),
+    yieldToEventLoop: createYield(clock, undefined, 1),
     onReport: (report) => timed(session.onReport(report), turns),
   };
 }

@@ -92,7 +92,7 @@ async function startServer(identity: ServingIdentity): Promise<string> {
       onReport: () => oneStep({ kind: "accepted", answer: { forget: [] } }),
       pauseRejections: () => undefined,
       session: () => undefined,
-      newYield: () => () => undefined,
+      yieldToEventLoop: () => undefined,
     },
     { increment: () => {} },
     new ReportAccess({ clock, logger, review, reviews, nowMs: clock.wallMs }, RULE).grant,

@@ -108,7 +108,7 @@ function routes() {
     onReport: () => oneStep({ kind: "accepted" as const, answer: { forget: [] } }),
     pauseRejections: () => undefined,
     session: () => undefined,
-    newYield: () => () => undefined,
+    yieldToEventLoop: () => undefined,
   };
   const source = () => ({ head: () => head, entries: () => [], signal: new AbortController().signal });
   return [reportRoute(taker, { increment: () => {} }), ...listRoutes({ clock: createFakeClock(), source })];

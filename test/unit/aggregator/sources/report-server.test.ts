@@ -32,7 +32,7 @@ function setUp({ outcome, grant = grantToAll, ...taker }: Options = {}) {
         pauseRejections: () => undefined,
         session: () => undefined,
       },
-      newYield: () => () => undefined,
+      yieldToEventLoop: () => undefined,
       ...taker,
     },
     { increment: (labels) => counted.push(labels.outcome) },
