@@ -145,7 +145,7 @@ class Agent {
     const nodeState = (): NodeState => this.#observer.state;
     this.#enforcement = createEnforcement(
       { ...ports, pods: this.#pods, events: this.#events, nodeState, requestReport: ports.mountNotifier.request },
-      { node, rule, config: config.affinity, heartbeatMs: config.heartbeatMs },
+      { node, rule, config: config.affinity },
     );
     const reports = ports.metrics.counter({
       name: "mooring_reports_sent_total",

@@ -54,7 +54,7 @@ export function createEnforcement(parts: Omit<EnforcerParts, "internalErrors">, 
 }
 
 function checkOf(enforcer: Enforcer, { config: { mode } }: EnforcerOptions): CheckResult {
-  const { hasNode, forbidden, namesVolumes, aside, fleetPause, off } = enforcer.state();
+  const { hasNode, forbidden, aside, fleetPause, off } = enforcer.state();
   if (!hasNode) return failed("the Node object has not been listed yet");
   if (forbidden.length > 0) return failed(`the agent's account may not read or change: ${forbidden.join(", ")}`);
   const wrong = mode === "enforce" ? wrongNode(enforcer.survey()) : undefined;
@@ -64,7 +64,6 @@ function checkOf(enforcer: Enforcer, { config: { mode } }: EnforcerOptions): Che
     ...(off === undefined ? [] : [off]),
     ...(aside === undefined ? [] : [`stands aside: ${aside}`]),
     ...(fleetPause === undefined ? [] : [`the aggregator pauses all rejections: ${fleetPause}`]),
-    ...(namesVolumes ? [] : ["the aggregator names no volumes, so a change of a volume's node affinity is not seen"]),
   ];
   return off === undefined ? { ok: true, detail: facts.join("; ") } : degraded(facts.join("; "));
 }

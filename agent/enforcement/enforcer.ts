@@ -17,7 +17,7 @@ import { type AffinityReads, createAffinityReads } from "../sources/affinity-rea
 import type { NodePod } from "../sources/node-pods.ts";
 import { createOwnNode, type OwnNode } from "../sources/own-node.ts";
 import { createPolicyProbe } from "../sources/policy-probe.ts";
-import { CheckTriggers, volumeIn } from "./check-triggers.ts";
+import { CheckTriggers } from "./check-triggers.ts";
 import { LimitedRejector } from "./limited-rejector.ts";
 import { isCandidate, type PodCase } from "./pod-cases.ts";
 import { PodChecker } from "./pod-checker.ts";
@@ -43,12 +43,10 @@ export interface EnforcerOptions {
   readonly node: string;
   readonly rule: RootRule;
   readonly config: AffinityConfig;
-  /** An aggregator that has not answered for three heartbeats is away. Milliseconds. */
-  readonly heartbeatMs: number;
 }
 
 /** First and longest wait until a pod is checked again whose verdict may change without an event. Milliseconds. */
-const AGAIN = { firstMs: 500, maxMs: 300_000 };
+const AGAIN = { firstMs: 500, maxMs: 60_000 };
 /** A pod that came back from a rejection is rejected again after this time, times the number of returns. Milliseconds. */
 const REVERTED_MS = 30_000;
 const DELETE_AFTER_MS = 1_000;
@@ -87,8 +85,7 @@ export class Enforcer {
       labels: ["resource", "outcome"],
     });
     this.#reads = createAffinityReads({ client, clock, reads });
-    const { graceMs } = config;
-    this.#triggers = new CheckTriggers({ ...parts, reads: this.#reads, queue: this.#queue }, { ...options, graceMs });
+    this.#triggers = new CheckTriggers({ ...parts, queue: this.#queue }, config.graceMs);
     const reader = createPodReader({ ...parts, reads: this.#reads, nodeUid: () => this.#node()?.uid }, { node, rule });
     const serverMs = (): number => client.serverTime()?.latestMs ?? clock.wallMs();
     this.#recorder = new RejectionRecorder({ ...parts, serverMs }, node);
@@ -116,13 +113,11 @@ export class Enforcer {
   }
 
   tasks(): readonly ((signal: AbortSignal) => Promise<void>)[] {
-    const work = (key: string, signal: AbortSignal): Promise<void> => {
-      const volume = volumeIn(key);
-      return volume === undefined ? this.#checkPod(key, signal) : this.#triggers.checkUsersOf(volume, signal);
-    };
     const guard = this.#options.config.mode === "enforce" ? [this.#guard.run] : [];
     const remover = this.#remover === undefined ? [] : [this.#remover.run];
-    return [this.#ownNode.run, this.#verifier.run, (signal) => this.#queue.run(work, signal), ...guard, ...remover];
+    const checks = (signal: AbortSignal): Promise<void> =>
+      this.#queue.run((uid) => this.#checkPod(uid, signal), signal);
+    return [this.#ownNode.run, this.#verifier.run, checks, ...guard, ...remover];
   }
 
   /** Changes whenever a check ends; undefined while none is under way. */
@@ -139,7 +134,6 @@ export class Enforcer {
   state(): {
     readonly hasNode: boolean;
     readonly forbidden: readonly string[];
-    readonly namesVolumes: boolean;
     readonly aside: string | undefined;
     readonly fleetPause: string | undefined;
     /** Why no pod is rejected, in the mode `enforce`. */
@@ -154,7 +148,6 @@ export class Enforcer {
           ...(this.#remover?.forbidden ?? []),
         ]),
       ],
-      namesVolumes: this.#triggers.isNaming,
       aside: this.#aside(),
       fleetPause: this.#limitedRejector.fleetPause,
       off: this.#options.config.mode === "enforce" ? offReason(this.#guard.finding) : undefined,
@@ -191,12 +184,11 @@ export class Enforcer {
     this.#limitedRejector.noteRejection({ podUid: uid, ownerUid, ageMs: atMs === undefined ? 0 : nowMs - atMs, level });
   }
 
-  /** What the aggregator sees and this agent does not: PVs whose affinity may exclude the node, and what happens on other nodes. */
-  onAnswer(answer: ReportAnswer): void {
-    const isLifted = this.#limitedRejector.fleetPause !== undefined && answer.pauseRejections === undefined;
-    this.#limitedRejector.pauseFleet(answer.pauseRejections);
+  /** What the aggregator sees and this agent does not: what happens on other nodes. */
+  onAnswer({ pauseRejections }: Pick<ReportAnswer, "pauseRejections">): void {
+    const isLifted = this.#limitedRejector.fleetPause !== undefined && pauseRejections === undefined;
+    this.#limitedRejector.pauseFleet(pauseRejections);
     if (isLifted) this.#triggers.onResume();
-    this.#triggers.onAnswer(answer);
   }
 
   #ownPod(): PodIdentity | undefined {
@@ -232,8 +224,10 @@ export class Enforcer {
     }
     const next = await this.#checker.check(podCase, pod, signal);
     podCase.outcome = next.outcome;
-    if (next.after === undefined) return;
-    this.#queue.addAfter(uid, next.after === "again" ? this.#againMs(podCase) : next.after);
+    const after = next.after === "again" ? this.#againMs(podCase) : next.after;
+    if (after !== undefined) this.#queue.addAfter(uid, after);
+    // The affinity of its volumes may change, and the agent watches no volumes.
+    else if (pod.isWaiting && !podCase.isRejected) this.#queue.addAfter(uid, AGAIN.maxMs);
   }
 
   #againMs(podCase: PodCase): number {

@@ -1,5 +1,6 @@
 import type { Clock } from "../../common/runtime/clock.ts";
 import { REJECTION_REASON } from "../../common/storage/rejection.ts";
+import { type AffinityVerdict, misplacedVolumes } from "../core/affinity/verdict.ts";
 import type { NodePod } from "../sources/node-pods.ts";
 import type { LimitedRejector, Next } from "./limited-rejector.ts";
 import type { PodCase } from "./pod-cases.ts";
@@ -18,6 +19,8 @@ interface CheckerParts {
 
 /** The kubelet gives up waiting for a mount after two minutes and three seconds, and begins again. Milliseconds. */
 const MOUNT_WAIT_MS = 123_000;
+/** A running pod that was found wrong is checked again after this time, as after a change of the node's labels. Milliseconds. */
+const RUNS_WRONG_MS = 1_800_000;
 
 /** Checks one pod, reports what it found, and does what follows. */
 export class PodChecker {
@@ -36,11 +39,15 @@ export class PodChecker {
     if (heldBack !== undefined) return heldBack;
     const { clock, reader, recorder, epoch } = this.#parts;
     const [readEpoch, mayAct] = [epoch(), pod.isWaiting || podCase.isOutcomeUnknown];
+    const wasRight = podCase.epoch === readEpoch && isRight(podCase.verdict);
+    if (wasRight && !mayAct) return { outcome: "let alone: it is not waiting", after: undefined };
     const evidence = await (mayAct ? reader.withMounts(podCase, signal) : reader.withoutMounts(podCase, signal));
     // A check that the agent's end cut short says nothing.
     if (signal.aborted) return { outcome: podCase.outcome, after: undefined };
     recorder.checked(podCase, evidence);
     if (podCase.verdict?.kind !== evidence.verdict.kind) podCase.retries = 0;
+    // A volume has changed: what is in flight has the grace period to finish.
+    if (wasRight && !isRight(evidence.verdict)) podCase.graceEndsAt = clock.monotonicMs() + this.#config.graceMs;
     podCase.verdict = evidence.verdict;
     podCase.epoch = readEpoch;
     podCase.checkedAt = clock.monotonicMs();
@@ -98,7 +105,7 @@ export class PodChecker {
     const runs =
       evidence.pod.kind === "value" && evidence.pod.value.phase === "Running" && !evidence.pod.value.isDeleting;
     if (runs && misplacement !== undefined) this.#parts.recorder.event("runs-misplaced", podCase, misplacement);
-    return { outcome: "let alone: it is not waiting", after: undefined };
+    return { outcome: "let alone: it is not waiting", after: misplacement && RUNS_WRONG_MS };
   }
 
   /**
@@ -111,4 +118,9 @@ export class PodChecker {
     if (heldBack === undefined || !isSeen || this.#parts.clock.monotonicMs() >= heldBack.until) return undefined;
     return this.#parts.limitedRejector.remainingWait(podCase, heldBack);
   }
+}
+
+/** No volume of the pod excludes its node, as far as is known; undefined before the first check. */
+function isRight(verdict: AffinityVerdict | undefined): boolean {
+  return verdict !== undefined && misplacedVolumes(verdict).length === 0;
 }

@@ -65,8 +65,8 @@ export interface RunningAgent {
   readonly proxy: FaultProxy;
   /** Called with each request that changes a pod, before it is sent; for one that is held as long as it takes. */
   onChange: (request: HttpRequest) => Promise<void>;
-  /** The volumes that the aggregator's answers name. */
-  named: readonly { readonly name: string; readonly resourceVersion: string }[];
+  /** Why the aggregator's answers pause all rejections; undefined while they do not. */
+  paused: string | undefined;
   readonly changes: () => number;
   /** A sample of `mooring_affinity_rejections_total`. */
   readonly counted: (outcome: string) => Promise<number>;
@@ -241,7 +241,7 @@ async function startAgent(
     metrics: createMetrics(),
     listen,
     client,
-    reportTransport: createFakeTransport(() => json({ forget: [], volumes: agent.named })),
+    reportTransport: createFakeTransport(() => json({ forget: [], pauseRejections: agent.paused })),
     mountInfo: {
       read: async () => ({ text, beganAt: clock.monotonicMs(), endedAt: clock.monotonicMs() }),
     },
@@ -270,7 +270,7 @@ async function startAgent(
   const agent: RunningAgent = {
     proxy,
     onChange: async () => {},
-    named: [],
+    paused: undefined,
     changes: () => changes,
     page,
     stop,

@@ -243,15 +243,33 @@ describe("an agent that rejects pods", () => {
     await expect(stage.pod(pod)).rejects.toThrow("404");
   });
 
-  it("reports a running pod whose volume was moved away once, and does not reject it", async () => {
+  it("rejects a waiting pod whose volume was moved away, with its check of each minute", async () => {
+    agent = await stage.startAgent(ENFORCE);
     count += 1;
     const [pod, claim] = [`web-${count}`, `data-${count}`];
-    await stage.createClaim(claim, "b");
+    await stage.createClaim(claim, "a");
     await stage.createPod(pod, claim);
-    await stage.setStatus(pod, { phase: "Running", podIP: "192.0.2.7", podIPs: [{ ip: "192.0.2.7" }] });
-    agent = await stage.startAgent(ENFORCE);
+    await stage.until("a first look", async () => {
+      const { pods } = JSON.parse(await agent.page("/debug/verdicts"));
+      expect(pods).toContainEqual(expect.objectContaining({ pod: `shop/${pod}`, verdict: "allow" }));
+    });
 
-    agent.named = [{ name: `pv-${claim}`, resourceVersion: "1" }];
+    await stage.moveVolume(claim, "b");
+
+    await stage.podThat(pod, "rejected", isRejected);
+  });
+
+  it("reports a running pod whose volume excludes its node once, and does not reject it", async () => {
+    agent = await stage.startAgent(ENFORCE);
+    agent.paused = "for a test";
+    await stage.until("a pause", async () =>
+      expect(await agent.page("/readyz?verbose")).toContain("the aggregator pauses all rejections"),
+    );
+    const { pod } = await placeWrongly();
+    await stage.until("that it is held back", async () => expect(await agent.counted("held-back")).toBe(1));
+    await stage.setStatus(pod, { phase: "Running", podIP: "192.0.2.7", podIPs: [{ ip: "192.0.2.7" }] });
+
+    agent.paused = undefined;
     await stage.until("an event", async () => expect(await stage.eventsOf(pod)).toHaveLength(1));
 
     expect(await stage.eventsOf(pod)).toMatchObject([{ action: "Running", type: "Warning" }]);

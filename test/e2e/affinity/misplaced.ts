@@ -111,7 +111,7 @@ export async function moveAway(stage: AffinityStage, app: string, { on, home }: 
     app,
     volume,
     node: on,
-    kind: "CSI volume, moved while it was being attached (from the move; heartbeat 5 s)",
+    kind: "CSI volume, moved while it was being attached (from the move; checked each 60 s)",
   };
 }
 

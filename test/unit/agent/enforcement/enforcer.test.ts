@@ -228,7 +228,6 @@ describe("a check", () => {
     cluster.put(PV, volume("a"));
     for (const name of ["a", "b", "c", "d"]) cluster.put(podAt(name), pod(name, { status: RUNNING }));
     cluster.put(podAt("web"), pod("web"));
-    enforcement.onAnswer({ forget: [], volumes: [] });
     await advance(60_000);
 
     cluster.put(NODE, node("b"));
@@ -240,38 +239,6 @@ describe("a check", () => {
     expect(held).toMatchObject({ ok: false, why: expect.stringContaining("5 of the node's 5 pods") });
     expect(enforcement.check().ok).toBe(true);
     expect(phase("web")).toBe("Pending");
-  });
-
-  it("follows when the aggregator no longer names a volume", async () => {
-    const { cluster, advance, enforcement } = await startScene();
-    for (const name of ["a", "b", "c"]) cluster.put(podAt(name), pod(name, { status: RUNNING }));
-    await advance(1_000);
-    enforcement.onAnswer({ forget: [], volumes: [{ name: "pv-1", resourceVersion: "7" }] });
-    await advance(10_000);
-    const before = enforcement.check();
-
-    cluster.put(PV, volume("a"));
-    enforcement.onAnswer({ forget: [], volumes: [] });
-    await advance(1_000);
-
-    expect(before.ok).toBe(false);
-    expect(enforcement.check().ok).toBe(true);
-  });
-
-  it("follows for a volume that was named before the node's pods were listed", async () => {
-    const { enforcement, cluster, advance, emitted } = await startScene({}, (begun) => {
-      begun.put(podAt("web"), pod("web", { status: RUNNING }));
-      begun.intercept = ({ path }) => (path.startsWith("/api/v1/pods?") ? { status: 503 } : undefined);
-    });
-
-    enforcement.onAnswer({ forget: [], volumes: [{ name: "pv-1", resourceVersion: "7" }] });
-    await advance(10_000);
-    const before = emitted();
-    cluster.intercept = () => undefined;
-    await advance(120_000);
-
-    expect(before).toEqual([]);
-    expect(emitted()).toEqual([expect.stringMatching(/^Running: /)]);
   });
 
   it("of other pods follows when a rejection depends on old verdicts", async () => {
@@ -296,7 +263,7 @@ describe("a check", () => {
 
   it("follows once when a label changes after a held-back pod has started", async () => {
     const { cluster, clock, advance, enforcement } = await startScene();
-    enforcement.onAnswer({ forget: [], volumes: [], pauseRejections: "many nodes reject" });
+    enforcement.onAnswer({ forget: [], pauseRejections: "many nodes reject" });
     for (const name of ["a", "b"]) cluster.put(podAt(name), pod(name));
     cluster.put(podAt("c"), pod("c", { status: RUNNING }));
     await advance(6_000);
@@ -305,7 +272,7 @@ describe("a check", () => {
     await advance(6_000);
 
     const asks = countAsks(clock);
-    enforcement.onAnswer({ forget: [], volumes: [] });
+    enforcement.onAnswer({ forget: [] });
     await advance(6_000);
 
     expect(enforcement.check()).toMatchObject({ ok: false, why: expect.stringContaining("3 of the node's 3 pods") });
@@ -313,98 +280,111 @@ describe("a check", () => {
   });
 
   it("does not follow the kubelet's regular updates of its Node", async () => {
+    const readsOf = async (status: object | undefined): Promise<number> => {
+      const { cluster, advance } = await startScene();
+      cluster.put(PV, volume("a"));
+      cluster.put(podAt("web"), pod("web"));
+      for (let minute = 0; minute < 10; minute += 1) {
+        if (status !== undefined) cluster.put(NODE, node("a", status));
+        await advance(60_000);
+      }
+      return cluster.asked().length;
+    };
+
+    const quiet = await readsOf(undefined);
+    const busy = await readsOf({ conditions: [{ type: "Ready", status: "True" }] });
+
+    expect(quiet).toBeGreaterThan(0);
+    expect(busy).toBe(quiet);
+  });
+
+  it("follows each minute for a pod that waits, and a changed affinity of its volume counts after a grace period", async () => {
+    const { cluster, advance, phase } = await startScene();
+    cluster.put(PV, volume("a"));
+    cluster.put(podAt("web"), pod("web"));
+    // The first check, after the grace period, and the next one.
+    await advance(66_000);
+
+    cluster.put(PV, volume("b"));
+    await advance(63_000);
+    const inGracePeriod = phase("web");
+    await advance(2_000);
+
+    expect(inGracePeriod).toBe("Pending");
+    expect(phase("web")).toBe("Failed");
+  });
+
+  it("finds in that grace period that the affinity is right again", async () => {
+    const { cluster, advance, phase } = await startScene();
+    cluster.put(PV, volume("a"));
+    cluster.put(podAt("web"), pod("web"));
+    await advance(64_000);
+
+    cluster.put(PV, volume("b"));
+    await advance(3_000);
+    cluster.put(PV, volume("a"));
+    await advance(600_000);
+
+    expect(phase("web")).toBe("Pending");
+  });
+
+  it("follows within a minute for a pod of which something is not known", async () => {
+    const { cluster, advance, phase } = await startScene();
+    cluster.put(PV, volume("a"));
+    cluster.intercept = ({ path }) => (path.startsWith(PV) ? { status: 403, body: "no" } : undefined);
+    cluster.put(podAt("web"), pod("web"));
+    await advance(3_600_000);
+
+    cluster.put(PV, volume("b"));
+    cluster.intercept = () => undefined;
+    await advance(80_000);
+
+    expect(phase("web")).toBe("Failed");
+  });
+
+  it("causes no read for a pod that has started since the last one, and was right", async () => {
     const { cluster, advance, verdicts } = await startScene();
     cluster.put(PV, volume("a"));
     cluster.put(podAt("web"), pod("web"));
-    await advance(60_000);
+    await advance(6_000);
+    cluster.put(podAt("web"), pod("web", { status: RUNNING }));
     const reads = cluster.asked().length;
 
-    for (let minute = 0; minute < 10; minute += 1) {
-      cluster.put(NODE, node("a", { conditions: [{ type: "Ready", status: "True" }] }));
-      await advance(60_000);
-    }
+    await advance(600_000);
 
     expect(verdicts()).toEqual(["allow"]);
     expect(cluster.asked()).toHaveLength(reads);
   });
 
-  it("follows for each state of a volume that the aggregator names", async () => {
-    const { cluster, advance, phase, enforcement } = await startScene();
-    cluster.put(PV, volume("a"));
-    cluster.put(podAt("web"), pod("web"));
-    await advance(60_000);
-
-    cluster.put(PV, volume("b"));
-    const answer = { forget: [], volumes: [{ name: "pv-1", resourceVersion: "7" }] };
-    enforcement.onAnswer(answer);
-    await advance(6_000);
-    const reads = cluster.asked().length;
-    enforcement.onAnswer(answer);
-    await advance(6_000);
-
-    expect(phase("web")).toBe("Failed");
-    // The read-back of the rejection, and nothing of the volume.
-    expect(cluster.asked().slice(reads)).not.toContain(`GET ${PV}`);
-  });
-
-  it("does not restart a pod's grace period when the aggregator names its volume", async () => {
-    const { cluster, advance, phase, enforcement } = await startScene();
-    cluster.put(podAt("web"), pod("web"));
-    await advance(4_000);
-
-    enforcement.onAnswer({ forget: [], volumes: [{ name: "pv-1", resourceVersion: "7" }] });
-    await advance(1_200);
-
-    expect(phase("web")).toBe("Failed");
-  });
-
-  it("does not follow for a named volume that no pod of the node uses", async () => {
-    const { cluster, advance, verdicts, enforcement } = await startScene();
-    cluster.put("/api/v1/persistentvolumes/pv-2", volume("b", "pv-2"));
-    cluster.put(podAt("web"), pod("web", { status: RUNNING }));
-
-    enforcement.onAnswer({
-      forget: [],
-      volumes: [
-        { name: "pv-2", resourceVersion: "7" },
-        { name: "gone", resourceVersion: "8" },
-      ],
-    });
-    await advance(60_000);
-
-    expect(verdicts()).toEqual([]);
-  });
-
-  it("of a running pod leads to one event, and to nothing else", async () => {
-    const { cluster, advance, phase, emitted, enforcement } = await startScene();
+  it("of a running pod follows a label change within half an hour, and leads to one event, and to nothing else", async () => {
+    const { cluster, advance, phase, emitted } = await startScene();
     cluster.put(podAt("web"), pod("web", { status: RUNNING }));
     await advance(60_000);
+    const before = emitted();
 
-    for (const resourceVersion of ["7", "8"]) {
-      enforcement.onAnswer({ forget: [], volumes: [{ name: "pv-1", resourceVersion }] });
-      await advance(60_000);
+    for (const zone of ["c", "d"]) {
+      cluster.put(NODE, node(zone));
+      await advance(1_800_000);
     }
 
+    expect(before).toEqual([]);
     expect(phase("web")).toBe("Running");
     expect(emitted()).toEqual([expect.stringMatching(/^Running: Pod goes on, but could not start here again: /)]);
   });
 
-  it("of a running pod does not follow a label change where the aggregator names volumes, and follows within half an hour elsewhere", async () => {
-    const change = { ...node("a"), metadata: { ...node("a").metadata, labels: { zone: "a", other: "x" } } };
-    const [named, alone] = [await startScene(), await startScene()];
-    for (const { cluster, enforcement } of [named, alone]) {
-      cluster.put(podAt("web"), pod("web", { status: RUNNING }));
-      if (cluster === named.cluster) enforcement.onAnswer({ forget: [], volumes: [] });
-    }
-    await Promise.all([named.advance(1_000), alone.advance(1_000)]);
+  it("follows each half hour for running pods that are wrong: their volumes may have been corrected", async () => {
+    const { cluster, advance, enforcement } = await startScene();
+    for (const name of ["a", "b", "c"]) cluster.put(podAt(name), pod(name, { status: RUNNING }));
+    await advance(1_000);
+    cluster.put(NODE, node("c"));
+    await advance(1_800_000);
+    const before = enforcement.check();
 
-    for (const { cluster, advance } of [named, alone]) {
-      cluster.put(NODE, change);
-      await advance(1_800_000);
-    }
+    cluster.put(PV, volume("c"));
+    await advance(1_800_000);
 
-    expect(named.verdicts()).toEqual([]);
-    expect(alone.verdicts()).toEqual(["allow"]);
+    expect(before).toMatchObject({ ok: false, why: expect.stringContaining("3 of the node's 3 pods") });
+    expect(enforcement.check()).toEqual({ ok: true, detail: "enforce" });
   });
 
   it("comes after a report when the node's labels change: its answer may pause rejections", async () => {
@@ -467,22 +447,6 @@ describe("a kubelet that rejects such pods itself", () => {
 });
 
 describe("the health check", () => {
-  it("reports that changes of volumes are not seen while no aggregator names any", async () => {
-    const { enforcement, advance } = await startScene();
-    const before = enforcement.check();
-    enforcement.onAnswer({ forget: [], volumes: [] });
-    const with_ = enforcement.check();
-    await advance(100_000);
-    const later = enforcement.check();
-    enforcement.onAnswer({ forget: [] });
-
-    const withoutNames = { ok: true, detail: expect.stringContaining("is not seen") };
-    expect(before).toMatchObject(withoutNames);
-    expect(with_).toEqual({ ok: true, detail: "enforce" });
-    expect(later).toMatchObject(withoutNames);
-    expect(enforcement.check()).toMatchObject(withoutNames);
-  });
-
   it("fails before the own Node was listed, and nothing is rejected", async () => {
     const { enforcement, cluster, advance, phase } = await startScene({}, (begun) => {
       begun.intercept = ({ path }) => (path.startsWith("/api/v1/nodes?") ? { status: 403 } : undefined);

@@ -7,7 +7,7 @@ afterEach(endScenes);
 
 const FAULTS: readonly Fault[] = ["lost", "broken", "conflict", "forbidden", "unreadable", "slow"];
 const DEEDS = ["bind", "start", "touch", "delete", "remake", "mount", "unmount", "revert"] as const;
-const WORDS = ["name", "hold", "release", "blind", "see"] as const;
+const WORDS = ["hold", "release", "blind", "see"] as const;
 
 const happening: fc.Arbitrary<Happening> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ kind: fc.constantFrom(...DEEDS), on: fc.nat(1) }) },

@@ -131,7 +131,6 @@ export async function startScene(
       node: "node-1",
       rule: { by: "own-pod", podUid: "agent-1", override: undefined },
       config: { ...CONFIG, ...config },
-      heartbeatMs: 30_000,
     },
   );
   let isBugExpected = false;

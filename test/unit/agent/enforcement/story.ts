@@ -12,7 +12,7 @@ export type Happening =
       readonly on: number;
     }
   | { readonly kind: "volume" | "node"; readonly zone: "a" | "b" }
-  | { readonly kind: "name" | "hold" | "release" | "blind" | "see" }
+  | { readonly kind: "hold" | "release" | "blind" | "see" }
   | { readonly kind: "fault"; readonly what: Fault }
   | { readonly kind: "pass"; readonly ms: number };
 
@@ -59,13 +59,10 @@ export class Story {
         if (happening.kind === "volume") cluster.put(PV, volume(happening.zone));
         else this.#relabel(happening.zone);
         return;
-      case "name":
-        this.#versions += 1;
-        return enforcement.onAnswer({ forget: [], volumes: [{ name: "pv-1", resourceVersion: `v${this.#versions}` }] });
       case "hold":
-        return enforcement.onAnswer({ forget: [], volumes: [], pauseRejections: "a story says so" });
+        return enforcement.onAnswer({ forget: [], pauseRejections: "a story says so" });
       case "release":
-        return enforcement.onAnswer({ forget: [], volumes: [] });
+        return enforcement.onAnswer({ forget: [] });
       case "blind":
       case "see":
         return this.#look(happening.kind === "blind");
@@ -83,7 +80,6 @@ export class Story {
     this.#faults.length = 0;
     this.#look(false);
     await this.play({ kind: "release" });
-    await this.play({ kind: "name" });
     await this.#scene.advance(3_600_000);
     // One that came back three times is given up.
     const isDue = (uid: string): boolean => !this.#mounted.has(uid) && (this.#reverts.get(uid) ?? 0) < 3;
