@@ -24,7 +24,6 @@ import { type ClusterIdentity, createClusterIdentity } from "./sources/cluster-i
 import type { ClusterListener } from "./sources/cluster-parts.ts";
 import { listRoutes } from "./sources/list-stream.ts";
 import {
-  NOT_COUNTED,
   NOT_LEADING,
   NOT_LISTED,
   type ReportOutcome,
@@ -184,7 +183,6 @@ class Aggregator {
         unstored: this.#unstored,
         ends: this.#ends,
         clusterUid: this.#identity.uid,
-        onWaiting: (node, podUids) => this.#rejections.onWaiting(node, podUids),
       },
       this.#config,
     );
@@ -215,8 +213,7 @@ class Aggregator {
 
   turnAway(): TurnedAway | undefined {
     if (this.#parts.cluster.unsynced().length > 0) return NOT_LISTED;
-    if (this.#session === undefined || !this.#leadership.isLeading()) return NOT_LEADING;
-    return this.#session.isCounting ? NOT_COUNTED : undefined;
+    return this.#session === undefined || !this.#leadership.isLeading() ? NOT_LEADING : undefined;
   }
 
   retryAfterSeconds(): number {

@@ -3,15 +3,12 @@
  * on all nodes, or an affinity on all volumes, looks like a few wrong pods on each.
  */
 
-/**
- * A pod that an agent rejected, or that waits for a volume whose affinity excludes its node and would be rejected. Rejected pods alone
- * would show a change of all nodes too late.
- */
-export interface WrongPod {
+/** A pod that an agent rejected. */
+export interface RejectedPod {
   readonly node: string | undefined;
   /** A user who may create pods there can place any number of them on wrong nodes. */
   readonly namespace: string;
-  /** When it was rejected, or first seen to wait. Milliseconds of the API server's wall clock. */
+  /** Milliseconds of the API server's wall clock. */
   readonly atMs: number;
 }
 
@@ -24,16 +21,16 @@ export interface RejectionPause {
 
 /** What the decision depends on. */
 interface FleetScene {
-  /** The wrong pods of the last `FLEET_WINDOW_MS`. */
-  readonly recent: readonly WrongPod[];
+  /** The pods that were rejected in the last `FLEET_WINDOW_MS`. */
+  readonly recent: readonly RejectedPod[];
   /** How many nodes the cluster has. */
   readonly nodes: number;
   readonly nowMs: number;
 }
 
-/** Wrong pods are counted over this time, and a pause lasts at least as long. Milliseconds. */
+/** Rejected pods are counted over this time, and a pause lasts at least as long. Milliseconds. */
 export const FLEET_WINDOW_MS = 600_000;
-/** Fewer nodes with wrong pods than this never pause rejections. */
+/** Fewer nodes with rejected pods than this never pause rejections. */
 const FEWEST_NODES = 5;
 /** The share of nodes, one in so many, that pauses rejections. */
 const NODE_SHARE = 5;
@@ -41,8 +38,8 @@ const NODE_SHARE = 5;
 const NAMESPACE_SHARE = 2;
 
 /**
- * Whether rejections are paused. A pause begins with so many wrong pods in ten minutes (`limit`), or with wrong pods on more than a
- * fifth of the nodes and at least five; one namespace counts for half of either at most. It ends after at least ten minutes, when both
+ * Whether rejections are paused. A pause begins with so many rejected pods in ten minutes (`limit`), or with rejected pods on more
+ * than a fifth of the nodes and at least five; one namespace counts for half of either at most. It ends after at least ten minutes, when both
  * are down to half of that. What is wrong on many nodes at once needs a person; a false alarm costs ten minutes. A limit of 0 never
  * pauses.
  */
@@ -55,9 +52,9 @@ export function nextPause(
   const mostNodes = Math.max(FEWEST_NODES, Math.floor(all / NODE_SHARE) + 1);
   const namespaces = [...Map.groupBy(recent, ({ namespace }) => namespace).values()];
   const pods = namespaces.reduce((sum, { length }) => sum + Math.min(length, shareOf(limit)), 0);
-  const nodesOf = (wrong: readonly WrongPod[]) => [...new Set(wrong.map(({ node }) => node))];
-  const nodes = new Set(namespaces.flatMap((wrong) => nodesOf(wrong).slice(0, shareOf(mostNodes)))).size;
-  const why = `in the last ${FLEET_WINDOW_MS / 60_000} minutes ${pods} pods on ${nodes} of ${all} nodes were rejected, or began to wait for a volume that excludes their node`;
+  const nodesOf = (rejected: readonly RejectedPod[]) => [...new Set(rejected.map(({ node }) => node))];
+  const nodes = new Set(namespaces.flatMap((rejected) => nodesOf(rejected).slice(0, shareOf(mostNodes)))).size;
+  const why = `in the last ${FLEET_WINDOW_MS / 60_000} minutes ${pods} pods on ${nodes} of ${all} nodes were rejected`;
   if (held === undefined) return pods >= limit || nodes >= mostNodes ? { sinceMs: nowMs, why } : undefined;
   const isOver = nowMs - held.sinceMs >= FLEET_WINDOW_MS && pods * 2 <= limit && nodes * 2 <= mostNodes;
   return isOver ? undefined : held;

@@ -1,6 +1,5 @@
 import { runAll, runTogether } from "../../common/runtime/lifecycle.ts";
 import type { Steps } from "../../common/runtime/steps.ts";
-import { createYield } from "../../common/runtime/yield.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import type { NodeMessage, ReportAnswer } from "../../common/storage/node-report.ts";
 import { ReadApi } from "../api/read-api.ts";
@@ -31,8 +30,6 @@ interface LeaderSessionParts extends SharedParts {
   readonly measures: Measures;
   /** Aborted when the session is over. */
   readonly signal: AbortSignal;
-  /** Pods of a node that wait for a volume whose affinity excludes the node. */
-  readonly onWaiting: (node: string, podUids: readonly string[]) => void;
 }
 
 /** Nodes that answer within this time release the claims that wait for them together. Milliseconds. */
@@ -57,8 +54,6 @@ export class LeaderSession {
   readonly #barrier: Barrier;
   /** Nodes whose last report was too large. */
   readonly #refused = new Set<string>();
-  /** The count of the waiting pods is not complete yet: the answers would let agents go on that the previous leader had paused. */
-  isCounting = true;
 
   constructor(parts: LeaderSessionParts, config: AggregatorConfig) {
     this.#parts = parts;
@@ -118,7 +113,7 @@ export class LeaderSession {
     const { cluster, logger } = this.#parts;
     // Before anything waits: a hand-over must not take an empty queue for one whose claims are decided.
     this.claims.begin(cluster.finishedPods());
-    await this.#beginWithNodes(signal);
+    // From now on a missing report counts.
     this.#barrier.begin(this.agentStates.expected());
     logger.info({ nodes: this.unreported.length }, "cluster listed, waiting for the nodes' reports");
     await runTogether(
@@ -138,20 +133,6 @@ export class LeaderSession {
       this.#gap.check();
       await this.#parts.clock.sleep(CHECK_MS, signal);
     }
-  }
-
-  /** From now on a missing report counts. Hands on the waiting pods of all nodes, with pauses, as there may be thousands. */
-  async #beginWithNodes(signal: AbortSignal): Promise<void> {
-    const { clock, cluster, internalErrors, onWaiting } = this.#parts;
-    const errors = internalErrors.in("reports");
-    const yieldIfDue = createYield(clock, signal);
-    for (const node of cluster.nodeNames()) {
-      if (signal.aborted) return;
-      this.agentStates.check(node);
-      onWaiting(node, errors.attempt(node, () => cluster.misfits(node).waiting) ?? []);
-      await yieldIfDue();
-    }
-    this.isCounting = false;
   }
 
   /** Pods were listed anew: what came and went meanwhile went unobserved. */
@@ -200,7 +181,6 @@ export class LeaderSession {
       keys: this.claims.keysOf(change.touched),
       volumes: this.volumes.namesOf(change.touched),
       unmounts: change.touched.length === 0 ? [] : newUnmounts(change.known, change.view, cluster),
-      misfits: cluster.misfits(report.node),
     };
     yield;
     const taken = this.fleet.take(change);
@@ -218,15 +198,13 @@ export class LeaderSession {
       () => this.claims.onTouched(report.node, effects.keys),
       () => this.volumes.onVolumes(effects.volumes),
       () => this.#barrier.onReport(report.node, report.scanRequest),
-      () => this.#parts.onWaiting(report.node, effects.misfits.waiting),
     ]);
     yield;
-    const { reach, misfits } = effects;
-    const nowMs = time.latestMs - time.widthMs;
-    return this.#answer(change.view, { ...(reach && { reach }), nowMs, volumes: [...misfits.volumes] });
+    const { reach } = effects;
+    return this.#answer(change.view, { ...(reach && { reach }), nowMs: time.latestMs - time.widthMs });
   }
 
-  #answer(view: NodeView, rest: Pick<ReportAnswer, "reach" | "nowMs" | "volumes">): ReportOutcome {
+  #answer(view: NodeView, rest: Pick<ReportAnswer, "reach" | "nowMs">): ReportOutcome {
     const isAsked = this.#barrier.isPending(view.node) || this.#gap.isPending(view.node);
     const scanRequest = isAsked ? this.#barrier.question : undefined;
     const settled = this.claims.answers.settled(view);

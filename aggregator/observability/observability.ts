@@ -19,7 +19,7 @@ interface Observed extends Pick<SharedParts, "clock" | "client" | "cluster" | "i
   readonly volumeMetrics: boolean;
   readonly protection: ProtectionMode;
   readonly leadership: Pick<Leadership, "check" | "progress" | "isLeading">;
-  readonly rejections: { readonly count: () => number; readonly waiting: () => number; readonly isPaused: boolean };
+  readonly rejections: { readonly count: () => number; readonly isPaused: boolean };
   /** The current leader session; without one there are no series of nodes and claims. */
   readonly session: () => LeaderSession | undefined;
   /** The certificate that agents see; undefined where reports come from this machine alone. */
@@ -189,9 +189,6 @@ function registerSessionGauges(metrics: LeadersMetrics, { rejections }: Observed
   );
   gauge("mooring_fleet_rejections_recent", "Pods that agents rejected in the last ten minutes.", () =>
     rejections.count(),
-  );
-  gauge("mooring_fleet_misplaced_pods", "Pods that wait for a volume whose node affinity excludes their node.", () =>
-    rejections.waiting(),
   );
   gauge("mooring_fleet_rejections_paused", "1 while agents are told to reject no pod.", () =>
     Number(rejections.isPaused),

@@ -91,7 +91,7 @@ export const AGGREGATOR_SETTINGS = {
     {
       name: "pause-rejections-at",
       description:
-        "no pod is rejected any more after so many were, or would be, in ten minutes, or one on more than a fifth of the nodes (at least five); one namespace counts for half of that at most; 0 for never",
+        "no pod is rejected any more after so many were in ten minutes, or one on more than a fifth of the nodes (at least five); one namespace counts for half of that at most; 0 for never",
     },
     { min: 0, max: 100_000 },
     "50",

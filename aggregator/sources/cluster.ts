@@ -6,7 +6,6 @@ import { runTogether } from "../../common/runtime/lifecycle.ts";
 import { boundedLabel } from "../../common/runtime/metrics.ts";
 import type { BindingMode } from "../core/claims/binding.ts";
 import { MOST_CLASSES } from "../core/metrics/storage-totals.ts";
-import { type Misfits, misfitsOf } from "../core/volumes/named-volumes.ts";
 import { createClaims } from "./claims.ts";
 import type { ClusterListener, ClusterParts, OutsideParts } from "./cluster-parts.ts";
 import { createNodes } from "./nodes.ts";
@@ -40,11 +39,6 @@ export function createCluster(parts: ClusterParts, listener: ClusterListener) {
     ...volumes.lookups,
     ...nodes.lookups,
     ...claims.lookups,
-    /** PVs of the node's pods whose affinity may exclude the node: its agent has to check them. */
-    misfits: (name: string): Misfits => {
-      const [claim, volume] = [claims.informer.get, volumes.informer.get];
-      return misfitsOf({ node: nodes.informer.get(name), pods: pods.wantingOn(name), claim, volume });
-    },
     /** False while the watch of claims or of volumes is interrupted: one that is not known may be there. */
     areBindingsCurrent: (): boolean => [claims, volumes].every(({ informer }) => informer.isCurrent()),
     storage: {

@@ -32,7 +32,7 @@ export function createPods(parts: ClusterParts & { readonly claims: () => ClaimL
     collection: { path: "/api/v1/pods", listsFrom: "quorum" },
     project: (object) => projectPod(object, parts.agents),
     keep: (pod): Pod => new KeptPod(pod, values),
-    indexes: { uid: ({ uid }) => uid, claim: claimKeysOf, agent: agentNode, wanting: wantingNode },
+    indexes: { uid: ({ uid }) => uid, claim: claimKeysOf, agent: agentNode },
     onChange,
     onReplaced: (sinceVersion) => {
       watched = { sinceVersion, sinceMs: parts.nowMs() };
@@ -64,7 +64,6 @@ export function createPods(parts: ClusterParts & { readonly claims: () => ClaimL
       /** False while the watch of all pods is interrupted: an unknown pod may use a claim. */
       arePodsCurrent: informer.isCurrent,
     },
-    wantingOn: (node: string) => informer.by("wanting", node),
     /** The claim is gone: pods that still name it do not use the next claim of that name. */
     onClaimGone: (claimKey: string) => vanished.onClaimGone(informer.by("claim", claimKey)),
   };
@@ -96,10 +95,6 @@ function endOf(change: StoreChange<Pod>, isFirstList: boolean): string | undefin
 
 function agentNode({ isAgent, isTerminal, node }: Pod): string | undefined {
   return isAgent === true && !isTerminal ? node : undefined;
-}
-
-function wantingNode({ claims, isTerminal, node }: Pod): string | undefined {
-  return claims.length > 0 && !isTerminal ? node : undefined;
 }
 
 function isNewlyPlaced(change: StoreChange<Pod>): boolean {

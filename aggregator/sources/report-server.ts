@@ -20,7 +20,6 @@ export interface TurnedAway {
 }
 
 export const NOT_LISTED: TurnedAway = { kind: "not-ready", why: "the cluster has not been listed yet" };
-export const NOT_COUNTED: TurnedAway = { kind: "not-ready", why: "the pods that wait are being counted" };
 export const NOT_LEADING: TurnedAway = { kind: "not-leading", why: "not the leader" };
 
 /** One whole report is 20 kB: the aggregator takes one each 5 ms. */

@@ -29,9 +29,6 @@ export const MAX_REPORT_PARTS = 10 * MAX_REPORT_ENTRIES + 1_000;
 /** A report contains at most so many gaps; the oldest are merged. */
 export const MAX_AGENT_GAPS = 16;
 
-/** An answer names at most so many volumes. */
-export const MAX_ANSWER_VOLUMES = 500;
-
 /** A report contains at most so many clock samples. */
 export const MAX_CLOCK_SAMPLES = 8;
 
@@ -218,9 +215,6 @@ export type ClockSample = v.InferOutput<typeof clockSample>;
 /** Begin and end of a scan of the mount table. */
 export type ScanSpan = v.InferOutput<typeof scan>;
 
-/** A PV as the aggregator last saw it. */
-const namedVolume = v.strictObject({ name, resourceVersion: v.pipe(v.string(), v.minLength(1), v.maxLength(64)) });
-
 /** An agent drops fields that it does not know: a newer aggregator may send more. */
 const answer = v.object({
   /** IDs of unmount records that can no longer change any status and may leave the journal. */
@@ -235,22 +229,12 @@ const answer = v.object({
   session: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(64))),
   /** The API server's wall clock when the message came, never too late. */
   nowMs: v.optional(moment),
-  /**
-   * PVs that pods of the node name by their claims, and whose node affinity may not match the Node's labels; an agent watches no PVs.
-   * Every answer contains them as long as that is so; what is new has another resource version, or is new to this run of the agent. So
-   * neither side remembers or acknowledges anything, and nothing is lost when one dies. With `MAX_ANSWER_VOLUMES` of them there may be
-   * more. Absent where the aggregator does not know; an empty list means that there are none.
-   */
-  volumes: v.optional(v.pipe(v.array(namedVolume), v.maxLength(MAX_ANSWER_VOLUMES))),
   /** Why agents may reject no pod, for people to read; in every answer as long as that is so. */
   pauseRejections: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(1024))),
 });
 
 /** What the aggregator answers to an accepted report. */
 export type ReportAnswer = v.InferOutput<typeof answer>;
-
-/** A PV in an answer. */
-export type NamedVolume = v.InferOutput<typeof namedVolume>;
 
 /** The path of a node's reports. `base` comes before it, without a slash at its end. */
 export function reportPath(base: string, node: string): string {

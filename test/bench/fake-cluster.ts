@@ -3,7 +3,6 @@ import { claimKeysOf } from "../../aggregator/core/claims/attribution.ts";
 import { claimPhaseSince } from "../../aggregator/core/claims/binding.ts";
 import { attachedKey, type EndedPod, type Node, type Pod, type Volume } from "../../aggregator/core/cluster-objects.ts";
 import { StorageTotals } from "../../aggregator/core/metrics/storage-totals.ts";
-import type { Misfits } from "../../aggregator/core/volumes/named-volumes.ts";
 import type { Cluster } from "../../aggregator/sources/cluster.ts";
 import type { Stored } from "../../common/kube/store.ts";
 import type { Claim } from "../../common/storage/claim.ts";
@@ -43,14 +42,6 @@ export class FakeCluster implements Cluster {
   readonly allVolumes = (): Iterable<Volume> => this.volumes.values();
   podsOf = (claimKey: string): readonly Pod[] =>
     [...this.pods.values()].filter((pod) => claimKeysOf(pod).includes(claimKey));
-  /** By node. */
-  readonly misfitsOf = new Map<string, Misfits>();
-  /** Called before each answer. */
-  onMisfits = (): void => {};
-  readonly misfits = (node: string): Misfits => {
-    this.onMisfits();
-    return this.misfitsOf.get(node) ?? { volumes: [], waiting: [] };
-  };
   readonly podName = (uid: string): string => this.pods.get(uid)?.key ?? uid;
   readonly isPodThere = (uid: string): boolean => this.pods.has(uid);
   readonly knewClaim = (podUid: string, { key, uid }: ClaimRef): boolean =>

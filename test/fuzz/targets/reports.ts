@@ -139,10 +139,10 @@ export const reportAnswers: FuzzTarget = {
   name: "report-answers",
   about: "the answer to a report, from whatever answers at the aggregator's address",
   seeds: [
-    { forget: ["boot-1/5/pod-1"], nowMs: 1_789_000_000_000, volumes: [{ name: "pv-1", resourceVersion: "7" }] },
+    { forget: ["boot-1/5/pod-1"], nowMs: 1_789_000_000_000, reach: "7" },
     { forget: [], whole: true, scanRequest: "session/1", pauseRejections: "too many nodes at once" },
   ].map((answer) => inputOf(JSON.stringify(answer))),
-  words: ["forget", "look", "whole", "nowMs", "volumes", "pauseRejections", "name", "resourceVersion"],
+  words: ["forget", "look", "whole", "nowMs", "reach", "pauseRejections"],
   take: (input) => {
     const decoded = decodeReportAnswer(jsonOrText(input));
     if (decoded.ok) promise(decodeReportAnswer(JSON.parse(JSON.stringify(decoded.value))).ok, "it is understood again");

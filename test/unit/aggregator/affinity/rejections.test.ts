@@ -13,8 +13,7 @@ function keyOf(uid: string): string {
 function counting(limit = 3) {
   const [clock, logger] = [createFakeClock(), createFakeLogger()];
   const nodeNames = (): readonly string[] => Array.from({ length: 100 }, (_, index) => `n${index}`);
-  const podByUid = (uid: string) => ({ key: keyOf(uid) });
-  const rejections = new Rejections({ clock, logger, nowMs: clock.wallMs, nodeNames, podByUid }, limit);
+  const rejections = new Rejections({ clock, logger, nowMs: clock.wallMs, nodeNames }, limit);
   const rejectAged = (uid: string, ageMs: number | undefined): void => {
     const rejection = { atMs: ageMs === undefined ? undefined : clock.wallMs() - ageMs, level: 0 };
     rejections.onRejected({ key: keyOf(uid), uid, node: "n1", rejection });
@@ -39,60 +38,27 @@ describe("rejections", () => {
     expect([counted, rejections.count()]).toEqual([count, 0]);
   });
 
-  it("are paused as soon as a report shows that too many pods wait for the wrong volumes", () => {
-    const { rejections } = counting();
-    const paused = ["n1", "n2", "n3", "n4"].map((node) => {
-      rejections.onWaiting(node, [`pod-on-${node}`]);
-      return rejections.pause() !== undefined;
-    });
-
-    expect(paused).toEqual([false, false, true, true]);
-    expect([rejections.count(), rejections.waiting()]).toEqual([0, 4]);
-  });
-
-  it("are not paused by one namespace, whose pods wait or are rejected", () => {
-    const { rejections, reject } = counting(10);
-    for (let pod = 0; pod < 60; pod += 1) {
-      rejections.onWaiting(`n${pod}`, [`shop/${pod}`]);
-      reject(`shop/${60 + pod}`);
-    }
-
-    expect(rejections.pause()).toBeUndefined();
-    expect([rejections.count(), rejections.waiting()]).toEqual([60, 60]);
-  });
-
-  it("may be made of pods that have waited for ten minutes, as of old ones that are found", async () => {
-    const { clock, logger, rejections } = counting();
-    rejections.onWaiting("n1", ["a", "b", "c", "d"]);
-    const first = rejections.pause();
+  it("are paused within a second of the one that is too many, and for ten minutes", async () => {
+    const { clock, logger, rejections, reject } = counting();
+    reject("a", "b");
+    const before = rejections.pause();
+    reject("c");
+    await clock.advance(1_000);
+    const paused = rejections.pause();
 
     await clock.advance(10 * MINUTE);
-    rejections.onWaiting("n1", ["a", "b", "c", "d"]);
 
-    expect(first).toBeDefined();
-    expect([rejections.pause(), rejections.waiting()]).toEqual([undefined, 4]);
+    expect(before).toBeUndefined();
+    expect(paused).toBe("in the last 10 minutes 3 pods on 1 of 100 nodes were rejected");
+    expect(rejections.pause()).toBeUndefined();
     expect(logger.messages()).toEqual(["agents are told to reject no pod", "agents may reject pods again"]);
   });
 
-  it.each([
-    ["one once that waited and was rejected", ["a", "b"], ["a", "b"]],
-    ["none that waits no longer", [], ["c"]],
-    ["none that waits no longer, but the one beside it", ["a"], ["c"]],
-  ])("count, of pods that wait, %s", (_, left, rejected) => {
-    const { rejections, reject } = counting();
-    rejections.onWaiting("n1", ["a", "b"]);
-    rejections.onWaiting("n1", left);
-    reject(...rejected);
+  it("are not paused by one namespace", () => {
+    const { rejections, reject } = counting(10);
+    for (let pod = 0; pod < 60; pod += 1) reject(`shop/${pod}`);
 
-    expect([rejections.pause(), rejections.waiting()]).toEqual([undefined, left.length]);
-  });
-
-  it("do not count pods of a node that is gone", async () => {
-    const { clock, rejections } = counting();
-    rejections.onWaiting("gone", ["a", "b", "c"]);
-    const atOnce = rejections.pause();
-    await clock.advance(1_000);
-
-    expect([atOnce, rejections.waiting()]).toEqual([undefined, 0]);
+    expect(rejections.pause()).toBeUndefined();
+    expect(rejections.count()).toBe(60);
   });
 });

@@ -90,7 +90,6 @@ describe("what is answered", () => {
   const whole = { forget: [], whole: true };
   const FULL: ReportAnswer = {
     ...{ forget: [], reach: "7", whole: true, scanRequest: "session/1", nowMs: 5 },
-    volumes: [{ name: "pv-a", resourceVersion: "9" }],
   };
 
   it.each<readonly [name: string, outcome: ReportOutcome, answer: object]>([
