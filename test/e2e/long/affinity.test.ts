@@ -93,7 +93,7 @@ describe("Mooring that is rolled out and enforces affinity (--reject-attached --
 describe("the aggregator", () => {
   it("pauses the rejections of all nodes when there are too many (--pause-rejections-at=1), until the setting changes", async () => {
     await setHold("1");
-    for (const node of NODES) await untilReadiness(stage, node, { isReady: true, words: "holds all rejections" });
+    for (const node of NODES) await untilReadiness(stage, node, { isReady: true, words: "pauses all rejections" });
     const held = await misplaceLocal(stage, "held", PLACES);
     await trial.pause(3 * GRACE_MS);
     expect(touchFaults(stage.pods.states(held.uid))).toEqual([]);
