@@ -75,13 +75,9 @@ export class ClaimStates {
     return ended.length === 0 ? history : { ...history, pending: [...history.pending, ...ended] };
   }
 
-  /**
-   * A pod that ended before this claim was created named an earlier claim. Clocks may differ, so a pod that is known to have used this
-   * one counts.
-   */
-  #hasNamed({ pod, seenAtMs }: EndedPod, claim: Claim): boolean {
-    const isLater = seenAtMs >= (claim.createdAtMs ?? 0);
-    return mayUse(pod, claim) && (isLater || this.#parts.cluster.knewClaim(pod.uid, claim));
+  /** A pod that ended before this claim was created named an earlier claim. The API server's clock may have gone back since its creation. */
+  #hasNamed({ pod, seenAtMs, claimUids }: EndedPod, claim: Claim): boolean {
+    return mayUse(pod, claim) && (seenAtMs >= (claim.createdAtMs ?? 0) || claimUids.includes(claim.uid));
   }
 
   #keep({ key, uid }: Claim, history: ClaimHistory): void {

@@ -34,6 +34,8 @@ export interface EndedPod {
   readonly gone: string;
   /** When the watch showed its end, by the API server's clock. */
   readonly seenAtMs: number;
+  /** UIDs of the claims of its names that were known then. */
+  readonly claimUids: readonly string[];
   /** It was over when leading began, and still exists: it may have been over for long. */
   readonly wasOver: boolean;
 }

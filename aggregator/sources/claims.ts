@@ -9,20 +9,18 @@ import { unusedMessage } from "../core/claims/message.ts";
 import { type ClaimKind, type ClassLabel, countedClaim, StorageTotals } from "../core/metrics/storage-totals.ts";
 import type { ClusterListener, ClusterParts } from "./cluster-parts.ts";
 import { KeptValues, keptWith, millisecondsOf, secondsOf, type Whole } from "./kept.ts";
-import type { Pods } from "./pods.ts";
 import { observePhases, type Volumes } from "./volumes.ts";
 
 interface ClaimParts extends ClusterParts {
   readonly classLabel: ClassLabel;
   readonly volumes: Volumes;
-  readonly pods: Pods;
 }
 
 /** Claims are counted by ages of days, so this is exact enough. */
 const AGE_BUCKET_MS = 3_600_000;
 
 export function createClaims(parts: ClaimParts, listener: ClusterListener) {
-  const { volumes, pods, nowMs } = parts;
+  const { volumes, nowMs } = parts;
   const values = new ClaimValues();
   const observations = observePhases<Claim>(({ phase }) => phase === "Lost");
   const totals = new StorageTotals<ClaimKind>(parts.classLabel, AGE_BUCKET_MS);
@@ -44,11 +42,8 @@ export function createClaims(parts: ClaimParts, listener: ClusterListener) {
       if (kind !== "deleted") totals.count(countedClaim(object), 1);
       if (kind === "updated" && isRolledBack(change.previous, object, nowMs()))
         listener.onClaimRolledBack(change.previous);
-      if (kind === "deleted") {
-        // A pod that names a deleted claim does not use the next claim of that name.
-        pods.onClaimGone(object.key);
-        listener.onClaimGone(object);
-      } else listener.onClaim(object.key);
+      if (kind === "deleted") listener.onClaimGone(object);
+      else listener.onClaim(object.key);
       if (kind === "updated" && change.previous.phase === "Pending" && object.phase === "Bound")
         listener.onClaimBound(object);
     },

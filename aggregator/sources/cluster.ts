@@ -26,7 +26,7 @@ export function createCluster(parts: ClusterParts, listener: ClusterListener) {
   const classLabel = boundedLabel(MOST_CLASSES);
   const volumes = createVolumes({ ...parts, classLabel }, listener);
   const nodes = createNodes({ ...parts, volumes }, listener);
-  const claims = createClaims({ ...parts, classLabel, volumes, pods }, listener);
+  const claims = createClaims({ ...parts, classLabel, volumes }, listener);
   const storageClasses = createStorageClasses(parts);
   const informers: Readonly<Record<string, Informer<Stored>>> = {
     pods: pods.informer,

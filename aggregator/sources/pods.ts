@@ -2,7 +2,7 @@ import { createInformer, type Informer } from "../../common/kube/informer.ts";
 import { movedValues } from "../../common/kube/object-index.ts";
 import type { StoreChange } from "../../common/kube/store.ts";
 import type { Claim } from "../../common/storage/claim.ts";
-import { type ClaimRef, claimKeysOf } from "../core/claims/attribution.ts";
+import { claimKeysOf } from "../core/claims/attribution.ts";
 import type { EndedPod, Pod } from "../core/cluster-objects.ts";
 import type { PodWatch } from "../core/pod-watch/history.ts";
 import { claimsToRemember, VanishedPods } from "../core/pod-watch/vanished-pods.ts";
@@ -15,13 +15,16 @@ export type Pods = ReturnType<typeof createPods>;
 type ClaimLookup = Pick<Informer<Claim>, "get" | "hasSynced">;
 
 export function createPods(parts: ClusterParts & { readonly claims: () => ClaimLookup }, listener: ClusterListener) {
-  const vanished = new VanishedPods((key) => parts.claims().get(key)?.uid);
+  const vanished = new VanishedPods();
   let watched: PodWatch | undefined;
   const onChange = (change: StoreChange<Pod>): void => {
     const { object } = change;
     const [gone, pod] = [endOf(change, !informer.hasSynced()), remembered(object, parts.claims(), values)];
-    vanished.note(pod, { hasEnded: gone !== undefined, isGone: change.kind === "deleted" });
-    if (gone !== undefined) listener.onPodEnded({ pod, gone, seenAtMs: parts.nowMs(), wasOver: false });
+    if (change.kind === "deleted") vanished.note(pod);
+    if (gone !== undefined) {
+      const claimUids = claimKeysOf(pod).flatMap((key) => parts.claims().get(key)?.uid ?? []);
+      listener.onPodEnded({ pod, gone, seenAtMs: parts.nowMs(), claimUids, wasOver: false });
+    }
     for (const node of movedValues(change, agentNode)) listener.onNode(node);
     if (isNewlyRejected(change)) listener.onRejected(object);
     if (isNewlyPlaced(change)) listener.onPodPlaced(object);
@@ -50,8 +53,6 @@ export function createPods(parts: ClusterParts & { readonly claims: () => ClaimL
       podsOf: (claimKey: string): readonly Pod[] => informer.by("claim", claimKey),
       /** A running pod of Mooring's agent is bound to the node. */
       hasAgentPod: (node: string): boolean => informer.by("agent", node).length > 0,
-      /** The pod uses, or used until it ended, this claim and no other one of its name. */
-      knewClaim: (uid: string, claim: ClaimRef): boolean => vanished.knew(uid, there(uid), claim),
       isPodThere: (uid: string): boolean => there(uid) !== undefined,
       /** `namespace/name` of a pod that exists or did until recently, else its UID. */
       podName: (uid: string): string => podByUid(uid)?.key ?? uid,
@@ -64,8 +65,6 @@ export function createPods(parts: ClusterParts & { readonly claims: () => ClaimL
       /** False while the watch of all pods is interrupted: an unknown pod may use a claim. */
       arePodsCurrent: informer.isCurrent,
     },
-    /** The claim is gone: pods that still name it do not use the next claim of that name. */
-    onClaimGone: (claimKey: string) => vanished.onClaimGone(informer.by("claim", claimKey)),
   };
 }
 
@@ -78,7 +77,7 @@ function remembered(pod: Pod, { get, hasSynced }: ClaimLookup, values: KeptValue
 
 function finishedOf(pods: Iterable<Pod>, seenAtMs: number): readonly EndedPod[] {
   const finished = [...pods].filter(({ isTerminal }) => isTerminal);
-  return finished.map((pod) => ({ pod, gone: pod.resourceVersion, seenAtMs, wasOver: true }));
+  return finished.map((pod) => ({ pod, gone: pod.resourceVersion, seenAtMs, claimUids: [], wasOver: true }));
 }
 
 /**

@@ -1,4 +1,3 @@
-import type { ClaimRef } from "../../aggregator/core/claims/attribution.ts";
 import { claimKeysOf } from "../../aggregator/core/claims/attribution.ts";
 import { claimPhaseSince } from "../../aggregator/core/claims/binding.ts";
 import { attachedKey, type EndedPod, type Node, type Pod, type Volume } from "../../aggregator/core/cluster-objects.ts";
@@ -44,8 +43,6 @@ export class FakeCluster implements Cluster {
     [...this.pods.values()].filter((pod) => claimKeysOf(pod).includes(claimKey));
   readonly podName = (uid: string): string => this.pods.get(uid)?.key ?? uid;
   readonly isPodThere = (uid: string): boolean => this.pods.has(uid);
-  readonly knewClaim = (podUid: string, { key, uid }: ClaimRef): boolean =>
-    this.pods.has(podUid) && this.byKey.get(key)?.uid === uid;
   readonly podByUid = (uid: string): Pod | undefined => this.pods.get(uid);
   readonly volumeByName = (name: string): (Volume & Stored) | undefined => {
     const volume = this.volumes.get(name);
@@ -56,7 +53,7 @@ export class FakeCluster implements Cluster {
   readonly finishedPods = (): readonly EndedPod[] =>
     [...this.pods.values()]
       .filter(({ isTerminal }) => isTerminal)
-      .map((pod) => ({ pod, gone: pod.resourceVersion, seenAtMs: this.nowMs, wasOver: true }));
+      .map((pod) => ({ pod, gone: pod.resourceVersion, seenAtMs: this.nowMs, claimUids: [], wasOver: true }));
   readonly podsWatchedSince = (): undefined => undefined;
   /** Undefined while pods have to be listed again. */
   podsAt: string | undefined = "1000";

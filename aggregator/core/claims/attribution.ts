@@ -7,8 +7,6 @@ export interface Directory {
   readonly volumesByHandle: (driver: string, handleHash: string) => readonly Volume[];
   readonly podByUid: (uid: string) => Pod | undefined;
   readonly claim: (key: string) => Claim | undefined;
-  /** The pod and the claim exist, or both did when the pod went. */
-  readonly knewClaim: (podUid: string, claim: ClaimRef) => boolean;
 }
 
 /** A claim by name and UID: one that was re-created under the same name is another claim. */
@@ -20,31 +18,20 @@ export interface Fact {
   readonly podUid: string | undefined;
   /** Of a mount. */
   readonly kind?: MountKind | undefined;
-  /** At or after the begin of the mount, milliseconds of the API server's wall clock; undefined when that is unknown. */
-  readonly beganByMs?: number | undefined;
-  /** At or after its end, by the same clock; undefined while it is mounted. */
+  /** At or after its end, milliseconds of the API server's wall clock; undefined while it is mounted. */
   readonly byMs?: number | undefined;
 }
 
 /**
  * The claims that a fact of the mount table belongs to, by way of the PV's name or handle and its `claimRef`. A known pod that does not
- * use the claim has an inline volume with the PV's name; an unknown pod is assumed to use it. What is proven to have begun before the
- * claim was created belonged to an earlier claim and stays with the PV. A staged device does not: the kubelet reuses it for the next
- * claim's pods. A pod that uses this claim proves that its mounts are the claim's, as Kubernetes keeps a claim while a live pod names
- * it. The time of the binding proves nothing: anyone who may write the PV's status can forge it.
+ * use the claim has an inline volume with the PV's name; an unknown pod is assumed to use it. A use that was over before the claim was
+ * created was an earlier claim's. Whatever clocks say, to leave it out makes no time too early: no claim is unused since before its
+ * creation. What is mounted belongs to the present claim, whichever pod mounted it. The time of the binding proves nothing: anyone who may
+ * write the PV's status can forge it.
  */
 export function claimsOf(fact: Fact, directory: Directory): readonly ClaimRef[] {
   const means = volumesOf(fact.volume, directory).filter((volume) => mayMean(fact, volume, directory));
   return means.flatMap(({ claim }) => claim ?? []);
-}
-
-/** By how much the clock of one API server may be ahead of another's, such as of those that dated a claim and a report. Milliseconds. */
-const APART_MS = 5_000;
-
-/** Ended, or begun, before the claim was created. Near that moment it may have begun afterwards, and must not be overlooked. */
-function isOfEarlierClaim({ beganByMs, byMs = Number.POSITIVE_INFINITY }: Fact, { createdAtMs }: Claim): boolean {
-  if (createdAtMs === undefined) return false;
-  return byMs < createdAtMs || (beganByMs !== undefined && beganByMs < createdAtMs - APART_MS);
 }
 
 function mayMean(fact: Fact, volume: Volume, directory: Directory): boolean {
@@ -53,12 +40,12 @@ function mayMean(fact: Fact, volume: Volume, directory: Directory): boolean {
   if (claim === undefined || (volume.isHostPath && fact.kind === "pod")) return false;
   const pod = fact.podUid === undefined ? undefined : directory.podByUid(fact.podUid);
   const found = directory.claim(claim.key);
-  const known = found?.uid === claim.uid ? found : undefined;
+  if (found?.uid !== claim.uid) return pod === undefined || namesClaim(pod, claim.key);
   // The kubelet mounts the volume that the claim names. Another volume that names the claim is about to be released.
-  if (known?.volume !== undefined && known.volume !== volume.key) return false;
-  const isMeant = pod === undefined || (known === undefined ? namesClaim(pod, claim.key) : refersTo(pod, known));
-  if (!isMeant || known === undefined || fact.podUid === undefined) return isMeant;
-  return (pod !== undefined && directory.knewClaim(pod.uid, claim)) || !isOfEarlierClaim(fact, known);
+  if (found.volume !== undefined && found.volume !== volume.key) return false;
+  if (pod !== undefined && !refersTo(pod, found)) return false;
+  const { byMs = Number.POSITIVE_INFINITY } = fact;
+  return byMs >= (found.createdAtMs ?? 0);
 }
 
 /** The claims that a fact may turn out to belong to, or not to belong to, when more is known of its pod. */

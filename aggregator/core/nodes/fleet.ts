@@ -1,5 +1,4 @@
 import type { NodeHeartbeat, NodeMessage, NodeReport } from "../../../common/storage/node-report.ts";
-import { type MountedVolume, volumeKey } from "../../../common/storage/volume-identity.ts";
 import type { NodeMountedVolume, NodeView } from "./node-view.ts";
 import { type ReportClock, reportClock } from "./report-clock.ts";
 import { unmountRecordsAfter } from "./unmount-records.ts";
@@ -41,9 +40,9 @@ export function* acceptInSteps(
   const sameClock = known?.bootId === report.bootId && receipt.isRolledBack !== true ? known : undefined;
   const timeline = sameClock?.timeline ?? (known === undefined ? 0 : known.timeline + 1);
   const timelineFrom = sameClock?.timelineFrom ?? report.sentAt;
-  const mountedVolumes = mountedVolumesOf(report, at, sameClock?.mountedVolumes);
+  const mountedVolumes = mountedVolumesOf(report, at);
   yield;
-  const unmountRecords = yield* unmountRecordsAfter(report, { known, sameClock, at, timeline });
+  const unmountRecords = yield* unmountRecordsAfter(report, { known, at, timeline });
   const { node, bootId, instance, generation } = report;
   const state = { node, bootId, instance, generation, timeline, timelineFrom, mountedVolumes, unmountRecords };
   const forgottenByMs = receipt.isRolledBack === true ? receipt.atMs : known?.forgottenByMs;
@@ -59,17 +58,7 @@ export function acceptHeartbeat(known: NodeView | undefined, heartbeat: NodeHear
   const why = staleness(known, heartbeat, receipt);
   if (why !== undefined) return { kind: "stale", why };
   const at = reportClock(heartbeat, receipt);
-  // What is mounted has to be dated anew too.
-  if (isOutdated(known.scanEndedMs, known.scan.endedAt, at)) return { kind: "unknown" };
   return { kind: "accepted", view: { ...known, ...observationOf(heartbeat, at) } };
-}
-
-/** A report is longer under way only where its agent has given up waiting, or its machine slept meanwhile. */
-const LONGEST_TRANSIT_MS = 15_000;
-
-/** It was dated before the API server's clock went forward, and so too early by the clock that creation times show. */
-function isOutdated(datedMs: number, stamp: number, { atOnce }: ReportClock): boolean {
-  return datedMs < atOnce(stamp) - LONGEST_TRANSIT_MS;
 }
 
 function observationOf(
@@ -144,27 +133,10 @@ export function isFromRolledBackClock(known: NodeView | undefined, message: Node
   return acceptedAgeMs >= LONGER_THAN_ANY_TRANSIT_MS && isOlder(known, message);
 }
 
-/**
- * Each report dates a stamp anew, later by its transit and drift: the earliest date of a mounted volume stays, unless the API server's clock
- * went forward since.
- */
-function mountedVolumesOf(
-  report: NodeReport,
-  at: ReportClock,
-  before: readonly NodeMountedVolume[] = [],
-): readonly NodeMountedVolume[] {
-  const dated = new Map(before.map((mountedVolume) => [stampedKey(mountedVolume), mountedVolume.beganByMs]));
-  return report.mountedVolumes.map((mountedVolume) => {
-    const { kind, volume, podUid, pod, since, seenAt } = mountedVolume;
-    const known = dated.size === 0 ? undefined : dated.get(stampedKey({ kind, volume, podUid, since }));
-    const isKept = known !== undefined && !isOutdated(known, since, at);
-    const beganByMs = isKept ? Math.min(at.wall(since), known) : at.wall(since);
+function mountedVolumesOf({ mountedVolumes }: NodeReport, at: ReportClock): readonly NodeMountedVolume[] {
+  return mountedVolumes.map(({ kind, volume, podUid, pod, since, seenAt }) => {
     // All of one shape, made at once: a full node has thousands, and they are taken in one turn of the event loop.
     const suspended = seenAt === undefined ? undefined : { seenMs: at.least(seenAt) };
-    return { kind, volume, podUid, pod, since, beganByMs, suspended };
+    return { kind, volume, podUid, pod, since, suspended };
   });
-}
-
-function stampedKey({ kind, volume, podUid, since }: MountedVolume & { readonly since: number }): string {
-  return `${since}/${kind}/${podUid ?? ""}/${volumeKey(volume)}`;
 }

@@ -17,8 +17,6 @@ export interface NodeUnmountRecord {
   readonly podUid: string;
   /** `namespace/name`, where the agent knew it. */
   readonly pod: string | undefined;
-  /** At or after the begin of the use. */
-  readonly beganByMs: number;
   /** At or after the truth. */
   readonly byMs: number;
   /** By how much `byMs` is later than the truth at most; undefined where that is unknown, as for mounts of an earlier boot. */
@@ -37,8 +35,6 @@ export type NodeMountedVolume = MountedVolume & {
   readonly pod: string | undefined;
   /** By when it was mounted, on the boot clock. */
   readonly since: number;
-  /** The same by the API server's wall clock, at or after its begin. */
-  readonly beganByMs: number;
   /**
    * The last complete scan does not show it although its pod is not over: when it was last seen, never too late. Undefined where that is
    * unknown.
@@ -93,6 +89,11 @@ export interface NodeView {
   readonly facts?: NodeFacts | undefined;
 }
 
+/** By when a mounted volume of the view was mounted, but for the node's drift since; as good as the transit of the last report. */
+export function mountedByMs({ scan, scanEndedMs }: NodeView, { since }: NodeMountedVolume): number {
+  return scanEndedMs - (scan.endedAt - since);
+}
+
 /** All mounts and unmount records of a view. */
 export function factsIn(view: NodeView | undefined): readonly Fact[] {
   return view === undefined ? [] : [...view.mountedVolumes, ...view.unmountRecords.values()];
@@ -115,7 +116,7 @@ export function changedFacts(known: NodeView, view: NodeView): readonly Fact[] {
 function factsByText({ mountedVolumes, unmountRecords }: NodeView): ReadonlyMap<string, Fact> {
   const facts = new Map<string, Fact>();
   for (const one of mountedVolumes)
-    facts.set(`${one.kind}/${one.beganByMs}/${one.podUid ?? ""}/${volumeKey(one.volume)}`, one);
+    facts.set(`${one.kind}/${one.since}/${one.podUid ?? ""}/${volumeKey(one.volume)}`, one);
   for (const one of unmountRecords.values()) facts.set(`${one.byMs}/${one.id}`, one);
   return facts;
 }

@@ -1,14 +1,12 @@
 import type { NodeReport } from "../../../common/storage/node-report.ts";
 import { isUse, useKey, volumeKey } from "../../../common/storage/volume-identity.ts";
 import { widthOf } from "../claims/use-end.ts";
-import type { NodeMountedVolume, NodeUnmountRecord, NodeView } from "./node-view.ts";
+import type { NodeUnmountRecord, NodeView } from "./node-view.ts";
 import type { ReportClock } from "./report-clock.ts";
 
 /** A report, and the previous view of its node. */
 export interface Reading {
   readonly known: NodeView | undefined;
-  /** The previous view, where its stamps can be compared with the report's. */
-  readonly sameClock: NodeView | undefined;
   readonly at: ReportClock;
   /** The clock of the stamps; see `NodeUnmountRecord.timeline`. */
   readonly timeline: number;
@@ -19,35 +17,23 @@ export function* unmountRecordsAfter(
   report: NodeReport,
   reading: Reading,
 ): Generator<undefined, ReadonlyMap<string, NodeUnmountRecord>> {
-  const { known, sameClock, at, timeline } = reading;
+  const { known, at, timeline } = reading;
   const { node } = report;
-  const begins = beginsIn(sameClock?.mountedVolumes ?? []);
   const unmountRecords = new Map<string, NodeUnmountRecord>();
   // Only what the newest report contains is in the node's journal.
   for (const [id, unmountRecord] of known?.unmountRecords ?? [])
     unmountRecords.set(id, unmountRecord.isReported ? { ...unmountRecord, isReported: false } : unmountRecord);
   for (const { id, volume, podUid, pod, after, by } of report.unmountRecords) {
     const byMs = at.wall(by);
-    const beganByMs = Math.min(byMs, begins.get(useKey({ volume, podUid })) ?? byMs);
     const widthMs = widthFrom(after === undefined ? undefined : at.least(after), byMs);
     const isReported = true;
-    add(unmountRecords, { id, node, volume, podUid, pod, beganByMs, byMs, widthMs, by, timeline, isReported });
+    add(unmountRecords, { id, node, volume, podUid, pod, byMs, widthMs, by, timeline, isReported });
   }
   yield;
   const lost = inferred(report, reading);
   yield;
   for (const unmountRecord of lost) add(unmountRecords, unmountRecord);
   return unmountRecords;
-}
-
-/** By when each use in the mounted volumes had begun. */
-function beginsIn(mountedVolumes: readonly NodeMountedVolume[]): ReadonlyMap<string, number> {
-  const begins = new Map<string, number>();
-  for (const mountedVolume of mountedVolumes.filter(isUse)) {
-    const key = useKey(mountedVolume);
-    begins.set(key, Math.min(mountedVolume.beganByMs, begins.get(key) ?? Number.POSITIVE_INFINITY));
-  }
-  return begins;
 }
 
 /** By how much an end that was not before `fromMs` may be earlier; undefined where that is unknown. */
@@ -71,10 +57,10 @@ function inferred(report: NodeReport, { known, at, timeline }: Reading): readonl
   );
   return [...lost]
     .filter(([key]) => !present.has(key) && !reported.has(key))
-    .map(([, { volume, podUid, pod, beganByMs, suspended }]) => ({
+    .map(([, { volume, podUid, pod, suspended }]) => ({
       id: `${report.bootId}/${Math.round(by * 1000)}/${podUid}/${volumeKey(volume)}`,
       node: report.node,
-      ...{ volume, podUid, pod, beganByMs, byMs, by, timeline },
+      ...{ volume, podUid, pod, byMs, by, timeline },
       // A mounted volume whose pod is not over stays for long after the last scan that showed it.
       widthMs: widthFrom(suspended === undefined ? known.scanFromMs : suspended.seenMs, byMs),
       isReported: false,
@@ -87,8 +73,7 @@ function add(unmountRecords: Map<string, NodeUnmountRecord>, unmountRecord: Node
   if (known === undefined) return void unmountRecords.set(unmountRecord.id, unmountRecord);
   const [{ byMs, widthMs, pod }, later] =
     unmountRecord.byMs < known.byMs ? [unmountRecord, known] : [known, unmountRecord];
-  const beganByMs = Math.min(unmountRecord.beganByMs, known.beganByMs);
   const isReported = unmountRecord.isReported || known.isReported;
   const width = widthMs ?? widthOf(byMs - later.byMs + (later.widthMs ?? Number.POSITIVE_INFINITY));
-  unmountRecords.set(unmountRecord.id, { ...known, pod, byMs, widthMs: width, beganByMs, isReported });
+  unmountRecords.set(unmountRecord.id, { ...known, pod, byMs, widthMs: width, isReported });
 }

@@ -2,7 +2,13 @@ import type { Claim } from "../../../common/storage/claim.ts";
 import { isUse, type VolumeIdentity, volumeKey } from "../../../common/storage/volume-identity.ts";
 import { claimKeysOf, type Directory, volumesOf } from "../claims/attribution.ts";
 import type { Volume } from "../cluster-objects.ts";
-import type { NodeMountedVolume, NodeUnmountRecord, NodeView, Shown } from "../nodes/node-view.ts";
+import {
+  mountedByMs,
+  type NodeMountedVolume,
+  type NodeUnmountRecord,
+  type NodeView,
+  type Shown,
+} from "../nodes/node-view.ts";
 
 /** A node where pods have a volume mounted. */
 export interface NodeUse {
@@ -82,14 +88,14 @@ export function idleStagings(known: IdleStagings | undefined, view: NodeView, di
     ends.set(key, Math.max(byMs, ends.get(key) ?? byMs));
   }
   const stagings = new Map<string, number>();
-  for (const { kind, volume: staged, beganByMs } of mountedVolumes) {
-    if (kind !== "staging") continue;
-    for (const { uid, key, csi } of volumesOf(staged, directory)) {
+  for (const staged of mountedVolumes) {
+    if (staged.kind !== "staging") continue;
+    for (const { uid, key, csi } of volumesOf(staged.volume, directory)) {
       const keys = identitiesOf(key, csi).map(volumeKey);
       if (keys.some((one) => used.has(one))) continue;
       // It may have been staged anew, or used and released, since the last report.
       const ended = keys.flatMap((one) => ends.get(one) ?? []);
-      const sinceMs = Math.max(known?.get(uid) ?? scanEndedMs, beganByMs, ...ended);
+      const sinceMs = Math.max(known?.get(uid) ?? scanEndedMs, mountedByMs(view, staged), ...ended);
       stagings.set(uid, Math.max(sinceMs, stagings.get(uid) ?? sinceMs));
     }
   }

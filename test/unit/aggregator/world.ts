@@ -154,7 +154,6 @@ export function nodeMountedVolume(podUid: string, volume = "pv-1"): NodeMountedV
     podUid,
     pod: undefined,
     since: 900,
-    beganByMs: NOON - 100,
   };
 }
 
@@ -165,7 +164,6 @@ export function nodeUnmountRecord(fields: Partial<NodeUnmountRecord> = {}): Node
     volume: { by: "name", name: "pv-1" },
     podUid: "pod-1",
     pod: "shop/web-0",
-    beganByMs: fields.byMs ?? NOON,
     byMs: NOON,
     widthMs: 20,
     by: 1_000 + (fields.byMs ?? NOON) - NOON,

@@ -28,10 +28,6 @@ function directoryOf({ volumes = [volumeWith()], pods = [podWith()], claims = [c
     volumesByHandle: (driver, handleHash) =>
       volumes.filter(({ csi }) => csi?.driver === driver && csi.handleHash === handleHash),
     podByUid: (uid) => pods.find((pod) => pod.uid === uid),
-    knewClaim: (podUid, { key, uid }) => {
-      const pod = pods.find((one) => one.uid === podUid);
-      return pod !== undefined && claims.some((claim) => claim.key === key && claim.uid === uid);
-    },
   };
 }
 
@@ -41,10 +37,8 @@ const withHandle = volumeWith({ csi });
 const other = volumeWith({ key: "pv-2", uid: "volume-2", csi, claim: { key: "lab/copy", uid: "claim-2" } });
 const hostPath = volumeWith({ isHostPath: true });
 const NO_POD = { pods: [] };
-const madeAt = (createdAtMs: number) => ({ claims: [claimWith({ createdAtMs })] });
 const boundLater = { volumes: [volumeWith({ phaseSinceMs: 9_000_000 })], ...NO_POD };
-const young = madeAt(9_000_000);
-const at10s = { ...madeAt(10_000), ...NO_POD };
+const at10s = { claims: [claimWith({ createdAtMs: 10_000 })] };
 const scratch = claimWith({ name: "web-0-scratch" });
 /** A generic ephemeral volume of `pod-1`, whose claim belongs to another pod, or to none. */
 const ephemeral = (...claims: readonly Claim[]) => ({
@@ -69,13 +63,11 @@ describe("claimsOf", () => {
       ["a volume whose claim is bound to another volume belongs to no claim", { claims: [claimWith({ volume: "pv-2" })] }, {}, ""],
       ["a generic ephemeral volume is its claim's where the pod controls that", ephemeral({ ...scratch, controllerUid: "pod-1" }), {}, "claim-1"],
       ["it belongs to no claim where another pod owns that claim", ephemeral(scratch), {}, ""],
-      ["one that seems bound since belongs to its claim: any client can write that", boundLater, { beganByMs: 4_999 }, "claim-1"],
-      ["a pod that is there with the claim proves whose its use is, whatever clocks say", young, { beganByMs: 1 }, "claim-1"],
-      ["it does so when it is over", young, { beganByMs: 1, byMs: 2 }, "claim-1"],
-      ["a use that was over before the claim was made was an earlier claim's", at10s, { beganByMs: 5_000, byMs: 9_999 }, ""],
-      ["a use that goes on and began before it was made was an earlier claim's", at10s, { beganByMs: 4_999 }, ""],
-      ["one that was over in the second in which it was made may be its own", at10s, { beganByMs: 5_000, byMs: 10_000 }, "claim-1"],
-      ["a staging mount is its present claim's", { ...young, volumes: [withHandle, other] }, { volume: handle, beganByMs: 1 }, "claim-1 claim-2"],
+      ["a use that was over before the claim was made was an earlier claim's", at10s, { byMs: 9_999 }, ""],
+      ["one that was over in the second in which it was made may be its own", at10s, { byMs: 10_000 }, "claim-1"],
+      ["it may be its own though the volume seems bound since: any client can write that", boundLater, { byMs: 4_999 }, "claim-1"],
+      ["what is mounted is its present claim's, whichever pod mounted it", at10s, {}, "claim-1"],
+      ["a staging mount is its present claim's", { volumes: [withHandle, other] }, { volume: handle }, "claim-1 claim-2"],
     ],
   )("%s", (...[, world, fact, claims]) => {
     const { volume = { by: "name", name: "pv-1" } } = fact;
@@ -102,7 +94,6 @@ describe("mayUse", () => {
   });
 });
 
-const ENDED = { hasEnded: true, isGone: true };
 const names = (count: number): readonly string[] => Array.from({ length: count }, (_, index) => `claim-${index}`);
 
 describe("claimsToRemember", () => {
@@ -122,58 +113,19 @@ describe("pods that vanished", () => {
     { name: "in number", pods: 40_000, claims: [], forgotten: "pod-0", kept: ["pod-1", "pod-40000"] },
     { name: "with their claims", pods: 40, claims: names(999), forgotten: "pod-0", kept: ["pod-1", "pod-39"] },
   ])("are bounded $name, and the latest are remembered", ({ pods, claims, forgotten, kept }) => {
-    const vanished = new VanishedPods(() => undefined);
+    const vanished = new VanishedPods();
 
-    for (let at = 0; at <= pods; at += 1) vanished.note(podWith({ uid: `pod-${at}`, claims }), ENDED);
+    for (let at = 0; at <= pods; at += 1) vanished.note(podWith({ uid: `pod-${at}`, claims }));
 
     expect(vanished.get(forgotten)).toBeUndefined();
     expect(kept.map((uid) => vanished.get(uid)?.uid)).toEqual(kept);
   });
 
   it("are one when they vanish twice", () => {
-    const vanished = new VanishedPods(() => "claim-1");
+    const vanished = new VanishedPods();
 
-    for (let time = 0; time < 50_000; time += 1) vanished.note(podWith({ uid: `pod-${Math.min(time, 1)}` }), ENDED);
+    for (let time = 0; time < 50_000; time += 1) vanished.note(podWith({ uid: `pod-${Math.min(time, 1)}` }));
 
     expect(vanished.get("pod-0")?.uid).toBe("pod-0");
-  });
-});
-
-describe("of the claims that are made one after the other under its name a pod has, or had", () => {
-  class World {
-    claim: string | undefined = "claim-1";
-    readonly vanished = new VanishedPods(() => this.claim);
-
-    remove(pod = podWith()): void {
-      this.vanished.onClaimGone([pod]);
-      this.claim = "claim-2";
-    }
-
-    end(how: Partial<typeof ENDED>): void {
-      this.vanished.note(podWith(), { hasEnded: false, isGone: false, ...how });
-    }
-  }
-
-  type Step = (world: World) => void;
-  const finish: Step = (world) => world.end({ hasEnded: true });
-  const vanish: Step = (world) => world.end({ hasEnded: true, isGone: true });
-  const go: Step = (world) => world.end({ isGone: true });
-  const remove: Step = (world) => world.remove();
-  const removeBefore: Step = (world) => world.remove(podWith({ node: undefined }));
-  const there = podWith();
-
-  it.each<readonly [name: string, steps: readonly Step[], pod: Pod | undefined, had: readonly string[]]>([
-    ["the next where it waited for a node: it used nothing of the first", [removeBefore], there, ["claim-2"]],
-    ["the first where it vanished before that went", [vanish, remove], undefined, ["claim-1"]],
-    ["the same when it vanishes, too", [finish, remove, go], undefined, ["claim-1"]],
-    ["none where the first went before it vanished", [remove, vanish], undefined, []],
-    ["none that is known where it was over when it was first seen", [go], undefined, []],
-  ])("%s", (...[, steps, pod, had]) => {
-    const world = new World();
-
-    for (const step of steps) step(world);
-
-    const knew = ["claim-1", "claim-2"].filter((uid) => world.vanished.knew("pod-1", pod, { key: "shop/data", uid }));
-    expect(knew).toEqual(had);
   });
 });

@@ -53,7 +53,7 @@ export function useOn(node: string, podUid = "pod-1"): FoundUse {
 
 /** A pod that has ended at noon. */
 export function ended(pod: Partial<Pod> = {}, fields: Partial<EndedPod> = {}): EndedPod {
-  return { pod: podWith(pod), gone: "200", seenAtMs: NOON, wasOver: false, ...fields };
+  return { pod: podWith(pod), gone: "200", seenAtMs: NOON, claimUids: [], wasOver: false, ...fields };
 }
 
 /** So many unmount records, each of another volume, and how often the code under test reads the volume of one. */

@@ -63,7 +63,6 @@ describe("the first report of a node", () => {
 
 describe("a heartbeat", () => {
   const known = viewAfter(sent(2_000, { mountedVolumes: [mountedVolumeOf("pod-1")] }));
-  const at = (ms: number): Partial<Receipt> => ({ atMs: NOON + ms });
   const beat = (endedAt: number, fields: Partial<NodeReport> = {}, over: Partial<Receipt> = {}) => {
     const { report, receipt } = sent(endedAt, fields, over);
     const { mountedVolumes: _, unmountRecords: __, ...heartbeat } = report;
@@ -90,32 +89,10 @@ describe("a heartbeat", () => {
     { name: "of another generation means an unknown state", next: beat(3_000, { generation: 2 }), kind: "unknown" },
     { name: "of another run means an unknown state", next: beat(3_000, RUN_2), kind: "unknown" },
     { name: "of an unknown node means an unknown state", before: undefined, next: beat(3_000), kind: "unknown" },
-    { name: "that took 15 s is accepted", next: beat(3_000, {}, at(16_000)), kind: "accepted" },
-    // What is mounted was dated by the clock as it was.
-    { name: "by a clock that went forward means an unknown state", next: beat(3_000, {}, at(16_001)), kind: "unknown" },
   ])("$name", ({ next, kind, ...row }) => {
     const before = "before" in row ? row.before : known;
 
     expect(acceptHeartbeat(before, next.heartbeat, next.receipt).kind).toBe(kind);
-  });
-});
-
-describe("by when a mounted volume had begun", () => {
-  const begun = (since: number) => ({ mountedVolumes: [{ ...mountedVolumeOf("pod-1"), since }] });
-  const first = sent(2_000, begun(500));
-  const slow = sent(3_000, begun(500), { atMs: NOON + 5_000 });
-  const slowest = sent(3_000, begun(500), { atMs: NOON + 16_500, widthMs: 500 });
-  const forward = sent(3_000, begun(500), { atMs: NOON + 16_501, widthMs: 500 });
-  const early = sent(2_000, begun(500), { atMs: NOON - 60_000 });
-  const again = sent(3_000, begun(2_500));
-
-  it.each([
-    { name: "no later for a report that took longer", reports: [first, slow], beganByMs: NOON - 1_500 },
-    { name: "no later for one that took 15 s", reports: [first, slowest], beganByMs: NOON - 1_500 },
-    { name: "later by a server's clock that went forward", reports: [first, forward], beganByMs: NOON + 14_001 },
-    { name: "anew where it was mounted again", reports: [early, again], beganByMs: NOON + 500 },
-  ])("is $name", ({ reports, beganByMs }) => {
-    expect(viewAfter(...reports).mountedVolumes.map((one) => one.beganByMs)).toEqual([beganByMs]);
   });
 });
 

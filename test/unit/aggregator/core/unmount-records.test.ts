@@ -15,7 +15,6 @@ import {
 import { lastUseWith } from "./decisions.ts";
 import { type SentReport, sent, viewAfter } from "./reported.ts";
 
-const BOOT_2 = { bootId: "boot-2" };
 const RUN_2 = { instance: "run-2" };
 const record = unmountRecordOf("pod-1", { after: 1_500, by: 2_000 });
 const { after: _, ...fromBefore } = unmountRecordOf("pod-1", { after: 0, by: 0 });
@@ -23,14 +22,12 @@ const withRecords = (...unmountRecords: (typeof record)[]) => ({ unmountRecords 
 const sample = (at: number, beforeNoonMs: number) => ({ clockSamples: [{ at, ms: NOON - beforeNoonMs }] });
 const shows = (...mountedVolumes: ReturnType<typeof mountedVolumeOf>[]) => ({ mountedVolumes });
 const subpath = { ...mountedVolumeOf("pod-1"), kind: "subpath" } as const;
-const begun = (since: number) => ({ ...mountedVolumeOf("pod-1"), since });
 const kept = { ...mountedVolumeOf("pod-1"), seenAt: 1_200 };
 
 const first = sent(2_000, withRecords(record));
 const timed = withRecords(record);
 const mounted = sent(2_000, { ...shows(mountedVolumeOf("pod-1")), ...sample(1_999, 1) });
 const gone = sent(5_000, RUN_2);
-const endAt3000 = withRecords(unmountRecordOf("pod-1", { after: 2_500, by: 3_000 }));
 
 type Row = readonly [name: string, reports: readonly SentReport[], ends: string];
 
@@ -85,23 +82,6 @@ describe("a mounted volume that the next report does not show", () => {
     const { id } = agentsRecord("boot-1", { use, pod: undefined, after: 1_999, by: 3_000.25 });
 
     expect([...viewAfter(mounted, sent(3_000.25, RUN_2)).unmountRecords.keys()]).toEqual([id]);
-  });
-});
-
-describe("a use whose end is known began", () => {
-  const both = sent(2_000, shows(begun(700), { ...subpath, since: 500 }));
-  const before = sent(2_000, shows(begun(500)));
-  const reportsEnd = sent(3_000, endAt3000);
-  const rebooted = sent(3_000, { ...BOOT_2, ...endAt3000 }, { atMs: NOON + 60_000 });
-  it.each<readonly [name: string, reports: readonly SentReport[], beganByMs: number]>(
-    // biome-ignore format: a row is a line
-    [
-      ["with the first of its mounted volumes", [both, reportsEnd], -1_500],
-      ["not with what its pod had in another boot", [before, rebooted], 60_000],
-      ["when it did, though a later report repeats the end", [before, reportsEnd, sent(3_500, endAt3000, { atMs: NOON + 1_200 })], -1_500],
-    ],
-  )("%s", (_name, reports, beganByMs) => {
-    expect(recordsAfter(reports).map((one) => one.beganByMs - NOON)).toEqual([beganByMs]);
   });
 });
 

@@ -9,7 +9,16 @@ import {
 import type { Claim } from "../../../../common/storage/claim.ts";
 import { type ClaimStatus, lastUseText } from "../../../../common/storage/claim-status.ts";
 import { volumeMarkText } from "../../../../common/storage/volume-annotations.ts";
-import { claimWith, mountedStatus, NOON, nodeMountedVolume, statusWith, viewWith, volumeWith } from "../world.ts";
+import {
+  claimWith,
+  mountedStatus,
+  NOON,
+  nodeMountedVolume,
+  stampAt,
+  statusWith,
+  viewWith,
+  volumeWith,
+} from "../world.ts";
 import { endWith, lastUseWith } from "./decisions.ts";
 
 const MOUNTED = { used: ["n1"], all: ["n1"] } as const;
@@ -141,15 +150,15 @@ describe("a claim that is being deleted", () => {
 });
 
 describe("a volume whose claim is gone", () => {
-  const [early, late] = [nodeMountedVolume("pod-1"), { ...nodeMountedVolume("pod-1"), beganByMs: NOON + 1 }];
+  const mountedAt = (ms: number) => ({ mountedVolumes: [{ ...nodeMountedVolume("pod-1"), since: stampAt(ms) }] });
   const isItsVolume = (volume: { readonly by: string; readonly name?: string }): boolean => volume.name === "pv-1";
 
   it.each<readonly [name: string, view: Parameters<typeof viewWith>[0], mounted: boolean | undefined]>(
     // biome-ignore format: a row is a line
     [
       ["unknown where only the later bound of the scan is known", { scanFromMs: undefined, scanBeganMs: NOON }, undefined],
-      ["true where it was mounted in that moment", { mountedVolumes: [{ ...early, beganByMs: NOON }], scanFromMs: NOON + 1 }, true],
-      ["false where it was mounted later", { mountedVolumes: [late], scanFromMs: NOON + 1 }, false],
+      ["true where it was mounted in that moment", { ...mountedAt(NOON), scanFromMs: NOON + 1 }, true],
+      ["false where it was mounted later", { ...mountedAt(NOON + 1), scanFromMs: NOON + 1 }, false],
       ["false where nothing is mounted", { scanFromMs: undefined, scanBeganMs: NOON + 1 }, false],
     ],
   )("is still mounted: %s", (_, view, mounted) => {

@@ -18,7 +18,7 @@ import {
 } from "../../../../aggregator/core/volumes/use.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import type { VolumeIdentity } from "../../../../common/storage/volume-identity.ts";
-import { claimWith, NOON, nodeMountedVolume, nodeUnmountRecord, podWith, viewWith, volumeWith } from "../world.ts";
+import { claimWith, NOON, nodeMountedVolume, nodeUnmountRecord, podWith, stampAt, viewWith, volumeWith } from "../world.ts";
 import { countedRecords } from "./evidence.ts";
 
 const CSI = { driver: "csi.example", handleHash: "a".repeat(64) };
@@ -108,7 +108,6 @@ const directory: Directory = {
   volumesByHandle: (_driver, handleHash) => (handleHash === CSI.handleHash ? [volume] : []),
   podByUid: () => undefined,
   claim: () => undefined,
-  knewClaim: () => false,
 };
 
 const MIN = 60_000;
@@ -117,7 +116,8 @@ const known: IdleStagings = new Map([["volume-1", NOON + MIN]]);
 /** Minutes after noon since when the staged volume is idle after a report whose scan ended ten minutes after noon. */
 function idleAfter(before: IdleStagings, records: readonly NodeUnmountRecord[]): number {
   const unmountRecords = new Map(records.map((one) => [one.id, one]));
-  const view = viewWith({ mountedVolumes: [staging()], unmountRecords, scanEndedMs: NOON + 10 * MIN });
+  const scan = { beganAt: stampAt(NOON), endedAt: stampAt(NOON + 10 * MIN) };
+  const view = viewWith({ mountedVolumes: [staging()], unmountRecords, scan, scanEndedMs: NOON + 10 * MIN });
   return ((idleStagings(before, view, directory).get("volume-1") ?? 0) - NOON) / MIN;
 }
 

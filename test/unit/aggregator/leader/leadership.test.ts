@@ -15,7 +15,8 @@ describe("leadership without an election", () => {
     const connected = createKubeClient(createFakeConnection(createFakeTransport(() => "silence")), { clock });
     const client = { ...connected, serverTime: () => ({ latestMs: clock.wallMs(), widthMs: 0 }) };
     const ends = new EndedPods({ claim: () => undefined, nowMs: () => NOON });
-    for (const gone of ["9", "10"]) ends.note({ pod: podWith({ uid: gone }), gone, seenAtMs: NOON, wasOver: false });
+    const common = { seenAtMs: NOON, claimUids: [], wasOver: false };
+    for (const gone of ["9", "10"]) ends.note({ pod: podWith({ uid: gone }), gone, ...common });
     const open = (): readonly string[] => ["9", "10"].filter((uid) => ends.isOpen("shop/data", uid));
     const leadership = createSoleLeadership({
       ...{ clock, client, ends, logger: createFakeLogger(), nowMs: clock.wallMs },

@@ -11,7 +11,7 @@ const UNUSED = claimWith({ status: statusWith({ unused: true }) });
 const IN_USE = claimWith({ status: statusWith({ unused: false }) });
 
 function endAt(gone: number, pod: Partial<Pod> = {}, seenAtMs = LONG_AGO): EndedPod {
-  return { pod: podWith({ uid: `pod-${gone}`, ...pod }), gone: String(gone), wasOver: false, seenAtMs };
+  return { pod: podWith({ uid: `pod-${gone}`, ...pod }), gone: String(gone), wasOver: false, claimUids: [], seenAtMs };
 }
 
 function storeWith(ends: readonly EndedPod[], claim: Claim = IN_USE) {

@@ -145,6 +145,7 @@ describe("the coverage that is handed over", () => {
       world.ends.note({
         pod: podWith({ uid: `pod-${gone}`, claims: [`claim-${gone}`] }),
         gone: String(gone),
+        claimUids: [],
         wasOver: false,
         seenAtMs: NOON,
       });

@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import type { Cluster } from "../../../../aggregator/sources/cluster.ts";
 import type { Change, Item } from "./cluster-scene.ts";
 import { added, claim, deleted, modified, pod, second, seen, stored } from "./cluster-scene.ts";
 
@@ -85,26 +84,5 @@ describe("a pod that vanished", () => {
       [3_001, "data"],
       [33, "data"],
     ]);
-  });
-});
-
-describe("a claim that is made again under its name", () => {
-  const again = [deleted(claim()), added(claim({ uid: "claim-2" }))];
-  /** Of the earlier and the later claim those that the pod had. */
-  const known = ({ knewClaim }: Cluster, podUid = "pod-1"): string =>
-    ["claim-1", "claim-2"].filter((uid) => knewClaim(podUid, { key: "shop/data", uid })).join();
-  const [one, two] = ["claim-1", "claim-2"];
-
-  it.each<readonly [name: string, listed: Item, changes: readonly Change[], knew: readonly string[]]>(
-    // biome-ignore format: a row is a line
-    [
-      ["was not the claim of a finished pod, which does not keep its claim", pod(), [modified(succeeded), ...again, deleted(succeeded)], [one, one, one, one, one]],
-      ["was not the claim of a running pod, where another client took the finalizer", pod(), [...again, deleted(pod())], [one, "", "", ""]],
-      ["is the claim of a pod that waits for a node and used nothing", waiting, [...again, modified(pod())], [one, "", two, two]],
-    ],
-  )("%s", async (...[, listed, changes, knew]) => {
-    const { states, cluster } = await seen([claim(), listed], changes, known);
-
-    expect([...states, known(cluster, "pod-9")]).toEqual([...knew, ""]);
   });
 });
