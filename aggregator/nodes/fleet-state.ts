@@ -13,15 +13,13 @@ import {
   type Receipt,
 } from "../core/nodes/fleet.ts";
 import {
-  bytesOf,
   changedFacts,
-  FactIndex,
   factsIn,
   isSameState,
   type NodeView,
   type Shown,
-  shareProblem,
-  withoutEarlier,
+  shownIn,
+  sizeProblem,
 } from "../core/nodes/node-view.ts";
 
 /** What a report changes. */
@@ -33,14 +31,12 @@ export type FleetChange =
       readonly view: NodeView;
       readonly touched: readonly Fact[];
     }
-  /** The report would take more memory than a node may have: it is ignored. */
+  /** The node would have more than a view may hold: the report is ignored. */
   | { readonly kind: "too-much"; readonly why: string }
   | Exclude<Acceptance, { readonly kind: "accepted" }>;
 
 interface KeptNode {
   readonly view: NodeView;
-  /** About how much memory the view takes. */
-  readonly bytes: number;
   /** On the monotonic clock. */
   readonly acceptedAt: number;
 }
@@ -49,8 +45,6 @@ interface KeptNode {
 export class FleetState {
   readonly #nodes = new Map<string, KeptNode>();
   readonly #nodesByVolume = new IndexMap();
-  readonly #facts = new FactIndex();
-  #bytes = 0;
   readonly #texts = new SharedTexts();
   readonly #clock: Clock;
 
@@ -80,7 +74,7 @@ export class FleetState {
   shownOf(volumes: readonly VolumeIdentity[], isOwn: (fact: Fact) => boolean): readonly Shown[] {
     const nodes = new Set(volumes.flatMap((volume) => [...this.#nodesByVolume.get(clueOf(volume))]));
     const views = [...nodes].sort().flatMap((node) => this.view(node) ?? []);
-    return this.#facts.of(views, volumes, isOwn);
+    return shownIn(views, volumes, isOwn);
   }
 
   /** What a message changes. Nothing changes before `take`. */
@@ -92,9 +86,9 @@ export class FleetState {
       : acceptHeartbeat(known, message, { ...receipt, isRolledBack });
     if (result.kind !== "accepted") return result;
     yield;
-    const { view, why } = this.#withinShare(result.view);
+    const { view } = result;
+    const why = sizeProblem(view);
     if (why !== undefined) return { kind: "too-much", why };
-    yield;
     // Another run of the agent began to watch at another time, which may matter for everything that the node shows.
     const isSameRun = known?.timeline === view.timeline && known.instance === view.instance;
     const touched = isSameRun ? changedFacts(known, view) : [...factsIn(known), ...factsIn(view)];
@@ -111,22 +105,9 @@ export class FleetState {
     return change;
   }
 
-  /**
-   * The view, and why its node may not have so much memory. Before it has too much, only the latest end of each volume is kept of what it
-   * no longer reports.
-   */
-  #withinShare(view: NodeView) {
-    const othersBytes = this.#bytes - (this.#nodes.get(view.node)?.bytes ?? 0);
-    if (shareProblem(bytesOf(view), othersBytes) === undefined) return { view, why: undefined };
-    const merged = withoutEarlier(view);
-    return { view: merged, why: shareProblem(bytesOf(merged), othersBytes) };
-  }
-
   #put(view: NodeView, acceptedAt: number): void {
     const known = this.#nodes.get(view.node);
-    const bytes = bytesOf(view);
-    this.#nodes.set(view.node, { view, bytes, acceptedAt });
-    this.#bytes += bytes - (known?.bytes ?? 0);
+    this.#nodes.set(view.node, { view, acceptedAt });
     if (known !== undefined && isSameState(known.view, view)) return;
     for (const { volume } of factsIn(known?.view)) this.#nodesByVolume.remove(clueOf(volume), view.node);
     for (const { volume } of factsIn(view)) this.#nodesByVolume.add(clueOf(volume), view.node);
@@ -135,7 +116,6 @@ export class FleetState {
   drop(node: string): void {
     const kept = this.#nodes.get(node);
     for (const { volume } of factsIn(kept?.view)) this.#nodesByVolume.remove(clueOf(volume), node);
-    this.#bytes -= kept?.bytes ?? 0;
     this.#nodes.delete(node);
   }
 

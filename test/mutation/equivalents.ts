@@ -160,12 +160,6 @@ export const EQUIVALENTS: readonly Equivalent[] = [
   },
   {
     file: "aggregator/core/nodes/node-view.ts",
-    before: "return one.timeline === other.timeline ? one.by > other.by : one.timeline > other.timeline;",
-    after: "return one.timeline === other.timeline ? one.by > other.by : one.timeline >= other.timeline;",
-    why: "the timelines are different there",
-  },
-  {
-    file: "aggregator/core/nodes/node-view.ts",
     before: "if (isSameState(known, view)) return [];",
     after: "if (false) return [];",
     why: "a fast path: without it the same mounts and records are compared, and nothing differs",

@@ -1,6 +1,6 @@
 import type { Gap } from "../../../common/storage/claim-status.ts";
 import type { NodeFacts } from "../../../common/storage/node-facts.ts";
-import type { NodeReport, UnmountRecord } from "../../../common/storage/node-report.ts";
+import { MAX_REPORT_ENTRIES, type NodeReport, type UnmountRecord } from "../../../common/storage/node-report.ts";
 import {
   type MountedVolume,
   type VolumeIdentity,
@@ -121,56 +121,17 @@ function factsByText({ mountedVolumes, unmountRecords }: NodeView): ReadonlyMap<
   return facts;
 }
 
-/** The limit of one node: more than any report of 2 MiB takes. Bytes. */
-const NODE_MOST = 3 * 1024 * 1024;
-/** The limit of all nodes together: 5,000 nodes with thirty mounts take half of it. */
-const ALL_MOST = 128 * 1024 * 1024;
-/** A node may always have so much, some hundred mounts, whatever the others take. */
-const NODE_LEAST = 256 * 1024;
-
-/** What a mounted volume or unmount record takes beside its texts. */
-const ENTRY_BYTES = 200;
-
-/** About how much memory a node's view takes, never less than its texts. Bytes. */
-export function bytesOf({
-  mountedVolumes,
-  unmountRecords,
-}: Pick<NodeView, "mountedVolumes" | "unmountRecords">): number {
-  let bytes = 0;
-  for (const mountedVolume of mountedVolumes) bytes += entryBytes(mountedVolume);
-  for (const unmountRecord of unmountRecords.values()) bytes += entryBytes(unmountRecord) + unmountRecord.id.length;
-  return bytes;
-}
-
-function entryBytes({ volume, podUid = "", pod = "" }: Pick<NodeMountedVolume, "volume" | "podUid" | "pod">): number {
-  return ENTRY_BYTES + volumeKey(volume).length + podUid.length + pod.length;
-}
-
-/** Why a node may not have so much; undefined where it may. `othersBytes` is what all other nodes have. */
-export function shareProblem(bytes: number, othersBytes: number): string | undefined {
-  if (bytes > NODE_MOST)
-    return `what is to be remembered of the node takes ${bytes} bytes, and a node may have ${NODE_MOST}`;
-  if (bytes <= NODE_LEAST || bytes + othersBytes <= ALL_MOST) return undefined;
-  return `what is to be remembered of all nodes takes more than ${ALL_MOST} bytes, and of this one ${bytes}`;
-}
-
-/** True when the first ended after the second on the same node's clock. */
-function isLater(one: NodeUnmountRecord, other: NodeUnmountRecord): boolean {
-  return one.timeline === other.timeline ? one.by > other.by : one.timeline > other.timeline;
-}
-
 /**
- * The view without ends that the node no longer reports and that a later end of the same volume replaces. What it reports stays, as it
- * has to be acknowledged.
+ * So many mounted volumes and unmount records a view may hold, three times what a report may have: ends stay until they are settled, also
+ * when the node no longer reports them.
  */
-export function withoutEarlier(view: NodeView): NodeView {
-  const byVolume = Map.groupBy(view.unmountRecords.values(), ({ volume }) => volumeKey(volume));
-  const latest = [...byVolume.values()].map((ends) => ends.reduce((best, one) => (isLater(one, best) ? one : best)));
-  const kept = new Set(latest);
-  return {
-    ...view,
-    unmountRecords: new Map([...view.unmountRecords].filter(([, one]) => one.isReported || kept.has(one))),
-  };
+const MOST_ENTRIES = 3 * MAX_REPORT_ENTRIES;
+
+/** Why the node may not have so much, which would take some 10 MiB; undefined where it may. */
+export function sizeProblem({ mountedVolumes, unmountRecords }: NodeView): string | undefined {
+  const entries = mountedVolumes.length + unmountRecords.size;
+  if (entries <= MOST_ENTRIES) return undefined;
+  return `${entries} mounted volumes and unmount records are to be remembered of the node, and it may have ${MOST_ENTRIES}`;
 }
 
 /** What a node shows of some volumes. */
@@ -180,29 +141,17 @@ export interface Shown {
   readonly unmountRecords: readonly NodeUnmountRecord[];
 }
 
-/**
- * Finds what nodes show of a volume. Unmount records, of which a node may have many thousands, are indexed on first use: each of thousands
- * of claims on a node asks for its own. To look through the mounts of one report is less work than that.
- */
-export class FactIndex {
-  readonly #ends = new WeakMap<NodeView["unmountRecords"], ReadonlyMap<string, readonly NodeUnmountRecord[]>>();
-
-  /** What these views show of the volumes, as far as it belongs to what is asked for. */
-  of(views: readonly NodeView[], volumes: readonly VolumeIdentity[], isOwn: (fact: Fact) => boolean): readonly Shown[] {
-    const [keys, isOne] = [volumes.map(volumeKey), volumeMatcher(volumes)];
-    return views.map((view) => {
-      const { mountedVolumes, unmountRecords } = view;
-      const ends = this.#ends.get(unmountRecords) ?? Map.groupBy(unmountRecords.values(), keyOf);
-      this.#ends.set(unmountRecords, ends);
-      return {
-        view,
-        mountedVolumes: mountedVolumes.filter((one) => isOne(one.volume) && isOwn(one)),
-        unmountRecords: keys.flatMap((key) => ends.get(key) ?? []).filter(isOwn),
-      };
-    });
-  }
-}
-
-function keyOf({ volume }: NodeUnmountRecord): string {
-  return volumeKey(volume);
+/** What these views show of the volumes, as far as it belongs to what is asked for. */
+export function shownIn(
+  views: readonly NodeView[],
+  volumes: readonly VolumeIdentity[],
+  isOwn: (fact: Fact) => boolean,
+): readonly Shown[] {
+  const isOne = volumeMatcher(volumes);
+  const isShown = (fact: Fact): boolean => isOne(fact.volume) && isOwn(fact);
+  return views.map((view) => ({
+    view,
+    mountedVolumes: view.mountedVolumes.filter(isShown),
+    unmountRecords: [...view.unmountRecords.values()].filter(isShown),
+  }));
 }

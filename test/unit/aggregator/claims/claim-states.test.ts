@@ -3,8 +3,8 @@ import { ClaimStates } from "../../../../aggregator/claims/state.ts";
 import type { EndedPod } from "../../../../aggregator/core/cluster-objects.ts";
 import { FleetState } from "../../../../aggregator/nodes/fleet-state.ts";
 import { createFakeClock } from "../../../fakes/clock.ts";
-import { claim as listed, seen } from "../sources/cluster-scene.ts";
 import { ended } from "../core/evidence.ts";
+import { claim as listed, seen } from "../sources/cluster-scene.ts";
 import { claimWith, NOON } from "../world.ts";
 
 const nothing = (): undefined => undefined;

@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import type { Directory, Fact } from "../../../../aggregator/core/claims/attribution.ts";
 import type { Pod, Volume } from "../../../../aggregator/core/cluster-objects.ts";
 import {
-  FactIndex,
   type NodeMountedVolume,
   type NodeUnmountRecord,
   type NodeView,
+  shownIn,
 } from "../../../../aggregator/core/nodes/node-view.ts";
 import {
   claimOfVolume,
@@ -18,7 +18,16 @@ import {
 } from "../../../../aggregator/core/volumes/use.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import type { VolumeIdentity } from "../../../../common/storage/volume-identity.ts";
-import { claimWith, NOON, nodeMountedVolume, nodeUnmountRecord, podWith, stampAt, viewWith, volumeWith } from "../world.ts";
+import {
+  claimWith,
+  NOON,
+  nodeMountedVolume,
+  nodeUnmountRecord,
+  podWith,
+  stampAt,
+  viewWith,
+  volumeWith,
+} from "../world.ts";
 import { countedRecords } from "./evidence.ts";
 
 const CSI = { driver: "csi.example", handleHash: "a".repeat(64) };
@@ -34,7 +43,7 @@ type Nodes = Readonly<Record<string, readonly NodeMountedVolume[]>>;
 
 function useOf(nodes: Nodes, isOwn: (fact: Fact) => boolean = () => true): string {
   const views = Object.entries(nodes).map(([node, mountedVolumes]) => viewWith({ node, mountedVolumes }));
-  const { used, staged } = volumeUse(new FactIndex().of(views, identitiesOf("pv-1", CSI), isOwn));
+  const { used, staged } = volumeUse(shownIn(views, identitiesOf("pv-1", CSI), isOwn));
   const byPods = used.map(({ node, pods }) => `${node} by ${pods.map(({ uid }) => uid).join(" ")}`);
   return [...byPods, ...staged.map((node) => `staged on ${node}`)].join(", ");
 }
