@@ -134,7 +134,7 @@ export class ReadApi implements ListSource {
       references: pods.filter(({ isTerminal }) => !isTerminal),
       attached: cluster.nodesWith(volume).toSorted(),
       // A node that is off has nothing to unstage.
-      idleSince: (node) => (isOver(node) ? undefined : this.#stagings.get(node)?.get(volume.uid)),
+      idleSince: (node) => (isOver(node) ? undefined : this.#stagings.get(node)?.sinceMs.get(volume.uid)),
       nowMs: this.#earliestMs(),
     };
   }

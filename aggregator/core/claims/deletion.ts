@@ -1,6 +1,6 @@
 import type { Claim } from "../../../common/storage/claim.ts";
 import type { VolumeIdentity } from "../../../common/storage/volume-identity.ts";
-import { mountedByMs, type NodeView } from "../nodes/node-view.ts";
+import type { NodeView } from "../nodes/node-view.ts";
 
 /** What the cluster's policies do with a deleted claim that is mounted. */
 export const PROTECTION_MODES = ["off", "audit", "enforce"] as const;
@@ -51,5 +51,7 @@ export function isStillMounted(
   view: NodeView | undefined,
 ): boolean | undefined {
   if (view === undefined || (view.scanFromMs ?? view.scanBeganMs) <= goneAtMs) return undefined;
-  return view.mountedVolumes.some((one) => mountedByMs(view, one) <= goneAtMs && isItsVolume(one.volume));
+  // On the node's boot clock, earlier by the transit of its report.
+  const goneAt = view.scan.endedAt - (view.scanEndedMs - goneAtMs);
+  return view.mountedVolumes.some(({ volume, since }) => since <= goneAt && isItsVolume(volume));
 }

@@ -89,11 +89,6 @@ export interface NodeView {
   readonly facts?: NodeFacts | undefined;
 }
 
-/** By when a mounted volume of the view was mounted, but for the node's drift since; as good as the transit of the last report. */
-export function mountedByMs({ scan, scanEndedMs }: NodeView, { since }: NodeMountedVolume): number {
-  return scanEndedMs - (scan.endedAt - since);
-}
-
 /** All mounts and unmount records of a view. */
 export function factsIn(view: NodeView | undefined): readonly Fact[] {
   return view === undefined ? [] : [...view.mountedVolumes, ...view.unmountRecords.values()];

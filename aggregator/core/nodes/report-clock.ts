@@ -4,8 +4,6 @@ import type { ClockSample, NodeMessage } from "../../../common/storage/node-repo
 export interface ReportClock {
   /** Never too early: transit, drift and a sleep of the machine only make it later. */
   readonly wall: (stamp: number) => number;
-  /** Too late by no more than transit and sleep: a moment that was dated earlier was dated by a clock that went forward since. */
-  readonly atOnce: (stamp: number) => number;
   /** Never too late: the begin of an interval. Undefined where no clock sample is known from before the stamp. */
   readonly least: (stamp: number) => number | undefined;
   /** The same; without a clock sample from before, it is too late by no more than transit and sleep. */
@@ -37,7 +35,6 @@ export function reportClock(
   };
   return {
     wall: (stamp) => atMs - age(stamp) * (1 - drift),
-    atOnce,
     least,
     earliest: (stamp) =>
       least(stamp) ?? Math.min(atOnce(stamp), ...clockSamples.slice(0, 1).map((oldest) => before(oldest, stamp))),

@@ -2,13 +2,7 @@ import type { Claim } from "../../../common/storage/claim.ts";
 import { isUse, type VolumeIdentity, volumeKey } from "../../../common/storage/volume-identity.ts";
 import { claimKeysOf, type Directory, volumesOf } from "../claims/attribution.ts";
 import type { Volume } from "../cluster-objects.ts";
-import {
-  mountedByMs,
-  type NodeMountedVolume,
-  type NodeUnmountRecord,
-  type NodeView,
-  type Shown,
-} from "../nodes/node-view.ts";
+import type { NodeMountedVolume, NodeUnmountRecord, NodeView, Shown } from "../nodes/node-view.ts";
 
 /** A node where pods have a volume mounted. */
 export interface NodeUse {
@@ -72,15 +66,21 @@ export function mayMount(
   return claimKeysOf(pod).some(isOf);
 }
 
-/**
- * By a PV's UID: since when it is staged on a node without being used there. Never too early: at the latest since the first report in
- * which this leader saw it. Milliseconds of the API server's wall clock.
- */
-export type IdleStagings = ReadonlyMap<string, number>;
+/** The volumes that are staged on a node without being used there, by a report. */
+export interface IdleStagings {
+  /** When its scan ended, on the boot clock. */
+  readonly at: number;
+  readonly timeline: number;
+  /**
+   * By a PV's UID: since when. Never too early: at the latest since the first report in which this leader saw it. Milliseconds of the API
+   * server's wall clock.
+   */
+  readonly sinceMs: ReadonlyMap<string, number>;
+}
 
 /** The node's idle stagings after a report; `known` are those before it. A volume without a known PV is left out until the next report. */
 export function idleStagings(known: IdleStagings | undefined, view: NodeView, directory: Directory): IdleStagings {
-  const { mountedVolumes, unmountRecords, scanEndedMs } = view;
+  const { mountedVolumes, unmountRecords, scan, scanEndedMs, timeline } = view;
   const used = new Set(mountedVolumes.filter(isUse).map(({ volume }) => volumeKey(volume)));
   const ends = new Map<string, number>();
   for (const { volume, byMs } of unmountRecords.values()) {
@@ -88,18 +88,19 @@ export function idleStagings(known: IdleStagings | undefined, view: NodeView, di
     ends.set(key, Math.max(byMs, ends.get(key) ?? byMs));
   }
   const stagings = new Map<string, number>();
-  for (const staged of mountedVolumes) {
-    if (staged.kind !== "staging") continue;
-    for (const { uid, key, csi } of volumesOf(staged.volume, directory)) {
+  for (const { kind, volume: staged, since } of mountedVolumes) {
+    if (kind !== "staging") continue;
+    const before = known?.timeline === timeline && since <= known.at ? known.sinceMs : undefined;
+    for (const { uid, key, csi } of volumesOf(staged, directory)) {
       const keys = identitiesOf(key, csi).map(volumeKey);
       if (keys.some((one) => used.has(one))) continue;
-      // It may have been staged anew, or used and released, since the last report.
+      // It may have been used and released since the last report.
       const ended = keys.flatMap((one) => ends.get(one) ?? []);
-      const sinceMs = Math.max(known?.get(uid) ?? scanEndedMs, mountedByMs(view, staged), ...ended);
+      const sinceMs = Math.max(before?.get(uid) ?? scanEndedMs, ...ended);
       stagings.set(uid, Math.max(sinceMs, stagings.get(uid) ?? sinceMs));
     }
   }
-  return stagings;
+  return { at: scan.endedAt, timeline, sinceMs: stagings };
 }
 
 /** How long the unmount of one volume of one pod took since the pod's deletion was requested. */
