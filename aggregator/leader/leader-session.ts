@@ -183,8 +183,7 @@ export class LeaderSession {
       unmounts: change.touched.length === 0 ? [] : newUnmounts(change.known, change.view, cluster),
     };
     yield;
-    const taken = this.fleet.take(change);
-    if (taken.kind !== "accepted") return this.#refuse(report, taken);
+    this.fleet.take(change.view);
     this.#refused.delete(report.node);
     const { known, view } = change;
     if (known?.bootId === view.bootId && known.timeline !== view.timeline) {

@@ -77,7 +77,7 @@ export class FleetState {
     return shownIn(views, volumes, isOwn);
   }
 
-  /** What a message changes. Nothing changes before `take`. */
+  /** What a message changes. Nothing changes before `take`, and no other message of the node may be taken in between. */
   *weigh(message: NodeMessage, receipt: Receipt): Steps<FleetChange> {
     const known = this.view(message.node);
     const isRolledBack = isFromRolledBackClock(known, message, this.lastReportAgeMs(message.node));
@@ -97,12 +97,8 @@ export class FleetState {
     return { kind: "accepted", known, view, touched };
   }
 
-  /** Takes a message as it was weighed, unless another one of the node was taken meanwhile. */
-  take(change: Extract<FleetChange, { kind: "accepted" }>): FleetChange {
-    const { known, view } = change;
-    if (this.view(view.node) !== known) return { kind: "stale", why: "another report of the node was taken meanwhile" };
+  take(view: NodeView): void {
     this.#put(view, this.#clock.monotonicMs());
-    return change;
   }
 
   #put(view: NodeView, acceptedAt: number): void {

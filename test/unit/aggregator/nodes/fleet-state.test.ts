@@ -10,7 +10,8 @@ const receipt = { atMs: NOON, widthMs: 0, nodeBootId: "boot-1" };
 
 function accept(fleet: FleetState, report: NodeReport, at: Receipt = receipt): FleetChange {
   const change = finish(fleet.weigh(report, at));
-  return change.kind === "accepted" ? fleet.take(change) : change;
+  if (change.kind === "accepted") fleet.take(change.view);
+  return change;
 }
 
 describe("the last report of a node", () => {
