@@ -122,7 +122,7 @@ function factsByText({ mountedVolumes, unmountRecords }: NodeView): ReadonlyMap<
  */
 const MOST_ENTRIES = 3 * MAX_REPORT_ENTRIES;
 
-/** Why the node may not have so much, which would take some 10 MiB; undefined where it may. */
+/** Why the node may not have so much, which would take 20 MiB with the longest texts; undefined where it may. */
 export function sizeProblem({ mountedVolumes, unmountRecords }: NodeView): string | undefined {
   const entries = mountedVolumes.length + unmountRecords.size;
   if (entries <= MOST_ENTRIES) return undefined;

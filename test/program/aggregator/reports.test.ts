@@ -33,10 +33,14 @@ describe("a report", () => {
   it("with more unmount records than a node may have is refused, and taken once the earlier ones are acknowledged", async () => {
     const { house, leader, n1 } = await mountedClaim();
     house.api.delete(podRef("web"));
-    await leader.send(n1.report({ unmountRecords: ends(n1, "one"), generation: 10 }));
+    // With the mount 11,989 of the 12,000 that there is room for.
+    for (let round = 0; round < 12; round += 1) {
+      await leader.send(n1.report({ unmountRecords: ends(n1, `${round}`).slice(1), generation: 10 + round }));
+      await house.pass(1_000);
+    }
     n1.unmount("web");
-    const unmountRecords = [...n1.unmountRecords, ...ends(n1, "two").slice(1)];
-    const report = (): NodeReport => n1.report({ unmountRecords, generation: 11 });
+    const unmountRecords = [...n1.unmountRecords, ...ends(n1, "last").slice(1)];
+    const report = (): NodeReport => n1.report({ unmountRecords, generation: 22 });
     const refused = await leader.put(report());
     await house.pass(10_000);
     const before = statusIn(house);
