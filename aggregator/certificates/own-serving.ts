@@ -5,7 +5,7 @@ import { readCertificate } from "../../common/runtime/certificates.ts";
 import { MooringError } from "../../common/runtime/errors.ts";
 import type { ServingPair } from "../../common/runtime/http-server.ts";
 import { CERTIFICATES_NAME } from "../../common/storage/published-certificates.ts";
-import { BACKDATED_MS, makeSelfSigned } from "./self-signed.ts";
+import { makeSelfSigned } from "./self-signed.ts";
 import { createServing, type Serving } from "./serving.ts";
 
 /** Whose certificate it is, for which names, and where it is published. */
@@ -25,8 +25,8 @@ const RETRY = { firstMs: 500, maxMs: 10_000 } as const;
 /** Other replicas write the same object; after more conflicts in a row another client interferes. */
 const MOST_TRIES = 5;
 const LIFETIME_MS = 90 * 86_400_000;
-/** The share of its life after which a certificate is made anew: a third is left to notice a failure. */
-const RENEWED_AFTER = 2 / 3;
+/** So long before it expires a certificate is made anew: time to notice a failure. */
+const RENEWED_BEFORE_MS = 30 * 86_400_000;
 /** So many entries are far from the limit of an object's size, and more than there are new pods in the life of a certificate. */
 const MOST_ENTRIES = 256;
 const FIELD_MANAGER = "mooring-aggregator";
@@ -74,8 +74,7 @@ export function createOwnServing(
 /** Whether there is none or it has to be made anew. It is not valid yet where the clock was wrong when it was made. */
 export function isDue(certificate: string, nowMs: number): boolean {
   const { notBeforeMs = 0, notAfterMs = 0 } = readCertificate(certificate) ?? {};
-  const madeAt = notBeforeMs + BACKDATED_MS;
-  return nowMs < notBeforeMs || nowMs >= madeAt + Math.max(0, notAfterMs - madeAt) * RENEWED_AFTER;
+  return nowMs < notBeforeMs || nowMs >= notAfterMs - RENEWED_BEFORE_MS;
 }
 
 /** What stays of the other entries: not those that cannot be read or have expired, and of too many the newest. */

@@ -1,4 +1,4 @@
-import { createHash, generateKeyPairSync, sign } from "node:crypto";
+import { createHash, generateKeyPairSync, sign, X509Certificate } from "node:crypto";
 import { isIPv4 } from "node:net";
 import * as asn1 from "asn1js";
 import type { ServingPair } from "../../common/runtime/http-server.ts";
@@ -16,9 +16,7 @@ const SERVER_AUTH = "1.3.6.1.5.5.7.3.1";
 const DIGITAL_SIGNATURE = { valueHex: Uint8Array.of(0x80), unusedBits: 7 };
 const CONTEXT = 3;
 /** Certificates are valid from so long before they are made, as the clock of a node may be far behind. Milliseconds. */
-export const BACKDATED_MS = 30 * 86_400_000;
-/** 2050-01-01T00:00:00Z. */
-const UTC_TIME_ENDS_MS = 2_524_608_000_000;
+const BACKDATED_MS = 30 * 86_400_000;
 
 /** A new key, and a certificate for these names and IP addresses that is signed by that key and no CA (RFC 5280, 4.1). */
 export function makeSelfSigned(
@@ -45,9 +43,8 @@ export function makeSelfSigned(
   );
   const signature = sign("sha256", Buffer.from(content.toBER()), privateKey);
   const whole = sequence(content, algorithm, new asn1.BitString({ valueHex: signature })).toBER();
-  const text = Buffer.from(whole).toString("base64").replace(/.{64}/g, "$&\n");
   return {
-    certificate: `-----BEGIN CERTIFICATE-----\n${text.trimEnd()}\n-----END CERTIFICATE-----\n`,
+    certificate: new X509Certificate(Buffer.from(whole)).toString(),
     key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
   };
 }
@@ -70,22 +67,18 @@ function alternativeName(name: string): Block {
   return name.includes(":") ? tag(7, bytesOfIPv6(name)) : tag(2, Buffer.from(name));
 }
 
-/** `URL` writes an address in its shortest form, without dots. */
-function bytesOfIPv6(text: string): readonly number[] {
-  const short = URL.parse(`http://[${text}]`)?.hostname.slice(1, -1) ?? "::";
-  const [head = [], tail = []] = short.split("::").map((part) => part.split(":").filter((group) => group !== ""));
-  const groups = [...head, ...Array.from({ length: 8 - head.length - tail.length }, () => "0"), ...tail];
-  return groups.flatMap((group) => [Number.parseInt(group, 16) >> 8, Number.parseInt(group, 16) & 0xff]);
+/** `URL` writes an address in its shortest form, without dots: `::` stands for the zeros that are missing. */
+function bytesOfIPv6(text: string): Buffer {
+  const parts = new URL(`http://[${text}]`).hostname.slice(1, -1).split("::");
+  const [head = "", tail = ""] = parts.map((part) => part.replace(/(\w+):?/g, (_, group) => group.padStart(4, "0")));
+  return Buffer.from(head.padEnd(32 - tail.length, "0") + tail, "hex");
 }
 
 const sequence = (...value: readonly Block[]): Block => new asn1.Sequence({ value: [...value] });
 const identifier = (value: string): Block => new asn1.ObjectIdentifier({ value });
 const tagged = (tagNumber: number, value: Block): Block =>
   new asn1.Constructed({ idBlock: { tagClass: CONTEXT, tagNumber }, value: [value] });
-/** The year of a UTCTime has two digits: from 2050 on it is another type (RFC 5280, 4.1.2.5). In whole seconds. */
-function timeOf(ms: number): Block {
-  const seconds = Math.floor(ms / 1000) * 1000;
+/** In whole seconds. The year of a UTCTime has two digits: certificates have to expire before 2050 (RFC 5280, 4.1.2.5). */
+const timeOf = (ms: number): Block =>
   // biome-ignore lint/style/noRestrictedGlobals: the library's own kind of time; the moment is the caller's.
-  const time = { valueDate: new Date(seconds) };
-  return seconds < UTC_TIME_ENDS_MS ? new asn1.UTCTime(time) : new asn1.GeneralizedTime(time);
-}
+  new asn1.UTCTime({ valueDate: new Date(Math.floor(ms / 1000) * 1000) });

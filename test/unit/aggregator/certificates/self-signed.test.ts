@@ -5,10 +5,18 @@ import { makeSelfSigned } from "../../../../aggregator/certificates/self-signed.
 import { readCertificate } from "../../../../common/runtime/certificates.ts";
 import { createSystemClock } from "../../../../common/runtime/clock.ts";
 import type { ServingPair } from "../../../../common/runtime/http-server.ts";
-import { parseTimestamp } from "../../../../common/storage/timestamp.ts";
 
 const HOUR = 3_600_000;
-const NAMES = ["127.0.0.1", "fd00::1", "::ffff:10.0.0.1", "1:2:3:4:5:6:7:8", "mooring-aggregator.mooring.svc"];
+const NAMES = [
+  "127.0.0.1",
+  "fd00::1",
+  "::ffff:10.0.0.1",
+  "1:2:3:4:5:6:7:8",
+  "::1",
+  "fd00::",
+  "1::8",
+  "mooring-aggregator.mooring.svc",
+];
 const NOW = Math.floor(createSystemClock().wallMs() / 1000) * 1000;
 const make = (lifetimeMs = 6 * HOUR): ServingPair => makeSelfSigned({ nowMs: NOW, lifetimeMs }, NAMES);
 
@@ -38,15 +46,6 @@ describe("a self-signed certificate", () => {
     expect(`${certificate}${key}`.split("\n").filter((line) => line.length > 64)).toEqual([]);
     expect(NAMES.map((name) => (isIP(name) ? x509.checkIP(name) : x509.checkHost(name)))).not.toContain(undefined);
     expect([x509.checkHost("mooring.svc"), x509.checkIP("fd00::2")]).toEqual([undefined, undefined]);
-  });
-
-  it.each([
-    ["2049-12-31T23:00:00.700Z", "2050-01-01T05:00:00Z"],
-    ["2101-06-01T12:00:00.000Z", "2101-06-01T18:00:00Z"],
-  ])("made at %s is valid until %s", (now, until) => {
-    const { certificate } = makeSelfSigned({ nowMs: parseTimestamp(now) ?? 0, lifetimeMs: 6 * HOUR }, NAMES);
-
-    expect(readCertificate(certificate)?.notAfterMs).toBe(parseTimestamp(until));
   });
 
   it("is another one each time, with another subject: OpenSSL finds one of each subject alone", () => {
