@@ -11,18 +11,20 @@ import type { Steps } from "../common/runtime/steps.ts";
 import { createYield, type YieldToEventLoop } from "../common/runtime/yield.ts";
 import type { NodeMessage } from "../common/storage/node-report.ts";
 import { Rejections } from "./affinity/rejections.ts";
+import { createOwnServing } from "./certificates/own-serving.ts";
+import { createFileServing } from "./certificates/serving.ts";
 import type { EndedPod } from "./core/cluster-objects.ts";
 import { LeaderSession } from "./leader/leader-session.ts";
 import { createElectedLeadership, createSoleLeadership, type Leadership } from "./leader/leadership.ts";
 import { createMeasures, type Measures } from "./metrics/measures.ts";
 import { aggregatorHealth, checkStart, registerGauges } from "./observability/observability.ts";
 import { EndedPods } from "./pod-watch/ended-pods.ts";
-import { createReportServing, type ReportServing } from "./reports/report-serving.ts";
-import type { AggregatorConfig } from "./settings/config.ts";
+import type { AggregatorConfig, ReportConfig } from "./settings/config.ts";
 import { createCluster, type SharedParts } from "./sources/cluster.ts";
 import { type ClusterIdentity, createClusterIdentity } from "./sources/cluster-identity.ts";
-import type { ClusterListener } from "./sources/cluster-parts.ts";
+import type { ClusterListener, OutsideParts } from "./sources/cluster-parts.ts";
 import { listRoutes } from "./sources/list-stream.ts";
+import { ReportAccess } from "./sources/report-access.ts";
 import {
   NOT_LEADING,
   NOT_LISTED,
@@ -79,6 +81,23 @@ export async function runAggregator(
   await runTogether(aggregator.tasks(), signal);
 }
 
+/** How reports from other machines are accepted. */
+export function createReportServing(
+  parts: OutsideParts,
+  { agents, certificate }: Pick<AggregatorConfig, "agents"> & Pick<ReportConfig, "certificate">,
+) {
+  const serving =
+    certificate.kind === "files" ? createFileServing(parts, certificate) : createOwnServing(parts, certificate);
+  parts.metrics.gauge(
+    { name: "mooring_certificate_expiry_timestamp_seconds", help: "When the certificate that agents see expires." },
+    () => {
+      const endsAtMs = serving.endsAtMs();
+      return endsAtMs === undefined ? undefined : endsAtMs / 1000;
+    },
+  );
+  return { serving, grant: new ReportAccess(parts, agents).grant };
+}
+
 /** Watches the cluster all the time, and does the rest while it leads. */
 class Aggregator {
   readonly #config: AggregatorConfig;
@@ -90,7 +109,7 @@ class Aggregator {
   readonly #writing: StatusWriting;
   readonly #identity: ClusterIdentity;
   /** Undefined where reports come from this machine alone. */
-  readonly reporting: ReportServing | undefined;
+  readonly reporting: ReturnType<typeof createReportServing> | undefined;
   readonly health: Pick<Health, "live" | "ready">;
   /** The current leader session. When it ends, whatever it has begun is dropped. */
   #session: LeaderSession | undefined;

@@ -1,27 +1,12 @@
 import { hash } from "node:crypto";
 import * as v from "valibot";
-import type { KubeParts } from "../../common/kube/client.ts";
 import { withDeadline } from "../../common/runtime/deadline.ts";
 import { MooringError, messageOf } from "../../common/runtime/errors.ts";
 import type { RouteAnswer } from "../../common/runtime/http-answer.ts";
 import type { RouteRequest } from "../../common/runtime/http-server.ts";
 import type { Counter } from "../../common/runtime/metrics.ts";
-import {
-  type BudgetRule,
-  dropOldest,
-  MOST_REMEMBERED,
-  NamedBudgets,
-  ReviewLimits,
-  type TokenSource,
-} from "../core/reports/budgets.ts";
-import {
-  type AgentAccount,
-  AUDIENCE,
-  bearerToken,
-  type Reporter,
-  reporterOf,
-  type TokenVerdict,
-} from "../core/reports/reporter.ts";
+import { type BudgetRule, dropOldest, MOST_REMEMBERED, NamedBudgets, ReviewLimits } from "../core/reports/budgets.ts";
+import { type AgentAccount, AUDIENCE, bearerToken, type Reporter, reporterOf } from "../core/reports/reporter.ts";
 import type { OutsideParts } from "./cluster-parts.ts";
 
 /** Whether a report is accepted, before its body is read; if not, the answer. */
@@ -47,12 +32,12 @@ export type GrantAccess = (
 
 export const grantToAll: GrantAccess = async () => ({ podUid: undefined, mayBring: () => true });
 
-interface AccessParts extends Pick<OutsideParts, "clock" | "logger" | "nowMs"> {
-  readonly review: ReturnType<typeof createTokenReviews>;
-  readonly reviews: Counter<"outcome">;
-}
+type AccessParts = Pick<OutsideParts, "client" | "clock" | "logger" | "metrics">;
 
-/** The agent of a deleted pod is refused after this time at the latest. The API server caches its own answers for 10 s. Milliseconds. */
+/**
+ * A deleted pod's token, or one that has expired, is refused after this time at the latest. The API server caches its own answers for 10 s.
+ * Milliseconds.
+ */
 const BELIEVED_MS = 120_000;
 
 /** Reviews at a time, each with a connection of its own. Strangers leave room for what was good. */
@@ -71,6 +56,7 @@ type Agent = Extract<Reporter, { readonly kind: "agent" }>;
 export class ReportAccess {
   readonly #parts: AccessParts;
   readonly #agents: AgentAccount;
+  readonly #reviews: Counter<"outcome">;
   /** By the hash of the token: a copy of this memory contains no token. */
   readonly #beliefs = new Map<string, { readonly agent: Agent; readonly untilMs: number }>();
   readonly #nodeReports = new NamedBudgets(NODE_REPORTS, MOST_REMEMBERED);
@@ -81,6 +67,11 @@ export class ReportAccess {
   constructor(parts: AccessParts, agents: AgentAccount) {
     this.#parts = parts;
     this.#agents = agents;
+    this.#reviews = parts.metrics.counter({
+      name: "mooring_token_reviews_total",
+      help: "TokenReviews of agents' tokens, by outcome.",
+      labels: ["outcome"],
+    });
   }
 
   readonly grant: GrantAccess = async ({ authorization, address, node }) => {
@@ -90,8 +81,7 @@ export class ReportAccess {
     const nowMs = this.#parts.clock.monotonicMs();
     const belief = this.#beliefs.get(key);
     if (belief !== undefined && nowMs < belief.untilMs) return this.#decide(belief.agent, node);
-    const { podUid, expiryMs } = readClaims(token);
-    const source = { hash: key, address, podUid };
+    const source = { address, podUid: podUidIn(token) };
     const whose = this.#limits.take(source, nowMs);
     if (whose === undefined || this.#underWay >= MOST_UNDER_WAY[whose])
       return refused("throttled", "too many tokens that are not known");
@@ -101,7 +91,10 @@ export class ReportAccess {
     });
     if (reporter === undefined) return refused("review-failed", "the token could not be reviewed");
     if (reporter.kind !== "agent") return refused(reporter.kind, reporter.why);
-    this.#believe(reporter, source, expiryMs);
+    this.#limits.noteGood(source);
+    this.#beliefs.delete(key);
+    this.#beliefs.set(key, { agent: reporter, untilMs: nowMs + BELIEVED_MS });
+    dropOldest(this.#beliefs, MOST_REMEMBERED);
     return this.#decide(reporter, node);
   };
 
@@ -114,31 +107,21 @@ export class ReportAccess {
 
   /** Undefined without an answer of the API server. */
   async #review(token: string): Promise<Reporter | undefined> {
-    const { review, reviews, logger } = this.#parts;
+    const { logger } = this.#parts;
     try {
-      const reporter = reporterOf(await review(token), this.#agents);
-      reviews.increment({ outcome: reporter.kind });
+      const reporter = reporterOf(await reviewToken(this.#parts, token), this.#agents);
+      this.#reviews.increment({ outcome: reporter.kind });
       if (this.#failures > 0) logger.info({ failures: this.#failures }, "tokens are reviewed again");
       this.#failures = 0;
       return reporter;
     } catch (error) {
       if (!(error instanceof MooringError)) throw error;
-      reviews.increment({ outcome: "failed" });
+      this.#reviews.increment({ outcome: "failed" });
       this.#failures += 1;
       if (Number.isInteger(Math.log2(this.#failures)))
         logger.warn({ err: messageOf(error), failures: this.#failures }, "token not reviewed, report refused");
       return undefined;
     }
-  }
-
-  #believe(agent: Agent, source: TokenSource, expiryMs: number): void {
-    const { clock, nowMs } = this.#parts;
-    this.#limits.noteGood(source);
-    this.#beliefs.delete(source.hash);
-    // A token without an expiry, or that has expired by our clock, is reviewed each time.
-    const livesMs = Math.min(BELIEVED_MS, expiryMs - nowMs());
-    this.#beliefs.set(source.hash, { agent, untilMs: clock.monotonicMs() + livesMs });
-    dropOldest(this.#beliefs, MOST_REMEMBERED);
   }
 }
 
@@ -162,18 +145,12 @@ export function refused(outcome: keyof typeof REFUSALS, why: string): Answered {
 
 /** Any value, undefined for a text that is no JSON. */
 export const anyJson = v.fallback(v.pipe(v.string(), v.parseJson()), undefined);
-const numbered = v.object({ exp: v.pipe(v.number(), v.finite()) });
 const bound = v.object({ "kubernetes.io": v.object({ pod: v.object({ uid: v.pipe(v.string(), v.maxLength(128)) }) }) });
 
-/**
- * What a token says of itself, which only a review proves: when it expires, milliseconds since the epoch, 0 where it does not say so, and
- * the UID of the pod that it is bound to (k8s.io/kubernetes: pkg/serviceaccount/claims.go).
- */
-export function readClaims(token: string): { readonly expiryMs: number; readonly podUid: string | undefined } {
-  const text = Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8");
-  const claims = v.parse(anyJson, text);
-  const podUid = v.is(bound, claims) ? claims["kubernetes.io"].pod.uid : undefined;
-  return { expiryMs: v.is(numbered, claims) ? claims.exp * 1000 : 0, podUid };
+/** The UID of the pod that a token says it is bound to, which only a review proves (k8s.io/kubernetes: pkg/serviceaccount/claims.go). */
+export function podUidIn(token: string): string | undefined {
+  const claims = v.parse(anyJson, Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8"));
+  return v.is(bound, claims) ? claims["kubernetes.io"].pod.uid : undefined;
 }
 
 /** Less than an agent waits for its answer. Milliseconds. */
@@ -189,19 +166,17 @@ const status = v.object({
 });
 const reviewed = v.object({ status: v.optional(status, {}) });
 
-/** Asks the API server whose token it is. With the audience: without it a token that is meant for the API server would do. */
-export function createTokenReviews({ client, clock }: Pick<KubeParts, "client" | "clock">) {
+/**
+ * Asks the API server whose token it is. With the audience: without it a token that is meant for the API server would do. Rejects with
+ * `MooringError` without an answer.
+ */
+export async function reviewToken({ client, clock }: Pick<AccessParts, "client" | "clock">, token: string) {
   const [apiVersion, kind] = ["authentication.k8s.io/v1", "TokenReview"];
-  const path = `/apis/${apiVersion}/tokenreviews`;
+  const body = { apiVersion, kind, spec: { token, audiences: [AUDIENCE] } };
+  const review = { method: "POST", path: `/apis/${apiVersion}/tokenreviews`, body } as const;
   const { signal } = new AbortController();
-  /** Rejects with `MooringError` without an answer. */
-  return async (token: string): Promise<TokenVerdict> => {
-    const body = { apiVersion, kind, spec: { token, audiences: [AUDIENCE] } };
-    const answer = await withDeadline({ clock, signal }, REVIEW_LIMIT_MS, (limited) =>
-      client.request({ method: "POST", path, body }, limited),
-    );
-    const read = v.safeParse(reviewed, answer);
-    if (!read.success) throw new MooringError("transport-failed", "the answer is no review of a token");
-    return read.output.status;
-  };
+  const answer = await withDeadline({ clock, signal }, REVIEW_LIMIT_MS, (limited) => client.request(review, limited));
+  const read = v.safeParse(reviewed, answer);
+  if (!read.success) throw new MooringError("transport-failed", "the answer is no review of a token");
+  return read.output.status;
 }

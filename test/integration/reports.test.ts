@@ -1,10 +1,11 @@
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { object, parse, string } from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createTokenReviews, ReportAccess } from "../../aggregator/sources/report-access.ts";
+import { ReportAccess } from "../../aggregator/sources/report-access.ts";
 import { createKubeClient } from "../../common/kube/client.ts";
 import { connect } from "../../common/kube/connection.ts";
 import { createUndiciTransport } from "../../common/kube/undici-transport.ts";
+import { createMetrics } from "../../common/runtime/metrics.ts";
 import { MAX_REPORT_BYTES, MAX_REPORT_UNMOUNT_RECORDS } from "../../common/storage/node-report.ts";
 import { createFakeLogger } from "../fakes/logger.ts";
 import { type Owner, openOwner } from "../rig/process/owner.ts";
@@ -343,13 +344,7 @@ describe("a report is refused", () => {
     const nobody = { transport, basePath: "", authorization: async () => undefined, server: "https://127.0.0.1:1" };
     const client = createKubeClient(nobody, owner);
     const { clock } = owner;
-    const { grant } = new ReportAccess(
-      {
-        ...{ clock, logger, reviews: { increment: () => {} }, nowMs: clock.wallMs },
-        review: createTokenReviews({ client, clock }),
-      },
-      RULE,
-    );
+    const { grant } = new ReportAccess({ client, clock, logger, metrics: createMetrics() }, RULE);
 
     const access = await grant({ authorization: `Bearer ${token}`, node: "n1" });
     await client.close();
@@ -363,9 +358,7 @@ describe("a report is refused", () => {
     const kubeconfig = await cluster.plane.kubeconfigFor({ user: "nobody-in-particular" });
     const client = createKubeClient(await connect({ kubeconfig, inCluster: false }, {}), owner);
     const { clock } = owner;
-    const review = createTokenReviews({ client, clock });
-    const reviews = { increment: () => {} };
-    const { grant } = new ReportAccess({ clock, logger, reviews, review, nowMs: clock.wallMs }, RULE);
+    const { grant } = new ReportAccess({ client, clock, logger, metrics: createMetrics() }, RULE);
 
     const access = await grant({ authorization: `Bearer ${token}`, node: "n1" });
     await client.close();

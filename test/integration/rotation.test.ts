@@ -4,7 +4,7 @@ import { createReportSender } from "../../agent/sinks/report-sender.ts";
 import { createOwnServing } from "../../aggregator/certificates/own-serving.ts";
 import { makeSelfSigned } from "../../aggregator/certificates/self-signed.ts";
 import type { Serving } from "../../aggregator/certificates/serving.ts";
-import { createTokenReviews, ReportAccess } from "../../aggregator/sources/report-access.ts";
+import { ReportAccess } from "../../aggregator/sources/report-access.ts";
 import { reportRoute } from "../../aggregator/sources/report-server.ts";
 import { createKubeClient, type KubeClient, type KubeParts } from "../../common/kube/client.ts";
 import { type ConfigMap, readConfigMap } from "../../common/kube/config-map.ts";
@@ -12,6 +12,7 @@ import { connect } from "../../common/kube/connection.ts";
 import type { ByteTransport } from "../../common/kube/transport.ts";
 import type { Clock } from "../../common/runtime/clock.ts";
 import { listen, type Route, type ServingIdentity } from "../../common/runtime/http-server.ts";
+import { createMetrics } from "../../common/runtime/metrics.ts";
 import { createSystemRandom } from "../../common/runtime/random.ts";
 import { CERTIFICATES_NAME } from "../../common/storage/published-certificates.ts";
 import { createFakeLogger } from "../fakes/logger.ts";
@@ -82,9 +83,6 @@ function inBackground(run: (signal: AbortSignal) => Promise<void>): void {
 
 /** A replica's server, with real reviews of tokens; each third answer ends its connection, so that handshakes go on. */
 async function startServer(identity: ServingIdentity): Promise<string> {
-  const { clock } = parts;
-  const reviews = { increment: () => {} };
-  const review = createTokenReviews(parts);
   const route = reportRoute(
     {
       turnAway: () => undefined,
@@ -95,7 +93,7 @@ async function startServer(identity: ServingIdentity): Promise<string> {
       yieldToEventLoop: () => undefined,
     },
     { increment: () => {} },
-    new ReportAccess({ clock, logger, review, reviews, nowMs: clock.wallMs }, RULE).grant,
+    new ReportAccess({ ...parts, metrics: createMetrics() }, RULE).grant,
   );
   let answers = 0;
   const churning: Route = {

@@ -65,9 +65,8 @@ export function dropOldest(entries: Map<string, unknown>, most: number): void {
   }
 }
 
-/** An unreviewed token: its hash and where it comes from are facts, what it claims is not. */
+/** Where an unreviewed token comes from is a fact, what it says of itself is not. */
 export interface TokenSource {
-  readonly hash: string;
   readonly address: string | undefined;
   /** UID of the pod that the token claims to be bound to. */
   readonly podUid: string | undefined;
@@ -78,13 +77,13 @@ const GOOD: BudgetRule = { most: 200, refillMs: 100 };
 /** All agents may be behind one address, and each may be new; but one address must not use up the budget of all. */
 const ADDRESS: BudgetRule = { most: 3_000, refillMs: 10 };
 const STRANGERS: BudgetRule = { most: 6_000, refillMs: 5 };
-/** Two names for each of more agents than there are nodes; each takes 200 bytes. */
+/** More than there are nodes; each takes 200 bytes. */
 export const MOST_REMEMBERED = 20_000;
 
 /**
  * Limits the reviews of tokens. A review is a request to the API server, and everybody who reaches the port may send what looks like a
- * token. So strangers share a budget, of which one address has half. A token that was good before has a budget of its own, and so have the
- * others from its address and for its pod: a stranger cannot use it without the same address and the pod's UID.
+ * token. So strangers share a budget, of which one address has half. A pod of which a token was good has a budget of its own at its
+ * address: a stranger cannot use it without the same address and the pod's UID.
  */
 export class ReviewLimits {
   readonly #good = new NamedBudgets(GOOD, MOST_REMEMBERED);
@@ -92,18 +91,18 @@ export class ReviewLimits {
   readonly #strangers = new Budget(STRANGERS);
 
   noteGood(source: TokenSource): void {
-    for (const name of namesOf(source)) this.#good.remember(name);
+    this.#good.remember(nameOf(source));
   }
 
-  /** Takes one review out of the budgets: of a stranger, or of one that was good before. Undefined if none is left. */
+  /** Takes one review out of the budgets: of a stranger, or of a pod of which a token was good before. Undefined if none is left. */
   take(source: TokenSource, nowMs: number): "good" | "stranger" | undefined {
-    const name = namesOf(source).find((one) => this.#good.has(one));
-    if (name !== undefined) return this.#good.take(name, nowMs) ? "good" : undefined;
+    const name = nameOf(source);
+    if (this.#good.has(name)) return this.#good.take(name, nowMs) ? "good" : undefined;
     const isLeft = this.#addresses.take(source.address ?? "", nowMs) && this.#strangers.take(nowMs);
     return isLeft ? "stranger" : undefined;
   }
 }
 
-function namesOf({ hash, address = "", podUid = "" }: TokenSource): readonly string[] {
-  return [hash, `${address} ${podUid}`];
+function nameOf({ address = "", podUid = "" }: TokenSource): string {
+  return `${address} ${podUid}`;
 }

@@ -8,20 +8,7 @@ const BELOW: Readonly<Record<string, readonly string[]>> = {
   api: ["nodes"],
   claims: ["sinks", "writing", "nodes", "pod-watch"],
   volumes: ["sinks", "writing", "nodes", "pod-watch"],
-  reports: ["certificates", "settings"],
-  leader: [
-    "sinks",
-    "writing",
-    "settings",
-    "nodes",
-    "pod-watch",
-    "claims",
-    "volumes",
-    "reports",
-    "affinity",
-    "api",
-    "metrics",
-  ],
+  leader: ["sinks", "writing", "settings", "nodes", "pod-watch", "claims", "volumes", "affinity", "api", "metrics"],
   observability: ["writing", "nodes", "claims", "volumes", "metrics", "leader"],
 };
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createSqliteJournal } from "../../../agent/sinks/sqlite-journal.ts";
-import { createReportServing } from "../../../aggregator/reports/report-serving.ts";
+import { createReportServing } from "../../../aggregator/aggregator.ts";
 import { createKubeClient } from "../../../common/kube/client.ts";
 import { watchEventLoop } from "../../../common/runtime/event-loop.ts";
 import type { Metrics } from "../../../common/runtime/metrics.ts";

@@ -105,7 +105,7 @@ describe("NamedBudgets", () => {
   });
 });
 
-const AGENT: TokenSource = { hash: "good", address: "10.0.0.1", podUid: "agent-1" };
+const AGENT: TokenSource = { address: "10.0.0.1", podUid: "agent-1" };
 
 /** How many of so many tokens at once are reviewed, and as whose. */
 function taken(limits: ReviewLimits, source: TokenSource, count: number): readonly (string | number)[] {
@@ -114,7 +114,7 @@ function taken(limits: ReviewLimits, source: TokenSource, count: number): readon
 }
 
 describe("reviews of tokens", () => {
-  const stranger = { hash: "bad", podUid: undefined };
+  const stranger = { podUid: undefined };
 
   it("are 3,000 at once for one address, and 6,000 for all strangers together", () => {
     const limits = new ReviewLimits();
@@ -124,14 +124,12 @@ describe("reviews of tokens", () => {
     expect(counts).toEqual([["stranger", 3_000], ["stranger", 3_000], [0]]);
   });
 
-  const another = { ...AGENT, hash: "another" };
   const [own, none] = [["good", 200], [0]];
   it.each<readonly [name: string, source: TokenSource, reviews: readonly (string | number)[]]>([
-    ["the token itself, from anywhere", { ...stranger, hash: AGENT.hash, address: "10.0.0.2" }, own],
-    ["its address and its pod", another, own],
-    ["another address", { ...another, address: "10.0.0.2" }, none],
-    ["no address", { ...another, address: undefined }, none],
-    ["no pod", { ...another, podUid: undefined }, none],
+    ["its address and its pod", AGENT, own],
+    ["another address", { ...AGENT, address: "10.0.0.2" }, none],
+    ["no address", { ...AGENT, address: undefined }, none],
+    ["no pod", { ...AGENT, podUid: undefined }, none],
   ])("have a budget that strangers cannot use up where a token was good before: %s", (_, source, reviews) => {
     const limits = new ReviewLimits();
     limits.noteGood(AGENT);

@@ -1,9 +1,12 @@
 import { describe, expect, it } from "vitest";
 import type { TokenVerdict } from "../../../../aggregator/core/reports/reporter.ts";
-import { type Access, ReportAccess, readClaims } from "../../../../aggregator/sources/report-access.ts";
+import { type Access, podUidIn, ReportAccess } from "../../../../aggregator/sources/report-access.ts";
+import { createKubeClient, type KubeClient } from "../../../../common/kube/client.ts";
 import { MooringError } from "../../../../common/runtime/errors.ts";
+import { createMetrics, type Metrics } from "../../../../common/runtime/metrics.ts";
 import { createFakeClock } from "../../../fakes/clock.ts";
 import { createFakeLogger } from "../../../fakes/logger.ts";
+import { createFakeConnection, createFakeTransport } from "../../../fakes/transport.ts";
 
 const RULE = { namespace: "mooring-agents", account: "mooring-agent" };
 
@@ -45,22 +48,19 @@ function setUp() {
   const asked: string[] = [];
   const outcomes: string[] = [];
   const server = { review: good };
-  const parts = {
-    clock,
-    logger,
-    nowMs: clock.wallMs,
-    reviews: { increment: ({ outcome = "" }) => outcomes.push(outcome) },
+  const client: KubeClient = {
+    ...createKubeClient(createFakeConnection(createFakeTransport(() => "broken")), { clock }),
+    request: async ({ body }) => {
+      const { token } = Object(body).spec;
+      asked.push(token);
+      return { status: await server.review(token) };
+    },
   };
-  const review = async (token: string): Promise<TokenVerdict> => {
-    asked.push(token);
-    return await server.review(token);
-  };
-  const { grant } = new ReportAccess({ ...parts, review }, RULE);
-  /** A token of a node's agent that lives for so long. */
-  const token = (node: string, expiresInMs: number | "never" = 600_000): string => {
-    const exp = expiresInMs === "never" ? undefined : (clock.wallMs() + expiresInMs) / 1000;
-    return tokenWith({ podUid: `uid-on-${node}`, node, exp });
-  };
+  const increment = ({ outcome = "" }): unknown => outcomes.push(outcome);
+  const metrics: Metrics = { ...createMetrics(), counter: () => ({ increment }) };
+  const { grant } = new ReportAccess({ client, clock, logger, metrics }, RULE);
+  /** A token of a node's agent; another one for another number. */
+  const token = (node: string, jti = 0): string => tokenWith({ podUid: `uid-on-${node}`, node, jti });
   const report = (mine: string, node = "n1", address = "10.0.0.1"): Promise<Access> =>
     grant({ authorization: `Bearer ${mine}`, address, node });
   const statusOf = async (...args: Parameters<typeof report>): Promise<number> => {
@@ -81,23 +81,18 @@ describe("a report", () => {
     expect(asked).toHaveLength(1);
   });
 
-  it.each<readonly [name: string, expiresInMs: number | "never", believedMs: number]>([
-    ["for two minutes", 600_000, 120_000],
-    ["no longer than the token lives", 30_000, 30_000],
-    ["not at all where the token has no end", "never", 0],
-    ["not at all when it has ended by our clock", -1_000, 0],
-  ])("is believed %s", async (_, expiresInMs, believedMs) => {
+  it("is believed for two minutes", async () => {
     const { report, token, asked, clock } = setUp();
-    const mine = token("n1", expiresInMs);
+    const mine = token("n1");
 
     await report(mine);
-    clock.pass(Math.max(0, believedMs - 1));
+    clock.pass(119_999);
     await report(mine);
     const within = asked.length;
     clock.pass(1);
     await report(mine);
 
-    expect([within, asked.length]).toEqual(believedMs === 0 ? [2, 3] : [1, 2]);
+    expect([within, asked.length]).toEqual([1, 2]);
   });
 
   it.each<readonly [name: string, reviews: readonly [Review, Review], afterMs: number, statuses: readonly number[]]>([
@@ -175,20 +170,20 @@ describe("a node", () => {
   });
 });
 
-describe("a token says when it ends, and whose pod's it is", () => {
+describe("a token says whose pod's it is", () => {
   const tokenOf = (text: string) => `x.${Buffer.from(text).toString("base64url")}.y`;
   const ofPod = (uid: unknown) => tokenOf(JSON.stringify({ exp: 12, "kubernetes.io": { pod: { uid } } }));
   const longest = "u".repeat(128);
 
-  it.each<readonly [name: string, token: string, endsMs: number, uid: string | undefined]>([
-    ["both", ofPod(longest), 12_000, longest],
-    ["no UID that is too long", ofPod(`${longest}u`), 12_000, undefined],
-    ["no end that is no number", tokenOf('{"exp":"12","kubernetes.io":{"pod":null}}'), 0, undefined],
-    ["no end that never comes", tokenOf('{"exp":1e999,"kubernetes.io":"x"}'), 0, undefined],
-    ["nothing where it cannot be read", tokenOf("{"), 0, undefined],
-    ["nothing where it has no second part", "x", 0, undefined],
-  ])("%s", (...[, token, endsMs, podUid]) => {
-    expect(readClaims(token)).toEqual({ expiryMs: endsMs, podUid });
+  it.each<readonly [name: string, token: string, uid: string | undefined]>([
+    ["by its UID", ofPod(longest), longest],
+    ["not by a UID that is too long", ofPod(`${longest}u`), undefined],
+    ["not by what is no UID", ofPod(12), undefined],
+    ["not where it names no pod", tokenOf('{"exp":12,"kubernetes.io":{"pod":null}}'), undefined],
+    ["not where it cannot be read", tokenOf("{"), undefined],
+    ["not where it has no second part", "x", undefined],
+  ])("%s", (...[, token, podUid]) => {
+    expect(podUidIn(token)).toBe(podUid);
   });
 });
 
@@ -225,7 +220,7 @@ describe("strangers with bad tokens", () => {
     seen.push(await statusOf(first));
     clock.pass(120_000);
     await flood(scene, 10_000, { address, podUid });
-    seen.push(await statusOf(first), await statusOf(token("n1", 500_000)));
+    seen.push(await statusOf(first), await statusOf(token("n1", 1)));
 
     expect(new Set(strangers)).toEqual(new Set([401, 429]));
     expect(seen).toEqual([200, 200, 200, 200]);
@@ -268,6 +263,6 @@ describe("strangers with bad tokens", () => {
     const before = asked.length;
     server.review = good;
 
-    expect([before, stranger, await statusOf(token("n1", 500_000))]).toEqual([129, 429, 200]);
+    expect([before, stranger, await statusOf(token("n1", 1))]).toEqual([129, 429, 200]);
   });
 });
