@@ -21,7 +21,6 @@ import { aggregatorHealth, checkStart, registerGauges } from "./observability/ob
 import { EndedPods } from "./pod-watch/ended-pods.ts";
 import type { AggregatorConfig, ReportConfig } from "./settings/config.ts";
 import { createCluster, type SharedParts } from "./sources/cluster.ts";
-import { type ClusterIdentity, createClusterIdentity } from "./sources/cluster-identity.ts";
 import type { ClusterListener, OutsideParts } from "./sources/cluster-parts.ts";
 import { listRoutes } from "./sources/list-stream.ts";
 import { ReportAccess } from "./sources/report-access.ts";
@@ -107,7 +106,6 @@ class Aggregator {
   readonly #rejections: Rejections;
   readonly #leadership: Leadership;
   readonly #writing: StatusWriting;
-  readonly #identity: ClusterIdentity;
   /** Undefined where reports come from this machine alone. */
   readonly reporting: ReturnType<typeof createReportServing> | undefined;
   readonly health: Pick<Health, "live" | "ready">;
@@ -134,7 +132,6 @@ class Aggregator {
     this.#rejections = new Rejections({ ...ports, ...cluster }, config.pauseRejectionsAt);
     this.#leadership = this.#newLeadership();
     this.#writing = createStatusWriting({ ...ports, client: this.#leadership.fenced });
-    this.#identity = createClusterIdentity(ports);
     this.reporting = config.reports && createReportServing(ports, { ...config, ...config.reports });
     const { reporting } = this;
     const observed = {
@@ -177,7 +174,6 @@ class Aggregator {
     const led = new AbortController();
     return [
       () => this.#parts.cluster.run(led.signal),
-      this.#identity.run,
       ...(this.reporting ? [this.reporting.serving.run] : []),
       // Before it leads, too: its first times have to be as exact as any.
       (signal) => keepServerTimeNarrow(this.#parts, signal),
@@ -201,7 +197,6 @@ class Aggregator {
         coverage: this.#leadership.coverage,
         unstored: this.#unstored,
         ends: this.#ends,
-        clusterUid: this.#identity.uid,
       },
       this.#config,
     );

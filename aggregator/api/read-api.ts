@@ -25,7 +25,6 @@ interface ReadApiParts extends SharedParts {
   readonly isDeletionHeld: (claim: Claim) => boolean;
   /** How many nodes are expected to report and have not since leading began. */
   readonly unreported: () => number;
-  readonly clusterUid: () => string | undefined;
   /** Aborted when this process no longer leads. */
   readonly signal: AbortSignal;
 }
@@ -80,11 +79,11 @@ export class ReadApi implements ListSource {
   }
 
   head(): ListHead {
-    const { clusterUid, agentStates, unreported } = this.#parts;
+    const { cluster, agentStates, unreported } = this.#parts;
     const names = [...this.#nodeNames()];
     const stale = names.filter((name) => agentStates.of(name).kind === "Stale").length;
     return {
-      cluster: clusterUid() ?? null,
+      cluster: cluster.uid() ?? null,
       serverTime: formatMillisecondsUp(Math.floor(this.#earliestMs())),
       nodes: { total: names.length, stale, unreported: unreported() },
     };

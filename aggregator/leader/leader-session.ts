@@ -26,7 +26,6 @@ interface LeaderSessionParts extends SharedParts {
   readonly coverage: Leadership["coverage"];
   readonly unstored: UnstoredClaims;
   readonly ends: Pick<EndedPods, "of" | "isOpen" | "isIncluded">;
-  readonly clusterUid: () => string | undefined;
   readonly measures: Measures;
   /** Aborted when the session is over. */
   readonly signal: AbortSignal;

@@ -1,5 +1,7 @@
+import * as v from "valibot";
 import type { KubeParts } from "../../common/kube/client.ts";
 import { createInformer, type Informer } from "../../common/kube/informer.ts";
+import { repeat } from "../../common/kube/repeat.ts";
 import type { Stored } from "../../common/kube/store.ts";
 import type { InternalErrors } from "../../common/runtime/internal-errors.ts";
 import { runTogether } from "../../common/runtime/lifecycle.ts";
@@ -28,6 +30,7 @@ export function createCluster(parts: ClusterParts, listener: ClusterListener) {
   const nodes = createNodes({ ...parts, volumes }, listener);
   const claims = createClaims({ ...parts, classLabel, volumes }, listener);
   const storageClasses = createStorageClasses(parts);
+  const identity = createIdentity(parts);
   const informers: Readonly<Record<string, Informer<Stored>>> = {
     pods: pods.informer,
     persistentvolumes: volumes.informer,
@@ -51,9 +54,10 @@ export function createCluster(parts: ClusterParts, listener: ClusterListener) {
     },
     unsynced: (): readonly string[] => Object.keys(informers).filter((name) => informers[name]?.hasSynced() === false),
     informers,
-    // Without the permission to read storage classes everything else works.
+    uid: identity.uid,
+    // Without the permission to read storage classes or kube-system everything else works.
     run: (signal: AbortSignal): Promise<void> => {
-      const all = [...Object.values(informers), storageClasses];
+      const all = [...Object.values(informers), storageClasses, identity];
       return runTogether(
         all.map(({ run }) => run),
         signal,
@@ -73,5 +77,25 @@ function createStorageClasses(parts: KubeParts) {
     bindingOf: (name: string | undefined): BindingMode | undefined =>
       name === undefined ? "Immediate" : get(name)?.binding,
     run,
+  };
+}
+
+/** Little depends on it, so a missing permission is tried rarely. */
+const IDENTITY_RETRY = { firstMs: 1_000, maxMs: 600_000 } as const;
+const namespace = v.object({ metadata: v.object({ uid: v.pipe(v.string(), v.minLength(1)) }) });
+
+/** Identifies the cluster to clients that must not accept the answers of another cluster's aggregator. Read once. */
+function createIdentity(parts: KubeParts) {
+  let uid: string | undefined;
+  const task = async (signal: AbortSignal): Promise<void> => {
+    const answer = await parts.client.request({ method: "GET", path: "/api/v1/namespaces/kube-system" }, signal);
+    uid = v.parse(namespace, answer).metadata.uid;
+  };
+  const warn = (err: string): void =>
+    parts.logger.warn({ err }, "cluster not identified: its aggregator is not trusted");
+  return {
+    /** UID of the namespace kube-system, which exists as long as the cluster; undefined before it is read. */
+    uid: () => uid,
+    run: (signal: AbortSignal) => repeat(parts, { task, retry: IDENTITY_RETRY, warn }, signal),
   };
 }

@@ -75,6 +75,7 @@ export class FakeCluster implements Cluster {
     pending: new Set(),
     bindingOf: () => undefined,
   };
+  readonly uid = (): string => "uid";
   readonly unsynced = (): readonly string[] => [];
   readonly informers = {};
   readonly run = async (): Promise<void> => {};

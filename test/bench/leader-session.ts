@@ -28,7 +28,7 @@ export async function lead(cluster: FakeCluster) {
   const session = new LeaderSession(
     {
       signal: stop.signal,
-      ...{ clock, logger, cluster, random: createFixedRandom(0.5), clusterUid: () => "uid" },
+      ...{ clock, logger, cluster, random: createFixedRandom(0.5) },
       client: { ...createKubeClient(connection, { clock }), serverTime },
       writing: {
         writer: { apply, clean: written },
