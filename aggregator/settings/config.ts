@@ -38,7 +38,7 @@ export const AGGREGATOR_SETTINGS = {
   reportAddress: optionalAddress({
     name: "report-bind-address",
     description:
-      "address of reports, by TLS 1.3 and from agents' pods alone; without it they are taken from anybody at --api-bind-address",
+      "address of reports by TLS 1.3, from agents' pods alone; without it from anybody at --api-bind-address",
   }),
   agentAccount: textSetting(
     { name: "agent-account", description: "namespace/name of the service account of the agents" },
@@ -51,8 +51,7 @@ export const AGGREGATOR_SETTINGS = {
   tlsKeyFile: optionalPath({ name: "tls-key-file", description: "key of --tls-cert-file" }),
   tlsNames: optionalText({
     name: "tls-names",
-    description:
-      "names and addresses of the own certificate, with commas; default: mooring-aggregator.<pod-namespace>.svc",
+    description: "names and addresses of the own certificate, with commas [mooring-aggregator.<pod-namespace>.svc]",
   }),
   nodeStaleAfterMs: durationSetting(
     { name: "node-stale-after", description: "a node without a report for this long is Stale; three heartbeats" },
@@ -62,8 +61,7 @@ export const AGGREGATOR_SETTINGS = {
   noAgentAfterMs: durationSetting(
     {
       name: "no-agent-after",
-      description:
-        "a node without a report and without an agent pod for this long has no agent, once its kubelet reports again",
+      description: "a node without report and agent pod for this long has no agent, once its kubelet reports again",
     },
     { min: 1_000, max: 86_400_000 },
     "10m",
@@ -81,8 +79,7 @@ export const AGGREGATOR_SETTINGS = {
   protection: choiceSetting(
     {
       name: "protection",
-      description:
-        "what the cluster's policies do with a deleted claim that is mounted (docs/protection.md): with audit and enforce a claim that is only staged says so",
+      description: "what policies do with a deleted claim that is mounted; if not off, a staged claim says so",
     },
     PROTECTION_MODES,
     "off",
@@ -105,8 +102,7 @@ export const AGGREGATOR_SETTINGS = {
   leaseDurationMs: durationSetting(
     {
       name: "leader-elect-lease-duration",
-      description:
-        "a leader that does not renew its Lease for this long is replaced; it stops itself after two thirds of it",
+      description: "a leader that does not renew its Lease for this long is replaced; it stops after two thirds of it",
     },
     { min: 3_000, max: LONGEST_DURATION_MS },
     "15s",

@@ -1,11 +1,11 @@
 import * as v from "valibot";
 import { applyObject, patchObject, type WriteOutcome, type WriteTarget } from "../../common/kube/apply.ts";
 import { ApiError, type KubeClient, type KubeParts } from "../../common/kube/client.ts";
+import type { Stored } from "../../common/kube/store.ts";
 import { MooringError, messageOf } from "../../common/runtime/errors.ts";
 import type { Counter, Histogram } from "../../common/runtime/metrics.ts";
 import { type Claim, projectClaim } from "../../common/storage/claim.ts";
 import { type ClaimStatus, FIELD_MANAGER, writeClaimStatus, writeStaged } from "../../common/storage/claim-status.ts";
-import { VOLUME_ANNOTATIONS, type VolumeAnnotations } from "../../common/storage/volume-annotations.ts";
 import type { Volume } from "../core/cluster-objects.ts";
 
 export type WriteResult =
@@ -62,36 +62,24 @@ function targetOf({ namespace, name, uid, resourceVersion }: Claim): WriteTarget
 
 type VolumeWriteResult = { readonly kind: "written" } | WriteFailure;
 
-/** Changes Mooring's annotations of exactly the volume, and the state of it, that was decided on. */
-export type VolumeWriter = (
-  volume: Volume & { readonly resourceVersion: string },
-  changes: Partial<VolumeAnnotations>,
-  signal: AbortSignal,
-) => Promise<VolumeWriteResult>;
+export type VolumeWriter = ReturnType<typeof createVolumeWriter>;
 
 /**
- * Writes through the subresource `status`, which leaves the spec alone: a permission for it cannot move or free a volume. A merge patch,
- * unlike an apply, also removes an annotation that another manager owns, such as one from a backup.
+ * Changes annotations of exactly the volume, and the state of it, that was decided on; `null` removes one. Writes through the subresource
+ * `status`, which leaves the spec alone: a permission for it cannot move or free a volume. A merge patch, unlike an apply, also removes an
+ * annotation that another manager owns, such as one from a backup.
  */
-export function createVolumeWriter(client: KubeClient, writes: Counter<"outcome">): VolumeWriter {
-  return async ({ key, uid, resourceVersion }, changes, signal) => {
+export function createVolumeWriter(client: KubeClient, writes: Counter<"outcome">) {
+  type Changes = Readonly<Record<string, string | null>>;
+  return async ({ key, uid, resourceVersion }: Volume & Stored, annotations: Changes, signal: AbortSignal) => {
     const path = `/api/v1/persistentvolumes/${key}`;
     const identity = { path, subresource: "status", name: key, uid, resourceVersion } as const;
     const target = { apiVersion: "v1", kind: "PersistentVolume", ...identity };
-    const patch = { metadata: { annotations: namedBy(changes) } };
+    const patch = { metadata: { annotations } };
     const write = () => patchObject(client, { target, patch, fieldManager: FIELD_MANAGER }, signal);
     const result = await attempt<VolumeWriteResult>(write, () => ({ kind: "written" }));
     writes.increment({ outcome: result.kind });
     return result;
-  };
-}
-
-/** `null` removes an annotation. */
-function namedBy({ ...changes }: Partial<VolumeAnnotations>): Readonly<Record<string, string | null>> {
-  const { mountedOn, lastUse } = VOLUME_ANNOTATIONS;
-  return {
-    ...("mountedOn" in changes && { [mountedOn]: changes.mountedOn ?? null }),
-    ...("lastUse" in changes && { [lastUse]: changes.lastUse ?? null }),
   };
 }
 

@@ -50,12 +50,7 @@ export const LISTS = {
   "/v1/claims": { kind: "ClaimList", parameters: ["namespace", "name"] },
   "/v1/volumes": { kind: "VolumeList", parameters: ["name"] },
   "/v1/nodes": { kind: "NodeList", parameters: ["name"] },
-} as const satisfies Readonly<Record<string, ListSpec>>;
-
-interface ListSpec {
-  readonly kind: ListHeader["kind"];
-  readonly parameters: readonly string[];
-}
+} as const satisfies Readonly<Record<string, { kind: ListHeader["kind"]; parameters: readonly string[] }>>;
 
 /** Each list under way may hold the event loop for one slice in a turn. */
 export const MOST_LISTS = 2;
@@ -67,29 +62,28 @@ const CHUNK_LENGTH = 32_768;
 /** `GET` routes that stream lists as lines of JSON. They change nothing. */
 export function listRoutes({ clock, source }: ListParts): readonly Route[] {
   let underWay = 0;
-  const answer = ({ kind, parameters }: ListSpec, query: URLSearchParams): RouteAnswer => {
-    const made = source();
-    if ("why" in made) return { status: 503, body: `${made.why}\n`, isLast: true };
-    const filter = readFilter(parameters, query);
-    if ("problem" in filter) return { status: 400, body: `${filter.problem}\n` };
-    if (underWay >= MOST_LISTS)
-      return { status: 429, body: `${MOST_LISTS} lists are under way already\n`, headers: { "retry-after": "1" } };
-    const header: ListHeader = { apiVersion: LIST_API_VERSION, kind, ...made.head() };
-    const rest = linesOf(made.entries(kind, filter), clock, made.signal);
-    underWay += 1;
-    const whenOver = async function* () {
-      try {
-        yield* rest;
-      } finally {
-        underWay -= 1;
-      }
-    };
-    return { status: 200, body: `${JSON.stringify(header)}\n`, rest: whenOver(), contentType: LIST_CONTENT_TYPE };
+  const counted = async function* (lines: AsyncIterable<string>) {
+    try {
+      yield* lines;
+    } finally {
+      underWay -= 1;
+    }
   };
-  return Object.entries(LISTS).map(([path, spec]) => ({
+  return Object.entries(LISTS).map(([path, { kind, parameters }]) => ({
     method: "GET",
     path,
-    answer: ({ query }) => answer(spec, query),
+    answer: ({ query }): RouteAnswer => {
+      const made = source();
+      if ("why" in made) return { status: 503, body: `${made.why}\n`, isLast: true };
+      const filter = readFilter(parameters, query);
+      if ("problem" in filter) return { status: 400, body: `${filter.problem}\n` };
+      if (underWay >= MOST_LISTS)
+        return { status: 429, body: `${MOST_LISTS} lists are under way already\n`, headers: { "retry-after": "1" } };
+      const header: ListHeader = { apiVersion: LIST_API_VERSION, kind, ...made.head() };
+      const rest = counted(linesOf(made.entries(kind, filter), clock, made.signal));
+      underWay += 1;
+      return { status: 200, body: `${JSON.stringify(header)}\n`, rest, contentType: LIST_CONTENT_TYPE };
+    },
   }));
 }
 

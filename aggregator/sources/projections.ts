@@ -27,11 +27,6 @@ function identify({ namespace, name, uid, resourceVersion }: v.InferOutput<typeo
   return { key: namespace === undefined ? name : `${namespace}/${name}`, uid, resourceVersion };
 }
 
-/** A volume handle as in the kubelet's staging path: SHA-256 in hexadecimal. */
-function hashHandle(volumeHandle: string): string {
-  return hash("sha256", volumeHandle);
-}
-
 const terminated = v.nullish(v.object({ reason: v.nullish(v.string()), startedAt: v.nullish(v.unknown()) }));
 const containerStatus = v.object({
   state: v.optional(v.object({ running: v.nullish(v.unknown()), terminated }), {}),
@@ -78,9 +73,6 @@ const podSchema = v.object({
   ),
 });
 
-/** The label of Mooring's agent pods (manifests). */
-const AGENT = { label: "app.kubernetes.io/name", value: "mooring-agent" } as const;
-
 type PodMetadata = v.InferOutput<typeof podSchema>["metadata"];
 
 /** Projects a pod; agents run with this account. A generic ephemeral volume's claim is called `<pod>-<volume>`. */
@@ -105,9 +97,10 @@ export function projectPod(object: unknown, agents: AgentAccount): Pod {
   };
 }
 
-/** The label alone does not count: a tenant could claim that a node has an agent, and decisions would wait for its reports. */
+/** The label (manifests) alone does not count: a tenant could claim that a node has an agent, and decisions would wait for its reports. */
 function isAgent({ namespace, labels }: PodMetadata, account: string | undefined, agents: AgentAccount): boolean {
-  return labels?.[AGENT.label] === AGENT.value && namespace === agents.namespace && account === agents.account;
+  const isLabelled = labels?.["app.kubernetes.io/name"] === "mooring-agent";
+  return isLabelled && namespace === agents.namespace && account === agents.account;
 }
 
 /**
@@ -185,7 +178,7 @@ export function projectVolume(object: unknown): Volume & Stored {
     capacity: spec.capacity?.storage,
     reclaimPolicy: spec.persistentVolumeReclaimPolicy,
     claim: claimRef?.uid ? { key: `${claimRef.namespace}/${claimRef.name}`, uid: claimRef.uid } : undefined,
-    csi: csi && { driver: csi.driver, handleHash: hashHandle(csi.volumeHandle) },
+    csi: csi && { driver: csi.driver, handleHash: hash("sha256", csi.volumeHandle) },
     isHostPath: spec.hostPath !== undefined,
     nodeAffinity: nodeAffinity?.required ? JSON.stringify(nodeAffinity.required) : undefined,
     annotations: volumeAnnotations(meta.annotations ?? {}),
@@ -237,7 +230,9 @@ export function projectNode(object: unknown): Node & Stored {
 /** A CSI volume's unique name is `kubernetes.io/csi/<driver>^<handle>`. The names of other plugins lead to no PV. */
 function attachedKeyIn(uniqueName: string): readonly string[] {
   const [, driver, handle] = /^kubernetes\.io\/csi\/([^^]+)\^(.+)$/s.exec(uniqueName) ?? [];
-  return driver === undefined || handle === undefined ? [] : [attachedKey({ driver, handleHash: hashHandle(handle) })];
+  return driver === undefined || handle === undefined
+    ? []
+    : [attachedKey({ driver, handleHash: hash("sha256", handle) })];
 }
 
 const storageClassSchema = v.object({ metadata, volumeBindingMode: v.nullish(v.string()) });

@@ -1,7 +1,7 @@
 import type { Stored } from "../../common/kube/store.ts";
 import { WorkQueue } from "../../common/kube/work-queue.ts";
 import type { Claim } from "../../common/storage/claim.ts";
-import type { ClaimStatus } from "../../common/storage/claim-status.ts";
+import { type ClaimStatus, MOUNTED_ON } from "../../common/storage/claim-status.ts";
 import { readCopiedUse, readVolumeMark, type VolumeAnnotations } from "../../common/storage/volume-annotations.ts";
 import { type Fact, volumesOf } from "../core/claims/attribution.ts";
 import type { ProtectionMode } from "../core/claims/deletion.ts";
@@ -124,7 +124,7 @@ export class VolumeReconciler {
     const fields = { volume: `name/${key}` };
     if (result.kind === "written") {
       this.#gate.written(attempt, "");
-      logger.info(fields, "mountedOn" in changes ? "mark of a volume written" : "last use written to a volume");
+      logger.info(fields, MOUNTED_ON in changes ? "mark of a volume written" : "last use written to a volume");
       return undefined;
     }
     const { kind, message: err } = result;

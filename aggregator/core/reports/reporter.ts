@@ -57,7 +57,6 @@ const LONGEST = 8_192;
 
 /** The token in an `authorization` header, if it may be a service account's (RFC 7515): other texts cost no review. */
 export function bearerToken(authorization: string | undefined): string | undefined {
-  const match = /^Bearer +([\w-]+\.[\w-]+\.[\w-]+) *$/i.exec(authorization?.slice(0, LONGEST + 1) ?? "");
-  const token = match?.[1];
-  return authorization === undefined || authorization.length > LONGEST ? undefined : token;
+  if (authorization === undefined || authorization.length > LONGEST) return undefined;
+  return /^Bearer +([\w-]+\.[\w-]+\.[\w-]+) *$/i.exec(authorization)?.[1];
 }

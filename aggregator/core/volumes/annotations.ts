@@ -1,6 +1,7 @@
 import type { Claim } from "../../../common/storage/claim.ts";
 import { type ClaimStatus, hasLastUse, lastUseText } from "../../../common/storage/claim-status.ts";
 import {
+  VOLUME_ANNOTATIONS as NAMES,
   NO_ANNOTATIONS,
   readCopiedUse,
   readVolumeMark,
@@ -39,14 +40,11 @@ export function desiredAnnotations(facts: VolumeFacts): VolumeAnnotations {
   return { mountedOn: desiredMark(facts), lastUse: desiredLastUse(facts) };
 }
 
-/** What a write has to change, by field; undefined where nothing has to. A field that is `undefined` removes its annotation. */
-export function changesTo(
-  { annotations = NO_ANNOTATIONS }: Volume,
-  desired: VolumeAnnotations,
-): Partial<VolumeAnnotations> | undefined {
+/** The annotations that a write has to change, by their names; `null` removes one. Undefined where nothing has to be written. */
+export function changesTo({ annotations = NO_ANNOTATIONS }: Volume, desired: VolumeAnnotations) {
   const changes = {
-    ...(annotations.mountedOn !== desired.mountedOn && { mountedOn: desired.mountedOn }),
-    ...(annotations.lastUse !== desired.lastUse && { lastUse: desired.lastUse }),
+    ...(annotations.mountedOn !== desired.mountedOn && { [NAMES.mountedOn]: desired.mountedOn ?? null }),
+    ...(annotations.lastUse !== desired.lastUse && { [NAMES.lastUse]: desired.lastUse ?? null }),
   };
   return Object.keys(changes).length === 0 ? undefined : changes;
 }

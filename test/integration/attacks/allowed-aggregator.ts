@@ -1,5 +1,6 @@
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
+import { changesTo } from "../../../aggregator/core/volumes/annotations.ts";
 import { type ClaimWarning, claimEvent } from "../../../aggregator/sinks/claim-events.ts";
 import {
   type ClaimStatusWriter,
@@ -104,8 +105,9 @@ export function describeAggregator(stage: () => AttackStage): void {
     ])("$name", async ({ changes }) => {
       const volume = projectVolume(await stage().api.get(VOLUME));
       const client = await clientOf(stage(), AGGREGATOR);
+      const written = changesTo(volume, { ...(volume.annotations ?? NO_ANNOTATIONS), ...changes }) ?? {};
 
-      const result = await createVolumeWriter(client, { increment: () => {} })(volume, changes, signal);
+      const result = await createVolumeWriter(client, { increment: () => {} })(volume, written, signal);
 
       expect(result).toEqual({ kind: "written" });
       const { annotations } = projectVolume(await stage().api.get(VOLUME));

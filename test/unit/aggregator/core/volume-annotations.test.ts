@@ -7,8 +7,8 @@ import {
   type VolumeFacts,
 } from "../../../../aggregator/core/volumes/annotations.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
-import { type ClaimStatus, lastUseText } from "../../../../common/storage/claim-status.ts";
-import { volumeMarkText } from "../../../../common/storage/volume-annotations.ts";
+import { type ClaimStatus, LAST_USE, lastUseText, MOUNTED_ON } from "../../../../common/storage/claim-status.ts";
+import { NO_ANNOTATIONS, volumeMarkText } from "../../../../common/storage/volume-annotations.ts";
 import {
   claimWith,
   mountedStatus,
@@ -76,10 +76,16 @@ describe("what is to be written to a volume", () => {
   const other = { mountedOn: "m", lastUse: "u" };
 
   it.each([
-    { name: "is a mark that says something else", has: { ...other, mountedOn: "x" }, changes: { mountedOn: "m" } },
-    { name: "is both where the volume has neither", has: undefined, changes: other },
-  ])("$name", ({ has, changes }) => {
-    expect(changesTo(volumeWith(has && { annotations: has }), other)).toEqual(changes);
+    { name: "is a mark that says something else", has: { ...other, mountedOn: "x" }, changes: { [MOUNTED_ON]: "m" } },
+    { name: "is both where the volume has neither", has: undefined, changes: { [MOUNTED_ON]: "m", [LAST_USE]: "u" } },
+    {
+      name: "is that it goes, where it should have none",
+      has: { ...other, mountedOn: "m" },
+      to: NO_ANNOTATIONS,
+      changes: { [MOUNTED_ON]: null, [LAST_USE]: null },
+    },
+  ])("$name", ({ has, to = other, changes }) => {
+    expect(changesTo(volumeWith(has && { annotations: has }), to)).toEqual(changes);
   });
 });
 

@@ -60,7 +60,7 @@ describe("a write", () => {
     const { writeVolume, counted } = setUp(refusal(409, { reason: "Conflict" }));
     const volume = { ...volumeWith(), resourceVersion: "300" };
 
-    expect(await writeVolume(volume, { mountedOn: "{}" }, never)).toMatchObject({ kind: "stale" });
+    expect(await writeVolume(volume, { "mooring.dev/mounted-on": "{}" }, never)).toMatchObject({ kind: "stale" });
     expect(counted).toEqual(["stale"]);
   });
 });
