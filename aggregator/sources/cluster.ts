@@ -29,7 +29,11 @@ export function createCluster(parts: ClusterParts, listener: ClusterListener) {
   const volumes = createVolumes({ ...parts, classLabel }, listener);
   const nodes = createNodes({ ...parts, volumes }, listener);
   const claims = createClaims({ ...parts, classLabel, volumes }, listener);
-  const storageClasses = createStorageClasses(parts);
+  // Nothing waits for it: before the first list a binding mode is unknown.
+  const storageClasses = createInformer(parts, {
+    collection: { path: "/apis/storage.k8s.io/v1/storageclasses", listsFrom: "cache" },
+    project: projectStorageClass,
+  });
   const identity = createIdentity(parts);
   const informers: Readonly<Record<string, Informer<Stored>>> = {
     pods: pods.informer,
@@ -50,33 +54,18 @@ export function createCluster(parts: ClusterParts, listener: ClusterListener) {
       get pending(): Iterable<string> {
         return claims.informer.by("pending", "Pending").map(({ key }) => key);
       },
-      bindingOf: storageClasses.bindingOf,
+      /** Undefined for an unknown class. A claim without a class is bound at once, to a volume that an administrator made. */
+      bindingOf: (name: string | undefined): BindingMode | undefined =>
+        name === undefined ? "Immediate" : storageClasses.get(name)?.binding,
     },
     unsynced: (): readonly string[] => Object.keys(informers).filter((name) => informers[name]?.hasSynced() === false),
     informers,
     uid: identity.uid,
     // Without the permission to read storage classes or kube-system everything else works.
     run: (signal: AbortSignal): Promise<void> => {
-      const all = [...Object.values(informers), storageClasses, identity];
-      return runTogether(
-        all.map(({ run }) => run),
-        signal,
-      );
+      const runs = [...Object.values(informers), storageClasses, identity].map(({ run }) => run);
+      return runTogether(runs, signal);
     },
-  };
-}
-
-/** When the claims of each storage class are bound. Nothing waits for it: before the first list a binding mode is unknown. */
-function createStorageClasses(parts: KubeParts) {
-  const { get, run } = createInformer(parts, {
-    collection: { path: "/apis/storage.k8s.io/v1/storageclasses", listsFrom: "cache" },
-    project: projectStorageClass,
-  });
-  return {
-    /** Undefined for an unknown class. A claim without a class is bound at once, to a volume that an administrator made. */
-    bindingOf: (name: string | undefined): BindingMode | undefined =>
-      name === undefined ? "Immediate" : get(name)?.binding,
-    run,
   };
 }
 
