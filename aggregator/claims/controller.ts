@@ -32,7 +32,7 @@ export class ClaimController {
   readonly #pendingNodes = new PendingNodes();
   readonly #fleet: FleetFacts;
 
-  constructor(parts: ClaimParts, limits: { readonly reasonDelayMs: number }) {
+  constructor(parts: ClaimParts) {
     this.#parts = parts;
     const { cluster } = parts;
     this.queue = new WorkQueue(
@@ -51,7 +51,7 @@ export class ClaimController {
     this.answers = new ReportAnswers({ ...parts, states: this.#states, pendingNodes: this.#pendingNodes });
     this.deletions = new Deletions(parts);
     const onWritten = (claim: Claim): void => this.#states.noteWritten(claim);
-    this.writer = new ClaimWriter({ ...parts, onWritten }, limits);
+    this.writer = new ClaimWriter({ ...parts, onWritten });
     this.unusedWhileMounted = new UnusedWhileMounted(parts);
   }
 

@@ -71,11 +71,6 @@ export const AGGREGATOR_SETTINGS = {
     { min: 1_000, max: 86_400_000 },
     "5m",
   ),
-  reasonDelayMs: durationSetting(
-    { name: "reason-delay", description: "changes of the reason alone are folded over this time" },
-    { min: 0, max: 60_000 },
-    "5s",
-  ),
   protection: choiceSetting(
     {
       name: "protection",

@@ -15,6 +15,9 @@ export interface ClaimWriterParts extends WarnerParts, Pick<KubeParts, "random" 
 /** Attempts under way at once. More make no API server on a few cores faster, and a busy one gives them their share. */
 export const WRITERS = 16;
 
+/** A change of the reason alone waits for so long, as another one often follows. Milliseconds. */
+const REASON_DELAY_MS = 5_000;
+
 /** A worker that met a failure of the server rests for as long as the server asks, but not longer than this. Milliseconds. */
 const LONGEST_ASKED_MS = 30_000;
 /** At least so long it rests once as many requests in a row have failed as there are workers: these then send three a second. */
@@ -26,7 +29,6 @@ type ServerFailure = Extract<WriteFailure, { readonly retryAfterMs: number }>;
 /** Makes one attempt to write what was decided for a claim, and answers when to come again. */
 export class ClaimWriter {
   readonly #parts: ClaimWriterParts;
-  readonly #reasonDelayMs: number;
   readonly #gate: WriteGate;
   /** By key, on the monotonic clock: since when a change of the reason alone waits to be written. */
   readonly #reasonChangedAt = new Map<string, number>();
@@ -41,9 +43,8 @@ export class ClaimWriter {
   /** Of warnings that a claim is written too often, by UID: one an hour. */
   readonly #hourly = new NamedBudgets({ most: 1, refillMs: 3_600_000 }, 20_000);
 
-  constructor(parts: ClaimWriterParts, limits: { readonly reasonDelayMs: number }) {
+  constructor(parts: ClaimWriterParts) {
     this.#parts = parts;
-    this.#reasonDelayMs = limits.reasonDelayMs;
     this.#gate = new WriteGate(parts);
   }
 
@@ -93,12 +94,11 @@ export class ClaimWriter {
     return Math.max(reasonMs, this.#gate.restBefore(attemptOf(write)));
   }
 
-  /** A change of the reason alone waits a little: another one often follows. */
   #reasonRestMs({ key }: Claim): number {
     const nowMs = this.#parts.clock.monotonicMs();
     const sinceMs = this.#reasonChangedAt.get(key) ?? nowMs;
     this.#reasonChangedAt.set(key, sinceMs);
-    return sinceMs + this.#reasonDelayMs - nowMs;
+    return sinceMs + REASON_DELAY_MS - nowMs;
   }
 
   async #onFailure(write: ClaimWrite, failure: WriteFailure, signal: AbortSignal): Promise<void> {

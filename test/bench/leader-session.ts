@@ -56,7 +56,7 @@ export async function lead(cluster: FakeCluster) {
 }
 
 function defaults() {
-  const command = readAggregatorCommand({ argv: ["--reason-delay", "0s"], env: {} });
+  const command = readAggregatorCommand({ argv: [], env: {} });
   if (command.kind !== "run") throw new Error("the flags ask for help");
   return command.config;
 }

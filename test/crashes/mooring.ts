@@ -15,7 +15,7 @@ const NAMESPACE = "mooring";
 const REPLICAS = ["aggregator-0", "aggregator-1"] as const;
 
 /** Seconds instead of minutes; the rules are the same. A node stays Stale for ever: it never becomes NoAgent. */
-const AGGREGATOR_PACE = ["--leader-elect-lease-duration", "3s", "--node-stale-after", "5s", "--reason-delay", "300ms"];
+const AGGREGATOR_PACE = ["--leader-elect-lease-duration", "3s", "--node-stale-after", "5s"];
 const AGENT_PACE = ["--heartbeat", "1s"];
 
 /** A replica of the aggregator. */

@@ -12,7 +12,7 @@ import type { Owner } from "../rig/process/owner.ts";
 import { watchStarvation } from "../rig/process/starvation.ts";
 import { waitUntil } from "../rig/process/wait.ts";
 import { type ClusterApi, createClusterApi } from "../rig/stand-in/cluster-api.ts";
-import { DEMO_PACE, runClaimsCommand } from "../rig/stand-in/mooring.ts";
+import { runClaimsCommand } from "../rig/stand-in/mooring.ts";
 import { claimThat, NAMESPACE } from "../rig/stand-in/stage.ts";
 import { givePool } from "./local-volume.ts";
 import { agentOn, leaderOf, leadingAggregator, type MooringGround, restartOn } from "./node-mooring.ts";
@@ -23,8 +23,6 @@ import type { Power, World } from "./world.ts";
 
 const DRIVER = "disks.csi.mooring.test";
 const LIMIT_MS = 180_000;
-/** The default suits clusters, not an audience: it delays reason-only changes by 5 s. */
-const PACE = { MOORING_REASON_DELAY: DEMO_PACE.reasonDelay };
 
 type Pair<T> = readonly [T, T];
 
@@ -51,7 +49,7 @@ export async function openNodeWorld(owner: Owner, printer: Printer, hasProvision
   await Promise.all(poolNodes.map((node) => givePool(owner, node)));
   const components = ["protection-enforce", ...(hasProvisioner ? ["provisioner"] : [])];
   const [image, drivers] = await Promise.all([
-    rollOut(owner, cluster, { settings: PACE, components }),
+    rollOut(owner, cluster, { components }),
     startDrivers(ground),
     makeNamespace(ground),
   ]);

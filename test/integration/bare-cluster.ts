@@ -114,7 +114,7 @@ async function createClaim(
 }
 
 async function startAggregator(owner: Owner, kubeconfig: string, flags: readonly string[]): Promise<RunningAggregator> {
-  const argv = ["--api-bind-address", "127.0.0.1:0", "--reason-delay", "300ms", ...flags];
+  const argv = ["--api-bind-address", "127.0.0.1:0", ...flags];
   const command = readAggregatorCommand({ argv, env: {} });
   if (command.kind !== "run") throw new Error("the flags ask for help");
   const { clock } = owner;

@@ -33,7 +33,7 @@ beforeAll(async () => {
   admin = createKubeClient(await connect({ kubeconfig: cluster.plane.kubeconfig, inCluster: false }, {}), owner);
   owner.defer(() => admin.close());
   aggregator = await createAggregator(owner, cluster.plane, {
-    ...{ heartbeat: "1s", reasonDelay: "100ms" },
+    heartbeat: "1s",
     aggregatorFlags: ["--protection", "enforce"],
   });
   await aggregator.start();

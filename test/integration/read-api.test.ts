@@ -36,16 +36,7 @@ async function createHastyAggregator(plane: Stage["plane"]): Promise<Program> {
     serviceAccount: { namespace: "mooring", name: "mooring-aggregator" },
   });
   const listen = `127.0.0.1:${await freePort(createSystemRandom(), "127.0.0.1")}`;
-  const args = [
-    "--kubeconfig",
-    kubeconfig,
-    "--api-bind-address",
-    listen,
-    "--node-stale-after",
-    "6s",
-    "--reason-delay",
-    "500ms",
-  ];
+  const args = ["--kubeconfig", kubeconfig, "--api-bind-address", listen, "--node-stale-after", "6s"];
   const command = { command: process.execPath, args: [fileOf("aggregator"), ...args] };
   const child = owner.child({ name: "aggregator", ...command });
   const url = `http://${listen}`;

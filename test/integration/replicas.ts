@@ -51,7 +51,6 @@ export class Replicas {
     const args = [
       ["--kubeconfig", kubeconfig],
       ["--api-bind-address", `127.0.0.1:${port}`],
-      ["--reason-delay", "300ms"],
       ["--leader-elect", "--pod-name", pod, "--pod-namespace", NAMESPACE],
     ].flat();
     const command = { command: process.execPath, args: [fileOf("aggregator"), ...args] };

@@ -191,7 +191,7 @@ describe("the logs of a real agent and a real aggregator at the most verbose lev
     const table = join(owner.folder, "mountinfo");
     writeFileSync(table, await mountTable(false));
     aggregator = await start("aggregator", "aggregator", [
-      ...["--kubeconfig", await of("mooring", "mooring-aggregator"), "--log-level", "debug", "--reason-delay", "0s"],
+      ...["--kubeconfig", await of("mooring", "mooring-aggregator"), "--log-level", "debug"],
       "--claim-metrics",
       "--volume-metrics",
     ]);

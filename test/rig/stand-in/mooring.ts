@@ -28,12 +28,11 @@ export interface Program {
 /** How fast the pieces under test go about it; the defaults are made for clusters, not for an audience. */
 export interface Pace {
   readonly heartbeat: string;
-  readonly reasonDelay: string;
   /** More flags of the aggregator. */
   readonly aggregatorFlags?: readonly string[];
 }
 
-export const DEMO_PACE: Pace = { heartbeat: "2s", reasonDelay: "500ms" };
+export const DEMO_PACE: Pace = { heartbeat: "2s" };
 
 /** Without the server's schemas, which other tests compare with: to make, send and read them is most of the work. */
 export const APPLY = ["apply", "--server-side", "--validate=false"] as const;
@@ -62,9 +61,8 @@ export async function createAggregator(owner: Owner, plane: ControlPlane, pace: 
     serviceAccount: { namespace: "mooring", name: "mooring-aggregator" },
   });
   const port = await freePort(createSystemRandom(), "127.0.0.1");
-  const { reasonDelay, aggregatorFlags = [] } = pace;
   const listening = ["--kubeconfig", kubeconfig, "--api-bind-address", `127.0.0.1:${port}`];
-  const args = [...listening, "--reason-delay", reasonDelay, ...aggregatorFlags];
+  const args = [...listening, ...(pace.aggregatorFlags ?? [])];
   return createProgram(owner, { name: "aggregator", program: "aggregator", args, port });
 }
 

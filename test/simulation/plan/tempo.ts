@@ -12,7 +12,6 @@ export interface Tempo {
     readonly nodeStaleAfterMs: number;
     readonly noAgentAfterMs: number;
     readonly nodeGoneAfterMs: number;
-    readonly reasonDelayMs?: number;
   };
   /** Two heartbeats fit into the time after which a node is Stale. */
   readonly heartbeatMs: number;
@@ -57,7 +56,7 @@ const FULL: Tempo = {
 /** As many events in a tenth of the time: faults are so short that back-off stays short. */
 const BRISK: Tempo = {
   quickness: 7,
-  limits: { nodeStaleAfterMs: 10_000, noAgentAfterMs: 15_000, nodeGoneAfterMs: 8_000, reasonDelayMs: 1_000 },
+  limits: { nodeStaleAfterMs: 10_000, noAgentAfterMs: 15_000, nodeGoneAfterMs: 8_000 },
   heartbeatMs: 4_000,
   election: { durationMs: 15_000, renewDeadlineMs: 12_000, retryMs: 6_000 },
   agentStartMs: 400,

@@ -18,7 +18,7 @@ describe("the aggregator's command line", () => {
       config: {
         ...{ kubeconfig: undefined, metricsAddress: undefined, reports: undefined, agents: AGENTS },
         ...{ apiAddress: { host: "127.0.0.1", port: 9809 }, claimMetrics: false, volumeMetrics: false },
-        ...{ nodeStaleAfterMs: 90_000, noAgentAfterMs: 600_000, nodeGoneAfterMs: 300_000, reasonDelayMs: 5_000 },
+        ...{ nodeStaleAfterMs: 90_000, noAgentAfterMs: 600_000, nodeGoneAfterMs: 300_000 },
         ...{ protection: "off", pauseRejectionsAt: 50, logLevel: "info" },
         election: undefined,
       },
