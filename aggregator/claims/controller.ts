@@ -9,7 +9,7 @@ import { type ClaimWrite, writeFor } from "../core/claims/write.ts";
 import type { EndedPod, Pod } from "../core/cluster-objects.ts";
 import { factsIn } from "../core/nodes/node-view.ts";
 import { UnusedWhileMounted } from "../writing/claim-warnings.ts";
-import { ClaimWriter, WRITERS } from "../writing/claim-writer.ts";
+import { ClaimWriter, WRITERS, type WriteLimits } from "../writing/claim-writer.ts";
 import { Deletions } from "./deletions.ts";
 import { PendingNodes } from "./pending-nodes.ts";
 import { ReportAnswers } from "./report-answers.ts";
@@ -32,7 +32,7 @@ export class ClaimController {
   readonly #pendingNodes = new PendingNodes();
   readonly #fleet: FleetFacts;
 
-  constructor(parts: ClaimParts) {
+  constructor(parts: ClaimParts, limits: WriteLimits) {
     this.#parts = parts;
     const { cluster } = parts;
     this.queue = new WorkQueue(
@@ -51,7 +51,7 @@ export class ClaimController {
     this.answers = new ReportAnswers({ ...parts, states: this.#states, pendingNodes: this.#pendingNodes });
     this.deletions = new Deletions(parts);
     const onWritten = (claim: Claim): void => this.#states.noteWritten(claim);
-    this.writer = new ClaimWriter({ ...parts, onWritten });
+    this.writer = new ClaimWriter({ ...parts, onWritten }, limits);
     this.unusedWhileMounted = new UnusedWhileMounted(parts);
   }
 

@@ -67,7 +67,7 @@ export class LeaderSession {
     const { protection } = config;
     const shared = { ...parts, ...parts.writing, fleet, barrier, agentStates, protection };
     const unobservedOf: GapAnswers["unobservedOf"] = (volume) => this.#gap.unobservedOf(volume);
-    this.claims = new ClaimController({ ...shared, unobservedOf });
+    this.claims = new ClaimController({ ...shared, unobservedOf }, config);
     this.volumes = new VolumeReconciler(shared);
     this.api = new ReadApi({
       ...shared,

@@ -119,8 +119,8 @@ export const AGGREGATOR_SETTINGS = {
 
 type Values = ValuesOf<typeof AGGREGATOR_SETTINGS>;
 
-/** The configuration of an aggregator. Durations in milliseconds. */
-export type AggregatorConfig = ReturnType<typeof configOf>;
+/** The configuration of an aggregator. Durations in milliseconds. A simulation that runs faster has a shorter delay of reasons. */
+export type AggregatorConfig = ReturnType<typeof configOf> & { readonly reasonDelayMs?: number };
 
 export type ElectionConfig = ReturnType<typeof electionOf>;
 

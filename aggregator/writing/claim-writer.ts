@@ -18,6 +18,11 @@ export const WRITERS = 16;
 /** A change of the reason alone waits for so long, as another one often follows. Milliseconds. */
 const REASON_DELAY_MS = 5_000;
 
+export interface WriteLimits {
+  /** No setting: simulations that run faster have a shorter one. */
+  readonly reasonDelayMs?: number;
+}
+
 /** A worker that met a failure of the server rests for as long as the server asks, but not longer than this. Milliseconds. */
 const LONGEST_ASKED_MS = 30_000;
 /** At least so long it rests once as many requests in a row have failed as there are workers: these then send three a second. */
@@ -29,6 +34,7 @@ type ServerFailure = Extract<WriteFailure, { readonly retryAfterMs: number }>;
 /** Makes one attempt to write what was decided for a claim, and answers when to come again. */
 export class ClaimWriter {
   readonly #parts: ClaimWriterParts;
+  readonly #reasonDelayMs: number;
   readonly #gate: WriteGate;
   /** By key, on the monotonic clock: since when a change of the reason alone waits to be written. */
   readonly #reasonChangedAt = new Map<string, number>();
@@ -43,8 +49,9 @@ export class ClaimWriter {
   /** Of warnings that a claim is written too often, by UID: one an hour. */
   readonly #hourly = new NamedBudgets({ most: 1, refillMs: 3_600_000 }, 20_000);
 
-  constructor(parts: ClaimWriterParts) {
+  constructor(parts: ClaimWriterParts, { reasonDelayMs = REASON_DELAY_MS }: WriteLimits) {
     this.#parts = parts;
+    this.#reasonDelayMs = reasonDelayMs;
     this.#gate = new WriteGate(parts);
   }
 
@@ -98,7 +105,7 @@ export class ClaimWriter {
     const nowMs = this.#parts.clock.monotonicMs();
     const sinceMs = this.#reasonChangedAt.get(key) ?? nowMs;
     this.#reasonChangedAt.set(key, sinceMs);
-    return sinceMs + REASON_DELAY_MS - nowMs;
+    return sinceMs + this.#reasonDelayMs - nowMs;
   }
 
   async #onFailure(write: ClaimWrite, failure: WriteFailure, signal: AbortSignal): Promise<void> {

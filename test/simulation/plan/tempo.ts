@@ -7,11 +7,12 @@ import type { ElectionTiming } from "../../../common/kube/election.ts";
 export interface Tempo {
   /** Divides the usual durations of faults and of kubelets' work. */
   readonly quickness: number;
-  /** The product's limits, by its settings. */
+  /** The product's limits, by its settings, and its delay of reasons. */
   readonly limits: {
     readonly nodeStaleAfterMs: number;
     readonly noAgentAfterMs: number;
     readonly nodeGoneAfterMs: number;
+    readonly reasonDelayMs?: number;
   };
   /** Two heartbeats fit into the time after which a node is Stale. */
   readonly heartbeatMs: number;
@@ -56,7 +57,7 @@ const FULL: Tempo = {
 /** As many events in a tenth of the time: faults are so short that back-off stays short. */
 const BRISK: Tempo = {
   quickness: 7,
-  limits: { nodeStaleAfterMs: 10_000, noAgentAfterMs: 15_000, nodeGoneAfterMs: 8_000 },
+  limits: { nodeStaleAfterMs: 10_000, noAgentAfterMs: 15_000, nodeGoneAfterMs: 8_000, reasonDelayMs: 1_000 },
   heartbeatMs: 4_000,
   election: { durationMs: 15_000, renewDeadlineMs: 12_000, retryMs: 6_000 },
   agentStartMs: 400,
