@@ -7,7 +7,7 @@ import {
   countSetting,
   describeSettings,
   durationSetting,
-  isLoopback,
+  loopbackOnly,
   optionalAddress,
   optionalPath,
   optionalText,
@@ -152,11 +152,8 @@ function configOf(values: Values) {
 }
 
 /** This address accepts every caller's reports and lists name claims and pods: `kubectl port-forward` checks who the caller is. */
-function listenProblems({ apiAddress: { host } }: Values): readonly string[] {
-  if (isLoopback(host)) return [];
-  return [
-    `--api-bind-address: ${host || "every address"} is no loopback address; probes and metrics have --metrics-bind-address, reports --report-bind-address`,
-  ];
+function listenProblems({ apiAddress }: Values): readonly string[] {
+  return loopbackOnly(AGGREGATOR_SETTINGS.apiAddress, apiAddress);
 }
 
 /** The proportions of client-go's defaults: 15, 10 and 2 s. */
