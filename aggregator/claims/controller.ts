@@ -181,7 +181,7 @@ function fleetFactsOf({ cluster, fleet, agentStates, barrier, unstored, ...parts
     agentStateOf: (node) => agentStates.of(node).kind,
     assumedEnd: (node) => agentStates.assumedEnd(node),
     watchedSinceMs: () => cluster.podsWatchedSince()?.sinceMs ?? 0,
-    pendingNode: (volume) => barrier.pendingNode(volume ?? {}),
+    pendingNode: () => barrier.pendingNode(),
     unobservedOf: parts.unobservedOf,
     notBeforeMs: (claim) => unstored.notBeforeMs(claim),
     isProtecting: parts.protection !== "off",

@@ -1,10 +1,8 @@
-import type { Volume } from "../core/cluster-objects.ts";
 import type { AgentState, AgentStateLimits } from "../core/nodes/agent-state.ts";
-import { reachOf } from "../core/pod-watch/gap.ts";
 import type { Cluster, SharedParts } from "../sources/cluster.ts";
 
 interface BarrierParts extends Pick<SharedParts, "clock"> {
-  readonly cluster: Pick<Cluster, "node" | "arePodsCurrent">;
+  readonly cluster: Pick<Cluster, "arePodsCurrent">;
   readonly agentStates: { readonly of: (node: string) => Pick<AgentState, "kind"> };
   /** Waiting claims and volumes may be decided now. */
   readonly onMoved: () => void;
@@ -15,22 +13,20 @@ interface BarrierLimits extends Pick<AgentStateLimits, "nodeStaleAfterMs"> {
   readonly session: string;
 }
 
-/** While more nodes than this are pending, they are pending for every volume: to find those of each volume would take too long. */
-const FEW = 64;
-
 /**
  * A new leader, or one that lists pods anew, does not know which uses began or ended before. A node's mount table does not depend on
- * that, if the scan began afterwards. So no claim becomes unused before the nodes where its volume can be used have scanned, or have had
- * their time to. Nor does any claim while the leader's own watch of pods is interrupted.
+ * that, if the scan began afterwards. So no claim becomes unused before all nodes have scanned, or have had their time to. Nor does any
+ * claim while the leader's own watch of pods is interrupted.
  */
 export class Barrier {
   readonly #parts: BarrierParts;
   readonly #limits: BarrierLimits;
-  /** By node: the event after which it has to begin a scan, and its time, milliseconds on the monotonic clock. */
-  readonly #pending = new Map<string, { readonly event: number; readonly untilMs: number }>();
+  /** Nodes that have to begin a scan after the last event, and their time, milliseconds on the monotonic clock. */
+  readonly #pending = new Set<string>();
+  #untilMs = 0;
   #event = 0;
-  /** Claims may have waited for a node that is no longer pending, or for the watch of pods, and have not been decided again. */
-  #hasMoved = false;
+  /** Claims may wait for a node, or for the watch of pods. */
+  #isAwaited = false;
 
   constructor(parts: BarrierParts, limits: BarrierLimits) {
     this.#parts = parts;
@@ -40,13 +36,14 @@ export class Barrier {
   /** Asks these nodes to scan. A node that joins later is not asked: the leader sees its pods. */
   begin(nodes: readonly string[]): void {
     this.#event += 1;
-    const pending = { event: this.#event, untilMs: this.#parts.clock.monotonicMs() + this.#limits.nodeStaleAfterMs };
-    for (const node of nodes) this.#pending.set(node, pending);
+    this.#untilMs = this.#parts.clock.monotonicMs() + this.#limits.nodeStaleAfterMs;
+    for (const node of nodes) this.#pending.add(node);
+    this.#isAwaited = true;
   }
 
   /** A claim waits because the watch of pods is interrupted. */
   onUnwatched(): void {
-    this.#hasMoved = true;
+    this.#isAwaited = true;
   }
 
   /** The scan request that an agent repeats in its next report with a scan. */
@@ -56,41 +53,31 @@ export class Barrier {
 
   /** The node has not answered yet, and still has time. */
   isPending(node: string): boolean {
-    const untilMs = this.#pending.get(node)?.untilMs ?? 0;
-    return this.#parts.clock.monotonicMs() < untilMs && this.#parts.agentStates.of(node).kind === "Reporting";
+    const { clock, agentStates } = this.#parts;
+    const hasTime = clock.monotonicMs() < this.#untilMs;
+    return hasTime && this.#pending.has(node) && agentStates.of(node).kind === "Reporting";
   }
 
   /** The nodes that are pending. */
   nodes(): readonly string[] {
-    return [...this.#pending.keys()].filter((node) => this.isPending(node));
+    return [...this.#pending].filter((node) => this.isPending(node));
   }
 
   /** A report was accepted. */
-  onReport(node: string, scanRequest = ""): void {
-    const [session, answered] = scanRequest.split("/");
-    const { event } = this.#pending.get(node) ?? {};
-    const isOurs = session === this.#limits.session;
-    if (isOurs && event !== undefined && Number(answered) >= event) this.#drop(node);
+  onReport(node: string, scanRequest?: string): void {
+    if (scanRequest === this.question) this.#pending.delete(node);
   }
 
-  /** A node that the volume has to wait for, if there is one. A read: it changes nothing. */
-  pendingNode({ nodeAffinity }: Pick<Volume, "nodeAffinity">): string | undefined {
-    if (this.#pending.size === 0) return undefined;
-    const mayBeOn = this.#pending.size > FEW ? () => true : reachOf({ nodeAffinity }, this.#parts.cluster.node);
-    for (const node of this.#pending.keys()) if (this.isPending(node) && mayBeOn(node)) return node;
-    return undefined;
+  /** A node that every claim has to wait for, if there is one. A read: it changes nothing. */
+  pendingNode(): string | undefined {
+    return this.#pending.keys().find((node) => this.isPending(node));
   }
 
-  /** Calls `onMoved` when nodes have answered or had their time since the last check, and when pods are watched again. */
+  /** Calls `onMoved` once all nodes have answered or had their time, and when pods are watched again. */
   check(): void {
-    for (const node of this.#pending.keys()) if (!this.isPending(node)) this.#drop(node);
-    if (!this.#hasMoved || this.#pending.size > FEW || !this.#parts.cluster.arePodsCurrent()) return;
-    this.#hasMoved = false;
+    for (const node of this.#pending) if (!this.isPending(node)) this.#pending.delete(node);
+    if (!this.#isAwaited || this.#pending.size > 0 || !this.#parts.cluster.arePodsCurrent()) return;
+    this.#isAwaited = false;
     this.#parts.onMoved();
-  }
-
-  #drop(node: string): void {
-    this.#pending.delete(node);
-    this.#hasMoved = true;
   }
 }

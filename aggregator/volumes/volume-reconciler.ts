@@ -165,7 +165,7 @@ function volumeFacts(volume: Volume, statusAtEnd: ClaimStatus | undefined, parts
     unanswered: storedNodes({ mountedOn }, cluster).filter(
       (node) => fleet.view(node) === undefined && agentStates.lookFor(node).kind !== "Gone",
     ),
-    isPending: barrier.pendingNode(volume) !== undefined,
+    isPending: barrier.pendingNode() !== undefined,
     ends: shownEnds({ unmountRecords: shown.flatMap((one) => one.unmountRecords), uses: usesIn(shown) }, context),
     isProtecting: protection !== "off",
   };

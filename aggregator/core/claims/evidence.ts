@@ -57,8 +57,8 @@ export interface FleetFacts {
   readonly watchedSinceMs: () => number;
   /** The leader's own watch of pods is not interrupted. */
   readonly arePodsCurrent: () => boolean;
-  /** A node that has to scan before a claim with this volume may become unused. */
-  readonly pendingNode: (volume: Volume | undefined) => string | undefined;
+  /** A node that has to scan before a claim may become unused. */
+  readonly pendingNode: () => string | undefined;
   /** When a claim with this volume may have been used unobserved. */
   readonly unobservedOf: (volume: Volume | undefined) => Unobserved;
   /** A lower bound of the claim's time that is not stored. */

@@ -187,7 +187,7 @@ export function unwatchedUntilMs(
 
 /** Where a claim may still be staged that an earlier leader called staged: the status does not contain the nodes. */
 function whereStaged({ claim, volume }: ClaimEvidence, fleet: FleetFacts): readonly string[] {
-  if (claim.status?.staged === undefined || fleet.pendingNode(volume) !== undefined) return [];
+  if (claim.status?.staged === undefined || fleet.pendingNode() !== undefined) return [];
   return fleet.nodeNames().filter(reachOf(volume ?? {}, fleet.node));
 }
 
@@ -222,9 +222,9 @@ function isBarred({ status }: Pick<Claim, "status">, nowMs: number): boolean {
 }
 
 /** One node stands for all that are pending. */
-function behindBarrier({ claim, volume }: ClaimEvidence, fleet: FleetFacts): readonly PendingNode[] {
+function behindBarrier({ claim }: ClaimEvidence, fleet: FleetFacts): readonly PendingNode[] {
   if (!isBarred(claim, fleet.nowMs())) return [];
-  const node = fleet.arePodsCurrent() ? fleet.pendingNode(volume) : UNWATCHED;
+  const node = fleet.arePodsCurrent() ? fleet.pendingNode() : UNWATCHED;
   return node === undefined ? [] : [{ node, isSilent: false }];
 }
 
