@@ -77,12 +77,10 @@ export function usesIn(shown: readonly Shown[]): readonly FoundUse[] {
   );
 }
 
-export function toUseEnd(
-  { id, node, podUid, pod, byMs, widthMs }: NodeUnmountRecord,
-  { podName }: Pick<FleetFacts, "podName">,
-): UseEnd {
-  const user = { node, pod: pod ?? podName(podUid), podUid, wasUse: true };
-  return { id, evidence: "mount-table", byMs, widthMs, ...user };
+/** The end of use that an unmount record shows. */
+export function toUseEnd(record: NodeUnmountRecord, { podName }: Pick<FleetFacts, "podName">): UseEnd {
+  const { id, node, podUid, pod = podName(podUid), byMs, widthMs } = record;
+  return { id, evidence: "mount-table", byMs, widthMs, node, pod, podUid, wasUse: true };
 }
 
 /** True for a claim that gets a status: one that is bound, until it is gone, as the status may keep it (docs/protection.md). */

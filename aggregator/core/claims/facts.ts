@@ -1,4 +1,3 @@
-import type { Claim } from "../../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../../common/storage/claim-status.ts";
 import { useKey } from "../../../common/storage/volume-identity.ts";
 import type { EndedPod } from "../cluster-objects.ts";
@@ -49,22 +48,19 @@ function isVolumeSeen({ claim, volume }: ClaimEvidence): boolean {
 
 /** The end of a use on a node that is Gone, or that its agent left in another boot; undefined while it goes on. */
 export function assumedUse(use: FoundUse, fleet: Pick<FleetFacts, "assumedEnd" | "podName">): readonly UseEnd[] {
-  const { node, bootId, podUid, pod } = use;
+  const { node, podUid, pod = fleet.podName(podUid) } = use;
   const assumed = fleet.assumedEnd(node);
   if (assumed === undefined) return [];
   const { atMs: byMs, evidence } = assumed;
   // The same ID in every session, so that the stored status does not change with the leader.
-  const id = `${bootId}/${evidence}/${useKey(use)}`;
-  const user = { node, pod: pod ?? fleet.podName(podUid), podUid, wasUse: true };
-  return [{ id, evidence, byMs, widthMs: undefined, ...user }];
+  const id = `${use.bootId}/${evidence}/${useKey(use)}`;
+  return [{ id, evidence, byMs, widthMs: undefined, node, pod, podUid, wasUse: true }];
 }
 
 /** True when the stored last use ended by assumption, as its node was Gone, and the node has scanned since. */
 function isNodeBack(status: ClaimStatus | undefined, { viewOf }: Pick<FleetFacts, "viewOf">): boolean {
-  const { node, evidence, byMs = 0 } = status?.lastUse ?? {};
-  if (node === undefined || evidence !== "node-gone") return false;
-  const view = viewOf(node);
-  return view !== undefined && view.scanBeganMs > byMs;
+  const { node = "", evidence, byMs = 0 } = status?.lastUse ?? {};
+  return evidence === "node-gone" && (viewOf(node)?.scanBeganMs ?? 0) > byMs;
 }
 
 type UseEvidence = Pick<ClaimEvidence, "claim" | "unmountRecords" | "uses">;
@@ -123,27 +119,23 @@ type Found = Omit<PendingNode, "isSilent">;
  */
 export function pendingNodesOf(evidence: ClaimEvidence, fleet: FleetFacts): readonly PendingNode[] {
   const { claim, history, shownOn, attachedTo } = evidence;
+  const { status } = claim;
   const hasNotReported = (node: string): boolean => fleet.viewOf(node) === undefined;
-  const isSilent = (node: string): boolean => fleet.agentStateOf(node) === "Stale";
-  const isReporting = (node: string): boolean => fleet.agentStateOf(node) === "Reporting";
-  const isLeftMounted = (node: string): boolean =>
-    hasNotReported(node) &&
-    fleet.agentStateOf(node) === "NoAgent" &&
-    claim.status?.mountedOn?.nodes.includes(node) === true;
-  const isOpen = (node: string): boolean => hasNotReported(node) || isSilent(node);
+  const isOpen = (node: string): boolean => hasNotReported(node) || fleet.agentStateOf(node) === "Stale";
+  const isStored = (node: string): boolean => status?.mountedOn?.nodes.includes(node) === true;
+  const wasOn = [...storedNodes(status, fleet), ...whereStaged(evidence, fleet)];
   const found: readonly Found[] = [
-    ...history.pending.flatMap((ended) => endedOn(ended, claim.status)),
+    ...history.pending.flatMap((ended) => endedOn(ended, status)),
     // The last report of a Stale node counts until it reports more.
-    ...because("was-mounted", [
-      ...[...storedNodes(claim.status, fleet), ...whereStaged(evidence, fleet)].filter(hasNotReported),
-      ...shownOn.filter(isSilent),
-    ]),
+    ...because("was-mounted", [...wasOn.filter(hasNotReported), ...shownOn.filter(isOpen)]),
     ...because("attached", attachedTo.filter(isOpen)),
     ...because("unwatched", unwatchedOn(evidence, fleet)),
   ];
-  const named = firstOfEach(found)
-    .filter(({ node }) => isExpectedToReport(node, fleet) || isLeftMounted(node))
-    .map((one) => ({ ...one, isSilent: !isReporting(one.node) }));
+  const named = firstOfEach(found).flatMap((one) => {
+    const agentState = fleet.agentStateOf(one.node);
+    const isAwaited = agentState === "NoAgent" ? isStored(one.node) : agentState !== "Gone";
+    return isAwaited ? [{ ...one, isSilent: agentState !== "Reporting" }] : [];
+  });
   return [...named, ...behindBarrier(evidence, fleet)];
 }
 
@@ -181,7 +173,8 @@ export function unwatchedUntilMs(
   if (status === undefined || status.unused || status.sinceMs - 1_000 >= watchedSinceMs) return undefined;
   if (references.length > 0 || uses.some(({ node }) => assumedEnd(node) === undefined)) return undefined;
   const mayBeOn = reachOf(volume ?? {}, nodeOf);
-  const hasAnswered = (node: string): boolean => viewOf(node) !== undefined && isExpectedToReport(node, fleet);
+  const hasAnswered = (node: string): boolean =>
+    viewOf(node) !== undefined && ["Reporting", "Stale"].includes(fleet.agentStateOf(node));
   return fleet.nodeNames().some((node) => !hasAnswered(node) && mayBeOn(node)) ? watchedSinceMs : undefined;
 }
 
@@ -194,8 +187,7 @@ function whereStaged({ claim, volume }: ClaimEvidence, fleet: FleetFacts): reado
 /** With its pod where that may have used the claim after the stored time. */
 function endedOn(ended: EndedPod, stored: ClaimStatus | undefined): readonly Found[] {
   const { node, key } = ended.pod;
-  if (node === undefined) return [];
-  return [{ node, why: "pod-ended", ...(isInStatus(ended, stored) ? {} : { pod: key }) }];
+  return node === undefined ? [] : [{ node, why: "pod-ended", pod: isInStatus(ended, stored) ? undefined : key }];
 }
 
 function because(why: Found["why"], nodes: readonly string[]): readonly Found[] {
@@ -204,26 +196,15 @@ function because(why: Found["why"], nodes: readonly string[]): readonly Found[] 
 
 /** One entry for each node: the first with a pod, else the first. */
 function firstOfEach(found: readonly Found[]): readonly Found[] {
-  const sorted = found.toSorted((one, other) => Number(one.pod === undefined) - Number(other.pod === undefined));
-  return [...new Map(sorted.reverse().map((one) => [one.node, one])).values()].reverse();
+  const byNode = Map.groupBy(found, ({ node }) => node);
+  return [...byNode.values()].flatMap((same) => same.find(({ pod }) => pod !== undefined) ?? same.slice(0, 1));
 }
 
-function isExpectedToReport(node: string, { agentStateOf }: FleetFacts): boolean {
-  const agentState = agentStateOf(node);
-  return agentState === "Reporting" || agentState === "Stale";
-}
-
-/**
- * Before the barrier opens no claim becomes unused, nor loses its staging. A stored time in the future does not count, so a new one is
- * to come.
- */
-function isBarred({ status }: Pick<Claim, "status">, nowMs: number): boolean {
-  return status?.unused !== true || status.staged !== undefined || status.sinceMs > nowMs + FUTURE_MS;
-}
-
-/** One node stands for all that are pending. */
-function behindBarrier({ claim }: ClaimEvidence, fleet: FleetFacts): readonly PendingNode[] {
-  if (!isBarred(claim, fleet.nowMs())) return [];
+/** Before the barrier opens no claim becomes unused, nor loses its staging. One node stands for all that are pending. */
+function behindBarrier({ claim: { status } }: ClaimEvidence, fleet: FleetFacts): readonly PendingNode[] {
+  // A stored time in the future does not count, so a new one is to come.
+  const isIdle = status?.unused === true && status.sinceMs <= fleet.nowMs() + FUTURE_MS;
+  if (isIdle && status.staged === undefined) return [];
   const node = fleet.arePodsCurrent() ? fleet.pendingNode() : UNWATCHED;
   return node === undefined ? [] : [{ node, isSilent: false }];
 }
