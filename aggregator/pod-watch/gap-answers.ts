@@ -3,16 +3,8 @@ import type { Unobserved } from "../core/claims/gap.ts";
 import type { Volume } from "../core/cluster-objects.ts";
 import type { AgentState, AgentStateLimits } from "../core/nodes/agent-state.ts";
 import type { NodeView } from "../core/nodes/node-view.ts";
-import {
-  answerOf,
-  type GapAnswer,
-  reachOf,
-  spansOf,
-  timeOf,
-  type UnobservedTime,
-  wasAway,
-} from "../core/pod-watch/gap.ts";
-import { gapOf, isUpTo, type WatchGap } from "../core/pod-watch/history.ts";
+import { answerOf, isNewer, reachOf, spansOf, timeOf, type UnobservedTime } from "../core/pod-watch/gap.ts";
+import { isUpTo, type WatchGap } from "../core/pod-watch/history.ts";
 import type { Cluster, SharedParts } from "../sources/cluster.ts";
 import { type Backlog, createCheckpoint, type PodWatchHistory } from "./pod-watch-history.ts";
 
@@ -30,8 +22,6 @@ interface GapAnswersParts extends Pick<SharedParts, "clock" | "logger">, Backlog
 
 type GapLimits = Pick<AgentStateLimits, "nodeStaleAfterMs" | "noAgentAfterMs">;
 
-/** The watch of a few nodes may bring nothing for a minute: after this time the nodes are listed. Milliseconds. */
-const NODES_MS = 2_000;
 /** A node whose object was deleted and created again may answer for so long after a gap, even when all others have. Milliseconds. */
 const LATE_MS = 3_600_000;
 /** For so many different node affinities the unobserved times are cached. */
@@ -49,7 +39,7 @@ export class GapAnswers {
   #knownSince = 0;
   /** As of this resource version Node objects show which nodes were away in the gap. */
   #nodesAt = "";
-  /** The nodes that may have existed in it, and those that have answered. */
+  /** The nodes that existed when it became known, and those that have answered. */
   #nodes: ReadonlySet<string> = new Set();
   readonly #answered = new Set<string>();
   /**
@@ -73,8 +63,7 @@ export class GapAnswers {
   /** The node's last scan began before the end of the gap: a scan now would be its answer. */
   isPending(node: string): boolean {
     const gap = this.#openGap();
-    if (gap === undefined || !this.#nodes.has(node) || this.#answered.has(node)) return false;
-    return (this.#parts.viewOf(node)?.scanBeganMs ?? Number.POSITIVE_INFINITY) < gap.toMs;
+    return gap !== undefined && (this.#parts.viewOf(node)?.scanBeganMs ?? gap.toMs) < gap.toMs;
   }
 
   /** When a claim with this volume may have been used unobserved. */
@@ -87,11 +76,14 @@ export class GapAnswers {
     return { times, unanswered, ...(this.#stage === "waiting" && { openUntilMs: toMs }) };
   }
 
-  /** Nodes that have not answered yet; while all wait, those that have joined as well. */
+  /** Nodes that have not answered yet. One that was made or seen since may have existed then, too, unless it goes without an answer. */
   #open(): readonly string[] {
-    const gap = this.#stage === "waiting" ? this.#gap : undefined;
-    const nodes = gap === undefined ? this.#nodes : this.#namesIn(gap, this.#nodes);
-    return [...nodes.difference(this.#answered)];
+    return [...new Set([...this.#nodes, ...this.#present()]).difference(this.#answered)];
+  }
+
+  /** A gap that is open for named nodes has no others. */
+  #present(): readonly string[] {
+    return this.#gap?.isForAll ? this.#parts.cluster.nodeNames() : [];
   }
 
   #timesOf({ isHostPath = false, nodeAffinity }: Partial<Volume> = {}): readonly UnobservedTime[] {
@@ -118,16 +110,11 @@ export class GapAnswers {
     this.#gap = gap;
     this.#knownSince = this.#parts.clock.monotonicMs();
     this.#nodesAt = this.#parts.coverage.history?.reached ?? "";
-    this.#nodes = this.#namesIn(gap, gap.open);
+    this.#nodes = new Set([...gap.open, ...this.#present()]);
     this.#answered.clear();
     this.#checkpoint.reset();
     this.#stage = "waiting";
     this.#gapTimes = spansOf([...this.#gapTimes, timeOf(gap)]);
-  }
-
-  /** These nodes, and those that there are now. A gap that is open for named nodes has no others. */
-  #namesIn({ isForAll }: WatchGap, names: Iterable<string>): ReadonlySet<string> {
-    return new Set([...names, ...(isForAll ? this.#parts.cluster.nodeNames() : [])]);
   }
 
   #isLongerThan(ms: number): boolean {
@@ -145,51 +132,40 @@ export class GapAnswers {
     if (gap === undefined || (open === undefined && this.#isLongerThan(LATE_MS))) return;
     const isLate = this.#isLongerThan(this.#limits.nodeStaleAfterMs);
     if (!this.#hasNodes && !isLate) {
-      if (this.#isLongerThan(NODES_MS)) this.#parts.cluster.ensureNodes(this.#nodesAt);
+      // Their watch may bring nothing for a minute.
+      this.#parts.cluster.ensureNodes(this.#nodesAt);
       return;
     }
     const stage = this.#isLongerThan(this.#limits.noAgentAfterMs) ? "given-up" : "ready";
     // Claims have waited for the next stage, also where no answer changes a time.
-    const isDue = this.#stage === "waiting" || (stage !== this.#stage && this.#open().length > 0);
+    const isDue = stage !== this.#stage;
     const hasNews = this.#takeAnswers(gap, stage === "given-up");
     const isAwaited = this.#open().some((node) => this.#parts.agentStateOf(node) !== "Stale");
     if (this.#stage === "waiting" && !isLate && isAwaited) return;
     this.#stage = stage;
     if (hasNews || isDue) this.#apply(gap);
-    else if (open !== undefined) this.#settle();
+    else if (open !== undefined) this.#settle(open);
   }
 
   /** True where an answer changes a time. An answer stays: another machine of the node's name may report later. */
   #takeAnswers(gap: WatchGap, isOverdue: boolean): boolean {
-    // A node whose object was created since may have existed then, too, unless it goes without an answer.
-    const nodes = this.#namesIn(gap, this.#nodes);
+    const { cluster, viewOf, agentStateOf, onAnswered } = this.#parts;
     let hasNews = false;
-    for (const node of nodes.difference(this.#answered)) {
-      const { isOpen, times } = this.#answerOf(gap, node, isOverdue);
-      const known = this.#times.get(node) ?? [];
+    for (const name of this.#open()) {
+      // Without the nodes every one may have been up: times move later than necessary.
+      const object = this.#hasNodes ? cluster.node(name) : undefined;
+      const node = { name, object, view: viewOf(name), agentState: agentStateOf(name), isOverdue };
+      const { isOpen, times } = answerOf(gap, node);
+      const known = this.#times.get(name) ?? [];
       const found = spansOf([...known, ...times]);
       hasNews ||= JSON.stringify(found) !== JSON.stringify(known);
-      this.#times.set(node, found);
+      this.#times.set(name, found);
       if (isOpen) continue;
-      this.#answered.add(node);
-      this.#parts.onAnswered(node);
+      this.#answered.add(name);
+      onAnswered(name);
     }
     if (hasNews) this.#ofKind.clear();
     return hasNews;
-  }
-
-  #isNewer(node: string): boolean {
-    const createdAtMs = this.#parts.cluster.node(node)?.createdAtMs;
-    return this.#gap !== undefined && createdAtMs !== undefined && createdAtMs >= this.#gap.toMs;
-  }
-
-  #answerOf(gap: WatchGap, node: string, isOverdue: boolean): GapAnswer {
-    const { cluster, viewOf, agentStateOf } = this.#parts;
-    const object = cluster.node(node);
-    // Without the nodes every one may have been up: times move later than necessary.
-    const isAway = object !== undefined && this.#hasNodes && wasAway(gap, object);
-    const seen = { view: viewOf(node), agentState: agentStateOf(node), createdAtMs: object?.createdAtMs };
-    return answerOf(gapOf(gap, node), { ...seen, isAway, isOverdue });
   }
 
   /** Claims are decided by everything that was found. */
@@ -203,11 +179,11 @@ export class GapAnswers {
   }
 
   /** Drops answers that are decided and stored from the hand-over; waits while a node may still answer soon. */
-  #settle(): void {
+  #settle(gap: WatchGap): void {
     const open = this.#open();
     if (this.#stage !== "given-up" && open.length > 0) return;
     // A node that was created after the gap and has not reported by now did not exist in it.
-    const settled = this.#checkpoint.newest(open.filter((node) => !this.#isNewer(node)));
+    const settled = this.#checkpoint.newest(open.filter((node) => !isNewer(gap, this.#parts.cluster.node(node))));
     if (settled !== undefined) this.#parts.coverage.settle(settled);
   }
 }

@@ -4,7 +4,7 @@ import { parseNodeSelector } from "../../../common/storage/node-selector-terms.t
 import type { Node, Volume } from "../cluster-objects.ts";
 import type { AgentState } from "../nodes/agent-state.ts";
 import type { NodeView } from "../nodes/node-view.ts";
-import { type GapTime, isUpTo, type WatchGap } from "./history.ts";
+import { type GapTime, gapOf, isUpTo, type WatchGap } from "./history.ts";
 
 /**
  * A time that neither side observed: not the agent of a node, which reads the mount table, and no replica, which watches pods. A whole use
@@ -21,14 +21,14 @@ export interface UnobservedTime extends Gap {
 
 /** A node as a gap sees it. */
 export interface GapNode {
+  readonly name: string;
+  /** Undefined also while it is unknown whether the Node is up to date. */
+  readonly object: (Node & { readonly resourceVersion: string }) | undefined;
   /** Its last accepted report. */
   readonly view: NodeView | undefined;
   readonly agentState: AgentState["kind"];
-  readonly createdAtMs: number | undefined;
   /** Its time to answer is over. */
   readonly isOverdue: boolean;
-  /** Its kubelet has been away since before the gap. */
-  readonly isAway: boolean;
 }
 
 /** When a use on a node may have begun unobserved in a gap; an open answer is still to come. */
@@ -38,10 +38,10 @@ export interface GapAnswer {
 }
 
 /** The answer of a node for a gap. */
-export function answerOf(gap: GapTime, node: GapNode): GapAnswer {
-  const { view, agentState, createdAtMs, isOverdue, isAway } = node;
-  if (isAway) return { isOpen: false, times: [] };
-  const isNew = createdAtMs !== undefined && createdAtMs >= gap.toMs;
+export function answerOf(watchGap: WatchGap, { name, object, view, agentState, isOverdue }: GapNode): GapAnswer {
+  if (object !== undefined && wasAway(watchGap, object)) return { isOpen: false, times: [] };
+  const gap = gapOf(watchGap, name);
+  const isNew = isNewer(gap, object);
   // A scan shows one moment of the time that it takes: its report covers the time up to its begin.
   if (view !== undefined && view.scanBeganMs >= gap.toMs)
     return { isOpen: false, times: unobservedBy(view, gap, isNew) };
@@ -51,11 +51,16 @@ export function answerOf(gap: GapTime, node: GapNode): GapAnswer {
   return { isOpen: !isLost, times: isLost || isSilent ? [timeOf(gap)] : [] };
 }
 
+/** Its Node object was created after the gap. */
+export function isNewer({ toMs }: GapTime, object: Pick<Node, "createdAtMs"> | undefined): boolean {
+  return (object?.createdAtMs ?? Number.NEGATIVE_INFINITY) >= toMs;
+}
+
 /**
  * True for a node that was unreachable before the gap and whose object has not changed since: a kubelet that comes back changes it within
  * seconds. A node that the gap names has not answered for an earlier gap, in which it was up.
  */
-export function wasAway({ reached = "", open }: WatchGap, node: Node & { readonly resourceVersion: string }): boolean {
+function wasAway({ reached = "", open }: WatchGap, node: NonNullable<GapNode["object"]>): boolean {
   return node.isUnreachable === true && !open.includes(node.key) && isUpTo(node.resourceVersion, reached);
 }
 

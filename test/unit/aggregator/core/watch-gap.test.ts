@@ -1,22 +1,16 @@
 import { describe, expect, it } from "vitest";
+import type { Node } from "../../../../aggregator/core/cluster-objects.ts";
 import type { NodeView } from "../../../../aggregator/core/nodes/node-view.ts";
-import {
-  answerOf,
-  type GapAnswer,
-  type GapNode,
-  reachOf,
-  spansOf,
-  wasAway,
-} from "../../../../aggregator/core/pod-watch/gap.ts";
-import type { GapTime, WatchGap } from "../../../../aggregator/core/pod-watch/history.ts";
+import { answerOf, type GapAnswer, type GapNode, reachOf, spansOf } from "../../../../aggregator/core/pod-watch/gap.ts";
+import type { WatchGap } from "../../../../aggregator/core/pod-watch/history.ts";
 import type { Gap } from "../../../../common/storage/claim-status.ts";
 import { NOON, nodeWith, reportWith, viewWith } from "../world.ts";
 import { viewAfter } from "./reported.ts";
 
 const MIN = 60_000;
 /** No replica watched pods from one to eleven minutes past noon. */
-const GAP: GapTime = { fromMs: NOON + MIN, toMs: NOON + 11 * MIN };
-const SINCE_EVER: GapTime = { ...GAP, fromMs: undefined };
+const GAP: WatchGap = { fromMs: NOON + MIN, toMs: NOON + 11 * MIN, reached: "500", isForAll: true, open: [] };
+const SINCE_EVER: WatchGap = { ...GAP, fromMs: undefined };
 const EVER = Number.NEGATIVE_INFINITY;
 
 /** Minutes past noon. */
@@ -31,9 +25,9 @@ function coverageWith(agentGaps: readonly Gap[], fields: Partial<NodeView> = {})
   return viewWith({ ...booted, agentGaps: gaps, scanBeganMs: NOON + 12 * MIN, ...fields });
 }
 
-function nodeIn(fields: Partial<GapNode> = {}): GapNode {
-  const base = { agentState: "Reporting", createdAtMs: NOON - 99 * MIN, isOverdue: false, isAway: false } as const;
-  return { ...base, view: undefined, ...fields };
+function nodeIn({ createdAtMs = NOON - 99 * MIN, ...fields }: Partial<GapNode> & Partial<Node> = {}): GapNode {
+  const object = { ...nodeWith("n1"), resourceVersion: "1", createdAtMs };
+  return { name: "n1", object, agentState: "Reporting", isOverdue: false, view: undefined, ...fields };
 }
 
 /** An agent that did not watch in these times of its boot. */
@@ -42,7 +36,7 @@ function awayIn(...agentGaps: readonly Gap[]): GapNode {
 }
 
 /** A node that came up so many minutes past noon, and was read by its agent a minute later. */
-function booted(at: number, fields: Partial<GapNode> = {}): GapNode {
+function booted(at: number, fields: Partial<Node> = {}): GapNode {
   const atMs = NOON + at * MIN;
   const read = { bootedAfterMs: atMs - 1, bootedByMs: atMs, scanBeganMs: NOON + 99 * MIN };
   return nodeIn({ view: coverageWith([span(at, at + 1)], read), ...fields });
@@ -59,9 +53,8 @@ function inMinutes({ isOpen, times }: GapAnswer): string {
   return [...(isOpen ? ["open"] : []), ...texts].join(" ");
 }
 
-describe("wasAway", () => {
+describe("nothing is unobserved on", () => {
   const away = { ...nodeWith("n1"), isUnreachable: true, resourceVersion: "500" };
-  const gap: WatchGap = { ...GAP, reached: "500", isForAll: true, open: [] };
 
   it.each([
     { name: "a node that was unreachable before the gap and has not changed since", isAway: true },
@@ -69,8 +62,10 @@ describe("wasAway", () => {
     { name: "no node whose kubelet lives", node: { isUnreachable: false } },
     { name: "no node that was up in an earlier gap", of: { open: ["n1"] } },
     { name: "no node where versions prove nothing", of: { reached: undefined } },
-  ])("is true for $name", ({ node = {}, of = {}, isAway = false }) => {
-    expect(wasAway({ ...gap, ...of }, { ...away, ...node })).toBe(isAway);
+  ])("$name", ({ node = {}, of = {}, isAway = false }) => {
+    const silent = nodeIn({ object: { ...away, ...node }, agentState: "Stale" });
+
+    expect(answerOf({ ...GAP, ...of }, silent)).toEqual({ isOpen: !isAway, times: [] });
   });
 });
 

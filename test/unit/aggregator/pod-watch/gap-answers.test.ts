@@ -168,18 +168,16 @@ describe("the gap of a session", () => {
     expect(scene.times()).toMatchObject([{ toMs: NOON - 30_000 }]);
   });
 
-  it("waits for the watch of nodes, and lists them where that brings nothing", async () => {
+  it("waits for the nodes, and lists them where their watch is behind", async () => {
     const scene = gapOf({ unreachableAt: "500", nodesReached: "549" });
     scene.report(AWAY);
     await scene.clock.advance(2_000);
     const before = [scene.changes(), scene.ensured()];
-    await scene.clock.advance(3_000);
-    const listed = scene.ensured();
     scene.nodesReach("550");
     await scene.clock.advance(2_000);
     await scene.end();
 
-    expect([before, listed]).toEqual([[0, ""], "550"]);
+    expect(before).toEqual([0, "550"]);
     expect([scene.changes(), scene.times()]).toEqual([1, []]);
   });
 
