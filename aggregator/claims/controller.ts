@@ -11,7 +11,6 @@ import { factsIn } from "../core/nodes/node-view.ts";
 import { UnusedWhileMounted } from "../writing/claim-warnings.ts";
 import { ClaimWriter, WRITERS, type WriteLimits } from "../writing/claim-writer.ts";
 import { Deletions } from "./deletions.ts";
-import { PendingNodes } from "./pending-nodes.ts";
 import { ReportAnswers } from "./report-answers.ts";
 import { type ClaimParts, ClaimStates } from "./state.ts";
 
@@ -29,7 +28,6 @@ export class ClaimController {
   readonly deletions: Deletions;
   readonly #parts: ClaimParts;
   readonly #states: ClaimStates;
-  readonly #pendingNodes = new PendingNodes();
   readonly #fleet: FleetFacts;
 
   constructor(parts: ClaimParts, limits: WriteLimits) {
@@ -48,7 +46,7 @@ export class ClaimController {
     );
     this.#fleet = fleetFactsOf(parts);
     this.#states = new ClaimStates(parts, this.#fleet);
-    this.answers = new ReportAnswers({ ...parts, states: this.#states, pendingNodes: this.#pendingNodes });
+    this.answers = new ReportAnswers({ ...parts, states: this.#states });
     this.deletions = new Deletions(parts);
     const onWritten = (claim: Claim): void => this.#states.noteWritten(claim);
     this.writer = new ClaimWriter({ ...parts, onWritten }, limits);
@@ -73,7 +71,6 @@ export class ClaimController {
   onClaimGone(claim: Claim): void {
     this.#again(claim.key, this.deletions.onGone(this.#states.evidence(claim)));
     this.#states.forget(claim);
-    this.#pendingNodes.forget(claim.key);
     this.writer.forget(claim.key);
     this.unusedWhileMounted.forget(claim);
     this.#parts.unstored.forget(claim);
@@ -96,7 +93,7 @@ export class ClaimController {
    * with it.
    */
   onTouched(node: string, touched: readonly string[]): void {
-    const waiting = this.#pendingNodes.take(node);
+    const waiting = this.#states.takeWaiting(node);
     for (const key of new Set([...waiting, ...touched, ...this.#parts.cluster.assumedOn(node)])) this.queue.add(key);
   }
 
@@ -107,7 +104,7 @@ export class ClaimController {
 
   /** The barrier has fewer nodes, or none. */
   onBarrier(): void {
-    this.queue.addAll(this.#pendingNodes.take());
+    this.queue.addAll(this.#states.takeWaiting());
   }
 
   /** The node's view is about to be forgotten. Ends that were assumed for it, or never stored, may still be the latest of a claim. */
@@ -122,7 +119,7 @@ export class ClaimController {
 
   /** How many claims would be unused but for a pending node. */
   get blocked(): number {
-    return this.#pendingNodes.blocked;
+    return this.#states.blocked;
   }
 
   /** The claim and everything that its status depends on now; undefined for an unknown claim. A read: it changes nothing. */
@@ -151,7 +148,7 @@ export class ClaimController {
       if (node === UNWATCHED) barrier.onUnwatched();
       else agentStates.lookFor(node);
     }
-    this.#pendingNodes.put(key, facts);
+    this.#states.noteWaiting(key, facts);
     const decision = { claim, isEligible, desired: statusOf(decide(facts), claim.status) };
     this.#again(key, this.deletions.compare(evidence));
     this.#again(key, this.unusedWhileMounted.compare(decision));

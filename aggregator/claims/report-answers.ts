@@ -4,12 +4,10 @@ import { claimsOf } from "../core/claims/attribution.ts";
 import { isSettledFor, supersedes, versionToReach } from "../core/claims/history.ts";
 import type { NodeUnmountRecord, NodeView } from "../core/nodes/node-view.ts";
 import { isUpTo } from "../core/pod-watch/history.ts";
-import type { PendingNodes } from "./pending-nodes.ts";
 import type { ClaimParts, ClaimStates } from "./state.ts";
 
 interface AnswersParts extends ClaimParts {
   readonly states: ClaimStates;
-  readonly pendingNodes: PendingNodes;
 }
 
 /**
@@ -34,10 +32,7 @@ export class ReportAnswers {
 
   /** The resource version that the node's pod watch has to reach, so that its report covers every pending pod that ended there. */
   versionToRequest(view: NodeView): string | undefined {
-    const { cluster, pendingNodes, states } = this.#parts;
-    const claims = [...pendingNodes.waitingFor(view.node)].flatMap((key) => cluster.claim(key) ?? []);
-    const pending = claims.flatMap((claim) => states.pendingOf(claim));
-    return versionToReach(pending, view);
+    return versionToReach(this.#parts.states.pendingOn(view.node), view);
   }
 
   /** IDs of the view's unmount records that can no longer change any status. */

@@ -2,6 +2,7 @@ import { isOlder } from "../../common/kube/resource-version.ts";
 import type { QueueObserver } from "../../common/kube/work-queue.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { claimKeysOf, claimsOf, type Fact, mayUse } from "../core/claims/attribution.ts";
+import { type ClaimFacts, waitsToBeUnused } from "../core/claims/decide.ts";
 import type { ProtectionMode, RemovalCause } from "../core/claims/deletion.ts";
 import { type ClaimEvidence, type ClaimHistory, type NodeLookup, usesIn } from "../core/claims/evidence.ts";
 import type { Unobserved } from "../core/claims/gap.ts";
@@ -37,6 +38,9 @@ export interface ClaimParts extends SharedParts, Omit<ClaimWriterParts, "onWritt
   readonly protection: ProtectionMode;
 }
 
+/** Stands for the nodes behind the barrier, and for `UNWATCHED`. */
+const BARRIER = "";
+
 /** Remembers of each claim what a decision needs beyond what the API server has, and reads the evidence for it. */
 export class ClaimStates {
   readonly #parts: Pick<ClaimParts, "cluster" | "fleet" | "ends">;
@@ -47,6 +51,10 @@ export class ClaimStates {
   readonly #written = new Map<string, Claim>();
   /** UIDs of the claims whose history includes these ends already. */
   readonly #included = new WeakMap<EndedPod, Set<string>>();
+  /** By node, keys of the claims that waited for it when they were decided. Some may wait no longer: they are decided once more. */
+  readonly #waiting = new Map<string, Set<string>>();
+  /** Keys of the claims that would be unused but for a pending node. For the others only the message would change. */
+  readonly #blocked = new Set<string>();
 
   constructor(parts: Pick<ClaimParts, "cluster" | "fleet" | "ends">, lookup: NodeLookup) {
     this.#parts = parts;
@@ -87,9 +95,36 @@ export class ClaimStates {
     else this.#histories.delete(uid);
   }
 
-  forget({ uid }: Claim): void {
+  forget({ key, uid }: Claim): void {
     this.#histories.delete(uid);
     this.#written.delete(uid);
+    for (const keys of this.#waiting.values()) keys.delete(key);
+    this.#blocked.delete(key);
+  }
+
+  /** A claim was decided: from now on it waits for these nodes. */
+  noteWaiting(key: string, facts: Pick<ClaimFacts, "isEligible" | "usedOn" | "references" | "pendingNodes">): void {
+    const nodes = facts.pendingNodes.map(({ node, why }) => (why === undefined ? BARRIER : node));
+    for (const node of nodes) this.#waiting.set(node, (this.#waiting.get(node) ?? new Set()).add(key));
+    this.#blocked[waitsToBeUnused(facts) ? "add" : "delete"](key);
+  }
+
+  /** Ended pods on the node that claims waited for. */
+  pendingOn(node: string): readonly EndedPod[] {
+    const claims = [...(this.#waiting.get(node) ?? [])].flatMap((key) => this.#parts.cluster.claim(key) ?? []);
+    return claims.flatMap((claim) => this.pendingOf(claim)).filter(({ pod }) => pod.node === node);
+  }
+
+  /** Keys of the claims that wait for the node; without one, for the barrier. Their next decision says what they wait for. */
+  takeWaiting(node = BARRIER): Iterable<string> {
+    const keys = this.#waiting.get(node) ?? [];
+    this.#waiting.delete(node);
+    return keys;
+  }
+
+  /** How many claims would be unused but for a pending node. */
+  get blocked(): number {
+    return this.#blocked.size;
   }
 
   /** The claim as our last write left it, until the watch shows that write: otherwise the next decision would be about an old state. */

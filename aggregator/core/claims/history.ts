@@ -142,15 +142,9 @@ export function isInStatus({ wasOver, pod: { createdAtMs } }: EndedPod, stored: 
   return stored.unused && (createdAtMs === undefined || createdAtMs + 1000 < stored.sinceMs);
 }
 
-/** The version that the node's pod watch has to reach for its report to cover each of these ends; undefined when it has. */
-export function versionToReach(
-  pending: readonly EndedPod[],
-  { node, podsResourceVersion = "0" }: NodeView,
-): string | undefined {
-  const ends = pending.filter(({ pod }) => pod.node === node);
-  const later = (version: string, { gone }: EndedPod): string =>
-    isUpTo(version, gone) && !isUpTo(gone, version) ? gone : version;
-  const latest = ends.reduce(later, podsResourceVersion);
+/** The version that the node's pod watch has to reach for its report to cover each of these ends on it; undefined when it has. */
+export function versionToReach(ends: readonly EndedPod[], { podsResourceVersion = "0" }: NodeView): string | undefined {
+  const latest = ends.reduce((version, { gone }) => (isUpTo(version, gone) ? gone : version), podsResourceVersion);
   return latest === podsResourceVersion ? undefined : latest;
 }
 

@@ -9,14 +9,13 @@ import { claimWith, NOON } from "../world.ts";
 
 const nothing = (): undefined => undefined;
 
-async function statesWith(objects: Parameters<typeof seen>[0], of: readonly EndedPod[] = []): Promise<ClaimStates> {
+/** Of a cluster with these objects; the pod has ended where one is given. */
+async function statesWith(objects: Parameters<typeof seen>[0], over?: EndedPod) {
   const { cluster } = await seen(objects, []);
   const fleet = new FleetState(createFakeClock());
-  const ends = { of: () => of, isOpen: () => false, isIncluded: () => false };
-  return new ClaimStates(
-    { cluster, fleet, ends },
-    { viewOf: nothing, agentStateOf: () => "Reporting", assumedEnd: nothing },
-  );
+  const ends = { of: () => (over === undefined ? [] : [over]), isOpen: () => false, isIncluded: () => false };
+  const parts = { cluster, fleet, ends };
+  return new ClaimStates(parts, { viewOf: nothing, agentStateOf: () => "Reporting", assumedEnd: nothing });
 }
 
 it.each([
@@ -36,7 +35,30 @@ it.each([
   { name: "is an earlier claim's where it was seen before", seenAtMs: NOON - 1, claimUids: ["claim-0"], isOpen: false },
   { name: "counts by a clock that has gone back since", seenAtMs: NOON - 1, claimUids: ["claim-1"], isOpen: true },
 ])("the end of a pod that names a claim $name", async ({ isOpen, ...end }) => {
-  const states = await statesWith([], [ended({}, end)]);
+  const states = await statesWith([], ended({}, end));
 
   expect(states.isOpen(claimWith({ createdAtMs: NOON }))).toBe(isOpen);
+});
+
+it("nothing is kept of a claim that is gone, also while the node that it waited for does not report", async () => {
+  const states = await statesWith([listed()]);
+  const pendingNodes = [{ node: "n1", isSilent: true, why: "attached" }] as const;
+  for (const key of ["shop/gone", "shop/data"])
+    states.noteWaiting(key, { isEligible: true, usedOn: [], references: [], pendingNodes });
+
+  states.forget(claimWith({ key: "shop/gone" }));
+
+  expect([states.blocked, [...states.takeWaiting("n1")]]).toEqual([1, ["shop/data"]]);
+});
+
+it.each([
+  { name: "it", node: "n1", found: 1 },
+  { name: "another node", node: "n2", found: 0 },
+])("of a claim that waits for a node the pods that ended on $name are pending there", async ({ node, found }) => {
+  const states = await statesWith([listed()], ended({ node }));
+  const pendingNodes = [{ node: "n1", isSilent: false, why: "pod-ended" }] as const;
+
+  states.noteWaiting("shop/data", { isEligible: true, usedOn: [], references: [], pendingNodes });
+
+  expect(states.pendingOn("n1")).toHaveLength(found);
 });
