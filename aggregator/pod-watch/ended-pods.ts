@@ -10,10 +10,8 @@ type EndedPodsParts = Pick<Cluster, "claim"> & Pick<OutsideParts, "nowMs">;
 /** There are more than these only without a leader for long, or where a client creates pods for that purpose. */
 const MOST_ENDS = 50_000;
 
-/** A claim may appear so long after one of its pods has ended: a dead watch connection is noticed within three minutes. Milliseconds. */
-const UNSEEN_MS = 200_000;
-/** The watch of claims lags behind that of the Lease by less than this. Milliseconds. */
-const LAG_MS = 30_000;
+/** The watch of claims may lag by so much: a dead watch connection is noticed within three minutes. Milliseconds. */
+const LAG_MS = 200_000;
 
 /**
  * The pods that are over, by the claims that they named, until a leader has decided them and the result is stored. The leader decides
@@ -28,7 +26,8 @@ export class EndedPods {
   #reached = "";
   /** UIDs of the claims whose decision the API server has not stored. */
   #unstored: ReadonlySet<string> = new Set();
-  #droppedUpTo: string | undefined;
+  /** Ends up to this resource version may be missing; undefined when none was dropped. */
+  droppedUpTo: string | undefined;
 
   constructor(parts: EndedPodsParts) {
     this.#parts = parts;
@@ -54,11 +53,6 @@ export class EndedPods {
     return isUpTo(gone, this.#reached);
   }
 
-  /** Ends up to this resource version may be missing; undefined when none was dropped. */
-  get droppedUpTo(): string | undefined {
-    return this.#droppedUpTo;
-  }
-
   note(end: EndedPod): void {
     for (const key of claimKeysOf(end.pod)) {
       const ends = this.#byClaim.get(key) ?? new Map<string, EndedPod>();
@@ -73,7 +67,7 @@ export class EndedPods {
   #drop(): void {
     for (const [key, ends] of this.#byClaim) {
       for (const { gone } of ends.values()) {
-        if (this.#droppedUpTo === undefined || isUpTo(this.#droppedUpTo, gone)) this.#droppedUpTo = gone;
+        if (this.droppedUpTo === undefined || isUpTo(this.droppedUpTo, gone)) this.droppedUpTo = gone;
       }
       this.#byClaim.delete(key);
       this.#size -= ends.size;
@@ -104,8 +98,7 @@ export class EndedPods {
     const kept = new Map<string, EndedPod>();
     for (const end of ends) {
       const { uid, node = "", hasStarted } = end.pod;
-      const ageMs = nowMs - end.seenAtMs;
-      const isOpen = claim === undefined ? ageMs < UNSEEN_MS : ageMs < LAG_MS || !this.isIncluded(end, claim);
+      const isOpen = nowMs - end.seenAtMs < LAG_MS || (claim !== undefined && !this.isIncluded(end, claim));
       if (!this.#isDecided(end)) kept.set(uid, end);
       else if (isOpen) kept.set(`${node}/${hasStarted}`, end);
     }

@@ -6,7 +6,6 @@ import { claimWith, NOON, podWith, statusWith } from "../world.ts";
 
 const LONG_AGO = NOON - 200_000;
 const RECENTLY = LONG_AGO + 1;
-const JUST_NOW = NOON - 29_999;
 const UNUSED = claimWith({ status: statusWith({ unused: true }) });
 const IN_USE = claimWith({ status: statusWith({ unused: false }) });
 
@@ -35,7 +34,7 @@ describe("the end of a pod", () => {
   type Row = readonly [ends: readonly EndedPod[], claim: Claim, unstored: readonly string[], kept: readonly string[]];
   it.each<readonly [name: string, ...Row]>([
     ["is dropped when a leader has decided it and the claim includes it", [endAt(9)], UNUSED, [], []],
-    ["is kept while the watch may have shown an older status", [endAt(9, {}, JUST_NOW)], UNUSED, [], ["9"]],
+    ["is kept while the watch may have shown an older status", [endAt(9, {}, RECENTLY)], UNUSED, [], ["9"]],
     ["is kept while no leader has decided it", [endAt(11)], UNUSED, [], ["11"]],
     ["is kept while the claim does not include it: its node may not have answered", [endAt(9)], IN_USE, [], ["9"]],
     ["is kept while the decision is not stored", [endAt(9)], UNUSED, [UNUSED.uid], ["9"]],
