@@ -2,7 +2,6 @@ import { WorkQueue } from "../../common/kube/work-queue.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { claimKeysNear, claimsOf, type Fact } from "../core/claims/attribution.ts";
 import { type ClaimFacts, decide, UNWATCHED } from "../core/claims/decide.ts";
-import type { FleetFacts } from "../core/claims/evidence.ts";
 import { factsOf, shownEnds } from "../core/claims/facts.ts";
 import { statusOf } from "../core/claims/message.ts";
 import { type ClaimWrite, writeFor } from "../core/claims/write.ts";
@@ -28,7 +27,6 @@ export class ClaimController {
   readonly deletions: Deletions;
   readonly #parts: ClaimParts;
   readonly #states: ClaimStates;
-  readonly #fleet: FleetFacts;
 
   constructor(parts: ClaimParts, limits: WriteLimits) {
     this.#parts = parts;
@@ -44,8 +42,7 @@ export class ClaimController {
       WRITERS,
       parts.measures.queues.claims,
     );
-    this.#fleet = fleetFactsOf(parts);
-    this.#states = new ClaimStates(parts, this.#fleet);
+    this.#states = new ClaimStates(parts);
     this.answers = new ReportAnswers({ ...parts, states: this.#states });
     this.deletions = new Deletions(parts);
     const onWritten = (claim: Claim): void => this.#states.noteWritten(claim);
@@ -112,7 +109,7 @@ export class ClaimController {
     const { cluster, fleet } = this.#parts;
     const keys = new Set(this.keysOf(factsIn(fleet.view(node))));
     for (const claim of [...keys].flatMap((key) => cluster.claim(key) ?? [])) {
-      const ends = shownEnds(this.#states.evidence(claim), this.#fleet).filter((end) => end.node === node);
+      const ends = shownEnds(this.#states.evidence(claim), this.#parts).filter((end) => end.node === node);
       this.#states.keepEnds(claim, ends);
     }
   }
@@ -125,7 +122,7 @@ export class ClaimController {
   /** The claim and everything that its status depends on now; undefined for an unknown claim. A read: it changes nothing. */
   claimFacts(key: string): ClaimFacts | undefined {
     const claim = this.#states.newest(key);
-    return claim && factsOf(this.#states.evidence(claim), this.#fleet);
+    return claim && factsOf(this.#states.evidence(claim), this.#parts);
   }
 
   /**
@@ -142,7 +139,7 @@ export class ClaimController {
     const evidence = this.#states.settle(claim);
     // Also where a bug ends the decision: the ends are settled, and the next leader has to know of them.
     if (this.#states.isOpen(claim)) unstored.note(claim, undefined);
-    const facts = factsOf(evidence, this.#fleet);
+    const facts = factsOf(evidence, this.#parts);
     const { isEligible, pendingNodes } = facts;
     for (const { node } of pendingNodes) {
       if (node === UNWATCHED) barrier.onUnwatched();
@@ -168,20 +165,4 @@ export class ClaimController {
   #again(key: string, ms: number | undefined): void {
     if (ms !== undefined) this.queue.addAfter(key, ms);
   }
-}
-
-function fleetFactsOf({ cluster, fleet, agentStates, barrier, unstored, ...parts }: ClaimParts): FleetFacts {
-  const { node, nodeNames, podName, arePodsCurrent } = cluster;
-  return {
-    ...{ node, nodeNames, podName, arePodsCurrent },
-    viewOf: (node) => fleet.view(node),
-    agentStateOf: (node) => agentStates.of(node).kind,
-    assumedEnd: (node) => agentStates.assumedEnd(node),
-    watchedSinceMs: () => cluster.podsWatchedSince()?.sinceMs ?? 0,
-    pendingNode: () => barrier.pendingNode(),
-    unobservedOf: parts.unobservedOf,
-    notBeforeMs: (claim) => unstored.notBeforeMs(claim),
-    isProtecting: parts.protection !== "off",
-    nowMs: parts.nowMs,
-  };
 }

@@ -4,7 +4,7 @@ import type { Claim } from "../../common/storage/claim.ts";
 import { claimKeysOf, claimsOf, type Fact, mayUse } from "../core/claims/attribution.ts";
 import { type ClaimFacts, waitsToBeUnused } from "../core/claims/decide.ts";
 import type { ProtectionMode, RemovalCause } from "../core/claims/deletion.ts";
-import { type ClaimEvidence, type ClaimHistory, type NodeLookup, usesIn } from "../core/claims/evidence.ts";
+import { type ClaimEvidence, type ClaimHistory, usesIn } from "../core/claims/evidence.ts";
 import type { Unobserved } from "../core/claims/gap.ts";
 import { EMPTY_HISTORY, isOnlyOurs, isOpen, settleHistory, withEnds } from "../core/claims/history.ts";
 import type { UseEnd } from "../core/claims/use-end.ts";
@@ -38,13 +38,14 @@ export interface ClaimParts extends SharedParts, Omit<ClaimWriterParts, "onWritt
   readonly protection: ProtectionMode;
 }
 
+type StateParts = Pick<ClaimParts, "cluster" | "fleet" | "agentStates" | "ends">;
+
 /** Stands for the nodes behind the barrier, and for `UNWATCHED`. */
 const BARRIER = "";
 
 /** Remembers of each claim what a decision needs beyond what the API server has, and reads the evidence for it. */
 export class ClaimStates {
-  readonly #parts: Pick<ClaimParts, "cluster" | "fleet" | "ends">;
-  readonly #lookup: NodeLookup;
+  readonly #parts: StateParts;
   /** By UID; only of claims with something to remember: most have nothing. */
   readonly #histories = new Map<string, ClaimHistory>();
   /** By UID: the claim as our last write left it, until the watch shows that write. */
@@ -56,9 +57,8 @@ export class ClaimStates {
   /** Keys of the claims that would be unused but for a pending node. For the others only the message would change. */
   readonly #blocked = new Set<string>();
 
-  constructor(parts: Pick<ClaimParts, "cluster" | "fleet" | "ends">, lookup: NodeLookup) {
+  constructor(parts: StateParts) {
     this.#parts = parts;
-    this.#lookup = lookup;
   }
 
   get size(): number {
@@ -188,6 +188,6 @@ export class ClaimStates {
       references: pods.map(({ key }) => key),
       unmountRecords: found.flatMap((one) => one.unmountRecords),
     };
-    return { ...shown, history: settleHistory(this.#history(claim), { ...shown, ...this.#lookup }) };
+    return { ...shown, history: settleHistory(this.#history(claim), { ...shown, ...this.#parts }) };
   }
 }

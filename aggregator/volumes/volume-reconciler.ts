@@ -20,7 +20,7 @@ import { WriteGate } from "../writing/write-gate.ts";
 interface VolumeReconcilerParts extends SharedParts {
   readonly fleet: Pick<FleetState, "view" | "shownOf">;
   readonly barrier: Pick<Barrier, "pendingNode">;
-  readonly agentStates: Pick<AgentStates, "lookFor" | "assumedEnd">;
+  readonly agentStates: Pick<AgentStates, "of" | "lookFor" | "assumedEnd">;
   readonly volumeWriter: VolumeWriter;
   readonly protection: ProtectionMode;
 }
@@ -152,8 +152,7 @@ function volumeFacts(volume: Volume, statusAtEnd: ClaimStatus | undefined, parts
   const { barrier, cluster, fleet, agentStates, protection } = parts;
   const isOwn = (fact: Fact): boolean => mayMount(fact, volume, cluster);
   const shown = fleet.shownOf(identitiesOf(volume.key, volume.csi), isOwn);
-  const context = { podName: cluster.podName, assumedEnd: (node: string) => agentStates.assumedEnd(node) };
-  const use = volumeUse(shown.filter(({ view }) => context.assumedEnd(view.node) === undefined));
+  const use = volumeUse(shown.filter(({ view }) => agentStates.assumedEnd(view.node) === undefined));
   const used = use.used.map(({ node }) => node);
   const mountedOn = readVolumeMark(volume.uid, volume.annotations?.mountedOn);
   return {
@@ -166,7 +165,7 @@ function volumeFacts(volume: Volume, statusAtEnd: ClaimStatus | undefined, parts
       (node) => fleet.view(node) === undefined && agentStates.lookFor(node).kind !== "Gone",
     ),
     isPending: barrier.pendingNode() !== undefined,
-    ends: shownEnds({ unmountRecords: shown.flatMap((one) => one.unmountRecords), uses: usesIn(shown) }, context),
+    ends: shownEnds({ unmountRecords: shown.flatMap((one) => one.unmountRecords), uses: usesIn(shown) }, parts),
     isProtecting: protection !== "off",
   };
 }

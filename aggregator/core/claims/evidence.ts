@@ -3,6 +3,8 @@ import { isUse, type VolumeIdentity } from "../../../common/storage/volume-ident
 import type { EndedPod, Node, Volume } from "../cluster-objects.ts";
 import type { AgentState, AssumedEnd } from "../nodes/agent-state.ts";
 import type { NodeUnmountRecord, NodeView, Shown } from "../nodes/node-view.ts";
+import type { PodWatch } from "../pod-watch/history.ts";
+import type { ProtectionMode } from "./deletion.ts";
 import type { Unobserved } from "./gap.ts";
 import type { UseEnd } from "./use-end.ts";
 
@@ -44,43 +46,40 @@ export interface ClaimEvidence {
 
 /** What decisions read beside the evidence of their claim, as it is at the moment. */
 export interface FleetFacts {
+  readonly cluster: {
+    readonly node: (name: string) => Node | undefined;
+    readonly nodeNames: () => readonly string[];
+    /** `namespace/name` of a pod, or its UID when it is unknown. */
+    readonly podName: (uid: string) => string;
+    readonly podsWatchedSince: () => Pick<PodWatch, "sinceMs"> | undefined;
+    /** The leader's own watch of pods is not interrupted. */
+    readonly arePodsCurrent: () => boolean;
+  };
   /** The node's last accepted report. */
-  readonly viewOf: (node: string) => NodeView | undefined;
-  readonly agentStateOf: (node: string) => AgentState["kind"];
-  /** Since when the node's mounts count as ended. */
-  readonly assumedEnd: (node: string) => AssumedEnd | undefined;
-  readonly nodeNames: () => readonly string[];
-  readonly node: (name: string) => Node | undefined;
-  /** `namespace/name` of a pod, or its UID when it is unknown. */
-  readonly podName: (uid: string) => string;
-  /** Since when this replica has watched pods, never too early. Milliseconds of the API server's wall clock. */
-  readonly watchedSinceMs: () => number;
-  /** The leader's own watch of pods is not interrupted. */
-  readonly arePodsCurrent: () => boolean;
+  readonly fleet: { readonly view: (node: string) => NodeView | undefined };
+  readonly agentStates: {
+    readonly of: (node: string) => Pick<AgentState, "kind">;
+    /** Since when the node's mounts count as ended. */
+    readonly assumedEnd: (node: string) => AssumedEnd | undefined;
+  };
   /** A node that has to scan before a claim may become unused. */
-  readonly pendingNode: () => string | undefined;
+  readonly barrier: { readonly pendingNode: () => string | undefined };
+  /** A lower bound of the claim's time that is not stored. */
+  readonly unstored: { readonly notBeforeMs: (claim: Claim) => number | undefined };
   /** When a claim with this volume may have been used unobserved. */
   readonly unobservedOf: (volume: Volume | undefined) => Unobserved;
-  /** A lower bound of the claim's time that is not stored. */
-  readonly notBeforeMs: (claim: Claim) => number | undefined;
-  /** The status of a claim says where its volume is staged. */
-  readonly isProtecting: boolean;
+  readonly protection: ProtectionMode;
   /** The latest that the API server's clock can show. */
   readonly nowMs: () => number;
 }
 
-export type NodeLookup = Pick<FleetFacts, "viewOf" | "agentStateOf" | "assumedEnd">;
+/** What is known of the nodes. */
+export type NodeLookup = Pick<FleetFacts, "fleet" | "agentStates">;
 
 export function usesIn(shown: readonly Shown[]): readonly FoundUse[] {
   return shown.flatMap(({ view: { node, bootId }, mountedVolumes }) =>
     mountedVolumes.filter(isUse).map((mountedVolume) => ({ ...mountedVolume, node, bootId })),
   );
-}
-
-/** The end of use that an unmount record shows. */
-export function toUseEnd(record: NodeUnmountRecord, { podName }: Pick<FleetFacts, "podName">): UseEnd {
-  const { id, node, podUid, pod = podName(podUid), byMs, widthMs } = record;
-  return { id, evidence: "mount-table", byMs, widthMs, node, pod, podUid, wasUse: true };
 }
 
 /** True for a claim that gets a status: one that is bound, until it is gone, as the status may keep it (docs/protection.md). */

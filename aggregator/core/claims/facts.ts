@@ -1,44 +1,50 @@
 import type { ClaimStatus } from "../../../common/storage/claim-status.ts";
 import { useKey } from "../../../common/storage/volume-identity.ts";
 import type { EndedPod } from "../cluster-objects.ts";
+import type { NodeUnmountRecord } from "../nodes/node-view.ts";
 import { reachOf } from "../pod-watch/gap.ts";
 import { type ClaimFacts, FUTURE_MS, type PendingNode, UNWATCHED } from "./decide.ts";
-import { type ClaimEvidence, type FleetFacts, type FoundUse, isEligible, toUseEnd } from "./evidence.ts";
+import { type ClaimEvidence, type FleetFacts, type FoundUse, isEligible } from "./evidence.ts";
 import { notBefore } from "./gap.ts";
 import { isInStatus } from "./history.ts";
 import { isEndKnown, type UseEnd } from "./use-end.ts";
 
 /** Puts together what a claim's status depends on. */
-export function factsOf(evidence: ClaimEvidence, fleet: FleetFacts): ClaimFacts {
+export function factsOf(evidence: ClaimEvidence, parts: FleetFacts): ClaimFacts {
   const { claim, volume, uses, shownOn, references, history } = evidence;
-  const isPresent = (node: string): boolean => fleet.assumedEnd(node) === undefined;
-  const ends = [...shownEnds(evidence, fleet), ...history.ends];
-  const unseenEnds = unobservedEnds(evidence, ends, fleet);
-  const bounds = [fleet.notBeforeMs(claim), unwatchedUntilMs(evidence, fleet)];
+  const isPresent = (node: string): boolean => parts.agentStates.assumedEnd(node) === undefined;
+  const ends = [...shownEnds(evidence, parts), ...history.ends];
+  const unseenEnds = unobservedEnds(evidence, ends, parts);
+  const bounds = [parts.unstored.notBeforeMs(claim), unwatchedUntilMs(evidence, parts)];
   return {
     claim,
     isEligible: isEligible(claim) && isVolumeSeen(evidence),
     usedOn: [...new Set(uses.map(({ node }) => node))].filter(isPresent),
     references,
-    pendingNodes: pendingNodesOf(evidence, fleet),
+    pendingNodes: pendingNodesOf(evidence, parts),
     ends: [...ends, ...(unseenEnds ?? [])],
     isEndUnknown: unseenEnds === undefined,
-    isNodeBack: isNodeBack(claim.status, fleet),
-    stagedOn: fleet.isProtecting ? shownOn.filter(isPresent) : undefined,
-    unobserved: notBefore(fleet.unobservedOf(volume), bounds),
-    nowMs: fleet.nowMs(),
+    isNodeBack: isNodeBack(claim.status, parts),
+    stagedOn: parts.protection !== "off" ? shownOn.filter(isPresent) : undefined,
+    unobserved: notBefore(parts.unobservedOf(volume), bounds),
+    nowMs: parts.nowMs(),
   };
 }
+
+/** What names the ends of uses, and tells those that are assumed. */
+type EndLookup = Pick<FleetFacts, "agentStates"> & { readonly cluster: Pick<FleetFacts["cluster"], "podName"> };
 
 /** The ends of use that nodes report, or that are assumed. */
 export function shownEnds(
   { unmountRecords, uses }: Pick<ClaimEvidence, "unmountRecords" | "uses">,
-  fleet: Pick<FleetFacts, "assumedEnd" | "podName">,
+  parts: EndLookup,
 ): readonly UseEnd[] {
-  return [
-    ...unmountRecords.map((unmountRecord) => toUseEnd(unmountRecord, fleet)),
-    ...uses.flatMap((use) => assumedUse(use, fleet)),
-  ];
+  return [...unmountRecords.map((one) => endByRecord(one, parts)), ...uses.flatMap((use) => assumedUse(use, parts))];
+}
+
+function endByRecord(unmountRecord: NodeUnmountRecord, { cluster }: EndLookup): UseEnd {
+  const { id, node, podUid, pod = cluster.podName(podUid), byMs, widthMs } = unmountRecord;
+  return { id, evidence: "mount-table", byMs, widthMs, node, pod, podUid, wasUse: true };
 }
 
 /** Before the watch shows the PV bound to the claim, no mount is known to be the claim's: that watch may be behind. */
@@ -47,9 +53,9 @@ function isVolumeSeen({ claim, volume }: ClaimEvidence): boolean {
 }
 
 /** The end of a use on a node that is Gone, or that its agent left in another boot; undefined while it goes on. */
-export function assumedUse(use: FoundUse, fleet: Pick<FleetFacts, "assumedEnd" | "podName">): readonly UseEnd[] {
-  const { node, podUid, pod = fleet.podName(podUid) } = use;
-  const assumed = fleet.assumedEnd(node);
+function assumedUse(use: FoundUse, parts: EndLookup): readonly UseEnd[] {
+  const { node, podUid, pod = parts.cluster.podName(podUid) } = use;
+  const assumed = parts.agentStates.assumedEnd(node);
   if (assumed === undefined) return [];
   const { atMs: byMs, evidence } = assumed;
   // The same ID in every session, so that the stored status does not change with the leader.
@@ -58,9 +64,9 @@ export function assumedUse(use: FoundUse, fleet: Pick<FleetFacts, "assumedEnd" |
 }
 
 /** True when the stored last use ended by assumption, as its node was Gone, and the node has scanned since. */
-function isNodeBack(status: ClaimStatus | undefined, { viewOf }: Pick<FleetFacts, "viewOf">): boolean {
+function isNodeBack(status: ClaimStatus | undefined, { fleet }: Pick<FleetFacts, "fleet">): boolean {
   const { node = "", evidence, byMs = 0 } = status?.lastUse ?? {};
-  return evidence === "node-gone" && (viewOf(node)?.scanBeganMs ?? 0) > byMs;
+  return evidence === "node-gone" && (fleet.view(node)?.scanBeganMs ?? 0) > byMs;
 }
 
 type UseEvidence = Pick<ClaimEvidence, "claim" | "unmountRecords" | "uses">;
@@ -72,14 +78,14 @@ type UseEvidence = Pick<ClaimEvidence, "claim" | "unmountRecords" | "uses">;
 export function unobservedEnds(
   evidence: UseEvidence,
   ends: readonly UseEnd[],
-  fleet: FleetFacts,
+  parts: FleetFacts,
 ): readonly UseEnd[] | undefined {
   const { status, hasInvalidCondition } = evidence.claim;
   if (status === undefined) return hasInvalidCondition ? undefined : [];
   if (status.unused) return [];
-  const nodes = storedNodes(status, fleet);
-  if (nodes.some((node) => isLostOn(node, evidence, fleet))) return undefined;
-  const gone = nodes.flatMap((node) => unseenGone(node, fleet));
+  const nodes = storedNodes(status, parts.cluster);
+  if (nodes.some((node) => isLostOn(node, evidence, parts))) return undefined;
+  const gone = nodes.flatMap((node) => unseenGone(node, parts));
   return gone.length > 0 || isEndKnown(status, ends) ? gone : undefined;
 }
 
@@ -88,12 +94,12 @@ export function unobservedEnds(
  * the node is known since. A forgotten use had ended by the agent's first scan, so any later end on the node covers it. Stored times are
  * whole seconds: an agent that began within that second may have begun after it.
  */
-function isLostOn(node: string, { claim, unmountRecords, uses }: UseEvidence, fleet: FleetFacts): boolean {
+function isLostOn(node: string, { claim, unmountRecords, uses }: UseEvidence, parts: FleetFacts): boolean {
   const { sinceMs = 0 } = claim.status ?? {};
-  const view = fleet.viewOf(node);
+  const view = parts.fleet.view(node);
   const lost = view?.agentGaps.findLast(({ fromMs, toMs }) => fromMs < sinceMs && toMs > sinceMs - 1000);
   if (view === undefined || lost === undefined) return false;
-  const assumed = uses.some((use) => use.node === node) ? fleet.assumedEnd(node) : undefined;
+  const assumed = uses.some((use) => use.node === node) ? parts.agentStates.assumedEnd(node) : undefined;
   if (assumed !== undefined && assumed.atMs >= lost.toMs) return false;
   return !unmountRecords.some(
     ({ timeline, by, ...one }) => one.node === node && timeline === view.timeline && by >= lost.to,
@@ -101,8 +107,8 @@ function isLostOn(node: string, { claim, unmountRecords, uses }: UseEvidence, fl
 }
 
 /** What only an earlier leader saw: by the stored status the claim was mounted there when the node went. */
-function unseenGone(node: string, { viewOf, assumedEnd }: FleetFacts): readonly UseEnd[] {
-  const assumed = viewOf(node) === undefined ? assumedEnd(node) : undefined;
+function unseenGone(node: string, { fleet, agentStates }: FleetFacts): readonly UseEnd[] {
+  const assumed = fleet.view(node) === undefined ? agentStates.assumedEnd(node) : undefined;
   if (assumed?.evidence !== "node-gone") return [];
   const user = { node, pod: undefined, podUid: undefined, wasUse: true };
   const id = `${node}/node-gone`;
@@ -117,26 +123,26 @@ type Found = Omit<PendingNode, "isSilent">;
  * one without expected reports: NoAgent or Gone. A NoAgent node delays only claims that are stored as mounted there, until an agent is
  * back or the node is Gone.
  */
-export function pendingNodesOf(evidence: ClaimEvidence, fleet: FleetFacts): readonly PendingNode[] {
+export function pendingNodesOf(evidence: ClaimEvidence, parts: FleetFacts): readonly PendingNode[] {
   const { claim, history, shownOn, attachedTo } = evidence;
   const { status } = claim;
-  const hasNotReported = (node: string): boolean => fleet.viewOf(node) === undefined;
-  const isOpen = (node: string): boolean => hasNotReported(node) || fleet.agentStateOf(node) === "Stale";
+  const hasNotReported = (node: string): boolean => parts.fleet.view(node) === undefined;
+  const isOpen = (node: string): boolean => hasNotReported(node) || parts.agentStates.of(node).kind === "Stale";
   const isStored = (node: string): boolean => status?.mountedOn?.nodes.includes(node) === true;
-  const wasOn = [...storedNodes(status, fleet), ...whereStaged(evidence, fleet)];
+  const wasOn = [...storedNodes(status, parts.cluster), ...whereStaged(evidence, parts)];
   const found: readonly Found[] = [
     ...history.pending.flatMap((ended) => endedOn(ended, status)),
     // The last report of a Stale node counts until it reports more.
     ...because("was-mounted", [...wasOn.filter(hasNotReported), ...shownOn.filter(isOpen)]),
     ...because("attached", attachedTo.filter(isOpen)),
-    ...because("unwatched", unwatchedOn(evidence, fleet)),
+    ...because("unwatched", unwatchedOn(evidence, parts)),
   ];
   const named = firstOfEach(found).flatMap((one) => {
-    const agentState = fleet.agentStateOf(one.node);
+    const agentState = parts.agentStates.of(one.node).kind;
     const isAwaited = agentState === "NoAgent" ? isStored(one.node) : agentState !== "Gone";
     return isAwaited ? [{ ...one, isSilent: agentState !== "Reporting" }] : [];
   });
-  return [...named, ...behindBarrier(evidence, fleet)];
+  return [...named, ...behindBarrier(evidence, parts)];
 }
 
 /**
@@ -144,7 +150,7 @@ export function pendingNodesOf(evidence: ClaimEvidence, fleet: FleetFacts): read
  * mount was stored. That is a node whose answer for the gap is not taken into account yet, also right after its report; and any node where
  * this leader has not seen the claim in use. A hostPath volume shows no mount anywhere.
  */
-function unwatchedOn({ claim, volume, ...evidence }: ClaimEvidence, fleet: FleetFacts): readonly string[] {
+function unwatchedOn({ claim, volume, ...evidence }: ClaimEvidence, parts: FleetFacts): readonly string[] {
   const { status } = claim;
   const { pending, ends } = evidence.history;
   if (status === undefined || status.unused || volume?.isHostPath) return [];
@@ -153,11 +159,11 @@ function unwatchedOn({ claim, volume, ...evidence }: ClaimEvidence, fleet: Fleet
     status.mountedOn === undefined &&
     pending.length === 0 &&
     !isEndKnown(status, [...evidence.unmountRecords, ...ends]);
-  const unseenOn = isUnseen ? fleet.nodeNames().filter((node) => fleet.viewOf(node) === undefined) : [];
-  const { unanswered } = fleet.unobservedOf(volume);
+  const unseenOn = isUnseen ? parts.cluster.nodeNames().filter((node) => parts.fleet.view(node) === undefined) : [];
+  const { unanswered } = parts.unobservedOf(volume);
   // Stored times are whole seconds, rounded up.
   const unansweredOn = unanswered && status.sinceMs - 1_000 < unanswered.toMs ? unanswered.nodes() : [];
-  return [...unansweredOn, ...unseenOn].filter(reachOf(volume ?? {}, fleet.node));
+  return [...unansweredOn, ...unseenOn].filter(reachOf(volume ?? {}, parts.cluster.node));
 }
 
 /**
@@ -166,22 +172,21 @@ function unwatchedOn({ claim, volume, ...evidence }: ClaimEvidence, fleet: Fleet
  */
 export function unwatchedUntilMs(
   { claim: { status }, volume, uses, references }: ClaimEvidence,
-  fleet: FleetFacts,
+  { cluster, fleet, agentStates }: FleetFacts,
 ): number | undefined {
-  const { node: nodeOf, viewOf, assumedEnd } = fleet;
-  const watchedSinceMs = fleet.watchedSinceMs();
+  const { sinceMs: watchedSinceMs = 0 } = cluster.podsWatchedSince() ?? {};
   if (status === undefined || status.unused || status.sinceMs - 1_000 >= watchedSinceMs) return undefined;
-  if (references.length > 0 || uses.some(({ node }) => assumedEnd(node) === undefined)) return undefined;
-  const mayBeOn = reachOf(volume ?? {}, nodeOf);
+  if (references.length > 0 || uses.some(({ node }) => agentStates.assumedEnd(node) === undefined)) return undefined;
+  const mayBeOn = reachOf(volume ?? {}, cluster.node);
   const hasAnswered = (node: string): boolean =>
-    viewOf(node) !== undefined && ["Reporting", "Stale"].includes(fleet.agentStateOf(node));
-  return fleet.nodeNames().some((node) => !hasAnswered(node) && mayBeOn(node)) ? watchedSinceMs : undefined;
+    fleet.view(node) !== undefined && ["Reporting", "Stale"].includes(agentStates.of(node).kind);
+  return cluster.nodeNames().some((node) => !hasAnswered(node) && mayBeOn(node)) ? watchedSinceMs : undefined;
 }
 
 /** Where a claim may still be staged that an earlier leader called staged: the status does not contain the nodes. */
-function whereStaged({ claim, volume }: ClaimEvidence, fleet: FleetFacts): readonly string[] {
-  if (claim.status?.staged === undefined || fleet.pendingNode() !== undefined) return [];
-  return fleet.nodeNames().filter(reachOf(volume ?? {}, fleet.node));
+function whereStaged({ claim, volume }: ClaimEvidence, parts: FleetFacts): readonly string[] {
+  if (claim.status?.staged === undefined || parts.barrier.pendingNode() !== undefined) return [];
+  return parts.cluster.nodeNames().filter(reachOf(volume ?? {}, parts.cluster.node));
 }
 
 /** With its pod where that may have used the claim after the stored time. */
@@ -201,18 +206,18 @@ function firstOfEach(found: readonly Found[]): readonly Found[] {
 }
 
 /** Before the barrier opens no claim becomes unused, nor loses its staging. One node stands for all that are pending. */
-function behindBarrier({ claim: { status } }: ClaimEvidence, fleet: FleetFacts): readonly PendingNode[] {
+function behindBarrier({ claim: { status } }: ClaimEvidence, parts: FleetFacts): readonly PendingNode[] {
   // A stored time in the future does not count, so a new one is to come.
-  const isIdle = status?.unused === true && status.sinceMs <= fleet.nowMs() + FUTURE_MS;
+  const isIdle = status?.unused === true && status.sinceMs <= parts.nowMs() + FUTURE_MS;
   if (isIdle && status.staged === undefined) return [];
-  const node = fleet.arePodsCurrent() ? fleet.pendingNode() : UNWATCHED;
+  const node = parts.cluster.arePodsCurrent() ? parts.barrier.pendingNode() : UNWATCHED;
   return node === undefined ? [] : [{ node, isSilent: false }];
 }
 
 /** Where the claim was mounted by its stored status; with too many nodes to store, that may have been anywhere. */
 export function storedNodes(
   status: Pick<ClaimStatus, "mountedOn"> | undefined,
-  { nodeNames }: Pick<FleetFacts, "nodeNames">,
+  { nodeNames }: Pick<FleetFacts["cluster"], "nodeNames">,
 ): readonly string[] {
   const { mountedOn } = status ?? {};
   return mountedOn?.more ? [...new Set([...mountedOn.nodes, ...nodeNames()])] : (mountedOn?.nodes ?? []);

@@ -69,8 +69,8 @@ export function settleHistory(history: ClaimHistory, context: HistoryContext): C
 function outcomeOf(ended: EndedPod, context: HistoryContext): UseEnd | "pending" | "explained" {
   const { uid, node } = ended.pod;
   const view = answerOn(ended, context);
-  const agentState = node === undefined ? "NoAgent" : context.agentStateOf(node);
-  const nodeGone = node !== undefined && agentState === "Gone" ? context.assumedEnd(node) : undefined;
+  const agentState = node === undefined ? "NoAgent" : context.agentStates.of(node).kind;
+  const nodeGone = node !== undefined && agentState === "Gone" ? context.agentStates.assumedEnd(node) : undefined;
   if (view === undefined && nodeGone === undefined && agentState !== "NoAgent") return "pending";
   const stored = context.claim.status;
   const isStillMounted = view !== undefined && context.uses.some(({ podUid }) => podUid === uid);
@@ -111,8 +111,8 @@ function endWithNode(ended: EndedPod, { goneMs, atMs }: AssumedEnd): UseEnd {
  * The node's view, if it shows a complete scan that began after the agent had seen the pod's end. Only such a scan shows how the pod's
  * mounts ended.
  */
-function answerOn({ pod: { node }, gone }: EndedPod, { viewOf }: NodeLookup): NodeView | undefined {
-  const view = node === undefined ? undefined : viewOf(node);
+function answerOn({ pod: { node }, gone }: EndedPod, { fleet }: NodeLookup): NodeView | undefined {
+  const view = node === undefined ? undefined : fleet.view(node);
   return isUpTo(gone, view?.podsResourceVersion ?? "") ? view : undefined;
 }
 

@@ -8,14 +8,15 @@ import { claim as listed, seen } from "../sources/cluster-scene.ts";
 import { claimWith, NOON } from "../world.ts";
 
 const nothing = (): undefined => undefined;
+const AT_REST = { kind: "Reporting", why: "" } as const;
 
 /** Of a cluster with these objects; the pod has ended where one is given. */
 async function statesWith(objects: Parameters<typeof seen>[0], over?: EndedPod) {
   const { cluster } = await seen(objects, []);
   const fleet = new FleetState(createFakeClock());
   const ends = { of: () => (over === undefined ? [] : [over]), isOpen: () => false, isIncluded: () => false };
-  const parts = { cluster, fleet, ends };
-  return new ClaimStates(parts, { viewOf: nothing, agentStateOf: () => "Reporting", assumedEnd: nothing });
+  const agentStates = { of: () => AT_REST, lookFor: () => AT_REST, assumedEnd: nothing };
+  return new ClaimStates({ cluster, fleet, ends, agentStates });
 }
 
 it.each([

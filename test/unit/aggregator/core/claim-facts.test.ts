@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { UNWATCHED } from "../../../../aggregator/core/claims/decide.ts";
-import { toUseEnd } from "../../../../aggregator/core/claims/evidence.ts";
-import { assumedUse, factsOf, unobservedEnds } from "../../../../aggregator/core/claims/facts.ts";
+import { factsOf, shownEnds, unobservedEnds } from "../../../../aggregator/core/claims/facts.ts";
 import type { Volume } from "../../../../aggregator/core/cluster-objects.ts";
 import type { NodeUnmountRecord, NodeView } from "../../../../aggregator/core/nodes/node-view.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
@@ -133,11 +132,7 @@ function endIn({ views = [], records: unmountRecords = [], gone = [], ...scene }
   const { hasInvalidCondition } = scene;
   const evidence = evidenceWith({ claim: claimWith({ status, hasInvalidCondition }), unmountRecords, uses });
   const fleet = fleetWith(views, { assumed });
-  const ends = [
-    ...unmountRecords.map((record) => toUseEnd(record, fleet)),
-    ...uses.flatMap((use) => assumedUse(use, fleet)),
-  ];
-  const found = unobservedEnds(evidence, ends, fleet);
+  const found = unobservedEnds(evidence, shownEnds(evidence, fleet), fleet);
   return found?.map(({ id, byMs }) => `${id} at ${byMs - GONE}`).join(", ") ?? "unknown";
 }
 

@@ -41,10 +41,12 @@ function contextOf({ reached = "200", state = "Reporting", goneMs = GONE, ...sce
   const { records = [], mountedBy = [], isHostPath = false, stored } = scene;
   const view = viewWith({ podsResourceVersion: reached });
   return {
-    viewOf: (node) => (node === "n1" ? view : undefined),
-    agentStateOf: () => state,
-    // Where its node is not gone now it was for a while, and an agent is expected there again.
-    assumedEnd: () => ({ bootId: undefined, atMs: GONE, goneMs, evidence: "node-gone" }),
+    fleet: { view: (node) => (node === "n1" ? view : undefined) },
+    agentStates: {
+      of: () => ({ kind: state }),
+      // Where its node is not gone now it was for a while, and an agent is expected there again.
+      assumedEnd: () => ({ bootId: undefined, atMs: GONE, goneMs, evidence: "node-gone" }),
+    },
     ...evidenceWith({
       claim: claimWith({ status: stored }),
       volume: volumeWith({ isHostPath }),

@@ -20,30 +20,29 @@ export function evidenceWith(fields: Partial<ClaimEvidence> = {}): ClaimEvidence
   };
 }
 
-interface Nodes {
+interface Fields extends Partial<FleetFacts["cluster"] & Pick<FleetFacts, "unobservedOf" | "nowMs">> {
   /** Of the nodes that do not simply report. */
   readonly agentStates?: Readonly<Record<string, AgentState["kind"]>>;
   readonly assumed?: Readonly<Record<string, AssumedEnd>>;
+  readonly pendingNode?: () => string | undefined;
+  readonly watchedSinceMs?: number;
 }
 
 /** Nodes with these views; all of them are agents. */
-export function fleetWith(views: readonly NodeView[], fields: Partial<FleetFacts> & Nodes = {}): FleetFacts {
-  const { agentStates = {}, assumed = {}, ...rest } = fields;
+export function fleetWith(views: readonly NodeView[], fields: Fields = {}): FleetFacts {
+  const { agentStates = {}, assumed = {}, pendingNode = () => undefined, watchedSinceMs = 0, ...rest } = fields;
+  const { nodeNames = () => ["n1", "n2", "n3"], node = () => undefined, arePodsCurrent = () => true, ...others } = rest;
+  const podsWatchedSince = () => ({ sinceMs: watchedSinceMs });
   return {
-    viewOf: (name) => views.find(({ node }) => node === name),
-    agentStateOf: (node) => agentStates[node] ?? "Reporting",
-    assumedEnd: (node) => assumed[node],
-    nodeNames: () => ["n1", "n2", "n3"],
-    node: () => undefined,
-    podName: (uid) => `shop/${uid}`,
-    watchedSinceMs: () => 0,
-    arePodsCurrent: () => true,
-    pendingNode: () => undefined,
+    cluster: { node, nodeNames, podName: (uid) => `shop/${uid}`, podsWatchedSince, arePodsCurrent },
+    fleet: { view: (name) => views.find((one) => one.node === name) },
+    agentStates: { of: (name) => ({ kind: agentStates[name] ?? "Reporting" }), assumedEnd: (name) => assumed[name] },
+    barrier: { pendingNode },
+    unstored: { notBeforeMs: () => undefined },
     unobservedOf: () => ({ times: [] }),
-    notBeforeMs: () => undefined,
-    isProtecting: true,
+    protection: "enforce",
     nowMs: () => NOON,
-    ...rest,
+    ...others,
   };
 }
 

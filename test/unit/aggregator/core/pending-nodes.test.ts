@@ -148,8 +148,7 @@ describe("a claim that an earlier leader left in use before this replica watched
     ],
   )("%s", (_, { status = mountedStatus(["n1"]), assumed = {}, states = {}, ...evidence }, isUntilThen) => {
     const node = (name: string) => ({ ...nodeWith(name), labels: { host: name } });
-    const watched = { watchedSinceMs: () => watchedSinceMs };
-    const fleet = fleetWith([viewWith()], { node, ...watched, assumed, agentStates: states });
+    const fleet = fleetWith([viewWith()], { node, watchedSinceMs, assumed, agentStates: states });
     const until = unwatchedUntilMs(evidenceWith({ claim: claimWith({ status }), ...evidence }), fleet);
     expect(until).toBe(isUntilThen ? watchedSinceMs : undefined);
   });
