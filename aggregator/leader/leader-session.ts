@@ -95,9 +95,7 @@ export class LeaderSession {
       ...this.#parts,
       agentStateOf: (node: string) => this.agentStates.lookFor(node).kind,
       viewOf: (node: string) => this.fleet.view(node),
-      checkpoint: () => this.claims.queue.checkpoint(),
       onChange: () => this.claims.enqueueAll(),
-      onAnswered: (node: string) => this.claims.onTouched(node, []),
     };
     return new GapAnswers(parts, config);
   }
@@ -203,8 +201,7 @@ export class LeaderSession {
   }
 
   #answer(view: NodeView, rest: Pick<ReportAnswer, "reach" | "nowMs">): ReportOutcome {
-    const isAsked = this.#barrier.isPending(view.node) || this.#gap.isPending(view.node);
-    const scanRequest = isAsked ? this.#barrier.question : undefined;
+    const scanRequest = this.#barrier.isPending(view.node) ? this.#barrier.question : undefined;
     const settled = this.claims.answers.settled(view);
     this.fleet.settle(view.node, settled);
     return { kind: "accepted", answer: { forget: [...settled], ...(scanRequest && { scanRequest }), ...rest } };

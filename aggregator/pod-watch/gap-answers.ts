@@ -6,9 +6,9 @@ import type { NodeView } from "../core/nodes/node-view.ts";
 import { answerOf, isNewer, reachOf, spansOf, timeOf, type UnobservedTime } from "../core/pod-watch/gap.ts";
 import { isUpTo, type WatchGap } from "../core/pod-watch/history.ts";
 import type { Cluster, SharedParts } from "../sources/cluster.ts";
-import { type Backlog, createCheckpoint, type PodWatchHistory } from "./pod-watch-history.ts";
+import type { PodWatchHistory } from "./pod-watch-history.ts";
 
-interface GapAnswersParts extends Pick<SharedParts, "clock" | "logger">, Backlog {
+interface GapAnswersParts extends Pick<SharedParts, "clock" | "logger"> {
   readonly coverage: Pick<PodWatchHistory, "gap" | "history" | "settle">;
   readonly cluster: Pick<Cluster, "node" | "nodeNames" | "nodesReached" | "ensureNodes">;
   /** The node's last accepted report. */
@@ -16,8 +16,6 @@ interface GapAnswersParts extends Pick<SharedParts, "clock" | "logger">, Backlog
   readonly agentStateOf: (node: string) => AgentState["kind"];
   /** Any claim may have to be decided anew. */
   readonly onChange: () => void;
-  /** The node has answered: claims that waited for it may be decided. */
-  readonly onAnswered: (node: string) => void;
 }
 
 type GapLimits = Pick<AgentStateLimits, "nodeStaleAfterMs" | "noAgentAfterMs">;
@@ -52,18 +50,10 @@ export class GapAnswers {
   #gapTimes: readonly UnobservedTime[] = [];
   /** By node affinity. */
   readonly #ofKind = new Map<string, readonly UnobservedTime[]>();
-  readonly #checkpoint;
 
   constructor(parts: GapAnswersParts, limits: GapLimits) {
     this.#parts = parts;
     this.#limits = limits;
-    this.#checkpoint = createCheckpoint<readonly string[]>(parts);
-  }
-
-  /** The node's last scan began before the end of the gap: a scan now would be its answer. */
-  isPending(node: string): boolean {
-    const gap = this.#openGap();
-    return gap !== undefined && (this.#parts.viewOf(node)?.scanBeganMs ?? gap.toMs) < gap.toMs;
   }
 
   /** When a claim with this volume may have been used unobserved. */
@@ -112,7 +102,6 @@ export class GapAnswers {
     this.#nodesAt = this.#parts.coverage.history?.reached ?? "";
     this.#nodes = new Set([...gap.open, ...this.#present()]);
     this.#answered.clear();
-    this.#checkpoint.reset();
     this.#stage = "waiting";
     this.#gapTimes = spansOf([...this.#gapTimes, timeOf(gap)]);
   }
@@ -147,9 +136,9 @@ export class GapAnswers {
     else if (open !== undefined) this.#settle(open);
   }
 
-  /** True where an answer changes a time. An answer stays: another machine of the node's name may report later. */
+  /** True where a node has answered, or a time is another one. An answer stays: another machine of the node's name may report later. */
   #takeAnswers(gap: WatchGap, isOverdue: boolean): boolean {
-    const { cluster, viewOf, agentStateOf, onAnswered } = this.#parts;
+    const { cluster, viewOf, agentStateOf } = this.#parts;
     let hasNews = false;
     for (const name of this.#open()) {
       // Without the nodes every one may have been up: times move later than necessary.
@@ -158,11 +147,9 @@ export class GapAnswers {
       const { isOpen, times } = answerOf(gap, node);
       const known = this.#times.get(name) ?? [];
       const found = spansOf([...known, ...times]);
-      hasNews ||= JSON.stringify(found) !== JSON.stringify(known);
+      hasNews ||= !isOpen || JSON.stringify(found) !== JSON.stringify(known);
       this.#times.set(name, found);
-      if (isOpen) continue;
-      this.#answered.add(name);
-      onAnswered(name);
+      if (!isOpen) this.#answered.add(name);
     }
     if (hasNews) this.#ofKind.clear();
     return hasNews;
@@ -178,12 +165,11 @@ export class GapAnswers {
     this.#parts.onChange();
   }
 
-  /** Drops answers that are decided and stored from the hand-over; waits while a node may still answer soon. */
+  /** Claims are decided by the answers: only nodes without one are to be handed over. Waits while a node may still answer soon. */
   #settle(gap: WatchGap): void {
     const open = this.#open();
     if (this.#stage !== "given-up" && open.length > 0) return;
     // A node that was created after the gap and has not reported by now did not exist in it.
-    const settled = this.#checkpoint.newest(open.filter((node) => !isNewer(gap, this.#parts.cluster.node(node))));
-    if (settled !== undefined) this.#parts.coverage.settle(settled);
+    this.#parts.coverage.settle(open.filter((node) => !isNewer(gap, this.#parts.cluster.node(node))));
   }
 }

@@ -18,7 +18,7 @@ import type { UnstoredClaims } from "../writing/unstored-claims.ts";
 import type { EndedPods } from "./ended-pods.ts";
 
 /** The work that is queued and not done yet. */
-export interface Backlog {
+interface Backlog {
   /** Answers a function that says later whether everything queued until now has been decided and written. */
   readonly checkpoint: () => () => boolean;
 }
@@ -43,11 +43,13 @@ export class PodWatchHistory {
   /** How far our own watch has come. */
   #position: Position = { reached: "", reachedAtMs: 0 };
   #checkedAtMs = 0;
+  /** The nodes that have not answered for the gap; undefined while claims are not decided by the answers of the others. */
+  #openNodes: readonly string[] | undefined;
   readonly #checkpoint;
 
   constructor(parts: HistoryParts) {
     this.#parts = parts;
-    this.#checkpoint = createCheckpoint<Position>(parts);
+    this.#checkpoint = createCheckpoint<Position & { readonly openNodes: readonly string[] | undefined }>(parts);
   }
 
   /** What would be handed over now. Undefined before the first list. */
@@ -80,10 +82,9 @@ export class PodWatchHistory {
     return this.#watch && this.#history?.gap;
   }
 
-  /** Only these nodes have not answered for the gap yet; the answers of the others are decided and stored. */
+  /** Only these nodes have not answered for the gap: once what is queued now is decided and stored, only they are handed over. */
   settle(nodes: readonly string[]): void {
-    const history = this.#history;
-    if (history?.gap !== undefined) this.#history = { ...history, gap: leaveOpen(history.gap, nodes) };
+    this.#openNodes = nodes;
   }
 
   /**
@@ -117,6 +118,7 @@ export class PodWatchHistory {
     const before = this.#history;
     this.#watch = watch;
     this.#checkpoint.reset();
+    this.#openNodes = undefined;
     this.#history = inherit(before, own);
     this.#position = { reached: cluster.podsReached() ?? "", reachedAtMs: this.#history.reachedAtMs };
     this.#checkedAtMs = this.#earliestMs;
@@ -134,9 +136,11 @@ export class PodWatchHistory {
     if (isNew) this.#position = { reached, reachedAtMs: this.#checkedAtMs };
     this.#checkedAtMs = this.#earliestMs;
     if (reached === undefined || this.#history === undefined) return;
-    const decided = this.#checkpoint.newest(this.#position);
+    const decided = this.#checkpoint.newest({ ...this.#position, openNodes: this.#openNodes });
     if (decided === undefined) return;
-    this.#history = advance(this.#history, decided);
+    const { openNodes } = decided;
+    const { gap } = this.#history;
+    this.#history = { ...advance(this.#history, decided), gap: gap && openNodes ? leaveOpen(gap, openNodes) : gap };
     this.#hasHandOver = true;
   }
 
@@ -150,7 +154,7 @@ export class PodWatchHistory {
  * A value that may be published only when everything that was queued when it was taken is done. While new work arrives all the time, the
  * published value lags behind.
  */
-export function createCheckpoint<T>({ checkpoint }: Backlog) {
+function createCheckpoint<T>({ checkpoint }: Backlog) {
   let next: { readonly value: T; readonly isDone: () => boolean } | undefined;
   return {
     /** `present` is the value now. Answers the newest value that may be published; nothing while there is none. */

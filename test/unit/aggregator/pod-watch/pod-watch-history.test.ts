@@ -178,6 +178,19 @@ describe("the coverage that is handed over", () => {
     expect(world.coverage.gap()).toMatchObject({ fromMs: 0, toMs: NOON + 9_000 });
   });
 
+  it("names the nodes of a gap that have not answered, once claims are decided by the answers of the others", () => {
+    const world = new World();
+    world.coverage.begin({});
+    world.received = 1;
+    world.coverage.settle(["n1"]);
+    const before = world.renew(2, "110");
+    world.done = 1;
+
+    expect([before, world.renew(2, "110")?.gap]).toMatchObject([undefined, { isForAll: false, open: ["n1"] }]);
+    world.coverage.settle([]);
+    expect(world.renew(2, "110")?.gap).toBeUndefined();
+  });
+
   it("begins anew, and takes no node for away, when etcd was restored from a backup", () => {
     const world = follower();
     const before = world.renew(2, "110");
