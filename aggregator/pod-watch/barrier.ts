@@ -1,8 +1,10 @@
+import type { Volume } from "../core/cluster-objects.ts";
 import type { AgentState, AgentStateLimits } from "../core/nodes/agent-state.ts";
+import { reachOf } from "../core/pod-watch/gap.ts";
 import type { Cluster, SharedParts } from "../sources/cluster.ts";
 
 interface BarrierParts extends Pick<SharedParts, "clock"> {
-  readonly cluster: Pick<Cluster, "arePodsCurrent">;
+  readonly cluster: Pick<Cluster, "node" | "arePodsCurrent">;
   readonly agentStates: { readonly of: (node: string) => Pick<AgentState, "kind"> };
   /** Waiting claims and volumes may be decided now. */
   readonly onMoved: () => void;
@@ -13,10 +15,13 @@ interface BarrierLimits extends Pick<AgentStateLimits, "nodeStaleAfterMs"> {
   readonly session: string;
 }
 
+/** While more nodes than this are pending, they are pending for every volume: to find those of each volume would take too long. */
+const FEW = 64;
+
 /**
  * A new leader, or one that lists pods anew, does not know which uses began or ended before. A node's mount table does not depend on
- * that, if the scan began afterwards. So no claim becomes unused before all nodes have scanned, or have had their time to. Nor does any
- * claim while the leader's own watch of pods is interrupted.
+ * that, if the scan began afterwards. So no claim becomes unused before the nodes where its volume can be used have scanned, or have had
+ * their time to. Nor does any claim while the leader's own watch of pods is interrupted.
  */
 export class Barrier {
   readonly #parts: BarrierParts;
@@ -25,8 +30,8 @@ export class Barrier {
   readonly #pending = new Set<string>();
   #untilMs = 0;
   #event = 0;
-  /** Claims may wait for a node, or for the watch of pods. */
-  #isAwaited = false;
+  /** Claims may have waited for a node that is no longer pending, or for the watch of pods, and have not been decided again. */
+  #hasMoved = false;
 
   constructor(parts: BarrierParts, limits: BarrierLimits) {
     this.#parts = parts;
@@ -38,12 +43,11 @@ export class Barrier {
     this.#event += 1;
     this.#untilMs = this.#parts.clock.monotonicMs() + this.#limits.nodeStaleAfterMs;
     for (const node of nodes) this.#pending.add(node);
-    this.#isAwaited = true;
   }
 
   /** A claim waits because the watch of pods is interrupted. */
   onUnwatched(): void {
-    this.#isAwaited = true;
+    this.#hasMoved = true;
   }
 
   /** The scan request that an agent repeats in its next report with a scan. */
@@ -65,19 +69,25 @@ export class Barrier {
 
   /** A report was accepted. */
   onReport(node: string, scanRequest?: string): void {
-    if (scanRequest === this.question) this.#pending.delete(node);
+    if (scanRequest === this.question) this.#drop(node);
   }
 
-  /** A node that every claim has to wait for, if there is one. A read: it changes nothing. */
-  pendingNode(): string | undefined {
-    return this.#pending.keys().find((node) => this.isPending(node));
+  /** A node that the volume has to wait for, if there is one. A read: it changes nothing. */
+  pendingNode({ nodeAffinity }: Pick<Volume, "nodeAffinity">): string | undefined {
+    const { size } = this.#pending;
+    const mayBeOn = size === 0 || size > FEW ? () => true : reachOf({ nodeAffinity }, this.#parts.cluster.node);
+    return this.#pending.keys().find((node) => this.isPending(node) && mayBeOn(node));
   }
 
-  /** Calls `onMoved` once all nodes have answered or had their time, and when pods are watched again. */
+  /** Calls `onMoved` when nodes have answered or had their time since the last check, and when pods are watched again. */
   check(): void {
-    for (const node of this.#pending) if (!this.isPending(node)) this.#pending.delete(node);
-    if (!this.#isAwaited || this.#pending.size > 0 || !this.#parts.cluster.arePodsCurrent()) return;
-    this.#isAwaited = false;
+    for (const node of this.#pending) if (!this.isPending(node)) this.#drop(node);
+    if (!this.#hasMoved || this.#pending.size > FEW || !this.#parts.cluster.arePodsCurrent()) return;
+    this.#hasMoved = false;
     this.#parts.onMoved();
+  }
+
+  #drop(node: string): void {
+    this.#hasMoved = this.#pending.delete(node) || this.#hasMoved;
   }
 }

@@ -164,7 +164,7 @@ function volumeFacts(volume: Volume, statusAtEnd: ClaimStatus | undefined, parts
     unanswered: storedNodes({ mountedOn }, cluster).filter(
       (node) => fleet.view(node) === undefined && agentStates.lookFor(node).kind !== "Gone",
     ),
-    isPending: barrier.pendingNode() !== undefined,
+    isPending: barrier.pendingNode(volume) !== undefined,
     ends: shownEnds({ unmountRecords: shown.flatMap((one) => one.unmountRecords), uses: usesIn(shown) }, parts),
     isProtecting: protection !== "off",
   };

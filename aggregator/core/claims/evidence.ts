@@ -62,8 +62,8 @@ export interface FleetFacts {
     /** Since when the node's mounts count as ended. */
     readonly assumedEnd: (node: string) => AssumedEnd | undefined;
   };
-  /** A node that has to scan before a claim may become unused. */
-  readonly barrier: { readonly pendingNode: () => string | undefined };
+  /** A node that has to scan before a claim with this volume may become unused. */
+  readonly barrier: { readonly pendingNode: (volume: Pick<Volume, "nodeAffinity">) => string | undefined };
   /** A lower bound of the claim's time that is not stored. */
   readonly unstored: { readonly notBeforeMs: (claim: Claim) => number | undefined };
   /** When a claim with this volume may have been used unobserved. */

@@ -185,7 +185,7 @@ export function unwatchedUntilMs(
 
 /** Where a claim may still be staged that an earlier leader called staged: the status does not contain the nodes. */
 function whereStaged({ claim, volume }: ClaimEvidence, parts: FleetFacts): readonly string[] {
-  if (claim.status?.staged === undefined || parts.barrier.pendingNode() !== undefined) return [];
+  if (claim.status?.staged === undefined || parts.barrier.pendingNode(volume ?? {}) !== undefined) return [];
   return parts.cluster.nodeNames().filter(reachOf(volume ?? {}, parts.cluster.node));
 }
 
@@ -206,11 +206,11 @@ function firstOfEach(found: readonly Found[]): readonly Found[] {
 }
 
 /** Before the barrier opens no claim becomes unused, nor loses its staging. One node stands for all that are pending. */
-function behindBarrier({ claim: { status } }: ClaimEvidence, parts: FleetFacts): readonly PendingNode[] {
+function behindBarrier({ claim: { status }, volume }: ClaimEvidence, parts: FleetFacts): readonly PendingNode[] {
   // A stored time in the future does not count, so a new one is to come.
   const isIdle = status?.unused === true && status.sinceMs <= parts.nowMs() + FUTURE_MS;
   if (isIdle && status.staged === undefined) return [];
-  const node = parts.cluster.arePodsCurrent() ? parts.barrier.pendingNode() : UNWATCHED;
+  const node = parts.cluster.arePodsCurrent() ? parts.barrier.pendingNode(volume ?? {}) : UNWATCHED;
   return node === undefined ? [] : [{ node, isSilent: false }];
 }
 

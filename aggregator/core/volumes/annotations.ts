@@ -22,7 +22,7 @@ export interface VolumeFacts {
   readonly mounts: { readonly used: readonly string[]; readonly all: readonly string[] };
   /** Nodes that its mark names, that have not reported and are not known to have none. */
   readonly unanswered: readonly string[];
-  /** A node is behind the barrier. */
+  /** A node where it can be used is behind the barrier. */
   readonly isPending: boolean;
   /** Ends of use that nodes report, or that are assumed as the node is Gone. */
   readonly ends: readonly UseEnd[];
