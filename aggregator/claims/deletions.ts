@@ -11,7 +11,6 @@ const HELD_NEWS_MS = 30_000;
 /** In an ordinary deletion the reports of unmount and unstage arrive within this. Milliseconds. */
 const GRACE_MS = 10_000;
 
-/** A claim that is being deleted. */
 interface Deletion {
   readonly warned: Set<ClaimWarning["kind"]>;
   /** While protection alone keeps it, by the API server's clock: since the request, where this leader found the claim kept. */

@@ -122,7 +122,6 @@ export class ClaimStates {
     return keys;
   }
 
-  /** How many claims would be unused but for a pending node. */
   get blocked(): number {
     return this.#blocked.size;
   }

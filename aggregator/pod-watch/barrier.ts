@@ -62,12 +62,10 @@ export class Barrier {
     return hasTime && this.#pending.has(node) && agentStates.of(node).kind === "Reporting";
   }
 
-  /** The nodes that are pending. */
   nodes(): readonly string[] {
     return [...this.#pending].filter((node) => this.isPending(node));
   }
 
-  /** A report was accepted. */
   onReport(node: string, scanRequest?: string): void {
     if (scanRequest === this.question) this.#drop(node);
   }

@@ -114,7 +114,6 @@ export class GapAnswers {
     return this.#gap?.reached === undefined || isUpTo(this.#nodesAt, this.#parts.cluster.nodesReached() ?? "");
   }
 
-  /** Takes the answers that have come. */
   check(): void {
     const open = this.#openGap();
     const gap = this.#gap;
@@ -155,7 +154,6 @@ export class GapAnswers {
     return hasNews;
   }
 
-  /** Claims are decided by everything that was found. */
   #apply(gap: WatchGap): void {
     const nodes = [...this.#times].flatMap(([node, times]) => (times.some(({ isBefore }) => !isBefore) ? [node] : []));
     this.#parts.logger.info(
