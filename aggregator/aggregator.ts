@@ -80,7 +80,6 @@ export async function runAggregator(
   await runTogether(aggregator.tasks(), signal);
 }
 
-/** How reports from other machines are accepted. */
 export function createReportServing(
   parts: OutsideParts,
   { agents, certificate }: Pick<AggregatorConfig, "agents"> & Pick<ReportConfig, "certificate">,

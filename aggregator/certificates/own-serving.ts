@@ -8,7 +8,6 @@ import { CERTIFICATES_NAME } from "../../common/storage/published-certificates.t
 import { makeSelfSigned } from "./self-signed.ts";
 import { createServing, type Serving } from "./serving.ts";
 
-/** Whose certificate it is, for which names, and where it is published. */
 export interface OwnCertificate {
   /** Of all replicas this one alone has this name: its pod's. */
   readonly replica: string;

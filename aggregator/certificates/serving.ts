@@ -8,7 +8,6 @@ import { MooringError, messageOf } from "../../common/runtime/errors.ts";
 import { type CheckResult, degraded, failed } from "../../common/runtime/health.ts";
 import type { ServingIdentity, ServingPair } from "../../common/runtime/http-server.ts";
 
-/** The certificate that is served, and its source. */
 export interface Serving extends ServingIdentity {
   /** Follows the source until the signal is aborted. */
   readonly run: (signal: AbortSignal) => Promise<void>;

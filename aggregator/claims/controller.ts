@@ -21,7 +21,6 @@ import { type ClaimParts, ClaimStates } from "./state.ts";
 export class ClaimController {
   readonly writer: ClaimWriter;
   readonly unusedWhileMounted: UnusedWhileMounted;
-  /** Keys of claims. */
   readonly queue: WorkQueue;
   readonly answers: ReportAnswers;
   readonly deletions: Deletions;
@@ -80,7 +79,6 @@ export class ClaimController {
     for (const fact of facts) for (const key of claimKeysNear(fact, cluster)) this.queue.add(key);
   }
 
-  /** The claims that facts belong to. */
   keysOf(facts: readonly Fact[]): readonly string[] {
     return facts.flatMap((fact) => claimsOf(fact, this.#parts.cluster)).map(({ key }) => key);
   }
@@ -161,7 +159,6 @@ export class ClaimController {
     this.#again(key, await this.writer.bring(write, signal));
   }
 
-  /** The key wants to be decided again after this time, if there is one. */
   #again(key: string, ms: number | undefined): void {
     if (ms !== undefined) this.queue.addAfter(key, ms);
   }

@@ -124,7 +124,6 @@ export class Deletions {
   }
 }
 
-/** A user lets the claim go although protection keeps it. */
 function isForced(claim: Claim): boolean {
   return isKept(claim) && claim.deletion?.override !== undefined;
 }

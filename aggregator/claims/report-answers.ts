@@ -18,7 +18,6 @@ const ON_ITS_WAY_MS = 900_000;
 
 type LatestRecords = ReadonlyMap<string, NodeUnmountRecord>;
 
-/** Decides the answer to a node's report. */
 export class ReportAnswers {
   readonly #parts: AnswersParts;
   readonly #errors: ErrorRecorder;

@@ -19,7 +19,6 @@ import type { SharedParts } from "../sources/cluster.ts";
 import type { ClaimWriterParts } from "../writing/claim-writer.ts";
 import type { UnstoredClaims } from "../writing/unstored-claims.ts";
 
-/** What the work on the claims of a leader session needs. */
 export interface ClaimParts extends SharedParts, Omit<ClaimWriterParts, "onWritten"> {
   readonly fleet: FleetState;
   readonly barrier: Pick<Barrier, "pendingNode" | "onUnwatched">;

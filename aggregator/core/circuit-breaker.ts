@@ -3,7 +3,6 @@
  * on all nodes, or an affinity on all volumes, looks like a few wrong pods on each.
  */
 
-/** A pod that an agent rejected. */
 export interface RejectedPod {
   readonly node: string | undefined;
   /** A user who may create pods there can place any number of them on wrong nodes. */
@@ -12,14 +11,12 @@ export interface RejectedPod {
   readonly atMs: number;
 }
 
-/** Rejections are paused. */
 export interface RejectionPause {
   readonly sinceMs: number;
   /** For people to read: agents log it. */
   readonly why: string;
 }
 
-/** What the decision depends on. */
 interface FleetScene {
   /** The pods that were rejected in the last `FLEET_WINDOW_MS`. */
   readonly recent: readonly RejectedPod[];

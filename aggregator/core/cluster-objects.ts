@@ -3,7 +3,6 @@ import type { VolumeAnnotations } from "../../common/storage/volume-annotations.
 
 /** The few fields of API objects that decisions need. `key` is `namespace/name`, or the name. */
 
-/** A pod, and which claims it names. */
 export interface Pod {
   readonly key: string;
   readonly uid: string;

@@ -27,7 +27,6 @@ interface LeaderSessionParts extends SharedParts {
   readonly unstored: UnstoredClaims;
   readonly ends: Pick<EndedPods, "of" | "isOpen" | "isIncluded">;
   readonly measures: Measures;
-  /** Aborted when the session is over. */
   readonly signal: AbortSignal;
 }
 
@@ -137,7 +136,6 @@ export class LeaderSession {
     this.#barrier.begin(this.agentStates.expected());
   }
 
-  /** The claim came or changed. */
   onClaim(key: string): void {
     this.claims.queue.add(key);
     this.volumes.onClaim(key);

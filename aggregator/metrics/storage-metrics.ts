@@ -104,7 +104,6 @@ function registerOldest(metrics: Registry, { cluster, earliestMs }: StorageSourc
   );
 }
 
-/** Combines the samples with equal labels. */
 function combined<L extends string>(
   samples: readonly Sample<L>[],
   combine: (one: number, other: number) => number,

@@ -14,7 +14,6 @@ interface AgentStatesParts extends SharedParts {
   readonly fleet: FleetState;
   /** A node changed its state, or its mounts count as ended now, or as mounted again. */
   readonly onChange: (node: string) => void;
-  /** The view of the node is about to be forgotten. */
   readonly onForgotten: (node: string) => void;
 }
 

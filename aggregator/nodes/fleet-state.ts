@@ -22,7 +22,6 @@ import {
   sizeProblem,
 } from "../core/nodes/node-view.ts";
 
-/** What a report changes. */
 export type FleetChange =
   | {
       readonly kind: "accepted";
@@ -41,7 +40,6 @@ interface KeptNode {
   readonly acceptedAt: number;
 }
 
-/** The latest view of every node. */
 export class FleetState {
   readonly #nodes = new Map<string, KeptNode>();
   readonly #nodesByVolume = new IndexMap();

@@ -13,7 +13,6 @@ import { LEASE_NAME, type Leadership } from "../leader/leadership.ts";
 import { registerClaimMetrics, registerStorageMetrics, registerVolumeMetrics } from "../metrics/storage-metrics.ts";
 import type { Cluster, SharedParts } from "../sources/cluster.ts";
 
-/** What health and metrics show. */
 interface Observed extends Pick<SharedParts, "clock" | "client" | "cluster" | "internalErrors"> {
   readonly claimMetrics: boolean;
   readonly volumeMetrics: boolean;

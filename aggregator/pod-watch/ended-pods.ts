@@ -33,7 +33,6 @@ export class EndedPods {
     this.#parts = parts;
   }
 
-  /** The ended pods that named the claim. */
   of(claimKey: string): readonly EndedPod[] {
     return [...(this.#byClaim.get(claimKey)?.values() ?? [])];
   }

@@ -48,7 +48,6 @@ export class GapAnswers {
   /** By node, and of the gaps themselves: what decisions use, of all gaps of this session. */
   readonly #times = new Map<string, readonly UnobservedTime[]>();
   #gapTimes: readonly UnobservedTime[] = [];
-  /** By node affinity. */
   readonly #ofKind = new Map<string, readonly UnobservedTime[]>();
 
   constructor(parts: GapAnswersParts, limits: GapLimits) {

@@ -40,7 +40,6 @@ export class PodWatchHistory {
   #watch: PodWatch | undefined;
   /** There is something to hand over that is not older than what the previous leader handed over. */
   #hasHandOver = false;
-  /** How far our own watch has come. */
   #position: Position = { reached: "", reachedAtMs: 0 };
   #checkedAtMs = 0;
   /** The nodes that have not answered for the gap; undefined while claims are not decided by the answers of the others. */

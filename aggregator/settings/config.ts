@@ -179,7 +179,6 @@ function agentAccountIn({ agentAccount }: Values): AgentAccount {
   return { namespace, account };
 }
 
-/** Undefined without an address for reports. */
 function reportsOf(values: Values) {
   const { reportAddress: address, tlsCertFile: certificateFile, tlsKeyFile: keyFile, podName, podNamespace } = values;
   if (address === undefined) return undefined;

@@ -11,7 +11,6 @@ import type { AgentState } from "../nodes/agent-state.ts";
 import { isStillMounted } from "../volumes/annotations.ts";
 import type { NodeUse, VolumeUse } from "../volumes/use.ts";
 
-/** What the entries of lists say of nodes and pods. */
 export interface EntryLookup {
   readonly agentStates: { readonly of: (node: string) => Pick<AgentState, "kind"> };
   /** What nodes have reported since the aggregator began to lead. */
@@ -19,7 +18,6 @@ export interface EntryLookup {
   readonly cluster: {
     /** A pod that exists, or did until recently. */
     readonly podByUid: (uid: string) => Pick<Pod, "key"> | undefined;
-    /** The API has the pod. */
     readonly isPodThere: (uid: string) => boolean;
   };
 }
@@ -44,7 +42,6 @@ function mountedOnOf(uses: readonly NodeUse[], { agentStates, cluster }: EntryLo
   }));
 }
 
-/** Since when an object is in its phase, and how that is known. */
 function phaseSinceOf(since: PhaseSince | undefined): Pick<ClaimEntry, "phaseSince" | "phaseSinceFrom"> {
   if (since === undefined) return { phaseSince: null, phaseSinceFrom: null };
   return { phaseSince: formatSecondsUp(since.ms), phaseSinceFrom: since.from };
@@ -78,7 +75,6 @@ function storedNodesOf(stored: ClaimStatus["mountedOn"]): ClaimEntry["mountedOn"
 /** How a claim is used, by all that is known. `NotWatched`: bound, without a status yet. `NotBound`: without a volume. */
 export type UseStatus = ClaimEntry["status"];
 
-/** A claim, and what pods and mount tables show of it now. */
 export interface ClaimObservation extends Pick<ClaimFacts, "claim" | "pendingNodes"> {
   readonly use: VolumeUse;
   /** Pods that refer to the claim and are not over. */
@@ -171,7 +167,6 @@ function kubernetesOf(upstream: Claim["upstream"]): ClaimEntry["kubernetes"] {
 /** The kubelet unstages a volume within seconds of its last use: one that is staged for longer will not go by itself. */
 const LEAKED_AFTER_MS = 300_000;
 
-/** A PersistentVolume, and what nodes and the API show of it now. */
 export interface VolumeObservation {
   readonly volume: Volume;
   readonly use: VolumeUse;

@@ -6,9 +6,7 @@ import type { NodeView } from "../nodes/node-view.ts";
 
 export interface NodeObservation {
   readonly name: string;
-  /** Its Node object; undefined when it has none. */
   readonly object: Node | undefined;
-  /** Its last accepted report; undefined before the first. */
   readonly view: NodeView | undefined;
   readonly lastReportAgeMs: number | undefined;
   readonly agentState: AgentState;

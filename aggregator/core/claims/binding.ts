@@ -9,7 +9,6 @@ interface Binding {
   readonly claim: Claim;
   /** Undefined where the storage class is unknown. */
   readonly mode: BindingMode | undefined;
-  /** Pods that name the claim. */
   readonly pods: readonly Pod[];
 }
 
@@ -63,7 +62,6 @@ export function oldestPending(sources: PendingSources): ReadonlyMap<BindingMode 
 }
 
 interface PhaseSigns {
-  /** The volume that the claim names, if it is known. */
   readonly volume: Volume | undefined;
   readonly volumeSince: PhaseSince | undefined;
   /** When this process first saw the claim in its phase. */

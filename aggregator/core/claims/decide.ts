@@ -19,7 +19,6 @@ export interface PendingNode {
   readonly pod?: string | undefined;
 }
 
-/** A claim, and everything that its status depends on. */
 export interface ClaimFacts {
   readonly claim: Claim;
   /** See `isEligible`; in addition, its volume is known. */
@@ -233,7 +232,6 @@ function stagedOn({ stagedOn: nodes, pendingNodes }: Facts): Unused["stagedOn"] 
   return nodes?.length === 0 && pendingNodes.length > 0 ? "as-stored" : nodes;
 }
 
-/** A claim that is idle by everything that was seen. */
 function idle(facts: Facts): Idle {
   const { stored, refuted, ends, lastUse, isEndUnknown, nowMs } = facts;
   const found = latestOf(ends);

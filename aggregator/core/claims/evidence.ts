@@ -8,7 +8,6 @@ import type { ProtectionMode } from "./deletion.ts";
 import type { Unobserved } from "./gap.ts";
 import type { UseEnd } from "./use-end.ts";
 
-/** A pod's mount of a claim. */
 export interface FoundUse {
   readonly node: string;
   readonly bootId: string;
@@ -25,10 +24,8 @@ export interface ClaimHistory {
   readonly ends: readonly UseEnd[];
 }
 
-/** What nodes and pods show of one claim. */
 export interface ClaimEvidence {
   readonly claim: Claim;
-  /** Its volume, where it is known. */
   readonly volume?: Volume | undefined;
   /** How mount tables name it. */
   readonly identities: readonly VolumeIdentity[];
@@ -73,7 +70,6 @@ export interface FleetFacts {
   readonly nowMs: () => number;
 }
 
-/** What is known of the nodes. */
 export type NodeLookup = Pick<FleetFacts, "fleet" | "agentStates">;
 
 export function usesIn(shown: readonly Shown[]): readonly FoundUse[] {

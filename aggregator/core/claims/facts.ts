@@ -9,7 +9,6 @@ import { notBefore } from "./gap.ts";
 import { isInStatus } from "./history.ts";
 import { isEndKnown, type UseEnd } from "./use-end.ts";
 
-/** Puts together what a claim's status depends on. */
 export function factsOf(evidence: ClaimEvidence, parts: FleetFacts): ClaimFacts {
   const { claim, volume, uses, shownOn, references, history } = evidence;
   const isPresent = (node: string): boolean => parts.agentStates.assumedEnd(node) === undefined;

@@ -43,7 +43,6 @@ function isIncluded({ byMs, wasUse }: UseEnd, stored: ClaimStatus | undefined): 
   return stored?.unused === true && byMs <= (wasUse ? (stored.lastUse?.byMs ?? 0) : stored.sinceMs);
 }
 
-/** What explains how an ended pod's use of a claim ended. */
 export type HistoryContext = NodeLookup & Omit<ClaimEvidence, "history">;
 
 /**

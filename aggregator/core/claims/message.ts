@@ -72,7 +72,6 @@ const END_UNKNOWN =
 /** Also true for a hostPath volume and on nodes without an agent, where no mount can be seen. */
 const REFERENCED = "In use: a pod that has not ended names the claim; no node shows a mount of it";
 
-/** The nodes where the device of an unused claim's volume is still mounted. */
 function stagedMessage(nodes: readonly string[]): string | undefined {
   if (nodes.length === 0) return undefined;
   return `Staged on ${nodesText(nodes.toSorted())}: the device is still mounted, no pod has it`;

@@ -32,7 +32,6 @@ export function laterOf(end: UseEnd, lastUse: LastUse | undefined): UseEnd {
   return lastUse === undefined || lastUse.byMs < end.byMs ? end : endOf(lastUse);
 }
 
-/** The end of the stored last use. */
 export function endOf(lastUse: LastUse): UseEnd {
   return { ...lastUse, wasUse: true };
 }
@@ -46,7 +45,6 @@ export function latestUse(known: LastUse | undefined, ends: readonly UseEnd[]): 
   return use;
 }
 
-/** The latest of several ends. */
 export function latestOf(ends: readonly UseEnd[]): UseEnd | undefined {
   return ends.reduce<UseEnd | undefined>((best, end) => (best && !isLater(end, best) ? best : end), undefined);
 }

@@ -1,7 +1,6 @@
 import type { Claim } from "../../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../../common/storage/claim-status.ts";
 
-/** A claim, and the status that it should have. */
 export interface DesiredClaim {
   readonly claim: Claim;
   readonly isEligible: boolean;
@@ -9,7 +8,6 @@ export interface DesiredClaim {
   readonly desired: ClaimStatus | undefined;
 }
 
-/** What has to be written for a claim. */
 export interface ClaimWrite {
   readonly claim: Claim;
   /** Applied, with the annotations that belong to it; undefined where annotations are only removed. */

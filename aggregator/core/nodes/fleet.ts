@@ -17,7 +17,6 @@ export interface Receipt {
   readonly isRolledBack?: boolean | undefined;
 }
 
-/** The outcome of a message. */
 export type Acceptance =
   | { readonly kind: "accepted"; readonly view: NodeView }
   | { readonly kind: "stale"; readonly why: string }

@@ -29,7 +29,6 @@ export interface NodeUnmountRecord {
   readonly isReported: boolean;
 }
 
-/** A mounted volume, with what the agent knew of it. */
 export type NodeMountedVolume = MountedVolume & {
   /** `namespace/name` */
   readonly pod: string | undefined;
@@ -89,7 +88,6 @@ export interface NodeView {
   readonly facts?: NodeFacts | undefined;
 }
 
-/** All mounts and unmount records of a view. */
 export function factsIn(view: NodeView | undefined): readonly Fact[] {
   return view === undefined ? [] : [...view.mountedVolumes, ...view.unmountRecords.values()];
 }
@@ -129,7 +127,6 @@ export function sizeProblem({ mountedVolumes, unmountRecords }: NodeView): strin
   return `${entries} mounted volumes and unmount records are to be remembered of the node, and it may have ${MOST_ENTRIES}`;
 }
 
-/** What a node shows of some volumes. */
 export interface Shown {
   readonly view: NodeView;
   readonly mountedVolumes: readonly NodeMountedVolume[];

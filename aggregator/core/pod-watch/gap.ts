@@ -19,7 +19,6 @@ export interface UnobservedTime extends Gap {
   readonly datedBeforeMs?: number | undefined;
 }
 
-/** A node as a gap sees it. */
 export interface GapNode {
   readonly name: string;
   /** Undefined also while it is unknown whether the Node is up to date. */
@@ -37,7 +36,6 @@ export interface GapAnswer {
   readonly times: readonly UnobservedTime[];
 }
 
-/** The answer of a node for a gap. */
 export function answerOf(watchGap: WatchGap, { name, object, view, agentState, isOverdue }: GapNode): GapAnswer {
   if (object !== undefined && wasAway(watchGap, object)) return { isOpen: false, times: [] };
   const gap = gapOf(watchGap, name);

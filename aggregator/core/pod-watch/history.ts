@@ -97,7 +97,6 @@ export function leaveOpen(gap: WatchGap, nodes: readonly string[]): WatchGap | u
   return { ...gap, ...gapOf(gap, ...open), isForAll: false, open: open.slice(0, MAX_OPEN_NODES) };
 }
 
-/** How far a watch has come. */
 export type Position = Pick<WatchHistory, "reached" | "reachedAtMs">;
 
 /** The leader has decided everything up to a position. It never goes back: it had reached the earlier one before. */

@@ -11,7 +11,6 @@ import {
 import { latestUse, type UseEnd } from "../claims/use-end.ts";
 import type { Volume } from "../cluster-objects.ts";
 
-/** Everything that the annotations of a volume depend on. */
 export interface VolumeFacts {
   readonly volume: Volume;
   /** The claim that the volume names, as the API server has it. */
