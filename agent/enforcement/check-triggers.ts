@@ -4,7 +4,7 @@ import type { Clock } from "../../common/runtime/clock.ts";
 import type { Random } from "../../common/runtime/random.ts";
 import { type NodeSurvey, wrongNode } from "../core/affinity/limits.ts";
 import type { NodePod } from "../sources/node-pods.ts";
-import { isCandidate, type PodCase, PodCases } from "./pod-cases.ts";
+import { isCandidate, OLD_MS, type PodCase, PodCases } from "./pod-cases.ts";
 
 interface TriggerParts {
   readonly clock: Clock;
@@ -19,8 +19,6 @@ interface TriggerParts {
  * may change at once. Milliseconds.
  */
 const SPREAD_MS = 1_800_000;
-/** A verdict older than this is no reason to hold other pods back. Milliseconds. */
-const OLD_MS = 300_000;
 
 /** Decides which pods to check, and when, by the watches of pods and of the Node. It decides nothing else. */
 export class CheckTriggers {
@@ -41,7 +39,7 @@ export class CheckTriggers {
 
   /** The pods of the node that name a claim, and how many of them are wrong here. */
   survey(): NodeSurvey {
-    return this.podCases.survey(this.#parts.pods.all(), this.#epoch);
+    return this.podCases.survey(this.#parts.pods.all(), this.#epoch, this.#parts.clock.monotonicMs() - OLD_MS);
   }
 
   /** A pod that names a claim and is not over has changed. */

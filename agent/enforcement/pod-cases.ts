@@ -4,6 +4,9 @@ import type { ReadPod } from "../sources/affinity-pod.ts";
 import type { NodePod } from "../sources/node-pods.ts";
 import type { PodEvidence } from "./pod-reader.ts";
 
+/** A verdict older than this is no reason to hold other pods back. Milliseconds. */
+export const OLD_MS = 300_000;
+
 /** What an agent knows and has done about one pod that names a claim. */
 export class PodCase {
   readonly uid: string;
@@ -75,12 +78,17 @@ export class PodCases {
     return this.#podCases.values();
   }
 
-  /** How many of these pods are on the wrong node, and how many have no verdict by the node's present labels. */
-  survey(pods: Iterable<NodePod>, epoch: number): NodeSurvey {
+  /**
+   * How many of these pods are on the wrong node, and how many have no verdict by the node's present labels. One by which a pod is right
+   * counts only if it is from after `oldMs`: its volumes may have changed since.
+   */
+  survey(pods: Iterable<NodePod>, epoch: number, oldMs: number): NodeSurvey {
     const counted = [...pods].filter(isCandidate);
     const seen = counted.flatMap(({ uid }) => {
       const podCase = this.#podCases.get(uid);
-      return podCase?.verdict !== undefined && podCase.epoch === epoch ? [podCase.verdict] : [];
+      if (podCase?.verdict === undefined || podCase.epoch !== epoch) return [];
+      const isWrong = misplacedVolumes(podCase.verdict).length > 0;
+      return isWrong || podCase.checkedAt >= oldMs ? [podCase.verdict] : [];
     });
     return {
       pods: counted.length,

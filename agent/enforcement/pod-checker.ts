@@ -3,7 +3,7 @@ import { REJECTION_REASON } from "../../common/storage/rejection.ts";
 import { type AffinityVerdict, misplacedVolumes } from "../core/affinity/verdict.ts";
 import type { NodePod } from "../sources/node-pods.ts";
 import type { LimitedRejector, Next } from "./limited-rejector.ts";
-import type { PodCase } from "./pod-cases.ts";
+import { OLD_MS, type PodCase } from "./pod-cases.ts";
 import type { PodEvidence, PodReader } from "./pod-reader.ts";
 import { misplacementOf, type RejectionRecorder } from "./rejection-recorder.ts";
 import type { AffinityConfig } from "./settings.ts";
@@ -40,7 +40,8 @@ export class PodChecker {
     const { clock, reader, recorder, epoch } = this.#parts;
     const [readEpoch, mayAct] = [epoch(), pod.isWaiting || podCase.isOutcomeUnknown];
     const wasRight = podCase.epoch === readEpoch && isRight(podCase.verdict);
-    if (wasRight && !mayAct) return { outcome: "let alone: it is not waiting", after: undefined };
+    const isRecent = clock.monotonicMs() - podCase.checkedAt < OLD_MS;
+    if (wasRight && isRecent && !mayAct) return { outcome: "let alone: it is not waiting", after: undefined };
     const evidence = await (mayAct ? reader.withMounts(podCase, signal) : reader.withoutMounts(podCase, signal));
     // A check that the agent's end cut short says nothing.
     if (signal.aborted) return { outcome: podCase.outcome, after: undefined };
@@ -120,7 +121,7 @@ export class PodChecker {
   }
 }
 
-/** No volume of the pod excludes its node, as far as is known; undefined before the first check. */
+/** No volume of the pod excludes its node. False before the first check, and while that is unknown. */
 function isRight(verdict: AffinityVerdict | undefined): boolean {
-  return verdict !== undefined && misplacedVolumes(verdict).length === 0;
+  return verdict?.kind === "allow" && misplacedVolumes(verdict).length === 0;
 }

@@ -205,14 +205,14 @@ export class LeaderSession {
     return { kind: "accepted", answer: { forget: [...settled], ...(scanRequest && { scanRequest }), ...rest } };
   }
 
-  #refuse({ node, bootId, sentAt }: NodeMessage, outcome: Refused): Refused {
+  #refuse({ node }: NodeMessage, outcome: Refused): Refused {
     const fields = { node, ...("why" in outcome && { why: outcome.why }) };
     if (outcome.kind === "stale") this.#parts.logger.info(fields, "stale report dropped");
     if (outcome.kind !== "too-much") return outcome;
     // Unmount records of the node may have become settled meanwhile: that makes room for its next report.
     const view = this.fleet.view(node);
-    // The report does not count, but it shows how much time has passed on its node.
-    if (view?.bootId === bootId) this.fleet.settle(node, this.claims.answers.settled({ ...view, sentAt }));
+    const sentAt = (view?.sentAt ?? 0) + (this.fleet.lastReportAgeMs(node) ?? 0);
+    if (view !== undefined) this.fleet.settle(node, this.claims.answers.settled({ ...view, sentAt }));
     if (!this.#refused.has(node)) this.#parts.logger.warn(fields, "report refused, it tells too much");
     this.#refused.add(node);
     return outcome;

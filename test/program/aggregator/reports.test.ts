@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { INTERNAL_ERROR } from "../../../common/runtime/internal-errors.ts";
 import { MAX_REPORT_UNMOUNT_RECORDS, type NodeMessage, type NodeReport } from "../../../common/storage/node-report.ts";
-import type { ObjectRef } from "../../simulation/engine/api/objects.ts";
+import type { ApiObject, ObjectRef } from "../../simulation/engine/api/objects.ts";
 import { closeHouses, type House } from "../house.ts";
 import { CLAIM, podRef, VOLUME } from "../objects.ts";
 import { houseWithNodes, mountedClaim } from "./mounted-claim.ts";
@@ -59,6 +59,29 @@ describe("a report", () => {
     expect(before).toMatchObject({ unused: false, reason: "Mounted" });
     expect(taken.status).toBe(200);
     expect(statusIn(house)).toMatchObject({ unused: true, reason: "Unmounted" });
+  });
+
+  it("of a machine that starts again with more than its node may have is taken after a quarter of an hour", async () => {
+    const { house, leader, n1 } = await mountedClaim();
+    for (let round = 0; round < 12; round += 1) {
+      await leader.send(n1.report({ unmountRecords: ends(n1, `${round}`).slice(1), generation: 10 + round }));
+      await house.pass(1_000);
+    }
+    n1.reboot();
+    const nodeInfo = { bootID: n1.bootId, kubeletVersion: "v1.36.3" };
+    const booted = (object: ApiObject): ApiObject => ({ ...object, status: { ...Object(object.status), nodeInfo } });
+    house.api.update({ resource: "nodes", name: "n1" }, booted, { subresource: "status" });
+    await house.pass(2_000);
+    for (let at = 0; at < 20; at += 1) n1.mount(`p${at}`, `c${at}`);
+    let status = 0;
+    for (let minute = 0; minute < SETTLED_AFTER_MIN && status !== 200; minute += 1) {
+      await house.pass(60_000);
+      for (const ref of [CLAIM, VOLUME]) touch(house, ref);
+      await house.pass(1_000);
+      status = (await leader.put(n1.report())).status;
+    }
+
+    expect(status).toBe(200);
   });
 
   it("is not answered by a replica that lost the lead meanwhile", async () => {
