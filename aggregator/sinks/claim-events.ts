@@ -11,7 +11,7 @@ export type ClaimWarning =
   | { readonly kind: "unused-while-mounted"; readonly nodes: readonly string[] }
   /** The API server refuses the status: the stored one is out of date. */
   | { readonly kind: "write-refused"; readonly reason: string; readonly err: string }
-  /** It is written so often that writes have to wait: another client puts back an annotation, or the condition. */
+  /** Another client put back what Mooring removed or corrected: an annotation, or the condition. */
   | { readonly kind: "put-back"; readonly annotation: string | undefined; readonly managers: readonly string[] }
   /** The claim is being deleted, and protection alone keeps it. */
   | { readonly kind: "deletion-held"; readonly mounts: readonly ObservedMount[] }
@@ -58,11 +58,12 @@ function noteOf(claim: Claim, warning: ClaimWarning): string {
   if (warning.kind === "write-refused") {
     return `The API server refuses the status of the claim, its condition mooring.dev/Unused is out of date (${warning.reason}): ${warning.err}`;
   }
-  const { annotation, managers } = warning;
-  const who = managers.length === 0 ? "an unknown client" : listed(managers);
-  const why =
-    annotation === undefined ? "another client changes it, or pods come and go" : `${who} puts back ${annotation}`;
-  return `The status of the claim has been written so often that it is now written four times a minute at most: ${why}`;
+  const who = warning.managers.length === 0 ? "An unknown client" : listed(warning.managers);
+  const what =
+    warning.annotation === undefined
+      ? "another condition mooring.dev/Unused"
+      : `${warning.annotation}, which does not fit to the condition mooring.dev/Unused`;
+  return `${who} puts back ${what}; it is put right again, but less and less often`;
 }
 
 function heldNote({ namespace, name, uid, status }: Claim, mounts: readonly ObservedMount[]): string {

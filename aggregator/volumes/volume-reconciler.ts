@@ -115,7 +115,7 @@ export class VolumeReconciler {
     const changes = changesTo(volume, desired);
     if (changes === undefined) return void this.#gate.rest(volume.key);
     const { key, uid, resourceVersion } = volume;
-    const attempt = { key, uid, resourceVersion, content: JSON.stringify(desired), isUrgent: false };
+    const attempt = { key, uid, resourceVersion, content: JSON.stringify(desired), isNews: false };
     const waitMs = this.#gate.restBefore(attempt);
     if (waitMs > 0) return waitMs;
     const { logger, volumeWriter } = this.#parts;
@@ -123,12 +123,14 @@ export class VolumeReconciler {
     if (signal.aborted) return undefined;
     const fields = { volume: `name/${key}` };
     if (result.kind === "written") {
-      this.#gate.written(attempt);
+      this.#gate.written(attempt, "");
       logger.info(fields, MOUNTED_ON in changes ? "mark of a volume written" : "last use written to a volume");
       return undefined;
     }
     const { kind, message: err } = result;
-    const isNew = this.#gate.failed(attempt, result);
+    // A missing permission is tried again as slowly as a refusal.
+    const outcome = kind === "forbidden" ? "refused" : kind;
+    const isNew = this.#gate.failed(attempt, outcome, "retryAfterMs" in result ? result.retryAfterMs : 0);
     const restMs = this.#gate.restBefore(attempt);
     const level = kind === "stale" || !isNew ? "debug" : "warn";
     const failure = { ...fields, outcome: kind, err, waitMs: Math.round(restMs) };

@@ -1,7 +1,8 @@
 import type { KubeParts } from "../../common/kube/client.ts";
 import type { Claim } from "../../common/storage/claim.ts";
-import { type ClaimWrite, statusText } from "../core/claims/write.ts";
-import { Budget, NamedBudgets } from "../core/reports/budgets.ts";
+import type { ClaimStatus } from "../../common/storage/claim-status.ts";
+import { type ClaimWrite, isSameStatus, statusText } from "../core/claims/write.ts";
+import { Budget } from "../core/reports/budgets.ts";
 import type { ClaimStatusWriter, WriteFailure } from "../sinks/writers.ts";
 import type { WarnerParts } from "./claim-warnings.ts";
 import { type Attempt, WriteGate } from "./write-gate.ts";
@@ -14,6 +15,9 @@ export interface ClaimWriterParts extends WarnerParts, Pick<KubeParts, "random" 
 
 /** Attempts under way at once. More make no API server on a few cores faster, and a busy one gives them their share. */
 export const WRITERS = 16;
+
+/** So many writes of one content in a row: another client must be putting back. Without one up to three may follow each other. */
+const PUT_BACK_TIMES = 4;
 
 /** A change of the reason alone waits for so long, as another one often follows. Milliseconds. */
 const REASON_DELAY_MS = 5_000;
@@ -46,8 +50,6 @@ export class ClaimWriter {
   #inRow = 0;
   /** Of log lines about failures of the server: one in three minutes. */
   readonly #lines = new Budget({ most: 1, refillMs: 180_000 });
-  /** Of warnings that a claim is written too often, by UID: one an hour. */
-  readonly #hourly = new NamedBudgets({ most: 1, refillMs: 3_600_000 }, 20_000);
 
   constructor(parts: ClaimWriterParts, { reasonDelayMs = REASON_DELAY_MS }: WriteLimits) {
     this.#parts = parts;
@@ -110,14 +112,15 @@ export class ClaimWriter {
 
   async #onFailure(write: ClaimWrite, failure: WriteFailure, signal: AbortSignal): Promise<void> {
     const { clock, warnings, logger } = this.#parts;
-    this.#gate.failed(attemptOf(write), failure);
     if ("retryAfterMs" in failure) {
+      this.#gate.failed(attemptOf(write), failure.kind, failure.retryAfterMs);
       this.#inRow += 1;
       this.#logFailure(failure);
       const restMs = this.#inRow < WRITERS ? 0 : REST_MS;
       return clock.sleep(Math.max(restMs, Math.min(failure.retryAfterMs, LONGEST_ASKED_MS)), signal);
     }
     this.#inRow = 0;
+    this.#gate.failed(attemptOf(write), failure.kind);
     const { claim } = write;
     const { message: err } = failure;
     if (failure.kind === "stale") {
@@ -140,19 +143,19 @@ export class ClaimWriter {
   /** An apply leaves the annotations that other managers own: they are removed next. */
   #onWritten(write: ClaimWrite, written: Claim): number | undefined {
     const { claim } = write;
-    const { clock, logger, onWritten, warnings } = this.#parts;
+    const { logger, onWritten, warnings } = this.#parts;
     this.#inRow = 0;
-    const isTooOften = this.#gate.written(attemptOf(write));
+    // A status that the API server changed while it stored it never counts as what was written.
+    const left = isSameStatus(written.status, statusAfter(write)) ? written.resourceVersion : "";
+    const times = this.#gate.written(attemptOf(write), left);
     this.forget(claim.key);
     onWritten(written);
     if (this.#missing !== "" && this.missingPermission() === undefined) {
       this.#missing = "";
       logger.info({}, "claim status may be written again");
     }
-    if (isTooOften && this.#hourly.take(claim.uid, clock.monotonicMs())) {
-      const { annotation, managers = [] } = claim.strays?.[0] ?? {};
-      warnings.warn(claim, { kind: "put-back", annotation, managers });
-    }
+    const { annotation, managers = [] } = claim.strays?.[0] ?? {};
+    if (times === PUT_BACK_TIMES) warnings.warn(claim, { kind: "put-back", annotation, managers });
     const of = { namespace: claim.namespace, claim: claim.name };
     if (write.status !== undefined) {
       const { unused, reason, lastUse } = write.status;
@@ -163,9 +166,14 @@ export class ClaimWriter {
   }
 }
 
-/** The time is not part of the content: it is new with each decision. */
-function attemptOf({ claim, status }: ClaimWrite): Attempt {
-  const { key, uid, resourceVersion } = claim;
+/** The time is not part of the content: it is new with each decision, also where a client keeps removing what Mooring writes. */
+function attemptOf(write: ClaimWrite): Attempt {
+  const { key, uid, resourceVersion } = write.claim;
+  const status = statusAfter(write);
   const content = statusText(status && { ...status, sinceMs: 0 });
-  return { key, uid, resourceVersion, content, isUrgent: status?.unused === false && claim.status?.unused !== false };
+  return { key, uid, resourceVersion, content, isNews: write.isNews };
+}
+
+function statusAfter({ claim, status }: ClaimWrite): ClaimStatus | undefined {
+  return status ?? claim.status;
 }

@@ -1,5 +1,5 @@
 import type { KubeParts } from "../../common/kube/client.ts";
-import { type BudgetRule, NamedBudgets } from "../core/reports/budgets.ts";
+import { dropOldest } from "../core/reports/budgets.ts";
 import type { WriteFailure } from "../sinks/writers.ts";
 
 /** An attempt to write an object. Equal texts are equal contents. */
@@ -10,13 +10,14 @@ export interface Attempt {
   readonly resourceVersion: string;
   /** What is to be written, without what is new with each decision. */
   readonly content: string;
-  /** A claim comes into use, so the write may take the last that the limit of writes leaves. */
-  readonly isUrgent: boolean;
+  /** A decision brings something new, such as a later time. Otherwise the write only corrects what another client changed. */
+  readonly isNews: boolean;
 }
 
-type Outcome = WriteFailure["kind"];
+/** What became of a write. `written`: it succeeded, and another client has changed the object since. */
+export type Outcome = WriteFailure["kind"] | "written";
 
-/** The wait doubles with each failure in a row, up to the longest. Milliseconds. */
+/** The wait doubles with each attempt in a row, up to the longest. Milliseconds. */
 interface Wait {
   readonly firstMs: number;
   readonly longestMs: number;
@@ -30,35 +31,39 @@ const WAITS: Readonly<Record<Outcome, Wait>> = {
   forbidden: SERVER,
   overloaded: SERVER,
   failed: SERVER,
+  written: { firstMs: 1_000, longestMs: 600_000 },
 };
 /** A refusal lies in what was written: once that or the object has changed, only one in so many parts of the wait is left. */
 const CHANGED_PART = 60;
 
-/** Failures in a row. Times are milliseconds on a monotonic clock. */
-interface Failed extends Omit<Attempt, "key" | "isUrgent"> {
-  readonly outcome: Outcome;
+/** Attempts in a row. Times are milliseconds on a monotonic clock. */
+interface Attempts {
   readonly times: number;
   readonly atMs: number;
   readonly waitMs: number;
 }
 
-/**
- * Successful writes of one object. The claim of a job that runs each minute needs three a minute; where another client puts back what
- * Mooring corrects, or a webhook changes each write, four a minute are all that it costs.
- */
-const WRITES: BudgetRule = { most: 30, refillMs: 15_000 };
-/** So many are left for a claim that comes into use: what calls it unused waits first, and is late instead of wrong. */
-const URGENT_WRITES = 5;
-/** Objects whose writes are counted. */
-const MOST_COUNTED = 20_000;
+interface Failed extends Attempts, Pick<Attempt, "uid" | "resourceVersion" | "content"> {
+  readonly outcome: Outcome;
+}
+
+/** Successful writes of one content, and the version that the last one left; empty where the object then had another content. */
+interface Written extends Attempts, Pick<Attempt, "content"> {
+  readonly left: string;
+}
+
+/** The gate remembers the last write of so many objects: a client that fights for one changes it back soon. */
+const MOST_WRITTEN = 20_000;
+/** Once a write has stood for so long, the next one of its content is the first of a new row. Milliseconds. */
+const STANDS_MS = 2 * WAITS.written.longestMs;
 
 /** Decides when the next write of each object may be made, by what became of its last ones. No object delays another. */
 export class WriteGate {
   readonly #parts: Pick<KubeParts, "clock" | "random">;
   /** By key; nothing for most objects. */
   readonly #failed = new Map<string, Failed>();
-  /** By UID. */
-  readonly #writes = new NamedBudgets(WRITES, MOST_COUNTED);
+  /** By UID, oldest first. */
+  readonly #written = new Map<string, Written>();
 
   constructor(parts: Pick<KubeParts, "clock" | "random">) {
     this.#parts = parts;
@@ -79,31 +84,32 @@ export class WriteGate {
   restBefore(attempt: Attempt): number {
     const nowMs = this.#parts.clock.monotonicMs();
     const failed = this.#failedOf(attempt);
-    const failedMs = failed === undefined ? 0 : failed.atMs + waitLeft(failed, attempt) - nowMs;
-    return Math.max(0, failedMs, this.#writes.remember(attempt.uid).restBefore(nowMs, costOf(attempt)));
+    const dueMs = failed === undefined ? nowMs : failed.atMs + waitLeft(failed, attempt);
+    const { atMs = nowMs, waitMs = 0 } = this.#putBack(attempt) ?? {};
+    return Math.max(nowMs, dueMs, atMs + waitMs) - nowMs;
   }
 
   /** The write failed. Answers whether the one before it did not fail in this way. */
-  failed(attempt: Attempt, failure: WriteFailure): boolean {
+  failed(attempt: Attempt, outcome: WriteFailure["kind"], retryAfterMs = 0): boolean {
     const { key, uid, resourceVersion, content } = attempt;
-    const { kind: outcome } = failure;
     const last = this.#failedOf(attempt);
     const times = (last?.times ?? 0) + 1;
-    const { firstMs, longestMs } = WAITS[outcome];
-    const spread = 0.75 + this.#parts.random.fraction() / 2;
-    const ownMs = Math.min(longestMs, firstMs * 2 ** Math.min(times - 1, 30)) * spread;
-    const waitMs = "retryAfterMs" in failure ? Math.max(failure.retryAfterMs, ownMs) : ownMs;
+    const waitMs = Math.max(retryAfterMs, waitAfter(outcome, times) * (0.75 + this.#parts.random.fraction() / 2));
     const atMs = this.#parts.clock.monotonicMs();
     this.#failed.set(key, { uid, resourceVersion, content, outcome, times, atMs, waitMs });
     return last?.outcome !== outcome;
   }
 
-  /** The write succeeded. Answers whether the next one has to wait, as the object has been written so often. */
-  written(attempt: Attempt): boolean {
-    const nowMs = this.#parts.clock.monotonicMs();
+  /** The write succeeded, see `Written.left`. Answers how often it has been written in a row, as another client changes it back. */
+  written(attempt: Attempt, left: string): number {
+    const { uid, content } = attempt;
+    const atMs = this.#parts.clock.monotonicMs();
+    const times = (this.#putBack(attempt)?.times ?? 0) + 1;
     this.rest(attempt.key);
-    this.#writes.take(attempt.uid, nowMs);
-    return this.restBefore(attempt) > 0;
+    this.#written.delete(uid);
+    this.#written.set(uid, { content, left, times, atMs, waitMs: waitAfter("written", times) });
+    dropOldest(this.#written, MOST_WRITTEN);
+    return times;
   }
 
   /** Nothing has to be written, or the object is gone: earlier failures no longer count. */
@@ -116,11 +122,18 @@ export class WriteGate {
     const failed = this.#failed.get(key);
     return failed?.uid === uid ? failed : undefined;
   }
+
+  /** Earlier writes of this content, unless this one is news on top of the last. A correction counts even where that one still stands. */
+  #putBack({ uid, resourceVersion, content, isNews }: Attempt): Attempts | undefined {
+    const last = this.#written.get(uid);
+    if (last?.content !== content || (isNews && last.left === resourceVersion)) return undefined;
+    return this.#parts.clock.monotonicMs() - last.atMs <= STANDS_MS ? last : undefined;
+  }
 }
 
-/** How many writes have to be left. */
-function costOf({ isUrgent }: Attempt): number {
-  return isUrgent ? 1 : 1 + URGENT_WRITES;
+function waitAfter(outcome: Outcome, times: number): number {
+  const { firstMs, longestMs } = WAITS[outcome];
+  return Math.min(longestMs, firstMs * 2 ** Math.min(times - 1, 30));
 }
 
 function waitLeft({ outcome, waitMs, ...failed }: Failed, { resourceVersion, content }: Attempt): number {

@@ -140,18 +140,17 @@ describe("annotations of a claim on a real API server", () => {
     await cluster.claimThat("restored", "known", ({ status }) => status?.reason === "NeverObservedInUse");
   });
 
-  it("that another manager owns are removed all the same, and a manager that keeps restoring them is reported once", async () => {
+  it("that another manager owns are removed all the same, and a manager that restores them is reported once", async () => {
     await cluster.createClaims(["gitops"]);
     const { metric, logger } = await aggregator();
     await cluster.claimThat("gitops", "known", isUnused);
 
-    // With the status, 25 writes: so many are made at once.
-    for (let round = 1; round <= 24; round += 1) {
+    for (const round of [1, 2, 3]) {
       await ownByOther("gitops", foreign);
       await until(`clean claim ${round}`, async () => expect((await rawClaim("gitops")).annotations).toEqual({}));
     }
 
-    expect(await metric('mooring_status_writes_total{outcome="cleaned"}')).toBe(24);
+    expect(await metric('mooring_status_writes_total{outcome="cleaned"}')).toBe(3);
     await until("the event", async () => expect(await eventsOf("gitops")).toHaveLength(1));
     expect(await eventsOf("gitops")).toMatchObject([
       { reason: "StatusPutBack", note: expect.stringContaining("mooring-tests puts back mooring.dev/") },

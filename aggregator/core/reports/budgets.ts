@@ -19,17 +19,12 @@ export class Budget {
 
   /** Takes so much out of it, if that much is left. */
   take(nowMs: number, cost = 1): boolean {
-    if (this.restBefore(nowMs, cost) > 0) return false;
-    this.#left -= cost;
-    return true;
-  }
-
-  /** After how many milliseconds so much is left. */
-  restBefore(nowMs: number, cost = 1): number {
     const { most, refillMs } = this.#rule;
     this.#left = Math.min(most, this.#left + (nowMs - this.#atMs) / refillMs);
     this.#atMs = nowMs;
-    return Math.max(0, Math.ceil((cost - this.#left) * refillMs));
+    if (this.#left < cost) return false;
+    this.#left -= cost;
+    return true;
   }
 }
 

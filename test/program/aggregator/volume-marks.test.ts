@@ -172,7 +172,7 @@ describe("the write of a mark", () => {
     expect(second - first).toBeLessThan(to);
   });
 
-  it("meets conflicts less and less often while the watch does not show it, though the node reports another mount", async () => {
+  it("is not repeated at once while the watch does not show it, though the node reports another mount", async () => {
     const scene = await mountedScene();
     scene.lag("persistentvolumes", 30);
     const tries = refuseWrites(scene, undefined);
@@ -181,10 +181,9 @@ describe("the write of a mark", () => {
     scene.node().mount("late");
 
     await scene.report();
-    await scene.pass(25);
+    await scene.pass(0.2);
 
-    expect(isMarked(scene)).toBe(true);
-    expect(tries.length).toBeLessThan(12);
+    expect([tries.length, isMarked(scene)]).toEqual([1, true]);
   });
 
   it("does not delay that of another volume when it is refused", async () => {
@@ -207,7 +206,7 @@ describe("the write of a mark", () => {
     expect([isMarked(scene), isMarked(scene, copy)]).toEqual([false, true]);
   });
 
-  it("is repeated four times a minute in the end where another client takes it back each second", async () => {
+  it("is repeated ever more rarely where another client takes it back each second", async () => {
     const scene = await releasedScene();
     const tries = refuseWrites(scene, undefined);
 
@@ -216,7 +215,7 @@ describe("the write of a mark", () => {
       await scene.pass(1);
     }
 
-    expect(tries.length).toBeGreaterThan(30);
-    expect(tries.filter((second) => second > scene.seconds - 60).length).toBeLessThanOrEqual(5);
+    expect(tries.length).toBeGreaterThan(3);
+    expect(tries.length).toBeLessThan(12);
   });
 });

@@ -253,26 +253,23 @@ describe("what another client changes", () => {
   it.each([
     { name: "the status", change: withoutStatus, isMounted: false },
     { name: "an annotation that does not fit", change: withStray, isMounted: true },
-  ])(
-    "each second is put right four times a minute in the end, and reported once: $name",
-    async ({ change, isMounted }) => {
-      const scene = await leadingScene();
-      if (isMounted) scene.node().mount("web");
-      await scene.report();
+  ])("each second is put right less and less often, and reported once: $name", async ({ change, isMounted }) => {
+    const scene = await leadingScene();
+    if (isMounted) scene.node().mount("web");
+    await scene.report();
+    await scene.pass(1);
+    const writes: number[] = [];
+    scene.house.api.observe(({ by, resource }) => {
+      if (by !== undefined && resource === "persistentvolumeclaims") writes.push(scene.seconds);
+    });
+
+    for (let second = 0; second < 100; second += 1) {
+      scene.house.api.update(CLAIM, change, { subresource: "status" });
       await scene.pass(1);
-      const writes: number[] = [];
-      scene.house.api.observe(({ by, resource }) => {
-        if (by !== undefined && resource === "persistentvolumeclaims") writes.push(scene.seconds);
-      });
+    }
 
-      for (let second = 0; second < 100; second += 1) {
-        scene.house.api.update(CLAIM, change, { subresource: "status" });
-        await scene.pass(1);
-      }
-
-      expect(writes.length).toBeGreaterThan(20);
-      expect(writes.filter((second) => second > scene.seconds - 60).length).toBeLessThanOrEqual(5);
-      expect(warned(scene)).toEqual([["data", "put-back"]]);
-    },
-  );
+    expect(writes.length).toBeGreaterThan(3);
+    expect(writes.length).toBeLessThan(12);
+    expect(warned(scene)).toEqual([["data", "put-back"]]);
+  });
 });

@@ -12,8 +12,8 @@ const ON = "ounted on node n1 by pod shop/web-0 and node n2";
 const KEPT = "The claim is deleted and stays until its volume is unmounted.";
 const LET_GO =
   'To let it go now, and lose what is written: kubectl annotate pvc -n shop data mooring.dev/force-release="1b4e28ba REASON"';
-const TOO_OFTEN =
-  "The status of the claim has been written so often that it is now written four times a minute at most:";
+const CONDITION = "the condition mooring.dev/Unused";
+const LESS_OFTEN = "it is put right again, but less and less often";
 const FORCED = "ForceReleased: mooring.dev/force-release lets the claim go while";
 const SAYS_UNUSED = "Kubernetes' condition Unused says";
 
@@ -28,9 +28,8 @@ describe("a warning about a claim", () => {
       ["it is gone and nothing kept it", { kind: "removed-while-mounted", mounts, cause: "not-enforced" }, `RemovedWhileMounted: The claim is gone while its volume is m${ON}: protection is not enforced`],
       ["Kubernetes calls it unused since an unknown time", { kind: "unused-while-mounted", nodes: ["n1"] }, `UnusedWhileMounted: ${SAYS_UNUSED} that no pod uses the claim, but it is mounted on n1: do not delete it as unused`],
       ["its status is refused", { kind: "write-refused", reason: "Forbidden", err: "policy says no" }, `StatusWriteRefused: The API server refuses the status of the claim, its condition mooring.dev/Unused is out of date (Forbidden): policy says no`],
-      ["a known manager puts an annotation back", { kind: "put-back", annotation: "mooring.dev/unused-since", managers: ["argocd"] }, `StatusPutBack: ${TOO_OFTEN} argocd puts back mooring.dev/unused-since`],
-      ["an unknown client puts an annotation back", { kind: "put-back", annotation: "mooring.dev/unused-since", managers: [] }, `StatusPutBack: ${TOO_OFTEN} an unknown client puts back mooring.dev/unused-since`],
-      ["its status changes too often", { kind: "put-back", annotation: undefined, managers: [] }, `StatusPutBack: ${TOO_OFTEN} another client changes it, or pods come and go`],
+      ["a known manager puts an annotation back", { kind: "put-back", annotation: "mooring.dev/unused-since", managers: ["argocd"] }, `StatusPutBack: argocd puts back mooring.dev/unused-since, which does not fit to ${CONDITION}; ${LESS_OFTEN}`],
+      ["an unknown client puts another condition back", { kind: "put-back", annotation: undefined, managers: [] }, `StatusPutBack: An unknown client puts back another condition mooring.dev/Unused; ${LESS_OFTEN}`],
     ],
   )("says so where %s", (_, warning, said) => {
     const { type, reason, note } = claimEvent(claim, warning, NOON);

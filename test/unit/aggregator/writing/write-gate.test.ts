@@ -9,13 +9,7 @@ type Outcome = WriteFailure["kind"];
 
 function attemptOf(change: Change = {}): Attempt {
   const identity = { key: "shop/data", uid: "claim-1", resourceVersion: "100" };
-  return { ...identity, content: "ours", isUrgent: false, ...change };
-}
-
-function failureOf(kind: Outcome, retryAfterMs = 0): WriteFailure {
-  const message = "no";
-  if (kind === "stale") return { kind, message };
-  return kind === "refused" ? { kind, reason: "Invalid", message } : { kind, message, retryAfterMs };
+  return { ...identity, content: "ours", isNews: true, ...change };
 }
 
 /** A gate, and a clock in seconds. */
@@ -36,7 +30,7 @@ function failing(
   for (let time = 0; time < times; time += 1) {
     clock.pass(Math.max(0, gate.restBefore(attemptOf())));
     at.push(nowS());
-    gate.failed(attemptOf(), failureOf(outcome, retryAfterMs));
+    gate.failed(attemptOf(), outcome, retryAfterMs);
   }
   return { gate, at };
 }
@@ -77,7 +71,7 @@ describe("a write is tried again", () => {
       const outcome = outcomes[attempts % outcomes.length];
       clock.pass(100);
       if (outcome === undefined || gate.restBefore(attempt) > 0) continue;
-      gate.failed(attempt, failureOf(outcome));
+      gate.failed(attempt, outcome);
       attempts += 1;
     }
 
@@ -88,7 +82,7 @@ describe("a write is tried again", () => {
 it("waits are spread", () => {
   const rests = [0, 1].map((fraction) => {
     const gate = new WriteGate({ clock: createFakeClock(), random: createFixedRandom(fraction) });
-    gate.failed(attemptOf(), failureOf("refused"));
+    gate.failed(attemptOf(), "refused");
     return gate.restBefore(attemptOf());
   });
 
@@ -100,66 +94,63 @@ it("a failure that differs from the one before is told from one that repeats it"
 
   const outcomes = ["failed", "failed", "stale", "failed"] as const;
 
-  expect(outcomes.map((outcome) => gate.failed(attemptOf(), failureOf(outcome)))).toEqual([true, false, true, true]);
+  expect(outcomes.map((outcome) => gate.failed(attemptOf(), outcome))).toEqual([true, false, true, true]);
 });
 
-describe("successful writes of one object", () => {
-  /** Writes as soon as the gate allows it and as the attempt is there, for so long; and when it has written. */
-  function writing(seconds: number, of: (second: number) => Change | undefined) {
+describe("what another client changes", () => {
+  it.each<readonly [name: string, left: string, again: Change]>([
+    ["each time as it was before", "100", { isNews: false }],
+    ["as it is stored, as a webhook may", "", { isNews: true }],
+  ])("%s is written less and less often", (_, left, again) => {
     const { clock, gate, nowS } = setUp();
     const at: number[] = [];
-    const tooOftenAt: number[] = [];
-    for (; nowS() < seconds; clock.pass(1_000)) {
-      const change = of(nowS());
-      if (change === undefined || gate.restBefore(attemptOf(change)) > 0) continue;
+
+    for (; nowS() < 600; clock.pass(1_000)) {
+      if (gate.restBefore(attemptOf(again)) > 0) continue;
       at.push(nowS());
-      if (gate.written(attemptOf(change))) tooOftenAt.push(nowS());
-    }
-    return { at, tooOftenAt };
-  }
-
-  it("are four a minute where another client never gives in, and the gate says so from the first that waits", () => {
-    const { at, tooOftenAt } = writing(3_600, () => ({}));
-
-    expect(at.filter((second) => second < 60)).toHaveLength(25 + 4 - 1);
-    expect(at.filter((second) => second >= 3_000)).toHaveLength(40);
-    expect(tooOftenAt[0]).toBe(at[25]);
-  });
-
-  it("never wait for a claim that comes into use each minute, with three writes each time", () => {
-    const times = [0, 6, 40];
-    const { at, tooOftenAt } = writing(36_000, (second) =>
-      times.includes(second % 60) ? { isUrgent: second % 60 === 0 } : undefined,
-    );
-
-    expect([at.length, tooOftenAt]).toEqual([1_800, []]);
-  });
-
-  it("that bring a claim into use do not wait while the others do, however often it comes into use", () => {
-    let isUsed = false;
-    const waited: number[] = [];
-    const { clock, gate } = setUp();
-    for (let second = 0; second < 3_600; second += 1) {
-      const attempt = attemptOf({ isUrgent: !isUsed });
-      if (gate.restBefore(attempt) === 0) {
-        gate.written(attempt);
-        isUsed = !isUsed;
-      } else if (!isUsed) waited.push(second);
-      clock.pass(1_000);
+      gate.written(attemptOf(again), left);
     }
 
-    expect(waited).toEqual([]);
+    expect(at).toEqual([0, 1, 3, 7, 15, 31, 63, 127, 255, 511]);
   });
 
-  it("are counted for each object, by its UID, and for the 20,000 that were written last", () => {
+  it.each<readonly [name: string, next: Change, restMs: number]>([
+    ["waits where it corrects what others have changed", { resourceVersion: "102", isNews: false }, 1_000],
+    ["waits where others have changed the claim, though it would be news", { resourceVersion: "102" }, 1_000],
+    [
+      "waits where only what is beside the status is corrected, and nobody has changed the claim",
+      { isNews: false },
+      1_000,
+    ],
+    ["does not wait where the content is another one", { content: "another" }, 0],
+    ["does not wait where it is news on top of the stored status", {}, 0],
+    ["does not wait where the claim was re-created", { uid: "claim-2" }, 0],
+  ])("is written once, and the next write %s", (_, next, restMs) => {
     const { gate } = setUp();
-    const of = (index: number): Attempt => attemptOf({ uid: `uid-${index}` });
-    const writeOften = (index: number): void => {
-      for (let time = 0; time < 30; time += 1) gate.written(of(index));
-    };
-    for (const index of [0, 1]) writeOften(index);
-    for (let index = 2; index <= 20_000; index += 1) gate.written(of(index));
 
-    expect([1, 2, 0].map((index) => gate.restBefore(of(index)))).toEqual([90_000, 0, 0]);
+    gate.written(attemptOf(), "101");
+
+    expect(gate.restBefore(attemptOf({ resourceVersion: "101", ...next }))).toBe(restMs);
+  });
+
+  it("is written at once where the last write of it stood for more than twenty minutes", () => {
+    const { clock, gate } = setUp();
+    const correction = attemptOf({ isNews: false });
+    gate.written(correction, "101");
+
+    clock.pass(1_200_000);
+    const again = gate.written(correction, "101");
+    clock.pass(1_200_001);
+
+    expect([again, gate.written(correction, "101")]).toEqual([2, 1]);
+  });
+
+  it("is remembered of the last 20,000 objects that were written", () => {
+    const { gate } = setUp();
+    const of = (index: number): Attempt => attemptOf({ key: `shop/${index}`, uid: `uid-${index}` });
+    for (let index = 0; index < 20_000; index += 1) gate.written(of(index), "101");
+    for (const index of [0, 20_000]) gate.written(of(index), "101");
+
+    expect([0, 1, 2, 20_000].map((index) => gate.restBefore(of(index)))).toEqual([2_000, 0, 1_000, 1_000]);
   });
 });
