@@ -64,7 +64,10 @@ export function writeCoverage(
     reached,
     reachedAt: downText(reachedAtMs),
     gap: gap && { from: downText(gap.fromMs), reached: gap.reached, all: gap.isForAll, open: gap.open },
-    unstored: unstored.map(({ uid, sinceMs: ms }) => ({ uid, since: ms && formatMillisecondsUp(ms) })),
+    unstored: unstored.map(({ uid, sinceMs: ms }) => ({
+      uid,
+      since: ms === undefined ? undefined : formatMillisecondsUp(ms),
+    })),
   });
 }
 
