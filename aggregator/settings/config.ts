@@ -153,7 +153,8 @@ function configOf(values: Values) {
 
 /** This address accepts every caller's reports and lists name claims and pods: `kubectl port-forward` checks who the caller is. */
 function listenProblems({ apiAddress }: Values): readonly string[] {
-  return loopbackOnly(AGGREGATOR_SETTINGS.apiAddress, apiAddress);
+  const instead = "probes and metrics have --metrics-bind-address, reports --report-bind-address";
+  return loopbackOnly(AGGREGATOR_SETTINGS.apiAddress, apiAddress).map((problem) => `${problem}; ${instead}`);
 }
 
 /** The proportions of client-go's defaults: 15, 10 and 2 s. */

@@ -64,7 +64,11 @@ describe("the aggregator's command line", () => {
   const ELECT = "--leader-elect --pod-name a";
   it.each<readonly [name: string, flags: string, problem: string]>([
     ["an address that others can reach", "--api-bind-address 0.0.0.0:9809", "0.0.0.0 is no loopback"],
-    ["every address", "--api-bind-address :9809", "every address is no loopback"],
+    [
+      "every address",
+      "--api-bind-address :9809",
+      "every address is no loopback address; probes and metrics have --metrics-bind-address",
+    ],
     ["a name that only resembles loopback", "--api-bind-address 127.0.0.1.example:1", "no loopback"],
     ["a wait that is too short", "--node-stale-after 1ms", "node-stale-after"],
     ["an election without a pod name", "--leader-elect --pod-namespace mooring", "pod-name is missing"],
