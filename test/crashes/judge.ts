@@ -160,7 +160,8 @@ interface Observations {
 
 function usedBy(use: TrueUse, seen: Observations): Use {
   const { node, pod, podUid, mounted, unmounted } = use;
-  const isScanned = wasScanned(use, seen.uptimes) || undefined;
+  // Before a leader first answers its agent, no stamp of the node has a time of the API server before it.
+  const isScanned = (wasScanned(use, seen.uptimes) && wasAnswered(use, seen.uptimes)) || undefined;
   const ended = unmounted && { afterMs: unmounted.fromMs, byMs: unmounted.toMs };
   return {
     ...{ node, pod, podUid, isShown: true, isScanned, isKnown: false, ended, promisedEnd: ended },
@@ -183,6 +184,11 @@ function wasObserved(use: TrueUse, { states, uptimes }: Observations): boolean {
 
 function wasScanned(use: TrueUse, { agents }: Uptimes): boolean {
   return isLongEnough({ fromMs: use.mounted.toMs, toMs: earliestEnd(use) }, agents[use.node] ?? []);
+}
+
+/** A leader could answer its agent at some time before the use ended: the agent keeps the time of the API server in the answer. */
+function wasAnswered(use: TrueUse, { agents, leaders, apiServer }: Uptimes): boolean {
+  return isLongEnough({ fromMs: 0, toMs: earliestEnd(use) }, agents[use.node] ?? [], leaders, apiServer);
 }
 
 /** All of them were up together for two seconds of it. */

@@ -219,6 +219,30 @@ describe("the judge of crashes", () => {
       found: ["uncertainty"],
     },
     {
+      name: "finds nothing in a missing uncertainty where no leader had answered the agent before the end",
+      uses: [one],
+      states: [inUse(23_000, 10_000), unused([29_000, 29_000], "one", { uncertaintyMs: undefined })],
+      uptimes: {
+        apiServer: [
+          { fromMs: 0, toMs: 1_500 },
+          { fromMs: 22_000, toMs: 100_000 },
+        ],
+      },
+      found: [],
+    },
+    {
+      name: "finds a missing uncertainty where a leader had answered the agent before the use",
+      uses: [one],
+      states: [inUse(23_000, 10_000), unused([29_000, 29_000], "one", { uncertaintyMs: undefined })],
+      uptimes: {
+        apiServer: [
+          { fromMs: 0, toMs: 9_000 },
+          { fromMs: 22_000, toMs: 100_000 },
+        ],
+      },
+      found: ["uncertainty"],
+    },
+    {
       name: "finds nothing in a missing uncertainty where the agent could not scan",
       uses: [one],
       states: [inUse(10_200, 10_000), unused([29_000, 29_000], "one", { uncertaintyMs: undefined })],
