@@ -68,7 +68,7 @@ class Court {
     for (const [index, { seenMs, published: now }] of writes.entries()) {
       const before = writes[index - 1];
       const times = {
-        beforeMs: before?.seenMs ?? 0,
+        knownBeforeMs: (before?.seenMs ?? 0) - KNOWN_WITHIN_MS,
         sentMs: seenMs,
         knownUntilMs: seenMs - KNOWN_WITHIN_MS,
         presentMs: seenMs,

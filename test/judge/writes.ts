@@ -10,8 +10,8 @@ export interface Write {
   readonly before: Published | undefined;
   /** Mooring's own last status, where another client has written since. */
   readonly own?: Published | undefined;
-  /** When `before` was written. */
-  readonly beforeMs: number;
+  /** The writer of `before` had to know each use that had begun by then. */
+  readonly knownBeforeMs: number;
   /** When the write was sent: it cannot contain what happened later. */
   readonly sentMs: number;
   /** An API server's clock showed at least this when the write was stored. */
@@ -86,7 +86,7 @@ export function anew(
 }
 
 /** When a write calls the claim unused, each use that had begun is over, and ended no later than the published time. */
-function judgeTime(docket: Docket, claim: Case, { now, before, beforeMs, sentMs, knownUntilMs }: Write): void {
+function judgeTime(docket: Docket, claim: Case, { now, before, knownBeforeMs, sentMs, knownUntilMs }: Write): void {
   // One apply carries both conditions: a change of staging alone says nothing new about the last use.
   if (before !== undefined && isSame({ ...now, staged: undefined }, { ...before, staged: undefined })) return;
   // A later time only gets better. How long the earlier one may stay, and how early it may be at rest, is judged elsewhere.
@@ -94,7 +94,7 @@ function judgeTime(docket: Docket, claim: Case, { now, before, beforeMs, sentMs,
   const begun = claim.uses.filter(({ beganMs }) => beganMs <= sentMs);
   const contrary = begun.filter((use) => isOngoing(use, sentMs) || now.sinceMs < (use.promisedEnd?.afterMs ?? 0));
   // The process that wrote the stored status in use was running then, and each writer reads the stored status.
-  const mustKnowMs = before?.isUnused === false ? Math.max(knownUntilMs, beforeMs - KNOWN_WITHIN_MS) : knownUntilMs;
+  const mustKnowMs = before?.isUnused === false ? Math.max(knownUntilMs, knownBeforeMs) : knownUntilMs;
   // Another client wrote that time, and this write only repairs something else.
   const forged = before?.sinceMs === now.sinceMs && isForgedTime(claim, now.sinceMs) ? FORGED_TIME : undefined;
   const excuses = contrary.map(

@@ -3,7 +3,7 @@ import type { Published } from "../../judge/published.ts";
 import type { Case } from "../../judge/record.ts";
 import { judgeMeanwhile, judgeRest } from "../../judge/rest.ts";
 import type { Tally } from "../../judge/tally.ts";
-import { isSame, judgeWrite } from "../../judge/writes.ts";
+import { isSame, judgeWrite, KNOWN_WITHIN_MS } from "../../judge/writes.ts";
 import { NO_STARVATION, type Starvation } from "../../rig/process/starvation.ts";
 import { type Author, conditionsBy, type PublishedCondition } from "./claim-states.ts";
 import type { Expected, Truth } from "./scenario.ts";
@@ -86,7 +86,8 @@ function judgeWrites(docket: Docket, claim: Case, { found: { starvation }, obser
     const before = observed[index - 1];
     const due = claim.uses.filter((use) => dueFromMs(use, seenMs, starvation) <= seenMs);
     const knownUntilMs = Math.max(0, ...due.map(({ beganMs }) => beganMs));
-    const times = { beforeMs: before?.seenMs ?? 0, sentMs: seenMs, presentMs: seenMs, knownUntilMs };
+    const knownBeforeMs = (before?.seenMs ?? 0) - KNOWN_WITHIN_MS;
+    const times = { knownBeforeMs, sentMs: seenMs, presentMs: seenMs, knownUntilMs };
     judgeWrite(docket, claim, { now, before: before?.published, ...times });
   }
 }

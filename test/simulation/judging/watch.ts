@@ -28,8 +28,8 @@ export class WriteWatch {
   readonly #witness: Witness;
   /** By claim: how often it was written. */
   readonly #counts = new Map<string, number>();
-  /** By claim: the true time of its last write. */
-  readonly #writtenAt = new Map<string, number>();
+  /** By claim: up to when its last writer had to know each use. */
+  readonly #knownUntil = new Map<string, number>();
   /** By claim: the process that wrote it last. */
   readonly #writtenBy = new Map<string, string>();
   /** By content and base version: the true time at which the write was first sent. */
@@ -43,7 +43,7 @@ export class WriteWatch {
     this.#docket = docket;
     this.#witness = witness;
     world.engine.api.observe((event) => this.#onEvent(event));
-    world.backups.onRestored(() => this.#writtenAt.clear());
+    world.backups.onRestored(() => this.#knownUntil.clear());
   }
 
   /** All writes to claims. */
@@ -86,15 +86,15 @@ export class WriteWatch {
     const isOwn = forgeries.isOwn(uid);
     forgeries.onStatus(uid);
     const sentMs = this.#sent.get(sentKey(previous.metadata.resourceVersion, now)) ?? this.#world.now;
-    const beforeMs = this.#writtenAt.get(uid) ?? 0;
-    this.#writtenAt.set(uid, this.#world.now);
+    const knownBeforeMs = this.#knownUntil.get(uid) ?? 0;
     const knownUntilMs = this.#world.health.knewUntil(by, { untilMs: sentMs, forMs: KNOWN_WITHIN_MS });
+    this.#knownUntil.set(uid, knownUntilMs);
     const claim = this.#world.cluster.claims.byUid(uid);
     if (claim !== undefined) {
       // Mooring repairs what another client wrote, such as the copied status of an earlier claim.
       if (isOwn) this.#noteMove(claim, { now, before });
       judgeWrite(this.#docket, this.#witness.caseOf(claim), {
-        ...{ now, before, own, beforeMs, sentMs, knownUntilMs },
+        ...{ now, before, own, knownBeforeMs, sentMs, knownUntilMs },
         presentMs: this.#presentMs(by, { isOwn: this.#writtenBy.get(uid) === by, sentMs }),
       });
     }

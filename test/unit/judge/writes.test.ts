@@ -243,7 +243,7 @@ describe.each([
   { what: "names as the last user", rows: LAST_USES },
 ])("a write that $what", ({ rows }) => {
   it.each(rows)("$name", ({ claim, now = unused(), before, own, found }) => {
-    const write = { now, before, own, beforeMs: 24_500, sentMs: 25_000, knownUntilMs: 22_400, presentMs: 25_000 };
+    const write = { now, before, own, knownBeforeMs: 22_500, sentMs: 25_000, knownUntilMs: 22_400, presentMs: 25_000 };
 
     const said = judged((docket) => judgeWrite(docket, caseOf(claim), write));
 
