@@ -101,12 +101,13 @@ export class Court {
 
   /**
    * In a calm world Mooring writes a claim once at first, a few times for each pod that named it, once for each possible gap of the pod
-   * watch, and once for what an earlier claim left on it.
+   * watch, and once for what an earlier claim left on it. A rejected pod whose kubelet takes it back counts as another one.
    */
   writeCounts(gaps: number): void {
     const { claims, pods } = this.#world.cluster;
     for (const { name, uid, volume } of claims.all) {
-      const named = pods.all.filter((pod) => claimNamesOf(pod).includes(name)).length;
+      const naming = pods.all.filter((pod) => claimNamesOf(pod).includes(name));
+      const named = naming.reduce((sum, pod) => sum + 1 + this.#placement.timesRejected(pod.uid), 0);
       const most =
         1 + gaps + (claims.restored.has(uid) ? 1 : 0) + WRITES_A_POD * named + this.#stagingWrites(volume.handle);
       const count = this.writes.countOf(uid);

@@ -27,6 +27,7 @@ const ATTACHED_DONE_MS = 200_000;
  */
 const STANDS_MS = 13_500;
 const DELETED_BY_MS = 100_000;
+const STARTED = "it had started";
 /** How often an agent repeats a rejection that the kubelet takes back. */
 const TRIES = 3;
 
@@ -67,8 +68,16 @@ export class PlacementWatch {
     this.#loops.note(by, uid);
     const failed = { atMs: this.#world.now, run: runOf(this.#world, by) };
     this.#failed.set(uid, [...(this.#failed.get(uid) ?? []), failed]);
+    if (why === STARTED && this.#isStartUnseen(uid)) {
+      this.#docket.excuse("placement", "a hostPath volume, and no status said yet that its pod had started");
+      return;
+    }
     this.#docket.judge("placement", why === undefined, () => `${name} was failed by ${by}, and ${why}`);
     if (why === undefined) this.#docket.judge("placed", true, () => "");
+  }
+
+  timesRejected(uid: string): number {
+    return this.#failed.get(uid)?.length ?? 0;
   }
 
   /** Everything has worked for long enough: no pod still waits for a volume that its node must not use. */
@@ -115,6 +124,17 @@ export class PlacementWatch {
       : undefined;
   }
 
+  /** docs/affinity.md: a hostPath volume is never mounted, so that only the status of a pod tells that it has started. */
+  #isStartUnseen(uid: string): boolean {
+    const pod = this.#world.cluster.pods.byUid(uid);
+    const wrong = pod === undefined ? [] : claimsOf(this.#world, pod).filter((claim) => this.#isWrong(pod, claim));
+    return wrong.every(({ volume }) => volume.kind === "host-path");
+  }
+
+  #isWrong({ node }: PodRecord, { volume }: ClaimRecord): boolean {
+    return this.#world.cluster.placement.isExcluded(volume.pv, node);
+  }
+
   /** Why the agent should not have failed the pod; undefined where it should. */
   #whyNot(by: string, uid: string, previous: ApiObject | undefined): string | undefined {
     const { cluster, nodes, truth, now } = this.#world;
@@ -130,7 +150,7 @@ export class PlacementWatch {
     const isFirst = claimsOf(this.#world, pod).every(
       ({ uid: one }) => (cluster.claims.madeAt(one) ?? 0) <= pod.madeAt + MADE_FOR_IT_MS,
     );
-    if (pod.startedIn === node.machine.bootId() && isFirst) return "it had started";
+    if (pod.startedIn === node.machine.bootId() && isFirst) return STARTED;
     const sinceMs = (this.#sent.get(previous.metadata.resourceVersion) ?? now) - DECIDED_MS;
     const wrong = claimsOf(this.#world, pod).filter(({ volume }) =>
       cluster.placement.wasExcluded(volume.pv, pod.node, sinceMs),
