@@ -22,7 +22,7 @@ export function actOnMooring(world: World, step: Step): void {
       world.node(step.node).agent?.crash();
       return;
     case "pause-agent":
-      pause(world, world.node(step.node).agent, step.forMs);
+      pause(world, () => world.node(step.node).agent, step.forMs);
       return;
     case "roll-agent":
       rollAgent(world, step);
@@ -44,7 +44,7 @@ export function actOnMooring(world: World, step: Step): void {
       keepDown(world, [replicaOf(world, step.replica)], step);
       return;
     case "pause-aggregator":
-      pause(world, replicaOf(world, step.replica).process, step.forMs);
+      pause(world, () => replicaOf(world, step.replica).process, step.forMs);
       return;
     case "stop-aggregators":
       keepDown(world, world.replicas, step);
@@ -108,13 +108,15 @@ function replicaOf({ replicas }: World, index: number): Replica {
   return replica;
 }
 
-function pause(world: World, process: Replica["process"], forMs: number): void {
+function pause(world: World, present: () => Replica["process"], forMs: number): void {
+  const process = present();
   if (process === undefined) return;
   process.pause();
   world.health.down(process.name);
   world.windows.begin(forMs, () => {
     process.resume();
-    if (process.state() === "running") world.health.up(process.name);
+    // One that was replaced meanwhile only ends now, and its successor may be paused itself.
+    if (process.state() === "running" && process === present()) world.health.up(process.name);
   });
 }
 
