@@ -227,7 +227,8 @@ export class Enforcer {
     const after = next.after === "again" ? this.#againMs(podCase) : next.after;
     if (after !== undefined) this.#queue.addAfter(uid, after);
     // The affinity of its volumes may change, and the agent watches no volumes.
-    else if (pod.isWaiting && !podCase.isRejected) this.#queue.addAfter(uid, AGAIN.maxMs);
+    else if (pod.isWaiting && !podCase.isRejected)
+      this.#queue.addAfter(uid, jitter(this.#parts.random, AGAIN.maxMs, 0.2));
   }
 
   #againMs(podCase: PodCase): number {
