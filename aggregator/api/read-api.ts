@@ -1,21 +1,25 @@
 import type { Claim } from "../../common/storage/claim.ts";
 import { formatMillisecondsUp } from "../../common/storage/timestamp.ts";
-import {
-  type ClaimObservation,
-  claimEntryOf,
-  type VolumeObservation,
-  volumeEntryOf,
-} from "../core/api/list-entries.ts";
+import type { VolumeIdentity } from "../../common/storage/volume-identity.ts";
+import { claimEntryOf, volumeEntryOf } from "../core/api/list-entries.ts";
 import { nodeEntryOf } from "../core/api/node-entry.ts";
 import { claimsOf, type Fact } from "../core/claims/attribution.ts";
 import type { ClaimFacts } from "../core/claims/decide.ts";
 import type { Volume } from "../core/cluster-objects.ts";
 import type { NodeView } from "../core/nodes/node-view.ts";
-import { claimOfVolume, identitiesOf, idleStagings, mayMount, volumeUse } from "../core/volumes/use.ts";
+import {
+  claimOfVolume,
+  type IdleStagings,
+  identitiesOf,
+  idleStagings,
+  mayMount,
+  type VolumeUse,
+  volumeUse,
+} from "../core/volumes/use.ts";
 import type { AgentStates } from "../nodes/agent-states.ts";
 import type { FleetState } from "../nodes/fleet-state.ts";
 import type { SharedParts } from "../sources/cluster.ts";
-import { asksFor, type ListFilter, type ListHead, type ListSource } from "../sources/list-stream.ts";
+import type { Listed, ListHead, ListSource } from "../sources/list-stream.ts";
 
 interface ReadApiParts extends SharedParts {
   readonly fleet: FleetState;
@@ -33,7 +37,7 @@ interface ReadApiParts extends SharedParts {
 export class ReadApi implements ListSource {
   readonly signal: AbortSignal;
   readonly #parts: ReadApiParts;
-  readonly #stagings = new Map<string, ReturnType<typeof idleStagings>>();
+  readonly #stagings = new Map<string, IdleStagings>();
 
   constructor(parts: ReadApiParts) {
     this.#parts = parts;
@@ -48,27 +52,14 @@ export class ReadApi implements ListSource {
     for (const node of this.#stagings.keys()) if (fleet.view(node) === undefined) this.#stagings.delete(node);
   }
 
-  entries(kind: Parameters<ListSource["entries"]>[0], filter: ListFilter): Iterable<object | undefined> {
-    if (kind === "ClaimList") return this.#claims(filter);
-    return kind === "VolumeList" ? this.#volumes(filter) : this.#nodes(filter);
-  }
-
-  *#claims(filter: ListFilter): Iterable<object | undefined> {
-    const { cluster, claimFacts } = this.#parts;
-    for (const { key, namespace, name } of cluster.claims()) {
-      const isAsked = asksFor(filter, "namespace", namespace) && asksFor(filter, "name", name);
-      const facts = isAsked ? claimFacts(key) : undefined;
-      yield facts && claimEntryOf(this.#observeClaim(facts), this.#parts);
-    }
-  }
-
-  *#volumes(filter: ListFilter): Iterable<object | undefined> {
-    for (const volume of this.#parts.cluster.allVolumes())
-      yield asksFor(filter, "name", volume.key) ? volumeEntryOf(this.#observeVolume(volume), this.#parts) : undefined;
-  }
-
-  *#nodes(filter: ListFilter): Iterable<object | undefined> {
-    for (const name of this.#nodeNames()) yield asksFor(filter, "name", name) ? this.#nodeEntry(name) : undefined;
+  objects(kind: Parameters<ListSource["objects"]>[0]): Iterable<Listed> {
+    const { cluster } = this.#parts;
+    if (kind === "NodeList") return this.#nodeNames().map((name) => ({ name, entry: () => this.#nodeEntry(name) }));
+    if (kind === "VolumeList")
+      return Iterator.from(cluster.allVolumes()).map((one) => ({ name: one.key, entry: () => this.#volumeEntry(one) }));
+    return Iterator.from(cluster.claims()).map(({ key, namespace, name }) => {
+      return { namespace, name, entry: () => this.#claimEntry(key) };
+    });
   }
 
   #nodeEntry(name: string): object {
@@ -80,7 +71,7 @@ export class ReadApi implements ListSource {
 
   head(): ListHead {
     const { cluster, agentStates, unreported } = this.#parts;
-    const names = [...this.#nodeNames()];
+    const names = this.#nodeNames();
     const stale = names.filter((name) => agentStates.of(name).kind === "Stale").length;
     return {
       cluster: cluster.uid() ?? null,
@@ -90,9 +81,9 @@ export class ReadApi implements ListSource {
   }
 
   /** Every Node of the cluster, and every node that has reported: either may exist without the other. */
-  #nodeNames(): ReadonlySet<string> {
+  #nodeNames(): readonly string[] {
     const { cluster, fleet } = this.#parts;
-    return new Set([...cluster.nodeNames(), ...fleet.nodes()]);
+    return [...new Set([...cluster.nodeNames(), ...fleet.nodes()])];
   }
 
   #earliestMs(): number {
@@ -100,41 +91,44 @@ export class ReadApi implements ListSource {
     return time === undefined ? 0 : time.latestMs - time.widthMs;
   }
 
-  #observeClaim(facts: ClaimFacts): ClaimObservation {
-    const { cluster, fleet, isDeletionHeld } = this.#parts;
+  /** Where mounts count: the last report of a node that is Gone no longer does. */
+  #useOf(identities: readonly VolumeIdentity[], isOwn: (fact: Fact) => boolean): VolumeUse {
+    const { agentStates, fleet } = this.#parts;
+    const shown = fleet.shownOf(identities, isOwn);
+    return volumeUse(shown.filter(({ view }) => agentStates.assumedEnd(view.node) === undefined));
+  }
+
+  #claimEntry(key: string): object | undefined {
+    const { cluster, claimFacts, isDeletionHeld } = this.#parts;
+    const facts = claimFacts(key);
+    if (facts === undefined) return undefined;
     const { claim } = facts;
     const { volume } = claim;
     const identities = volume === undefined ? [] : identitiesOf(volume, cluster.volumeByName(volume)?.csi);
-    const isOurs = (fact: Fact): boolean => claimsOf(fact, cluster).some(({ uid }) => uid === claim.uid);
-    const use = volumeUse(fleet.shownOf(identities, isOurs));
-    const [using, referring] = [new Set(facts.usedOn), new Set(facts.references)];
-    return {
+    const referring = new Set(facts.references);
+    const observed = {
       ...facts,
       phaseSince: cluster.claimPhaseSince(claim),
-      // The last report of a node that is Gone no longer counts.
-      use: { ...use, used: use.used.filter(({ node }) => using.has(node)) },
-      references: cluster.podsOf(claim.key).filter(({ key, isTerminal }) => referring.has(key) && !isTerminal),
+      use: this.#useOf(identities, (fact) => claimsOf(fact, cluster).some(({ uid }) => uid === claim.uid)),
+      references: cluster.podsOf(key).filter((pod) => referring.has(pod.key) && !pod.isTerminal),
       isDeletionHeld: isDeletionHeld(claim),
     };
+    return claimEntryOf(observed, this.#parts);
   }
 
-  #observeVolume(volume: Volume): VolumeObservation {
-    const { cluster, fleet, agentStates } = this.#parts;
-    const isOver = (node: string): boolean => agentStates.assumedEnd(node) !== undefined;
-    const identities = identitiesOf(volume.key, volume.csi);
-    const isOwn = (fact: Fact): boolean => mayMount(fact, volume, cluster);
+  #volumeEntry(volume: Volume): object {
+    const { cluster } = this.#parts;
     const pods = volume.claim === undefined ? [] : cluster.podsOf(volume.claim.key);
-    const { used, staged } = volumeUse(fleet.shownOf(identities, isOwn));
-    return {
+    const observed = {
       volume,
       claimUse: claimOfVolume(volume, cluster.claim)?.status,
       phaseSince: cluster.phaseSince(volume),
-      use: { used: used.filter(({ node }) => !isOver(node)), staged },
+      use: this.#useOf(identitiesOf(volume.key, volume.csi), (fact) => mayMount(fact, volume, cluster)),
       references: pods.filter(({ isTerminal }) => !isTerminal),
       attached: cluster.nodesWith(volume).toSorted(),
-      // A node that is off has nothing to unstage.
-      idleSince: (node) => (isOver(node) ? undefined : this.#stagings.get(node)?.sinceMs.get(volume.uid)),
+      idleSince: (node: string) => this.#stagings.get(node)?.get(volume.uid),
       nowMs: this.#earliestMs(),
     };
+    return volumeEntryOf(observed, this.#parts);
   }
 }

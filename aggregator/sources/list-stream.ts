@@ -4,37 +4,29 @@ import type { Route } from "../../common/runtime/http-server.ts";
 import { createYield } from "../../common/runtime/yield.ts";
 import { LIST_API_VERSION, LIST_CONTENT_TYPE, type ListEnd, type ListHeader } from "../../common/storage/list-lines.ts";
 
-/** The entries that a client asks for: the values of each given parameter. */
-export type ListFilter = ReadonlyMap<string, ReadonlySet<string>>;
-
-/** Reads a query string, or names a problem: with an unknown parameter the answer would contain more than the client wants. */
-export function readFilter(
-  allowed: readonly string[],
-  query: Iterable<readonly [string, string]>,
-): ListFilter | { readonly problem: string } {
-  const filter = new Map<string, Set<string>>();
+/** What is wrong with a query: with an unknown parameter the answer would contain more than the client wants. */
+export function queryProblem(allowed: readonly string[], query: URLSearchParams): string | undefined {
   for (const [name, value] of query) {
-    if (!allowed.includes(name))
-      return { problem: `unknown parameter ${JSON.stringify(name)}; allowed: ${allowed.join(", ")}` };
-    if (value === "") return { problem: `${name}: empty` };
-    filter.set(name, (filter.get(name) ?? new Set()).add(value));
+    if (!allowed.includes(name)) return `unknown parameter ${JSON.stringify(name)}; allowed: ${allowed.join(", ")}`;
+    if (value === "") return `${name}: empty`;
   }
-  return filter;
-}
-
-/** True for a value that the client asks for; without the parameter, for every value. */
-export function asksFor(filter: ListFilter, name: string, value: string): boolean {
-  return filter.get(name)?.has(value) ?? true;
+  return undefined;
 }
 
 /** What every list says before its entries. */
 export type ListHead = Omit<ListHeader, "apiVersion" | "kind">;
 
+/** An object by what clients may ask for, and its entry; undefined once it is gone. */
+export interface Listed {
+  readonly namespace?: string;
+  readonly name: string;
+  readonly entry: () => object | undefined;
+}
+
 /** Makes lists, while this process leads. */
 export interface ListSource {
   readonly head: () => ListHead;
-  /** Yields one object for each step; undefined for one that the filter excludes or that is gone. */
-  readonly entries: (kind: ListHeader["kind"], filter: ListFilter) => Iterable<object | undefined>;
+  readonly objects: (kind: ListHeader["kind"]) => Iterable<Listed>;
   /** Aborted, it cuts the lists that are under way. */
   readonly signal: AbortSignal;
 }
@@ -75,12 +67,15 @@ export function listRoutes({ clock, source }: ListParts): readonly Route[] {
     answer: ({ query }): RouteAnswer => {
       const made = source();
       if ("why" in made) return { status: 503, body: `${made.why}\n`, isLast: true };
-      const filter = readFilter(parameters, query);
-      if ("problem" in filter) return { status: 400, body: `${filter.problem}\n` };
+      const problem = queryProblem(parameters, query);
+      if (problem !== undefined) return { status: 400, body: `${problem}\n` };
       if (underWay >= MOST_LISTS)
         return { status: 429, body: `${MOST_LISTS} lists are under way already\n`, headers: { "retry-after": "1" } };
       const header: ListHeader = { apiVersion: LIST_API_VERSION, kind, ...made.head() };
-      const rest = counted(linesOf(made.entries(kind, filter), clock, made.signal));
+      const isAsked = (one: Listed): boolean =>
+        parameters.every((name) => !query.has(name) || query.has(name, one[name]));
+      const entries = Iterator.from(made.objects(kind)).map((one) => (isAsked(one) ? one.entry() : undefined));
+      const rest = counted(linesOf(entries, clock, made.signal));
       underWay += 1;
       return { status: 200, body: `${JSON.stringify(header)}\n`, rest, contentType: LIST_CONTENT_TYPE };
     },

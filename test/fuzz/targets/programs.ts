@@ -110,7 +110,7 @@ function routes() {
     session: () => undefined,
     yieldToEventLoop: () => undefined,
   };
-  const source = () => ({ head: () => head, entries: () => [], signal: new AbortController().signal });
+  const source = () => ({ head: () => head, objects: () => [], signal: new AbortController().signal });
   return [reportRoute(taker, { increment: () => {} }), ...listRoutes({ clock: createFakeClock(), source })];
 }
 

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { LISTS, readFilter } from "../../../aggregator/sources/list-stream.ts";
+import { LISTS, queryProblem } from "../../../aggregator/sources/list-stream.ts";
 
 const FOLDER = new URL("../../../docs/troubleshooting/", import.meta.url);
 const PAGES = readdirSync(FOLDER).map((name) => ({ name, text: readFileSync(new URL(name, FOLDER), "utf8") }));
@@ -19,10 +19,10 @@ describe.each(PAGES)("docs/troubleshooting/$name", ({ name, text }) => {
   it("asks the aggregator for what it can be asked", () => {
     const asked = [...text.matchAll(/(\/v1\/\w+)\?([^'"\s]+)/g)];
     const answers = asked.map(([, list = "", query = ""]) =>
-      readFilter(PARAMETERS.get(list) ?? [], new URLSearchParams(query)),
+      queryProblem(PARAMETERS.get(list) ?? [], new URLSearchParams(query)),
     );
 
-    expect(answers.filter((answer) => "problem" in answer)).toEqual([]);
+    expect(answers.filter((problem) => problem !== undefined)).toEqual([]);
   });
 });
 

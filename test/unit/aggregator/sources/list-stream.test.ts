@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import {
-  asksFor,
+  type Listed,
   type ListHead,
   listRoutes,
   MOST_LISTS,
-  readFilter,
+  queryProblem,
 } from "../../../../aggregator/sources/list-stream.ts";
 import type { RouteAnswer } from "../../../../common/runtime/http-answer.ts";
 import { createFakeClock, settle } from "../../../fakes/clock.ts";
@@ -16,18 +16,29 @@ const HEAD: ListHead = {
   nodes: { total: 1, stale: 0, unreported: 0 },
 };
 
-type Entries = Iterable<object | undefined>;
+function listOf(objects: Iterable<Listed>, clock = createFakeClock(), { signal } = new AbortController()) {
+  return asked("", { objects, clock, signal });
+}
 
-function listOf(entries: Entries, clock = createFakeClock(), { signal } = new AbortController()) {
-  const [route] = listRoutes({ clock, source: () => ({ head: () => HEAD, entries: () => entries, signal }) });
-  const request = { params: {}, query: new URLSearchParams(), body: async () => "" };
+interface Asked {
+  readonly objects: Iterable<Listed>;
+  readonly clock: ReturnType<typeof createFakeClock>;
+  readonly signal: AbortSignal;
+}
+
+function asked(query: string, { objects, clock, signal }: Asked) {
+  const [route] = listRoutes({ clock, source: () => ({ head: () => HEAD, objects: () => objects, signal }) });
+  const request = { params: {}, query: new URLSearchParams(query), body: async () => "" };
   return async (): Promise<RouteAnswer> => (await route?.answer(request)) ?? expect.fail("no route");
 }
 
 function* numbered(count: number, eachTakes: () => void = () => {}) {
   for (let number = 0; number < count; number += 1) {
-    eachTakes();
-    yield { number };
+    const entry = (): object => {
+      eachTakes();
+      return { number };
+    };
+    yield { name: `${number}`, entry };
   }
 }
 
@@ -98,16 +109,19 @@ describe("lists at once", () => {
 });
 
 describe("the parameters of a list", () => {
-  const read = (query: string) => readFilter(["namespace", "name"], new URLSearchParams(query));
-
   it.each([
-    { name: "each value that is given", query: "namespace=shop&namespace=lab&name=data", asked: ["shop", "lab"] },
-    { name: "all where another one is given", query: "name=data", asked: ["shop", "lab", "home"] },
-  ])("select $name", ({ query, asked }) => {
-    const filter = read(query);
-    if ("problem" in filter) throw new Error(filter.problem);
+    { name: "each value that is given", query: "namespace=shop&namespace=lab&name=data", found: ["shop", "lab"] },
+    { name: "all where another one is given", query: "name=data", found: ["shop", "lab", "home"] },
+  ])("select $name", async ({ query, found }) => {
+    const objects = ["shop", "lab", "home"].map((namespace) => ({
+      namespace,
+      name: "data",
+      entry: () => ({ namespace }),
+    }));
+    const list = asked(query, { objects, clock: createFakeClock(), signal: new AbortController().signal });
+    const lines = (await wholeAnswer(await list())).body.trimEnd().split("\n");
 
-    expect(["shop", "lab", "home"].filter((one) => asksFor(filter, "namespace", one))).toEqual(asked);
+    expect(lines.slice(1, -1).map((line) => JSON.parse(line).namespace)).toEqual(found);
   });
 
   it.each([
@@ -118,6 +132,6 @@ describe("the parameters of a list", () => {
     },
     { name: "an empty value", query: "namespace=shop&name=", problem: "name: empty" },
   ])("have a problem that names $name", ({ query, problem }) => {
-    expect(read(query)).toEqual({ problem });
+    expect(queryProblem(["namespace", "name"], new URLSearchParams(query))).toEqual(problem);
   });
 });
