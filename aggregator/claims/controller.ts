@@ -112,9 +112,9 @@ export class ClaimController {
     }
   }
 
-  /** How many claims would be unused but for a pending node. */
-  get blocked(): number {
-    return this.#states.blocked;
+  /** How many claims wait for one of these nodes. */
+  waitingFor(nodes: readonly string[]): number {
+    return this.#states.waitingFor(nodes);
   }
 
   /** The claim and everything that its status depends on now; undefined for an unknown claim. A read: it changes nothing. */
@@ -143,7 +143,7 @@ export class ClaimController {
       if (node === UNWATCHED) barrier.onUnwatched();
       else agentStates.lookFor(node);
     }
-    this.#states.noteWaiting(key, facts);
+    this.#states.noteWaiting(key, pendingNodes);
     const decision = { claim, isEligible, desired: statusOf(decide(facts), claim.status) };
     this.#again(key, this.deletions.compare(evidence));
     this.#again(key, this.unusedWhileMounted.compare(decision));

@@ -2,7 +2,7 @@ import { isOlder } from "../../common/kube/resource-version.ts";
 import type { QueueObserver } from "../../common/kube/work-queue.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { claimKeysOf, claimsOf, type Fact, mayUse } from "../core/claims/attribution.ts";
-import { type ClaimFacts, waitsToBeUnused } from "../core/claims/decide.ts";
+import type { PendingNode } from "../core/claims/decide.ts";
 import type { ProtectionMode, RemovalCause } from "../core/claims/deletion.ts";
 import { type ClaimEvidence, type ClaimHistory, usesIn } from "../core/claims/evidence.ts";
 import type { Unobserved } from "../core/claims/gap.ts";
@@ -53,8 +53,6 @@ export class ClaimStates {
   readonly #included = new WeakMap<EndedPod, Set<string>>();
   /** By node, keys of the claims that waited for it when they were decided. Some may wait no longer: they are decided once more. */
   readonly #waiting = new Map<string, Set<string>>();
-  /** Keys of the claims that would be unused but for a pending node. For the others only the message would change. */
-  readonly #blocked = new Set<string>();
 
   constructor(parts: StateParts) {
     this.#parts = parts;
@@ -98,14 +96,12 @@ export class ClaimStates {
     this.#histories.delete(uid);
     this.#written.delete(uid);
     for (const keys of this.#waiting.values()) keys.delete(key);
-    this.#blocked.delete(key);
   }
 
   /** A claim was decided: from now on it waits for these nodes. */
-  noteWaiting(key: string, facts: Pick<ClaimFacts, "isEligible" | "usedOn" | "references" | "pendingNodes">): void {
-    const nodes = facts.pendingNodes.map(({ node, why }) => (why === undefined ? BARRIER : node));
+  noteWaiting(key: string, pendingNodes: readonly PendingNode[]): void {
+    const nodes = pendingNodes.map(({ node, why }) => (why === undefined ? BARRIER : node));
     for (const node of nodes) this.#waiting.set(node, (this.#waiting.get(node) ?? new Set()).add(key));
-    this.#blocked[waitsToBeUnused(facts) ? "add" : "delete"](key);
   }
 
   /** Ended pods on the node that claims waited for. */
@@ -121,8 +117,9 @@ export class ClaimStates {
     return keys;
   }
 
-  get blocked(): number {
-    return this.#blocked.size;
+  /** How many claims wait for one of these nodes. */
+  waitingFor(nodes: readonly string[]): number {
+    return new Set(nodes.flatMap((node) => [...(this.#waiting.get(node) ?? [])])).size;
   }
 
   /** The claim as our last write left it, until the watch shows that write: otherwise the next decision would be about an old state. */
