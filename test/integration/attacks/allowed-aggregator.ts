@@ -67,14 +67,10 @@ const UNMOUNTED: ClaimStatus = {
 };
 
 async function writerOf(stage: AttackStage): Promise<ClaimStatusWriter> {
-  const metrics = createMetrics();
-  const writes = metrics.counter({ name: "mooring_a_total", help: "a", labels: ["outcome"] });
-  const seconds = metrics.histogram({ name: "mooring_b_seconds", help: "b", buckets: [1] });
   return createClaimStatusWriter({
     client: await clientOf(stage, AGGREGATOR),
     clock: stage.owner.clock,
-    writes,
-    seconds,
+    metrics: createMetrics(),
   });
 }
 
@@ -107,7 +103,7 @@ export function describeAggregator(stage: () => AttackStage): void {
       const client = await clientOf(stage(), AGGREGATOR);
       const written = changesTo(volume, { ...(volume.annotations ?? NO_ANNOTATIONS), ...changes }) ?? {};
 
-      const result = await createVolumeWriter(client, { increment: () => {} })(volume, written, signal);
+      const result = await createVolumeWriter({ client, metrics: createMetrics() })(volume, written, signal);
 
       expect(result).toEqual({ kind: "written" });
       const { annotations } = projectVolume(await stage().api.get(VOLUME));

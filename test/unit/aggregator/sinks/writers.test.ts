@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createClaimStatusWriter, createVolumeWriter } from "../../../../aggregator/sinks/writers.ts";
 import { createKubeClient } from "../../../../common/kube/client.ts";
+import { createMetrics } from "../../../../common/runtime/metrics.ts";
 import { createFakeClock } from "../../../fakes/clock.ts";
 import { createFakeConnection, createFakeTransport, type FakeAnswer, json } from "../../../fakes/transport.ts";
 import { claimWith, mountedStatus, volumeWith } from "../world.ts";
@@ -18,10 +19,11 @@ function refusal(code: number, status: Readonly<Record<string, unknown>> = {}): 
 function setUp(answer: FakeAnswer) {
   const [transport, clock] = [createFakeTransport(() => answer), createFakeClock()];
   const client = createKubeClient(createFakeConnection(transport), { clock });
-  const counted: string[] = [];
-  const writes = { increment: ({ outcome = "" }) => void counted.push(outcome) };
-  const writer = createClaimStatusWriter({ client, clock, writes, seconds: { observe: () => {} } });
-  return { writer, writeVolume: createVolumeWriter(client, writes), counted };
+  const metrics = createMetrics();
+  const counted = async (): Promise<readonly unknown[]> =>
+    [...(await metrics.text()).matchAll(/writes_total\{outcome="(\w+)"\} 1$/gm)].map(([, outcome]) => outcome);
+  const parts = { client, clock, metrics };
+  return { writer: createClaimStatusWriter(parts), writeVolume: createVolumeWriter(parts), counted };
 }
 
 describe("a write", () => {
@@ -53,7 +55,7 @@ describe("a write", () => {
     const { writer, counted } = setUp(answer);
 
     expect(await writer.apply(claimWith(), mounted, never)).toMatchObject(result);
-    expect(counted).toEqual([result.kind]);
+    expect(await counted()).toEqual([result.kind]);
   });
 
   it("of the marks of a volume is stale where it has changed, which is counted", async () => {
@@ -61,6 +63,6 @@ describe("a write", () => {
     const volume = { ...volumeWith(), resourceVersion: "300" };
 
     expect(await writeVolume(volume, { "mooring.dev/mounted-on": "{}" }, never)).toMatchObject({ kind: "stale" });
-    expect(counted).toEqual(["stale"]);
+    expect(await counted()).toEqual(["stale"]);
   });
 });
