@@ -61,34 +61,30 @@ function desiredMark({ volume, mounts, unanswered, isProtecting }: VolumeFacts):
 
 type KnownUse = Pick<ClaimStatus, "lastUse" | "gap">;
 
-/** Only volumes that outlive their claims keep it. That of an earlier claim stays: beside another claimRef it does not count. */
+/**
+ * Only volumes that outlive their claims keep it. That of an earlier claim stays: beside another claimRef it does not count. During a use
+ * the last use is unknown: an earlier one would look longer ago than it is. A claim may go before the end of its use is known: then only
+ * the nodes' reports have it.
+ */
 function desiredLastUse(facts: VolumeFacts): string | undefined {
-  const { volume, claim, statusAtEnd } = facts;
+  const { volume, claim, statusAtEnd, mounts } = facts;
   const text = volume.annotations?.lastUse;
-  if (volume.claim === undefined || volume.reclaimPolicy !== "Retain") return text;
+  const isLeaving = claim === undefined || (claim.isDeleting && claim.status !== undefined);
+  if (volume.claim === undefined || volume.reclaimPolicy !== "Retain" || !isLeaving) return text;
   const { uid } = volume.claim;
   const stored = readCopiedUse(uid, text);
-  // During a use the last use is unknown: an earlier one would look longer ago than it is.
-  const whileInUse = stored === undefined ? text : undefined;
-  if (claim === undefined) {
-    if (facts.mounts.used.length > 0) return whileInUse;
-    const wasInUse = statusAtEnd?.unused === false;
-    const known = wasInUse ? undefined : laterOf(stored, statusAtEnd);
-    return useText(uid, { ...known, lastUse: lastUseAfter(facts, known) }) ?? (wasInUse ? whileInUse : text);
-  }
-  if (!claim.isDeleting || claim.status === undefined) return text;
-  return claim.status.unused ? (useText(uid, claim.status) ?? text) : whileInUse;
+  const isMounted = claim === undefined && mounts.used.length > 0;
+  const isInUse = isMounted || (claim?.status ?? statusAtEnd)?.unused === false;
+  const known = isInUse ? undefined : (claim?.status ?? laterOf(stored, statusAtEnd));
+  const ends = claim === undefined && !isMounted ? endsAfterClaim(facts) : [];
+  const use = { ...known, lastUse: latestUse(known?.lastUse, ends) };
+  if (hasLastUse(use)) return lastUseText(uid, use);
+  return isInUse && stored !== undefined ? undefined : text;
 }
 
-function useText(uid: string, use: KnownUse): string | undefined {
-  return hasLastUse(use) ? lastUseText(uid, use) : undefined;
-}
-
-/** A claim may go before the end of its use is known: then only the nodes' reports have it. */
-function lastUseAfter(facts: VolumeFacts, known: KnownUse | undefined): KnownUse["lastUse"] {
-  const isClaimGone = facts.statusAtEnd !== undefined || facts.volume.phase !== "Bound";
-  const isOpen = facts.isPending || facts.unanswered.length > 0 || !isClaimGone;
-  return latestUse(known?.lastUse, isOpen ? [] : facts.ends);
+function endsAfterClaim({ volume, statusAtEnd, isPending, unanswered, ends }: VolumeFacts): readonly UseEnd[] {
+  const isGone = statusAtEnd !== undefined || volume.phase !== "Bound";
+  return isGone && !isPending && unanswered.length === 0 ? ends : [];
 }
 
 function laterOf(one: KnownUse | undefined, other: KnownUse | undefined): KnownUse | undefined {
