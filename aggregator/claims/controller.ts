@@ -5,7 +5,7 @@ import { type ClaimFacts, decide, UNWATCHED } from "../core/claims/decide.ts";
 import { factsOf, shownEnds } from "../core/claims/facts.ts";
 import { statusOf } from "../core/claims/message.ts";
 import { type ClaimWrite, writeFor } from "../core/claims/write.ts";
-import type { EndedPod, Pod } from "../core/cluster-objects.ts";
+import type { Pod } from "../core/cluster-objects.ts";
 import { factsIn } from "../core/nodes/node-view.ts";
 import { UnusedWhileMounted } from "../writing/claim-warnings.ts";
 import { ClaimWriter, WRITERS, type WriteLimits } from "../writing/claim-writer.ts";
@@ -53,14 +53,10 @@ export class ClaimController {
     this.queue.addAll(Iterator.from(this.#parts.cluster.claims()).map(({ key }) => key));
   }
 
-  /** A new leader begins: every claim has to be decided. `finished` are pods that are over and still exist. */
-  begin(finished: readonly EndedPod[]): void {
-    this.#states.begin(finished);
-    this.enqueueAll();
-  }
-
-  /** Works until the signal is aborted. Everything has been listed. */
+  /** A new leader begins, and works until the signal is aborted. Everything has been listed, and has to be decided. */
   run(signal: AbortSignal): Promise<void> {
+    this.#states.begin(this.#parts.cluster.finishedPods());
+    this.enqueueAll();
     return this.queue.run((key, limited) => this.#reconcile(key, limited), signal);
   }
 

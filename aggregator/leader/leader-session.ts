@@ -106,14 +106,12 @@ export class LeaderSession {
 
   /** Works until it is over. Everything has been listed. */
   async run(signal: AbortSignal): Promise<void> {
-    const { cluster, logger } = this.#parts;
-    // Before anything waits: a hand-over must not take an empty queue for one whose claims are decided.
-    this.claims.begin(cluster.finishedPods());
     // From now on a missing report counts.
     this.#barrier.begin(this.agentStates.expected());
-    logger.info({ nodes: this.unreported.length }, "cluster listed, waiting for the nodes' reports");
+    this.#parts.logger.info({ nodes: this.unreported.length }, "cluster listed, waiting for the nodes' reports");
     await runTogether(
       [
+        // Before anything waits: a hand-over must not take an empty queue for one whose claims are decided.
         (limited) => this.claims.run(limited),
         (limited) => this.volumes.run(limited),
         (limited) => this.agentStates.run(limited),
