@@ -11,17 +11,13 @@ const HELD_NEWS_MS = 30_000;
 /** In an ordinary deletion the reports of unmount and unstage arrive within this. Milliseconds. */
 const GRACE_MS = 10_000;
 
-interface Deletion {
-  readonly warned: Set<ClaimWarning["kind"]>;
-  /** While protection alone keeps it, by the API server's clock: since the request, where this leader found the claim kept. */
-  heldSinceMs: number | undefined;
-}
-
 /** Claims that are being deleted, and claims that were removed too early. */
 export class Deletions {
   readonly #parts: ClaimParts;
-  /** By UID. */
-  readonly #known = new Map<string, Deletion>();
+  /** By UID, by the API server's clock: since when protection alone keeps the claim; undefined while it does not. */
+  readonly #heldSinceMs = new Map<string, number | undefined>();
+  /** UIDs of claims, each with the kind of a warning. */
+  readonly #warned = new Set<string>();
   /** By key: claims that went although a node reported them mounted, until their nodes have reported or no longer count as Reporting. */
   readonly #removed = new Map<string, RemovedClaim>();
 
@@ -32,13 +28,11 @@ export class Deletions {
   /** For how long protection alone has kept each claim that it keeps. Milliseconds. */
   heldMs(): readonly number[] {
     const nowMs = this.#parts.nowMs();
-    return [...this.#known.values()].flatMap(({ heldSinceMs }) =>
-      heldSinceMs === undefined ? [] : nowMs - heldSinceMs,
-    );
+    return [...this.#heldSinceMs.values()].flatMap((sinceMs) => (sinceMs === undefined ? [] : nowMs - sinceMs));
   }
 
   isHeld({ uid }: Claim): boolean {
-    return this.#known.get(uid)?.heldSinceMs !== undefined;
+    return this.#heldSinceMs.get(uid) !== undefined;
   }
 
   /** Checks whether protection alone keeps the claim, and warns once. Answers after how many milliseconds to check again, if necessary. */
@@ -46,19 +40,17 @@ export class Deletions {
     const { cluster, nowMs, protection } = this.#parts;
     const { claim } = evidence;
     if (!claim.isDeleting || protection !== "enforce") return undefined;
-    const isNew = !this.#known.has(claim.uid);
-    const known = this.#of(claim);
     const mounts = this.#mountsOf(evidence);
     if (isForced(claim)) this.#warnOfRelease(claim, mounts);
     // Like Kubernetes' controller: a pod that is not scheduled does not count, a finished one does.
     const isUsedByPod = cluster.podsOf(claim.key).some((pod) => pod.node !== undefined && refersTo(pod, claim));
-    if (!isKept(claim) || isUsedByPod || isForced(claim)) {
-      known.heldSinceMs = undefined;
-      return undefined;
-    }
-    const sinceMs = (isNew ? claim.deletion?.requestedAtMs : undefined) ?? nowMs();
-    known.heldSinceMs ??= sinceMs;
-    const restMs = known.heldSinceMs + HELD_NEWS_MS - nowMs();
+    const isHeld = isKept(claim) && !isUsedByPod && !isForced(claim);
+    // Since the request, where this leader finds the claim kept.
+    const beganMs = this.#heldSinceMs.has(claim.uid) ? undefined : claim.deletion?.requestedAtMs;
+    const sinceMs = isHeld ? (this.#heldSinceMs.get(claim.uid) ?? beganMs ?? nowMs()) : undefined;
+    this.#heldSinceMs.set(claim.uid, sinceMs);
+    if (sinceMs === undefined) return undefined;
+    const restMs = sinceMs + HELD_NEWS_MS - nowMs();
     if (restMs > 0) return restMs;
     this.#warnOnce(claim, { kind: "deletion-held", mounts });
     return undefined;
@@ -70,7 +62,8 @@ export class Deletions {
     const { claim } = evidence;
     const mounts = this.#mountsOf(evidence);
     if (protection === "enforce" && isForced(claim)) this.#warnOfRelease(claim, mounts);
-    this.#known.delete(claim.uid);
+    this.#heldSinceMs.delete(claim.uid);
+    for (const kind of ["force-released", "deletion-held"]) this.#warned.delete(`${claim.uid}/${kind}`);
     if (mounts.length === 0) return undefined;
     const isItsVolume = volumeMatcher(evidence.identities);
     this.#removed.set(claim.key, { claim, mounts, isItsVolume, goneAtMs: nowMs() });
@@ -104,15 +97,9 @@ export class Deletions {
   }
 
   #warnOnce(claim: Claim, warning: ClaimWarning): void {
-    const { warned } = this.#of(claim);
-    if (!warned.has(warning.kind)) this.#parts.warnings.warn(claim, warning);
-    warned.add(warning.kind);
-  }
-
-  #of({ uid }: Claim): Deletion {
-    const known = this.#known.get(uid) ?? { warned: new Set(), heldSinceMs: undefined };
-    this.#known.set(uid, known);
-    return known;
+    const id = `${claim.uid}/${warning.kind}`;
+    if (!this.#warned.has(id)) this.#parts.warnings.warn(claim, warning);
+    this.#warned.add(id);
   }
 
   #mountsOf({ uses, shownOn }: ClaimEvidence): readonly ObservedMount[] {

@@ -33,7 +33,7 @@ export function createMeasures(metrics: Metrics) {
     name: "mooring_claims_removed_while_mounted_total",
     help: "Claims that were removed while a reporting node still had their volume mounted, by cause: override, not-enforced, or unexpected where protection is enforced.",
     labels: ["why"],
-    known: REMOVAL_CAUSES.map((why) => ({ why })),
+    known: Object.keys(REMOVAL_CAUSES).map((why) => ({ why })),
   });
   const label = boundedLabel(MOST_DRIVERS);
   const classLabel = boundedLabel(MOST_CLASSES);

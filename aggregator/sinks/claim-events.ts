@@ -2,7 +2,7 @@ import type { KubeEvent } from "../../common/kube/kube-event.ts";
 import { formatMicroTime } from "../../common/runtime/micro-time.ts";
 import { type Claim, FORCE_RELEASE } from "../../common/storage/claim.ts";
 import { formatSecondsUp } from "../../common/storage/timestamp.ts";
-import type { ObservedMount, RemovalCause } from "../core/claims/deletion.ts";
+import { type ObservedMount, REMOVAL_CAUSES, type RemovalCause } from "../core/claims/deletion.ts";
 import { listed } from "../core/claims/message.ts";
 
 /** A problem of a claim that its owner should know, beside its status; its fields are those of a log line. */
@@ -48,7 +48,7 @@ function noteOf(claim: Claim, warning: ClaimWarning): string {
   if (warning.kind === "deletion-held") return heldNote(claim, warning.mounts);
   if (warning.kind === "force-released") return releasedNote(claim, warning);
   if (warning.kind === "removed-while-mounted") {
-    return `The claim is gone while its volume is mounted on ${mountsText(warning.mounts)}: ${CAUSES[warning.cause]}`;
+    return `The claim is gone while its volume is mounted on ${mountsText(warning.mounts)}: ${REMOVAL_CAUSES[warning.cause]}`;
   }
   if (warning.kind === "unused-while-mounted") {
     const sinceMs = upstream?.sinceMs;
@@ -79,13 +79,6 @@ function releasedNote(
   const where = mounts.length > 0 ? `mounted on ${mountsText(mounts)}` : `in use (${status?.message ?? ""})`;
   return `${FORCE_RELEASE} lets the claim go while its volume is ${where}. Reason given: ${why === "" ? "none" : why}`;
 }
-
-const CAUSES = {
-  override: `${FORCE_RELEASE} let it go`,
-  "not-enforced": "protection is not enforced",
-  unexpected:
-    "protection is enforced, but the claim's stored condition did not keep it, or the policies are not in force",
-} as const;
 
 function mountsText(mounts: readonly ObservedMount[]): string {
   const one = ({ node, pod }: ObservedMount): string => `node ${node}${pod === undefined ? "" : ` by pod ${pod}`}`;

@@ -1,4 +1,4 @@
-import type { Claim } from "../../../common/storage/claim.ts";
+import { type Claim, FORCE_RELEASE } from "../../../common/storage/claim.ts";
 import type { VolumeIdentity } from "../../../common/storage/volume-identity.ts";
 import type { NodeView } from "../nodes/node-view.ts";
 
@@ -7,15 +7,13 @@ export const PROTECTION_MODES = ["off", "audit", "enforce"] as const;
 export type ProtectionMode = (typeof PROTECTION_MODES)[number];
 
 /** Why a claim is gone although a node still has its volume mounted. */
-export const REMOVAL_CAUSES = [
-  /** Its annotation `mooring.dev/force-release` let it go. */
-  "override",
-  /** This mode keeps no claims. */
-  "not-enforced",
-  /** Its stored condition did not keep it, or the policies are not in force. */
-  "unexpected",
-] as const;
-export type RemovalCause = (typeof REMOVAL_CAUSES)[number];
+export const REMOVAL_CAUSES = {
+  override: `${FORCE_RELEASE} let it go`,
+  "not-enforced": "protection is not enforced",
+  unexpected:
+    "protection is enforced, but the claim's stored condition did not keep it, or the policies are not in force",
+} as const;
+export type RemovalCause = keyof typeof REMOVAL_CAUSES;
 
 export interface ObservedMount {
   readonly node: string;
