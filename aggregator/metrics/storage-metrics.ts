@@ -9,7 +9,7 @@ type Registry = Pick<Metrics, "gauge" | "series">;
 type Name = `mooring_${string}`;
 
 export interface StorageSources {
-  readonly cluster: Pick<Cluster, "claim" | "podsOf" | "storage">;
+  readonly cluster: Pick<Cluster, "podsOf" | "storage">;
   /** The API server's wall clock at the earliest, so that an age is too short rather than too long. Milliseconds since the epoch. */
   readonly earliestMs: () => number;
 }

@@ -6,6 +6,7 @@ import type { Stored } from "../../common/kube/store.ts";
 import type { InternalErrors } from "../../common/runtime/internal-errors.ts";
 import { runTogether } from "../../common/runtime/lifecycle.ts";
 import { boundedLabel } from "../../common/runtime/metrics.ts";
+import type { Claim } from "../../common/storage/claim.ts";
 import type { BindingMode } from "../core/claims/binding.ts";
 import { MOST_CLASSES } from "../core/metrics/storage-totals.ts";
 import { createClaims } from "./claims.ts";
@@ -51,9 +52,7 @@ export function createCluster(parts: ClusterParts, listener: ClusterListener) {
     storage: {
       volumes: volumes.totals,
       claims: claims.totals,
-      get pending(): Iterable<string> {
-        return claims.informer.by("pending", "Pending").map(({ key }) => key);
-      },
+      pending: (): Iterable<Claim> => claims.informer.by("pending", "Pending"),
       /** Undefined for an unknown class. A claim without a class is bound at once, to a volume that an administrator made. */
       bindingOf: (name: string | undefined): BindingMode | undefined =>
         name === undefined ? "Immediate" : storageClasses.get(name)?.binding,

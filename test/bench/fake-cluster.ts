@@ -72,7 +72,7 @@ export class FakeCluster implements Cluster {
   readonly storage: Cluster["storage"] = {
     volumes: new StorageTotals((name) => name, 1_000),
     claims: new StorageTotals((name) => name, 1_000),
-    pending: new Set(),
+    pending: () => [],
     bindingOf: () => undefined,
   };
   readonly uid = (): string => "uid";

@@ -64,13 +64,13 @@ async function measure(scene: Scene): Promise<readonly (readonly string[])[]> {
   const claims = Array.from({ length: COUNT }, (_, index) =>
     claimWith({ name: `data-${index}`, storageClass: scene.classOf(index), ...scene.claim(index) }),
   );
-  const byKey = new Map(claims.map((claim) => [claim.key, claim]));
+  const pending = claims.filter(({ phase }) => phase === "Pending");
   const count = (): StorageSources["cluster"]["storage"] => {
     const label = boundedLabel(MOST_CLASSES);
     const storage = {
       volumes: new StorageTotals<VolumeKind>(label, 1_000),
       claims: new StorageTotals<ClaimKind>(label, 3_600_000),
-      pending: new Set(claims.filter(({ phase }) => phase === "Pending").map(({ key }) => key)),
+      pending: () => pending,
       bindingOf: () => "WaitForFirstConsumer" as const,
     };
     for (const { volume, since } of volumes) storage.volumes.count(countedVolume(volume, since), 1);
@@ -79,7 +79,7 @@ async function measure(scene: Scene): Promise<readonly (readonly string[])[]> {
   };
   const storage = count();
   const metrics = createMetrics();
-  const cluster = { storage, claim: (key: string) => byKey.get(key), podsOf: () => [] };
+  const cluster = { storage, podsOf: () => [] };
   registerStorageMetrics(metrics, { cluster, earliestMs: () => NOON });
   const text = await metrics.text();
   const series = text.split("\n").filter((line) => line !== "" && !line.startsWith("#")).length;

@@ -39,8 +39,7 @@ export function bindLatency(binding: Binding, nowMs: number): BindLatency | unde
 }
 
 interface PendingSources {
-  readonly pending: Iterable<string>;
-  readonly claim: (key: string) => Claim | undefined;
+  readonly pending: () => Iterable<Claim>;
   readonly podsOf: (claimKey: string) => readonly Pod[];
   readonly bindingOf: (storageClass: string | undefined) => BindingMode | undefined;
 }
@@ -51,7 +50,7 @@ interface PendingSources {
  */
 export function oldestPending(sources: PendingSources): ReadonlyMap<BindingMode | "unknown", number> {
   const oldest = new Map<BindingMode | "unknown", number>();
-  for (const claim of [...sources.pending].flatMap((key) => sources.claim(key) ?? [])) {
+  for (const claim of sources.pending()) {
     if (claim.isDeleting) continue;
     const mode = sources.bindingOf(claim.storageClass);
     const binding = mode ?? "unknown";
@@ -80,8 +79,7 @@ export function claimPhaseSince(
   if (phase === "Lost") return phaseSince({ apiMs: undefined, createdAtMs, firstSeenMs });
   const isOwn = phase === "Bound" && volume?.phase === "Bound" && volume.claim?.uid === uid;
   if (!isOwn || volumeSince === undefined) return undefined;
-  const { ms, from } = volumeSince;
-  return from === "first-seen"
-    ? phaseSince({ apiMs: undefined, createdAtMs, firstSeenMs: ms })
-    : phaseSince({ apiMs: ms, createdAtMs, firstSeenMs: undefined });
+  const isSeen = volumeSince.from === "first-seen";
+  const [apiMs, seenMs] = isSeen ? [undefined, volumeSince.ms] : [volumeSince.ms, undefined];
+  return phaseSince({ apiMs, createdAtMs, firstSeenMs: seenMs });
 }

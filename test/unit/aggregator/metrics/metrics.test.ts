@@ -45,15 +45,14 @@ async function linesOf({ volumes = [], claims = [] }: Scene): Promise<readonly s
   const storage = {
     volumes: new StorageTotals<ReturnType<typeof countedVolume>["kind"]>(label, 1_000),
     claims: new StorageTotals<ReturnType<typeof countedClaim>["kind"]>(label, 3_600_000),
-    pending: new Set(claims.filter(({ phase }) => phase === "Pending").map(({ key }) => key)),
+    pending: () => claims.filter(({ phase }) => phase === "Pending"),
     bindingOf: (name: string | undefined) => (name === "slow" ? WAITS : AT_ONCE),
   };
   for (const volume of volumes) storage.volumes.count(countedVolume(volume, sinceOf(volume)), 1);
   for (const claim of claims) storage.claims.count(countedClaim(claim), 1);
-  const claim = (key: string) => claims.find((one) => one.key === key);
   const pods = [podWith({ claims: ["waited"], createdAtMs: NOON - 60_000 })];
   const podsOf = (key: string) => (key === "shop/waited" ? pods : []);
-  const parts = { cluster: { claim, podsOf, storage }, earliestMs: () => NOON };
+  const parts = { cluster: { podsOf, storage }, earliestMs: () => NOON };
   return await seriesOf((metrics) => registerStorageMetrics(metrics, parts));
 }
 
