@@ -32,9 +32,6 @@ const LONGEST_ASKED_MS = 30_000;
 /** At least so long it rests once as many requests in a row have failed as there are workers: these then send three a second. */
 const REST_MS = 5_000;
 
-/** A failure of the API server, or of the way to it, or a permission that our account lacks: no single claim causes it. */
-type ServerFailure = Extract<WriteFailure, { readonly retryAfterMs: number }>;
-
 /** Makes one attempt to write what was decided for a claim, and answers when to come again. */
 export class ClaimWriter {
   readonly #parts: ClaimWriterParts;
@@ -99,15 +96,12 @@ export class ClaimWriter {
   }
 
   #restBefore(write: ClaimWrite): number {
-    const reasonMs = write.canWait ? this.#reasonRestMs(write.claim) : 0;
-    return Math.max(reasonMs, this.#gate.restBefore(attemptOf(write)));
-  }
-
-  #reasonRestMs({ key }: Claim): number {
+    const { key } = write.claim;
     const nowMs = this.#parts.clock.monotonicMs();
     const sinceMs = this.#reasonChangedAt.get(key) ?? nowMs;
-    this.#reasonChangedAt.set(key, sinceMs);
-    return sinceMs + this.#reasonDelayMs - nowMs;
+    if (write.canWait) this.#reasonChangedAt.set(key, sinceMs);
+    const reasonMs = write.canWait ? sinceMs + this.#reasonDelayMs - nowMs : 0;
+    return Math.max(reasonMs, this.#gate.restBefore(attemptOf(write)));
   }
 
   async #onFailure(write: ClaimWrite, failure: WriteFailure, signal: AbortSignal): Promise<void> {
@@ -131,7 +125,8 @@ export class ClaimWriter {
     }
   }
 
-  #logFailure({ kind, message, retryAfterMs }: ServerFailure): void {
+  /** Of the API server, or of the way to it, or a permission that our account lacks: no single claim causes it. */
+  #logFailure({ kind, message, retryAfterMs }: Extract<WriteFailure, { readonly retryAfterMs: number }>): void {
     const { clock, logger } = this.#parts;
     if (kind === "forbidden") this.#missing = message;
     if (!this.#lines.take(clock.monotonicMs())) return;
