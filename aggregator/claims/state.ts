@@ -2,7 +2,7 @@ import { isOlder } from "../../common/kube/resource-version.ts";
 import type { QueueObserver } from "../../common/kube/work-queue.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { claimKeysOf, claimsOf, type Fact, mayUse } from "../core/claims/attribution.ts";
-import type { PendingNode } from "../core/claims/decide.ts";
+import { type PendingNode, UNWATCHED } from "../core/claims/decide.ts";
 import type { ProtectionMode, RemovalCause } from "../core/claims/deletion.ts";
 import { type ClaimEvidence, type ClaimHistory, usesIn } from "../core/claims/evidence.ts";
 import type { Unobserved } from "../core/claims/gap.ts";
@@ -39,9 +39,6 @@ export interface ClaimParts extends SharedParts, Omit<ClaimWriterParts, "onWritt
 
 type StateParts = Pick<ClaimParts, "cluster" | "fleet" | "agentStates" | "ends">;
 
-/** Stands for the nodes behind the barrier, and for `UNWATCHED`. */
-const BARRIER = "";
-
 /** Remembers of each claim what a decision needs beyond what the API server has, and reads the evidence for it. */
 export class ClaimStates {
   readonly #parts: StateParts;
@@ -51,7 +48,7 @@ export class ClaimStates {
   readonly #written = new Map<string, Claim>();
   /** UIDs of the claims whose history includes these ends already. */
   readonly #included = new WeakMap<EndedPod, Set<string>>();
-  /** By node, keys of the claims that waited for it when they were decided. Some may wait no longer: they are decided once more. */
+  /** By node, keys of the claims that waited for it when they were decided; by `UNWATCHED`, for the barrier. Some may wait no longer. */
   readonly #waiting = new Map<string, Set<string>>();
 
   constructor(parts: StateParts) {
@@ -100,7 +97,7 @@ export class ClaimStates {
 
   /** A claim was decided: from now on it waits for these nodes. */
   noteWaiting(key: string, pendingNodes: readonly PendingNode[]): void {
-    const nodes = pendingNodes.map(({ node, why }) => (why === undefined ? BARRIER : node));
+    const nodes = pendingNodes.map(({ node, why }) => (why === undefined ? UNWATCHED : node));
     for (const node of nodes) this.#waiting.set(node, (this.#waiting.get(node) ?? new Set()).add(key));
   }
 
@@ -111,7 +108,7 @@ export class ClaimStates {
   }
 
   /** Keys of the claims that wait for the node; without one, for the barrier. Their next decision says what they wait for. */
-  takeWaiting(node = BARRIER): Iterable<string> {
+  takeWaiting(node = UNWATCHED): Iterable<string> {
     const keys = this.#waiting.get(node) ?? [];
     this.#waiting.delete(node);
     return keys;

@@ -7,17 +7,12 @@ import { listed } from "../core/claims/message.ts";
 
 /** A problem of a claim that its owner should know, beside its status; its fields are those of a log line. */
 export type ClaimWarning =
-  /** Kubernetes' condition says that no pod uses the claim, while nodes have it mounted. */
   | { readonly kind: "unused-while-mounted"; readonly nodes: readonly string[] }
-  /** The API server refuses the status: the stored one is out of date. */
   | { readonly kind: "write-refused"; readonly reason: string; readonly err: string }
   /** Another client put back what Mooring removed or corrected: an annotation, or the condition. */
   | { readonly kind: "put-back"; readonly annotation: string | undefined; readonly managers: readonly string[] }
-  /** The claim is being deleted, and protection alone keeps it. */
   | { readonly kind: "deletion-held"; readonly mounts: readonly ObservedMount[] }
-  /** The claim goes although it is in use: a user with the permission annotated it so. */
   | { readonly kind: "force-released"; readonly mounts: readonly ObservedMount[]; readonly why: string }
-  /** The claim is gone, and a node still has it mounted. */
   | { readonly kind: "removed-while-mounted"; readonly mounts: readonly ObservedMount[]; readonly cause: RemovalCause };
 
 /** What `isOnce` happens to a claim once: the event has a fixed name, so the next leader does not repeat it. */

@@ -62,7 +62,6 @@ function idleMessage({ reason, sinceMs, lastUse, visit, gap }: Parameters<typeof
   return isItsEnd || reason !== "NoPodUsing" || gap !== undefined ? endMessage(endOf(lastUse)) : END_UNKNOWN;
 }
 
-/** An idle claim when Mooring first sees it. */
 const NEVER_OBSERVED = "Not seen in use since Mooring first saw the claim; it may have been unused for longer";
 
 /** A use that ended unobserved, or an end that is not stored, such as that of a pod that came and went. */

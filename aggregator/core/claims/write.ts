@@ -44,13 +44,9 @@ export function statusText(status: ClaimStatus | undefined): string {
   if (status === undefined) return "";
   const { unused, reason, message, sinceMs, lastUse, mountedOn, gap, staged } = status;
   return JSON.stringify([
-    ...[unused, reason, unused ? "" : message, wholeSeconds(sinceMs), lastUse?.id],
+    ...[unused, reason, unused ? "" : message, Math.ceil(sinceMs / 1000), lastUse?.id],
     ...[mountedOn?.nodes, mountedOn?.more, staged],
     // To the millisecond, as it is written.
     gap && [Math.floor(gap.fromMs), Math.ceil(gap.toMs)],
   ]);
-}
-
-function wholeSeconds(ms: number): number {
-  return Math.ceil(ms / 1000);
 }
