@@ -147,10 +147,7 @@ export class LeaderSession {
   /** The watch showed the bind: for earlier binds the time is unknown. */
   onClaimBound(claim: Claim): void {
     const { cluster, measures, nowMs } = this.#parts;
-    const latency = bindLatency(
-      { claim, mode: cluster.storage.bindingOf(claim.storageClass), pods: cluster.podsOf(claim.key) },
-      nowMs(),
-    );
+    const latency = bindLatency(claim, { ...cluster, ...cluster.storage }, nowMs());
     if (latency !== undefined) measures.bound(latency);
   }
 

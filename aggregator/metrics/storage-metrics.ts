@@ -98,7 +98,7 @@ function registerOldest(metrics: Registry, { cluster, earliestMs }: StorageSourc
       labels: ["binding"],
     },
     () => {
-      const oldest = oldestPending({ ...cluster, ...cluster.storage });
+      const oldest = oldestPending(cluster.storage.pending(), { ...cluster, ...cluster.storage });
       return [...oldest].map(([binding, sinceMs]) => ({ labels: { binding }, value: ageOf(sinceMs) }));
     },
   );

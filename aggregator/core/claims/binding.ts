@@ -5,21 +5,21 @@ import type { Pod, Volume } from "../cluster-objects.ts";
 /** `volumeBindingMode` of a storage class. */
 export type BindingMode = "Immediate" | "WaitForFirstConsumer";
 
-interface Binding {
-  readonly claim: Claim;
+interface BindingLookup {
   /** Undefined where the storage class is unknown. */
-  readonly mode: BindingMode | undefined;
-  readonly pods: readonly Pod[];
+  readonly bindingOf: (storageClass: string | undefined) => BindingMode | undefined;
+  readonly podsOf: (claimKey: string) => readonly Pod[];
 }
 
 /**
  * Since when the claim should be bound, rounded down to seconds: since its creation, or, where its class waits for a consumer or may do
  * so, since the first pod that names it. Undefined while no pod waits.
  */
-export function waitedForSince({ claim, mode, pods }: Binding): number | undefined {
+export function waitedForSince(claim: Claim, { bindingOf, podsOf }: BindingLookup): number | undefined {
   const { createdAtMs } = claim;
-  if (createdAtMs === undefined || mode === "Immediate") return createdAtMs;
-  const times = pods.filter(({ isTerminal }) => !isTerminal).flatMap((pod) => pod.createdAtMs ?? []);
+  if (createdAtMs === undefined || bindingOf(claim.storageClass) === "Immediate") return createdAtMs;
+  const pods = podsOf(claim.key).filter(({ isTerminal }) => !isTerminal);
+  const times = pods.flatMap((pod) => pod.createdAtMs ?? []);
   return times.length === 0 ? undefined : Math.max(createdAtMs, Math.min(...times));
 }
 
@@ -31,30 +31,25 @@ export interface BindLatency {
 }
 
 /** The latency of a claim that has just become bound; undefined where it is unknown. */
-export function bindLatency(binding: Binding, nowMs: number): BindLatency | undefined {
-  const { claim, mode } = binding;
-  const sinceMs = waitedForSince(binding);
+export function bindLatency(claim: Claim, lookup: BindingLookup, nowMs: number): BindLatency | undefined {
+  const mode = lookup.bindingOf(claim.storageClass);
+  const sinceMs = waitedForSince(claim, lookup);
   if (mode === undefined || sinceMs === undefined) return undefined;
   return { storageClass: claim.storageClass ?? "", mode, ms: Math.max(0, nowMs - sinceMs) };
-}
-
-interface PendingSources {
-  readonly pending: () => Iterable<Claim>;
-  readonly podsOf: (claimKey: string) => readonly Pod[];
-  readonly bindingOf: (storageClass: string | undefined) => BindingMode | undefined;
 }
 
 /**
  * Of each binding mode, since when the claim has waited that waits longest; `unknown` is that of an unknown storage class. Claims that no
  * pod waits for do not count.
  */
-export function oldestPending(sources: PendingSources): ReadonlyMap<BindingMode | "unknown", number> {
+export function oldestPending(
+  pending: Iterable<Claim>,
+  lookup: BindingLookup,
+): ReadonlyMap<BindingMode | "unknown", number> {
   const oldest = new Map<BindingMode | "unknown", number>();
-  for (const claim of sources.pending()) {
-    if (claim.isDeleting) continue;
-    const mode = sources.bindingOf(claim.storageClass);
-    const binding = mode ?? "unknown";
-    const sinceMs = waitedForSince({ claim, mode, pods: sources.podsOf(claim.key) });
+  for (const claim of pending) {
+    const sinceMs = claim.isDeleting ? undefined : waitedForSince(claim, lookup);
+    const binding = lookup.bindingOf(claim.storageClass) ?? "unknown";
     if (sinceMs !== undefined) oldest.set(binding, Math.min(sinceMs, oldest.get(binding) ?? sinceMs));
   }
   return oldest;

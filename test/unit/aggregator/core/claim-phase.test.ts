@@ -55,7 +55,7 @@ describe("a claim whose class waits for a consumer is waited for", () => {
     ["since the first pod that names it", [late, early], ago(3)],
     ["by no pod where its pod is over", [over], undefined],
   ])("%s", (_, pods, sinceMs) => {
-    expect(waitedForSince({ claim, mode: WAITS, pods })).toBe(sinceMs);
+    expect(waitedForSince(claim, { bindingOf: () => WAITS, podsOf: () => pods })).toBe(sinceMs);
   });
 });
 
@@ -71,19 +71,18 @@ describe("bindLatency", () => {
       { name: "of no class where the claim has none", binding: { claim: classless, mode: "Immediate", pods: [] }, latency: none },
       { name: "none of a claim that no pod names", binding: { claim, mode: WAITS, pods: [] }, latency: undefined },
     ] as const,
-  )("is $name", ({ binding, latency }) => {
-    expect(bindLatency(binding, NOON)).toEqual(latency);
+  )("is $name", ({ binding: { claim, mode, pods }, latency }) => {
+    expect(bindLatency(claim, { bindingOf: () => mode, podsOf: () => pods }, NOON)).toEqual(latency);
   });
 });
 
 const MODES: Readonly<Record<string, BindingMode>> = { slow: WAITS, none: "Immediate" };
 
 describe("oldestPending", () => {
-  const sourcesOf = (claims: readonly Claim[]): Parameters<typeof oldestPending>[0] => ({
-    pending: () => claims,
+  const lookup: Parameters<typeof oldestPending>[1] = {
     podsOf: (key) => (key === "shop/waited" ? [late] : []),
     bindingOf: (name = "none") => MODES[name],
-  });
+  };
   const pending = (name: string, fields: Partial<Claim> = {}): Claim =>
     claimWith({ name, phase: "Pending", createdAtMs: ago(10), storageClass: undefined, ...fields });
   const [slow, odd] = [{ storageClass: "slow" }, { storageClass: "odd" }];
@@ -94,6 +93,6 @@ describe("oldestPending", () => {
     ["no claim that waits for a consumer without a pod", [pending("a", slow)], {}],
     ["one of an unknown class, where a pod waits", [pending("waited", odd), pending("a", odd)], { unknown: ago(1) }],
   ])("gives %s", (_, claims, oldest) => {
-    expect(Object.fromEntries(oldestPending(sourcesOf(claims)))).toEqual(oldest);
+    expect(Object.fromEntries(oldestPending(claims, lookup))).toEqual(oldest);
   });
 });
