@@ -53,20 +53,14 @@ export class ReadApi implements ListSource {
   }
 
   objects(kind: Parameters<ListSource["objects"]>[0]): Iterable<Listed> {
-    const { cluster } = this.#parts;
-    if (kind === "NodeList") return this.#nodeNames().map((name) => ({ name, entry: () => this.#nodeEntry(name) }));
+    const { client, cluster } = this.#parts;
+    const nodeEntry = (name: string) => nodeEntryOf(name, this.#parts, client.serverTime()?.latestMs ?? 0);
+    if (kind === "NodeList") return this.#nodeNames().map((name) => ({ name, entry: () => nodeEntry(name) }));
     if (kind === "VolumeList")
       return Iterator.from(cluster.allVolumes()).map((one) => ({ name: one.key, entry: () => this.#volumeEntry(one) }));
     return Iterator.from(cluster.claims()).map(({ key, namespace, name }) => {
       return { namespace, name, entry: () => this.#claimEntry(key) };
     });
-  }
-
-  #nodeEntry(name: string): object {
-    const { cluster, fleet, agentStates, client } = this.#parts;
-    const [object, view, agentState] = [cluster.node(name), fleet.view(name), agentStates.of(name)];
-    const lastReportAgeMs = fleet.lastReportAgeMs(name);
-    return nodeEntryOf({ name, object, view, lastReportAgeMs, agentState }, client.serverTime()?.latestMs ?? 0);
   }
 
   head(): ListHead {

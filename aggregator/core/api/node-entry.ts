@@ -4,18 +4,21 @@ import type { Node } from "../cluster-objects.ts";
 import type { AgentState } from "../nodes/agent-state.ts";
 import type { NodeView } from "../nodes/node-view.ts";
 
-export interface NodeObservation {
-  readonly name: string;
-  readonly object: Node | undefined;
-  readonly view: NodeView | undefined;
-  readonly lastReportAgeMs: number | undefined;
-  readonly agentState: AgentState;
+export interface NodeLookup {
+  readonly cluster: { readonly node: (name: string) => Node | undefined };
+  readonly fleet: {
+    readonly view: (name: string) => NodeView | undefined;
+    readonly lastReportAgeMs: (name: string) => number | undefined;
+  };
+  readonly agentStates: { readonly of: (name: string) => AgentState };
 }
 
 type Known<T> = { readonly [K in keyof T]-?: Exclude<T[K], undefined> | null };
 
 /** A line of `/v1/nodes`: each field is always there, `null` means unknown. Times are of the API server's wall clock, ages milliseconds. */
-export function nodeEntryOf({ name, object, view, lastReportAgeMs, agentState }: NodeObservation, nowMs: number) {
+export function nodeEntryOf(name: string, { cluster, fleet, agentStates }: NodeLookup, nowMs: number) {
+  const [object, view, agentState] = [cluster.node(name), fleet.view(name), agentStates.of(name)];
+  const lastReportAgeMs = fleet.lastReportAgeMs(name);
   const ageOf = (atMs: number | undefined): number | null =>
     atMs === undefined ? null : Math.max(0, Math.round(nowMs - atMs));
   return {

@@ -7,12 +7,11 @@ import { claimEntry, listEnd, listHeader, volumeEntry } from "../../../common/st
 
 const PAGE = readFileSync(new URL("../../../docs/api.md", import.meta.url), "utf8");
 const NODE = nodeEntryOf(
+  "n1",
   {
-    name: "n1",
-    object: undefined,
-    view: undefined,
-    lastReportAgeMs: undefined,
-    agentState: { kind: "Reporting", why: "" },
+    cluster: { node: () => undefined },
+    fleet: { view: () => undefined, lastReportAgeMs: () => undefined },
+    agentStates: { of: () => ({ kind: "Reporting", why: "" }) },
   },
   0,
 );

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { EntryLookup } from "../../../../aggregator/core/api/list-entries.ts";
 import { type VolumeObservation, volumeEntryOf } from "../../../../aggregator/core/api/list-entries.ts";
-import { type NodeObservation, nodeEntryOf } from "../../../../aggregator/core/api/node-entry.ts";
+import { nodeEntryOf } from "../../../../aggregator/core/api/node-entry.ts";
+import type { Node } from "../../../../aggregator/core/cluster-objects.ts";
+import type { AgentState } from "../../../../aggregator/core/nodes/agent-state.ts";
 import type { NodeView } from "../../../../aggregator/core/nodes/node-view.ts";
 import { lastUseText } from "../../../../common/storage/claim-status.ts";
 import type { NodeReport } from "../../../../common/storage/node-report.ts";
@@ -21,8 +23,19 @@ function viewOf(fields: Partial<NodeReport> = {}): NodeView {
   return viewAfter(sent(1_001, fields, { atMs: NOON }));
 }
 
-function nodeSeen(fields: Partial<NodeObservation> = {}): NodeObservation {
-  return { name: "n1", object: OBJECT, view: viewOf(), lastReportAgeMs: 12_345.6, agentState: REPORTING, ...fields };
+interface Seen {
+  readonly object: Node | undefined;
+  readonly view: NodeView | undefined;
+  readonly lastReportAgeMs: number | undefined;
+  readonly agentState: AgentState;
+}
+
+/** The entry of n1, of which this is known. */
+function entryAt(nowMs: number, fields: Partial<Seen> = {}) {
+  const known = { object: OBJECT, view: viewOf(), lastReportAgeMs: 12_345.6, agentState: REPORTING, ...fields };
+  const { object, view, lastReportAgeMs, agentState } = known;
+  const fleet = { view: () => view, lastReportAgeMs: () => lastReportAgeMs };
+  return nodeEntryOf("n1", { fleet, cluster: { node: () => object }, agentStates: { of: () => agentState } }, nowMs);
 }
 
 describe("nodeEntryOf", () => {
@@ -35,7 +48,7 @@ describe("nodeEntryOf", () => {
       facts: { kernel: "6.18.4", architecture: "arm64", cgroup: "v2", selinux: false, mountNamespace: "other" },
     });
 
-    const entry = nodeEntryOf(nodeSeen({ view }), NOON + 20_000);
+    const entry = entryAt(NOON + 20_000, { view });
 
     expect(entry).toEqual({
       ...{ name: "n1", state: "Reporting", stateReason: "it reports", lastReportAgeMs: 12_346 },
@@ -53,7 +66,7 @@ describe("nodeEntryOf", () => {
   it("shows a node that has never reported, with nothing but what its kubelet says", () => {
     const agentState = { kind: "Stale", why: "no report" } as const;
 
-    expect(nodeEntryOf(nodeSeen({ view: undefined, lastReportAgeMs: undefined, agentState }), NOON)).toMatchObject({
+    expect(entryAt(NOON, { view: undefined, lastReportAgeMs: undefined, agentState })).toMatchObject({
       ...{ state: "Stale", stateReason: "no report" },
       ...{ name: "n1", lastReportAgeMs: null, bootId: "boot-1", agentInstance: null },
       ...{ scanBeganAgeMs: null, scanEndedAgeMs: null, mounts: null, unmountsPending: null },
@@ -62,7 +75,7 @@ describe("nodeEntryOf", () => {
   });
 
   it("shows a report whose Node object is gone, and no negative age, however the clocks differ", () => {
-    const entry = nodeEntryOf(nodeSeen({ object: undefined }), NOON - 60_000);
+    const entry = entryAt(NOON - 60_000, { object: undefined });
 
     expect(entry).toMatchObject({ name: "n1", bootId: "boot-1", agentInstance: "run-1", facts: UNKNOWN });
     expect(entry).toMatchObject({ scanBeganAgeMs: 0, scanEndedAgeMs: 0 });
