@@ -1,7 +1,7 @@
 import { isOlder } from "../../common/kube/resource-version.ts";
 import type { QueueObserver } from "../../common/kube/work-queue.ts";
 import type { Claim } from "../../common/storage/claim.ts";
-import { claimKeysOf, claimsOf, type Fact, mayUse } from "../core/claims/attribution.ts";
+import { claimsOf, type Fact, mayUse } from "../core/claims/attribution.ts";
 import { type PendingNode, UNWATCHED } from "../core/claims/decide.ts";
 import type { ProtectionMode, RemovalCause } from "../core/claims/deletion.ts";
 import { type ClaimEvidence, type ClaimHistory, usesIn } from "../core/claims/evidence.ts";
@@ -136,7 +136,7 @@ export class ClaimStates {
   /** A new leader begins: these pods are over and still exist. For pods whose end this replica saw, it keeps that. */
   begin(finished: readonly EndedPod[]): void {
     for (const end of finished) {
-      for (const claim of claimKeysOf(end.pod).flatMap((key) => this.#parts.cluster.claim(key) ?? [])) {
+      for (const claim of end.pod.claims.flatMap((key) => this.#parts.cluster.claim(key) ?? [])) {
         const isSeen = this.#parts.ends.of(claim.key).some(({ pod }) => pod.uid === end.pod.uid);
         if (isSeen || !this.#hasNamed(end, claim)) continue;
         const history = this.#history(claim);

@@ -8,7 +8,7 @@ export interface Pod {
   readonly uid: string;
   readonly resourceVersion: string;
   readonly node: string | undefined;
-  /** Names of the claims in its namespace that it refers to, those of generic ephemeral volumes included. */
+  /** Keys of the claims that it refers to, those of generic ephemeral volumes included. */
   readonly claims: readonly string[];
   /** Those of `claims` that only a generic ephemeral volume names: they are the pod's own only where it controls them. */
   readonly ephemeralClaims?: readonly string[] | undefined;

@@ -1,5 +1,4 @@
 import type { Claim } from "../../common/storage/claim.ts";
-import { claimKeysOf } from "../core/claims/attribution.ts";
 import type { EndedPod } from "../core/cluster-objects.ts";
 import { isUpTo } from "../core/pod-watch/history.ts";
 import type { Cluster } from "../sources/cluster.ts";
@@ -53,7 +52,7 @@ export class EndedPods {
   }
 
   note(end: EndedPod): void {
-    for (const key of claimKeysOf(end.pod)) {
+    for (const key of end.pod.claims) {
       const ends = this.#byClaim.get(key) ?? new Map<string, EndedPod>();
       this.#byClaim.delete(key);
       this.#byClaim.set(key, ends.set(end.pod.uid, end));

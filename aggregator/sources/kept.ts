@@ -1,96 +1,73 @@
-import { SharedTexts } from "../../common/kube/shared-texts.ts";
-import { SharedValues } from "../../common/kube/shared-values.ts";
+import type { SharedValues } from "../../common/kube/shared-values.ts";
 import type { Stored } from "../../common/kube/store.ts";
 
-/** All fields of a value, the optional ones included: a compact form must leave out none. */
-export type Whole<T> = { readonly [Key in keyof Required<T>]: T[Key] };
-
-type Dated = Stored & { readonly createdAtMs?: number | undefined };
-
-/** A decimal number as such: it fits into the field itself, or takes 16 bytes; its text takes 24 and more. Any other text stays. */
-function numberOr(text: string): number | string {
-  const number = Number(text);
-  return Number.isSafeInteger(number) && String(number) === text ? number : text;
+/** Another form of a value that takes less memory. */
+interface Packing {
+  readonly pack: (value: unknown) => unknown;
+  readonly unpack: (packed: unknown) => unknown;
 }
+
+/** A decimal number fits into the field itself, or takes 16 bytes; its text takes 24 and more. Any other text stays. */
+const NUMBER: Packing = {
+  pack: (text) => (Number.isSafeInteger(Number(text)) && String(Number(text)) === text ? Number(text) : text),
+  unpack: String,
+};
 
 /** Times of the API are whole seconds. As seconds they fit into the field itself; milliseconds take 16 bytes more. */
-export function secondsOf(ms: number | undefined): number | undefined {
-  return ms === undefined ? undefined : ms / 1_000;
-}
+export const TIME: Packing = {
+  pack: (ms) => (typeof ms === "number" ? ms / 1_000 : undefined),
+  // Also of a time that is no whole second.
+  unpack: (seconds) => (typeof seconds === "number" ? Math.round(seconds * 1_000) : undefined),
+};
 
-/** The milliseconds again, also for a time that is no whole second. */
-export function millisecondsOf(seconds: number | undefined): number | undefined {
-  return seconds === undefined ? undefined : Math.round(seconds * 1_000);
-}
+const NONE: readonly never[] = [];
 
-/** The values that the objects of a collection share with each other, and the texts that they share with others. */
-export class KeptValues {
-  readonly kinds = new SharedValues<object>();
-  readonly texts = new SharedTexts();
-}
+/** A list that mostly has one text or none: those take 56 bytes less. */
+export const LIST: Packing = {
+  pack: (list) => (Array.isArray(list) && list.length < 2 ? list[0] : list),
+  unpack: (packed) => (typeof packed === "string" ? [packed] : (packed ?? NONE)),
+};
 
-class Kept implements Whole<Dated> {
-  readonly key: string;
-  readonly uid: string;
-  readonly #version: number | string;
-  readonly #created: number | undefined;
+/** Where a compact object has what it shares. */
+const SHARED = Symbol("shared");
 
-  constructor(object: Dated) {
-    this.key = object.key;
-    this.uid = object.uid;
-    this.#version = numberOr(object.resourceVersion);
-    this.#created = secondsOf(object.createdAtMs);
-  }
-
-  get resourceVersion(): string {
-    return String(this.#version);
-  }
-
-  get createdAtMs(): number | undefined {
-    return millisecondsOf(this.#created);
-  }
+interface Forms<Name extends PropertyKey> {
+  /** Fields with the same values in thousands of objects, or with a value in few: objects that are equal in all of them share one copy. */
+  readonly shared: readonly Name[];
+  readonly packed: { readonly [N in Name]?: Packing };
 }
 
 /**
- * The base of a compact form, which has these fields: those of `kind` have the same values in thousands of objects and are kept once, those
- * of `rare` few objects have.
+ * A class of compact objects, with all fields of what they are made of. Those that are shared or packed are getters: a copy by `...` has
+ * none of them.
  */
-export function keptWith<Kind extends object, Rare extends object>(
-  kind: readonly (keyof Kind)[],
-  rare: readonly (keyof Rare)[],
+export function keptAs<T extends Stored>(
+  forms: Forms<Extract<keyof T, string>>,
 ): new (
-  object: Dated & Kind & Rare,
-  values: KeptValues,
-) => Kept & Whole<Kind> & Whole<Rare>;
-export function keptWith(kind: readonly PropertyKey[], rare: readonly PropertyKey[]) {
-  return class Compact extends Kept {
-    readonly #kind: object;
-    readonly #rare: object;
-
-    constructor(object: Dated, { kinds }: KeptValues) {
-      super(object);
-      this.#kind = kinds.of(picked(object, kind));
-      const own = picked(object, rare);
-      this.#rare = Object.values(own).every((value) => value === undefined) ? NOTHING : own;
+  object: T,
+  values: SharedValues<object>,
+) => T;
+export function keptAs({ shared, packed }: Forms<string>) {
+  const slots = Object.entries({ ...packed, resourceVersion: NUMBER }).map(([name, packing = NUMBER]) => ({
+    ...{ name, slot: Symbol(name) },
+    ...packing,
+  }));
+  class Kept {
+    constructor(object: object, values: SharedValues<object>) {
+      const common = Object.fromEntries(shared.map((name) => [name, Reflect.get(object, name)]));
+      Reflect.set(this, SHARED, values.of(common));
+      for (const { name, slot, pack } of slots) Reflect.set(this, slot, pack(Reflect.get(object, name)));
+      for (const [name, value] of Object.entries(object)) if (!(name in Kept.prototype)) Reflect.set(this, name, value);
     }
-
-    static {
-      for (const name of kind) getter(Compact.prototype, name, (one) => one.#kind);
-      for (const name of rare) getter(Compact.prototype, name, (one) => one.#rare);
-    }
+  }
+  const define = (name: string, read: (kept: object) => unknown): void => {
+    Object.defineProperty(Kept.prototype, name, {
+      get(this: object) {
+        return read(this);
+      },
+    });
   };
-}
-
-const NOTHING = {};
-
-function picked(object: object, names: readonly PropertyKey[]): object {
-  return Object.fromEntries(names.map((name) => [name, Reflect.get(object, name)]));
-}
-
-function getter<T extends object>(prototype: T, name: PropertyKey, of: (one: T) => object): void {
-  Object.defineProperty(prototype, name, {
-    get(this: T) {
-      return Reflect.get(of(this), name);
-    },
-  });
+  for (const name of shared) define(name, (kept) => Reflect.get(Reflect.get(kept, SHARED), name));
+  for (const { name, slot, unpack } of slots) define(name, (kept) => unpack(Reflect.get(kept, slot)));
+  return Kept;
 }

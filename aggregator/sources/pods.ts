@@ -1,13 +1,14 @@
 import { createInformer, type Informer } from "../../common/kube/informer.ts";
 import { movedValues } from "../../common/kube/object-index.ts";
+import { SharedTexts } from "../../common/kube/shared-texts.ts";
+import { SharedValues } from "../../common/kube/shared-values.ts";
 import type { StoreChange } from "../../common/kube/store.ts";
 import type { Claim } from "../../common/storage/claim.ts";
-import { claimKeysOf } from "../core/claims/attribution.ts";
 import type { EndedPod, Pod } from "../core/cluster-objects.ts";
 import type { PodWatch } from "../core/pod-watch/history.ts";
 import { claimsToRemember, VanishedPods } from "../core/pod-watch/vanished-pods.ts";
 import type { ClusterListener, ClusterParts } from "./cluster-parts.ts";
-import { KeptValues, keptWith, type Whole } from "./kept.ts";
+import { keptAs, LIST, TIME } from "./kept.ts";
 import { projectPod } from "./projections.ts";
 
 export type Pods = ReturnType<typeof createPods>;
@@ -19,23 +20,22 @@ export function createPods(parts: ClusterParts & { readonly claims: () => ClaimL
   let watched: PodWatch | undefined;
   const onChange = (change: StoreChange<Pod>): void => {
     const { object } = change;
-    const [gone, pod] = [endOf(change, !informer.hasSynced()), remembered(object, parts.claims(), values)];
+    const [gone, pod] = [endOf(change, !informer.hasSynced()), remembered(object, parts.claims())];
     if (change.kind === "deleted") vanished.note(pod);
     if (gone !== undefined) {
-      const claimUids = claimKeysOf(pod).flatMap((key) => parts.claims().get(key)?.uid ?? []);
+      const claimUids = pod.claims.flatMap((key) => parts.claims().get(key)?.uid ?? []);
       listener.onPodEnded({ pod, gone, seenAtMs: parts.nowMs(), claimUids, wasOver: false });
     }
     for (const node of movedValues(change, agentNode)) listener.onNode(node);
     if (isNewlyRejected(change)) listener.onRejected(object);
     if (isNewlyPlaced(change)) listener.onPodPlaced(object);
-    for (const claim of claimKeysOf(object)) listener.onClaim(claim);
+    for (const claim of object.claims) listener.onClaim(claim);
   };
-  const values = new KeptValues();
   const informer = createInformer(parts, {
     collection: { path: "/api/v1/pods", listsFrom: "quorum" },
     project: (object) => projectPod(object, parts.agents),
-    keep: (pod): Pod => new KeptPod(pod, values),
-    indexes: { uid: ({ uid }) => uid, claim: claimKeysOf, agent: agentNode },
+    keep: podKeeper(),
+    indexes: { uid: ({ uid }) => uid, claim: ({ claims }) => claims, agent: agentNode },
     onChange,
     onReplaced: (sinceVersion) => {
       watched = { sinceVersion, sinceMs: parts.nowMs() };
@@ -69,10 +69,14 @@ export function createPods(parts: ClusterParts & { readonly claims: () => ClaimL
 }
 
 /** What is kept of a pod that is over. */
-function remembered(pod: Pod, { get, hasSynced }: ClaimLookup, values: KeptValues): Pod {
+function remembered(pod: Pod, { get, hasSynced }: ClaimLookup): Pod {
   // Before claims are listed, each may be there.
-  const claims = claimsToRemember(pod, (key) => !hasSynced() || get(key) !== undefined);
-  return claims.length === pod.claims.length ? pod : new KeptPod(pod, values, claims);
+  const claims = claimsToRemember(pod.claims, (key) => !hasSynced() || get(key) !== undefined);
+  if (claims.length === pod.claims.length) return pod;
+  const { key, uid, resourceVersion, node, isTerminal, hasStarted, createdAtMs, deletedAtMs } = pod;
+  const left = new Set(claims);
+  const ephemeralClaims = pod.ephemeralClaims?.filter((claim) => left.has(claim));
+  return { key, uid, resourceVersion, node, claims, ephemeralClaims, isTerminal, hasStarted, createdAtMs, deletedAtMs };
 }
 
 function finishedOf(pods: Iterable<Pod>, seenAtMs: number): readonly EndedPod[] {
@@ -106,41 +110,18 @@ function isNewlyRejected(change: StoreChange<Pod>): boolean {
   return change.object.rejection !== undefined && (change.kind === "added" || change.previous.rejection === undefined);
 }
 
-const KIND = ["isTerminal", "hasStarted", "isAgent"] as const;
-const RARE = ["ephemeralClaims", "deletedAtMs", "rejection"] as const;
-type Kind = Pick<Pod, (typeof KIND)[number]>;
-type Rare = Pick<Pod, (typeof RARE)[number]>;
+const KeptPod = keptAs<Pod>({
+  shared: ["isTerminal", "hasStarted", "isAgent", "ephemeralClaims", "deletedAtMs", "rejection"],
+  packed: { createdAtMs: TIME, claims: LIST },
+});
 
-const NONE: readonly never[] = [];
-
-/** A pod in compact form: it saves 90 bytes each. */
-export class KeptPod extends keptWith<Kind, Rare>(KIND, RARE) implements Whole<Pod> {
-  readonly node: string | undefined;
-  /** Keys, as compact claims have no separate names; most pods name one claim or none. */
-  readonly #claimKeys: string | readonly string[] | undefined;
-
-  /** `claims`: those of its claims that are worth keeping; all, where none are given. */
-  constructor(pod: Pod, values: KeptValues, claims?: readonly string[]) {
-    const kept = claims && new Set(claims);
-    const ephemeralClaims = pod.ephemeralClaims?.filter((name) => kept?.has(name) ?? true);
-    const { key, uid, resourceVersion, createdAtMs, isTerminal, hasStarted, isAgent, deletedAtMs, rejection } = pod;
-    // Of a pod in compact form `...pod` would have next to nothing: its fields are getters of the class.
-    const fields = { key, uid, resourceVersion, createdAtMs, isTerminal, hasStarted, isAgent, deletedAtMs, rejection };
-    super({ ...fields, ephemeralClaims }, values);
-    const claimKeys = claimKeysOf({ key: pod.key, claims: claims ?? pod.claims });
+/** Makes pods compact: that saves 90 bytes each. */
+export function podKeeper(): (pod: Pod) => Pod {
+  const [values, texts] = [new SharedValues<object>(), new SharedTexts()];
+  return (pod) => {
+    const { key, uid, node, claims } = pod;
     // No mount names a pod without claims.
-    values.texts.share(claimKeys.length > 0 ? [pod.key, pod.uid, pod.node, claimKeys] : pod.node);
-    this.node = pod.node;
-    this.#claimKeys = claimKeys.length > 1 ? claimKeys : claimKeys[0];
-  }
-
-  get claims(): readonly string[] {
-    const keys = this.#claimKeys;
-    if (keys === undefined) return NONE;
-    return typeof keys === "string" ? [nameIn(keys)] : keys.map(nameIn);
-  }
-}
-
-function nameIn(key: string): string {
-  return key.slice(key.indexOf("/") + 1);
+    texts.share(claims.length > 0 ? [key, uid, node, claims] : node);
+    return new KeptPod(pod, values);
+  };
 }

@@ -78,9 +78,10 @@ type PodMetadata = v.InferOutput<typeof podSchema>["metadata"];
 /** Projects a pod; agents run with this account. A generic ephemeral volume's claim is called `<pod>-<volume>`. */
 export function projectPod(object: unknown, agents: AgentAccount): Pod {
   const { metadata: meta, spec, status } = v.parse(podSchema, object);
-  const named = spec.volumes.flatMap(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName ?? []);
+  const keyOf = (claim: string): string => `${meta.namespace}/${claim}`;
+  const named = spec.volumes.flatMap(({ persistentVolumeClaim: claim }) => (claim ? keyOf(claim.claimName) : []));
   const ephemeral = spec.volumes
-    .flatMap((volume) => (volume.ephemeral === undefined ? [] : [`${meta.name}-${volume.name}`]))
+    .flatMap((volume) => (volume.ephemeral === undefined ? [] : keyOf(`${meta.name}-${volume.name}`)))
     .filter((claim) => !named.includes(claim));
   const statuses = [status.initContainerStatuses, status.containerStatuses, status.ephemeralContainerStatuses].flat();
   return {

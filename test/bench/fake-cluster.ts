@@ -1,4 +1,3 @@
-import { claimKeysOf } from "../../aggregator/core/claims/attribution.ts";
 import { claimPhaseSince } from "../../aggregator/core/claims/binding.ts";
 import { attachedKey, type EndedPod, type Node, type Pod, type Volume } from "../../aggregator/core/cluster-objects.ts";
 import { StorageTotals } from "../../aggregator/core/metrics/storage-totals.ts";
@@ -39,8 +38,7 @@ export class FakeCluster implements Cluster {
       .filter(({ status }) => status?.lastUse?.evidence === "node-gone" && status.lastUse.node === node)
       .map(({ key }) => key);
   readonly allVolumes = (): Iterable<Volume> => this.volumes.values();
-  podsOf = (claimKey: string): readonly Pod[] =>
-    [...this.pods.values()].filter((pod) => claimKeysOf(pod).includes(claimKey));
+  podsOf = (claimKey: string): readonly Pod[] => [...this.pods.values()].filter((pod) => pod.claims.includes(claimKey));
   readonly podName = (uid: string): string => this.pods.get(uid)?.key ?? uid;
   readonly isPodThere = (uid: string): boolean => this.pods.has(uid);
   readonly podByUid = (uid: string): Pod | undefined => this.pods.get(uid);

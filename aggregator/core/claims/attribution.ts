@@ -40,7 +40,7 @@ function mayMean(fact: Fact, volume: Volume, directory: Directory): boolean {
   if (claim === undefined || (volume.isHostPath && fact.kind === "pod")) return false;
   const pod = fact.podUid === undefined ? undefined : directory.podByUid(fact.podUid);
   const found = directory.claim(claim.key);
-  if (found?.uid !== claim.uid) return pod === undefined || namesClaim(pod, claim.key);
+  if (found?.uid !== claim.uid) return pod === undefined || pod.claims.includes(claim.key);
   // The kubelet mounts the volume that the claim names. Another volume that names the claim is about to be released.
   if (found.volume !== undefined && found.volume !== volume.key) return false;
   if (pod !== undefined && !refersTo(pod, found)) return false;
@@ -62,17 +62,13 @@ export function volumesOf(volume: VolumeIdentity, directory: Directory): readonl
   return found === undefined ? [] : [found];
 }
 
-function namesClaim(pod: Pod, claimKey: string): boolean {
-  return claimKeysOf(pod).includes(claimKey);
-}
-
 /**
  * True when a pod refers to the claim. A generic ephemeral volume refers to a claim of that name only if the pod controls it; otherwise
  * the kubelet refuses to mount it (Kubernetes' `ephemeral.VolumeIsForPod`).
  */
 export function refersTo(pod: Pod, { key, controllerUid }: Claim): boolean {
-  if (!namesClaim(pod, key)) return false;
-  const isEphemeral = pod.ephemeralClaims?.includes(key.slice(key.indexOf("/") + 1)) ?? false;
+  if (!pod.claims.includes(key)) return false;
+  const isEphemeral = pod.ephemeralClaims?.includes(key) ?? false;
   return !isEphemeral || controllerUid === pod.uid;
 }
 
@@ -82,9 +78,4 @@ export function refersTo(pod: Pod, { key, controllerUid }: Claim): boolean {
  */
 export function mayUse(pod: Pod, claim: Claim): boolean {
   return refersTo(pod, claim) && (!claim.isDeleting || pod.node !== undefined);
-}
-
-export function claimKeysOf(pod: Pick<Pod, "key" | "claims">): readonly string[] {
-  const namespace = pod.key.slice(0, pod.key.indexOf("/"));
-  return pod.claims.map((name) => `${namespace}/${name}`);
 }

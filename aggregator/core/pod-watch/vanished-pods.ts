@@ -7,18 +7,14 @@ const MOST_NAMES = 40_000;
 const MOST_ABSENT = 32;
 
 /**
- * The names of claims that are worth keeping of a pod that is over: those that exist, and some that the watch may still bring. A pod
- * that names thousands of others never ran, and must not take memory for them.
+ * The claims that are worth keeping of a pod that is over: those that exist, and some that the watch may still bring. A pod that names
+ * thousands of others never ran, and must not take memory for them.
  */
-export function claimsToRemember(
-  { key, claims }: Pick<Pod, "key" | "claims">,
-  isThere: (claimKey: string) => boolean,
-): readonly string[] {
+export function claimsToRemember(claims: readonly string[], isThere: (claim: string) => boolean): readonly string[] {
   if (claims.length <= MOST_ABSENT) return claims;
-  const namespace = key.slice(0, key.indexOf("/"));
   let absent = 0;
-  return claims.filter((name) => {
-    if (isThere(`${namespace}/${name}`)) return true;
+  return claims.filter((claim) => {
+    if (isThere(claim)) return true;
     absent += 1;
     return absent <= MOST_ABSENT;
   });

@@ -1,6 +1,6 @@
 import type { Claim } from "../../../common/storage/claim.ts";
 import { isUse, type VolumeIdentity, volumeKey } from "../../../common/storage/volume-identity.ts";
-import { claimKeysOf, type Directory, volumesOf } from "../claims/attribution.ts";
+import { type Directory, volumesOf } from "../claims/attribution.ts";
 import type { Volume } from "../cluster-objects.ts";
 import type { NodeMountedVolume, NodeUnmountRecord, NodeView, Shown } from "../nodes/node-view.ts";
 
@@ -63,7 +63,7 @@ export function mayMount(
     const claim = find(key);
     return claim === undefined || claim.volume === volume.key;
   };
-  return claimKeysOf(pod).some(isOf);
+  return pod.claims.some(isOf);
 }
 
 /**

@@ -50,7 +50,7 @@ export function podWith(fields: Partial<Pod> = {}): Pod {
     uid: "pod-1",
     resourceVersion: "200",
     node: "n1",
-    claims: ["data"],
+    claims: ["shop/data"],
     isTerminal: false,
     hasStarted: true,
     ...fields,

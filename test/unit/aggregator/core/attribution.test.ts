@@ -1,11 +1,5 @@
 import { describe, expect, it } from "vitest";
-import {
-  claimKeysOf,
-  claimsOf,
-  type Directory,
-  type Fact,
-  mayUse,
-} from "../../../../aggregator/core/claims/attribution.ts";
+import { claimsOf, type Directory, type Fact, mayUse } from "../../../../aggregator/core/claims/attribution.ts";
 import type { Pod, Volume } from "../../../../aggregator/core/cluster-objects.ts";
 import { claimsToRemember, VanishedPods } from "../../../../aggregator/core/pod-watch/vanished-pods.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
@@ -43,7 +37,7 @@ const scratch = claimWith({ name: "web-0-scratch" });
 /** A generic ephemeral volume of `pod-1`, whose claim belongs to another pod, or to none. */
 const ephemeral = (...claims: readonly Claim[]) => ({
   volumes: [volumeWith({ claim: { key: "shop/web-0-scratch", uid: "claim-1" } })],
-  pods: [podWith({ claims: ["web-0-scratch"], ephemeralClaims: ["web-0-scratch"] })],
+  pods: [podWith({ claims: ["shop/web-0-scratch"], ephemeralClaims: ["shop/web-0-scratch"] })],
   claims,
 });
 
@@ -79,10 +73,6 @@ describe("claimsOf", () => {
   });
 });
 
-it("the claims of a pod are of its own namespace", () => {
-  expect(claimKeysOf(podWith({ claims: ["data", "web-0-scratch"] }))).toEqual(["shop/data", "shop/web-0-scratch"]);
-});
-
 describe("mayUse", () => {
   const unplaced = podWith({ node: undefined });
 
@@ -94,7 +84,7 @@ describe("mayUse", () => {
   });
 });
 
-const names = (count: number): readonly string[] => Array.from({ length: count }, (_, index) => `claim-${index}`);
+const keys = (count: number): readonly string[] => Array.from({ length: count }, (_, index) => `shop/claim-${index}`);
 
 describe("claimsToRemember", () => {
   const isLast = (key: string) => key === "shop/claim-2999";
@@ -104,14 +94,14 @@ describe("claimsToRemember", () => {
     { name: "no more than that of thousands that there are not", claims: 3_000, isThere: () => false, kept: 32 },
     { name: "each one that there is beside those", claims: 3_000, isThere: isLast, kept: 33 },
   ])("keeps $name", ({ claims, isThere, kept }) => {
-    expect(claimsToRemember({ key: "shop/web", claims: names(claims) }, isThere)).toHaveLength(kept);
+    expect(claimsToRemember(keys(claims), isThere)).toHaveLength(kept);
   });
 });
 
 describe("pods that vanished", () => {
   it.each([
     { name: "in number", pods: 40_000, claims: [], forgotten: "pod-0", kept: ["pod-1", "pod-40000"] },
-    { name: "with their claims", pods: 40, claims: names(999), forgotten: "pod-0", kept: ["pod-1", "pod-39"] },
+    { name: "with their claims", pods: 40, claims: keys(999), forgotten: "pod-0", kept: ["pod-1", "pod-39"] },
   ])("are bounded $name, and the latest are remembered", ({ pods, claims, forgotten, kept }) => {
     const vanished = new VanishedPods();
 

@@ -81,7 +81,7 @@ describe("the claim of a volume", () => {
 
 describe("a mount with a volume's name", () => {
   const [bound, released] = [volumeWith(), volumeWith({ phase: "Released" })];
-  const [data, other] = [["data"], ["inline", "other"]];
+  const [data, other] = [["shop/data"], ["shop/inline", "shop/other"]];
 
   it.each(
     // biome-ignore format: a row is a line
@@ -91,8 +91,8 @@ describe("a mount with a volume's name", () => {
       { name: "a pod's with an inline volume of that name", volume: bound, claims: other, isOwn: false },
       { name: "a pod's without claims", volume: released, claims: [], isOwn: false },
       { name: "a pod's whose claim is gone, of a released volume", volume: released, claims: other, isOwn: true },
-      { name: "a pod's whose claim names it, of a released volume", volume: released, claims: ["other"], of: "pv-1", isOwn: true },
-      { name: "a pod's whose claim has another volume", volume: released, claims: ["other"], of: "pv-2", isOwn: false },
+      { name: "a pod's whose claim names it, of a released volume", volume: released, claims: ["shop/other"], of: "pv-1", isOwn: true },
+      { name: "a pod's whose claim has another volume", volume: released, claims: ["shop/other"], of: "pv-2", isOwn: false },
     ],
   )("may be its own: $name", ({ volume, claims, of, isOwn }) => {
     const pod = claims && podWith({ claims });

@@ -50,7 +50,7 @@ async function linesOf({ volumes = [], claims = [] }: Scene): Promise<readonly s
   };
   for (const volume of volumes) storage.volumes.count(countedVolume(volume, sinceOf(volume)), 1);
   for (const claim of claims) storage.claims.count(countedClaim(claim), 1);
-  const pods = [podWith({ claims: ["waited"], createdAtMs: NOON - 60_000 })];
+  const pods = [podWith({ claims: ["shop/waited"], createdAtMs: NOON - 60_000 })];
   const podsOf = (key: string) => (key === "shop/waited" ? pods : []);
   const parts = { cluster: { podsOf, storage }, earliestMs: () => NOON };
   return await seriesOf((metrics) => registerStorageMetrics(metrics, parts));

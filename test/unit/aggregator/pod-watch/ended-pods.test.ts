@@ -22,7 +22,7 @@ function storeWith(ends: readonly EndedPod[], claim: Claim = IN_USE) {
 
 describe("the end of a pod", () => {
   it("is kept for each claim that it named", () => {
-    const { store } = storeWith([endAt(9, { claims: ["data", "logs"] })]);
+    const { store } = storeWith([endAt(9, { claims: ["shop/data", "shop/logs"] })]);
 
     const found = ["shop/data", "shop/logs", "shop/other", "lab/data"].map((key) => store.of(key).length);
 
@@ -95,7 +95,9 @@ describe("the end of a pod", () => {
   });
 
   it("is not kept without a bound, and the store says up to where ends are lost", () => {
-    const ends = Array.from({ length: 50_001 }, (_, index) => endAt(index + 1, { claims: [`claim-${index + 1}`] }));
+    const ends = Array.from({ length: 50_001 }, (_, index) =>
+      endAt(index + 1, { claims: [`shop/claim-${index + 1}`] }),
+    );
 
     const { store } = storeWith(ends);
 

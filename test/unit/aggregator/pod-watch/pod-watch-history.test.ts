@@ -143,7 +143,7 @@ describe("the coverage that is handed over", () => {
     const world = new World();
     for (let gone = 60; gone <= 50_060; gone += 1) {
       world.ends.note({
-        pod: podWith({ uid: `pod-${gone}`, claims: [`claim-${gone}`] }),
+        pod: podWith({ uid: `pod-${gone}`, claims: [`shop/claim-${gone}`] }),
         gone: String(gone),
         claimUids: [],
         wasOver: false,

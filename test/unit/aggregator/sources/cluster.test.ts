@@ -81,8 +81,8 @@ describe("a pod that vanished", () => {
     const { states } = await seen([claim(), mine], [deleted(mine)], ({ podByUid }) => podByUid("pod-1")?.claims ?? []);
 
     expect(states.map((claims) => [claims.length, claims.at(-1)])).toEqual([
-      [3_001, "data"],
-      [33, "data"],
+      [3_001, "shop/data"],
+      [33, "shop/data"],
     ]);
   });
 });

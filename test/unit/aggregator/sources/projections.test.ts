@@ -28,7 +28,7 @@ describe("what is kept of a pod", () => {
 
     expect(projectPod(podWith({ phase: "Pending" }, volumes))).toEqual({
       ...{ key: "shop/web-0", uid: "pod-1", resourceVersion: "200", node: "n1", createdAtMs: 1_772_366_400_000 },
-      ...{ claims: ["data", "web-0-scratch"], ephemeralClaims: ["web-0-scratch"] },
+      ...{ claims: ["shop/data", "shop/web-0-scratch"], ephemeralClaims: ["shop/web-0-scratch"] },
       ...{ isTerminal: false, hasStarted: false },
     });
   });
@@ -38,7 +38,7 @@ describe("what is kept of a pod", () => {
     const pod = projectPod(podWith({}, [{ name: "scratch", ephemeral: {} }, again]));
     const bare = projectPod({ metadata, spec: { nodeName: "", containers: [] } });
 
-    expect([pod.claims, pod.ephemeralClaims]).toEqual([["web-0-scratch"], undefined]);
+    expect([pod.claims, pod.ephemeralClaims]).toEqual([["shop/web-0-scratch"], undefined]);
     expect(bare).toMatchObject({ node: undefined, claims: [], isTerminal: false, hasStarted: false });
   });
 
