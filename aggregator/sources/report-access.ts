@@ -5,7 +5,7 @@ import { MooringError, messageOf } from "../../common/runtime/errors.ts";
 import type { RouteAnswer } from "../../common/runtime/http-answer.ts";
 import type { RouteRequest } from "../../common/runtime/http-server.ts";
 import type { Counter } from "../../common/runtime/metrics.ts";
-import { type BudgetRule, dropOldest, MOST_REMEMBERED, NamedBudgets, ReviewLimits } from "../core/reports/budgets.ts";
+import { Budget, type BudgetRule, dropOldest, NamedBudgets } from "../core/reports/budgets.ts";
 import { type AgentAccount, AUDIENCE, bearerToken, type Reporter, reporterOf } from "../core/reports/reporter.ts";
 import type { OutsideParts } from "./cluster-parts.ts";
 
@@ -41,7 +41,13 @@ type AccessParts = Pick<OutsideParts, "client" | "clock" | "logger" | "metrics">
 const BELIEVED_MS = 120_000;
 
 /** Reviews at a time, each with a connection of its own. Strangers leave room for what was good. */
-const MOST_UNDER_WAY = { good: 256, stranger: 128 } as const;
+const MOST_UNDER_WAY = { known: 256, stranger: 128 } as const;
+
+/** All agents may be behind one address, and each may be new; but one address must not use up the budget of all. */
+const ADDRESS: BudgetRule = { most: 3_000, refillMs: 10 };
+const STRANGERS: BudgetRule = { most: 6_000, refillMs: 5 };
+/** More than there are nodes; each takes some hundred bytes. */
+const MOST_REMEMBERED = 20_000;
 
 /** An agent has one report under way, and sends the next one when a mount changes, or after half a minute. */
 const NODE_REPORTS: BudgetRule = { most: 600, refillMs: 50 };
@@ -52,15 +58,21 @@ const LARGE_COST = 20;
 
 type Agent = Extract<Reporter, { readonly kind: "agent" }>;
 
-/** Accepts reports from agent pods alone, each for its own node, by the API server's review of their tokens. */
+/**
+ * Accepts reports from agent pods alone, each for its own node, by the API server's review of their tokens. A review is a request to the
+ * API server, and everybody who reaches the port may send what looks like a token. So strangers share a budget, of which one address has
+ * half. Who claims to be a pod of which a token was good takes from its node's reports, if the address is the same: a stranger cannot use
+ * them without that address and the pod's UID.
+ */
 export class ReportAccess {
   readonly #parts: AccessParts;
   readonly #agents: AgentAccount;
   readonly #reviews: Counter<"outcome">;
-  /** By the hash of the token: a copy of this memory contains no token. */
-  readonly #beliefs = new Map<string, { readonly agent: Agent; readonly untilMs: number }>();
+  /** By address and pod. Of the token, its hash: a copy of this memory contains no token. */
+  readonly #known = new Map<string, { readonly agent: Agent; readonly token: string; readonly untilMs: number }>();
   readonly #nodeReports = new NamedBudgets(NODE_REPORTS, MOST_REMEMBERED);
-  readonly #limits = new ReviewLimits();
+  readonly #addresses = new NamedBudgets(ADDRESS, MOST_REMEMBERED);
+  readonly #strangers = new Budget(STRANGERS);
   #underWay = 0;
   #failures = 0;
 
@@ -77,13 +89,16 @@ export class ReportAccess {
   readonly grant: GrantAccess = async ({ authorization, address, node }) => {
     const token = bearerToken(authorization);
     if (token === undefined) return refused("unauthenticated", "a service account's token is needed");
-    const key = hash("sha256", token);
     const nowMs = this.#parts.clock.monotonicMs();
-    const belief = this.#beliefs.get(key);
-    if (belief !== undefined && nowMs < belief.untilMs) return this.#decide(belief.agent, node);
-    const source = { address, podUid: podUidIn(token) };
-    const whose = this.#limits.take(source, nowMs);
-    if (whose === undefined || this.#underWay >= MOST_UNDER_WAY[whose])
+    // Where an unreviewed token comes from is a fact, what it says of itself is not.
+    const source = `${address} ${podUidIn(token)}`;
+    const known = this.#known.get(source);
+    const hashed = hash("sha256", token);
+    if (known?.token === hashed && nowMs < known.untilMs) return this.#decide(known.agent, node);
+    const isLeft = known
+      ? this.#nodeReports.take(known.agent.node, nowMs)
+      : this.#addresses.take(`${address}`, nowMs) && this.#strangers.take(nowMs);
+    if (!isLeft || this.#underWay >= MOST_UNDER_WAY[known ? "known" : "stranger"])
       return refused("throttled", "too many tokens that are not known");
     this.#underWay += 1;
     const reporter = await this.#review(token).finally(() => {
@@ -91,10 +106,9 @@ export class ReportAccess {
     });
     if (reporter === undefined) return refused("review-failed", "the token could not be reviewed");
     if (reporter.kind !== "agent") return refused(reporter.kind, reporter.why);
-    this.#limits.noteGood(source);
-    this.#beliefs.delete(key);
-    this.#beliefs.set(key, { agent: reporter, untilMs: nowMs + BELIEVED_MS });
-    dropOldest(this.#beliefs, MOST_REMEMBERED);
+    this.#known.delete(source);
+    this.#known.set(source, { agent: reporter, token: hashed, untilMs: nowMs + BELIEVED_MS });
+    dropOldest(this.#known, MOST_REMEMBERED);
     return this.#decide(reporter, node);
   };
 

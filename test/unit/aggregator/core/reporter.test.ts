@@ -1,11 +1,5 @@
 import { describe, expect, it } from "vitest";
-import {
-  type BudgetRule,
-  NamedBudgets,
-  REPORTS,
-  ReviewLimits,
-  type TokenSource,
-} from "../../../../aggregator/core/reports/budgets.ts";
+import { type BudgetRule, NamedBudgets, REPORTS } from "../../../../aggregator/core/reports/budgets.ts";
 import { bearerToken, reporterOf, type TokenVerdict } from "../../../../aggregator/core/reports/reporter.ts";
 
 describe("the token of an authorization header", () => {
@@ -102,39 +96,5 @@ describe("NamedBudgets", () => {
     ["names that no object has are names as well", "__proto__, __proto__, __proto__, constructor", "++-+"],
   ])("%s", (_, asks, answers) => {
     expect(answersTo(asks)).toBe(answers);
-  });
-});
-
-const AGENT: TokenSource = { address: "10.0.0.1", podUid: "agent-1" };
-
-/** How many of so many tokens at once are reviewed, and as whose. */
-function taken(limits: ReviewLimits, source: TokenSource, count: number): readonly (string | number)[] {
-  const all = Array.from({ length: count }, () => limits.take(source, 0)).filter((whose) => whose !== undefined);
-  return [...new Set(all), all.length];
-}
-
-describe("reviews of tokens", () => {
-  const stranger = { podUid: undefined };
-
-  it("are 3,000 at once for one address, and 6,000 for all strangers together", () => {
-    const limits = new ReviewLimits();
-
-    const counts = ["10.0.0.1", "10.0.0.2", undefined].map((address) => taken(limits, { ...stranger, address }, 3_500));
-
-    expect(counts).toEqual([["stranger", 3_000], ["stranger", 3_000], [0]]);
-  });
-
-  const [own, none] = [["good", 200], [0]];
-  it.each<readonly [name: string, source: TokenSource, reviews: readonly (string | number)[]]>([
-    ["its address and its pod", AGENT, own],
-    ["another address", { ...AGENT, address: "10.0.0.2" }, none],
-    ["no address", { ...AGENT, address: undefined }, none],
-    ["no pod", { ...AGENT, podUid: undefined }, none],
-  ])("have a budget that strangers cannot use up where a token was good before: %s", (_, source, reviews) => {
-    const limits = new ReviewLimits();
-    limits.noteGood(AGENT);
-    for (const address of ["10.0.0.8", "10.0.0.9"]) taken(limits, { ...stranger, address }, 3_000);
-
-    expect(taken(limits, source, 300)).toEqual(reviews);
   });
 });
