@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { claimVolumesOf, podVolumes } from "../../common/storage/pod-claims.ts";
 import type { ContainerState, LivePod, PodVolume } from "../core/affinity/facts.ts";
 import { controllerIn, identity, timeIn } from "./affinity-objects.ts";
 
@@ -32,16 +33,6 @@ const containerStatuses = v.nullish(
 );
 type ContainerStatuses = v.InferOutput<typeof containerStatuses>;
 
-const volumes = v.nullish(
-  v.array(
-    v.object({
-      name: v.string(),
-      persistentVolumeClaim: v.nullish(v.object({ claimName: v.string() })),
-      ephemeral: member,
-    }),
-  ),
-);
-
 const conditions = v.nullish(
   v.array(v.object({ type: v.string(), status: v.string(), lastTransitionTime: v.nullish(v.string()) })),
 );
@@ -61,7 +52,7 @@ const schema = v.object({
     nodeName: v.nullish(v.string()),
     hostNetwork: v.nullish(v.boolean()),
     schedulingGates: v.nullish(v.array(v.unknown())),
-    volumes,
+    volumes: podVolumes,
     initContainers: containers,
     containers,
     ephemeralContainers: containers,
@@ -164,10 +155,9 @@ function claimVolumes(pod: string, spec: Schema["spec"]): readonly PodVolume[] {
   const all = [spec.initContainers, spec.containers, spec.ephemeralContainers].flatMap((list) => list ?? []);
   const mounted = new Set(all.flatMap(({ volumeMounts }) => (volumeMounts ?? []).map(({ name }) => name)));
   const mapped = new Set(all.flatMap(({ volumeDevices }) => (volumeDevices ?? []).map(({ name }) => name)));
-  return (spec.volumes ?? []).flatMap(({ name, persistentVolumeClaim, ephemeral }): readonly PodVolume[] => {
-    const isEphemeral = persistentVolumeClaim == null && ephemeral != null;
-    const claim = isEphemeral ? `${pod}-${name}` : persistentVolumeClaim?.claimName;
-    if (claim === undefined) return [];
-    return [{ name, claim, isEphemeral, isMounted: mounted.has(name), isMapped: mapped.has(name) }];
-  });
+  return claimVolumesOf(pod, spec.volumes).map((volume) => ({
+    ...volume,
+    isMounted: mounted.has(volume.name),
+    isMapped: mapped.has(volume.name),
+  }));
 }

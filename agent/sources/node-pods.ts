@@ -2,6 +2,7 @@ import * as v from "valibot";
 import type { KubeParts } from "../../common/kube/client.ts";
 import { createInformer, type Informer } from "../../common/kube/informer.ts";
 import type { StoreChange, Stored } from "../../common/kube/store.ts";
+import { claimVolumesOf, podVolumes } from "../../common/storage/pod-claims.ts";
 import { REJECTED_ANNOTATION, type RejectionMark, rejectionMark } from "../../common/storage/rejection.ts";
 
 /** The few fields of a pod of this node that the agent uses. */
@@ -33,15 +34,7 @@ const pod = v.object({
   spec: v.nullish(
     v.object({
       hostNetwork: v.nullish(v.boolean()),
-      volumes: v.nullish(
-        v.array(
-          v.object({
-            name: v.string(),
-            persistentVolumeClaim: v.nullish(v.object({ claimName: v.string() })),
-            ephemeral: v.nullish(v.object({})),
-          }),
-        ),
-      ),
+      volumes: podVolumes,
     }),
   ),
   status: v.nullish(v.object({ phase: text, reason: text, podIP: text })),
@@ -56,6 +49,7 @@ export function projectPod(object: unknown): NodePod {
   const parsed = v.parse(pod, object);
   const { metadata, spec, status } = parsed;
   const phase = status?.phase ?? "";
+  const claims = claimVolumesOf(metadata.name, spec?.volumes).map(({ claim }) => claim);
   // The kubelet shows the node's own address as that of a pod in the host's network, before the pod has started.
   const hasAddress = Boolean(status?.podIP) && spec?.hostNetwork !== true;
   return {
@@ -65,17 +59,9 @@ export function projectPod(object: unknown): NodePod {
     isTerminal: phase === "Succeeded" || phase === "Failed",
     isRunning: phase === "Running" && !metadata.deletionTimestamp,
     isWaiting: phase === "Pending" && !metadata.deletionTimestamp && !hasAddress,
-    claims: claimsOf(parsed),
+    claims: claims.length === 0 ? NO_CLAIMS : claims,
     rejection: rejectionOf(parsed),
   };
-}
-
-function claimsOf({ metadata, spec }: Pod): readonly string[] {
-  const claims = (spec?.volumes ?? []).flatMap(({ name, persistentVolumeClaim, ephemeral }) => {
-    if (persistentVolumeClaim) return [persistentVolumeClaim.claimName];
-    return ephemeral ? [`${metadata.name}-${name}`] : [];
-  });
-  return claims.length === 0 ? NO_CLAIMS : claims;
 }
 
 function rejectionOf({ metadata, status }: Pod): NodePod["rejection"] {

@@ -4,6 +4,7 @@ import type { Stored } from "../../common/kube/store.ts";
 import { LAST_USE, MOUNTED_ON } from "../../common/storage/claim-status.ts";
 import { labelsSchema } from "../../common/storage/label-syntax.ts";
 import { factText } from "../../common/storage/node-facts.ts";
+import { type ClaimVolume, claimVolumesOf, podVolumes } from "../../common/storage/pod-claims.ts";
 import { REJECTED_ANNOTATION, rejectionMark } from "../../common/storage/rejection.ts";
 import { CENTURY_MS, parseTimestamp } from "../../common/storage/timestamp.ts";
 import { volumeAnnotations } from "../../common/storage/volume-annotations.ts";
@@ -50,16 +51,7 @@ const podSchema = v.object({
   spec: v.object({
     nodeName: v.optional(v.string()),
     serviceAccountName: v.optional(v.string()),
-    volumes: v.optional(
-      v.array(
-        v.object({
-          name: v.string(),
-          persistentVolumeClaim: v.optional(v.object({ claimName: v.string() })),
-          ephemeral: v.optional(v.unknown()),
-        }),
-      ),
-      [],
-    ),
+    volumes: podVolumes,
   }),
   status: v.optional(
     v.object({
@@ -75,14 +67,13 @@ const podSchema = v.object({
 
 type PodMetadata = v.InferOutput<typeof podSchema>["metadata"];
 
-/** Projects a pod; agents run with this account. A generic ephemeral volume's claim is called `<pod>-<volume>`. */
+/** Projects a pod; agents run with this account. */
 export function projectPod(object: unknown, agents: AgentAccount): Pod {
   const { metadata: meta, spec, status } = v.parse(podSchema, object);
-  const keyOf = (claim: string): string => `${meta.namespace}/${claim}`;
-  const named = spec.volumes.flatMap(({ persistentVolumeClaim: claim }) => (claim ? keyOf(claim.claimName) : []));
-  const ephemeral = spec.volumes
-    .flatMap((volume) => (volume.ephemeral === undefined ? [] : keyOf(`${meta.name}-${volume.name}`)))
-    .filter((claim) => !named.includes(claim));
+  const volumes = claimVolumesOf(meta.name, spec.volumes);
+  const keysOf = (of: readonly ClaimVolume[]): readonly string[] => of.map(({ claim }) => `${meta.namespace}/${claim}`);
+  const named = keysOf(volumes.filter(({ isEphemeral }) => !isEphemeral));
+  const ephemeral = keysOf(volumes.filter(({ isEphemeral }) => isEphemeral)).filter((key) => !named.includes(key));
   const statuses = [status.initContainerStatuses, status.containerStatuses, status.ephemeralContainerStatuses].flat();
   return {
     ...identify(meta),
