@@ -221,7 +221,7 @@ class Aggregator {
       .in("reports")
       .attemptInSteps(report.node, session.onReport(report));
     // Or since it was being taken: then another process decides what agents may forget.
-    return session === this.#session ? (outcome ?? { kind: "failed" }) : NOT_LEADING;
+    return session === this.#session ? (outcome ?? { kind: "failed", why: "internal error" }) : NOT_LEADING;
   }
 
   turnAway(): TurnedAway | undefined {

@@ -15,7 +15,7 @@ import type { EndedPods } from "../pod-watch/ended-pods.ts";
 import { GapAnswers } from "../pod-watch/gap-answers.ts";
 import type { AggregatorConfig } from "../settings/config.ts";
 import type { SharedParts } from "../sources/cluster.ts";
-import { NOT_LEADING, type ReportOutcome } from "../sources/report-server.ts";
+import { NOT_LEADING, type ReportOutcome, WHOLE } from "../sources/report-server.ts";
 import { VolumeReconciler } from "../volumes/volume-reconciler.ts";
 import type { StatusWriting } from "../writing/status-writing.ts";
 import type { UnstoredClaims } from "../writing/unstored-claims.ts";
@@ -159,7 +159,7 @@ export class LeaderSession {
     if (time === undefined) return NOT_LEADING;
     const isOfSession = report.session === this.session;
     // Without a session its agent has had no answer yet. What it sent to another leader may have been under way for long.
-    if (report.session !== undefined && !isOfSession) return { kind: "unknown" };
+    if (report.session !== undefined && !isOfSession) return { kind: "unknown", answer: WHOLE };
     const nodeBootId = cluster.node(report.node)?.bootId;
     const receipt = { atMs: time.latestMs, widthMs: time.widthMs, nodeBootId, isOfSession };
     const change = yield* this.fleet.weigh(report, receipt);
@@ -200,10 +200,10 @@ export class LeaderSession {
     return { kind: "accepted", answer: { forget: [...settled], ...(scanRequest && { scanRequest }), ...rest } };
   }
 
-  #refuse({ node }: NodeMessage, outcome: Refused): Refused {
+  #refuse({ node }: NodeMessage, outcome: Refused): ReportOutcome {
     const fields = { node, ...("why" in outcome && { why: outcome.why }) };
     if (outcome.kind === "stale") this.#parts.logger.info(fields, "stale report dropped");
-    if (outcome.kind !== "too-much") return outcome;
+    if (outcome.kind !== "too-much") return { kind: outcome.kind, answer: WHOLE };
     // Unmount records of the node may have become settled meanwhile: that makes room for its next report.
     const view = this.fleet.view(node);
     const sentAt = (view?.sentAt ?? 0) + (this.fleet.lastReportAgeMs(node) ?? 0);

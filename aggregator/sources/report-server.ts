@@ -33,15 +33,19 @@ export function secondsToWait(random: Random, nodes: number): number {
 }
 
 export type ReportOutcome =
-  | { readonly kind: "accepted"; readonly answer: ReportAnswer }
-  | { readonly kind: "stale"; readonly why: string }
-  /** A heartbeat for an unknown state, or a message to an earlier leader: the whole report is needed. */
-  | { readonly kind: "unknown" }
+  /**
+   * Unknown: a heartbeat for an unknown state, or a message to an earlier leader. Stale: a newer report is known. If it is the agent's newest
+   * all the same, the agent must not assume that the aggregator knows it: both are answered with `WHOLE`.
+   */
+  | { readonly kind: "accepted" | "stale" | "unknown"; readonly answer: ReportAnswer }
   /** The report met a bug. */
-  | { readonly kind: "failed" }
+  | { readonly kind: "failed"; readonly why: string }
   /** The report would take more memory than a node may have. */
   | { readonly kind: "too-much"; readonly why: string }
   | TurnedAway;
+
+/** Asks for the whole report. */
+export const WHOLE: ReportAnswer = { forget: [], whole: true };
 
 export interface ReportTaker {
   readonly onReport: (report: NodeMessage) => Steps<ReportOutcome>;
@@ -118,26 +122,13 @@ function createReceiver(taker: ReportTaker): (request: RouteRequest, access: Gra
 }
 
 function answerTo(outcome: ReportOutcome, taker: ReportTaker): Answered {
-  switch (outcome.kind) {
-    case "accepted":
-      return taken(outcome.kind, outcome.answer, taker);
-    // A report that arrives too late is a success: a newer one is known. If it is the agent's newest all the same, the agent must not
-    // assume that the aggregator knows it.
-    case "stale":
-    case "unknown":
-      return taken(outcome.kind, { forget: [], whole: true }, taker);
-    case "failed":
-      return refused(outcome.kind, "internal error");
-    case "too-much":
-      return refused(outcome.kind, outcome.why);
-    default:
-      return away(outcome, taker);
-  }
-}
-
-function taken(outcome: string, own: ReportAnswer, taker: ReportTaker): Answered {
-  const said = { ...own, session: taker.session(), pauseRejections: taker.pauseRejections() };
-  return { outcome, answer: { status: 200, body: JSON.stringify(said), contentType: "application/json" } };
+  if (outcome.kind === "failed" || outcome.kind === "too-much") return refused(outcome.kind, outcome.why);
+  if (!("answer" in outcome)) return away(outcome, taker);
+  const said = { ...outcome.answer, session: taker.session(), pauseRejections: taker.pauseRejections() };
+  return {
+    outcome: outcome.kind,
+    answer: { status: 200, body: JSON.stringify(said), contentType: "application/json" },
+  };
 }
 
 function away({ kind, why }: TurnedAway, taker: ReportTaker): Answered {

@@ -1,6 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { type GrantAccess, grantToAll } from "../../../../aggregator/sources/report-access.ts";
-import { type ReportOutcome, type ReportTaker, reportRoute } from "../../../../aggregator/sources/report-server.ts";
+import {
+  type ReportOutcome,
+  type ReportTaker,
+  reportRoute,
+  WHOLE,
+} from "../../../../aggregator/sources/report-server.ts";
 import type { RouteAnswer } from "../../../../common/runtime/http-answer.ts";
 import type { NodeMessage, ReportAnswer } from "../../../../common/storage/node-report.ts";
 import { oneStep } from "../../../fakes/steps.ts";
@@ -94,8 +99,8 @@ describe("what is answered", () => {
 
   it.each<readonly [name: string, outcome: ReportOutcome, answer: object]>([
     ["everything to an accepted report", { kind: "accepted", answer: FULL }, FULL],
-    ["a request for the full state to a stale report, which is not known", { kind: "stale", why: "older" }, whole],
-    ["a request for the full state to a heartbeat of an unknown state", { kind: "unknown" }, whole],
+    ["a request for the full state to a stale report, which is not known", { kind: "stale", answer: WHOLE }, whole],
+    ["a request for the full state to a heartbeat of an unknown state", { kind: "unknown", answer: WHOLE }, whole],
   ])("is %s, with the session and the pause of rejections where there are any", async (_, outcome, answer) => {
     const [plain, more] = [setUp({ outcome }), setUp({ outcome, ...said })];
 
@@ -115,7 +120,7 @@ describe("what is answered", () => {
   it.each<readonly [outcome: ReportOutcome, answer: RouteAnswer]>(
     // biome-ignore format: a row is a line
     [
-      [{ kind: "failed" }, { status: 500, body: "internal error\n" }],
+      [{ kind: "failed", why: "internal error" }, { status: 500, body: "internal error\n" }],
       [{ kind: "not-leading", why: "not now" }, { status: 503, body: "not now\n", isLast: true, headers: { "retry-after": "0" } }],
       [{ kind: "not-ready", why: "not now" }, { status: 503, body: "not now\n", isLast: true, headers: { "retry-after": "0" } }],
     ],
