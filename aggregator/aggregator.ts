@@ -99,9 +99,8 @@ export function createReportServing(
 /** Watches the cluster all the time, and does the rest while it leads. */
 class Aggregator {
   readonly #config: AggregatorConfig;
-  readonly #parts: AggregatorPorts & SharedParts & { readonly measures: Measures };
-  readonly #ends: EndedPods;
-  readonly #unstored: UnstoredClaims;
+  readonly #parts: AggregatorPorts &
+    SharedParts & { readonly measures: Measures; readonly ends: EndedPods; readonly unstored: UnstoredClaims };
   readonly #rejections: Rejections;
   readonly #leadership: Leadership;
   readonly #writing: StatusWriting;
@@ -121,15 +120,20 @@ class Aggregator {
     const ports = { ...given, nowMs: () => client.serverTime()?.latestMs ?? clock.wallMs() };
     const cluster = createCluster({ ...ports, agents: config.agents }, this.#listener());
     const internalErrors = createInternalErrors(ports, WORK);
-    const parts = { ...ports, cluster, internalErrors, measures: createMeasures(metrics) };
+    const ends = new EndedPods({ ...ports, ...cluster });
+    const unstored = new UnstoredClaims(cluster);
+    const parts = { ...ports, cluster, internalErrors, measures: createMeasures(metrics), ends, unstored };
     this.#config = config;
     this.#parts = parts;
     // The steps of a report are long, so the clock is read after each.
     this.yieldToEventLoop = createYield(clock, undefined, 1);
-    this.#ends = new EndedPods({ ...ports, ...cluster });
-    this.#unstored = new UnstoredClaims(cluster);
     this.#rejections = new Rejections({ ...ports, ...cluster }, config.pauseRejectionsAt);
-    this.#leadership = this.#newLeadership();
+    const checkpoint = (): (() => boolean) => this.#session?.claims.queue.checkpoint() ?? (() => this.#wasAtRest);
+    const untilListed = (signal: AbortSignal): Promise<void> => this.#untilListed(signal);
+    const isReachable = (): boolean => this.reporting === undefined || this.reporting.serving.pair() !== undefined;
+    const { election } = config;
+    const led = { ...parts, checkpoint, untilListed, isReachable };
+    this.#leadership = election === undefined ? createSoleLeadership(led) : createElectedLeadership(led, election);
     this.#writing = createStatusWriting({ ...ports, client: this.#leadership.fenced });
     this.reporting = config.reports && createReportServing(ports, { ...config, ...config.reports });
     const { reporting } = this;
@@ -148,7 +152,7 @@ class Aggregator {
       onClaim: (key) => this.#session?.onClaim(key),
       onClaimGone: (claim) => this.#session?.onClaimGone(claim),
       onClaimBound: (claim) => this.#session?.onClaimBound(claim),
-      onClaimRolledBack: (previous) => this.#unstored.onClaimRolledBack(previous),
+      onClaimRolledBack: (previous) => this.#parts.unstored.onClaimRolledBack(previous),
       onVolume: (name) => this.#session?.volumes.onVolumes([name]),
       onPodsListed: () => this.#session?.onPodsListed(),
       onPodPlaced: (pod) => this.#session?.claims.onPodPlaced(pod),
@@ -156,16 +160,6 @@ class Aggregator {
       onRejected: (pod) => this.#rejections.onRejected(pod),
       onNode: (name) => this.#session?.agentStates.check(name),
     };
-  }
-
-  #newLeadership(): Leadership {
-    const { election } = this.#config;
-    const [ends, unstored] = [this.#ends, this.#unstored];
-    const checkpoint = (): (() => boolean) => this.#session?.claims.queue.checkpoint() ?? (() => this.#wasAtRest);
-    const untilListed = (signal: AbortSignal): Promise<void> => this.#untilListed(signal);
-    const isReachable = (): boolean => this.reporting === undefined || this.reporting.serving.pair() !== undefined;
-    const parts = { ...this.#parts, ends, unstored, checkpoint, untilListed, isReachable };
-    return election === undefined ? createSoleLeadership(parts) : createElectedLeadership(parts, election);
   }
 
   tasks(): readonly ((signal: AbortSignal) => Promise<void>)[] {
@@ -188,17 +182,8 @@ class Aggregator {
   }
 
   async #lead(signal: AbortSignal): Promise<void> {
-    const session = new LeaderSession(
-      {
-        ...this.#parts,
-        signal,
-        writing: this.#writing,
-        coverage: this.#leadership.coverage,
-        unstored: this.#unstored,
-        ends: this.#ends,
-      },
-      this.#config,
-    );
+    const { coverage } = this.#leadership;
+    const session = new LeaderSession({ ...this.#parts, signal, coverage, writing: this.#writing }, this.#config);
     this.#session = session;
     try {
       await runTogether([(limited) => session.run(limited), this.#writing.writeEvents], signal);
@@ -209,7 +194,7 @@ class Aggregator {
   }
 
   #onPodEnded(end: EndedPod): void {
-    this.#ends.note(end);
+    this.#parts.ends.note(end);
     if (this.#session === undefined && end.pod.claims.length > 0) this.#wasAtRest = false;
   }
 

@@ -57,12 +57,22 @@ export class LeaderSession {
     this.#parts = parts;
     this.session = parts.random.id();
     this.fleet = new FleetState(parts.clock);
-    this.agentStates = this.#newAgentStates(config);
-    const { agentStates, fleet, session } = this;
+    const { fleet, session } = this;
+    const onChange = (node: string): void => {
+      this.claims.onAgentState(node);
+      this.volumes.onAgentState(node);
+    };
+    const onForgotten = (node: string): void => this.claims.onForgotten(node);
+    const agentStates = new AgentStates({ ...parts, fleet, onChange, onForgotten }, config);
+    this.agentStates = agentStates;
     const onMoved = (): void => this.claims.onBarrier();
     const barrier = new Barrier({ ...parts, agentStates, onMoved }, { ...config, session });
     this.#barrier = barrier;
-    this.#gap = this.#newGap(config);
+    const nodes = {
+      agentStateOf: (node: string) => agentStates.lookFor(node).kind,
+      viewOf: (node: string) => fleet.view(node),
+    };
+    this.#gap = new GapAnswers({ ...parts, ...nodes, onChange: () => this.claims.enqueueAll() }, config);
     const { protection } = config;
     const shared = { ...parts, ...parts.writing, fleet, barrier, agentStates, protection };
     const unobservedOf: GapAnswers["unobservedOf"] = (volume) => this.#gap.unobservedOf(volume);
@@ -74,29 +84,6 @@ export class LeaderSession {
       unreported: () => this.unreported.length,
       isDeletionHeld: (claim) => this.claims.deletions.isHeld(claim),
     });
-  }
-
-  #newAgentStates(config: AggregatorConfig): AgentStates {
-    const parts = {
-      ...this.#parts,
-      fleet: this.fleet,
-      onChange: (node: string) => {
-        this.claims.onAgentState(node);
-        this.volumes.onAgentState(node);
-      },
-      onForgotten: (node: string) => this.claims.onForgotten(node),
-    };
-    return new AgentStates(parts, config);
-  }
-
-  #newGap(config: AggregatorConfig): GapAnswers {
-    const parts = {
-      ...this.#parts,
-      agentStateOf: (node: string) => this.agentStates.lookFor(node).kind,
-      viewOf: (node: string) => this.fleet.view(node),
-      onChange: () => this.claims.enqueueAll(),
-    };
-    return new GapAnswers(parts, config);
   }
 
   /** Nodes that are expected to report and have not since leading began. */
