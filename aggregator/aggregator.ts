@@ -23,7 +23,7 @@ import type { AggregatorConfig, ReportConfig } from "./settings/config.ts";
 import { createCluster, type SharedParts } from "./sources/cluster.ts";
 import type { ClusterListener, OutsideParts } from "./sources/cluster-parts.ts";
 import { listRoutes } from "./sources/list-stream.ts";
-import { ReportAccess } from "./sources/report-access.ts";
+import { createGrant } from "./sources/report-access.ts";
 import {
   NOT_LEADING,
   NOT_LISTED,
@@ -93,7 +93,7 @@ export function createReportServing(
       return endsAtMs === undefined ? undefined : endsAtMs / 1000;
     },
   );
-  return { serving, grant: new ReportAccess(parts, agents).grant };
+  return { serving, grant: createGrant(parts, agents) };
 }
 
 /** Watches the cluster all the time, and does the rest while it leads. */

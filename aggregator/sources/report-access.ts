@@ -4,7 +4,6 @@ import { withDeadline } from "../../common/runtime/deadline.ts";
 import { MooringError, messageOf } from "../../common/runtime/errors.ts";
 import type { RouteAnswer } from "../../common/runtime/http-answer.ts";
 import type { RouteRequest } from "../../common/runtime/http-server.ts";
-import type { Counter } from "../../common/runtime/metrics.ts";
 import { Budget, type BudgetRule, dropOldest, NamedBudgets } from "../core/reports/budgets.ts";
 import { type AgentAccount, AUDIENCE, bearerToken, type Reporter, reporterOf } from "../core/reports/reporter.ts";
 import type { OutsideParts } from "./cluster-parts.ts";
@@ -64,79 +63,70 @@ type Agent = Extract<Reporter, { readonly kind: "agent" }>;
  * half. Who claims to be a pod of which a token was good takes from its node's reports, if the address is the same: a stranger cannot use
  * them without that address and the pod's UID.
  */
-export class ReportAccess {
-  readonly #parts: AccessParts;
-  readonly #agents: AgentAccount;
-  readonly #reviews: Counter<"outcome">;
+export function createGrant(parts: AccessParts, agents: AgentAccount): GrantAccess {
+  const review = createReview(parts, agents);
   /** By address and pod. Of the token, its hash: a copy of this memory contains no token. */
-  readonly #known = new Map<string, { readonly agent: Agent; readonly token: string; readonly untilMs: number }>();
-  readonly #nodeReports = new NamedBudgets(NODE_REPORTS, MOST_REMEMBERED);
-  readonly #addresses = new NamedBudgets(ADDRESS, MOST_REMEMBERED);
-  readonly #strangers = new Budget(STRANGERS);
-  #underWay = 0;
-  #failures = 0;
-
-  constructor(parts: AccessParts, agents: AgentAccount) {
-    this.#parts = parts;
-    this.#agents = agents;
-    this.#reviews = parts.metrics.counter({
-      name: "mooring_token_reviews_total",
-      help: "TokenReviews of agents' tokens, by outcome.",
-      labels: ["outcome"],
-    });
-  }
-
-  readonly grant: GrantAccess = async ({ authorization, address, node }) => {
+  const known = new Map<string, { readonly agent: Agent; readonly token: string; readonly untilMs: number }>();
+  const nodeReports = new NamedBudgets(NODE_REPORTS, MOST_REMEMBERED);
+  const addresses = new NamedBudgets(ADDRESS, MOST_REMEMBERED);
+  const strangers = new Budget(STRANGERS);
+  let underWay = 0;
+  const decide = ({ node: own, podUid }: Agent, node: string): Access => {
+    if (own !== node) return refused("forbidden", "the token's pod is on another node");
+    const take = (cost: number): boolean => nodeReports.take(node, parts.clock.monotonicMs(), cost);
+    if (!take(1)) return refused("throttled", "too many reports");
+    return { podUid, mayBring: (characters) => characters < LARGE_BODY || take(LARGE_COST - 1) };
+  };
+  const mayReview = (agent: Agent | undefined, address: string, nowMs: number): boolean =>
+    agent ? nodeReports.take(agent.node, nowMs) : addresses.take(address, nowMs) && strangers.take(nowMs);
+  return async ({ authorization, address = "", node }) => {
     const token = bearerToken(authorization);
     if (token === undefined) return refused("unauthenticated", "a service account's token is needed");
-    const nowMs = this.#parts.clock.monotonicMs();
+    const nowMs = parts.clock.monotonicMs();
     // Where an unreviewed token comes from is a fact, what it says of itself is not.
     const source = `${address} ${podUidIn(token)}`;
-    const known = this.#known.get(source);
+    const before = known.get(source);
     const hashed = hash("sha256", token);
-    if (known?.token === hashed && nowMs < known.untilMs) return this.#decide(known.agent, node);
-    const isLeft = known
-      ? this.#nodeReports.take(known.agent.node, nowMs)
-      : this.#addresses.take(`${address}`, nowMs) && this.#strangers.take(nowMs);
-    if (!isLeft || this.#underWay >= MOST_UNDER_WAY[known ? "known" : "stranger"])
+    if (before?.token === hashed && nowMs < before.untilMs) return decide(before.agent, node);
+    if (!mayReview(before?.agent, address, nowMs) || underWay >= MOST_UNDER_WAY[before ? "known" : "stranger"])
       return refused("throttled", "too many tokens that are not known");
-    this.#underWay += 1;
-    const reporter = await this.#review(token).finally(() => {
-      this.#underWay -= 1;
+    underWay += 1;
+    const reporter = await review(token).finally(() => {
+      underWay -= 1;
     });
     if (reporter === undefined) return refused("review-failed", "the token could not be reviewed");
     if (reporter.kind !== "agent") return refused(reporter.kind, reporter.why);
-    this.#known.delete(source);
-    this.#known.set(source, { agent: reporter, token: hashed, untilMs: nowMs + BELIEVED_MS });
-    dropOldest(this.#known, MOST_REMEMBERED);
-    return this.#decide(reporter, node);
+    known.delete(source);
+    known.set(source, { agent: reporter, token: hashed, untilMs: nowMs + BELIEVED_MS });
+    dropOldest(known, MOST_REMEMBERED);
+    return decide(reporter, node);
   };
+}
 
-  #decide({ node: own, podUid }: Agent, node: string): Access {
-    if (own !== node) return refused("forbidden", "the token's pod is on another node");
-    const take = (cost: number): boolean => this.#nodeReports.take(node, this.#parts.clock.monotonicMs(), cost);
-    if (!take(1)) return refused("throttled", "too many reports");
-    return { podUid, mayBring: (characters) => characters < LARGE_BODY || take(LARGE_COST - 1) };
-  }
-
-  /** Undefined without an answer of the API server. */
-  async #review(token: string): Promise<Reporter | undefined> {
-    const { logger } = this.#parts;
+/** Asks whose token it is; undefined without an answer of the API server. */
+function createReview({ client, clock, logger, metrics }: AccessParts, agents: AgentAccount) {
+  const reviews = metrics.counter({
+    name: "mooring_token_reviews_total",
+    help: "TokenReviews of agents' tokens, by outcome.",
+    labels: ["outcome"],
+  });
+  let failures = 0;
+  return async (token: string): Promise<Reporter | undefined> => {
     try {
-      const reporter = reporterOf(await reviewToken(this.#parts, token), this.#agents);
-      this.#reviews.increment({ outcome: reporter.kind });
-      if (this.#failures > 0) logger.info({ failures: this.#failures }, "tokens are reviewed again");
-      this.#failures = 0;
+      const reporter = reporterOf(await reviewToken({ client, clock }, token), agents);
+      reviews.increment({ outcome: reporter.kind });
+      if (failures > 0) logger.info({ failures }, "tokens are reviewed again");
+      failures = 0;
       return reporter;
     } catch (error) {
       if (!(error instanceof MooringError)) throw error;
-      this.#reviews.increment({ outcome: "failed" });
-      this.#failures += 1;
-      if (Number.isInteger(Math.log2(this.#failures)))
-        logger.warn({ err: messageOf(error), failures: this.#failures }, "token not reviewed, report refused");
+      reviews.increment({ outcome: "failed" });
+      failures += 1;
+      if (Number.isInteger(Math.log2(failures)))
+        logger.warn({ err: messageOf(error), failures }, "token not reviewed, report refused");
       return undefined;
     }
-  }
+  };
 }
 
 const REFUSALS = {

@@ -1,7 +1,7 @@
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { object, parse, string } from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ReportAccess } from "../../aggregator/sources/report-access.ts";
+import { createGrant } from "../../aggregator/sources/report-access.ts";
 import { createKubeClient } from "../../common/kube/client.ts";
 import { connect } from "../../common/kube/connection.ts";
 import { createUndiciTransport } from "../../common/kube/undici-transport.ts";
@@ -344,7 +344,7 @@ describe("a report is refused", () => {
     const nobody = { transport, basePath: "", authorization: async () => undefined, server: "https://127.0.0.1:1" };
     const client = createKubeClient(nobody, owner);
     const { clock } = owner;
-    const { grant } = new ReportAccess({ client, clock, logger, metrics: createMetrics() }, RULE);
+    const grant = createGrant({ client, clock, logger, metrics: createMetrics() }, RULE);
 
     const access = await grant({ authorization: `Bearer ${token}`, node: "n1" });
     await client.close();
@@ -358,7 +358,7 @@ describe("a report is refused", () => {
     const kubeconfig = await cluster.plane.kubeconfigFor({ user: "nobody-in-particular" });
     const client = createKubeClient(await connect({ kubeconfig, inCluster: false }, {}), owner);
     const { clock } = owner;
-    const { grant } = new ReportAccess({ client, clock, logger, metrics: createMetrics() }, RULE);
+    const grant = createGrant({ client, clock, logger, metrics: createMetrics() }, RULE);
 
     const access = await grant({ authorization: `Bearer ${token}`, node: "n1" });
     await client.close();

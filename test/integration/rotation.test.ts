@@ -4,7 +4,7 @@ import { createReportSender } from "../../agent/sinks/report-sender.ts";
 import { createOwnServing } from "../../aggregator/certificates/own-serving.ts";
 import { makeSelfSigned } from "../../aggregator/certificates/self-signed.ts";
 import type { Serving } from "../../aggregator/certificates/serving.ts";
-import { ReportAccess } from "../../aggregator/sources/report-access.ts";
+import { createGrant } from "../../aggregator/sources/report-access.ts";
 import { reportRoute } from "../../aggregator/sources/report-server.ts";
 import { createKubeClient, type KubeClient, type KubeParts } from "../../common/kube/client.ts";
 import { type ConfigMap, readConfigMap } from "../../common/kube/config-map.ts";
@@ -93,7 +93,7 @@ async function startServer(identity: ServingIdentity): Promise<string> {
       yieldToEventLoop: () => undefined,
     },
     { increment: () => {} },
-    new ReportAccess({ ...parts, metrics: createMetrics() }, RULE).grant,
+    createGrant({ ...parts, metrics: createMetrics() }, RULE),
   );
   let answers = 0;
   const churning: Route = {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { TokenVerdict } from "../../../../aggregator/core/reports/reporter.ts";
-import { type Access, podUidIn, ReportAccess } from "../../../../aggregator/sources/report-access.ts";
+import { type Access, createGrant, podUidIn } from "../../../../aggregator/sources/report-access.ts";
 import { createKubeClient, type KubeClient } from "../../../../common/kube/client.ts";
 import { MooringError } from "../../../../common/runtime/errors.ts";
 import { createMetrics, type Metrics } from "../../../../common/runtime/metrics.ts";
@@ -58,7 +58,7 @@ function setUp() {
   };
   const increment = ({ outcome = "" }): unknown => outcomes.push(outcome);
   const metrics: Metrics = { ...createMetrics(), counter: () => ({ increment }) };
-  const { grant } = new ReportAccess({ client, clock, logger, metrics }, RULE);
+  const grant = createGrant({ client, clock, logger, metrics }, RULE);
   /** A token of a node's agent; another one for another number. */
   const token = (node: string, jti = 0): string => tokenWith({ podUid: `uid-on-${node}`, node, jti });
   const report = (mine: string, node = "n1", address = "10.0.0.1"): Promise<Access> =>
