@@ -74,8 +74,6 @@ export interface Node {
   readonly isReady?: boolean | undefined;
   /** Its condition Ready is Unknown: Kubernetes' node controller has missed its kubelet for most of a minute. */
   readonly isUnreachable?: boolean | undefined;
-  /** When its kubelet last reported the condition Ready, by the kubelet's own clock, as text: only a change means something. */
-  readonly heartbeat?: string | undefined;
   /** The taint `node.kubernetes.io/out-of-service`: an administrator asserts that the machine is off. */
   readonly isOutOfService?: boolean | undefined;
   /** The CSI volumes that are attached to it, or that its kubelet has in use or is about to: `attachedKey` of each. */

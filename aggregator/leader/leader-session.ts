@@ -170,7 +170,7 @@ export class LeaderSession {
     runAll([
       () => change.touched.length > 0 && this.api.onReport(change.view),
       () => this.#parts.measures.unmounted(effects.unmounts),
-      () => this.agentStates.check(report.node, { hasReported: true }),
+      () => this.agentStates.check(report.node),
       () => this.claims.onTouched(report.node, effects.keys),
       () => this.volumes.onVolumes(effects.volumes),
       () => this.#barrier.onReport(report.node, report.scanRequest),

@@ -1,18 +1,12 @@
 import { createYield } from "../../common/runtime/yield.ts";
-import {
-  type AgentState,
-  type AgentStateLimits,
-  type AssumedEnd,
-  assumedEndOf,
-  opinionOf,
-} from "../core/nodes/agent-state.ts";
+import { type AgentState, type AgentStateLimits, agentStateOf } from "../core/nodes/agent-state.ts";
 import { factsIn } from "../core/nodes/node-view.ts";
 import type { SharedParts } from "../sources/cluster.ts";
 import type { FleetState } from "./fleet-state.ts";
 
 interface AgentStatesParts extends SharedParts {
   readonly fleet: FleetState;
-  /** A node changed its state, or its mounts count as ended now, or as mounted again. */
+  /** A node changed its state: its mounts may count as ended now, or as mounted again. */
   readonly onChange: (node: string) => void;
   readonly onForgotten: (node: string) => void;
 }
@@ -25,9 +19,9 @@ interface Track {
   readonly uidSince: number;
   /** Since when it has had no agent pod; undefined while it has one. */
   readonly agentAwaySince: number | undefined;
-  readonly quietHeartbeat: string | undefined;
   readonly agentState: AgentState;
-  readonly assumed: AssumedEnd | undefined;
+  /** Since when it is Gone, by the API server's clock. */
+  readonly goneMs: number | undefined;
 }
 
 const AT_FIRST: AgentState = { kind: "Reporting", why: "" };
@@ -78,9 +72,9 @@ export class AgentStates {
     return (this.#tracks.get(node) ?? this.check(node)).agentState;
   }
 
-  /** Since when, and on which evidence, the node's mounts count as ended; undefined while they do not. */
-  assumedEnd(node: string): AssumedEnd | undefined {
-    return this.#tracks.get(node)?.assumed;
+  /** Since when the node is Gone, by the API server's clock: its mounts count as ended then. Undefined while it is not. */
+  assumedEnd(node: string): number | undefined {
+    return this.#tracks.get(node)?.goneMs;
   }
 
   named(kind: AgentState["kind"]): readonly string[] {
@@ -88,11 +82,11 @@ export class AgentStates {
   }
 
   /**
-   * Its Node object or an agent pod came, changed or went. Or a report of it was accepted: its mounts no longer count as ended then. What
-   * it has or lacks counts from the first check that shows it: while the watch of Nodes hangs, a node that has just joined has no object
-   * here, however long this session has lasted.
+   * Its Node object or an agent pod came, changed or went, or a report of it was accepted. What it has or lacks counts from the first
+   * check that shows it: while the watch of Nodes hangs, a node that has just joined has no object here, however long this session has
+   * lasted.
    */
-  check(node: string, { hasReported = false } = {}): Track {
+  check(node: string): Track {
     const { clock, cluster, fleet, nowMs, logger, onChange } = this.#parts;
     const [before, now, object] = [this.#tracks.get(node), clock.monotonicMs(), cluster.node(node)];
     const uid = object?.uid;
@@ -104,28 +98,27 @@ export class AgentStates {
       reportAgeMs: fleet.lastReportAgeMs(node),
       objectAgeMs: now - uidSince,
       agentAwayMs: agentAwaySince === undefined ? undefined : now - agentAwaySince,
-      quietHeartbeat: before?.quietHeartbeat,
+      known: before?.agentState.kind,
     };
-    const { agentState, quietHeartbeat } = opinionOf(observed, this.#limits);
-    const known = hasReported ? undefined : before?.assumed;
-    const assumed = assumedEndOf(known, observed, { agentState, nowMs: nowMs() });
-    const track = { uid, uidSince, agentAwaySince, quietHeartbeat, agentState, assumed };
-    this.#tracks.set(node, track);
+    const agentState = agentStateOf(observed, this.#limits);
     const { kind, why } = agentState;
-    const isOther = kind !== (before?.agentState ?? AT_FIRST).kind;
-    const isAboutMounts = assumed?.atMs !== before?.assumed?.atMs;
-    if (isOther) logger.info({ node, agentState: kind, why }, "agent state changed");
-    if (isOther || isAboutMounts) onChange(node);
+    const goneMs = kind === "Gone" ? (before?.goneMs ?? nowMs()) : undefined;
+    const track = { uid, uidSince, agentAwaySince, agentState, goneMs };
+    this.#tracks.set(node, track);
+    if (kind !== (before?.agentState ?? AT_FIRST).kind) {
+      logger.info({ node, agentState: kind, why }, "agent state changed");
+      onChange(node);
+    }
     return track;
   }
 
   #checkAgain(node: string): void {
-    const { uid, assumed } = this.check(node);
+    const { uid, goneMs } = this.check(node);
     const { cluster, fleet, nowMs, onForgotten } = this.#parts;
-    if (assumed?.goneMs === undefined || uid !== undefined) return;
+    if (goneMs === undefined || uid !== undefined) return;
     const view = fleet.view(node);
     const isEmpty = view !== undefined && factsIn(view).length === 0;
-    if (nowMs() < assumed.goneMs + (isEmpty ? FORGET_EMPTY_AFTER_MS : FORGET_AFTER_MS)) return;
+    if (nowMs() < goneMs + (isEmpty ? FORGET_EMPTY_AFTER_MS : FORGET_AFTER_MS)) return;
     onForgotten(node);
     fleet.drop(node);
     // While a status names the node, it stays Gone since then: found to be Gone again, it would be the latest end of the claim.

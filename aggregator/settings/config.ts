@@ -61,7 +61,7 @@ export const AGGREGATOR_SETTINGS = {
   noAgentAfterMs: durationSetting(
     {
       name: "no-agent-after",
-      description: "a node without report and agent pod for this long has no agent, once its kubelet reports again",
+      description: "a node without report and agent pod for this long has no agent, once it is Ready",
     },
     { min: 1_000, max: 86_400_000 },
     "10m",

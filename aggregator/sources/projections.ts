@@ -179,7 +179,7 @@ export function projectVolume(object: unknown): Volume & Stored {
 
 const text = v.optional(v.string());
 const nodeInfo = v.object({ bootID: text, osImage: text, containerRuntimeVersion: text });
-const condition = v.object({ type: v.string(), status: v.string(), lastHeartbeatTime: v.nullish(v.string()) });
+const condition = v.object({ type: v.string(), status: v.string() });
 
 const nodeSchema = v.object({
   metadata,
@@ -210,7 +210,6 @@ export function projectNode(object: unknown): Node & Stored {
     os: meta.labels?.["kubernetes.io/os"],
     isReady: ready?.status === "True",
     isUnreachable: ready?.status === "Unknown",
-    heartbeat: ready?.lastHeartbeatTime ?? undefined,
     // With any effect, like Kubernetes' pod garbage collector and attach-detach controller.
     isOutOfService: spec.taints?.some(({ key }) => key === "node.kubernetes.io/out-of-service") ?? false,
     ...(attached.length > 0 && { attached }),

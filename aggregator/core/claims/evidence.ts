@@ -1,7 +1,7 @@
 import type { Claim } from "../../../common/storage/claim.ts";
 import { isUse, type VolumeIdentity } from "../../../common/storage/volume-identity.ts";
 import type { EndedPod, Node, Volume } from "../cluster-objects.ts";
-import type { AgentState, AssumedEnd } from "../nodes/agent-state.ts";
+import type { AgentState } from "../nodes/agent-state.ts";
 import type { NodeUnmountRecord, NodeView, Shown } from "../nodes/node-view.ts";
 import type { PodWatch } from "../pod-watch/history.ts";
 import type { ProtectionMode } from "./deletion.ts";
@@ -56,8 +56,8 @@ export interface FleetFacts {
   readonly fleet: { readonly view: (node: string) => NodeView | undefined };
   readonly agentStates: {
     readonly of: (node: string) => Pick<AgentState, "kind">;
-    /** Since when the node's mounts count as ended. */
-    readonly assumedEnd: (node: string) => AssumedEnd | undefined;
+    /** Since when the node is Gone: its mounts count as ended then. Undefined while it is not. */
+    readonly assumedEnd: (node: string) => number | undefined;
   };
   /** A node that has to scan before a claim with this volume may become unused. */
   readonly barrier: { readonly pendingNode: (volume: Pick<Volume, "nodeAffinity">) => string | undefined };

@@ -51,15 +51,14 @@ function isVolumeSeen({ claim, volume }: ClaimEvidence): boolean {
   return claim.volume === undefined || volume?.claim?.uid === claim.uid;
 }
 
-/** The end of a use on a node that is Gone, or that its agent left in another boot; undefined while it goes on. */
+/** The end of a use on a node that is Gone; nothing while it goes on. */
 function assumedUse(use: FoundUse, parts: EndLookup): readonly UseEnd[] {
   const { node, podUid, pod = parts.cluster.podName(podUid) } = use;
-  const assumed = parts.agentStates.assumedEnd(node);
-  if (assumed === undefined) return [];
-  const { atMs: byMs, evidence } = assumed;
+  const byMs = parts.agentStates.assumedEnd(node);
+  if (byMs === undefined) return [];
   // The same ID in every session, so that the stored status does not change with the leader.
-  const id = `${use.bootId}/${evidence}/${useKey(use)}`;
-  return [{ id, evidence, byMs, widthMs: undefined, node, pod, podUid, wasUse: true }];
+  const id = `${use.bootId}/node-gone/${useKey(use)}`;
+  return [{ id, evidence: "node-gone", byMs, widthMs: undefined, node, pod, podUid, wasUse: true }];
 }
 
 /** True when the stored last use ended by assumption, as its node was Gone, and the node has scanned since. */
@@ -99,7 +98,7 @@ function isLostOn(node: string, { claim, unmountRecords, uses }: UseEvidence, pa
   const lost = view?.agentGaps.findLast(({ fromMs, toMs }) => fromMs < sinceMs && toMs > sinceMs - 1000);
   if (view === undefined || lost === undefined) return false;
   const assumed = uses.some((use) => use.node === node) ? parts.agentStates.assumedEnd(node) : undefined;
-  if (assumed !== undefined && assumed.atMs >= lost.toMs) return false;
+  if (assumed !== undefined && assumed >= lost.toMs) return false;
   return !unmountRecords.some(
     ({ timeline, by, ...one }) => one.node === node && timeline === view.timeline && by >= lost.to,
   );
@@ -107,11 +106,10 @@ function isLostOn(node: string, { claim, unmountRecords, uses }: UseEvidence, pa
 
 /** What only an earlier leader saw: by the stored status the claim was mounted there when the node went. */
 function unseenGone(node: string, { fleet, agentStates }: FleetFacts): readonly UseEnd[] {
-  const assumed = fleet.view(node) === undefined ? agentStates.assumedEnd(node) : undefined;
-  if (assumed?.evidence !== "node-gone") return [];
+  const byMs = fleet.view(node) === undefined ? agentStates.assumedEnd(node) : undefined;
+  if (byMs === undefined) return [];
   const user = { node, pod: undefined, podUid: undefined, wasUse: true };
-  const id = `${node}/node-gone`;
-  return [{ id, evidence: "node-gone", byMs: assumed.atMs, widthMs: undefined, ...user }];
+  return [{ id: `${node}/node-gone`, evidence: "node-gone", byMs, widthMs: undefined, ...user }];
 }
 
 type Found = Omit<PendingNode, "isSilent">;

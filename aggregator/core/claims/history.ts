@@ -1,7 +1,6 @@
 import type { Claim } from "../../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../../common/storage/claim-status.ts";
 import type { EndedPod } from "../cluster-objects.ts";
-import type { AssumedEnd } from "../nodes/agent-state.ts";
 import type { NodeUnmountRecord, NodeView } from "../nodes/node-view.ts";
 import { isUpTo } from "../pod-watch/history.ts";
 import { FUTURE_MS } from "./decide.ts";
@@ -69,14 +68,14 @@ function outcomeOf(ended: EndedPod, context: HistoryContext): UseEnd | "pending"
   const { uid, node } = ended.pod;
   const view = answerOn(ended, context);
   const agentState = node === undefined ? "NoAgent" : context.agentStates.of(node).kind;
-  const nodeGone = node !== undefined && agentState === "Gone" ? context.agentStates.assumedEnd(node) : undefined;
-  if (view === undefined && nodeGone === undefined && agentState !== "NoAgent") return "pending";
+  const goneMs = node === undefined ? undefined : context.agentStates.assumedEnd(node);
+  if (view === undefined && goneMs === undefined && agentState !== "NoAgent") return "pending";
   const stored = context.claim.status;
   const isStillMounted = view !== undefined && context.uses.some(({ podUid }) => podUid === uid);
   if (isStillMounted || isInStatus(ended, stored) || isExplained(ended, context)) return "explained";
   // A hostPath volume shows no mount: a pod that ran is all there is to know of its use.
   if (view !== undefined && !context.volume?.isHostPath) return endByScan(ended, view);
-  if (nodeGone !== undefined && view === undefined) return endWithNode(ended, nodeGone);
+  if (goneMs !== undefined && view === undefined) return endWithNode(ended, goneMs);
   const end = endByPod(ended);
   const last = stored?.lastUse;
   // An end that is assumed and dated anew would hide another pod's, and then be dated as it is stored.
@@ -98,12 +97,11 @@ function endByPod({ pod: { key, uid, node, hasStarted }, gone, seenAtMs }: Ended
 }
 
 /**
- * The use may have gone on until the node was Gone, which may have been up after its mounts counted as ended. The pod may have started
- * without a status that says so: when the node comes back, this is decided anew.
+ * The use may have gone on until the node was Gone. The pod may have started without a status that says so: when the node comes back,
+ * this is decided anew.
  */
-function endWithNode(ended: EndedPod, { goneMs, atMs }: AssumedEnd): UseEnd {
-  const byMs = Math.max(ended.seenAtMs, goneMs ?? atMs);
-  return { ...endByPod(ended), wasUse: true, evidence: "node-gone", byMs };
+function endWithNode(ended: EndedPod, goneMs: number): UseEnd {
+  return { ...endByPod(ended), wasUse: true, evidence: "node-gone", byMs: Math.max(ended.seenAtMs, goneMs) };
 }
 
 /**

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { readList } from "../../rig/stand-in/listed.ts";
 import { closeHouses } from "../house.ts";
-import { addAgentPod, addKubelet, addNode, nodeRef, podRef } from "../objects.ts";
+import { addAgentPod, addKubelet, addNode, nodeRef, podRef, setReady } from "../objects.ts";
 import { Scene } from "./scene.ts";
 
 afterEach(closeHouses);
@@ -10,6 +10,7 @@ afterEach(closeHouses);
 type Step = string | ((scene: Scene) => unknown);
 type Script = readonly (readonly [atS: number, step: Step])[];
 
+const isCutOff: Step = ({ house }) => setReady(house, "n1", { status: "Unknown" });
 const kubeletComes: Step = ({ house }) => addKubelet(house, "n1");
 const agentComes: Step = ({ house }) => addAgentPod(house, "n1");
 const agentGoes: Step = ({ house }) => house.api.delete(podRef("agent-n1", "mooring-agents"));
@@ -55,7 +56,7 @@ describe("a node", () => {
     // biome-ignore format: a row is a line
     [
       ["without an agent, whose kubelet lives, is Stale, and NoAgent after ten minutes", [...ALONE, [85, "Reporting"], [95, "Stale"], [599, "Stale"], [615, "NoAgent"]]],
-      ["is Stale until its kubelet lives", [...AWAY, [719, "Stale"], [720, kubeletComes], [800, "NoAgent"]]],
+      ["is Stale until its kubelet lives", [...AWAY, [1, isCutOff], [719, "Stale"], [720, kubeletComes], [725, "NoAgent"]]],
       ["is checked as soon as an agent's pod comes", [...ALONE, [615, "NoAgent"], [620.5, agentComes], [620.6, "Stale"]]],
       ["is checked as soon as its object comes back", [[1, showsMount], [4, objectGoes], [399, "Gone"], [400.5, objectComes], [400.6, "Stale"]]],
       ["has to report again once an agent's pod comes", [...ALONE, [615, "NoAgent"], [620, agentComes], [625, "Stale"], [1_500, "Stale"]]],

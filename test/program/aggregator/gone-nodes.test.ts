@@ -53,17 +53,17 @@ describe("a claim that was mounted on a node that is gone", () => {
     expect([early.forget, late.forget]).toEqual([[], [id]]);
   });
 
-  it("has an end by the first scan of a machine that comes back under its name in another boot", async () => {
+  it("is in use as it was from when a machine comes back in another boot until that reports, and ended by its first scan", async () => {
     const scene = await goneScene();
     scene.node().reboot();
     addNode(scene.house, "n1", { bootId: scene.node().bootId });
     await scene.until(600);
-    const before = scene.since();
+    const before = scene.status();
 
     await scene.report();
     await scene.pass(1);
 
-    expect(before).toBe(360);
+    expect(before).toMatchObject({ unused: false, reason: "Mounted" });
     expect(scene.status()).toMatchObject({ unused: true, reason: "Unmounted" });
     expect(scene.since()).toBe(600);
   });

@@ -35,7 +35,7 @@ describe("factsOf", () => {
   });
 
   it("a use on a node that is gone has ended, and goes on on the other nodes", () => {
-    const assumed = { n1: { bootId: "boot-1", atMs: NOON + 5_000, evidence: "node-gone" } } as const;
+    const assumed = { n1: NOON + 5_000 };
 
     const facts = factsOf(evidenceWith({ uses: [useOn("n1"), useOn("n2")] }), fleetWith([], { assumed }));
 
@@ -49,7 +49,7 @@ describe("factsOf", () => {
   });
 
   it("a volume is staged on the nodes that show it and are not gone", () => {
-    const assumed = { n1: { bootId: "boot-1", atMs: NOON, evidence: "node-gone" } } as const;
+    const assumed = { n1: NOON };
 
     expect(factsOf(evidenceWith({ shownOn: ["n1", "n2"] }), fleetWith([], { assumed })).stagedOn).toEqual(["n2"]);
   });
@@ -69,14 +69,6 @@ describe("factsOf", () => {
     const { pendingNodes } = factsOf(evidence, fleetWith([], { arePodsCurrent: () => arePodsCurrent }));
 
     expect(pendingNodes).toEqual(waits ? [{ node: UNWATCHED, isSilent: false }] : []);
-  });
-
-  it("a mount that a node showed in another boot, without an agent since, ended unobserved", () => {
-    const assumed = { n1: { bootId: "boot-1", atMs: NOON, evidence: "pod-status" } } as const;
-
-    const facts = factsOf(evidenceWith({ uses: [useOn("n1")] }), fleetWith([], { assumed }));
-
-    expect(facts.ends).toMatchObject([{ evidence: "pod-status", byMs: NOON, wasUse: true }]);
   });
 
   it("an unmount record is an end of use by the pod that the agent named, else by the one that is known", () => {
@@ -124,9 +116,7 @@ interface Scene {
 }
 
 function endIn({ views = [], records: unmountRecords = [], gone = [], ...scene }: Scene): string {
-  const assumed = Object.fromEntries(
-    gone.map((node, index) => [node, { bootId: undefined, atMs: GONE + index, evidence: "node-gone" } as const]),
-  );
+  const assumed = Object.fromEntries(gone.map((node, index) => [node, GONE + index]));
   const status = "status" in scene ? scene.status : mountedStatus(["n1"]);
   const uses = scene.shows ? [useOn("n1")] : [];
   const { hasInvalidCondition } = scene;
@@ -176,7 +166,7 @@ describe("unobservedEnds: the end of a stored use that neither records nor pods 
   });
 
   it("is assumed, of a use by an unknown pod", () => {
-    const assumed = { n1: { bootId: undefined, atMs: GONE, evidence: "node-gone" } } as const;
+    const assumed = { n1: GONE };
     const evidence = evidenceWith({ claim: claimWith({ status: mountedStatus(["n1"]) }) });
 
     const user = { node: "n1", pod: undefined, podUid: undefined, wasUse: true };

@@ -28,8 +28,6 @@ interface Scene {
   /** What the agent had seen of pods when it scanned at noon; 200 unless a row says something else. */
   readonly reached?: string;
   readonly state?: AgentState["kind"];
-  /** When its node was found to be gone: after `GONE` where it was up in another boot in between. */
-  readonly goneMs?: number;
   readonly records?: readonly Partial<NodeUnmountRecord>[];
   readonly mountedBy?: readonly string[];
   readonly isHostPath?: boolean;
@@ -37,15 +35,14 @@ interface Scene {
 }
 
 /** Only `n1` has reported. */
-function contextOf({ reached = "200", state = "Reporting", goneMs = GONE, ...scene }: Scene): HistoryContext {
+function contextOf({ reached = "200", state = "Reporting", ...scene }: Scene): HistoryContext {
   const { records = [], mountedBy = [], isHostPath = false, stored } = scene;
   const view = viewWith({ podsResourceVersion: reached });
   return {
     fleet: { view: (node) => (node === "n1" ? view : undefined) },
     agentStates: {
       of: () => ({ kind: state }),
-      // Where its node is not gone now it was for a while, and an agent is expected there again.
-      assumedEnd: () => ({ bootId: undefined, atMs: GONE, goneMs, evidence: "node-gone" }),
+      assumedEnd: () => (state === "Gone" ? GONE : undefined),
     },
     ...evidenceWith({
       claim: claimWith({ status: stored }),
@@ -74,14 +71,12 @@ function endText(end: UseEnd | undefined): string {
   const { id, evidence, byMs, node = "no node", wasUse } = end;
   const known = { widthMs: undefined, pod: "shop/web-0", podUid: "pod-1" };
   expect(end).toMatchObject({ ...known, id: `pod-1/${id.split("/")[1]}` });
-  const when = TIMES.get(byMs) ?? `${byMs - GONE} ms after its node`;
+  const when = TIMES.get(byMs) ?? byMs;
   return `${KINDS[evidence]} ${when}${node === "n1" ? "" : ` on ${node}`}${wasUse ? "" : ", no use"}`;
 }
 
 /** Its agent left before it saw the end. */
 const LEFT = { reached: "199", state: "NoAgent" } as const;
-/** Its node is gone once more. */
-const AGAIN = { state: "Gone", goneMs: GONE + 9 } as const;
 const unstarted = { hasStarted: false };
 /** Its unmount record: reported by the agent, and dated by a scan before the pod's end was seen. */
 const own = { node: "n1", podUid: "pod-1", byMs: SEEN - 500, widthMs: 100, isReported: true };
@@ -114,7 +109,6 @@ describe("the use of a pod that is over", () => {
       ["is explained by its own record as the status stores it", { stored: usedBy({}) }, "explained"],
       ["is not explained by a stored use of another pod", { stored: usedBy({ podUid: "pod-0" }) }, "Unmounted by the scan"],
       ["is not explained by an earlier boot's mount", { ...LEFT, mountedBy: ["pod-1"] }, "NoPodUsing when seen"],
-      ["may have begun again there after an earlier boot", { reached: "199", ...AGAIN, mountedBy: ["pod-1"] }, "NodeGone 9 ms after its node"],
       ["ended when it was seen on a hostPath of a node that is gone", { state: "Gone", isHostPath: true }, "NoPodUsing when seen"],
       ["is explained where the pod has no creation time", { end: over, stored: idle }, "explained"],
       ["is not explained where the pod was made after the stored time", { pod: { createdAtMs: NOON - 1_000 }, end: over, stored: idle }, "Unmounted by the scan"],

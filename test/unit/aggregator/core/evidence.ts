@@ -1,7 +1,7 @@
 import type { ClaimEvidence, FleetFacts, FoundUse } from "../../../../aggregator/core/claims/evidence.ts";
 import { EMPTY_HISTORY } from "../../../../aggregator/core/claims/history.ts";
 import type { EndedPod, Pod } from "../../../../aggregator/core/cluster-objects.ts";
-import type { AgentState, AssumedEnd } from "../../../../aggregator/core/nodes/agent-state.ts";
+import type { AgentState } from "../../../../aggregator/core/nodes/agent-state.ts";
 import type { NodeUnmountRecord, NodeView } from "../../../../aggregator/core/nodes/node-view.ts";
 import { claimWith, NOON, nodeUnmountRecord, podWith } from "../world.ts";
 
@@ -23,7 +23,8 @@ export function evidenceWith(fields: Partial<ClaimEvidence> = {}): ClaimEvidence
 interface Fields extends Partial<FleetFacts["cluster"] & Pick<FleetFacts, "unobservedOf" | "nowMs">> {
   /** Of the nodes that do not simply report. */
   readonly agentStates?: Readonly<Record<string, AgentState["kind"]>>;
-  readonly assumed?: Readonly<Record<string, AssumedEnd>>;
+  /** Since when these nodes are Gone. */
+  readonly assumed?: Readonly<Record<string, number>>;
   readonly pendingNode?: () => string | undefined;
   readonly watchedSinceMs?: number;
 }

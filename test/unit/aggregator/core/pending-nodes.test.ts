@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { ClaimEvidence } from "../../../../aggregator/core/claims/evidence.ts";
 import { pendingNodesOf, unwatchedUntilMs } from "../../../../aggregator/core/claims/facts.ts";
 import type { EndedPod } from "../../../../aggregator/core/cluster-objects.ts";
-import type { AgentState, AssumedEnd } from "../../../../aggregator/core/nodes/agent-state.ts";
+import type { AgentState } from "../../../../aggregator/core/nodes/agent-state.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
 import { claimWith, mountedStatus, NOON, nodeWith, statusWith, viewWith, volumeWith } from "../world.ts";
 import { ended, evidenceWith, fleetWith, useOn } from "./evidence.ts";
@@ -128,10 +128,10 @@ describe("a claim that an earlier leader left in use before this replica watched
   const watchedSinceMs = NOON + 60_000;
   const n1Gone = {
     uses: [useOn("n1")],
-    assumed: { n1: { bootId: "boot-1", atMs: NOON, evidence: "node-gone" } },
+    assumed: { n1: NOON },
   } as const;
   type Left = Scene & {
-    readonly assumed?: Readonly<Record<string, AssumedEnd>>;
+    readonly assumed?: Readonly<Record<string, number>>;
   };
   it.each<readonly [name: string, left: Left, isUntilThen: boolean]>(
     // biome-ignore format: a row is a line

@@ -49,7 +49,7 @@ describe("what is kept of a node", () => {
       ["that it is ready", readyAs("True"), { isReady: true }],
       ["that it is not ready", readyAs("False"), { isReady: false }],
       ["that it is unreachable", readyAs("Unknown"), { isReady: false, isUnreachable: true }],
-      ["its kubelet's last heartbeat", { status: { conditions: [ready] } }, { isReady: true, heartbeat: ready.lastHeartbeatTime }],
+      ["whether its kubelet is ready", { status: { conditions: [ready] } }, { isReady: true }],
       ["of no conditions, that it is not ready", { status: { conditions: null } }, { isReady: false }],
       ["that it is out of service", taintedWith("node.kubernetes.io/out-of-service", "NoExecute"), { isOutOfService: true }],
       ["the same, whatever the effect", taintedWith("node.kubernetes.io/out-of-service", "NoSchedule"), { isOutOfService: true }],
