@@ -21,7 +21,7 @@ export interface Leadership {
   /** Changes with each try to read or write the Lease; undefined without one, or before the first try. */
   readonly progress: () => number | undefined;
   /** The chain of pod watches, over all replicas. */
-  readonly coverage: Pick<PodWatchHistory, "gap" | "history" | "settle" | "join">;
+  readonly coverage: Pick<PodWatchHistory, "history" | "settle" | "join">;
   /** Calls `lead` each time this process becomes the leader, until the signal is aborted. No process leads before everything was listed. */
   readonly run: (lead: (signal: AbortSignal) => Promise<void>, signal: AbortSignal) => Promise<void>;
 }

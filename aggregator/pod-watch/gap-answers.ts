@@ -9,7 +9,7 @@ import type { Cluster, SharedParts } from "../sources/cluster.ts";
 import type { PodWatchHistory } from "./pod-watch-history.ts";
 
 interface GapAnswersParts extends Pick<SharedParts, "clock" | "logger"> {
-  readonly coverage: Pick<PodWatchHistory, "gap" | "history" | "settle">;
+  readonly coverage: Pick<PodWatchHistory, "history" | "settle">;
   readonly cluster: Pick<Cluster, "node" | "nodeNames" | "nodesReached" | "ensureNodes">;
   /** The node's last accepted report. */
   readonly viewOf: (node: string) => NodeView | undefined;
@@ -65,14 +65,13 @@ export class GapAnswers {
     return { times, unanswered, ...(this.#stage === "waiting" && { openUntilMs: toMs }) };
   }
 
-  /** Nodes that have not answered yet. One that was made or seen since may have existed then, too, unless it goes without an answer. */
+  /**
+   * Nodes that have not answered yet. One that was made or seen since may have existed then, too, unless it goes without an answer. A gap
+   * that is open for named nodes has no others.
+   */
   #open(): readonly string[] {
-    return [...new Set([...this.#nodes, ...this.#present()]).difference(this.#answered)];
-  }
-
-  /** A gap that is open for named nodes has no others. */
-  #present(): readonly string[] {
-    return this.#gap?.isForAll ? this.#parts.cluster.nodeNames() : [];
+    const present = this.#gap?.isForAll ? this.#parts.cluster.nodeNames() : [];
+    return [...new Set([...this.#nodes, ...present]).difference(this.#answered)];
   }
 
   #timesOf({ isHostPath = false, nodeAffinity }: Partial<Volume> = {}): readonly UnobservedTime[] {
@@ -90,7 +89,7 @@ export class GapAnswers {
 
   /** The gap as it is handed over. */
   #openGap(): WatchGap | undefined {
-    const gap = this.#parts.coverage.gap();
+    const gap = this.#parts.coverage.history?.gap;
     if (gap !== undefined && gap.toMs !== this.#gap?.toMs) this.#begin(gap);
     return gap;
   }
@@ -99,8 +98,9 @@ export class GapAnswers {
     this.#gap = gap;
     this.#knownSince = this.#parts.clock.monotonicMs();
     this.#nodesAt = this.#parts.coverage.history?.reached ?? "";
-    this.#nodes = new Set([...gap.open, ...this.#present()]);
     this.#answered.clear();
+    this.#nodes = new Set(gap.open);
+    this.#nodes = new Set(this.#open());
     this.#stage = "waiting";
     this.#gapTimes = spansOf([...this.#gapTimes, timeOf(gap)]);
   }
@@ -114,24 +114,25 @@ export class GapAnswers {
   }
 
   check(): void {
+    const { cluster, coverage, agentStateOf } = this.#parts;
     const open = this.#openGap();
     const gap = this.#gap;
     if (gap === undefined || (open === undefined && this.#isLongerThan(LATE_MS))) return;
     const isLate = this.#isLongerThan(this.#limits.nodeStaleAfterMs);
-    if (!this.#hasNodes && !isLate) {
-      // Their watch may bring nothing for a minute.
-      this.#parts.cluster.ensureNodes(this.#nodesAt);
-      return;
-    }
+    // Their watch may bring nothing for a minute.
+    if (!this.#hasNodes && !isLate) return cluster.ensureNodes(this.#nodesAt);
     const stage = this.#isLongerThan(this.#limits.noAgentAfterMs) ? "given-up" : "ready";
     // Claims have waited for the next stage, also where no answer changes a time.
     const isDue = stage !== this.#stage;
     const hasNews = this.#takeAnswers(gap, stage === "given-up");
-    const isAwaited = this.#open().some((node) => this.#parts.agentStateOf(node) !== "Stale");
-    if (this.#stage === "waiting" && !isLate && isAwaited) return;
+    const left = this.#open();
+    if (this.#stage === "waiting" && !isLate && left.some((node) => agentStateOf(node) !== "Stale")) return;
     this.#stage = stage;
     if (hasNews || isDue) this.#apply(gap);
-    else if (open !== undefined) this.#settle(open);
+    // Once claims are decided, only nodes without an answer are to be handed over. Waits while a node may still answer soon.
+    if (open === undefined || (stage === "ready" && left.length > 0)) return;
+    // A node that was created after the gap and has not reported by now did not exist in it.
+    coverage.settle(left.filter((node) => !isNewer(gap, cluster.node(node))));
   }
 
   /** True where a node has answered, or a time is another one. An answer stays: another machine of the node's name may report later. */
@@ -160,13 +161,5 @@ export class GapAnswers {
       "a time in which no replica watched pods is taken into account; nodes that did not watch either",
     );
     this.#parts.onChange();
-  }
-
-  /** Claims are decided by the answers: only nodes without one are to be handed over. Waits while a node may still answer soon. */
-  #settle(gap: WatchGap): void {
-    const open = this.#open();
-    if (this.#stage !== "given-up" && open.length > 0) return;
-    // A node that was created after the gap and has not reported by now did not exist in it.
-    this.#parts.coverage.settle(open.filter((node) => !isNewer(gap, this.#parts.cluster.node(node))));
   }
 }

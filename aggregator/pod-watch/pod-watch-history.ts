@@ -8,7 +8,6 @@ import {
   leaveOpen,
   type PodWatch,
   type Position,
-  type WatchGap,
   type WatchHistory,
 } from "../core/pod-watch/history.ts";
 import type { Cluster } from "../sources/cluster.ts";
@@ -17,17 +16,20 @@ import { COVERAGE_ANNOTATION, readCoverage, writeCoverage } from "../sources/wat
 import type { UnstoredClaims } from "../writing/unstored-claims.ts";
 import type { EndedPods } from "./ended-pods.ts";
 
-/** The work that is queued and not done yet. */
-interface Backlog {
-  /** Answers a function that says later whether everything queued until now has been decided and written. */
-  readonly checkpoint: () => () => boolean;
-}
-
-export interface HistoryParts extends Pick<OutsideParts, "logger" | "nowMs">, Backlog {
+export interface HistoryParts extends Pick<OutsideParts, "logger" | "nowMs"> {
   readonly client: Pick<KubeClient, "serverTime">;
   readonly cluster: Pick<Cluster, "podsWatchedSince" | "podsReached">;
   readonly ends: EndedPods;
   readonly unstored: Pick<UnstoredClaims, "begin" | "list">;
+  /** Answers a function that says later whether everything queued until now has been decided and written. */
+  readonly checkpoint: () => () => boolean;
+}
+
+/** What may be handed over once everything that was queued when it was taken is decided and written. */
+interface Checkpoint extends Position {
+  /** The nodes that have not answered for the gap; undefined while claims are not decided by the answers of the others. */
+  readonly openNodes: readonly string[] | undefined;
+  readonly isDone: () => boolean;
 }
 
 type Annotations = Readonly<Record<string, string>>;
@@ -42,16 +44,14 @@ export class PodWatchHistory {
   #hasHandOver = false;
   #position: Position = { reached: "", reachedAtMs: 0 };
   #checkedAtMs = 0;
-  /** The nodes that have not answered for the gap; undefined while claims are not decided by the answers of the others. */
-  #openNodes: readonly string[] | undefined;
-  readonly #checkpoint;
+  #openNodes: Checkpoint["openNodes"];
+  #checkpoint: Checkpoint | undefined;
 
   constructor(parts: HistoryParts) {
     this.#parts = parts;
-    this.#checkpoint = createCheckpoint<Position & { readonly openNodes: readonly string[] | undefined }>(parts);
   }
 
-  /** What would be handed over now. Undefined before the first list. */
+  /** What would be handed over now: its gap stays until the answers of all nodes are decided and stored. Undefined before the first list. */
   get history(): WatchHistory | undefined {
     return this.#history;
   }
@@ -65,7 +65,6 @@ export class PodWatchHistory {
     this.#history = handed;
     this.#watch = undefined;
     this.#hasHandOver = false;
-    this.#checkpoint.reset();
     this.join();
   }
 
@@ -74,11 +73,6 @@ export class PodWatchHistory {
     const handed = readCoverage(annotations[COVERAGE_ANNOTATION], this.#parts.nowMs());
     const watch = this.#parts.cluster.podsWatchedSince();
     return handed !== undefined && watch !== undefined && !isUpTo(watch.sinceVersion, handed.reached);
-  }
-
-  /** The time in which no replica watched, until the answers of all nodes are decided and stored. Undefined before the first list. */
-  gap(): WatchGap | undefined {
-    return this.#watch && this.#history?.gap;
   }
 
   /** Only these nodes have not answered for the gap: once what is queued now is decided and stored, only they are handed over. */
@@ -116,7 +110,7 @@ export class PodWatchHistory {
     const own = isLost ? { sinceVersion: droppedUpTo, sinceMs: this.#parts.nowMs() } : { ...watch, isRelisted };
     const before = this.#history;
     this.#watch = watch;
-    this.#checkpoint.reset();
+    this.#checkpoint = undefined;
     this.#openNodes = undefined;
     this.#history = inherit(before, own);
     this.#position = { reached: cluster.podsReached() ?? "", reachedAtMs: this.#history.reachedAtMs };
@@ -134,8 +128,11 @@ export class PodWatchHistory {
     const isNew = reached !== undefined && reached !== this.#position.reached;
     if (isNew) this.#position = { reached, reachedAtMs: this.#checkedAtMs };
     this.#checkedAtMs = this.#earliestMs;
-    if (reached === undefined || this.#history === undefined) return;
-    const decided = this.#checkpoint.newest({ ...this.#position, openNodes: this.#openNodes });
+    if (reached === undefined || this.#history === undefined || this.#checkpoint?.isDone() === false) return;
+    // While new work arrives all the time, what is handed over lags behind.
+    const before = this.#checkpoint;
+    this.#checkpoint = { ...this.#position, openNodes: this.#openNodes, isDone: this.#parts.checkpoint() };
+    const decided = this.#checkpoint.isDone() ? this.#checkpoint : before;
     if (decided === undefined) return;
     const { openNodes } = decided;
     const { gap } = this.#history;
@@ -147,25 +144,4 @@ export class PodWatchHistory {
     const time = this.#parts.client.serverTime();
     return time === undefined ? 0 : time.latestMs - time.widthMs;
   }
-}
-
-/**
- * A value that may be published only when everything that was queued when it was taken is done. While new work arrives all the time, the
- * published value lags behind.
- */
-function createCheckpoint<T>({ checkpoint }: Backlog) {
-  let next: { readonly value: T; readonly isDone: () => boolean } | undefined;
-  return {
-    /** `present` is the value now. Answers the newest value that may be published; nothing while there is none. */
-    newest: (present: T): T | undefined => {
-      if (next?.isDone() === false) return undefined;
-      const done = next?.value;
-      next = { value: present, isDone: checkpoint() };
-      return next.isDone() ? present : done;
-    },
-    /** Drops the value that waits: it no longer applies. */
-    reset: (): void => {
-      next = undefined;
-    },
-  };
 }

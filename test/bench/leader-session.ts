@@ -35,7 +35,7 @@ export async function lead(cluster: FakeCluster) {
         volumeWriter: async () => ({ kind: "written" }),
         warnings: { warn: () => {} },
       },
-      coverage: { history: undefined, gap: () => undefined, settle: () => {}, join: () => {} },
+      coverage: { history: undefined, settle: () => {}, join: () => {} },
       unstored: new UnstoredClaims(cluster),
       ends: { of: () => [], isIncluded: () => false, isOpen: () => false },
       internalErrors: new InternalErrors(logger),

@@ -35,7 +35,7 @@ describe("leadership without an election", () => {
       stop.abort();
       seen.push(signal.aborted);
     }, stop.signal);
-    const gap = leadership.coverage.gap();
+    const gap = leadership.coverage.history?.gap;
 
     expect(seen).toEqual([["9", "10"], ["10"], true]);
     expect([leadership.isLeading(), leadership.fenced, leadership.check]).toEqual([true, client, undefined]);

@@ -161,7 +161,7 @@ describe("the coverage that is handed over", () => {
   it("knows without a Lease, too, up to when it watched before it had to list pods anew", () => {
     const world = new World();
     world.coverage.begin({});
-    const first = world.coverage.gap();
+    const first = world.coverage.history?.gap;
     for (const reached of ["110", "120"]) {
       world.nowMs += 2_000;
       world.reached = reached;
@@ -175,7 +175,7 @@ describe("the coverage that is handed over", () => {
     expect(first).toMatchObject({ fromMs: undefined, toMs: NOON - 30_000 });
     // At the check before the last one, by a clock that may be a tenth of a second ahead. No node had answered for the time before the first watch.
     expect(world.coverage.history).toMatchObject({ reachedAtMs: NOON + 1_900 });
-    expect(world.coverage.gap()).toMatchObject({ fromMs: 0, toMs: NOON + 9_000 });
+    expect(world.coverage.history?.gap).toMatchObject({ fromMs: 0, toMs: NOON + 9_000 });
   });
 
   it("names the nodes of a gap that have not answered, once claims are decided by the answers of the others", () => {
