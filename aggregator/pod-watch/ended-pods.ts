@@ -58,15 +58,10 @@ export class EndedPods {
       this.#byClaim.set(key, ends.set(end.pod.uid, end));
       this.#size += 1;
     }
-    if (this.#size > MOST_ENDS) this.#drop();
-  }
-
-  /** Drops half of them at once: to find the oldest one, a Map walks over all entries deleted before it. */
-  #drop(): void {
+    if (this.#size <= MOST_ENDS) return;
+    this.droppedUpTo = end.gone;
+    // Half of them at once: to find the oldest one, a Map walks over all entries deleted before it.
     for (const [key, ends] of this.#byClaim) {
-      for (const { gone } of ends.values()) {
-        if (this.droppedUpTo === undefined || isUpTo(this.droppedUpTo, gone)) this.droppedUpTo = gone;
-      }
       this.#byClaim.delete(key);
       this.#size -= ends.size;
       if (this.#size <= MOST_ENDS / 2) return;

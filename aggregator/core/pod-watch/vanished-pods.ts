@@ -30,23 +30,13 @@ export class VanishedPods {
   }
 
   note(pod: Pod): void {
-    this.#forget(pod.uid);
+    if (this.#pods.has(pod.uid)) return;
     this.#pods.set(pod.uid, pod);
-    this.#size += sizeOf(pod);
-    for (const oldest of this.#pods.keys()) {
+    this.#size += 1 + pod.claims.length;
+    for (const [uid, { claims }] of this.#pods) {
       if (this.#size <= MOST_NAMES) return;
-      this.#forget(oldest);
+      this.#pods.delete(uid);
+      this.#size -= 1 + claims.length;
     }
   }
-
-  #forget(uid: string): void {
-    const pod = this.#pods.get(uid);
-    if (pod === undefined) return;
-    this.#pods.delete(uid);
-    this.#size -= sizeOf(pod);
-  }
-}
-
-function sizeOf({ claims }: Pod): number {
-  return 1 + claims.length;
 }

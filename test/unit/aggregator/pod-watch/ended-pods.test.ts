@@ -101,7 +101,7 @@ describe("the end of a pod", () => {
 
     const { store } = storeWith(ends);
 
-    expect(store.droppedUpTo).toBe("25001");
+    expect(store.droppedUpTo).toBe("50001");
     expect([25_001, 25_002].map((at) => store.of(`shop/claim-${at}`).length)).toEqual([0, 1]);
   });
 });
