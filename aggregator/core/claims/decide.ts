@@ -1,7 +1,7 @@
 import type { Claim } from "../../../common/storage/claim.ts";
 import type { ClaimStatus, Gap, LastUse, MountedOn, UnusedReason } from "../../../common/storage/claim-status.ts";
 import { earliestSinceMs, MAX_NODES } from "../../../common/storage/claim-status.ts";
-import { type Idle, isTooSoon, type Unobserved, withGap } from "./gap.ts";
+import { type Idle, type Unobserved, withGap } from "./gap.ts";
 import { datedAsStored, explains, laterOf, latestOf, latestUse, REASONS, type UseEnd } from "./use-end.ts";
 
 /** In the place of a node, while the watch of pods is interrupted: an unknown pod may use a claim on any of them. */
@@ -129,7 +129,7 @@ function believed(facts: ClaimFacts): Facts {
   const stored = read && refuted ? { ...read, lastUse: undefined } : read;
   const ends = facts.ends
     .map((end) => datedAsStored(end, stored?.lastUse))
-    .map((end) => notBefore({ ...end, byMs: untilNow(end.byMs) }, earliestSinceMs(claim)));
+    .map((end) => dated(end, Math.max(untilNow(end.byMs), earliestSinceMs(claim))));
   const { times = [], ...open } = facts.unobserved ?? {};
   // A time in the future, from a clock that was set back since, would move with each decision until it has passed.
   const unobserved = { ...open, times: times.filter(({ toMs }) => !isFuture(toMs)) };
@@ -138,20 +138,18 @@ function believed(facts: ClaimFacts): Facts {
 
 function asOfNow(stored: ClaimStatus, untilNow: (ms: number) => number): ClaimStatus {
   const { lastUse, gap } = stored;
-  const [byMs, toMs] = [untilNow(lastUse?.byMs ?? 0), untilNow(gap?.toMs ?? 0)];
+  const toMs = untilNow(gap?.toMs ?? 0);
   return {
     ...stored,
     sinceMs: untilNow(stored.sinceMs),
-    lastUse: lastUse && (byMs === lastUse.byMs ? lastUse : { ...lastUse, byMs, widthMs: undefined }),
+    lastUse: lastUse && dated(lastUse, untilNow(lastUse.byMs)),
     gap: gap && { fromMs: Math.min(gap.fromMs, toMs), toMs },
   };
 }
 
-/** It may have ended as early as possible before. */
-function notBefore(end: UseEnd, earliestMs: number): UseEnd {
-  const { byMs, widthMs } = end;
-  if (byMs >= earliestMs) return end;
-  return { ...end, byMs: earliestMs, widthMs: widthMs === undefined ? undefined : widthMs + earliestMs - byMs };
+/** By how much a use may have ended before a time that was not found but assumed is unknown. */
+function dated<T extends LastUse>(use: T, byMs: number): T {
+  return byMs === use.byMs ? use : { ...use, byMs, widthMs: undefined };
 }
 
 function inUse(facts: Facts, fields: Partial<InUse>): InUse {
@@ -221,8 +219,10 @@ function awaiting(facts: Facts): Decision {
 
 function unused(facts: Facts): Decision {
   const { stored, unobserved } = facts;
+  const { openUntilMs = Number.NEGATIVE_INFINITY } = unobserved;
   const unusedNow = withGap(idle(facts), stored, unobserved);
-  if (!isTooSoon(unusedNow, unobserved)) return { kind: "unused", ...unusedNow, stagedOn: stagedOn(facts) };
+  // A time before that, written now, might have to be corrected soon, and would be too early until then.
+  if (unusedNow.sinceMs >= openUntilMs) return { kind: "unused", ...unusedNow, stagedOn: stagedOn(facts) };
   if (stored?.unused !== true) return undefined;
   const { reason, sinceMs, lastUse, gap } = stored;
   return { kind: "unused", reason, sinceMs, lastUse, gap, stagedOn: stagedOn(facts) };

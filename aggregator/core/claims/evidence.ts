@@ -1,20 +1,15 @@
 import type { Claim } from "../../../common/storage/claim.ts";
-import { isUse, type VolumeIdentity } from "../../../common/storage/volume-identity.ts";
+import { isUse, type MountedUse, type VolumeIdentity } from "../../../common/storage/volume-identity.ts";
 import type { EndedPod, Node, Volume } from "../cluster-objects.ts";
 import type { AgentState } from "../nodes/agent-state.ts";
-import type { NodeUnmountRecord, NodeView, Shown } from "../nodes/node-view.ts";
+import type { NodeMountedVolume, NodeUnmountRecord, NodeView, Shown } from "../nodes/node-view.ts";
 import type { PodWatch } from "../pod-watch/history.ts";
 import type { ProtectionMode } from "./deletion.ts";
 import type { Unobserved } from "./gap.ts";
 import type { UseEnd } from "./use-end.ts";
 
-export interface FoundUse {
-  readonly node: string;
-  readonly bootId: string;
-  readonly volume: VolumeIdentity;
-  readonly podUid: string;
-  readonly pod: string | undefined;
-}
+export type FoundUse = Pick<NodeMountedVolume & MountedUse, "volume" | "podUid" | "pod"> &
+  Pick<NodeView, "node" | "bootId">;
 
 /** What is known of a claim's past uses beyond its status. */
 export interface ClaimHistory {

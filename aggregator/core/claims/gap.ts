@@ -45,11 +45,6 @@ export function withGap(
   return { ...idle, reason, sinceMs, gap };
 }
 
-/** Written now, the time might have to be corrected soon, and would be too early until then. */
-export function isTooSoon({ sinceMs }: Idle, { openUntilMs }: Unobserved): boolean {
-  return openUntilMs !== undefined && sinceMs < openUntilMs;
-}
-
 /** The time in which the claim may have been used after `sinceMs`; the stored one counts as long as it is about that time. */
 function gapAfter(sinceMs: number, stored: ClaimStatus | undefined, unobserved: Unobserved): Gap | undefined {
   const known = stored?.unused === true ? stored.gap : undefined;

@@ -1,5 +1,4 @@
 import type { ClaimStatus, Evidence, LastUse, UnusedReason } from "../../../common/storage/claim-status.ts";
-import { CENTURY_MS } from "../../../common/storage/timestamp.ts";
 
 /** The end of one use of a claim, on any evidence, by the API server's wall clock. */
 export interface UseEnd extends LastUse {
@@ -13,14 +12,6 @@ export const REASONS = {
   "pod-status": "NoPodUsing",
   "node-gone": "NodeGone",
 } as const satisfies Readonly<Record<Evidence, UnusedReason>>;
-
-/** By how much an end may be earlier; undefined where that is practically unknown, as the stored form could not express it either. */
-export function widthOf(ms: number): number | undefined {
-  return ms < LONGEST_WIDTH_MS ? Math.max(0, ms) : undefined;
-}
-
-/** Rounded up with its time it is still less than a century. */
-const LONGEST_WIDTH_MS = CENTURY_MS - 2;
 
 /** Each receipt dates an unmount record anew. The stored date is as true, and a later one must not hide another end. */
 export function datedAsStored(end: UseEnd, use: LastUse | undefined): UseEnd {

@@ -135,7 +135,7 @@ export function isFromRolledBackClock(known: NodeView | undefined, message: Node
 function mountedVolumesOf({ mountedVolumes }: NodeReport, at: ReportClock): readonly NodeMountedVolume[] {
   return mountedVolumes.map(({ kind, volume, podUid, pod, since, seenAt }) => {
     // All of one shape, made at once: a full node has thousands, and they are taken in one turn of the event loop.
-    const suspended = seenAt === undefined ? undefined : { seenMs: at.least(seenAt) };
-    return { kind, volume, podUid, pod, since, suspended };
+    const seenMs = seenAt === undefined ? undefined : (at.least(seenAt) ?? Number.NEGATIVE_INFINITY);
+    return { kind, volume, podUid, pod, since, seenMs };
   });
 }

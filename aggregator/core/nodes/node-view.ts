@@ -35,10 +35,10 @@ export type NodeMountedVolume = MountedVolume & {
   /** By when it was mounted, on the boot clock. */
   readonly since: number;
   /**
-   * The last complete scan does not show it although its pod is not over: when it was last seen, never too late. Undefined where that is
-   * unknown.
+   * When it was last seen, never too late (minus infinity where that is unknown), if the last complete scan does not show it although
+   * its pod is not over.
    */
-  readonly suspended?: { readonly seenMs: number | undefined } | undefined;
+  readonly seenMs?: number | undefined;
 };
 
 /** A time in which an agent did not watch, by the API server's wall clock, and its end as the agent stamped it. */

@@ -1,6 +1,6 @@
 import type { NodeReport } from "../../../common/storage/node-report.ts";
+import { CENTURY_MS } from "../../../common/storage/timestamp.ts";
 import { isUse, useKey, volumeKey } from "../../../common/storage/volume-identity.ts";
-import { widthOf } from "../claims/use-end.ts";
 import type { NodeUnmountRecord, NodeView } from "./node-view.ts";
 import type { ReportClock } from "./report-clock.ts";
 
@@ -36,9 +36,12 @@ export function* unmountRecordsAfter(
   return unmountRecords;
 }
 
-/** By how much an end that was not before `fromMs` may be earlier; undefined where that is unknown. */
+/** Rounded up with its time it is still less than a century: the stored form could not express more. */
+const LONGEST_WIDTH_MS = CENTURY_MS - 2;
+
+/** By how much an end that was not before `fromMs` may be earlier; undefined where that is practically unknown. */
 function widthFrom(fromMs = Number.NEGATIVE_INFINITY, byMs: number): number | undefined {
-  return widthOf(byMs - fromMs);
+  return byMs - fromMs < LONGEST_WIDTH_MS ? Math.max(0, byMs - fromMs) : undefined;
 }
 
 /**
@@ -57,23 +60,19 @@ function inferred(report: NodeReport, { known, at, timeline }: Reading): readonl
   );
   return [...lost]
     .filter(([key]) => !present.has(key) && !reported.has(key))
-    .map(([, { volume, podUid, pod, suspended }]) => ({
+    .map(([, { volume, podUid, pod, seenMs }]) => ({
       id: `${report.bootId}/${Math.round(by * 1000)}/${podUid}/${volumeKey(volume)}`,
       node: report.node,
       ...{ volume, podUid, pod, byMs, by, timeline },
       // A mounted volume whose pod is not over stays for long after the last scan that showed it.
-      widthMs: widthFrom(suspended === undefined ? known.scanFromMs : suspended.seenMs, byMs),
+      widthMs: widthFrom(seenMs ?? known.scanFromMs, byMs),
       isReported: false,
     }));
 }
 
-/** Of one unmount record in two reports the earlier time counts: both are at or after the truth. */
+/** Of one unmount record in two reports the time of the first counts: both are at or after the truth. */
 function add(unmountRecords: Map<string, NodeUnmountRecord>, unmountRecord: NodeUnmountRecord): void {
-  const known = unmountRecords.get(unmountRecord.id);
-  if (known === undefined) return void unmountRecords.set(unmountRecord.id, unmountRecord);
-  const [{ byMs, widthMs, pod }, later] =
-    unmountRecord.byMs < known.byMs ? [unmountRecord, known] : [known, unmountRecord];
-  const isReported = unmountRecord.isReported || known.isReported;
-  const width = widthMs ?? widthOf(byMs - later.byMs + (later.widthMs ?? Number.POSITIVE_INFINITY));
-  unmountRecords.set(unmountRecord.id, { ...known, pod, byMs, widthMs: width, isReported });
+  const { id, isReported } = unmountRecord;
+  const known = unmountRecords.get(id);
+  unmountRecords.set(id, known === undefined ? unmountRecord : { ...known, isReported: isReported || known.isReported });
 }

@@ -145,7 +145,7 @@ describe("a claim that no node has mounted and no pod names", () => {
     const status = desiredClaimStatus(factsWith({ stored: onN1, earliestMs: NOON + 9_000, ...ended() }));
 
     const user = { id: "record-1", node: "n1", pod: "shop/web-0", podUid: "pod-1" };
-    const until = { byMs: NOON + 9_000, widthMs: 8_020, evidence: "mount-table" };
+    const until = { byMs: NOON + 9_000, widthMs: undefined, evidence: "mount-table" };
     expect(status?.lastUse).toEqual({ ...user, ...until });
   });
 });
