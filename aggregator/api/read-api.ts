@@ -48,7 +48,7 @@ export class ReadApi implements ListSource {
   onReport(view: NodeView): void {
     const { cluster, fleet } = this.#parts;
     this.#stagings.set(view.node, idleStagings(this.#stagings.get(view.node), view, cluster));
-    if (this.#stagings.size <= fleet.size) return;
+    if (this.#stagings.size <= fleet.nodes().length) return;
     for (const node of this.#stagings.keys()) if (fleet.view(node) === undefined) this.#stagings.delete(node);
   }
 

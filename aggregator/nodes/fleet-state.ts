@@ -64,10 +64,6 @@ export class FleetState {
     return kept && this.#clock.monotonicMs() - kept.acceptedAt;
   }
 
-  get size(): number {
-    return this.#nodes.size;
-  }
-
   /** What nodes show of these volumes that belongs to what is asked for, by name; sometimes a node that shows nothing, as only hashes are compared. */
   shownOf(volumes: readonly VolumeIdentity[], isOwn: (fact: Fact) => boolean): readonly Shown[] {
     const nodes = new Set(volumes.flatMap((volume) => [...this.#nodesByVolume.get(clueOf(volume))]));
@@ -95,11 +91,7 @@ export class FleetState {
     return { kind: "accepted", known, view, touched };
   }
 
-  take(view: NodeView): void {
-    this.#put(view, this.#clock.monotonicMs());
-  }
-
-  #put(view: NodeView, acceptedAt: number): void {
+  take(view: NodeView, acceptedAt = this.#clock.monotonicMs()): void {
     const known = this.#nodes.get(view.node);
     this.#nodes.set(view.node, { view, acceptedAt });
     if (known !== undefined && isSameState(known.view, view)) return;
@@ -119,7 +111,7 @@ export class FleetState {
     if (kept === undefined || unmountRecordIds.length === 0) return;
     const unmountRecords = new Map(kept.view.unmountRecords);
     for (const id of unmountRecordIds) unmountRecords.delete(id);
-    this.#put({ ...kept.view, unmountRecords }, kept.acceptedAt);
+    this.take({ ...kept.view, unmountRecords }, kept.acceptedAt);
   }
 }
 

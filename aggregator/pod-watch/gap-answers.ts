@@ -120,7 +120,7 @@ export class GapAnswers {
     if (gap === undefined || (open === undefined && this.#isLongerThan(LATE_MS))) return;
     const isLate = this.#isLongerThan(this.#limits.nodeStaleAfterMs);
     // Their watch may bring nothing for a minute.
-    if (!this.#hasNodes && !isLate) return cluster.ensureNodes(this.#nodesAt);
+    if (!this.#hasNodes && !isLate) return void cluster.ensureNodes(this.#nodesAt);
     const stage = this.#isLongerThan(this.#limits.noAgentAfterMs) ? "given-up" : "ready";
     // Claims have waited for the next stage, also where no answer changes a time.
     const isDue = stage !== this.#stage;

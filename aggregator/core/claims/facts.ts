@@ -5,7 +5,6 @@ import type { NodeUnmountRecord } from "../nodes/node-view.ts";
 import { reachOf } from "../pod-watch/gap.ts";
 import { type ClaimFacts, FUTURE_MS, type PendingNode, UNWATCHED } from "./decide.ts";
 import { type ClaimEvidence, type FleetFacts, type FoundUse, isEligible } from "./evidence.ts";
-import { notBefore } from "./gap.ts";
 import { isInStatus } from "./history.ts";
 import { isEndKnown, type UseEnd } from "./use-end.ts";
 
@@ -14,7 +13,11 @@ export function factsOf(evidence: ClaimEvidence, parts: FleetFacts): ClaimFacts 
   const isPresent = (node: string): boolean => parts.agentStates.assumedEnd(node) === undefined;
   const ends = [...shownEnds(evidence, parts), ...history.ends];
   const unseenEnds = unobservedEnds(evidence, ends, parts);
-  const bounds = [parts.unstored.notBeforeMs(claim), unwatchedUntilMs(evidence, parts)];
+  const { times, ...open } = parts.unobservedOf(volume);
+  // Lower bounds of the claim's time.
+  const bounds = [parts.unstored.notBeforeMs(claim), unwatchedUntilMs(evidence, parts)].filter(
+    (ms) => ms !== undefined,
+  );
   return {
     claim,
     isEligible: isEligible(claim) && isVolumeSeen(evidence),
@@ -25,7 +28,7 @@ export function factsOf(evidence: ClaimEvidence, parts: FleetFacts): ClaimFacts 
     isEndUnknown: unseenEnds === undefined,
     isNodeBack: isNodeBack(claim.status, parts),
     stagedOn: parts.protection !== "off" ? shownOn.filter(isPresent) : undefined,
-    unobserved: notBefore(parts.unobservedOf(volume), bounds),
+    unobserved: { ...open, times: [...times, ...bounds.map((ms) => ({ fromMs: ms, toMs: ms, isBefore: false }))] },
     nowMs: parts.nowMs(),
   };
 }

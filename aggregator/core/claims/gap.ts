@@ -20,13 +20,6 @@ export interface Unobserved {
   readonly unanswered?: { readonly toMs: number; readonly nodes: () => readonly string[] } | undefined;
 }
 
-/** The same, with lower bounds of the claim's time. */
-export function notBefore(unobserved: Unobserved, bounds: readonly (number | undefined)[]): Unobserved {
-  const known = bounds.filter((ms) => ms !== undefined);
-  const times = known.map((ms) => ({ fromMs: ms, toMs: ms, isBefore: false }));
-  return { ...unobserved, times: [...unobserved.times, ...times] };
-}
-
 /** The decision about an unused claim, with the gaps in which neither an agent nor a replica watched it. */
 export function withGap(
   idle: Idle,

@@ -57,18 +57,17 @@ export function agentStateOf(observed: NodeObservation, limits: AgentStateLimits
 }
 
 /** Why a node is Stale; undefined while its last report is fresh, or its first one may still arrive. */
-function silenceOf(observed: NodeObservation, { nodeStaleAfterMs }: AgentStateLimits): string | undefined {
-  const { reportAgeMs, objectAgeMs } = observed;
-  if (reportAgeMs === undefined) {
+function silenceOf(
+  { reportAgeMs, objectAgeMs, view }: NodeObservation,
+  { nodeStaleAfterMs }: AgentStateLimits,
+): string | undefined {
+  if (reportAgeMs === undefined || view === undefined) {
     return objectAgeMs > nodeStaleAfterMs ? "no report since the aggregator or the node came up" : undefined;
   }
   if (reportAgeMs > nodeStaleAfterMs) return "its reports have stopped";
-  return readAgeMs(observed) > BLIND_AFTER_MS ? "its agent cannot read the mount table completely" : undefined;
-}
-
-/** How long ago its last reported complete scan ended, never longer than in truth; 0 before the first report. */
-function readAgeMs({ view, reportAgeMs = 0 }: NodeObservation): number {
-  return view === undefined ? 0 : reportAgeMs + Math.max(0, view.sentAt - view.scan.endedAt);
+  // Since its last reported complete scan ended, never longer than in truth.
+  const readAgeMs = reportAgeMs + Math.max(0, view.sentAt - view.scan.endedAt);
+  return readAgeMs > BLIND_AFTER_MS ? "its agent cannot read the mount table completely" : undefined;
 }
 
 /** Never while its agent reports: its mounts count, even when it cannot read the table completely. */

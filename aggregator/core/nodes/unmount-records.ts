@@ -19,21 +19,21 @@ export function* unmountRecordsAfter(
 ): Generator<undefined, ReadonlyMap<string, NodeUnmountRecord>> {
   const { known, at, timeline } = reading;
   const { node } = report;
-  const unmountRecords = new Map<string, NodeUnmountRecord>();
-  // Only what the newest report contains is in the node's journal.
-  for (const [id, unmountRecord] of known?.unmountRecords ?? [])
-    unmountRecords.set(id, unmountRecord.isReported ? { ...unmountRecord, isReported: false } : unmountRecord);
-  for (const { id, volume, podUid, pod, after, by } of report.unmountRecords) {
+  const earlier: NodeView["unmountRecords"] = known?.unmountRecords ?? new Map();
+  const reported = report.unmountRecords.map(({ id, volume, podUid, pod, after, by }): NodeUnmountRecord => {
+    // One that is reported again keeps the time of its first report: both are at or after the truth.
+    const first = earlier.get(id);
+    if (first !== undefined) return first.isReported ? first : { ...first, isReported: true };
     const byMs = at.wall(by);
     const widthMs = widthFrom(after === undefined ? undefined : at.least(after), byMs);
-    const isReported = true;
-    add(unmountRecords, { id, node, volume, podUid, pod, byMs, widthMs, by, timeline, isReported });
-  }
+    return { id, node, volume, podUid, pod, byMs, widthMs, by, timeline, isReported: true };
+  });
   yield;
   const lost = inferred(report, reading);
   yield;
-  for (const unmountRecord of lost) add(unmountRecords, unmountRecord);
-  return unmountRecords;
+  // Only what the newest report contains is in the node's journal.
+  const left = [...earlier.values()].map((one) => (one.isReported ? { ...one, isReported: false } : one));
+  return new Map([...left, ...lost, ...reported].map((one) => [one.id, one]));
 }
 
 /** Rounded up with its time it is still less than a century: the stored form could not express more. */
@@ -68,11 +68,4 @@ function inferred(report: NodeReport, { known, at, timeline }: Reading): readonl
       widthMs: widthFrom(seenMs ?? known.scanFromMs, byMs),
       isReported: false,
     }));
-}
-
-/** Of one unmount record in two reports the time of the first counts: both are at or after the truth. */
-function add(unmountRecords: Map<string, NodeUnmountRecord>, unmountRecord: NodeUnmountRecord): void {
-  const { id, isReported } = unmountRecord;
-  const known = unmountRecords.get(id);
-  unmountRecords.set(id, known === undefined ? unmountRecord : { ...known, isReported: isReported || known.isReported });
 }
