@@ -37,12 +37,11 @@ const schema = v.pipe(
   }),
 );
 
-interface HandOver extends WatchHistory {
-  readonly unstored: readonly UnstoredClaim[];
-}
-
 /** Reads the annotation. Undefined where it is not understood or lies after `nowMs`: then no replica is known to have watched. */
-export function readCoverage(text: string | undefined, nowMs: number): HandOver | undefined {
+export function readCoverage(
+  text: string | undefined,
+  nowMs: number,
+): (WatchHistory & { readonly unstored: readonly UnstoredClaim[] }) | undefined {
   const decoded = v.safeParse(schema, text);
   if (!decoded.success) return undefined;
   const { since, reached, reachedAt, gap, unstored: claims } = decoded.output;

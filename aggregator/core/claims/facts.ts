@@ -20,7 +20,8 @@ export function factsOf(evidence: ClaimEvidence, parts: FleetFacts): ClaimFacts 
   );
   return {
     claim,
-    isEligible: isEligible(claim) && isVolumeSeen(evidence),
+    // Before the watch shows the PV bound to the claim, no mount is known to be the claim's: that watch may be behind.
+    isEligible: isEligible(claim) && (claim.volume === undefined || volume?.claim?.uid === claim.uid),
     usedOn: [...new Set(uses.map(({ node }) => node))].filter(isPresent),
     references,
     pendingNodes: pendingNodesOf(evidence, parts),
@@ -47,11 +48,6 @@ export function shownEnds(
 function endByRecord(unmountRecord: NodeUnmountRecord, { cluster }: EndLookup): UseEnd {
   const { id, node, podUid, pod = cluster.podName(podUid), byMs, widthMs } = unmountRecord;
   return { id, evidence: "mount-table", byMs, widthMs, node, pod, podUid, wasUse: true };
-}
-
-/** Before the watch shows the PV bound to the claim, no mount is known to be the claim's: that watch may be behind. */
-function isVolumeSeen({ claim, volume }: ClaimEvidence): boolean {
-  return claim.volume === undefined || volume?.claim?.uid === claim.uid;
 }
 
 /** The end of a use on a node that is Gone; nothing while it goes on. */

@@ -1,7 +1,8 @@
 import type { NodeHeartbeat, NodeMessage, NodeReport } from "../../../common/storage/node-report.ts";
-import type { NodeMountedVolume, NodeView } from "./node-view.ts";
+import { CENTURY_MS } from "../../../common/storage/timestamp.ts";
+import { isUse, useKey, volumeKey } from "../../../common/storage/volume-identity.ts";
+import type { NodeUnmountRecord, NodeView } from "./node-view.ts";
 import { type ReportClock, reportClock } from "./report-clock.ts";
-import { unmountRecordsAfter } from "./unmount-records.ts";
 
 /** When a report came, by the API server's wall clock. */
 export interface Receipt {
@@ -15,6 +16,14 @@ export interface Receipt {
   readonly isOfSession?: boolean | undefined;
   /** The boot clock has gone back: the report counts although it looks older than the known one. */
   readonly isRolledBack?: boolean | undefined;
+}
+
+/** The previous view of a node, and how the stamps of its next report are read. */
+interface Reading {
+  readonly known: NodeView | undefined;
+  readonly at: ReportClock;
+  /** The clock of the stamps; see `NodeUnmountRecord.timeline`. */
+  readonly timeline: number;
 }
 
 export type Acceptance =
@@ -39,13 +48,75 @@ export function* acceptInSteps(
   const sameClock = known?.bootId === report.bootId && receipt.isRolledBack !== true ? known : undefined;
   const timeline = sameClock?.timeline ?? (known === undefined ? 0 : known.timeline + 1);
   const timelineFrom = sameClock?.timelineFrom ?? report.sentAt;
-  const mountedVolumes = mountedVolumesOf(report, at);
+  const mountedVolumes = report.mountedVolumes.map(({ kind, volume, podUid, pod, since, seenAt }) => {
+    // All of one shape, made at once: a full node has thousands, and they are taken in one turn of the event loop.
+    const seenMs = seenAt === undefined ? undefined : (at.least(seenAt) ?? Number.NEGATIVE_INFINITY);
+    return { kind, volume, podUid, pod, since, seenMs };
+  });
   yield;
   const unmountRecords = yield* unmountRecordsAfter(report, { known, at, timeline });
   const { node, bootId, instance, generation } = report;
   const state = { node, bootId, instance, generation, timeline, timelineFrom, mountedVolumes, unmountRecords };
   const forgottenByMs = receipt.isRolledBack === true ? receipt.atMs : known?.forgottenByMs;
   return { kind: "accepted", view: { ...state, forgottenByMs, ...observationOf(report, at) } };
+}
+
+/** The unmount records after a report: those in it, those that follow from what it lacks, and earlier ones that are not settled. */
+function* unmountRecordsAfter(
+  report: NodeReport,
+  reading: Reading,
+): Generator<undefined, ReadonlyMap<string, NodeUnmountRecord>> {
+  const { known, at, timeline } = reading;
+  const { node } = report;
+  const earlier: NodeView["unmountRecords"] = known?.unmountRecords ?? new Map();
+  const reported = report.unmountRecords.map(({ id, volume, podUid, pod, after, by }): NodeUnmountRecord => {
+    // One that is reported again keeps the time of its first report: both are at or after the truth.
+    const first = earlier.get(id);
+    if (first !== undefined) return first.isReported ? first : { ...first, isReported: true };
+    const byMs = at.wall(by);
+    const widthMs = widthFrom(after === undefined ? undefined : at.least(after), byMs);
+    return { id, node, volume, podUid, pod, byMs, widthMs, by, timeline, isReported: true };
+  });
+  yield;
+  const lost = inferred(report, reading);
+  yield;
+  // Only what the newest report contains is in the node's journal.
+  const left = [...earlier.values()].map((one) => (one.isReported ? { ...one, isReported: false } : one));
+  return new Map([...left, ...lost, ...reported].map((one) => [one.id, one]));
+}
+
+/** Rounded up with its time it is still less than a century: the stored form could not express more. */
+const LONGEST_WIDTH_MS = CENTURY_MS - 2;
+
+/** By how much an end that was not before `fromMs` may be earlier; undefined where that is practically unknown. */
+function widthFrom(fromMs = Number.NEGATIVE_INFINITY, byMs: number): number | undefined {
+  return byMs - fromMs < LONGEST_WIDTH_MS ? Math.max(0, byMs - fromMs) : undefined;
+}
+
+/**
+ * Ends without an unmount record: the last report showed a mounted volume, and this one has neither it nor a record. An agent that was
+ * replaced meanwhile saw it. It ended between the two scans.
+ */
+function inferred(report: NodeReport, { known, at, timeline }: Reading): readonly NodeUnmountRecord[] {
+  if (known === undefined) return [];
+  const present = new Set(report.mountedVolumes.map(({ volume, podUid = "" }) => useKey({ volume, podUid })));
+  const reported = new Set(report.unmountRecords.filter(({ id }) => !known.unmountRecords.has(id)).map(useKey));
+  const by = report.scan.endedAt;
+  // Two receipts may be dated a little apart: an end is never before the scan that still showed the mounted volume.
+  const byMs = Math.max(at.wall(by), known.scanEndedMs);
+  const lost = new Map(
+    known.mountedVolumes.filter(isUse).map((mountedVolume) => [useKey(mountedVolume), mountedVolume]),
+  );
+  return [...lost]
+    .filter(([key]) => !present.has(key) && !reported.has(key))
+    .map(([, { volume, podUid, pod, seenMs }]) => ({
+      id: `${report.bootId}/${Math.round(by * 1000)}/${podUid}/${volumeKey(volume)}`,
+      node: report.node,
+      ...{ volume, podUid, pod, byMs, by, timeline },
+      // A mounted volume whose pod is not over stays for long after the last scan that showed it.
+      widthMs: widthFrom(seenMs ?? known.scanFromMs, byMs),
+      isReported: false,
+    }));
 }
 
 /** A heartbeat: the known state, scanned again. When it means another state than the known one, the whole report is needed. */
@@ -93,17 +164,10 @@ function staleness(known: NodeView | undefined, report: NodeMessage, receipt: Re
   }
   if (receipt.isRolledBack === true) return undefined;
   if (isOlder(known, report)) return "it is not newer than what is known already";
-  return overlaps(known, report)
-    ? "its read began before that of another agent ended, which is known already"
-    : undefined;
-}
-
-/**
- * While an agent is replaced, two agents of a node scan at the same time, and each scan shows one moment in it. Which moment is later is
- * unknown, so what only one of them shows may not have ended. The next scan decides.
- */
-function overlaps(known: NodeView, { instance, scan }: NodeMessage): boolean {
-  return instance !== known.instance && scan.beganAt < known.scan.endedAt;
+  // While an agent is replaced, two agents of a node scan at the same time, and each scan shows one moment in it. Which moment is later
+  // is unknown, so what only one of them shows may not have ended. The next scan decides.
+  const overlaps = report.instance !== known.instance && report.scan.beganAt < known.scan.endedAt;
+  return overlaps ? "its read began before that of another agent ended, which is known already" : undefined;
 }
 
 /**
@@ -130,12 +194,4 @@ const LONGER_THAN_ANY_TRANSIT_MS = 120_000;
 export function isFromRolledBackClock(known: NodeView | undefined, message: NodeMessage, acceptedAgeMs = 0): boolean {
   if (known?.bootId !== message.bootId) return false;
   return acceptedAgeMs >= LONGER_THAN_ANY_TRANSIT_MS && isOlder(known, message);
-}
-
-function mountedVolumesOf({ mountedVolumes }: NodeReport, at: ReportClock): readonly NodeMountedVolume[] {
-  return mountedVolumes.map(({ kind, volume, podUid, pod, since, seenAt }) => {
-    // All of one shape, made at once: a full node has thousands, and they are taken in one turn of the event loop.
-    const seenMs = seenAt === undefined ? undefined : (at.least(seenAt) ?? Number.NEGATIVE_INFINITY);
-    return { kind, volume, podUid, pod, since, seenMs };
-  });
 }

@@ -41,11 +41,6 @@ export type NodeMountedVolume = MountedVolume & {
   readonly seenMs?: number | undefined;
 };
 
-/** A time in which an agent did not watch, by the API server's wall clock, and its end as the agent stamped it. */
-interface AgentGapTime extends Gap {
-  readonly to: number;
-}
-
 /** The last accepted report of a node. Times are milliseconds of the API server's wall clock, never too early unless stated. */
 export interface NodeView {
   readonly node: string;
@@ -67,9 +62,10 @@ export interface NodeView {
   readonly scanEndedMs: number;
   /**
    * When the agent did not watch in this boot: from the last scan that it remembers, never too late (minus infinity where it remembers
-   * none), to the first one after that. It has reported the end of everything that was mounted by then and is not now.
+   * none), to the first one after that. It has reported the end of everything that was mounted by then and is not now. `to` is that end as
+   * the agent stamped it.
    */
-  readonly agentGaps: readonly AgentGapTime[];
+  readonly agentGaps: readonly (Gap & { readonly to: number })[];
   /** The pod watch had reached this before the scan began. */
   readonly podsResourceVersion: string | undefined;
   /** Begin and end of that scan on the boot clock. */
