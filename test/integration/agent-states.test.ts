@@ -42,7 +42,7 @@ async function start(): Promise<RunningAggregator> {
 
 interface NewNode {
   readonly labels?: Readonly<Record<string, string>>;
-  /** It is Ready; otherwise its kubelet has not been heard of for long. */
+  /** It is Ready; otherwise its kubelet has not reported for long. */
   readonly lives?: boolean;
 }
 
