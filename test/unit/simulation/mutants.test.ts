@@ -3,6 +3,6 @@ import { unknownMutants, WINGS } from "../../simulation/mutants.ts";
 
 describe("a mutant", () => {
   it("is tried by its own name alone: a name that none has would be none that survives", async () => {
-    expect(await unknownMutants(["earlier-boot-proves-an-end", "left-boot"], WINGS.agents)).toEqual(["left-boot"]);
+    expect(await unknownMutants(["end-of-another-use", "left-boot"], WINGS.agents)).toEqual(["left-boot"]);
   });
 });
