@@ -123,7 +123,7 @@ export function pendingNodesOf(evidence: ClaimEvidence, parts: FleetFacts): read
   const { claim, history, shownOn, attachedTo } = evidence;
   const { status } = claim;
   const hasNotReported = (node: string): boolean => parts.fleet.view(node) === undefined;
-  const isOpen = (node: string): boolean => hasNotReported(node) || parts.agentStates.of(node).kind === "Stale";
+  const isOpen = (node: string): boolean => hasNotReported(node) || parts.agentStates.of(node).kind !== "Reporting";
   const isStored = (node: string): boolean => status?.mountedOn?.nodes.includes(node) === true;
   const wasOn = [...storedNodes(status, parts.cluster), ...whereStaged(evidence, parts)];
   const found: readonly Found[] = [

@@ -37,17 +37,15 @@ const BLIND_AFTER_MS = 180_000;
 
 /** Decides a node's state; the first rule that applies counts. */
 export function agentStateOf(observed: NodeObservation, limits: AgentStateLimits): AgentState {
-  const { object, view, known } = observed;
+  const { object, known } = observed;
   const silence = silenceOf(observed, limits);
   if (silence === undefined && observed.reportAgeMs !== undefined) return { kind: "Reporting", why: "it reports" };
   const gone = silence !== undefined || known === "Gone" ? goneness(observed, limits) : undefined;
   if (gone !== undefined) return { kind: "Gone", why: gone };
-  // Until an agent is back, the end of what its last report shows would stay unknown.
-  const showsMountedVolume = view !== undefined && view.mountedVolumes.length > 0;
-  if (object?.os !== undefined && object.os !== "linux" && !showsMountedVolume) {
+  if (object?.os !== undefined && object.os !== "linux") {
     return { kind: "NoAgent", why: `no agent belongs on ${object.os}` };
   }
-  const isQuiet = object !== undefined && !showsMountedVolume && quietMs(observed) >= limits.noAgentAfterMs;
+  const isQuiet = object !== undefined && quietMs(observed) >= limits.noAgentAfterMs;
   if (isQuiet && (object.isReady || known === "NoAgent")) {
     return { kind: "NoAgent", why: "no report has come and no agent pod been there for long, while its kubelet lives" };
   }

@@ -40,6 +40,7 @@ const unused = statusWith({ unused: true, reason: "Unmounted" });
 const unusedAhead = { ...unused, sinceMs: NOON + 5_001 };
 const stagedOnN2 = { ...unused, staged: "Staged on node n2" };
 const manyFrom = (node: string) => ({ ...mountedStatus([node]), mountedOn: { nodes: [node], more: true } });
+const storedOnN1 = { status: mountedStatus(["n1"]), shownOn: ["n1"] };
 const inUse = { status: statusWith() };
 const N2_STALE = { states: { n2: "Stale" } } as const;
 const N3_GONE = { states: { n2: "Stale", n3: "Gone" } } as const;
@@ -70,6 +71,7 @@ describe("a node that had it mounted", () => {
       ["is awaited until it reports", { status: mountedStatus(["n1", "n2"]), ...N2_STALE }, "silent n2 was-mounted"],
       ["may be any one of too many to keep", { status: manyFrom("n2") }, "n2 was-mounted, n3 was-mounted"],
       ["is awaited without an agent, not Gone", { status: mountedStatus(["n3", "n2"]), ...withoutAgent }, "silent n2 was-mounted"],
+      ["is awaited without an agent also after its report", { ...storedOnN1, states: { n1: "NoAgent" } }, "silent n1 was-mounted"],
       ["is not awaited while it reports", { shownOn: ["n1"] }, "none"],
       ["is awaited for a staged volume, however Stale, unless it is Gone", { status: stagedOnN2, ...N3_GONE }, "silent n2 was-mounted"],
     ],
