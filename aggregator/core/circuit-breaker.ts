@@ -35,10 +35,8 @@ const NODE_SHARE = 5;
 const NAMESPACE_SHARE = 2;
 
 /**
- * Whether rejections are paused. A pause begins with so many rejected pods in ten minutes (`limit`), or with rejected pods on more
- * than a fifth of the nodes and at least five; one namespace counts for half of either at most. It ends after at least ten minutes, when both
- * are down to half of that. What is wrong on many nodes at once needs a person; a false alarm costs ten minutes. A limit of 0 never
- * pauses.
+ * A pause begins at `limit` (0: never) rejected pods or with too many nodes, and ends when both are down to half, after
+ * a window at least. What is wrong on many nodes needs a person; a false alarm costs ten minutes.
  */
 export function nextPause(
   held: RejectionPause | undefined,

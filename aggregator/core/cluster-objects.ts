@@ -1,7 +1,7 @@
 import type { RejectionMark } from "../../common/storage/rejection.ts";
 import type { VolumeAnnotations } from "../../common/storage/volume-annotations.ts";
 
-/** The few fields of API objects that decisions need. `key` is `namespace/name`, or the name. */
+/** Fields of API objects that decisions need, times rounded down to seconds. `key` is `namespace/name`, or the name. */
 
 export interface Pod {
   readonly key: string;
@@ -10,7 +10,7 @@ export interface Pod {
   readonly node: string | undefined;
   /** Keys of the claims that it refers to, those of generic ephemeral volumes included. */
   readonly claims: readonly string[];
-  /** Those of `claims` that only a generic ephemeral volume names: they are the pod's own only where it controls them. */
+  /** Those of `claims` that only generic ephemeral volumes name: the pod's own only where it controls them. */
   readonly ephemeralClaims?: readonly string[] | undefined;
   /** Phase Succeeded or Failed: it no longer refers to anything. */
   readonly isTerminal: boolean;
@@ -18,9 +18,8 @@ export interface Pod {
   readonly hasStarted: boolean;
   /** A pod of Mooring's own agent: its node is expected to report. */
   readonly isAgent?: boolean | undefined;
-  /** When it was created, rounded down to seconds. */
   readonly createdAtMs?: number | undefined;
-  /** When its deletion was requested, rounded down to seconds; undefined while it has not been. */
+  /** When its deletion was requested. */
   readonly deletedAtMs?: number | undefined;
   /** An agent rejected it: a volume's node affinity excludes its node. */
   readonly rejection?: RejectionMark | undefined;
@@ -43,9 +42,8 @@ export interface Volume {
   readonly key: string;
   readonly uid: string;
   readonly phase: string;
-  /** When it came into that phase, rounded down to seconds; undefined when the API server does not say. */
+  /** When it came into that phase; undefined when the API server does not say. */
   readonly phaseSinceMs: number | undefined;
-  /** When it was created, rounded down to seconds. */
   readonly createdAtMs?: number | undefined;
   readonly storageClass: string | undefined;
   /** As the API writes it: `10Gi`. */
@@ -56,7 +54,7 @@ export interface Volume {
   readonly csi: { readonly driver: string; readonly handleHash: string } | undefined;
   /** The runtime binds the directory straight into the container: no mount table shows it. */
   readonly isHostPath: boolean;
-  /** Where it can be mounted (`nodeAffinity.required`), as JSON, so that equal texts take memory once. Undefined for anywhere. */
+  /** Where it can be mounted (`nodeAffinity.required`), as JSON: equal texts take memory once. Undefined: anywhere. */
   readonly nodeAffinity?: string | undefined;
   /** Mooring's annotations; undefined where it has none, as nearly all volumes. */
   readonly annotations?: VolumeAnnotations | undefined;
@@ -67,7 +65,6 @@ export interface Node {
   readonly uid: string;
   readonly bootId: string | undefined;
   readonly labels?: Readonly<Record<string, string>> | undefined;
-  /** When it was created, rounded down to seconds. */
   readonly createdAtMs?: number | undefined;
   /** Its label `kubernetes.io/os`. */
   readonly os?: string | undefined;

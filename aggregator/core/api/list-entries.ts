@@ -29,7 +29,6 @@ function capped<S, T>(values: readonly S[], toItem: (value: S) => T): { items: T
   return { items: values.slice(0, MOST_ITEMS).map(toItem), omitted: Math.max(0, values.length - MOST_ITEMS) };
 }
 
-/** Where a volume is mounted by the nodes' last reports, and by which pods. */
 function mountedOnOf(uses: readonly NodeUse[], { agentStates, cluster }: EntryLookup): ClaimEntry["live"]["mountedOn"] {
   return capped(uses, ({ node, pods }) => ({
     node,
@@ -72,7 +71,7 @@ function storedNodesOf(stored: ClaimStatus["mountedOn"]): ClaimEntry["mountedOn"
   return stored === undefined ? null : { nodes: [...stored.nodes], more: stored.more };
 }
 
-/** How a claim is used, by all that is known. `NotWatched`: bound, without a status yet. `NotBound`: without a volume. */
+/** How a claim is used, by all that is known. `NotWatched`: bound, no status yet. `NotBound`: without a volume. */
 export type UseStatus = ClaimEntry["status"];
 
 export interface ClaimObservation extends Pick<ClaimFacts, "claim" | "pendingNodes"> {
@@ -132,7 +131,7 @@ export function claimEntryOf(observed: ClaimObservation, lookup: EntryLookup): C
   };
 }
 
-/** The stored time belongs to the stored state. In use, however, stays in use: the time stays when only the reason changes. */
+/** The stored time belongs to the stored state. It stays when only the reason of a use changes. */
 function sinceOf({ status }: Claim, known: UseStatus): string | null {
   const isUnused = known === "Unused";
   return status === undefined || status.unused !== isUnused ? null : formatSecondsUp(status.sinceMs);
@@ -164,7 +163,7 @@ function kubernetesOf(upstream: Claim["upstream"]): ClaimEntry["kubernetes"] {
   return { unused, since: sinceMs === undefined ? null : formatSecondsUp(sinceMs) };
 }
 
-/** The kubelet unstages a volume within seconds of its last use: one that is staged for longer will not go by itself. */
+/** The kubelet unstages a volume seconds after its last use. Later it does not go by itself. Milliseconds. */
 const LEAKED_AFTER_MS = 300_000;
 
 export interface VolumeObservation {
@@ -174,7 +173,7 @@ export interface VolumeObservation {
   readonly references: readonly Pod[];
   /** Nodes that the API shows it attached to, about to be, or in use on. */
   readonly attached: readonly string[];
-  /** Since when it is staged on a node without being used there, as far as that is known. Milliseconds since the epoch. */
+  /** Since when it is staged on a node and known to be unused there. Milliseconds since the epoch. */
   readonly idleSince: (node: string) => number | undefined;
   /** The last use in the status of its claim; undefined where that claim is gone. */
   readonly claimUse?: Pick<ClaimStatus, "lastUse" | "gap"> | undefined;

@@ -15,7 +15,7 @@ export interface NodeLookup {
 
 type Known<T> = { readonly [K in keyof T]-?: Exclude<T[K], undefined> | null };
 
-/** A line of `/v1/nodes`: each field is always there, `null` means unknown. Times are of the API server's wall clock, ages milliseconds. */
+/** A line of `/v1/nodes`. `null` means unknown, ages are milliseconds. `nowMs` is the API server's wall clock. */
 export function nodeEntryOf(name: string, { cluster, fleet, agentStates }: NodeLookup, nowMs: number) {
   const [object, view, agentState] = [cluster.node(name), fleet.view(name), agentStates.of(name)];
   const lastReportAgeMs = fleet.lastReportAgeMs(name);

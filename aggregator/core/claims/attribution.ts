@@ -23,11 +23,10 @@ export interface Fact {
 }
 
 /**
- * The claims that a fact of the mount table belongs to, by way of the PV's name or handle and its `claimRef`. A known pod that does not
- * use the claim has an inline volume with the PV's name; an unknown pod is assumed to use it. A use that was over before the claim was
- * created was an earlier claim's. Whatever clocks say, to leave it out makes no time too early: no claim is unused since before its
- * creation. What is mounted belongs to the present claim, whichever pod mounted it. The time of the binding proves nothing: anyone who may
- * write the PV's status can forge it.
+ * The claims that a fact of the mount table belongs to, by the PV's name or handle and its `claimRef`. A known pod that
+ * does not use the claim has an inline volume of the PV's name; an unknown pod is assumed to use it. A use that was
+ * over before the claim's creation was an earlier claim's: leaving it out makes no time too early, whatever clocks say.
+ * What is mounted is the present claim's. Binding times prove nothing: who may write the PV's status can forge them.
  */
 export function claimsOf(fact: Fact, directory: Directory): readonly ClaimRef[] {
   const means = volumesOf(fact.volume, directory).filter((volume) => mayMean(fact, volume, directory));
@@ -62,10 +61,7 @@ export function volumesOf(volume: VolumeIdentity, directory: Directory): readonl
   return found === undefined ? [] : [found];
 }
 
-/**
- * True when a pod refers to the claim. A generic ephemeral volume refers to a claim of that name only if the pod controls it; otherwise
- * the kubelet refuses to mount it (Kubernetes' `ephemeral.VolumeIsForPod`).
- */
+/** Kubelets mount an ephemeral volume only if the pod controls the claim (Kubernetes' `ephemeral.VolumeIsForPod`). */
 export function refersTo(pod: Pod, { key, controllerUid }: Claim): boolean {
   if (!pod.claims.includes(key)) return false;
   const isEphemeral = pod.ephemeralClaims?.includes(key) ?? false;
@@ -73,8 +69,8 @@ export function refersTo(pod: Pod, { key, controllerUid }: Claim): boolean {
 }
 
 /**
- * True when a pod that refers to the claim may use it, now or later. A pod that is not scheduled never gets a claim that is being
- * deleted: Kubernetes' own protection does not wait for it either (`podUsesPVC` in pvc_protection_controller.go).
+ * A pod that is not scheduled never gets a claim that is being deleted: Kubernetes' own protection does not wait for it
+ * either (`podUsesPVC` in pvc_protection_controller.go).
  */
 export function mayUse(pod: Pod, claim: Claim): boolean {
   return refersTo(pod, claim) && (!claim.isDeleting || pod.node !== undefined);

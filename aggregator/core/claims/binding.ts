@@ -38,10 +38,7 @@ export function bindLatency(claim: Claim, lookup: BindingLookup, nowMs: number):
   return { storageClass: claim.storageClass ?? "", mode, ms: Math.max(0, nowMs - sinceMs) };
 }
 
-/**
- * Of each binding mode, since when the claim has waited that waits longest; `unknown` is that of an unknown storage class. Claims that no
- * pod waits for do not count.
- */
+/** By binding mode, since when the claim waits that waits longest. An unknown storage class has the mode `unknown`. */
 export function oldestPending(
   pending: Iterable<Claim>,
   lookup: BindingLookup,
@@ -62,10 +59,7 @@ interface PhaseSigns {
   readonly firstSeenMs: number | undefined;
 }
 
-/**
- * The API dates no phase of a claim. It is Pending since its creation, Bound since its volume is bound to it, and Lost at least since
- * this process first saw that.
- */
+/** The API does not date a claim's phase: Pending is its creation, Bound its volume's, Lost when it was first seen. */
 export function claimPhaseSince(
   { uid, phase, createdAtMs }: Claim,
   { volume, volumeSince, firstSeenMs }: PhaseSigns,

@@ -43,7 +43,7 @@ export interface ClaimFacts {
 /** A stored time this far in the future is invalid. Our own rounding and clock bound reach a little into it, too. */
 export const FUTURE_MS = 5_000;
 
-/** What a claim's status should say, as data: `message.ts` makes the sentences. Undefined where the stored status stays. */
+/** What a status should say, as data: `message.ts` makes the sentences. Undefined where the stored status stays. */
 export type Decision = InUse | Unused | undefined;
 
 export interface InUse {
@@ -61,10 +61,7 @@ export interface InUse {
 export interface Unused extends Idle {
   readonly kind: "unused";
   readonly gap: Gap | undefined;
-  /**
-   * Nodes on which it is staged; undefined where protection is off. A stored one stays until the nodes that may still have it have
-   * reported.
-   */
+  /** Undefined where protection is off. A stored one stays until the nodes that may still have it have reported. */
   readonly stagedOn: readonly string[] | "as-stored" | undefined;
 }
 
@@ -88,10 +85,7 @@ interface Waiting extends Pick<ClaimFacts, "isEligible" | "usedOn" | "pendingNod
   readonly references: readonly unknown[];
 }
 
-/**
- * True when the claim would be unused but waits, for nodes to report or for the watch of pods: it has a status, no pod refers to it, and
- * only Stale nodes show it mounted.
- */
+/** True when only missing reports, or the interrupted watch of pods, keep the claim from being unused. */
 export function waitsToBeUnused(facts: Waiting): boolean {
   const { isEligible, usedOn, references, pendingNodes } = facts;
   const isSilent = (node: string): boolean => pendingNodes.some((one) => one.node === node && one.isSilent);
@@ -175,8 +169,8 @@ function mounted(facts: Facts): InUse {
 }
 
 /**
- * The nodes to write. An added node is a reason to write, a removed one is not. When there is a reason, nodes are left out that need not
- * be asked after a start: the claim is no longer mounted there, and their unmount records are settled.
+ * An added node is a reason to write, a removed one is not. A write leaves out nodes that need not be asked after a
+ * start: the claim is no longer mounted there, and their unmount records are settled.
  */
 function mountedOnOf({ stored, usedOn, pendingNodes, ends }: Facts): MountedOn {
   const known = stored?.mountedOn;
@@ -250,7 +244,7 @@ function idle(facts: Facts): Idle {
   return { reason, sinceMs: Math.max(sinceMs, nowMs, latest?.byMs ?? 0), lastUse };
 }
 
-/** The last use may become known after the claim is unused. A pod that came and went, or an unobserved end, is later than that. */
+/** The last use may become known later. A pod that came and went, or an unobserved end, is later than that use. */
 function stillReason({ reason }: ClaimStatus, lastUse: LastUse | undefined): UnusedReason {
   return lastUse === undefined || reason === "NoPodUsing" ? reason : REASONS[lastUse.evidence];
 }

@@ -40,10 +40,7 @@ export function causeOf({ deletion }: Claim, mode: ProtectionMode): RemovalCause
   return deletion?.override === undefined ? "unexpected" : "override";
 }
 
-/**
- * Whether a node still has the volume of a deleted claim mounted; undefined where it has not reported a scan since. What was mounted
- * later belongs to another claim.
- */
+/** Undefined where the node has not reported a scan since. What was mounted later belongs to another claim. */
 export function isStillMounted(
   { isItsVolume, goneAtMs }: Pick<RemovedClaim, "isItsVolume" | "goneAtMs">,
   view: NodeView | undefined,

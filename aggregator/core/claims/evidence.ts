@@ -47,7 +47,6 @@ export interface FleetFacts {
     /** The leader's own watch of pods is not interrupted. */
     readonly arePodsCurrent: () => boolean;
   };
-  /** The node's last accepted report. */
   readonly fleet: { readonly view: (node: string) => NodeView | undefined };
   readonly agentStates: {
     readonly of: (node: string) => Pick<AgentState, "kind">;
@@ -58,7 +57,6 @@ export interface FleetFacts {
   readonly barrier: { readonly pendingNode: (volume: Pick<Volume, "nodeAffinity">) => string | undefined };
   /** A lower bound of the claim's time that is not stored. */
   readonly unstored: { readonly notBeforeMs: (claim: Claim) => number | undefined };
-  /** When a claim with this volume may have been used unobserved. */
   readonly unobservedOf: (volume: Volume | undefined) => Unobserved;
   readonly protection: ProtectionMode;
   /** The latest that the API server's clock can show. */
@@ -73,7 +71,7 @@ export function usesIn(shown: readonly Shown[]): readonly FoundUse[] {
   );
 }
 
-/** True for a claim that gets a status: one that is bound, until it is gone, as the status may keep it (docs/protection.md). */
+/** A claim gets a status while it is bound, also while it is deleted: the status may keep it (docs/protection.md). */
 export function isEligible({ phase }: Claim): boolean {
   return phase === "Bound";
 }

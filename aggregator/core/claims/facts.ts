@@ -34,7 +34,6 @@ export function factsOf(evidence: ClaimEvidence, parts: FleetFacts): ClaimFacts 
   };
 }
 
-/** What names the ends of uses, and tells those that are assumed. */
 type EndLookup = Pick<FleetFacts, "agentStates"> & { readonly cluster: Pick<FleetFacts["cluster"], "podName"> };
 
 /** The ends of use that nodes report, or that are assumed. */
@@ -60,7 +59,6 @@ function assumedUse(use: FoundUse, parts: EndLookup): readonly UseEnd[] {
   return [{ id, evidence: "node-gone", byMs, widthMs: undefined, node, pod, podUid, wasUse: true }];
 }
 
-/** True when the stored last use ended by assumption, as its node was Gone, and the node has scanned since. */
 function isNodeBack(status: ClaimStatus | undefined, { fleet }: Pick<FleetFacts, "fleet">): boolean {
   const { node = "", evidence, byMs = 0 } = status?.lastUse ?? {};
   return evidence === "node-gone" && (fleet.view(node)?.scanBeganMs ?? 0) > byMs;
@@ -69,8 +67,8 @@ function isNodeBack(status: ClaimStatus | undefined, { fleet }: Pick<FleetFacts,
 type UseEvidence = Pick<ClaimEvidence, "claim" | "unmountRecords" | "uses">;
 
 /**
- * What ended the stored use where no unmount record and no pod shows it: the nodes that are Gone since. Undefined where a node that has lost
- * its journal, or no node at all, leaves the end unknown; so does a condition that cannot be read, as nodes have forgotten what it included.
+ * The ends that no record and no pod shows: of nodes that are Gone since. Undefined where the end is unknown: a node
+ * has lost its journal, nothing shows an end, or nodes have forgotten what an unreadable condition included.
  */
 export function unobservedEnds(
   evidence: UseEvidence,
@@ -87,9 +85,8 @@ export function unobservedEnds(
 }
 
 /**
- * True when the node's agent may have forgotten the mount: it does not remember the time at which the claim came into use, and no end on
- * the node is known since. A forgotten use had ended by the agent's first scan, so any later end on the node covers it. Stored times are
- * whole seconds: an agent that began within that second may have begun after it.
+ * The agent may have forgotten the mount: it does not remember when the claim came into use, in whole seconds rounded
+ * up. A forgotten use had ended by its first scan, so any later end that is known on the node covers it.
  */
 function isLostOn(node: string, { claim, unmountRecords, uses }: UseEvidence, parts: FleetFacts): boolean {
   const { sinceMs = 0 } = claim.status ?? {};
@@ -114,10 +111,8 @@ function unseenGone(node: string, { fleet, agentStates }: FleetFacts): readonly 
 type Found = Omit<PendingNode, "isSilent">;
 
 /**
- * The nodes whose report the claim needs before it may become unused. Candidates are nodes where a pod ended that named the claim, that
- * had it mounted, that show it, or that its volume is attached to, and those behind the barrier. No other node delays a decision, nor
- * one without expected reports: NoAgent or Gone. A NoAgent node delays only claims that are stored as mounted there, until an agent is
- * back or the node is Gone.
+ * The nodes whose report the claim needs before it may become unused. No other node delays a decision, nor a Gone one.
+ * A NoAgent node delays only claims that are stored as mounted there, until an agent is back or the node is Gone.
  */
 export function pendingNodesOf(evidence: ClaimEvidence, parts: FleetFacts): readonly PendingNode[] {
   const { claim, history, shownOn, attachedTo } = evidence;
@@ -142,9 +137,9 @@ export function pendingNodesOf(evidence: ClaimEvidence, parts: FleetFacts): read
 }
 
 /**
- * Where a claim that an earlier leader left in use may still be mounted: for a pod that vanished in a gap of the pod watch, before its
- * mount was stored. That is a node whose answer for the gap is not taken into account yet, also right after its report; and any node where
- * this leader has not seen the claim in use. A hostPath volume shows no mount anywhere.
+ * Where a claim that an earlier leader left in use may still be mounted for a pod that vanished in a gap of the pod
+ * watch, before its mount was stored: nodes whose answer for the gap does not count yet, also right after their report,
+ * and, if no mount or end is known, those that have not reported. A hostPath volume shows no mount.
  */
 function unwatchedOn({ claim, volume, ...evidence }: ClaimEvidence, parts: FleetFacts): readonly string[] {
   const { status } = claim;
@@ -163,8 +158,8 @@ function unwatchedOn({ claim, volume, ...evidence }: ClaimEvidence, parts: Fleet
 }
 
 /**
- * Until when a claim that an earlier leader left in use counts as used, where it can be used on a node that has not reported to this leader
- * or does so no more: until this replica began to watch pods. What ended on that node before, only the earlier leader saw.
+ * Until when a claim that an earlier leader left in use counts as used, if a node that could use it does not report to
+ * this leader: until this replica began to watch pods. Only the earlier leader saw what ended there before.
  */
 export function unwatchedUntilMs(
   { claim: { status }, volume, uses, references }: ClaimEvidence,
@@ -185,7 +180,6 @@ function whereStaged({ claim, volume }: ClaimEvidence, parts: FleetFacts): reado
   return parts.cluster.nodeNames().filter(reachOf(volume ?? {}, parts.cluster.node));
 }
 
-/** With its pod where that may have used the claim after the stored time. */
 function endedOn(ended: EndedPod, stored: ClaimStatus | undefined): readonly Found[] {
   const { node, key } = ended.pod;
   return node === undefined ? [] : [{ node, why: "pod-ended", pod: isInStatus(ended, stored) ? undefined : key }];
@@ -201,7 +195,7 @@ function firstOfEach(found: readonly Found[]): readonly Found[] {
   return [...byNode.values()].flatMap((same) => same.find(({ pod }) => pod !== undefined) ?? same.slice(0, 1));
 }
 
-/** Before the barrier opens no claim becomes unused, nor loses its staging. One node stands for all that are pending. */
+/** Before the barrier opens no claim becomes unused or loses its staging. One node stands for all that are pending. */
 function behindBarrier({ claim: { status }, volume }: ClaimEvidence, parts: FleetFacts): readonly PendingNode[] {
   // A stored time in the future does not count, so a new one is to come.
   const isIdle = status?.unused === true && status.sinceMs <= parts.nowMs() + FUTURE_MS;

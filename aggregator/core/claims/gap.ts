@@ -38,7 +38,7 @@ export function withGap(
   return { ...idle, reason, sinceMs, gap };
 }
 
-/** The time in which the claim may have been used after `sinceMs`; the stored one counts as long as it is about that time. */
+/** When the claim may have been used after `sinceMs`; the stored gap counts as long as it is about that time. */
 function gapAfter(sinceMs: number, stored: ClaimStatus | undefined, unobserved: Unobserved): Gap | undefined {
   const known = stored?.unused === true ? stored.gap : undefined;
   const usedSinceMs = stored?.unused === false ? stored.sinceMs : Number.POSITIVE_INFINITY;
@@ -55,8 +55,5 @@ function gapAfter(sinceMs: number, stored: ClaimStatus | undefined, unobserved: 
   return spanOf(isKnownStill ? [known, ...found] : found);
 }
 
-/**
- * The scan that closes a gap may be the first without the mount: two reports date it, some milliseconds apart. The time covers that, so
- * the status does not mention a gap this short. Milliseconds.
- */
+/** A gap this short is not mentioned: two reports may date one scan, which ends it and the use, apart. Milliseconds. */
 const SAME_SCAN_MS = 1_000;

@@ -14,15 +14,12 @@ export function isOpen({ pending, ends }: ClaimHistory): boolean {
   return pending.length > 0 || ends.length > 0;
 }
 
-/**
- * The same, for an end that the next leader could not read from the API server. A pod that was over when leading began, and still
- * exists, is no such end.
- */
+/** The same, without ends that the next leader can read: pods that were over when leading began and still exist. */
 export function isOnlyOurs({ pending, ends }: ClaimHistory, isThere: (podUid: string) => boolean): boolean {
   return ends.length > 0 || pending.some(({ wasOver, pod }) => !wasOver || !isThere(pod.uid));
 }
 
-/** Adds ends that the claim's status does not include yet, and drops those that it does. Of several that one scan shows, the last one counts. */
+/** Adds ends that the status does not include yet, drops others. Of several that one scan shows, the last counts. */
 export function withEnds(
   history: ClaimHistory,
   ends: readonly UseEnd[],
@@ -44,10 +41,7 @@ function isIncluded({ byMs, wasUse }: UseEnd, stored: ClaimStatus | undefined): 
 
 export type HistoryContext = NodeLookup & Omit<ClaimEvidence, "history">;
 
-/**
- * The history after the nodes' newest reports: a pod whose mount is now known to be gone is no longer pending. Where one scan shows that
- * of several pods, the pod that ended last counts as the last user.
- */
+/** The history after the nodes' newest reports. Where one scan shows several ends, the last pod to end counts. */
 export function settleHistory(history: ClaimHistory, context: HistoryContext): ClaimHistory {
   const pending: EndedPod[] = [];
   const ends: UseEnd[] = [];
@@ -60,9 +54,8 @@ export function settleHistory(history: ClaimHistory, context: HistoryContext): C
 }
 
 /**
- * How an ended pod's use of the claim ended. "pending": its node has to scan first. "explained": a record, or the stored status,
- * includes it, or will. Any other use ended by that scan. Without an agent that scans the pod's own end counts, and on a node that is
- * Gone the end of the node.
+ * How an ended pod's use ended. "pending": its node has to scan first. "explained": a record or the stored status
+ * includes it, or will. Without an agent that scans, the pod's own end counts, and on a Gone node the node's.
  */
 function outcomeOf(ended: EndedPod, context: HistoryContext): UseEnd | "pending" | "explained" {
   const { uid, node } = ended.pod;
@@ -82,10 +75,7 @@ function outcomeOf(ended: EndedPod, context: HistoryContext): UseEnd | "pending"
   return last?.id === end.id && last.evidence === end.evidence ? "explained" : end;
 }
 
-/**
- * A pod that did not start did not use the volume; still, volumes are mounted before a container starts and unmounted after the pod's
- * end.
- */
+/** A pod that never started did not use the volume, which is mounted before a start and unmounted after the end. */
 function endByScan(ended: EndedPod, { scanEndedMs: byMs }: NodeView): UseEnd {
   if (!ended.pod.hasStarted) return { ...endByPod(ended), byMs: Math.max(ended.seenAtMs, byMs) };
   return { ...endByPod(ended), evidence: "mount-table", byMs };
@@ -96,27 +86,20 @@ function endByPod({ pod: { key, uid, node, hasStarted }, gone, seenAtMs }: Ended
   return { id: `${uid}/${gone}`, evidence: "pod-status", byMs: seenAtMs, widthMs: undefined, ...user };
 }
 
-/**
- * The use may have gone on until the node was Gone. The pod may have started without a status that says so: when the node comes back,
- * this is decided anew.
- */
+/** The pod may have started unseen and used the volume until its node was Gone. Its return decides anew. */
 function endWithNode(ended: EndedPod, goneMs: number): UseEnd {
   return { ...endByPod(ended), wasUse: true, evidence: "node-gone", byMs: Math.max(ended.seenAtMs, goneMs) };
 }
 
-/**
- * The node's view, if it shows a complete scan that began after the agent had seen the pod's end. Only such a scan shows how the pod's
- * mounts ended.
- */
+/** The node's view, if its scan began after the agent had seen the pod's end: only that shows how its mounts ended. */
 function answerOn({ pod: { node }, gone }: EndedPod, { fleet }: NodeLookup): NodeView | undefined {
   const view = node === undefined ? undefined : fleet.view(node);
   return isUpTo(gone, view?.podsResourceVersion ?? "") ? view : undefined;
 }
 
 /**
- * True when an unmount record explains how the pod's use ended: the pod's own, or one of its node by a scan after the pod's end, which
- * shows everything that was left. An agent writes a record of a pod only once the pod is over. A record that the aggregator derives from
- * two reports may be of an earlier mount of the pod.
+ * A record explains the end of a pod's use: its own, or one of its node by a scan after that, which shows all that was
+ * left. Agents write a pod's record only once it is over; one derived from two reports may be of an earlier mount.
  */
 function isExplained({ pod: { uid, node }, seenAtMs }: EndedPod, { claim, unmountRecords }: HistoryContext): boolean {
   const last = claim.status?.lastUse;
@@ -129,8 +112,8 @@ function isExplained({ pod: { uid, node }, seenAtMs }: EndedPod, { claim, unmoun
 }
 
 /**
- * A claim that is stored as unused was decided when the pod was already over, unless the pod was created after the stored time: then it
- * came and went unobserved. A claim without a status includes nothing.
+ * A claim that is stored as unused was decided when the pod was already over, unless the pod was created after the
+ * stored time: then it came and went unobserved. A claim without a status has no time that such an end could change.
  */
 export function isInStatus({ wasOver, pod: { createdAtMs } }: EndedPod, stored: ClaimStatus | undefined): boolean {
   if (!wasOver) return false;
@@ -139,19 +122,18 @@ export function isInStatus({ wasOver, pod: { createdAtMs } }: EndedPod, stored: 
   return stored.unused && (createdAtMs === undefined || createdAtMs + 1000 < stored.sinceMs);
 }
 
-/** The version that the node's pod watch has to reach for its report to cover each of these ends on it; undefined when it has. */
+/** The version that the node's pod watch has to reach for its report to cover these ends; undefined when it has. */
 export function versionToReach(ends: readonly EndedPod[], { podsResourceVersion = "0" }: NodeView): string | undefined {
   const latest = ends.reduce((version, { gone }) => (isUpTo(version, gone) ? gone : version), podsResourceVersion);
   return latest === podsResourceVersion ? undefined : latest;
 }
 
-/** Records of other nodes stay so long after a node is assumed to be Gone: watches lag, and nodes come back. Milliseconds. */
+/** Records of other nodes stay so long after an assumed end: watches lag, and nodes come back. Milliseconds. */
 const ASSUMED_FOR_MS = 600_000;
 
 interface Settling {
   /** Of the claim's unmount records that the same node reports, the one that supersedes the others. */
   readonly latest: NodeUnmountRecord | undefined;
-  /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: number;
 }
 

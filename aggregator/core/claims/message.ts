@@ -9,10 +9,7 @@ import type { Decision, InUse, PendingNode } from "./decide.ts";
 import type { Idle } from "./gap.ts";
 import { endOf, type UseEnd } from "./use-end.ts";
 
-/**
- * What people read in `kubectl describe pvc`. A message stays true until the next transition: it contains no ages and no counts of pods,
- * nothing that would have to be written again at rest.
- */
+/** What people read in `kubectl describe pvc`: no ages, no counts of pods, nothing to be written again at rest. */
 
 /** The status for a decision; undefined where the stored one stays. */
 export function statusOf(decision: Decision, stored: ClaimStatus | undefined): ClaimStatus | undefined {
@@ -39,7 +36,7 @@ function inUseMessage({ mountedOn, isNamed, waitsFor }: InUse): string {
   return `Not known to be unused: awaiting the next report from ${described(waitsFor)}`;
 }
 
-/** The mounts that remain where every pod that names the claim has ended. The same facts give the same message, so nodes are sorted. */
+/** The mounts that remain where every pod that names the claim has ended. */
 function leftMountedMessage(mountedOn: MountedOn, stale: readonly PendingNode[]): string {
   const left = `In use: still mounted on ${whereText(mountedOn)}, although every pod that names the claim has ended`;
   const nodes = stale.map(({ node }) => node).sort();
@@ -101,7 +98,6 @@ export function endMessage(end: UseEnd): string {
   return `${last}; its volume was unmounted between ${span}, read from the node's mount table`;
 }
 
-/** Both in whole seconds. */
 function betweenText(fromMs: number, toMs: number): string {
   return `${formatSecondsUp(Math.floor(fromMs / 1000) * 1000)} and ${secondUp(toMs)}`;
 }

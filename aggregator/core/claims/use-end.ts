@@ -13,7 +13,7 @@ export const REASONS = {
   "node-gone": "NodeGone",
 } as const satisfies Readonly<Record<Evidence, UnusedReason>>;
 
-/** Each receipt dates an unmount record anew. The stored date is as true, and a later one must not hide another end. */
+/** Each leader dates an unmount record anew. The stored date is as true, and a later one must not hide another end. */
 export function datedAsStored(end: UseEnd, use: LastUse | undefined): UseEnd {
   return use?.id === end.id ? { ...end, byMs: use.byMs, widthMs: use.widthMs } : end;
 }
@@ -45,15 +45,12 @@ function isLater(one: UseEnd, other: UseEnd): boolean {
   return one.byMs > other.byMs || (one.byMs === other.byMs && one.id > other.id);
 }
 
-/** True when an end is known at or after the time since which the claim is stored as in use. Stored times are rounded up to seconds. */
+/** True when an end is known since the status says that the claim is in use. Stored times are rounded up to seconds. */
 export function isEndKnown({ sinceMs, lastUse }: ClaimStatus, ends: readonly Pick<UseEnd, "byMs">[]): boolean {
   return [...ends, ...(lastUse ? [lastUse] : [])].some(({ byMs }) => byMs >= sinceMs - 1_000);
 }
 
-/**
- * True when an end on the node that is back explains the use whose end was assumed: one of its pod, one without a pod, or any later one.
- * An earlier end of another pod does not.
- */
+/** An end on a node that is back explains an assumed one: of its pod, of an unknown pod, or any not earlier. */
 export function explains({ node, podUid, byMs }: UseEnd, assumed: LastUse | undefined): boolean {
   if (assumed === undefined || node !== assumed.node) return false;
   const isItsPod = podUid === undefined || assumed.podUid === undefined || podUid === assumed.podUid;

@@ -14,7 +14,7 @@ export interface ClaimWrite {
   readonly status: ClaimStatus | undefined;
   /** Annotations to remove: an apply cannot remove what another manager owns. */
   readonly unwanted: readonly string[];
-  /** The status differs from the stored one. Otherwise the write only corrects what another client added, changed or removed. */
+  /** The status differs from the stored one. Otherwise the write only corrects what another client changed. */
   readonly isNews: boolean;
   /** It may wait a little and become one write with the next change. */
   readonly canWait: boolean;

@@ -24,7 +24,7 @@ export interface Counted<K extends StorageKind> {
 /** All objects of one kind together. Its class is the label of the class. */
 export interface Total<K extends StorageKind> {
   readonly kind: K;
-  /** By the time since when they have been in their state, rounded up: an age is never longer than the truth. Infinity: it does not count. */
+  /** By the time since when they are in their state, rounded up: no age is too long. Infinity: it does not count. */
   readonly shares: Map<number, { readonly count: number; readonly bytes: number }>;
 }
 
@@ -34,7 +34,7 @@ export class StorageTotals<K extends StorageKind> {
   readonly #label: ClassLabel;
   readonly #stepMs: number;
 
-  /** A class keeps its label: an object is removed under the one that it was added with. Ages are kept to so many milliseconds. */
+  /** A class keeps its label, so that objects are removed under it. Ages are kept to so many milliseconds. */
   constructor(label: ClassLabel, stepMs: number) {
     this.#label = label;
     this.#stepMs = stepMs;

@@ -2,8 +2,8 @@ import type { Node } from "../cluster-objects.ts";
 import type { NodeView } from "./node-view.ts";
 
 /**
- * Whether decisions wait for a node's reports. `Reporting`: its reports arrive or are about to. `Stale`: they are expected and do not
- * arrive. `NoAgent`: no agent runs there, so the status of its pods is all there is to know. `Gone`: assumed to be off.
+ * Whether decisions wait for a node's reports. `Reporting`: they arrive or are about to. `Stale`: they are expected and
+ * do not arrive. `NoAgent`: no agent runs there, only pod statuses are known. `Gone`: assumed to be off.
  */
 export interface AgentState {
   readonly kind: "Reporting" | "Stale" | "NoAgent" | "Gone";
@@ -25,14 +25,13 @@ export interface NodeObservation {
   readonly known: AgentState["kind"] | undefined;
 }
 
-/** Milliseconds. */
 export interface AgentStateLimits {
   readonly nodeStaleAfterMs: number;
   readonly noAgentAfterMs: number;
   readonly nodeGoneAfterMs: number;
 }
 
-/** The reports of an agent without a complete scan for so long do not count; its readiness fails after the same time. */
+/** Without a complete scan for so long an agent's reports do not count; its readiness fails after the same time. */
 const BLIND_AFTER_MS = 180_000;
 
 /** Decides a node's state; the first rule that applies counts. */

@@ -32,10 +32,7 @@ export type Acceptance =
   /** A heartbeat for a state that the aggregator does not know. */
   | { readonly kind: "unknown" };
 
-/**
- * Merges a report into its node's view. A report may come late, twice or out of order. In steps: each goes through everything that a node
- * shows, which may be thousands of mounts.
- */
+/** Merges a report that may come late or twice into its node's view. In steps: a node may show thousands of mounts. */
 export function* acceptInSteps(
   known: NodeView | undefined,
   report: NodeReport,
@@ -61,7 +58,7 @@ export function* acceptInSteps(
   return { kind: "accepted", view: { ...state, forgottenByMs, ...observationOf(report, at) } };
 }
 
-/** The unmount records after a report: those in it, those that follow from what it lacks, and earlier ones that are not settled. */
+/** Those in the report, those that follow from what it lacks, and earlier ones that are not settled. */
 function* unmountRecordsAfter(
   report: NodeReport,
   reading: Reading,
@@ -93,10 +90,7 @@ function widthFrom(fromMs = Number.NEGATIVE_INFINITY, byMs: number): number | un
   return byMs - fromMs < LONGEST_WIDTH_MS ? Math.max(0, byMs - fromMs) : undefined;
 }
 
-/**
- * Ends without an unmount record: the last report showed a mounted volume, and this one has neither it nor a record. An agent that was
- * replaced meanwhile saw it. It ended between the two scans.
- */
+/** Uses that ended between two scans without a record: the agent that saw the mount was replaced meanwhile. */
 function inferred(report: NodeReport, { known, at, timeline }: Reading): readonly NodeUnmountRecord[] {
   if (known === undefined) return [];
   const present = new Set(report.mountedVolumes.map(({ volume, podUid = "" }) => useKey({ volume, podUid })));
@@ -119,7 +113,7 @@ function inferred(report: NodeReport, { known, at, timeline }: Reading): readonl
     }));
 }
 
-/** A heartbeat: the known state, scanned again. When it means another state than the known one, the whole report is needed. */
+/** A heartbeat: the known state, scanned again. Where it means another state, the whole report is needed. */
 export function acceptHeartbeat(known: NodeView | undefined, heartbeat: NodeHeartbeat, receipt: Receipt): Acceptance {
   const { bootId, instance, generation } = heartbeat;
   const isKnown = known?.bootId === bootId && known.instance === instance && known.generation === generation;
@@ -188,8 +182,8 @@ function isOlder(known: NodeView, message: NodeMessage): boolean {
 const LONGER_THAN_ANY_TRANSIT_MS = 120_000;
 
 /**
- * True for an older message that cannot be a late one, as the node's last message was accepted so long ago: its boot clock has gone back
- * within its boot, because a snapshot of the machine was restored. Otherwise its reports would not count until the clock has caught up.
+ * True for an older message so long after the last that it cannot be late: the boot clock has gone back, as a snapshot
+ * of the machine was restored. Else reports would not count until that clock has caught up.
  */
 export function isFromRolledBackClock(known: NodeView | undefined, message: NodeMessage, acceptedAgeMs = 0): boolean {
   if (known?.bootId !== message.bootId) return false;

@@ -19,13 +19,13 @@ export interface NodeUnmountRecord {
   readonly pod: string | undefined;
   /** At or after the truth. */
   readonly byMs: number;
-  /** By how much `byMs` is later than the truth at most; undefined where that is unknown, as for mounts of an earlier boot. */
+  /** By how much `byMs` is too late at most; undefined where that is unknown, as for mounts of an earlier boot. */
   readonly widthMs: number | undefined;
   /** The same end as the agent stamped it. */
   readonly by: number;
   /** Stamps of one timeline can be compared; those of a later one are later, whatever their numbers. */
   readonly timeline: number;
-  /** The node's last report contains it, so an agent has it and reports it again. Otherwise only this process has it. */
+  /** The node's last report has it, so an agent reports it again. Otherwise only this process has it. */
   readonly isReported: boolean;
 }
 
@@ -34,14 +34,11 @@ export type NodeMountedVolume = MountedVolume & {
   readonly pod: string | undefined;
   /** By when it was mounted, on the boot clock. */
   readonly since: number;
-  /**
-   * When it was last seen, never too late (minus infinity where that is unknown), if the last complete scan does not show it although
-   * its pod is not over.
-   */
+  /** When last seen, never too late, if the last complete scan lacks it but its pod is not over; -Infinity: unknown. */
   readonly seenMs?: number | undefined;
 };
 
-/** The last accepted report of a node. Times are milliseconds of the API server's wall clock, never too early unless stated. */
+/** A node's last accepted report. Times are milliseconds of the API server's wall clock, by default never too early. */
 export interface NodeView {
   readonly node: string;
   readonly bootId: string;
@@ -49,10 +46,10 @@ export interface NodeView {
   readonly generation: number;
   /** Grows with each boot, and when the boot clock has gone back. */
   readonly timeline: number;
-  /** When its first accepted message was sent, on the boot clock: stamps of an earlier timeline are from before that. */
+  /** When its first message was sent, on the boot clock: stamps of an earlier timeline are from before that. */
   readonly timelineFrom: number;
   readonly mountedVolumes: readonly NodeMountedVolume[];
-  /** Unmount records that may still change a status, by ID: reported ones, and those that follow from the difference of two reports. */
+  /** By ID, records that may still change a status: reported ones, and those that follow from two reports. */
   readonly unmountRecords: ReadonlyMap<string, NodeUnmountRecord>;
   /** Begin of the last complete scan; see `ReportClock.earliest`. */
   readonly scanBeganMs: number;
@@ -61,9 +58,8 @@ export interface NodeView {
   /** End of the last complete scan. */
   readonly scanEndedMs: number;
   /**
-   * When the agent did not watch in this boot: from the last scan that it remembers, never too late (minus infinity where it remembers
-   * none), to the first one after that. It has reported the end of everything that was mounted by then and is not now. `to` is that end as
-   * the agent stamped it.
+   * When the agent did not watch in this boot: from its last remembered scan (never too late; -Infinity: none) to the
+   * next, as `to` in its own stamps. It has reported the end of all that was mounted by then and is not now.
    */
   readonly agentGaps: readonly (Gap & { readonly to: number })[];
   /** The pod watch had reached this before the scan began. */
@@ -101,7 +97,7 @@ export function changedFacts(known: NodeView, view: NodeView): readonly Fact[] {
   return [...texts].flatMap((text) => before.get(text) ?? after.get(text) ?? []);
 }
 
-/** Facts by every field that their claim and their effect depend on. The ID of an unmount record identifies the pod and the volume. */
+/** Facts by every field that their claim and effect depend on. A record's ID identifies the pod and the volume. */
 function factsByText({ mountedVolumes, unmountRecords }: NodeView): ReadonlyMap<string, Fact> {
   const facts = new Map<string, Fact>();
   for (const one of mountedVolumes)
@@ -110,10 +106,7 @@ function factsByText({ mountedVolumes, unmountRecords }: NodeView): ReadonlyMap<
   return facts;
 }
 
-/**
- * So many mounted volumes and unmount records a view may hold, three times what a report may have: ends stay until they are settled, also
- * when the node no longer reports them.
- */
+/** Mounted volumes and records of a view: more than a report has, as ends stay until settled even if unreported. */
 const MOST_ENTRIES = 3 * MAX_REPORT_ENTRIES;
 
 /** Why the node may not have so much, which would take 20 MiB with the longest texts; undefined where it may. */

@@ -13,10 +13,7 @@ export interface ReportClock {
 /** By how much NTP may slew an API server's wall clock between two answers: the kernel's limit. */
 const SERVER_DRIFT = 500e-6;
 
-/**
- * The clock of a report that came at `atMs` at the latest, and `widthMs` earlier at the earliest. Only ages on the node's boot clock
- * count: its wall clock may show anything.
- */
+/** The clock of a report that came up to `widthMs` before `atMs`. Only ages count: a node's wall clock may be wrong. */
 export function reportClock(
   { sentAt, driftPpm, clockSamples = [] }: Pick<NodeMessage, "sentAt" | "driftPpm" | "clockSamples">,
   { atMs, widthMs }: { readonly atMs: number; readonly widthMs: number },

@@ -7,10 +7,9 @@ import type { NodeView } from "../nodes/node-view.ts";
 import { type GapTime, gapOf, isUpTo, type WatchGap } from "./history.ts";
 
 /**
- * A time that neither side observed: not the agent of a node, which reads the mount table, and no replica, which watches pods. A whole use
- * may lie in it. So the claims that could be used on the node count as used until the agent's first scan afterwards: a pod that vanished
- * meanwhile may have left its mount behind until then. It begins at minus infinity where its begin is unknown. What counts for which
- * claim, and what is not covered: docs/claim-status.md, "Unobserved time".
+ * A time in which neither the node's agent nor a replica watched, so that a whole use may lie in it. Claims that could
+ * be used on the node count as used until the agent's first scan afterwards: a pod that vanished may have left its
+ * mount until then. Minus infinity: its begin is unknown. Details: docs/claim-status.md, "Unobserved time".
  */
 export interface UnobservedTime extends Gap {
   /** Before a gap: counts only for what was in use when the gap began. */
@@ -23,7 +22,6 @@ export interface GapNode {
   readonly name: string;
   /** Undefined also while it is unknown whether the Node is up to date. */
   readonly object: (Node & { readonly resourceVersion: string }) | undefined;
-  /** Its last accepted report. */
   readonly view: NodeView | undefined;
   readonly agentState: AgentState["kind"];
   /** Its time to answer is over. */

@@ -1,7 +1,4 @@
-/**
- * Since when some replica has watched pods without a gap, and how far a leader has decided what it saw. Times are milliseconds of the
- * API server's wall clock.
- */
+/** How long replicas have watched pods without a gap. Times are milliseconds of the API server's wall clock. */
 export interface WatchHistory {
   /** Never too early. */
   readonly sinceMs: number;
@@ -23,21 +20,18 @@ export interface GapTime {
 
 /** The one gap that is open, up to the begin of the present chain of watches. */
 export interface WatchGap extends GapTime {
-  /**
-   * A resource version that the API server had before the gap: a node whose object is not newer has not changed since. Undefined where
-   * versions prove nothing.
-   */
+  /** A resource version from before the gap: no older Node has changed since. Undefined where that proves nothing. */
   readonly reached: string | undefined;
   /** Every node has still to answer; otherwise those in `open`. */
   readonly isForAll: boolean;
-  /** Nodes that have still to answer. Where every node has: those that have not answered for the previous gap either. */
+  /** Nodes that have still to answer or, where every node has, that have not answered for the previous gap either. */
   readonly open: readonly string[];
 }
 
 /** A claim whose decision the API server has not stored: only the hand-over contains it. */
 export interface UnstoredClaim {
   readonly uid: string;
-  /** It is unused since then at the earliest, milliseconds of the API server's wall clock; undefined where it was decided to be in use. */
+  /** Unused since then at the earliest, by the API server's wall clock; undefined where it was decided to be in use. */
   readonly sinceMs: number | undefined;
 }
 
@@ -53,7 +47,7 @@ export interface PodWatch {
   readonly isRelisted?: boolean | undefined;
 }
 
-/** With more nodes the hand-over does not name them: their agents count as away for the time of the gap, and no longer. */
+/** The hand-over names no more nodes: agents of others count as away for the time of the gap, and no longer. */
 export const MAX_OPEN_NODES = 32;
 
 /**
@@ -84,7 +78,7 @@ export function nextGap(before: WatchGap | undefined, gap: GapTime & Pick<WatchG
   return { fromMs: before.fromMs ?? 0, toMs: gap.toMs, reached: gap.reached && before.reached, isForAll, open };
 }
 
-/** The gap of one of these nodes. For a node that has not answered for the previous one either, it is all the time before. */
+/** The gap of one of these nodes: all the time before it, for one that has not answered for the previous gap either. */
 export function gapOf(gap: WatchGap, ...nodes: readonly string[]): GapTime {
   const isSecond = gap.isForAll && nodes.some((node) => gap.open.includes(node));
   return { fromMs: isSecond ? 0 : gap.fromMs, toMs: gap.toMs };
@@ -105,10 +99,7 @@ export function advance(history: WatchHistory, { reached, reachedAtMs }: Positio
   return { ...history, reached, reachedAtMs: Math.max(reachedAtMs, history.reachedAtMs) };
 }
 
-/**
- * True when the first resource version is not newer than the second. They are decimal numbers that can be compared (KEP-5504); for
- * anything else the answer is false.
- */
+/** The first resource version is not newer than the second: decimal numbers (KEP-5504). False for anything else. */
 export function isUpTo(version: string, other: string): boolean {
   return DECIMAL.test(version) && DECIMAL.test(other) && BigInt(version) <= BigInt(other);
 }

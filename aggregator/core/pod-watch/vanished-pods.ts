@@ -1,15 +1,12 @@
 import type { Pod } from "../cluster-objects.ts";
 
-/** So many vanished pods and names of their claims are kept, some 10 MB: their mounts and unmount records may still appear. */
+/** So many vanished pods and claim names are kept, some 10 MB: their mounts and unmount records may still appear. */
 const MOST_NAMES = 40_000;
 
 /** A pod that ran had all of its claims, and the watch of claims may miss those of one pod at most. */
 const MOST_ABSENT = 32;
 
-/**
- * The claims that are worth keeping of a pod that is over: those that exist, and some that the watch may still bring. A pod that names
- * thousands of others never ran, and must not take memory for them.
- */
+/** Of a pod that is over. One that names thousands of claims that do not exist never ran, and must not take memory. */
 export function claimsToRemember(claims: readonly string[], isThere: (claim: string) => boolean): readonly string[] {
   if (claims.length <= MOST_ABSENT) return claims;
   let absent = 0;

@@ -4,7 +4,7 @@ export interface BudgetRule {
   readonly refillMs: number;
 }
 
-/** The budget of log lines and events about problems that many claims may share: one that lasts does not fill the log. */
+/** Of log lines and events about problems that many claims may share: one that lasts does not fill the log. */
 export const REPORTS: BudgetRule = { most: 20, refillMs: 30_000 };
 
 /** What is left of a budget. Times on a monotonic clock. */

@@ -39,7 +39,7 @@ export function desiredAnnotations(facts: VolumeFacts): VolumeAnnotations {
   return { mountedOn: desiredMark(facts), lastUse: desiredLastUse(facts) };
 }
 
-/** The annotations that a write has to change, by their names; `null` removes one. Undefined where nothing has to be written. */
+/** The annotations that a write has to change, by name; `null` removes one. Undefined where nothing differs. */
 export function changesTo({ annotations = NO_ANNOTATIONS }: Volume, desired: VolumeAnnotations) {
   const changes = {
     ...(annotations.mountedOn !== desired.mountedOn && { [NAMES.mountedOn]: desired.mountedOn ?? null }),
@@ -62,9 +62,8 @@ function desiredMark({ volume, mounts, unanswered, isProtecting }: VolumeFacts):
 type KnownUse = Pick<ClaimStatus, "lastUse" | "gap">;
 
 /**
- * Only volumes that outlive their claims keep it. That of an earlier claim stays: beside another claimRef it does not count. During a use
- * the last use is unknown: an earlier one would look longer ago than it is. A claim may go before the end of its use is known: then only
- * the nodes' reports have it.
+ * Only volumes that outlive their claims keep it. An earlier claim's stays: it counts only beside its claimRef. During
+ * a use it is unknown: an older one would mislead. If a claim goes before its end is known, only nodes report that.
  */
 function desiredLastUse(facts: VolumeFacts): string | undefined {
   const { volume, claim, statusAtEnd, mounts } = facts;

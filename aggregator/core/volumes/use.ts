@@ -13,7 +13,6 @@ export interface NodeUse {
 
 /** Where a volume is mounted, by the nodes' last reports. */
 export interface VolumeUse {
-  /** Nodes where a pod has it mounted. */
   readonly used: readonly NodeUse[];
   /** Names of nodes with a staging mount. */
   readonly staged: readonly string[];
@@ -72,7 +71,7 @@ export function mayMount(
  */
 export type IdleStagings = ReadonlyMap<string, number>;
 
-/** The node's idle stagings after a report; `known` are those before it. A volume without a known PV is left out until the next report. */
+/** The idle stagings after a report; `known` are those before. One without a known PV waits for the next report. */
 export function idleStagings(known: IdleStagings | undefined, view: NodeView, directory: Directory): IdleStagings {
   const { mountedVolumes, unmountRecords, scanEndedMs } = view;
   const used = new Set(mountedVolumes.filter(isUse).map(({ volume }) => volumeKey(volume)));
@@ -100,8 +99,8 @@ export interface Unmount {
 }
 
 /**
- * The unmounts of deleted pods that a node's new view shows and the previous one did not. The API server dates a deletion to the second and
- * unmounts are never dated too early, so latencies are never too short, and up to a second and the uncertainty too long.
+ * The unmounts of deleted pods that only the new view shows. The API server dates deletions to the second, and unmounts
+ * are never dated too early: latencies are never too short, and too long by a second and the uncertainty at most.
  */
 export function newUnmounts(
   before: NodeView | undefined,
