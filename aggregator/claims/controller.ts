@@ -14,9 +14,8 @@ import { ReportAnswers } from "./report-answers.ts";
 import { type ClaimParts, ClaimStates } from "./state.ts";
 
 /**
- * Brings the status of every claim up to date. Level-based: a key names the claim, not what happened to it. Each key is decided, and
- * what differs is written at once. A decision does not wait for writes that hang: this leader has to remember what it finds, and to hand
- * it over, whatever the API server accepts.
+ * Brings the status of every claim up to date. Level-based: a key names the claim, not what happened to it. Decisions
+ * do not wait for hanging writes: this leader has to remember and hand over what it finds.
  */
 export class ClaimController {
   readonly writer: ClaimWriter;
@@ -68,7 +67,7 @@ export class ClaimController {
     this.#parts.unstored.forget(claim);
   }
 
-  /** The pod was bound to a node. Until now, what that node reported of it counted as use of any claim with a volume of that name. */
+  /** The pod was bound to a node: until now its mounts there counted as use of any claim with a volume of that name. */
   onPodPlaced({ uid, node = "" }: Pod): void {
     const { cluster, fleet } = this.#parts;
     const facts = factsIn(fleet.view(node)).filter(({ podUid }) => podUid === uid);
@@ -79,16 +78,13 @@ export class ClaimController {
     return facts.flatMap((fact) => claimsOf(fact, this.#parts.cluster)).map(({ key }) => key);
   }
 
-  /**
-   * A node has reported: decides the claims that its facts belong to, that waited for it, and whose last use was assumed to have ended
-   * with it.
-   */
+  /** Decides these claims, those that waited for the node, and those whose last use is assumed to end with it. */
   onTouched(node: string, touched: readonly string[]): void {
     const waiting = this.#states.takeWaiting(node);
     for (const key of new Set([...waiting, ...touched, ...this.#parts.cluster.assumedOn(node)])) this.queue.add(key);
   }
 
-  /** A node changed its state: decides the claims that waited for it, and those mounted there, as messages mention the state. */
+  /** Decides also the claims that are mounted there, as messages mention the node's state. */
   onAgentState(node: string): void {
     this.onTouched(node, this.keysOf(this.#parts.fleet.view(node)?.mountedVolumes ?? []));
   }
@@ -98,7 +94,7 @@ export class ClaimController {
     this.queue.addAll(this.#states.takeWaiting());
   }
 
-  /** The node's view is about to be forgotten. Ends that were assumed for it, or never stored, may still be the latest of a claim. */
+  /** The node's view is about to be forgotten: its assumed or unstored ends may be the latest of a claim. */
   onForgotten(node: string): void {
     const { cluster, fleet } = this.#parts;
     const keys = new Set(this.keysOf(factsIn(fleet.view(node))));
@@ -113,16 +109,13 @@ export class ClaimController {
     return this.#states.waitingFor(nodes);
   }
 
-  /** The claim and everything that its status depends on now; undefined for an unknown claim. A read: it changes nothing. */
+  /** The claim and all that its status depends on now; undefined for an unknown claim. A read: it changes nothing. */
   claimFacts(key: string): ClaimFacts | undefined {
     const claim = this.#states.newest(key);
     return claim && factsOf(this.#states.evidence(claim), this.#parts);
   }
 
-  /**
-   * Decides on the newest state of everything: settles what it finds, and begins to wait for the nodes that it needs. Answers what has to
-   * be written.
-   */
+  /** Settles what it finds, begins to wait for the nodes that it needs, and answers what has to be written. */
   #decide(key: string): ClaimWrite | undefined {
     const { agentStates, barrier, coverage, unstored } = this.#parts;
     this.#again(key, this.deletions.checkRemoved(key));

@@ -6,7 +6,7 @@ import type { ClaimEvidence } from "../core/claims/evidence.ts";
 import type { ClaimWarning } from "../sinks/claim-events.ts";
 import type { ClaimParts } from "./state.ts";
 
-/** An agent reports an unmount within a second, so a deletion that takes longer than this is worth a warning. Milliseconds. */
+/** Agents report an unmount within a second, so a deletion that takes this long is worth a warning. Milliseconds. */
 const HELD_NEWS_MS = 30_000;
 /** In an ordinary deletion the reports of unmount and unstage arrive within this. Milliseconds. */
 const GRACE_MS = 10_000;
@@ -18,7 +18,7 @@ export class Deletions {
   readonly #heldSinceMs = new Map<string, number | undefined>();
   /** UIDs of claims, each with the kind of a warning. */
   readonly #warned = new Set<string>();
-  /** By key: claims that went although a node reported them mounted, until their nodes have reported or no longer count as Reporting. */
+  /** By key: claims that went while a node had them mounted, until their nodes have reported or stopped Reporting. */
   readonly #removed = new Map<string, RemovedClaim>();
 
   constructor(parts: ClaimParts) {
@@ -35,7 +35,7 @@ export class Deletions {
     return this.#heldSinceMs.get(uid) !== undefined;
   }
 
-  /** Checks whether protection alone keeps the claim, and warns once. Answers after how many milliseconds to check again, if necessary. */
+  /** Warns once where protection alone keeps the claim. Answers in how many milliseconds to check again, if at all. */
   compare(evidence: ClaimEvidence): number | undefined {
     const { cluster, nowMs, protection } = this.#parts;
     const { claim } = evidence;
@@ -56,7 +56,7 @@ export class Deletions {
     return undefined;
   }
 
-  /** The claim is gone, perhaps before any check. The caller has to call `checkRemoved` after the time that this answers. */
+  /** The claim is gone, perhaps before any check. `checkRemoved` has to be called after the time that this answers. */
   onGone(evidence: ClaimEvidence): number | undefined {
     const { nowMs, protection } = this.#parts;
     const { claim } = evidence;
@@ -70,10 +70,7 @@ export class Deletions {
     return GRACE_MS;
   }
 
-  /**
-   * Warns once, when a later scan of a reporting node still shows a mount of the claim that is gone. What a node without reports has
-   * mounted is unknown. Answers after how many milliseconds to check again, if necessary.
-   */
+  /** Warns once if a later scan shows the gone claim mounted (unknown without reports). Answers like `compare`. */
   checkRemoved(key: string): number | undefined {
     const removed = this.#removed.get(key);
     if (removed === undefined) return undefined;

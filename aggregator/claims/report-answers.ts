@@ -11,8 +11,8 @@ interface AnswersParts extends ClaimParts {
 }
 
 /**
- * The claim or the volume of an unmount record may still be unknown for so long: a watch whose connection is dead is noticed within
- * three minutes, one that misses events within little more than ten (see `createConsistencyChecker`). Milliseconds.
+ * So long a record's claim or volume may be unknown: a dead watch connection is noticed within three minutes, missed
+ * events within little more than ten (see `createConsistencyChecker`). Milliseconds.
  */
 const ON_ITS_WAY_MS = 900_000;
 
@@ -29,7 +29,7 @@ export class ReportAnswers {
     this.#beganMs = parts.clock.monotonicMs();
   }
 
-  /** The resource version that the node's pod watch has to reach, so that its report covers every pending pod that ended there. */
+  /** The version that the node's pod watch has to reach for its report to cover every pending pod that ended there. */
   versionToRequest(view: NodeView): string | undefined {
     return versionToReach(this.#parts.states.pendingOn(view.node), view);
   }
@@ -74,10 +74,7 @@ export class ReportAnswers {
     return latest;
   }
 
-  /**
-   * True when the pod is over and its end is stored. Until then this leader and the next one need the record to explain how the use
-   * ended.
-   */
+  /** The pod is over and its end is stored. Until then this leader and the next need the record to explain it. */
   #isPodSettled(unmountRecord: NodeUnmountRecord, claims: readonly Claim[]): boolean {
     const { cluster, ends, states } = this.#parts;
     const { podUid } = unmountRecord;
@@ -87,10 +84,7 @@ export class ReportAnswers {
     return claims.every((claim) => !ends.isOpen(claim.key, podUid) && !isPending(claim));
   }
 
-  /**
-   * False while our pod watch is behind the node's, so that the pod may still appear. It may have an inline volume: then the record is
-   * not the claim's, and replaces no earlier one.
-   */
+  /** False while our pod watch is behind the node's: if the pod has an inline volume, the record is not the claim's. */
   #isPodKnown({ node, podUid }: NodeUnmountRecord): boolean {
     const { cluster, fleet } = this.#parts;
     if (cluster.podByUid(podUid) !== undefined) return true;
@@ -100,9 +94,8 @@ export class ReportAnswers {
   }
 
   /**
-   * The record is of a foreign or inline volume, or of a claim that is gone: by the node's clock and by ours it is so old that a claim
-   * of it would be known by now. Only monotonic clocks count. A record from before a reboot, or before a snapshot of the machine was
-   * restored, is older than the first report since.
+   * Its volume is foreign or inline, or its claim gone: by both monotonic clocks it is so old that a claim would be
+   * known by now. One from before a reboot or a restored snapshot of the machine is older than the first report since.
    */
   #isGivenUp({ by, timeline }: NodeUnmountRecord, { sentAt, timeline: now, timelineFrom }: NodeView): boolean {
     const { clock, cluster } = this.#parts;

@@ -27,13 +27,10 @@ export interface ClaimParts extends SharedParts, Omit<ClaimWriterParts, "onWritt
   readonly ends: Pick<EndedPods, "of" | "isOpen" | "isIncluded">;
   readonly measures: {
     readonly queues: { readonly claims: QueueObserver };
-    /** A claim is gone while a node has it mounted. */
     readonly removedWhileMounted: (why: RemovalCause) => void;
   };
   readonly coverage: Pick<PodWatchHistory, "join">;
-  /** When a claim with this volume may have been used unobserved. */
   readonly unobservedOf: (volume: Volume | undefined) => Unobserved;
-  /** What the cluster's policies do with a deleted claim that is mounted. */
   readonly protection: ProtectionMode;
 }
 
@@ -48,7 +45,7 @@ export class ClaimStates {
   readonly #written = new Map<string, Claim>();
   /** UIDs of the claims whose history includes these ends already. */
   readonly #included = new WeakMap<EndedPod, Set<string>>();
-  /** By node, keys of the claims that waited for it when they were decided; by `UNWATCHED`, for the barrier. Some may wait no longer. */
+  /** By node, or `UNWATCHED` for the barrier: keys of claims that waited when they were decided. Some may no longer. */
   readonly #waiting = new Map<string, Set<string>>();
 
   constructor(parts: StateParts) {
@@ -59,7 +56,7 @@ export class ClaimStates {
     return this.#histories.size + this.#written.size;
   }
 
-  /** The claim has ended uses that its status does not include yet, and that the next leader could not read from the API server. */
+  /** It has ends that its status does not include and that the next leader cannot read from the API server. */
   isOpen(claim: Claim): boolean {
     return isOnlyOurs(this.#history(claim), (podUid) => this.#parts.cluster.isPodThere(podUid));
   }
@@ -77,7 +74,7 @@ export class ClaimStates {
     return ended.length === 0 ? history : { ...history, pending: [...history.pending, ...ended] };
   }
 
-  /** A pod that ended before this claim was created named an earlier claim. The API server's clock may have gone back since its creation. */
+  /** An end before the claim's creation is an earlier claim's, unless the API server's clock has gone back since. */
   #hasNamed({ pod, seenAtMs, claimUids }: EndedPod, claim: Claim): boolean {
     return mayUse(pod, claim) && (seenAtMs >= (claim.createdAtMs ?? 0) || claimUids.includes(claim.uid));
   }
@@ -95,7 +92,6 @@ export class ClaimStates {
     for (const keys of this.#waiting.values()) keys.delete(key);
   }
 
-  /** A claim was decided: from now on it waits for these nodes. */
   noteWaiting(key: string, pendingNodes: readonly PendingNode[]): void {
     const nodes = pendingNodes.map(({ node, why }) => (why === undefined ? UNWATCHED : node));
     for (const node of nodes) this.#waiting.set(node, (this.#waiting.get(node) ?? new Set()).add(key));
@@ -107,19 +103,18 @@ export class ClaimStates {
     return claims.flatMap((claim) => this.pendingOf(claim)).filter(({ pod }) => pod.node === node);
   }
 
-  /** Keys of the claims that wait for the node; without one, for the barrier. Their next decision says what they wait for. */
+  /** Claims that wait for the node or, without one, for the barrier. Their next decision finds what they wait for. */
   takeWaiting(node = UNWATCHED): Iterable<string> {
     const keys = this.#waiting.get(node) ?? [];
     this.#waiting.delete(node);
     return keys;
   }
 
-  /** How many claims wait for one of these nodes. */
   waitingFor(nodes: readonly string[]): number {
     return new Set(nodes.flatMap((node) => [...(this.#waiting.get(node) ?? [])])).size;
   }
 
-  /** The claim as our last write left it, until the watch shows that write: otherwise the next decision would be about an old state. */
+  /** While the watch is behind, the claim as our last write left it: no decision may be about an old state. */
   newest(key: string): Claim | undefined {
     const claim = this.#parts.cluster.claim(key);
     return claim && (this.#unseenWrite(claim) ?? claim);
@@ -150,7 +145,6 @@ export class ClaimStates {
     if (this.#parts.cluster.claim(claim.key)?.uid === claim.uid) this.#written.set(claim.uid, claim);
   }
 
-  /** The node's view is about to be forgotten: its assumed ends may still be the latest of a claim. */
   keepEnds(claim: Claim, ends: readonly UseEnd[]): void {
     if (ends.length > 0) this.#keep(claim, withEnds(this.#history(claim), ends, claim.status));
   }
