@@ -26,15 +26,12 @@ const MOST_TRIES = 5;
 const LIFETIME_MS = 90 * 86_400_000;
 /** So long before it expires a certificate is made anew: time to notice a failure. */
 const RENEWED_BEFORE_MS = 30 * 86_400_000;
-/** So many entries are far from the limit of an object's size, and more than there are new pods in the life of a certificate. */
+/** Far from the limit of an object's size, and more than there are new pods in the life of a certificate. */
 const MOST_ENTRIES = 256;
 const FIELD_MANAGER = "mooring-aggregator";
 const LABELS = { "app.kubernetes.io/name": FIELD_MANAGER, "app.kubernetes.io/part-of": "mooring" };
 
-/**
- * A certificate that this process makes, publishes to agents, and then serves. Its key is in memory alone. `nowMs` is the latest that the
- * API server's clock can show.
- */
+/** Makes a certificate, publishes it, then serves it. Its key stays in memory. `nowMs`: by the API server's clock. */
 export function createOwnServing(
   parts: KubeParts & { readonly nowMs: () => number },
   { replica, names, agentNamespace }: OwnCertificate,
@@ -76,7 +73,7 @@ export function isDue(certificate: string, nowMs: number): boolean {
   return nowMs < notBeforeMs || nowMs >= notAfterMs - RENEWED_BEFORE_MS;
 }
 
-/** What stays of the other entries: not those that cannot be read or have expired, and of too many the newest. */
+/** The other entries that stay: those that can be read and have not expired, of too many the newest. */
 function kept(others: Texts, nowMs: number): Texts {
   const valid = Object.entries(others).flatMap(([key, text]) => {
     const { notBeforeMs = 0, notAfterMs = 0 } = readCertificate(text) ?? {};

@@ -18,7 +18,7 @@ const CONTEXT = 3;
 /** Certificates are valid from so long before they are made, as the clock of a node may be far behind. Milliseconds. */
 const BACKDATED_MS = 30 * 86_400_000;
 
-/** A new key, and a certificate for these names and IP addresses that is signed by that key and no CA (RFC 5280, 4.1). */
+/** A new key, and a certificate for these names and IP addresses, signed by that key and no CA (RFC 5280, 4.1). */
 export function makeSelfSigned(
   { nowMs, lifetimeMs }: { readonly nowMs: number; readonly lifetimeMs: number },
   names: readonly string[],
@@ -78,7 +78,7 @@ const sequence = (...value: readonly Block[]): Block => new asn1.Sequence({ valu
 const identifier = (value: string): Block => new asn1.ObjectIdentifier({ value });
 const tagged = (tagNumber: number, value: Block): Block =>
   new asn1.Constructed({ idBlock: { tagClass: CONTEXT, tagNumber }, value: [value] });
-/** In whole seconds. The year of a UTCTime has two digits: certificates have to expire before 2050 (RFC 5280, 4.1.2.5). */
+/** In whole seconds. A UTCTime's year has two digits: certificates have to expire before 2050 (RFC 5280, 4.1.2.5). */
 const timeOf = (ms: number): Block =>
   // biome-ignore lint/style/noRestrictedGlobals: the library's own kind of time; the moment is the caller's.
   new asn1.UTCTime({ valueDate: new Date(Math.floor(ms / 1000) * 1000) });

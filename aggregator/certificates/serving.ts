@@ -24,7 +24,7 @@ interface Source extends Omit<Parameters<typeof repeat>[1], "task" | "onOutcome"
   readonly next: (signal: AbortSignal, served: ServingPair | undefined) => Promise<ServingPair>;
 }
 
-/** Serves what the source has. What cannot be used, for example files in the middle of a change, leaves the certificate before in place. */
+/** Serves what the source has. What cannot be used, like files amid a change, leaves the present pair in place. */
 export function createServing(parts: ServingParts, { next, ...repeated }: Source): Serving {
   const listeners = new Set<(pair: ServingPair) => void>();
   let current: { readonly pair: ServingPair; readonly endsAtMs: number } | undefined;
