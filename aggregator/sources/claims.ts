@@ -29,9 +29,7 @@ export function createClaims(parts: ClaimParts, listener: ClusterListener) {
     project: projectClaim,
     keep: claimKeeper(),
     indexes: {
-      /** The nodes on which the stored status says that it is mounted. */
       mountedOn: ({ status }) => status?.mountedOn?.nodes,
-      /** The node with which the stored last use is assumed to have ended. */
       assumed: ({ status }) => (status?.lastUse?.evidence === "node-gone" ? status.lastUse.node : undefined),
       pending: ({ phase }) => (phase === "Pending" ? phase : undefined),
     },
@@ -58,7 +56,7 @@ export function createClaims(parts: ClaimParts, listener: ClusterListener) {
       isStoredAsMounted: (node: string): boolean => informer.by("mountedOn", node).length > 0,
       /** Keys of the claims whose stored last use is assumed to have ended with this node. */
       assumedOn: (node: string): Iterable<string> => informer.by("assumed", node).map(({ key }) => key),
-      /** The claims here are those of the API server at this resource version; undefined while they have to be listed anew. */
+      /** Claims are as of this resource version of the API server; undefined while they have to be listed anew. */
       claimsReached: informer.resourceVersion,
       claimPhaseSince: (claim: Claim): PhaseSince | undefined => {
         const volume = claim.volume === undefined ? undefined : volumes.informer.get(claim.volume);
@@ -76,7 +74,7 @@ function isRolledBack({ uid, status: before }: Claim, { uid: newUid, status: now
   return now === undefined || !isTime(now) || now.sinceMs < before.sinceMs;
 }
 
-/** What thousands of claims have in common, those of a pod for example. A message that follows from the other fields is not kept. */
+/** What thousands of claims share, as those of one workload. A message that the rest implies is not kept. */
 type SharedStatus = Omit<ClaimStatus, "message" | "sinceMs" | "lastUse"> & { readonly message: string | undefined };
 
 type StoredClaim = Omit<Claim, "namespace" | "name" | "status"> & {

@@ -20,7 +20,7 @@ export interface ClusterListener {
   /** The claim came or changed, or its volume, a pod that names it, or the nodes that its volume is on. */
   readonly onClaim: (key: string) => void;
   readonly onClaimGone: (claim: Claim) => void;
-  /** The stored time went back or away: a backup was restored, or another client wrote it. `previous` is the claim before that. */
+  /** The stored time went back or away: a restored backup, or another client. `previous` is the claim before that. */
   readonly onClaimRolledBack: (previous: Claim) => void;
   /** The watch showed the claim Pending, and now shows it Bound. */
   readonly onClaimBound: (claim: Claim) => void;

@@ -53,7 +53,7 @@ export function createCluster(parts: ClusterParts, listener: ClusterListener) {
       volumes: volumes.totals,
       claims: claims.totals,
       pending: (): Iterable<Claim> => claims.informer.by("pending", "Pending"),
-      /** Undefined for an unknown class. A claim without a class is bound at once, to a volume that an administrator made. */
+      /** Undefined for an unknown class. Without one a claim is bound at once, to an administrator's volume. */
       bindingOf: (name: string | undefined): BindingMode | undefined =>
         name === undefined ? "Immediate" : storageClasses.get(name)?.binding,
     },

@@ -32,15 +32,12 @@ export const LIST: Packing = {
 const SHARED = Symbol("shared");
 
 interface Forms<Name extends PropertyKey> {
-  /** Fields with the same values in thousands of objects, or with a value in few: objects that are equal in all of them share one copy. */
+  /** Fields whose values recur in thousands of objects, or are rare: objects equal in all of them share one copy. */
   readonly shared: readonly Name[];
   readonly packed: { readonly [N in Name]?: Packing };
 }
 
-/**
- * A class of compact objects, with all fields of what they are made of. Those that are shared or packed are getters: a copy by `...` has
- * none of them.
- */
+/** A class of compact objects. Shared and packed fields are getters: a copy by `...` has none of them. */
 export function keptAs<T extends Stored>(
   forms: Forms<Extract<keyof T, string>>,
 ): new (

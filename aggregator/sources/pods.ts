@@ -47,7 +47,6 @@ export function createPods(parts: ClusterParts & { readonly claims: () => ClaimL
   return {
     informer,
     lookups: {
-      /** A pod that exists, or did until recently. */
       podByUid,
       /** Pods that name the claim, finished ones included. */
       podsOf: (claimKey: string): readonly Pod[] => informer.by("claim", claimKey),
@@ -60,7 +59,7 @@ export function createPods(parts: ClusterParts & { readonly claims: () => ClaimL
       finishedPods: (): readonly EndedPod[] => finishedOf(informer.all(), parts.nowMs()),
       /** The watch of all pods: since when it has missed nothing. Undefined before the first list. */
       podsWatchedSince: (): PodWatch | undefined => watched,
-      /** Listeners have received what pods did up to this resource version; undefined while pods have to be listed anew. */
+      /** Listeners know what pods did up to this resource version; undefined while pods have to be listed anew. */
       podsReached: informer.resourceVersion,
       /** False while the watch of all pods is interrupted: an unknown pod may use a claim. */
       arePodsCurrent: informer.isCurrent,
@@ -68,7 +67,6 @@ export function createPods(parts: ClusterParts & { readonly claims: () => ClaimL
   };
 }
 
-/** What is kept of a pod that is over. */
 function remembered(pod: Pod, { get, hasSynced }: ClaimLookup): Pod {
   // Before claims are listed, each may be there.
   const claims = claimsToRemember(pod.claims, (key) => !hasSynced() || get(key) !== undefined);
@@ -85,9 +83,8 @@ function finishedOf(pods: Iterable<Pod>, seenAtMs: number): readonly EndedPod[] 
 }
 
 /**
- * The resource version at which this change ended the pod; undefined if it did not. A deletion can be the first to show that the pod had
- * finished, so what counts is whether it was live before. A pod that first appears finished came and went between two lists, unless the
- * first list shows it.
+ * The resource version at which this change ended the pod: it finished, or was deleted unfinished. Undefined if it did
+ * not. A pod that first appears finished came and went between two lists, unless the first list shows it.
  */
 function endOf(change: StoreChange<Pod>, isFirstList: boolean): string | undefined {
   const { object: pod } = change;

@@ -89,7 +89,7 @@ export function projectPod(object: unknown, agents: AgentAccount): Pod {
   };
 }
 
-/** The label (manifests) alone does not count: a tenant could claim that a node has an agent, and decisions would wait for its reports. */
+/** The label alone does not count: a tenant's pod could have it, and decisions would wait for its node's reports. */
 function isAgent({ namespace, labels }: PodMetadata, account: string | undefined, agents: AgentAccount): boolean {
   const isLabelled = labels?.["app.kubernetes.io/name"] === "mooring-agent";
   return isLabelled && namespace === agents.namespace && account === agents.account;

@@ -33,10 +33,7 @@ export const grantToAll: GrantAccess = async () => ({ podUid: undefined, mayBrin
 
 type AccessParts = Pick<OutsideParts, "client" | "clock" | "logger" | "metrics">;
 
-/**
- * A deleted pod's token, or one that has expired, is refused after this time at the latest. The API server caches its own answers for 10 s.
- * Milliseconds.
- */
+/** A token counts at most so long after its end or its pod's; the API server itself caches for 10 s. Milliseconds. */
 const BELIEVED_MS = 120_000;
 
 /** Reviews at a time, each with a connection of its own. Strangers leave room for what was good. */
@@ -50,7 +47,7 @@ const MOST_REMEMBERED = 20_000;
 
 /** An agent has one report under way, and sends the next one when a mount changes, or after half a minute. */
 const NODE_REPORTS: BudgetRule = { most: 600, refillMs: 50 };
-/** Several hundred mounts. The largest report holds the event loop for up to 30 ms, and such a node seldom has news each second. */
+/** Several hundred mounts. The largest report takes the event loop 30 ms; such nodes seldom have one each second. */
 const LARGE_BODY = 128 * 1024;
 /** A large report counts as so many. */
 const LARGE_COST = 20;
@@ -58,10 +55,9 @@ const LARGE_COST = 20;
 type Agent = Extract<Reporter, { readonly kind: "agent" }>;
 
 /**
- * Accepts reports from agent pods alone, each for its own node, by the API server's review of their tokens. A review is a request to the
- * API server, and everybody who reaches the port may send what looks like a token. So strangers share a budget, of which one address has
- * half. Who claims to be a pod of which a token was good takes from its node's reports, if the address is the same: a stranger cannot use
- * them without that address and the pod's UID.
+ * Accepts reports from agent pods alone, each for its own node, by reviews of their tokens. Everybody who reaches the
+ * port may send what looks like a token, so strangers share a budget of reviews, one address half of it. A token of a
+ * known pod from its address takes from its node's reports: a stranger would need that address and the pod's UID.
  */
 export function createGrant(parts: AccessParts, agents: AgentAccount): GrantAccess {
   const review = createReview(parts, agents);
@@ -170,10 +166,7 @@ const status = v.object({
 });
 const reviewed = v.object({ status: v.optional(status, {}) });
 
-/**
- * Asks the API server whose token it is. With the audience: without it a token that is meant for the API server would do. Rejects with
- * `MooringError` without an answer.
- */
+/** With the audience: without it a token for the API server would do. Rejects with `MooringError` without an answer. */
 export async function reviewToken({ client, clock }: Pick<AccessParts, "client" | "clock">, token: string) {
   const [apiVersion, kind] = ["authentication.k8s.io/v1", "TokenReview"];
   const body = { apiVersion, kind, spec: { token, audiences: [AUDIENCE] } };

@@ -27,15 +27,15 @@ const TAKEN_PER_SECOND = 200;
 /** After this time an agent sends a message anyway. */
 const LONGEST_SECONDS = 30;
 
-/** Whole seconds, at random, within the time in which all reports can be taken: thousands of agents would retry at once. */
+/** Whole seconds, at random within the time that all reports take: thousands of agents would retry at once. */
 export function secondsToWait(random: Random, nodes: number): number {
   return Math.floor(random.fraction() * Math.min(LONGEST_SECONDS, 1 + nodes / TAKEN_PER_SECOND));
 }
 
 export type ReportOutcome =
   /**
-   * Unknown: a heartbeat for an unknown state, or a message to an earlier leader. Stale: a newer report is known. If it is the agent's newest
-   * all the same, the agent must not assume that the aggregator knows it: both are answered with `WHOLE`.
+   * Unknown: a heartbeat for an unknown state, or a message to an earlier leader. Stale: a newer report is known. The
+   * agent may not assume that its newest is known: both are answered with `WHOLE`.
    */
   | { readonly kind: "accepted" | "stale" | "unknown"; readonly answer: ReportAnswer }
   /** The report met a bug. */
@@ -61,10 +61,10 @@ export interface ReportTaker {
   readonly yieldToEventLoop: YieldToEventLoop;
 }
 
-/** An agent has one report under way and gives it up after ten of the thirty seconds it may take, so a node never has more. */
+/** An agent has one report under way and gives up after ten of its thirty seconds, so a node never has more. */
 const MOST_OF_A_NODE = 3;
 
-/** `PUT /v1/nodes/{node}/report`: takes a node's state. No body is read before `grant` accepts the caller for the node. */
+/** `PUT /v1/nodes/{node}/report`: takes a node's state. No body is read before `grant` accepts the caller. */
 export function reportRoute(taker: ReportTaker, reports: Counter<"outcome">, grant: GrantAccess = grantToAll): Route {
   const underWay = new Map<string, number>();
   const receive = createReceiver(taker);

@@ -98,11 +98,11 @@ interface Phased extends Stored {
   readonly phaseSinceMs?: number | undefined;
 }
 
-/** When this process first saw objects in their phase, where the API does not say: the age is never longer than the truth. */
+/** When this process first saw objects in phases that the API does not date: an age is never longer than the truth. */
 export function observePhases<T extends Phased>(isUndated: (object: T, nowMs: number) => boolean) {
   const observations = new Map<string, { readonly phase: string; readonly ms: number }>();
   return {
-    /** Takes in each change of the collection; `nowMs` is the latest that the API server's clock can show, so none is dated too early. */
+    /** Takes each change. `nowMs` is the latest that the API server's clock can show: none is dated too early. */
     note: (change: StoreChange<T>, nowMs: number): void => {
       const { object } = change;
       const { uid, phase, phaseSinceMs } = object;

@@ -37,7 +37,7 @@ const schema = v.pipe(
   }),
 );
 
-/** Reads the annotation. Undefined where it is not understood or lies after `nowMs`: then no replica is known to have watched. */
+/** Undefined where it is not understood or lies after `nowMs`: then no replica is known to have watched. */
 export function readCoverage(
   text: string | undefined,
   nowMs: number,
