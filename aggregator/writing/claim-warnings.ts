@@ -9,7 +9,7 @@ interface WarningParts extends Pick<OutsideParts, "clock" | "logger" | "nowMs"> 
   readonly emit: (event: KubeEvent) => void;
 }
 
-/** Reports a problem of a claim: to its owner as an event, to the administrator as a log line. The caller reports each problem once. */
+/** Reports a claim's problem: to its owner as an event, to the administrator as a log line. The caller warns once. */
 export function createClaimWarnings({ clock, logger, emit, nowMs }: WarningParts) {
   const budget = new Budget(REPORTS);
   let isCut = false;
@@ -32,7 +32,7 @@ export interface WarnerParts extends Pick<OutsideParts, "clock" | "nowMs"> {
   readonly warnings: ReturnType<typeof createClaimWarnings>;
 }
 
-/** Kubernetes calls a claim unused when its last pod is over, and the kubelet unmounts after that: a contradiction this short is normal. */
+/** Kubernetes calls a claim unused before the kubelet unmounts: a contradiction this short is normal. Milliseconds. */
 const GRACE_MS = 10_000;
 
 /** Claims that Kubernetes calls unused while a node has them mounted. */

@@ -16,7 +16,7 @@ export interface ClaimWriterParts extends WarnerParts, Pick<KubeParts, "random" 
 /** Attempts under way at once. More make no API server on a few cores faster, and a busy one gives them their share. */
 export const WRITERS = 16;
 
-/** So many writes of one content in a row: another client must be putting back. Without one up to three may follow each other. */
+/** So many writes of one content in a row: another client puts back. Without one up to three may follow each other. */
 const PUT_BACK_TIMES = 4;
 
 /** A change of the reason alone waits for so long, as another one often follows. Milliseconds. */
@@ -27,9 +27,9 @@ export interface WriteLimits {
   readonly reasonDelayMs?: number;
 }
 
-/** A worker that met a failure of the server rests for as long as the server asks, but not longer than this. Milliseconds. */
+/** After a failure of the server a worker rests as long as the server asks, but not longer than this. Milliseconds. */
 const LONGEST_ASKED_MS = 30_000;
-/** At least so long it rests once as many requests in a row have failed as there are workers: these then send three a second. */
+/** It rests so long at least once as many requests in a row failed as there are workers: they send three a second. */
 const REST_MS = 5_000;
 
 /** Makes one attempt to write what was decided for a claim, and answers when to come again. */
@@ -161,7 +161,7 @@ export class ClaimWriter {
   }
 }
 
-/** The time is not part of the content: it is new with each decision, also where a client keeps removing what Mooring writes. */
+/** Without the time: that is new with each decision, also where a client keeps removing what Mooring writes. */
 function attemptOf(write: ClaimWrite): Attempt {
   const { key, uid, resourceVersion } = write.claim;
   const status = statusAfter(write);

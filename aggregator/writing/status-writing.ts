@@ -15,7 +15,6 @@ export function createStatusWriting(parts: OutsideParts) {
     writer: createClaimStatusWriter(parts),
     volumeWriter: createVolumeWriter(parts),
     warnings: createClaimWarnings({ ...parts, emit: events.emit }),
-    /** Writes events while this replica leads. */
     writeEvents: events.run,
   };
 }

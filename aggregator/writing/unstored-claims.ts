@@ -4,7 +4,6 @@ import { MAX_UNSTORED, type UnstoredClaim } from "../core/pod-watch/history.ts";
 import type { Cluster } from "../sources/cluster.ts";
 
 interface Begin {
-  /** The latest that the API server's clock can show, milliseconds since the epoch. */
   readonly nowMs: number;
   /** This replica knows the end of a pod that named the claim, and no leader has decided it. */
   readonly knows: (claim: Claim) => boolean;
@@ -14,24 +13,20 @@ interface Begin {
 type Times = Map<string, number | undefined>;
 
 /**
- * Claims whose decision the API server has not stored: the write is delayed, refused, forbidden or under way, or an end waits for its
- * node. The next leader needs them, as the stored status does not include all ends that this leader has seen. A write without an answer
- * counts as not stored.
+ * Claims whose decision the API server has not stored: its write is delayed, refused, under way or unanswered, or an
+ * end waits for its node. The next leader needs them: the stored status lacks ends that this leader has seen.
  */
 export class UnstoredClaims {
   readonly #cluster: Pick<Cluster, "claims">;
   readonly #decided: Times = new Map();
-  /**
-   * Until it is stored: what the previous leader handed over, and what was stored before it went back, as nodes have forgotten the ends
-   * that it included.
-   */
+  /** Until stored: what was handed over, or stored before it went back, as nodes have forgotten the ends in that. */
   readonly #inherited: Times = new Map();
 
   constructor(cluster: Pick<Cluster, "claims">) {
     this.#cluster = cluster;
   }
 
-  /** Takes what the previous leader handed over. A claim that it decided to be in use, by an end unknown here, is used until now. */
+  /** Takes what was handed over. A claim decided to be in use by an end unknown here counts as used until now. */
   begin(inherited: readonly UnstoredClaim[], { nowMs, knows }: Begin): void {
     this.#decided.clear();
     for (const [uid, sinceMs] of this.#inherited) if (sinceMs === undefined) this.#inherited.delete(uid);
@@ -71,13 +66,13 @@ export class UnstoredClaims {
     this.#inherited.delete(uid);
   }
 
-  /** A lower bound of the claim's time: what the previous leader decided and could not store, or what was stored before it went back. */
+  /** A lower bound of the claim's time, until it is stored. */
   notBeforeMs({ uid, status }: Claim): number | undefined {
     const sinceMs = this.#inherited.get(uid);
     return sinceMs === undefined || (status !== undefined && status.sinceMs >= sinceMs) ? undefined : sinceMs;
   }
 
-  /** What the next leader has to know; undefined where that is too much to hand over. */
+  /** What to hand over; undefined where it is too much. */
   list(): readonly UnstoredClaim[] | undefined {
     const found: Times = new Map(this.#inherited);
     for (const [uid, sinceMs] of this.#decided) keepLater(found, uid, sinceMs);

@@ -10,7 +10,7 @@ export interface Attempt {
   readonly resourceVersion: string;
   /** What is to be written, without what is new with each decision. */
   readonly content: string;
-  /** A decision brings something new, such as a later time. Otherwise the write only corrects what another client changed. */
+  /** It brings something new, such as a later time. Otherwise it only corrects what another client changed. */
   readonly isNews: boolean;
 }
 
@@ -33,7 +33,7 @@ const WAITS: Readonly<Record<Outcome, Wait>> = {
   failed: SERVER,
   written: { firstMs: 1_000, longestMs: 600_000 },
 };
-/** A refusal lies in what was written: once that or the object has changed, only one in so many parts of the wait is left. */
+/** A refusal lies in what was written: once that or the object changes, one in so many parts of the wait is left. */
 const CHANGED_PART = 60;
 
 /** Attempts in a row. Times are milliseconds on a monotonic clock. */
@@ -47,7 +47,7 @@ interface Failed extends Attempts, Pick<Attempt, "uid" | "resourceVersion" | "co
   readonly outcome: Outcome;
 }
 
-/** Successful writes of one content, and the version that the last one left; empty where the object then had another content. */
+/** Successful writes of one content, and the version that the last one left; empty where the content then differed. */
 interface Written extends Attempts, Pick<Attempt, "content"> {
   readonly left: string;
 }
@@ -57,7 +57,7 @@ const MOST_WRITTEN = 20_000;
 /** Once a write has stood for so long, the next one of its content is the first of a new row. Milliseconds. */
 const STANDS_MS = 2 * WAITS.written.longestMs;
 
-/** Decides when the next write of each object may be made, by what became of its last ones. No object delays another. */
+/** Decides when each object's next write may be made, by what became of its last ones. No object delays another. */
 export class WriteGate {
   readonly #parts: Pick<KubeParts, "clock" | "random">;
   /** By key; nothing for most objects. */
@@ -100,7 +100,7 @@ export class WriteGate {
     return last?.outcome !== outcome;
   }
 
-  /** The write succeeded, see `Written.left`. Answers how often it has been written in a row, as another client changes it back. */
+  /** The write succeeded, see `Written.left`. Answers how often in a row, as another client changes it back. */
   written(attempt: Attempt, left: string): number {
     const { uid, content } = attempt;
     const atMs = this.#parts.clock.monotonicMs();
@@ -123,7 +123,7 @@ export class WriteGate {
     return failed?.uid === uid ? failed : undefined;
   }
 
-  /** Earlier writes of this content, unless this one is news on top of the last. A correction counts even where that one still stands. */
+  /** Earlier writes of this content, unless this is news on top of the last. A correction counts if that stands. */
   #putBack({ uid, resourceVersion, content, isNews }: Attempt): Attempts | undefined {
     const last = this.#written.get(uid);
     if (last?.content !== content || (isNews && last.left === resourceVersion)) return undefined;
