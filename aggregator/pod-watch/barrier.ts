@@ -15,7 +15,7 @@ interface BarrierLimits extends Pick<AgentStateLimits, "nodeStaleAfterMs"> {
   readonly session: string;
 }
 
-/** While more nodes than this are pending, they are pending for every volume: to find those of each volume would take too long. */
+/** While more nodes than this are pending, they are so for every volume: finding those of each would take too long. */
 const FEW = 64;
 
 /**
@@ -30,7 +30,7 @@ export class Barrier {
   readonly #pending = new Set<string>();
   #untilMs = 0;
   #event = 0;
-  /** Claims may have waited for a node that is no longer pending, or for the watch of pods, and have not been decided again. */
+  /** Claims may have waited for a node no longer pending, or for the watch of pods, and are to be decided again. */
   #hasMoved = false;
 
   constructor(parts: BarrierParts, limits: BarrierLimits) {
@@ -77,7 +77,7 @@ export class Barrier {
     return this.#pending.keys().find((node) => this.isPending(node) && mayBeOn(node));
   }
 
-  /** Calls `onMoved` when nodes have answered or had their time since the last check, and when pods are watched again. */
+  /** Calls `onMoved` once nodes have answered or had their time since the last check, or pods are watched again. */
   check(): void {
     for (const node of this.#pending) if (!this.isPending(node)) this.#drop(node);
     if (!this.#hasMoved || this.#pending.size > FEW || !this.#parts.cluster.arePodsCurrent()) return;

@@ -69,8 +69,8 @@ export class EndedPods {
   }
 
   /**
-   * A leader has decided everything up to this resource version; `unstored` are UIDs of claims whose decision the API server has not
-   * stored. An end that its claim's status does not include yet may still wait for its node, or for its write.
+   * A leader has decided everything up to `reached`; `unstored` are UIDs of claims whose decision is not stored. An end
+   * that its claim's status does not include yet may still wait for its node, or for its write.
    */
   settle(reached: string, unstored: ReadonlySet<string> = new Set()): void {
     this.#reached = reached;

@@ -11,7 +11,6 @@ import type { PodWatchHistory } from "./pod-watch-history.ts";
 interface GapAnswersParts extends Pick<SharedParts, "clock" | "logger"> {
   readonly coverage: Pick<PodWatchHistory, "history" | "settle">;
   readonly cluster: Pick<Cluster, "node" | "nodeNames" | "nodesReached" | "ensureNodes">;
-  /** The node's last accepted report. */
   readonly viewOf: (node: string) => NodeView | undefined;
   readonly agentStateOf: (node: string) => AgentState["kind"];
   /** Any claim may have to be decided anew. */
@@ -20,14 +19,14 @@ interface GapAnswersParts extends Pick<SharedParts, "clock" | "logger"> {
 
 type GapLimits = Pick<AgentStateLimits, "nodeStaleAfterMs" | "noAgentAfterMs">;
 
-/** A node whose object was deleted and created again may answer for so long after a gap, even when all others have. Milliseconds. */
+/** A node that was deleted and created again may answer so long after a gap, even after all others. Milliseconds. */
 const LATE_MS = 3_600_000;
 /** For so many different node affinities the unobserved times are cached. */
 const MOST_KINDS = 10_000;
 
 /**
- * What went unobserved in a gap, in which no replica watched pods. Each node that existed then answers once, by its first scan after the
- * gap. Its answer counts for the whole session. Another interruption of the watch asks the nodes anew and changes no earlier answer.
+ * What went unobserved in a gap. Each node that existed then answers once for the whole session, by its first scan
+ * after the gap. Another interruption of the watch asks the nodes anew and changes no earlier answer.
  */
 export class GapAnswers {
   readonly #parts: GapAnswersParts;
@@ -135,7 +134,7 @@ export class GapAnswers {
     coverage.settle(left.filter((node) => !isNewer(gap, cluster.node(node))));
   }
 
-  /** True where a node has answered, or a time is another one. An answer stays: another machine of the node's name may report later. */
+  /** True where a node has answered or a time differs. An answer stays: another machine of its name may follow. */
   #takeAnswers(gap: WatchGap, isOverdue: boolean): boolean {
     const { cluster, viewOf, agentStateOf } = this.#parts;
     let hasNews = false;

@@ -27,7 +27,7 @@ export interface HistoryParts extends Pick<OutsideParts, "logger" | "nowMs"> {
 
 /** What may be handed over once everything that was queued when it was taken is decided and written. */
 interface Checkpoint extends Position {
-  /** The nodes that have not answered for the gap; undefined while claims are not decided by the answers of the others. */
+  /** Nodes without an answer for the gap; undefined while claims are not decided by the answers of the others. */
   readonly openNodes: readonly string[] | undefined;
   readonly isDone: () => boolean;
 }
@@ -51,7 +51,7 @@ export class PodWatchHistory {
     this.#parts = parts;
   }
 
-  /** What would be handed over now: its gap stays until the answers of all nodes are decided and stored. Undefined before the first list. */
+  /** What would be handed over now. Its gap stays until the answers of all nodes are decided and stored. */
   get history(): WatchHistory | undefined {
     return this.#history;
   }
@@ -75,7 +75,7 @@ export class PodWatchHistory {
     return handed !== undefined && watch !== undefined && !isUpTo(watch.sinceVersion, handed.reached);
   }
 
-  /** Only these nodes have not answered for the gap: once what is queued now is decided and stored, only they are handed over. */
+  /** Only these nodes have not answered for the gap: only they are handed over once the queue is decided and stored. */
   settle(nodes: readonly string[]): void {
     this.#openNodes = nodes;
   }
@@ -98,7 +98,7 @@ export class PodWatchHistory {
     if (handed !== undefined) this.#parts.ends.settle(handed.reached, new Set(handed.unstored.map(({ uid }) => uid)));
   }
 
-  /** Extends the chain by our own watch, also after pods were listed anew: what came and went meanwhile went unobserved. */
+  /** Extends the chain by our own watch, also after a new list: what came and went meanwhile went unobserved. */
   join(): void {
     const { cluster, ends, logger } = this.#parts;
     const watch = cluster.podsWatchedSince();
