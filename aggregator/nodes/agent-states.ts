@@ -33,7 +33,7 @@ const FORGET_AFTER_MS = 86_400_000;
 /** The same where nothing was mounted: most nodes go after all uses on them have ended. */
 const FORGET_EMPTY_AFTER_MS = 60_000;
 
-/** Keeps the state of each node. Its reports, its Node object and its agent pods lead to a check at once, and time to the next one of all. */
+/** Keeps each node's state. Its reports, Node object and agent pods lead to a check at once, time to the next one. */
 export class AgentStates {
   readonly #parts: AgentStatesParts;
   readonly #limits: AgentStateLimits;
@@ -48,7 +48,7 @@ export class AgentStates {
     return this.#parts.cluster.nodeNames().filter((node) => this.lookFor(node).kind === "Reporting");
   }
 
-  /** Checks all nodes again and again, and forgets those that were Gone for long, until the signal is aborted. */
+  /** Checks all nodes again and again, and forgets those that were Gone for long. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, internalErrors } = this.#parts;
     const errors = internalErrors.in("nodes");
@@ -72,7 +72,7 @@ export class AgentStates {
     return (this.#tracks.get(node) ?? this.check(node)).agentState;
   }
 
-  /** Since when the node is Gone, by the API server's clock: its mounts count as ended then. Undefined while it is not. */
+  /** Since when the node is Gone, by the API server's clock: its mounts count as ended. Undefined while it is not. */
   assumedEnd(node: string): number | undefined {
     return this.#tracks.get(node)?.goneMs;
   }
@@ -82,9 +82,8 @@ export class AgentStates {
   }
 
   /**
-   * Its Node object or an agent pod came, changed or went, or a report of it was accepted. What it has or lacks counts from the first
-   * check that shows it: while the watch of Nodes hangs, a node that has just joined has no object here, however long this session has
-   * lasted.
+   * What the node has or lacks counts from the first check that shows it. While the watch of Nodes hangs, a node that
+   * has just joined has no object here, however long this session has lasted.
    */
   check(node: string): Track {
     const { clock, cluster, fleet, nowMs, logger, onChange } = this.#parts;

@@ -64,14 +64,14 @@ export class FleetState {
     return kept && this.#clock.monotonicMs() - kept.acceptedAt;
   }
 
-  /** What nodes show of these volumes that belongs to what is asked for, by name; sometimes a node that shows nothing, as only hashes are compared. */
+  /** What nodes show of these volumes, sorted by node; one may show nothing, as only hashes are compared. */
   shownOf(volumes: readonly VolumeIdentity[], isOwn: (fact: Fact) => boolean): readonly Shown[] {
     const nodes = new Set(volumes.flatMap((volume) => [...this.#nodesByVolume.get(clueOf(volume))]));
     const views = [...nodes].sort().flatMap((node) => this.view(node) ?? []);
     return shownIn(views, volumes, isOwn);
   }
 
-  /** What a message changes. Nothing changes before `take`, and no other message of the node may be taken in between. */
+  /** What a message changes. Nothing changes before `take`; no other message of the node may be taken in between. */
   *weigh(message: NodeMessage, receipt: Receipt): Steps<FleetChange> {
     const known = this.view(message.node);
     const isRolledBack = isFromRolledBackClock(known, message, this.lastReportAgeMs(message.node));
