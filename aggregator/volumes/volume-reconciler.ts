@@ -31,8 +31,8 @@ const WIDTH = 4;
 const WAITING_MS = 10_000;
 
 /**
- * Keeps the two annotations of PersistentVolumes: the nodes that have a volume mounted that is not Bound, and the last use of a Retain
- * volume, which would otherwise go with its claim. Level-based: a key names the volume. A Bound volume without a mark costs nothing.
+ * Keeps two annotations of volumes: the nodes that mount one that is not Bound, and the last use of a Retain volume,
+ * which would go with its claim. Level-based: a key names the volume. A Bound volume without a mark costs nothing.
  */
 export class VolumeReconciler {
   readonly queue: WorkQueue;
@@ -49,7 +49,6 @@ export class VolumeReconciler {
     this.#gate = new WriteGate(parts);
   }
 
-  /** Works until the signal is aborted. Everything has been listed. */
   run(signal: AbortSignal): Promise<void> {
     const volumes = Iterator.from(this.#parts.cluster.allVolumes());
     this.queue.addAll(volumes.map((volume) => (isOfInterest(volume) ? volume.key : undefined)));
@@ -86,7 +85,6 @@ export class VolumeReconciler {
     return facts.flatMap(({ volume }) => volumesOf(volume, this.#parts.cluster)).map(({ key }) => key);
   }
 
-  /** The node has another state: its mounts may count as ended now, or as mounted again. */
   onAgentState(node: string): void {
     this.onVolumes(this.namesOf(this.#parts.fleet.view(node)?.mountedVolumes ?? []));
   }
@@ -110,7 +108,7 @@ export class VolumeReconciler {
     this.#gate.rest(name);
   }
 
-  /** One attempt to write, if one is due. Answers after how many milliseconds to come again; nothing when nothing is left to write. */
+  /** One attempt, if one is due. Answers in how many milliseconds to come again; undefined when all is written. */
   async #bring(volume: Volume & Stored, desired: VolumeAnnotations, signal: AbortSignal): Promise<number | undefined> {
     const changes = changesTo(volume, desired);
     if (changes === undefined) return void this.#gate.rest(volume.key);
@@ -149,7 +147,6 @@ function isCopied({ claim, annotations }: Volume, { statusAtEnd }: VolumeFacts):
   return claim !== undefined && readCopiedUse(claim.uid, annotations?.lastUse) !== undefined;
 }
 
-/** What is known of a volume now, for a decision. */
 function volumeFacts(volume: Volume, statusAtEnd: ClaimStatus | undefined, parts: VolumeReconcilerParts): VolumeFacts {
   const { barrier, cluster, fleet, agentStates, protection } = parts;
   const isOwn = (fact: Fact): boolean => mayMount(fact, volume, cluster);
