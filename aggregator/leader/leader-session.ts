@@ -35,10 +35,7 @@ const CHECK_MS = 500;
 
 type Refused = Exclude<FleetChange, { readonly kind: "accepted" }>;
 
-/**
- * One session of a leader: what nodes reported, what it decided, and what it writes. It begins with the API server's objects and the
- * ended pods that no leader has decided. Nothing of it outlives the session.
- */
+/** One session of a leader. It begins with the API's objects and undecided ended pods. Nothing of it outlives it. */
 export class LeaderSession {
   /** Agents name it in their reports. */
   readonly session: string;

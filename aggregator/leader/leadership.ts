@@ -22,7 +22,7 @@ export interface Leadership {
   readonly progress: () => number | undefined;
   /** The chain of pod watches, over all replicas. */
   readonly coverage: Pick<PodWatchHistory, "history" | "settle" | "join">;
-  /** Calls `lead` each time this process becomes the leader, until the signal is aborted. No process leads before everything was listed. */
+  /** Calls `lead` each time this process becomes the leader. No process leads before everything was listed. */
   readonly run: (lead: (signal: AbortSignal) => Promise<void>, signal: AbortSignal) => Promise<void>;
 }
 
@@ -36,7 +36,7 @@ type LeadershipParts = OutsideParts &
 
 export const LEASE_NAME = "mooring-aggregator";
 
-/** How often a process without a Lease would hand over: the next gap has to begin where this watch ends. Milliseconds. */
+/** How often a process without a Lease would hand over: the next gap begins where this watch ends. Milliseconds. */
 const HAND_OVER_MS = 1_000;
 
 /** The only process, without an election. */

@@ -38,7 +38,6 @@ export function createMeasures(metrics: Metrics) {
   const label = boundedLabel(MOST_DRIVERS);
   const classLabel = boundedLabel(MOST_CLASSES);
   return {
-    // Claims to be decided and written.
     queues: { claims: observer("claims") },
     removedWhileMounted: (why: RemovalCause) => removals.increment({ why }),
     unmounted: (all: readonly Unmount[]) => {

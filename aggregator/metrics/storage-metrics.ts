@@ -10,7 +10,7 @@ type Name = `mooring_${string}`;
 
 export interface StorageSources {
   readonly cluster: Pick<Cluster, "podsOf" | "storage">;
-  /** The API server's wall clock at the earliest, so that an age is too short rather than too long. Milliseconds since the epoch. */
+  /** The API server's wall clock at the earliest, so that no age is too long. Milliseconds since the epoch. */
   readonly earliestMs: () => number;
 }
 
@@ -117,10 +117,10 @@ function combined<L extends string>(
   return found.values();
 }
 
-/** At most so many claims, and volumes, have series of their own: each costs hundreds of bytes, and microseconds per scrape. */
+/** So many claims, and volumes, have series of their own: each costs hundreds of bytes, and microseconds per scrape. */
 export const MOST_OBJECTS = 20_000;
 
-/** Series of single claims, from their stored status, with the labels of kube-state-metrics: queries can join the two. */
+/** Series of single claims, by their stored status. Queries can join them with kube-state-metrics by their labels. */
 export function registerClaimMetrics(metrics: Registry, claims: () => Iterable<Claim>): void {
   const labels = ["namespace", "persistentvolumeclaim"] as const;
   metrics.series(

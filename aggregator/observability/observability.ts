@@ -19,7 +19,6 @@ interface Observed extends Pick<SharedParts, "clock" | "client" | "cluster" | "i
   readonly protection: ProtectionMode;
   readonly leadership: Pick<Leadership, "check" | "progress" | "isLeading">;
   readonly rejections: { readonly count: () => number; readonly isPaused: boolean };
-  /** The current leader session; without one there are no series of nodes and claims. */
   readonly session: () => LeaderSession | undefined;
   /** The certificate that agents see; undefined where reports come from this machine alone. */
   readonly certificate?: (() => CheckResult) | undefined;
@@ -30,7 +29,7 @@ interface StartParts {
   readonly client: Pick<KubeClient, "serverTime">;
 }
 
-/** The server ends each watch after ten minutes at the latest, a write may wait for five, and each request ends after one. */
+/** The server ends each watch within ten minutes, a write may wait for five, and each request ends after one. */
 const STUCK_AFTER_MS = 1_800_000;
 /** The Lease is tried every few seconds, for some seconds each; giving it up waits for the work under way. */
 const ELECTION_STUCK_AFTER_MS = 600_000;
@@ -68,7 +67,7 @@ export function aggregatorHealth(parts: Observed): Pick<Health, "live" | "ready"
   };
 }
 
-/** Passes when all is listed and the API server's time is known. Before that this replica neither decides nor competes. */
+/** Passes when all is listed and the API server's time is known. Before that it neither decides nor competes. */
 export function checkStart({ cluster, client }: StartParts): CheckResult {
   const unsynced = cluster.unsynced();
   if (unsynced.length > 0) return failed(`not listed yet: ${unsynced.join(", ")}`);
@@ -86,8 +85,8 @@ function checkWrites(session: LeaderSession | undefined): CheckResult {
 }
 
 /**
- * Ready when every node has reported since the start, or has had its time to. After that Stale nodes delay only the claims that need their
- * report: the detail names them, and the check passes. Many of them at once point to a common cause. Without a session nothing waits.
+ * Ready when every node has reported since the start or had its time to. Then Stale nodes delay only claims that need
+ * their report: the check names them and passes. Many at once point to a common cause. Without a session nothing waits.
  */
 function checkNodes(session: LeaderSession | undefined): CheckResult {
   if (session === undefined) return PASSED;

@@ -27,7 +27,7 @@ type FoundPod = v.InferOutput<typeof metadata>;
 const LABELLED = `${ROLE_LABEL}=${LEADER_ROLE}`;
 const UNLABELLED = "the pod has not been labelled yet";
 
-/** Keeps the label on the leader's own pod and off all others. A replica that stops leading leaves it to the next leader. */
+/** Keeps the label on the leader's own pod and off all others. A former leader leaves it to the next one. */
 export class LeaderLabel {
   readonly #parts: LabelParts;
   /** Why the Service does not select this pod; undefined when it does. */

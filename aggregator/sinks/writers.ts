@@ -15,7 +15,7 @@ export type WriteResult =
   | { readonly kind: "stale"; readonly message: string }
   /** The API server rejects the content. */
   | { readonly kind: "refused"; readonly reason: string; readonly message: string }
-  /** Our account may not write here, or is not authenticated. `overloaded`, or no answer in time: the write may have been stored. */
+  /** Our account may not write here, or is not authenticated. `overloaded`, or no answer: the write may be stored. */
   | { readonly kind: "forbidden" | "overloaded" | "failed"; readonly message: string; readonly retryAfterMs: number };
 
 export type WriteFailure = Exclude<WriteResult, { readonly kind: "written" }>;
@@ -99,7 +99,7 @@ const NONE = 0;
 /** With 408 and 504 the server says that it got no answer in time. */
 const OVERLOADED: ReadonlySet<number> = new Set([NONE, 408, 429, 503, 504]);
 
-/** Makes a write, and turns refusals and failures into values, as the next step depends on them. Throws what is a bug. */
+/** Makes a write. Refusals and failures are values, as the next step depends on them. Throws what is a bug. */
 async function attempt<T>(write: () => Promise<WriteOutcome>, done: (object: unknown) => T): Promise<T | WriteFailure> {
   try {
     const outcome = await write();
