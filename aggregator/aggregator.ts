@@ -104,7 +104,6 @@ class Aggregator {
   readonly #rejections: Rejections;
   readonly #leadership: Leadership;
   readonly #writing: StatusWriting;
-  /** Undefined where reports come from this machine alone. */
   readonly reporting: ReturnType<typeof createReportServing> | undefined;
   readonly health: Pick<Health, "live" | "ready">;
   /** The current leader session. When it ends, whatever it has begun is dropped. */
@@ -146,7 +145,6 @@ class Aggregator {
     registerGauges(metrics, observed);
   }
 
-  /** Passes the events of the watches to the current session, if there is one. */
   #listener(): ClusterListener {
     return {
       onClaim: (key) => this.#session?.onClaim(key),

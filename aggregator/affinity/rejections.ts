@@ -7,10 +7,7 @@ type RejectionsParts = Pick<SharedParts, "clock" | "logger" | "nowMs"> & Pick<Cl
 /** The limit is checked at most this often: all agents may report at once. Milliseconds. */
 const JUDGED_EVERY_MS = 1_000;
 
-/**
- * The circuit breaker of the whole cluster. Every replica counts the pods that agents have rejected by its watch of pods, so a change of
- * leader loses only pods that were deleted before the replica started.
- */
+/** The cluster's circuit breaker. Every replica counts: a new leader lacks only pods deleted before it started. */
 export class Rejections {
   readonly #parts: RejectionsParts;
   readonly #limit: number;

@@ -24,7 +24,6 @@ import type { Listed, ListHead, ListSource } from "../sources/list-stream.ts";
 interface ReadApiParts extends SharedParts {
   readonly fleet: FleetState;
   readonly agentStates: Pick<AgentStates, "of" | "assumedEnd">;
-  /** What the claim's status depends on now. */
   readonly claimFacts: (key: string) => ClaimFacts | undefined;
   readonly isDeletionHeld: (claim: Claim) => boolean;
   /** How many nodes are expected to report and have not since leading began. */

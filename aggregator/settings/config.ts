@@ -119,7 +119,7 @@ export const AGGREGATOR_SETTINGS = {
 
 type Values = ValuesOf<typeof AGGREGATOR_SETTINGS>;
 
-/** The configuration of an aggregator. Durations in milliseconds. A simulation that runs faster has a shorter delay of reasons. */
+/** The configuration of an aggregator. Durations in milliseconds. */
 export type AggregatorConfig = ReturnType<typeof configOf> & { readonly reasonDelayMs?: number };
 
 export type ElectionConfig = ReturnType<typeof electionOf>;
@@ -151,7 +151,7 @@ function configOf(values: Values) {
   });
 }
 
-/** This address accepts every caller's reports and lists name claims and pods: `kubectl port-forward` checks who the caller is. */
+/** This address takes anyone's reports, and lists name claims and pods: `kubectl port-forward` checks who calls. */
 function listenProblems({ apiAddress }: Values): readonly string[] {
   const instead = "probes and metrics have --metrics-bind-address, reports --report-bind-address";
   return loopbackOnly(AGGREGATOR_SETTINGS.apiAddress, apiAddress).map((problem) => `${problem}; ${instead}`);
