@@ -55,5 +55,5 @@ function gapAfter(sinceMs: number, stored: ClaimStatus | undefined, unobserved: 
   return spanOf(isKnownStill ? [known, ...found] : found);
 }
 
-/** A gap this short is not mentioned: two reports may date one scan, which ends it and the use, apart. Milliseconds. */
+/** The time covers a gap this short, and no message names it: two reports may date one scan apart. Milliseconds. */
 const SAME_SCAN_MS = 1_000;
