@@ -1,29 +1,25 @@
 import { createInformer } from "../../common/kube/informer.ts";
 import { SharedTexts } from "../../common/kube/shared-texts.ts";
 import { SharedValues } from "../../common/kube/shared-values.ts";
+import { boundedLabel } from "../../common/runtime/metrics.ts";
 import { type Claim, projectClaim } from "../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../common/storage/claim-status.ts";
 import type { PhaseSince } from "../../common/storage/phase-since.ts";
 import { claimPhaseSince } from "../core/claims/binding.ts";
 import { FUTURE_MS } from "../core/claims/decide.ts";
 import { unusedMessage } from "../core/claims/message.ts";
-import { type ClaimKind, type ClassLabel, countedClaim, StorageTotals } from "../core/metrics/storage-totals.ts";
+import { type ClaimKind, countedClaim, MOST_CLASSES, StorageTotals } from "../core/metrics/storage-totals.ts";
 import type { ClusterListener, ClusterParts } from "./cluster-parts.ts";
 import { keptAs, TIME } from "./kept.ts";
 import { observePhases, type Volumes } from "./volumes.ts";
 
-interface ClaimParts extends ClusterParts {
-  readonly classLabel: ClassLabel;
-  readonly volumes: Volumes;
-}
-
 /** Claims are counted by ages of days, so this is exact enough. */
 const AGE_BUCKET_MS = 3_600_000;
 
-export function createClaims(parts: ClaimParts, listener: ClusterListener) {
+export function createClaims(parts: ClusterParts & { readonly volumes: Volumes }, listener: ClusterListener) {
   const { volumes, nowMs } = parts;
   const observations = observePhases<Claim>(({ phase }) => phase === "Lost");
-  const totals = new StorageTotals<ClaimKind>(parts.classLabel, AGE_BUCKET_MS);
+  const totals = new StorageTotals<ClaimKind>(boundedLabel(MOST_CLASSES), AGE_BUCKET_MS);
   const informer = createInformer(parts, {
     collection: { path: "/api/v1/persistentvolumeclaims", listsFrom: "quorum" },
     project: projectClaim,

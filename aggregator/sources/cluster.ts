@@ -5,10 +5,8 @@ import { repeat } from "../../common/kube/repeat.ts";
 import type { Stored } from "../../common/kube/store.ts";
 import type { InternalErrors } from "../../common/runtime/internal-errors.ts";
 import { runTogether } from "../../common/runtime/lifecycle.ts";
-import { boundedLabel } from "../../common/runtime/metrics.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import type { BindingMode } from "../core/claims/binding.ts";
-import { MOST_CLASSES } from "../core/metrics/storage-totals.ts";
 import { createClaims } from "./claims.ts";
 import type { ClusterListener, ClusterParts, OutsideParts } from "./cluster-parts.ts";
 import { createNodes } from "./nodes.ts";
@@ -26,10 +24,9 @@ export type Cluster = Readonly<ReturnType<typeof createCluster>>;
 
 export function createCluster(parts: ClusterParts, listener: ClusterListener) {
   const pods = createPods({ ...parts, claims: () => claims.informer }, listener);
-  const classLabel = boundedLabel(MOST_CLASSES);
-  const volumes = createVolumes({ ...parts, classLabel }, listener);
+  const volumes = createVolumes(parts, listener);
   const nodes = createNodes({ ...parts, volumes }, listener);
-  const claims = createClaims({ ...parts, classLabel, volumes }, listener);
+  const claims = createClaims({ ...parts, volumes }, listener);
   // Nothing waits for it: before the first list a binding mode is unknown.
   const storageClasses = createInformer(parts, {
     collection: { path: "/apis/storage.k8s.io/v1/storageclasses", listsFrom: "cache" },

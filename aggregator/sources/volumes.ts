@@ -2,9 +2,10 @@ import { createInformer } from "../../common/kube/informer.ts";
 import { SharedTexts } from "../../common/kube/shared-texts.ts";
 import { SharedValues } from "../../common/kube/shared-values.ts";
 import type { StoreChange, Stored } from "../../common/kube/store.ts";
+import { boundedLabel } from "../../common/runtime/metrics.ts";
 import { isNoAnswer, type PhaseSince, phaseSince } from "../../common/storage/phase-since.ts";
 import type { Volume } from "../core/cluster-objects.ts";
-import { type ClassLabel, countedVolume, StorageTotals, type VolumeKind } from "../core/metrics/storage-totals.ts";
+import { countedVolume, MOST_CLASSES, StorageTotals, type VolumeKind } from "../core/metrics/storage-totals.ts";
 import type { ClusterListener, ClusterParts } from "./cluster-parts.ts";
 import { keptAs, TIME } from "./kept.ts";
 import { projectVolume } from "./projections.ts";
@@ -16,14 +17,11 @@ export type Volumes = ReturnType<typeof createVolumes>;
 /** Volumes are counted by ages of minutes and more, so this is exact enough. */
 const AGE_BUCKET_MS = 1_000;
 
-export function createVolumes(
-  parts: ClusterParts & { readonly classLabel: ClassLabel },
-  { onClaim, onVolume }: ClusterListener,
-) {
+export function createVolumes(parts: ClusterParts, { onClaim, onVolume }: ClusterListener) {
   const observations = observePhases<StoredVolume>(({ phaseSinceMs }, nowMs) => isNoAnswer(phaseSinceMs, nowMs));
   const since = ({ uid, phaseSinceMs: apiMs, createdAtMs }: Volume): PhaseSince | undefined =>
     phaseSince({ apiMs, createdAtMs, firstSeenMs: observations.firstSeenMs(uid) });
-  const totals = new StorageTotals<VolumeKind>(parts.classLabel, AGE_BUCKET_MS);
+  const totals = new StorageTotals<VolumeKind>(boundedLabel(MOST_CLASSES), AGE_BUCKET_MS);
   const count = (change: StoreChange<StoredVolume>): void => {
     if (change.kind !== "added") totals.count(countedVolume(change.previous, since(change.previous)), -1);
     observations.note(change, parts.nowMs());

@@ -4,9 +4,7 @@ import { parseBytes } from "../../../common/storage/quantity.ts";
 import { type UseStatus, writtenStatus } from "../api/list-entries.ts";
 import type { Volume } from "../cluster-objects.ts";
 
-/** The label of a storage class; anybody who may create claims chooses the names of classes. */
-export type ClassLabel = (storageClass: string) => string;
-
+/** Limits the label values: anybody who may create claims chooses the names of classes. */
 export const MOST_CLASSES = 30;
 
 /** What objects are counted by, as the labels of their metrics. Each has few values, except the class. */
@@ -31,11 +29,11 @@ export interface Total<K extends StorageKind> {
 /** Counts, sizes and ages of objects by kind, updated with every change: no call walks over single objects. */
 export class StorageTotals<K extends StorageKind> {
   readonly #totals = new Map<string, Total<K>>();
-  readonly #label: ClassLabel;
+  readonly #label: (storageClass: string) => string;
   readonly #stepMs: number;
 
   /** A class keeps its label, so that objects are removed under it. Ages are kept to so many milliseconds. */
-  constructor(label: ClassLabel, stepMs: number) {
+  constructor(label: (storageClass: string) => string, stepMs: number) {
     this.#label = label;
     this.#stepMs = stepMs;
   }
