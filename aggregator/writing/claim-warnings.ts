@@ -28,7 +28,7 @@ export function createClaimWarnings({ clock, logger, emit, nowMs }: WarningParts
 }
 
 /** What finds a problem of a claim and warns of it. */
-export interface WarnerParts extends Pick<OutsideParts, "clock" | "nowMs"> {
+export interface WarnerParts extends Pick<OutsideParts, "clock"> {
   readonly warnings: ReturnType<typeof createClaimWarnings>;
 }
 
@@ -38,8 +38,8 @@ const GRACE_MS = 10_000;
 /** Claims that Kubernetes calls unused while a node has them mounted. */
 export class UnusedWhileMounted {
   readonly #parts: WarnerParts;
-  /** UIDs of those that a warning has told of. */
-  readonly #known = new Set<string>();
+  /** By UID: since when, on the monotonic clock; undefined once a warning says so. */
+  readonly #known = new Map<string, number | undefined>();
 
   constructor(parts: WarnerParts) {
     this.#parts = parts;
@@ -47,24 +47,33 @@ export class UnusedWhileMounted {
 
   /** How many there are, without those that are normal. */
   get size(): number {
-    return this.#known.size;
+    return [...this.#known.values()].filter((sinceMs) => sinceMs === undefined).length;
   }
 
   /** Compares the two, and warns once. Answers after how many milliseconds to compare again, if necessary. */
-  compare({ claim, isEligible, desired }: DesiredClaim): number | undefined {
-    const { uid, upstream } = claim;
-    const { reason, sinceMs = 0, mountedOn } = desired ?? claim.status ?? {};
-    const isContradicted = isEligible && upstream?.unused === true && reason === "Mounted";
-    const restMs = Math.max(sinceMs, upstream?.sinceMs ?? 0) + GRACE_MS - this.#parts.nowMs();
-    if (!isContradicted || restMs > 0) this.#known.delete(uid);
-    else if (!this.#known.has(uid)) {
-      this.#known.add(uid);
-      this.#parts.warnings.warn(claim, { kind: "unused-while-mounted", nodes: mountedOn?.nodes ?? [] });
-    }
-    return isContradicted && restMs > 0 ? Math.min(restMs, GRACE_MS) : undefined;
+  compare(decision: DesiredClaim): number | undefined {
+    const { claim } = decision;
+    const { uid } = claim;
+    const nodes = nodesAgainst(decision);
+    const nowMs = this.#parts.clock.monotonicMs();
+    const sinceMs = this.#known.has(uid) ? this.#known.get(uid) : nowMs;
+    if (nodes === undefined) this.#known.delete(uid);
+    if (nodes === undefined || sinceMs === undefined) return undefined;
+    const restMs = sinceMs + GRACE_MS - nowMs;
+    this.#known.set(uid, restMs > 0 ? sinceMs : undefined);
+    if (restMs > 0) return restMs;
+    this.#parts.warnings.warn(claim, { kind: "unused-while-mounted", nodes });
+    return undefined;
   }
 
   forget({ uid }: Claim): void {
     this.#known.delete(uid);
   }
+}
+
+/** The nodes that have a claim mounted that Kubernetes calls unused. */
+function nodesAgainst({ claim, isEligible, desired }: DesiredClaim): readonly string[] | undefined {
+  const status = desired ?? claim.status;
+  const isContradicted = isEligible && claim.upstream?.unused === true;
+  return isContradicted && status?.reason === "Mounted" ? (status.mountedOn?.nodes ?? []) : undefined;
 }

@@ -39,8 +39,7 @@ describe("a claim that Kubernetes calls unused while it is mounted", () => {
     await mount(scene);
     await scene.pass(9);
     const early = scene.events();
-    // Stored times are whole seconds, rounded up.
-    await scene.pass(3);
+    await scene.pass(2);
     const lasting = await warningCounts(scene);
 
     scene.house.api.delete(CLAIM);
@@ -51,6 +50,32 @@ describe("a claim that Kubernetes calls unused while it is mounted", () => {
       [1, 1],
       [1, 0],
     ]);
+  });
+
+  it("is reported while the API server refuses its status, which still says unused", async () => {
+    const scene = await sceneWith("True");
+    scene.house.refuse((site) => site.startsWith("apply "));
+    await mount(scene);
+    await scene.pass(60);
+
+    expect(await warningCounts(scene)).toEqual([1, 1]);
+  });
+
+  it("is not reported at once where Kubernetes' clock is behind: the unmount is about to be reported", async () => {
+    const scene = await sceneWith("False");
+    await mount(scene);
+    await scene.pass(60);
+    const agree = (claim: ApiObject): ApiObject => {
+      const status = Object(claim.status);
+      const others = status.conditions.filter(({ type }: { readonly type: string }) => type !== "Unused");
+      return { ...claim, status: { ...status, conditions: [...others, ...upstream("True")] } };
+    };
+    scene.house.api.update(CLAIM, agree, { subresource: "status" });
+    await scene.pass(5);
+    await unmount(scene);
+    await scene.pass(60);
+
+    expect(await warningCounts(scene)).toEqual([0, 0]);
   });
 
   it("is reported again after both agreed, and not where that passes by itself, as at the end of each job", async () => {
