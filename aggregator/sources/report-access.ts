@@ -39,6 +39,11 @@ const BELIEVED_MS = 120_000;
 /** Reviews at a time, each with a connection of its own. Strangers leave room for what was good. */
 const MOST_UNDER_WAY = { known: 256, stranger: 128 } as const;
 
+/**
+ * A good token is reviewed every two minutes, and an agent has a new one every eight; strangers that claim to be its pod must leave enough.
+ * Fewer at once than may be under way: one node alone must not use up the room of all.
+ */
+const REVIEWS: BudgetRule = { most: 200, refillMs: 100 };
 /** All agents may be behind one address, and each may be new; but one address must not use up the budget of all. */
 const ADDRESS: BudgetRule = { most: 3_000, refillMs: 10 };
 const STRANGERS: BudgetRule = { most: 6_000, refillMs: 5 };
@@ -57,13 +62,15 @@ type Agent = Extract<Reporter, { readonly kind: "agent" }>;
 /**
  * Accepts reports from agent pods alone, each for its own node, by reviews of their tokens. Everybody who reaches the
  * port may send what looks like a token, so strangers share a budget of reviews, one address half of it. A token of a
- * known pod from its address takes from its node's reports: a stranger would need that address and the pod's UID.
+ * known pod from its address takes from its node's reviews, never from its reports: a stranger would need that address and
+ * the UID of the pod.
  */
 export function createGrant(parts: AccessParts, agents: AgentAccount): GrantAccess {
   const review = createReview(parts, agents);
   /** By address and pod. Of the token, its hash: a copy of this memory contains no token. */
   const known = new Map<string, { readonly agent: Agent; readonly token: string; readonly untilMs: number }>();
   const nodeReports = new NamedBudgets(NODE_REPORTS, MOST_REMEMBERED);
+  const nodeReviews = new NamedBudgets(REVIEWS, MOST_REMEMBERED);
   const addresses = new NamedBudgets(ADDRESS, MOST_REMEMBERED);
   const strangers = new Budget(STRANGERS);
   let underWay = 0;
@@ -74,7 +81,7 @@ export function createGrant(parts: AccessParts, agents: AgentAccount): GrantAcce
     return { podUid, mayBring: (characters) => characters < LARGE_BODY || take(LARGE_COST - 1) };
   };
   const mayReview = (agent: Agent | undefined, address: string, nowMs: number): boolean =>
-    agent ? nodeReports.take(agent.node, nowMs) : addresses.take(address, nowMs) && strangers.take(nowMs);
+    agent ? nodeReviews.take(agent.node, nowMs) : addresses.take(address, nowMs) && strangers.take(nowMs);
   return async ({ authorization, address = "", node }) => {
     const token = bearerToken(authorization);
     if (token === undefined) return refused("unauthenticated", "a service account's token is needed");
