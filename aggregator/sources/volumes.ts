@@ -64,7 +64,7 @@ type FlatVolume = Omit<StoredVolume, "claim" | "csi"> & {
 };
 
 const Compact = keptAs<FlatVolume>({
-  shared: ["phase", "storageClass", "capacity", "reclaimPolicy", "isHostPath", "nodeAffinity", "driver", "annotations"],
+  shared: ["phase", "storageClass", "capacity", "reclaimPolicy", "isHostPath", "nodeAffinity", "driver"],
   packed: { createdAtMs: TIME, phaseSinceMs: TIME },
 });
 

@@ -7,6 +7,7 @@ import { podKeeper } from "../../../../aggregator/sources/pods.ts";
 import { volumeKeeper } from "../../../../aggregator/sources/volumes.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import type { ClaimStatus } from "../../../../common/storage/claim-status.ts";
+import { volumeWith } from "../world.ts";
 
 const NUM_RUNS = Number(process.env.MOORING_PROPERTY_RUNS ?? 100);
 
@@ -78,3 +79,19 @@ it.each<readonly [what: string, check: () => void]>([
   ["volumes", () => readsBackAll(volume, volumeKeeper)],
   ["pods", () => readsBackAll(pod, podKeeper)],
 ])("the kept form of %s has every field that was given", (_, check) => check());
+
+/** The object in which a kept one has what it shares. */
+function sharedBy(kept: object): unknown {
+  const slot = Object.getOwnPropertySymbols(kept).find(({ description }) => description === "shared");
+  return slot && Reflect.get(kept, slot);
+}
+
+it("a volume's own annotation leaves it what it has in common with others", () => {
+  const keep = volumeKeeper();
+  const [one, other] = ["claim-1", "claim-2"].map((lastUse) =>
+    keep({ ...volumeWith({ annotations: { mountedOn: undefined, lastUse } }), resourceVersion: "1" }),
+  );
+
+  expect(sharedBy(one ?? {})).toBeDefined();
+  expect(sharedBy(one ?? {})).toBe(sharedBy(other ?? {}));
+});
