@@ -104,9 +104,9 @@ export class ClaimController {
     }
   }
 
-  /** How many claims wait for one of these nodes. */
-  waitingFor(nodes: readonly string[]): number {
-    return this.#states.waitingFor(nodes);
+  /** How many claims would be unused but for a pending node. */
+  get blocked(): number {
+    return this.#states.blocked;
   }
 
   /** The claim and all that its status depends on now; undefined for an unknown claim. A read: it changes nothing. */
@@ -132,7 +132,7 @@ export class ClaimController {
       if (node === UNWATCHED) barrier.onUnwatched();
       else agentStates.lookFor(node);
     }
-    this.#states.noteWaiting(key, pendingNodes);
+    this.#states.noteWaiting(key, facts);
     const decision = { claim, isEligible, desired: statusOf(decide(facts), claim.status) };
     this.#again(key, this.deletions.compare(evidence));
     this.#again(key, this.unusedWhileMounted.compare(decision));

@@ -2,7 +2,7 @@ import { isOlder } from "../../common/kube/resource-version.ts";
 import type { QueueObserver } from "../../common/kube/work-queue.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { claimsOf, type Fact, mayUse } from "../core/claims/attribution.ts";
-import { type PendingNode, UNWATCHED } from "../core/claims/decide.ts";
+import { type ClaimFacts, UNWATCHED, waitsToBeUnused } from "../core/claims/decide.ts";
 import type { ProtectionMode, RemovalCause } from "../core/claims/deletion.ts";
 import { type ClaimEvidence, type ClaimHistory, usesIn } from "../core/claims/evidence.ts";
 import type { Unobserved } from "../core/claims/gap.ts";
@@ -47,6 +47,8 @@ export class ClaimStates {
   readonly #included = new WeakMap<EndedPod, Set<string>>();
   /** By node, or `UNWATCHED` for the barrier: keys of claims that waited when they were decided. Some may no longer. */
   readonly #waiting = new Map<string, Set<string>>();
+  /** Keys of the claims that would be unused but for a pending node. For the others only the message would change. */
+  readonly #blocked = new Set<string>();
 
   constructor(parts: StateParts) {
     this.#parts = parts;
@@ -90,11 +92,13 @@ export class ClaimStates {
     this.#histories.delete(uid);
     this.#written.delete(uid);
     for (const keys of this.#waiting.values()) keys.delete(key);
+    this.#blocked.delete(key);
   }
 
-  noteWaiting(key: string, pendingNodes: readonly PendingNode[]): void {
-    const nodes = pendingNodes.map(({ node, why }) => (why === undefined ? UNWATCHED : node));
+  noteWaiting(key: string, facts: Pick<ClaimFacts, "isEligible" | "usedOn" | "references" | "pendingNodes">): void {
+    const nodes = facts.pendingNodes.map(({ node, why }) => (why === undefined ? UNWATCHED : node));
     for (const node of nodes) this.#waiting.set(node, (this.#waiting.get(node) ?? new Set()).add(key));
+    this.#blocked[waitsToBeUnused(facts) ? "add" : "delete"](key);
   }
 
   /** Ended pods on the node that claims waited for. */
@@ -110,8 +114,8 @@ export class ClaimStates {
     return keys;
   }
 
-  waitingFor(nodes: readonly string[]): number {
-    return new Set(nodes.flatMap((node) => [...(this.#waiting.get(node) ?? [])])).size;
+  get blocked(): number {
+    return this.#blocked.size;
   }
 
   /** While the watch is behind, the claim as our last write left it: no decision may be about an old state. */

@@ -94,7 +94,7 @@ function checkNodes(session: LeaderSession | undefined): CheckResult {
   if (unreported.length > 0) return failed(`no report since the start: ${counted(unreported)}`);
   const stale = agentStates.named("Stale");
   if (stale.length === 0) return PASSED;
-  const detail = `Stale: ${counted(stale)}; claims that wait for a node: ${claims.waitingFor(stale)}`;
+  const detail = `Stale: ${counted(stale)}; claims that wait for a node: ${claims.blocked}`;
   const expected = stale.length + agentStates.named("Reporting").length;
   return stale.length > expected * STALE_SHARE ? degraded(detail) : { ok: true, detail };
 }

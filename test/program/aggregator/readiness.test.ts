@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { closeHouses, House } from "../house.ts";
-import { addAgentPod, addNode, podRef } from "../objects.ts";
+import { addAgentPod, addNode, addPod, podRef } from "../objects.ts";
 import { mountedClaim } from "./mounted-claim.ts";
 import { startLeader } from "./replica.ts";
 import { ScriptedNode } from "./scripted-node.ts";
@@ -30,14 +30,23 @@ describe("readiness", () => {
 
   it("names the Stale nodes later, and says how many claims wait for them", async () => {
     const { house, leader, n2 } = await mountedClaim();
+    const pass = async (): Promise<void> => {
+      for (let passedMs = 0; passedMs < 120_000; passedMs += 30_000) {
+        await house.pass(30_000);
+        await leader.send(n2.report());
+      }
+    };
+    await pass();
+    const inUse = await leader.readiness();
     house.api.delete(podRef("web"));
-    for (let passedMs = 0; passedMs < 120_000; passedMs += 30_000) {
-      await house.pass(30_000);
-      await leader.send(n2.report());
-    }
+    await pass();
+    const waiting = await leader.readiness();
+    addPod(house, "again", { node: "n2" });
+    await pass();
 
-    const said = await leader.readiness();
-
-    expect(said).toContain("[+]nodes ok (degraded): Stale: 1 node (n1); claims that wait for a node: 1\n");
+    const said = "[+]nodes ok (degraded): Stale: 1 node (n1); claims that wait for a node:";
+    expect(inUse).toContain(`${said} 0\n`);
+    expect(waiting).toContain(`${said} 1\n`);
+    expect(await leader.readiness()).toContain(`${said} 0\n`);
   });
 });

@@ -44,11 +44,12 @@ it.each([
 it("nothing is kept of a claim that is gone, also while the node that it waited for does not report", async () => {
   const states = await statesWith([listed()]);
   const pendingNodes = [{ node: "n1", isSilent: true, why: "attached" }] as const;
-  for (const key of ["shop/gone", "shop/data"]) states.noteWaiting(key, pendingNodes);
+  for (const key of ["shop/gone", "shop/data"])
+    states.noteWaiting(key, { isEligible: true, usedOn: [], references: [], pendingNodes });
 
   states.forget(claimWith({ key: "shop/gone" }));
 
-  expect([states.waitingFor(["n1", "n2"]), [...states.takeWaiting("n1")]]).toEqual([1, ["shop/data"]]);
+  expect([states.blocked, [...states.takeWaiting("n1")]]).toEqual([1, ["shop/data"]]);
 });
 
 it.each([
@@ -58,7 +59,7 @@ it.each([
   const states = await statesWith([listed()], ended({ node }));
   const pendingNodes = [{ node: "n1", isSilent: false, why: "pod-ended" }] as const;
 
-  states.noteWaiting("shop/data", pendingNodes);
+  states.noteWaiting("shop/data", { isEligible: true, usedOn: [], references: [], pendingNodes });
 
   expect(states.pendingOn("n1")).toHaveLength(found);
 });
