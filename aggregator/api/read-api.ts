@@ -119,7 +119,7 @@ export class ReadApi implements ListSource {
       use: this.#useOf(identitiesOf(volume.key, volume.csi), (fact) => mayMount(fact, volume, cluster)),
       references: pods.filter(({ isTerminal }) => !isTerminal),
       attached: cluster.nodesWith(volume).toSorted(),
-      idleSince: (node: string) => this.#stagings.get(node)?.get(volume.uid),
+      idleSince: (node: string) => this.#stagings.get(node)?.sinceMs.get(volume.uid),
       nowMs: this.#earliestMs(),
     };
     return volumeEntryOf(observed, this.#parts);

@@ -65,15 +65,20 @@ export function mayMount(
   return pod.claims.some(isOf);
 }
 
-/**
- * The volumes that a node has staged without using them there, by their PVs' UIDs: since when. Never too early: at the latest since the
- * first report in which this leader saw it. Milliseconds of the API server's wall clock.
- */
-export type IdleStagings = ReadonlyMap<string, number>;
+/** The volumes that a node has staged without using them there, by a report. */
+export interface IdleStagings {
+  /** The report: a staging that is newer than its scan, or of another boot, may have been used in between without a record. */
+  readonly of: Pick<NodeView, "scan" | "timeline">;
+  /**
+   * By a PV's UID: since when. Never too early: at the latest since the first report in which this leader saw it. Milliseconds of the API
+   * server's wall clock.
+   */
+  readonly sinceMs: ReadonlyMap<string, number>;
+}
 
 /** The idle stagings after a report; `known` are those before. One without a known PV waits for the next report. */
 export function idleStagings(known: IdleStagings | undefined, view: NodeView, directory: Directory): IdleStagings {
-  const { mountedVolumes, unmountRecords, scanEndedMs } = view;
+  const { mountedVolumes, unmountRecords, scan, scanEndedMs, timeline } = view;
   const used = new Set(mountedVolumes.filter(isUse).map(({ volume }) => volumeKey(volume)));
   const ends = new Map<string, number>();
   for (const { volume, byMs } of unmountRecords.values()) {
@@ -81,14 +86,19 @@ export function idleStagings(known: IdleStagings | undefined, view: NodeView, di
     ends.set(key, Math.max(byMs, ends.get(key) ?? byMs));
   }
   const stagings = new Map<string, number>();
-  const staged = mountedVolumes.filter(({ kind }) => kind === "staging");
-  for (const { uid, key, csi } of staged.flatMap(({ volume }) => volumesOf(volume, directory))) {
-    const keys = identitiesOf(key, csi).map(volumeKey);
-    if (keys.some((one) => used.has(one))) continue;
-    // It may have been used and released since the last report.
-    stagings.set(uid, Math.max(known?.get(uid) ?? scanEndedMs, ...keys.flatMap((one) => ends.get(one) ?? [])));
+  for (const { kind, volume: staged, since } of mountedVolumes) {
+    if (kind !== "staging") continue;
+    const before = known?.of.timeline === timeline && since <= known.of.scan.endedAt ? known.sinceMs : undefined;
+    for (const { uid, key, csi } of volumesOf(staged, directory)) {
+      const keys = identitiesOf(key, csi).map(volumeKey);
+      if (keys.some((one) => used.has(one))) continue;
+      // It may have been used and released since the last report.
+      const ended = keys.flatMap((one) => ends.get(one) ?? []);
+      const sinceMs = Math.max(before?.get(uid) ?? scanEndedMs, ...ended);
+      stagings.set(uid, Math.max(sinceMs, stagings.get(uid) ?? sinceMs));
+    }
   }
-  return stagings;
+  return { of: { scan, timeline }, sinceMs: stagings };
 }
 
 /** How long the unmount of one volume of one pod took since the pod's deletion was requested. */

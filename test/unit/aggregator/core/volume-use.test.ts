@@ -18,7 +18,16 @@ import {
 } from "../../../../aggregator/core/volumes/use.ts";
 import type { Claim } from "../../../../common/storage/claim.ts";
 import type { VolumeIdentity } from "../../../../common/storage/volume-identity.ts";
-import { claimWith, NOON, nodeMountedVolume, nodeUnmountRecord, podWith, viewWith, volumeWith } from "../world.ts";
+import {
+  claimWith,
+  NOON,
+  nodeMountedVolume,
+  nodeUnmountRecord,
+  podWith,
+  stampAt,
+  viewWith,
+  volumeWith,
+} from "../world.ts";
 import { countedRecords } from "./evidence.ts";
 
 const CSI = { driver: "csi.example", handleHash: "a".repeat(64) };
@@ -111,13 +120,25 @@ const directory: Directory = {
 };
 
 const MIN = 60_000;
-const known: IdleStagings = new Map([["volume-1", NOON - MIN]]);
+const scanUntil = (ms: number) => ({ beganAt: stampAt(NOON), endedAt: stampAt(ms) });
+const known: IdleStagings = {
+  of: { scan: scanUntil(NOON), timeline: 0 },
+  sinceMs: new Map([["volume-1", NOON - MIN]]),
+};
+
+interface Since {
+  readonly records?: readonly NodeUnmountRecord[];
+  readonly stagedAt?: number;
+  readonly timeline?: number;
+}
 
 /** Minutes after noon since when the staged volume is idle after a report whose scan ended ten minutes after noon. */
-function idleAfter(before: IdleStagings, records: readonly NodeUnmountRecord[]): number {
+function idleAfter(before: IdleStagings, { records = [], stagedAt = NOON - MIN, timeline = 0 }: Since): number {
   const unmountRecords = new Map(records.map((one) => [one.id, one]));
-  const view = viewWith({ mountedVolumes: [staging()], unmountRecords, scanEndedMs: NOON + 10 * MIN });
-  return ((idleStagings(before, view, directory).get("volume-1") ?? 0) - NOON) / MIN;
+  const scan = scanUntil(NOON + 10 * MIN);
+  const mountedVolumes = [{ ...staging(), since: stampAt(stagedAt) }];
+  const view = viewWith({ mountedVolumes, unmountRecords, scan, timeline, scanEndedMs: NOON + 10 * MIN });
+  return ((idleStagings(before, view, directory).sinceMs.get("volume-1") ?? 0) - NOON) / MIN;
 }
 
 describe("a staged volume has been idle", () => {
@@ -126,14 +147,16 @@ describe("a staged volume has been idle", () => {
   it.each<{
     readonly name: string;
     readonly before?: () => IdleStagings;
-    readonly records?: readonly NodeUnmountRecord[];
+    readonly report: Since;
     readonly since: number;
   }>([
-    { name: "since it was seen first, however often it is reported", since: -1 },
-    { name: "since the end of a use that no report showed", records: ends, since: 7 },
-    { name: "anew after a use", before: used, since: 10 },
-  ])("$name", ({ before = () => known, records = [], since }) => {
-    expect(idleAfter(before(), records)).toBe(since);
+    { name: "since it was seen first, however often it is reported", report: {}, since: -1 },
+    { name: "since the end of a use that no report showed", report: { records: ends }, since: 7 },
+    { name: "anew after a use", before: used, report: {}, since: 10 },
+    { name: "anew where it was staged again", report: { stagedAt: NOON + 1 }, since: 10 },
+    { name: "anew in another boot", report: { timeline: 1 }, since: 10 },
+  ])("$name", ({ before = () => known, report, since }) => {
+    expect(idleAfter(before(), report)).toBe(since);
   });
 
   it("and each unmount record is read once for all staged volumes", () => {
@@ -143,7 +166,7 @@ describe("a staged volume has been idle", () => {
 
     const idle = idleStagings(undefined, viewWith({ mountedVolumes, unmountRecords }), named);
 
-    expect(idle.size).toBe(500);
+    expect(idle.sinceMs.size).toBe(500);
     expect(reads()).toBe(1_000);
   });
 
