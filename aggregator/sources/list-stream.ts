@@ -72,8 +72,10 @@ export function listRoutes({ clock, source }: ListParts): readonly Route[] {
       if (underWay >= MOST_LISTS)
         return { status: 429, body: `${MOST_LISTS} lists are under way already\n`, headers: { "retry-after": "1" } };
       const header: ListHeader = { apiVersion: LIST_API_VERSION, kind, ...made.head() };
-      const isAsked = (one: Listed): boolean =>
-        parameters.every((name) => !query.has(name) || query.has(name, one[name]));
+      const asked = parameters
+        .filter((name) => query.has(name))
+        .map((name) => [name, new Set(query.getAll(name))] as const);
+      const isAsked = (one: Listed): boolean => asked.every(([name, values]) => values.has(one[name] ?? ""));
       const entries = Iterator.from(made.objects(kind)).map((one) => (isAsked(one) ? one.entry() : undefined));
       const rest = counted(linesOf(entries, clock, made.signal));
       underWay += 1;
