@@ -31,7 +31,7 @@ export interface ClaimFacts {
   readonly ends: readonly UseEnd[];
   /** When the stored use ended is unknown: it may have been later than every end. */
   readonly isEndUnknown: boolean;
-  /** The stored last use ended by assumption, as its node was Gone, and the node has scanned since. */
+  /** The stored last use ended by assumption, as its node was Gone, and the node is known to have been back since. */
   readonly isNodeBack?: boolean | undefined;
   /** Nodes on which the volume is still staged, or mounted; undefined where protection is off. */
   readonly stagedOn?: readonly string[] | undefined;

@@ -11,6 +11,7 @@ import { isEndKnown, type UseEnd } from "./use-end.ts";
 export function factsOf(evidence: ClaimEvidence, parts: FleetFacts): ClaimFacts {
   const { claim, volume, uses, shownOn, references, history } = evidence;
   const isPresent = (node: string): boolean => parts.agentStates.assumedEnd(node) === undefined;
+  const usedOn = [...new Set(uses.map(({ node }) => node))].filter(isPresent);
   const ends = [...shownEnds(evidence, parts), ...history.ends];
   const unseenEnds = unobservedEnds(evidence, ends, parts);
   const { times, ...open } = parts.unobservedOf(volume);
@@ -22,12 +23,12 @@ export function factsOf(evidence: ClaimEvidence, parts: FleetFacts): ClaimFacts 
     claim,
     // Before the watch shows the PV bound to the claim, no mount is known to be the claim's: that watch may be behind.
     isEligible: isEligible(claim) && (claim.volume === undefined || volume?.claim?.uid === claim.uid),
-    usedOn: [...new Set(uses.map(({ node }) => node))].filter(isPresent),
+    usedOn,
     references,
     pendingNodes: pendingNodesOf(evidence, parts),
     ends: [...ends, ...(unseenEnds ?? [])],
     isEndUnknown: unseenEnds === undefined,
-    isNodeBack: isNodeBack(claim.status, parts),
+    isNodeBack: isNodeBack(claim.status, usedOn, parts),
     stagedOn: parts.protection !== "off" ? shownOn.filter(isPresent) : undefined,
     unobserved: { ...open, times: [...times, ...bounds.map((ms) => ({ fromMs: ms, toMs: ms, isBefore: false }))] },
     nowMs: parts.nowMs(),
@@ -59,9 +60,9 @@ function assumedUse(use: FoundUse, parts: EndLookup): readonly UseEnd[] {
   return [{ id, evidence: "node-gone", byMs, widthMs: undefined, node, pod, podUid, wasUse: true }];
 }
 
-function isNodeBack(status: ClaimStatus | undefined, { fleet }: Pick<FleetFacts, "fleet">): boolean {
+function isNodeBack(status: ClaimStatus | undefined, usedOn: readonly string[], { fleet }: Pick<FleetFacts, "fleet">): boolean {
   const { node = "", evidence, byMs = 0 } = status?.lastUse ?? {};
-  return evidence === "node-gone" && (fleet.view(node)?.scanBeganMs ?? 0) > byMs;
+  return evidence === "node-gone" && (usedOn.includes(node) || (fleet.view(node)?.scanBeganMs ?? 0) > byMs);
 }
 
 type UseEvidence = Pick<ClaimEvidence, "claim" | "unmountRecords" | "uses">;

@@ -68,6 +68,27 @@ describe("a claim that was mounted on a node that is gone", () => {
     expect(scene.since()).toBe(600);
   });
 
+  it("has no end before its node is Gone for the second time, where that did not report in between", async () => {
+    const scene = await leadingScene();
+    // No pod of the mount is known: it was left behind.
+    scene.node().mount("web");
+    await scene.passReporting(60);
+    await scene.until(160);
+    scene.declareOff(true);
+    await scene.until(200);
+    const first = scene.since();
+    scene.declareOff(false);
+    await scene.until(400);
+    const back = scene.status();
+
+    scene.declareOff(true);
+    await scene.until(420);
+
+    expect([first, back?.reason, back?.lastUse]).toEqual([160, "Mounted", undefined]);
+    expect(scene.status()).toMatchObject({ unused: true, reason: "NodeGone" });
+    expect(scene.since()).toBe(400);
+  });
+
   it("is not written again by the next leader, and ended when the node reports no record of the use", async () => {
     const scene = await goneScene();
     const statuses = scene.watchStatuses();

@@ -98,6 +98,15 @@ describe("isNodeBack", () => {
 
     expect(factsOf(evidenceWith({ claim }), fleetWith([viewWith({ scanBeganMs })])).isNodeBack).toBe(isBack);
   });
+
+  it("a node whose last report shows a use is back as soon as it is no longer gone", () => {
+    const claim = claimWith({ status: statusWith({ unused: true, reason: "NodeGone", lastUse: gone }) });
+    const evidence = evidenceWith({ claim, uses: [useOn("n1")] });
+    const isBackOf = (assumed: Readonly<Record<string, number>>) =>
+      factsOf(evidence, fleetWith([viewWith({ scanBeganMs: NOON })], { assumed })).isNodeBack;
+
+    expect([isBackOf({}), isBackOf({ n1: NOON })]).toEqual([true, false]);
+  });
 });
 
 const GONE = NOON + 300_000;
