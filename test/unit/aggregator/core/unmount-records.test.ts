@@ -71,6 +71,7 @@ describe("a mounted volume that the next report does not show", () => {
       ["gives no unmount record where it was only staged", [sent(2_000, shows(mountedVolumeOf(undefined))), sent(3_000)], "none"],
       ["has not ended while another mount of the same pod stays", [mounted, sent(3_000, shows(subpath))], "none"],
       ["ended after it was last seen, where its agent only kept it", [sent(2_000, { ...shows(kept), ...sample(1_200, 800) }), gone], "3000 ± 3800"],
+      ["ended at an unknown time where nothing says when that was", [sent(2_000, { ...shows(kept), ...sample(1_999, 1) }), gone], "3000 ± ?"],
     ],
   )("%s", (_name, reports, ends) => {
     expect(endsAfter(reports)).toBe(ends);
@@ -87,6 +88,7 @@ describe("a mounted volume that the next report does not show", () => {
 describe("an unmount record", () => {
   it.each<readonly [name: string, reports: readonly SentReport[], isReported: readonly boolean[]]>([
     ["that is reported again is reported", [first, sent(3_000, timed)], [true]],
+    ["that is reported again after a report without it is reported", [first, sent(3_000), sent(4_000, timed)], [true]],
     ["that is no longer reported is not reported", [first, sent(3_000)], [false]],
     ["that only the lack of a mounted volume shows is not reported", [mounted, gone], [false]],
   ])("%s", (_name, reports, isReported) => {

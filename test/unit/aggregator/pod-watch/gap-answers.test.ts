@@ -240,6 +240,21 @@ describe("the gap of a session", () => {
     expect(scene.times()).toEqual([]);
   });
 
+  it("counts for a node that was there when it became known and is gone without a report", async () => {
+    const nodes = ["n1", "n2"];
+    let gone: readonly string[] = [];
+    const scene = gapOf({ nodes, gone: () => gone });
+    await scene.clock.advance(1_000);
+    nodes.pop();
+    scene.report([]);
+    await scene.clock.advance(300_000);
+    gone = ["n2"];
+    await scene.clock.advance(60_000);
+    await scene.end();
+
+    expect(scene.times()).toMatchObject([{ toMs: NOON }]);
+  });
+
   it("is not handed over for nodes that are newer than it and never report", async () => {
     const nodes = ["n1", "newer"];
     const scene = gapOf({ nodes, createdAtMs: NOON + 1 });

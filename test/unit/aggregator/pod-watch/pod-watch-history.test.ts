@@ -191,6 +191,15 @@ describe("the coverage that is handed over", () => {
     expect(world.renew(2, "110")?.gap).toBeUndefined();
   });
 
+  it("waits for every node anew after another gap, whichever have answered for the one before", () => {
+    const world = new World();
+    world.coverage.begin({});
+    world.coverage.settle([]);
+    world.watch = { sinceVersion: "150", sinceMs: NOON + 9_000 };
+
+    expect(world.renew(10, "160")?.gap).toMatchObject({ isForAll: true, toMs: NOON + 9_000 });
+  });
+
   it("begins anew, and takes no node for away, when etcd was restored from a backup", () => {
     const world = follower();
     const before = world.renew(2, "110");
