@@ -60,7 +60,11 @@ function assumedUse(use: FoundUse, parts: EndLookup): readonly UseEnd[] {
   return [{ id, evidence: "node-gone", byMs, widthMs: undefined, node, pod, podUid, wasUse: true }];
 }
 
-function isNodeBack(status: ClaimStatus | undefined, usedOn: readonly string[], { fleet }: Pick<FleetFacts, "fleet">): boolean {
+function isNodeBack(
+  status: ClaimStatus | undefined,
+  usedOn: readonly string[],
+  { fleet }: Pick<FleetFacts, "fleet">,
+): boolean {
   const { node = "", evidence, byMs = 0 } = status?.lastUse ?? {};
   return evidence === "node-gone" && (usedOn.includes(node) || (fleet.view(node)?.scanBeganMs ?? 0) > byMs);
 }
@@ -124,7 +128,7 @@ export function pendingNodesOf(evidence: ClaimEvidence, parts: FleetFacts): read
   const wasOn = [...storedNodes(status, parts.cluster), ...whereStaged(evidence, parts)];
   const found: readonly Found[] = [
     ...history.pending.flatMap((ended) => endedOn(ended, status)),
-    // The last report of a Stale node counts until it reports more.
+    // The last report of a node counts until it reports more.
     ...because("was-mounted", [...wasOn.filter(hasNotReported), ...shownOn.filter(isOpen)]),
     ...because("attached", attachedTo.filter(isOpen)),
     ...because("unwatched", unwatchedOn(evidence, parts)),

@@ -72,6 +72,33 @@ describe("a claim whose node has no agent", () => {
   });
 });
 
+describe("a claim that is used on a node whose agent left before it was started anew", () => {
+  it("is unused since its pod was seen to end, and what was mounted before stays mounted, also for the next leader", async () => {
+    const scene = await leadingScene({ claims: [{}, { name: "other" }] });
+    scene.addPod("web");
+    scene.node().mount("web");
+    await scene.passReporting(60);
+    scene.house.api.delete(podRef("agent-n1", "mooring-agents"));
+    scene.deletePod("web");
+    await scene.until(200);
+    scene.reboot();
+    await scene.until(700);
+    scene.addPod("later", { claim: "other" });
+    await scene.until(800);
+    const statuses = scene.watchStatuses();
+    scene.deletePod("later");
+    await scene.until(810);
+    const first = [scene.status("other")?.reason, scene.since("other")];
+
+    await scene.handOver();
+    await scene.pass(700);
+
+    expect(first).toEqual(["NoPodUsing", 800]);
+    expect(scene.status()).toMatchObject({ unused: false, reason: "Mounted", message: OUT_OF_DATE });
+    expect(statuses).toHaveLength(1);
+  });
+});
+
 describe("a claim that a Stale node has mounted", () => {
   it("is written once when its pod goes, with the node that is Stale, and not again at rest", async () => {
     const scene = await sceneWithMount();
