@@ -88,7 +88,8 @@ export class WriteWatch {
     const sentMs = this.#sent.get(sentKey(previous.metadata.resourceVersion, now)) ?? this.#world.now;
     const knownBeforeMs = this.#knownUntil.get(uid) ?? 0;
     const knownUntilMs = this.#world.health.knewUntil(by, { untilMs: sentMs, forMs: KNOWN_WITHIN_MS });
-    this.#knownUntil.set(uid, knownUntilMs);
+    const { now: untilMs, health } = this.#world;
+    this.#knownUntil.set(uid, health.watchedUntil({ untilMs, forMs: KNOWN_WITHIN_MS }));
     const claim = this.#world.cluster.claims.byUid(uid);
     if (claim !== undefined) {
       // Mooring repairs what another client wrote, such as the copied status of an earlier claim.

@@ -146,11 +146,16 @@ export class Health {
    * The true time up to which a process knew everything: the process ran until `untilMs` and had an answer within `forMs`. Its last pause
    * and the lag of watches count against it.
    */
-  knewUntil(process: string, { untilMs, forMs }: { readonly untilMs: number; readonly forMs: number }): number {
-    const lags = this.#lags.filter(({ toMs }) => toMs >= untilMs - forMs).map(({ byMs }) => byMs);
-    const knownMs = untilMs - forMs - Math.max(0, ...lags);
+  knewUntil(process: string, time: { readonly untilMs: number; readonly forMs: number }): number {
+    const knownMs = this.watchedUntil(time);
     const still = this.#pauses.get(process);
     return still === undefined || still.toMs <= knownMs ? knownMs : knownMs - (still.toMs - still.fromMs);
+  }
+
+  /** The same for a process that runs at `untilMs`, whatever it missed before: it lists what exists. */
+  watchedUntil({ untilMs, forMs }: { readonly untilMs: number; readonly forMs: number }): number {
+    const lags = this.#lags.filter(({ toMs }) => toMs >= untilMs - forMs).map(({ byMs }) => byMs);
+    return untilMs - forMs - Math.max(0, ...lags);
   }
 
   hasFault(process: string): boolean {
