@@ -204,7 +204,16 @@ export class Witness {
     if (world.wasDeclaredGone(use)) return "node declared gone";
     if (pod?.overAt !== undefined && pod.overAt < use.beganAt) return "mounted after its pod had ended";
     const isByPodOnly = !use.isShown || this.hadNoAgent(use.node, world.now);
-    return isByPodOnly && !this.#isPodWatched(use) ? "no mount to scan, and no watch showed its pod" : undefined;
+    if (isByPodOnly && !this.#isPodWatched(use)) return "no mount to scan, and no watch showed its pod";
+    const isGone = pod?.isThere !== true && !this.isKnown(use, { byMs: world.now, forMs: SEEN_MS });
+    return isGone && !this.#reports(use.node) ? "its node does not report, and its pod went unseen" : undefined;
+  }
+
+  /** The promise is about nodes that report: within `node-stale-after` a leader could receive a report of the node's agent. */
+  #reports(node: string): boolean {
+    const { health, now, tempo } = this.#world;
+    const fromMs = now - tempo.limits.nodeStaleAfterMs;
+    return health.ledBy({ fromMs, toMs: now }, SEEN_MS, reportersOf(node)) !== undefined;
   }
 
   #isPodWatched(use: TrueUse): boolean {
