@@ -222,6 +222,6 @@ class Aggregator {
 
   /** Lists show what nodes reported, so only the leader has them. */
   listRoutes(): readonly Route[] {
-    return listRoutes({ ...this.#parts, source: () => this.#session?.api ?? this.turnAway() ?? NOT_LEADING });
+    return listRoutes(this.#parts.clock, () => this.#session?.api ?? this.turnAway() ?? NOT_LEADING);
   }
 }

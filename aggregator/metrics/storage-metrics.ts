@@ -14,8 +14,7 @@ export interface StorageSources {
   readonly earliestMs: () => number;
 }
 
-const DAY_MS = 86_400_000;
-const AGES = [1, 7, 30, 90].map((days) => ({ older_than: `${days}d`, ms: days * DAY_MS }));
+const AGES = [1, 7, 30, 90].map((days) => ({ older_than: `${days}d`, ms: days * 86_400_000 }));
 
 const VOLUME_LABELS = ["phase", "storage_class", "reclaim_policy"] as const;
 const CLAIM_LABELS = ["phase", "state", "storage_class"] as const;
@@ -108,13 +107,10 @@ function combined<L extends string>(
   samples: readonly Sample<L>[],
   combine: (one: number, other: number) => number,
 ): Iterable<Sample<L>> {
-  const found = new Map<string, Sample<L>>();
-  for (const { labels, value } of samples) {
-    const key = JSON.stringify(labels);
-    const before = found.get(key);
-    found.set(key, { labels, value: before === undefined ? value : combine(before.value, value) });
-  }
-  return found.values();
+  const groups = Map.groupBy(samples, ({ labels }) => JSON.stringify(labels)).values();
+  return groups.map((same) =>
+    same.reduce(({ labels, value }, other) => ({ labels, value: combine(value, other.value) })),
+  );
 }
 
 /** So many claims, and volumes, have series of their own: each costs hundreds of bytes, and microseconds per scrape. */

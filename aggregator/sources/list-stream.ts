@@ -31,12 +31,6 @@ export interface ListSource {
   readonly signal: AbortSignal;
 }
 
-interface ListParts {
-  readonly clock: Clock;
-  /** Or why there is none. */
-  readonly source: () => ListSource | { readonly why: string };
-}
-
 /** The lists by their paths, and the query parameters that they accept. */
 export const LISTS = {
   "/v1/claims": { kind: "ClaimList", parameters: ["namespace", "name"] },
@@ -51,8 +45,8 @@ const LONGEST_MS = 600_000;
 /** The size of a chunk. Characters. */
 const CHUNK_LENGTH = 32_768;
 
-/** `GET` routes that stream lists as lines of JSON. They change nothing. */
-export function listRoutes({ clock, source }: ListParts): readonly Route[] {
+/** `GET` routes that stream lists as lines of JSON. They change nothing. `source` may say why there is none. */
+export function listRoutes(clock: Clock, source: () => ListSource | { readonly why: string }): readonly Route[] {
   let underWay = 0;
   const counted = async function* (lines: AsyncIterable<string>) {
     try {

@@ -22,26 +22,21 @@ export function createVolumes(parts: ClusterParts, { onClaim, onVolume }: Cluste
   const since = ({ uid, phaseSinceMs: apiMs, createdAtMs }: Volume): PhaseSince | undefined =>
     phaseSince({ apiMs, createdAtMs, firstSeenMs: observations.firstSeenMs(uid) });
   const totals = new StorageTotals<VolumeKind>(boundedLabel(MOST_CLASSES), AGE_BUCKET_MS);
-  const count = (change: StoreChange<StoredVolume>): void => {
-    if (change.kind !== "added") totals.count(countedVolume(change.previous, since(change.previous)), -1);
-    observations.note(change, parts.nowMs());
-    if (change.kind !== "deleted") totals.count(countedVolume(change.object, since(change.object)), 1);
-  };
   const onChange = (change: StoreChange<StoredVolume>): void => {
     const { object } = change;
-    count(change);
-    const before = change.kind === "added" ? object : change.previous;
+    const before = change.kind === "added" ? undefined : change.previous;
+    if (before !== undefined) totals.count(countedVolume(before, since(before)), -1);
+    observations.note(change, parts.nowMs());
+    if (change.kind !== "deleted") totals.count(countedVolume(object, since(object)), 1);
     onVolume(object.key);
-    for (const claim of [before.claim, object.claim]) if (claim !== undefined) onClaim(claim.key);
+    for (const claim of [before?.claim, object.claim]) if (claim !== undefined) onClaim(claim.key);
   };
   const informer = createInformer(parts, {
     collection: { path: "/api/v1/persistentvolumes", listsFrom: "quorum" },
     project: projectVolume,
     keep: volumeKeeper(),
-    indexes: {
-      /** Without the driver: the text exists anyway. */
-      hash: ({ csi }) => csi?.handleHash,
-    },
+    // Without the driver: the text exists anyway.
+    indexes: { hash: ({ csi }) => csi?.handleHash },
     onChange,
   });
   return {

@@ -111,7 +111,7 @@ function routes() {
     yieldToEventLoop: () => undefined,
   };
   const source = () => ({ head: () => head, objects: () => [], signal: new AbortController().signal });
-  return [reportRoute(taker, { increment: () => {} }), ...listRoutes({ clock: createFakeClock(), source })];
+  return [reportRoute(taker, { increment: () => {} }), ...listRoutes(createFakeClock(), source)];
 }
 
 const HEADER = {

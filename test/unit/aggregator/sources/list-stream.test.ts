@@ -27,7 +27,7 @@ interface Asked {
 }
 
 function asked(query: string, { objects, clock, signal }: Asked) {
-  const [route] = listRoutes({ clock, source: () => ({ head: () => HEAD, objects: () => objects, signal }) });
+  const [route] = listRoutes(clock, () => ({ head: () => HEAD, objects: () => objects, signal }));
   const request = { params: {}, query: new URLSearchParams(query), body: async () => "" };
   return async (): Promise<RouteAnswer> => (await route?.answer(request)) ?? expect.fail("no route");
 }
