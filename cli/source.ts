@@ -1,6 +1,7 @@
 import * as v from "valibot";
 import { ApiError, createKubeClient, type KubeClient } from "../common/kube/client.ts";
 import type { Connection } from "../common/kube/connection.ts";
+import { earliestMsOf } from "../common/kube/server-clock.ts";
 import { createUndiciTransport } from "../common/kube/undici-transport.ts";
 import type { Clock } from "../common/runtime/clock.ts";
 import {
@@ -62,10 +63,9 @@ export async function readList<T>({ list, listByApiServer }: ListRequest<T>, par
       return { items, nowMs: serverTimeMs, source: { kind: "aggregator", url: aggregator.url, cluster, nodes } };
     }
     const items = await listByApiServer(client, signal);
-    const now = client.serverTime();
     return {
       items,
-      nowMs: now && now.latestMs - now.widthMs,
+      nowMs: earliestMsOf(client.serverTime()),
       source: {
         kind: "api-server",
         server: connection.server,

@@ -1,3 +1,4 @@
+import { earliestMsOf } from "../../common/kube/server-clock.ts";
 import type { Claim } from "../../common/storage/claim.ts";
 import { formatMillisecondsUp } from "../../common/storage/timestamp.ts";
 import type { VolumeIdentity } from "../../common/storage/volume-identity.ts";
@@ -26,9 +27,7 @@ interface ReadApiParts extends SharedParts {
   readonly agentStates: Pick<AgentStates, "of" | "assumedEnd">;
   readonly claimFacts: (key: string) => ClaimFacts | undefined;
   readonly isDeletionHeld: (claim: Claim) => boolean;
-  /** How many nodes are expected to report and have not since leading began. */
   readonly unreported: () => number;
-  /** Aborted when this process no longer leads. */
   readonly signal: AbortSignal;
 }
 
@@ -63,12 +62,12 @@ export class ReadApi implements ListSource {
   }
 
   head(): ListHead {
-    const { cluster, agentStates, unreported } = this.#parts;
+    const { cluster, client, agentStates, unreported } = this.#parts;
     const names = this.#nodeNames();
     const stale = names.filter((name) => agentStates.of(name).kind === "Stale").length;
     return {
       cluster: cluster.uid() ?? null,
-      serverTime: formatMillisecondsUp(Math.floor(this.#earliestMs())),
+      serverTime: formatMillisecondsUp(Math.floor(earliestMsOf(client.serverTime()) ?? 0)),
       nodes: { total: names.length, stale, unreported: unreported() },
     };
   }
@@ -77,11 +76,6 @@ export class ReadApi implements ListSource {
   #nodeNames(): readonly string[] {
     const { cluster, fleet } = this.#parts;
     return [...new Set([...cluster.nodeNames(), ...fleet.nodes()])];
-  }
-
-  #earliestMs(): number {
-    const time = this.#parts.client.serverTime();
-    return time === undefined ? 0 : time.latestMs - time.widthMs;
   }
 
   /** Where mounts count: the last report of a node that is Gone no longer does. */
@@ -110,7 +104,7 @@ export class ReadApi implements ListSource {
   }
 
   #volumeEntry(volume: Volume): object {
-    const { cluster } = this.#parts;
+    const { cluster, client } = this.#parts;
     const pods = volume.claim === undefined ? [] : cluster.podsOf(volume.claim.key);
     const observed = {
       volume,
@@ -120,7 +114,7 @@ export class ReadApi implements ListSource {
       references: pods.filter(({ isTerminal }) => !isTerminal),
       attached: cluster.nodesWith(volume).toSorted(),
       idleSince: (node: string) => this.#stagings.get(node)?.sinceMs.get(volume.uid),
-      nowMs: this.#earliestMs(),
+      nowMs: earliestMsOf(client.serverTime()) ?? 0,
     };
     return volumeEntryOf(observed, this.#parts);
   }

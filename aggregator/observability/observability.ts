@@ -1,6 +1,7 @@
 import { registerApi, registerWatches } from "../../common/kube/api-metrics.ts";
 import type { KubeClient } from "../../common/kube/client.ts";
 import { registerQueueDepths } from "../../common/kube/queue-metrics.ts";
+import { earliestMsOf } from "../../common/kube/server-clock.ts";
 import { type CheckResult, degraded, failed, PASSED } from "../../common/runtime/health.ts";
 import type { MetricOptions, Metrics, Sample, SeriesOptions } from "../../common/runtime/metrics.ts";
 import type { Health } from "../../common/runtime/observability.ts";
@@ -33,7 +34,7 @@ interface StartParts {
 const STUCK_AFTER_MS = 1_800_000;
 /** The Lease is tried every few seconds, for some seconds each; giving it up waits for the work under way. */
 const ELECTION_STUCK_AFTER_MS = 600_000;
-/** With a smaller share of Stale nodes a cluster is not degraded: only their claims wait. */
+/** With a smaller share of Stale nodes only claims that need their report wait. Many at once have a common cause. */
 const STALE_SHARE = 0.1;
 const UNWATCHED = "the watch of pods is interrupted: until it goes on, no claim in use and no new one counts as unused";
 
@@ -84,10 +85,7 @@ function checkWrites(session: LeaderSession | undefined): CheckResult {
   return failed(`no permission to write claim status in ${listed(missing.namespaces)}: ${missing.message}`);
 }
 
-/**
- * Ready when every node has reported since the start or had its time to. Then Stale nodes delay only claims that need
- * their report: the check names them and passes. Many at once point to a common cause. Without a session nothing waits.
- */
+/** Ready when every node has reported since the start or had its time to. Without a session nothing waits. */
 function checkNodes(session: LeaderSession | undefined): CheckResult {
   if (session === undefined) return PASSED;
   const { agentStates, claims, unreported } = session;
@@ -106,7 +104,7 @@ function counted(nodes: readonly string[]): string {
 const AGENT_STATES = ["Reporting", "Stale", "NoAgent", "Gone"] as const;
 
 export function registerGauges(metrics: Metrics, watched: Observed): void {
-  const { cluster, session } = watched;
+  const { cluster, client, clock, session } = watched;
   registerProcess({ ...watched, metrics }, "aggregator");
   registerApi({ ...watched, metrics });
   registerWatches(metrics, cluster.informers);
@@ -135,7 +133,7 @@ export function registerGauges(metrics: Metrics, watched: Observed): void {
   registerNodeGauges(leaders);
   if (watched.claimMetrics) registerClaimMetrics(leaders, cluster.claims);
   if (watched.volumeMetrics) registerVolumeMetrics(leaders, cluster);
-  registerStorageMetrics(leaders, { cluster, earliestMs: () => earliestMs(watched) });
+  registerStorageMetrics(leaders, { cluster, earliestMs: () => earliestMsOf(client.serverTime()) ?? clock.wallMs() });
 }
 
 type LeadersMetrics = ReturnType<typeof leadersMetrics>;
@@ -150,11 +148,6 @@ function leadersMetrics(metrics: Metrics, session: Observed["session"]) {
     series: <L extends string>(options: SeriesOptions<L>, read: Read<Iterable<Sample<L>>>): void =>
       metrics.series(options, () => ofSession(read) ?? []),
   };
-}
-
-function earliestMs({ client, clock }: Observed): number {
-  const server = client.serverTime();
-  return server === undefined ? clock.wallMs() : server.latestMs - server.widthMs;
 }
 
 function registerSessionGauges(metrics: LeadersMetrics, { rejections }: Observed): void {

@@ -90,6 +90,11 @@ export interface ServerTime {
   readonly widthMs: number;
 }
 
+/** The earliest possible time; undefined while none is known. */
+export function earliestMsOf(time: ServerTime | undefined): number | undefined {
+  return time && time.latestMs - time.widthMs;
+}
+
 /** The server's wall clock at a given moment of the local clocks. */
 export function serverTime({ lead }: ServerClockBounds, now: Instant, driftPpm: number): ServerTime {
   const { low, high } = aged(lead, now, driftPpm);
