@@ -18,9 +18,6 @@ export interface OwnCertificate {
 
 /** How a key of the ConfigMap ends; the policy admits no other. */
 export const KEY_END = ".crt";
-/** The ConfigMap is looked at so often. Milliseconds. */
-const LOOK_EVERY_MS = 60_000;
-const RETRY = { firstMs: 500, maxMs: 10_000 } as const;
 /** Other replicas write the same object; after more conflicts in a row another client interferes. */
 const MOST_TRIES = 5;
 const LIFETIME_MS = 90 * 86_400_000;
@@ -64,7 +61,7 @@ export function createOwnServing(
     throw new MooringError("certificate-invalid", "what is published changes again and again");
   };
   const warn = (err: string): void => logger.warn({ err }, "certificate cannot be published");
-  return createServing(parts, { next, everyMs: LOOK_EVERY_MS, retry: RETRY, warn });
+  return createServing(parts, { next, everyMs: 60_000, retry: { firstMs: 500, maxMs: 10_000 }, warn });
 }
 
 /** Whether there is none or it has to be made anew. It is not valid yet where the clock was wrong when it was made. */

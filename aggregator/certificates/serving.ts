@@ -9,7 +9,6 @@ import { type CheckResult, degraded, failed } from "../../common/runtime/health.
 import type { ServingIdentity, ServingPair } from "../../common/runtime/http-server.ts";
 
 export interface Serving extends ServingIdentity {
-  /** Follows the source until the signal is aborted. */
   readonly run: (signal: AbortSignal) => Promise<void>;
   /** At this moment of the clock that certificates expire by, milliseconds since the epoch. */
   readonly check: (nowMs: number) => CheckResult;

@@ -93,16 +93,10 @@ export class LeaderSession {
     // From now on a missing report counts.
     this.#barrier.begin(this.agentStates.expected());
     this.#parts.logger.info({ nodes: this.unreported.length }, "cluster listed, waiting for the nodes' reports");
-    await runTogether(
-      [
-        // Before anything waits: a hand-over must not take an empty queue for one whose claims are decided.
-        (limited) => this.claims.run(limited),
-        (limited) => this.volumes.run(limited),
-        (limited) => this.agentStates.run(limited),
-        (limited) => this.#checkAnswers(limited),
-      ],
-      signal,
-    );
+    const { claims, volumes, agentStates } = this;
+    // Claims before anything waits: a hand-over must not take an empty queue for one whose claims are decided.
+    const parts = [claims, volumes, agentStates].map((part) => (limited: AbortSignal) => part.run(limited));
+    await runTogether([...parts, (limited) => this.#checkAnswers(limited)], signal);
   }
 
   async #checkAnswers(signal: AbortSignal): Promise<void> {

@@ -28,7 +28,6 @@ export interface Leadership {
 
 type LeadershipParts = OutsideParts &
   HistoryParts & {
-    /** Resolves when everything has been listed. */
     readonly untilListed: (signal: AbortSignal) => Promise<void>;
     /** Agents can connect to this replica. */
     readonly isReachable: () => boolean;

@@ -16,22 +16,19 @@ export interface StorageSources {
 
 const AGES = [1, 7, 30, 90].map((days) => ({ older_than: `${days}d`, ms: days * 86_400_000 }));
 
-const VOLUME_LABELS = ["phase", "storage_class", "reclaim_policy"] as const;
-const CLAIM_LABELS = ["phase", "state", "storage_class"] as const;
-
 /** Series over all claims and volumes: their number depends on the kinds of objects, not on how many there are. */
 export function registerStorageMetrics(metrics: Registry, { cluster, earliestMs }: StorageSources): void {
   const { volumes, claims } = cluster.storage;
-  const totalsOf = (what: "count" | "bytes") => ({
-    volumes: (name: Name, help: string): void =>
-      metrics.series({ name, help, labels: VOLUME_LABELS }, () => sums(volumes.all(), what)),
-    claims: (name: Name, help: string): void =>
-      metrics.series({ name, help, labels: CLAIM_LABELS }, () => sums(claims.all(), what)),
-  });
-  totalsOf("count").volumes("mooring_volumes", "PersistentVolumes by phase.");
-  totalsOf("bytes").volumes("mooring_volume_bytes", "Capacity of PersistentVolumes by phase.");
-  totalsOf("count").claims("mooring_claims", "PersistentVolumeClaims by phase and stored use.");
-  totalsOf("bytes").claims("mooring_claim_bytes", "Capacity of PersistentVolumeClaims by phase and stored use.");
+  const ofVolumes = (what: "count" | "bytes", name: Name, help: string): void =>
+    metrics.series({ name, help, labels: ["phase", "storage_class", "reclaim_policy"] }, () =>
+      sums(volumes.all(), what),
+    );
+  const ofClaims = (what: "count" | "bytes", name: Name, help: string): void =>
+    metrics.series({ name, help, labels: ["phase", "state", "storage_class"] }, () => sums(claims.all(), what));
+  ofVolumes("count", "mooring_volumes", "PersistentVolumes by phase.");
+  ofVolumes("bytes", "mooring_volume_bytes", "Capacity of PersistentVolumes by phase.");
+  ofClaims("count", "mooring_claims", "PersistentVolumeClaims by phase and stored use.");
+  ofClaims("bytes", "mooring_claim_bytes", "Capacity of PersistentVolumeClaims by phase and stored use.");
   registerSizes(metrics, { cluster, earliestMs });
   registerOldest(metrics, { cluster, earliestMs });
 }

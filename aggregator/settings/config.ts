@@ -21,7 +21,6 @@ import type { OwnCertificate } from "../certificates/own-serving.ts";
 import { PROTECTION_MODES } from "../core/claims/deletion.ts";
 import type { AgentAccount } from "../core/reports/reporter.ts";
 
-/** Every setting of the aggregator, with its default. */
 export const AGGREGATOR_SETTINGS = {
   kubeconfig: optionalText({ name: "kubeconfig", description: "kubeconfig file; without it the cluster this runs in" }),
   apiAddress: addressSetting(

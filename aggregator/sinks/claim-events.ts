@@ -39,14 +39,13 @@ export function claimEvent(claim: Claim, warning: ClaimWarning, nowMs: number): 
 }
 
 function noteOf(claim: Claim, warning: ClaimWarning): string {
-  const { upstream } = claim;
   if (warning.kind === "deletion-held") return heldNote(claim, warning.mounts);
   if (warning.kind === "force-released") return releasedNote(claim, warning);
   if (warning.kind === "removed-while-mounted") {
     return `The claim is gone while its volume is mounted on ${mountsText(warning.mounts)}: ${REMOVAL_CAUSES[warning.cause]}`;
   }
   if (warning.kind === "unused-while-mounted") {
-    const sinceMs = upstream?.sinceMs;
+    const sinceMs = claim.upstream?.sinceMs;
     const since = sinceMs === undefined ? "" : `, since ${formatSecondsUp(sinceMs)},`;
     return `Kubernetes' condition Unused says${since} that no pod uses the claim, but it is mounted on ${listed(warning.nodes)}: do not delete it as unused`;
   }

@@ -18,13 +18,11 @@ interface LabelParts extends KubeParts {
 const RETRY = { firstMs: 250, maxMs: 10_000 } as const;
 /** After this time the leader corrects a label that another client changed. Milliseconds. */
 const LOOK_AGAIN_MS = 30_000;
-const FIELD_MANAGER = "mooring-aggregator";
 
 const metadata = v.object({ name: v.string(), uid: v.pipe(v.string(), v.minLength(1)) });
 const podList = v.object({ items: v.array(v.object({ metadata })) });
 type FoundPod = v.InferOutput<typeof metadata>;
 
-const LABELLED = `${ROLE_LABEL}=${LEADER_ROLE}`;
 const UNLABELLED = "the pod has not been labelled yet";
 
 /** Keeps the label on the leader's own pod and off all others. A former leader leaves it to the next one. */
@@ -50,7 +48,7 @@ export class LeaderLabel {
 
   async #claim(signal: AbortSignal): Promise<void> {
     const { logger, namespace, pod } = this.#parts;
-    const labelled = await this.#list({ labelSelector: LABELLED }, signal);
+    const labelled = await this.#list({ labelSelector: `${ROLE_LABEL}=${LEADER_ROLE}` }, signal);
     // The previous leader keeps its label: the Service would still send reports to its pod.
     for (const other of labelled.filter(({ name }) => name !== pod)) {
       await this.#put({ ...other, role: null }, signal);
@@ -74,7 +72,7 @@ export class LeaderLabel {
     const { client, namespace } = this.#parts;
     const target = { apiVersion: "v1", kind: "Pod", path: `${this.#path}/${name}`, namespace, name, uid };
     const patch = { metadata: { labels: { [ROLE_LABEL]: role } } };
-    const outcome = await patchObject(client, { target, patch, fieldManager: FIELD_MANAGER }, signal);
+    const outcome = await patchObject(client, { target, patch, fieldManager: "mooring-aggregator" }, signal);
     // A pod that is gone, or was re-created, has no label to remove; this replica looks for its own pod again.
     if (outcome.kind === "refused") throw new MooringError("api-rejected", outcome.message);
   }

@@ -66,25 +66,21 @@ function targetOf({ namespace, name, uid, resourceVersion }: Claim): WriteTarget
   return { apiVersion: "v1", kind: "PersistentVolumeClaim", ...identity };
 }
 
-type VolumeWriteResult = { readonly kind: "written" } | WriteFailure;
-
 export type VolumeWriter = ReturnType<typeof createVolumeWriter>;
 
-/**
- * Changes annotations of exactly the volume, and the state of it, that was decided on; `null` removes one. Writes through the subresource
- * `status`, which leaves the spec alone: a permission for it cannot move or free a volume. A merge patch, unlike an apply, also removes an
- * annotation that another manager owns, such as one from a backup.
- */
+/** Changes annotations of exactly the volume, and the state of it, that was decided on; `null` removes one. */
 export function createVolumeWriter({ client, metrics }: Omit<WriterParts, "clock">) {
   const writes = outcomes(metrics, "mooring_volume_writes_total", "Writes of annotations of PersistentVolumes.");
   type Changes = Readonly<Record<string, string | null>>;
   return async ({ key, uid, resourceVersion }: Volume & Stored, annotations: Changes, signal: AbortSignal) => {
     const path = `/api/v1/persistentvolumes/${key}`;
+    // The subresource leaves the spec alone: a permission for it cannot move or free a volume.
     const identity = { path, subresource: "status", name: key, uid, resourceVersion } as const;
     const target = { apiVersion: "v1", kind: "PersistentVolume", ...identity };
     const patch = { metadata: { annotations } };
+    // Unlike an apply it also removes an annotation that another manager owns, such as one from a backup.
     const write = () => patchObject(client, { target, patch, fieldManager: FIELD_MANAGER }, signal);
-    const result = await attempt<VolumeWriteResult>(write, () => ({ kind: "written" }));
+    const result = await attempt(write, () => ({ kind: "written" }) as const);
     writes.increment({ outcome: result.kind });
     return result;
   };
@@ -94,10 +90,8 @@ function outcomes(metrics: WriterParts["metrics"], name: `mooring_${string}`, he
   return metrics.counter({ name, help, labels: ["outcome"] });
 }
 
-/** There was no answer. */
-const NONE = 0;
-/** With 408 and 504 the server says that it got no answer in time. */
-const OVERLOADED: ReadonlySet<number> = new Set([NONE, 408, 429, 503, 504]);
+/** 0: there was no answer. With 408 and 504 the server says that it got none in time. */
+const OVERLOADED: ReadonlySet<number> = new Set([0, 408, 429, 503, 504]);
 
 /** Makes a write. Refusals and failures are values, as the next step depends on them. Throws what is a bug. */
 async function attempt<T>(write: () => Promise<WriteOutcome>, done: (object: unknown) => T): Promise<T | WriteFailure> {
@@ -111,7 +105,7 @@ async function attempt<T>(write: () => Promise<WriteOutcome>, done: (object: unk
     // Most likely the page of a proxy.
     if (v.isValiError(error)) return { kind: "failed", message: `the answer is no claim: ${message}`, retryAfterMs: 0 };
     if (!(error instanceof MooringError)) throw error;
-    const { status, retryAfterMs = 0 } = error instanceof ApiError ? error : { status: NONE, retryAfterMs: 0 };
+    const { status, retryAfterMs = 0 } = error instanceof ApiError ? error : { status: 0, retryAfterMs: 0 };
     if (status === 401 || status === 403) return { kind: "forbidden", message, retryAfterMs };
     return { kind: OVERLOADED.has(status) ? "overloaded" : "failed", message, retryAfterMs };
   }

@@ -34,12 +34,11 @@ export function createClaims(parts: ClusterParts & { readonly volumes: Volumes }
       observations.note(change, nowMs());
       if (kind !== "added") totals.count(countedClaim(change.previous), -1);
       if (kind !== "deleted") totals.count(countedClaim(object), 1);
-      if (kind === "updated" && isRolledBack(change.previous, object, nowMs()))
-        listener.onClaimRolledBack(change.previous);
+      const before = kind === "updated" ? change.previous : undefined;
+      if (before && isRolledBack(before, object, nowMs())) listener.onClaimRolledBack(before);
       if (kind === "deleted") listener.onClaimGone(object);
       else listener.onClaim(object.key);
-      if (kind === "updated" && change.previous.phase === "Pending" && object.phase === "Bound")
-        listener.onClaimBound(object);
+      if (before?.phase === "Pending" && object.phase === "Bound") listener.onClaimBound(object);
     },
   });
   return {

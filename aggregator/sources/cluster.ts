@@ -58,10 +58,11 @@ export function createCluster(parts: ClusterParts, listener: ClusterListener) {
     informers,
     uid: identity.uid,
     // Without the permission to read storage classes or kube-system everything else works.
-    run: (signal: AbortSignal): Promise<void> => {
-      const runs = [...Object.values(informers), storageClasses, identity].map(({ run }) => run);
-      return runTogether(runs, signal);
-    },
+    run: (signal: AbortSignal): Promise<void> =>
+      runTogether(
+        [...Object.values(informers), storageClasses, identity].map(({ run }) => run),
+        signal,
+      ),
   };
 }
 

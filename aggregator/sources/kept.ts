@@ -28,7 +28,6 @@ export const LIST: Packing = {
   unpack: (packed) => (typeof packed === "string" ? [packed] : (packed ?? NONE)),
 };
 
-/** Where a compact object has what it shares. */
 const SHARED = Symbol("shared");
 
 interface Forms<Name extends PropertyKey> {

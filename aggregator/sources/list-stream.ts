@@ -42,7 +42,6 @@ export const LISTS = {
 export const MOST_LISTS = 2;
 /** A slow reader does not keep its place for longer. Milliseconds. */
 const LONGEST_MS = 600_000;
-/** The size of a chunk. Characters. */
 const CHUNK_LENGTH = 32_768;
 
 /** `GET` routes that stream lists as lines of JSON. They change nothing. `source` may say why there is none. */

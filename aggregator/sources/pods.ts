@@ -82,13 +82,11 @@ function finishedOf(pods: Iterable<Pod>, seenAtMs: number): readonly EndedPod[] 
   return finished.map((pod) => ({ pod, gone: pod.resourceVersion, seenAtMs, claimUids: [], wasOver: true }));
 }
 
-/**
- * The resource version at which this change ended the pod: it finished, or was deleted unfinished. Undefined if it did
- * not. A pod that first appears finished came and went between two lists, unless the first list shows it.
- */
+/** The resource version at which this change ended the pod: it finished, or was deleted unfinished. */
 function endOf(change: StoreChange<Pod>, isFirstList: boolean): string | undefined {
   const { object: pod } = change;
   if (change.kind !== "deleted" && !pod.isTerminal) return undefined;
+  // A pod that first appears finished came and went between two lists, unless the first list shows it.
   if (change.kind === "added" ? isFirstList : change.previous.isTerminal) return undefined;
   return change.kind === "deleted" ? change.gone : pod.resourceVersion;
 }

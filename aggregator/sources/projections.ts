@@ -95,14 +95,12 @@ function isAgent({ namespace, labels }: PodMetadata, account: string | undefined
   return isLabelled && namespace === agents.namespace && account === agents.account;
 }
 
-/**
- * Whether a container may have been started. When a pod is over, the kubelet marks also containers that never existed as terminated, with
- * only a reason of its own. Of one that it knew to run it keeps the ID or the last state (kubernetes/kubernetes: `TerminatePod`,
- * `convertToAPIContainerStatuses`).
- */
+/** Whether a container may have been started (kubernetes/kubernetes: `TerminatePod`, `convertToAPIContainerStatuses`). */
 function hasStarted({ state, lastState, ...known }: v.InferOutput<typeof containerStatus>): boolean {
   if (state.running || lastState.terminated) return true;
   if (!state.terminated) return false;
+  // When a pod is over, the kubelet marks also containers that never existed as terminated, with only a reason of its own. Of one that it
+  // knew to run it keeps the ID or the last state.
   const { reason, startedAt } = state.terminated;
   const isKnown = startedAt || known.containerID || known.restartCount || known.started;
   return reason !== "ContainerStatusUnknown" || Boolean(isKnown);

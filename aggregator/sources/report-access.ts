@@ -39,10 +39,7 @@ const BELIEVED_MS = 120_000;
 /** Reviews at a time, each with a connection of its own. Strangers leave room for what was good. */
 const MOST_UNDER_WAY = { known: 256, stranger: 128 } as const;
 
-/**
- * A good token is reviewed every two minutes, and an agent has a new one every eight; strangers that claim to be its pod must leave enough.
- * Fewer at once than may be under way: one node alone must not use up the room of all.
- */
+/** Of a node: a review in two minutes, beside strangers in its name. Fewer than may be under way, which leaves room to other nodes. */
 const REVIEWS: BudgetRule = { most: 200, refillMs: 100 };
 /** All agents may be behind one address, and each may be new; but one address must not use up the budget of all. */
 const ADDRESS: BudgetRule = { most: 3_000, refillMs: 10 };

@@ -33,10 +33,7 @@ export function secondsToWait(random: Random, nodes: number): number {
 }
 
 export type ReportOutcome =
-  /**
-   * Unknown: a heartbeat for an unknown state, or a message to an earlier leader. Stale: a newer report is known. The
-   * agent may not assume that its newest is known: both are answered with `WHOLE`.
-   */
+  /** Unknown: a heartbeat for an unknown state, or a message to an earlier leader. Stale: a newer report is known. */
   | { readonly kind: "accepted" | "stale" | "unknown"; readonly answer: ReportAnswer }
   /** The report met a bug. */
   | { readonly kind: "failed"; readonly why: string }
@@ -44,7 +41,7 @@ export type ReportOutcome =
   | { readonly kind: "too-much"; readonly why: string }
   | TurnedAway;
 
-/** Asks for the whole report. */
+/** The answer to what is stale or unknown: its agent may not assume that its newest report is known. */
 export const WHOLE: ReportAnswer = { forget: [], whole: true };
 
 export interface ReportTaker {

@@ -48,7 +48,6 @@ export function createVolumes(parts: ClusterParts, { onClaim, onVolume }: Cluste
       /** Handles of two drivers may have one hash, and several volumes one handle. */
       volumesByHandle: (driver: string, handleHash: string): readonly Volume[] =>
         informer.by("hash", handleHash).filter(({ csi }) => csi?.driver === driver),
-      /** Since when the volume is in its phase; undefined where that is unknown. */
       phaseSince: since,
     },
   };
@@ -87,7 +86,6 @@ class KeptVolume extends Compact implements StoredVolume {
 
 interface Phased extends Stored {
   readonly phase: string;
-  /** The time that the API gives. */
   readonly phaseSinceMs?: number | undefined;
 }
 

@@ -27,7 +27,6 @@ export function createClaimWarnings({ clock, logger, emit, nowMs }: WarningParts
   };
 }
 
-/** What finds a problem of a claim and warns of it. */
 export interface WarnerParts extends Pick<OutsideParts, "clock"> {
   readonly warnings: ReturnType<typeof createClaimWarnings>;
 }
@@ -51,29 +50,22 @@ export class UnusedWhileMounted {
   }
 
   /** Compares the two, and warns once. Answers after how many milliseconds to compare again, if necessary. */
-  compare(decision: DesiredClaim): number | undefined {
-    const { claim } = decision;
+  compare({ claim, isEligible, desired }: DesiredClaim): number | undefined {
     const { uid } = claim;
-    const nodes = nodesAgainst(decision);
+    const status = desired ?? claim.status;
+    const isContradicted = isEligible && claim.upstream?.unused === true && status?.reason === "Mounted";
     const nowMs = this.#parts.clock.monotonicMs();
     const sinceMs = this.#known.has(uid) ? this.#known.get(uid) : nowMs;
-    if (nodes === undefined) this.#known.delete(uid);
-    if (nodes === undefined || sinceMs === undefined) return undefined;
+    if (!isContradicted) this.#known.delete(uid);
+    if (!isContradicted || sinceMs === undefined) return undefined;
     const restMs = sinceMs + GRACE_MS - nowMs;
     this.#known.set(uid, restMs > 0 ? sinceMs : undefined);
     if (restMs > 0) return restMs;
-    this.#parts.warnings.warn(claim, { kind: "unused-while-mounted", nodes });
+    this.#parts.warnings.warn(claim, { kind: "unused-while-mounted", nodes: status.mountedOn?.nodes ?? [] });
     return undefined;
   }
 
   forget({ uid }: Claim): void {
     this.#known.delete(uid);
   }
-}
-
-/** The nodes that have a claim mounted that Kubernetes calls unused. */
-function nodesAgainst({ claim, isEligible, desired }: DesiredClaim): readonly string[] | undefined {
-  const status = desired ?? claim.status;
-  const isContradicted = isEligible && claim.upstream?.unused === true;
-  return isContradicted && status?.reason === "Mounted" ? (status.mountedOn?.nodes ?? []) : undefined;
 }

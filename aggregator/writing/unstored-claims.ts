@@ -12,10 +12,7 @@ interface Begin {
 /** By UID: the claim is unused since then at the earliest; undefined where it was decided to be in use, or not yet. */
 type Times = Map<string, number | undefined>;
 
-/**
- * Claims whose decision the API server has not stored: its write is delayed, refused, under way or unanswered, or an
- * end waits for its node. The next leader needs them: the stored status lacks ends that this leader has seen.
- */
+/** Claims whose decision is not stored: its write is delayed, refused, under way or unanswered, or an end waits for its node. */
 export class UnstoredClaims {
   readonly #cluster: Pick<Cluster, "claims">;
   readonly #decided: Times = new Map();
@@ -41,11 +38,9 @@ export class UnstoredClaims {
     }
   }
 
-  /**
-   * What is decided differs from what is stored; undefined while an end that this leader knows is not decided. A claim that is stored as
-   * in use needs no hand-over, but a gap does: nodes report it once.
-   */
+  /** What is decided differs from what is stored; undefined while an end that this leader knows is not decided. */
   note({ uid, status }: Claim, decided: ClaimStatus | undefined): void {
+    // A claim that is stored as in use needs no hand-over, but a gap does: nodes report it once.
     const isNeeded = status?.unused === true || decided?.gap !== undefined;
     if (isNeeded) this.#decided.set(uid, decided?.unused ? decided.sinceMs : undefined);
     else this.#decided.delete(uid);
@@ -72,7 +67,7 @@ export class UnstoredClaims {
     return sinceMs === undefined || (status !== undefined && status.sinceMs >= sinceMs) ? undefined : sinceMs;
   }
 
-  /** What to hand over; undefined where it is too much. */
+  /** What the next leader needs, as the stored status lacks ends that this one has seen; undefined where it is too much. */
   list(): readonly UnstoredClaim[] | undefined {
     const found: Times = new Map(this.#inherited);
     for (const [uid, sinceMs] of this.#decided) keepLater(found, uid, sinceMs);
