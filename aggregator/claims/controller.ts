@@ -13,10 +13,7 @@ import { Deletions } from "./deletions.ts";
 import { ReportAnswers } from "./report-answers.ts";
 import { type ClaimParts, ClaimStates } from "./state.ts";
 
-/**
- * Brings the status of every claim up to date. Level-based: a key names the claim, not what happened to it. Decisions
- * do not wait for hanging writes: this leader has to remember and hand over what it finds.
- */
+/** Brings the status of every claim up to date. Level-based: a key names the claim, not what happened to it. */
 export class ClaimController {
   readonly writer: ClaimWriter;
   readonly unusedWhileMounted: UnusedWhileMounted;
@@ -35,6 +32,7 @@ export class ClaimController {
         // The stored status of a claim that is being deleted decides whether it may go.
         isUrgent: (key) => cluster.claim(key)?.isDeleting === true && !this.writer.isFailing(key),
         isLate: (key) => this.writer.isFailing(key),
+        // Decisions do not wait for hanging writes: this leader has to remember and hand over what it finds.
         prepare: (key) => void this.#decide(key),
       },
       WRITERS,

@@ -10,10 +10,7 @@ interface AnswersParts extends ClaimParts {
   readonly states: ClaimStates;
 }
 
-/**
- * So long a record's claim or volume may be unknown: a dead watch connection is noticed within three minutes, missed
- * events within little more than ten (see `createConsistencyChecker`). Milliseconds.
- */
+/** Watches may miss a claim or volume for little more than ten minutes (`createConsistencyChecker`). Milliseconds. */
 const ON_ITS_WAY_MS = 900_000;
 
 type LatestRecords = ReadonlyMap<string, NodeUnmountRecord>;
@@ -93,13 +90,11 @@ export class ReportAnswers {
     return podsResourceVersion !== undefined && reached !== undefined && isUpTo(podsResourceVersion, reached);
   }
 
-  /**
-   * Its volume is foreign or inline, or its claim gone: by both monotonic clocks it is so old that a claim would be
-   * known by now. One from before a reboot or a restored snapshot of the machine is older than the first report since.
-   */
+  /** Its volume is foreign or inline, or its claim gone: by both monotonic clocks so old that a claim would be known. */
   #isGivenUp({ by, timeline }: NodeUnmountRecord, { sentAt, timeline: now, timelineFrom }: NodeView): boolean {
     const { clock, cluster } = this.#parts;
     const isOurs = clock.monotonicMs() - this.#beganMs >= ON_ITS_WAY_MS;
+    // One from before a reboot or a restored snapshot of the machine is older than the first report since.
     const endedAt = timeline === now ? by : timelineFrom;
     return isOurs && sentAt - endedAt >= ON_ITS_WAY_MS && cluster.areBindingsCurrent();
   }

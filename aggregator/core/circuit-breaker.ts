@@ -34,10 +34,7 @@ const NODE_SHARE = 5;
 /** A namespace counts for at most one in so many of the limit: its owner alone cannot pause rejections for others. */
 const NAMESPACE_SHARE = 2;
 
-/**
- * A pause begins at `limit` (0: never) rejected pods or with too many nodes, and ends when both are down to half, after
- * a window at least. What is wrong on many nodes needs a person; a false alarm costs ten minutes.
- */
+/** Begins at `limit` (0: never) rejected pods or with too many nodes; ends after a window, once both are down to half. */
 export function nextPause(
   held: RejectionPause | undefined,
   { recent, nodes: all, nowMs }: FleetScene,
@@ -51,6 +48,7 @@ export function nextPause(
   const nodes = new Set(namespaces.flatMap((rejected) => nodesOf(rejected).slice(0, shareOf(mostNodes)))).size;
   const why = `in the last ${FLEET_WINDOW_MS / 60_000} minutes ${pods} pods on ${nodes} of ${all} nodes were rejected`;
   if (held === undefined) return pods >= limit || nodes >= mostNodes ? { sinceMs: nowMs, why } : undefined;
+  // What is wrong on many nodes needs a person; a false alarm costs ten minutes.
   const isOver = nowMs - held.sinceMs >= FLEET_WINDOW_MS && pods * 2 <= limit && nodes * 2 <= mostNodes;
   return isOver ? undefined : held;
 }

@@ -81,10 +81,7 @@ export class AgentStates {
     return [...this.#tracks].filter(([, { agentState }]) => agentState.kind === kind).map(([node]) => node);
   }
 
-  /**
-   * What the node has or lacks counts from the first check that shows it. While the watch of Nodes hangs, a node that
-   * has just joined has no object here, however long this session has lasted.
-   */
+  /** What the node has or lacks counts from the first check that shows it: the watch may bring a new Node late. */
   check(node: string): Track {
     const { clock, cluster, fleet, nowMs, logger, onChange } = this.#parts;
     const [before, now, object] = [this.#tracks.get(node), clock.monotonicMs(), cluster.node(node)];

@@ -68,10 +68,7 @@ export class EndedPods {
     }
   }
 
-  /**
-   * A leader has decided everything up to `reached`; `unstored` are UIDs of claims whose decision is not stored. An end
-   * that its claim's status does not include yet may still wait for its node, or for its write.
-   */
+  /** A leader has decided everything up to `reached`; `unstored` are UIDs of claims whose decision is not stored. */
   settle(reached: string, unstored: ReadonlySet<string> = new Set()): void {
     this.#reached = reached;
     this.#unstored = unstored;
@@ -91,6 +88,7 @@ export class EndedPods {
     const kept = new Map<string, EndedPod>();
     for (const end of ends) {
       const { uid, node = "", hasStarted } = end.pod;
+      // An end that the claim's status does not include yet may still wait for its node, or for its write.
       const isOpen = nowMs - end.seenAtMs < LAG_MS || (claim !== undefined && !this.isIncluded(end, claim));
       if (!this.#isDecided(end)) kept.set(uid, end);
       else if (isOpen) kept.set(`${node}/${hasStarted}`, end);

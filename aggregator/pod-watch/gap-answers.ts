@@ -39,10 +39,7 @@ export class GapAnswers {
   /** The nodes that existed when it became known, and those that have answered. */
   #nodes: ReadonlySet<string> = new Set();
   readonly #answered = new Set<string>();
-  /**
-   * `ready`: every node has answered, or had its time to, and claims can be decided. `given-up`: nodes that have not answered by now count
-   * as unobserved, and delay no claim.
-   */
+  /** `ready`: all have answered or had their time to. `given-up`: who has not counts as unobserved, and delays no claim. */
   #stage: "waiting" | "ready" | "given-up" = "waiting";
   /** By node, and of the gaps themselves: what decisions use, of all gaps of this session. */
   readonly #times = new Map<string, readonly UnobservedTime[]>();
@@ -64,10 +61,7 @@ export class GapAnswers {
     return { times, unanswered, ...(this.#stage === "waiting" && { openUntilMs: toMs }) };
   }
 
-  /**
-   * Nodes that have not answered yet. One that was made or seen since may have existed then, too, unless it goes without an answer. A gap
-   * that is open for named nodes has no others.
-   */
+  /** Nodes without an answer yet, with those seen since: they may have existed then. A gap for named nodes has no others. */
   #open(): readonly string[] {
     const present = this.#gap?.isForAll ? this.#parts.cluster.nodeNames() : [];
     return [...new Set([...this.#nodes, ...present]).difference(this.#answered)];

@@ -80,10 +80,7 @@ export class PodWatchHistory {
     this.#openNodes = nodes;
   }
 
-  /**
-   * The annotations for the next leader. Before this leader has decided anything, those of the previous one stay; while there are too
-   * many unstored decisions to hand over, its own last ones do.
-   */
+  /** For the next leader. Nothing, so that what is stored stays, before any decision and with too many unstored ones. */
   handOver(): Annotations {
     this.join();
     this.#check();

@@ -68,10 +68,7 @@ export function refersTo(pod: Pod, { key, controllerUid }: Claim): boolean {
   return !isEphemeral || controllerUid === pod.uid;
 }
 
-/**
- * A pod that is not scheduled never gets a claim that is being deleted: Kubernetes' own protection does not wait for it
- * either (`podUsesPVC` in pvc_protection_controller.go).
- */
+/** A pod that is not scheduled never gets a deleted claim (Kubernetes: `podUsesPVC` in pvc_protection_controller.go). */
 export function mayUse(pod: Pod, claim: Claim): boolean {
   return refersTo(pod, claim) && (!claim.isDeleting || pod.node !== undefined);
 }

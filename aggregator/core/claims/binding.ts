@@ -11,10 +11,7 @@ interface BindingLookup {
   readonly podsOf: (claimKey: string) => readonly Pod[];
 }
 
-/**
- * Since when the claim should be bound, rounded down to seconds: since its creation, or, where its class waits for a consumer or may do
- * so, since the first pod that names it. Undefined while no pod waits.
- */
+/** Since the claim's creation or, where its class may wait for a pod, the first one that names it, if there is one. */
 export function waitedForSince(claim: Claim, { bindingOf, podsOf }: BindingLookup): number | undefined {
   const { createdAtMs } = claim;
   if (createdAtMs === undefined || bindingOf(claim.storageClass) === "Immediate") return createdAtMs;

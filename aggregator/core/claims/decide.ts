@@ -67,8 +67,7 @@ export interface Unused extends Idle {
 
 /** What the status of a claim should say. An unused claim is decided in full, even when nothing has changed. */
 export function decide(known: ClaimFacts): Decision {
-  // A foreign condition stays on such a claim: our account may correct a condition and not remove it, and no status is true of a claim
-  // that is not bound. Mooring trusts nothing in it.
+  // No status is true of an unbound claim. A foreign condition stays: our account cannot remove it, and nothing trusts it.
   if (!known.isEligible) return undefined;
   // The clock of the server that created the claim may be ahead of the one that shows the present.
   const nowMs = Math.max(known.nowMs, earliestSinceMs(known.claim));
@@ -107,10 +106,7 @@ interface Facts extends ClaimFacts {
   readonly unobserved: Unobserved;
 }
 
-/**
- * A stored time in the future becomes now: clocks are set back, and anybody who may edit claims can forge a status. No end is earlier
- * than the claim's creation, or the stored status would be invalid.
- */
+/** A stored time in the future becomes now: clocks are set back, and who may edit claims can forge a status. */
 function believed(facts: ClaimFacts): Facts {
   const { claim, isNodeBack, nowMs } = facts;
   const { status } = claim;
@@ -121,6 +117,7 @@ function believed(facts: ClaimFacts): Facts {
   const read = status && isAnyFuture ? asOfNow(status, untilNow) : status;
   const refuted = isNodeBack ? read?.lastUse : undefined;
   const stored = read && refuted ? { ...read, lastUse: undefined } : read;
+  // No end is earlier than the claim's creation, or the stored status would be invalid.
   const ends = facts.ends
     .map((end) => datedAsStored(end, stored?.lastUse))
     .map((end) => dated(end, Math.max(untilNow(end.byMs), earliestSinceMs(claim))));
@@ -168,12 +165,10 @@ function mounted(facts: Facts): InUse {
   return inUse(facts, { reason: "Mounted", mountedOn, lastUse: stored?.lastUse, waitsFor });
 }
 
-/**
- * An added node is a reason to write, a removed one is not. A write leaves out nodes that need not be asked after a
- * start: the claim is no longer mounted there, and their unmount records are settled.
- */
+/** An added node is a reason to write, a removed one is not. */
 function mountedOnOf({ stored, usedOn, pendingNodes, ends }: Facts): MountedOn {
   const known = stored?.mountedOn;
+  // A write leaves out nodes where it is not mounted any more, unless they have to be asked after a start.
   const open = new Set([...pendingNodes, ...ends].map(({ node }) => node));
   const kept = known?.nodes.filter((node) => open.has(node)) ?? [];
   const nodes = [...new Set([...usedOn, ...kept])].sort();

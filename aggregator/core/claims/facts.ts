@@ -71,16 +71,14 @@ function isNodeBack(
 
 type UseEvidence = Pick<ClaimEvidence, "claim" | "unmountRecords" | "uses">;
 
-/**
- * The ends that no record and no pod shows: of nodes that are Gone since. Undefined where the end is unknown: a node
- * has lost its journal, nothing shows an end, or nodes have forgotten what an unreadable condition included.
- */
+/** The ends that no record and no pod shows: of nodes that are Gone since. Undefined where the end is unknown. */
 export function unobservedEnds(
   evidence: UseEvidence,
   ends: readonly UseEnd[],
   parts: FleetFacts,
 ): readonly UseEnd[] | undefined {
   const { status, hasInvalidCondition } = evidence.claim;
+  // Nodes may have forgotten what an unreadable condition included.
   if (status === undefined) return hasInvalidCondition ? undefined : [];
   if (status.unused) return [];
   const nodes = storedNodes(status, parts.cluster);
@@ -89,15 +87,13 @@ export function unobservedEnds(
   return gone.length > 0 || isEndKnown(status, ends) ? gone : undefined;
 }
 
-/**
- * The agent may have forgotten the mount: it does not remember when the claim came into use, in whole seconds rounded
- * up. A forgotten use had ended by its first scan, so any later end that is known on the node covers it.
- */
+/** The agent may have forgotten the mount: it does not remember when the claim came into use, rounded up to seconds. */
 function isLostOn(node: string, { claim, unmountRecords, uses }: UseEvidence, parts: FleetFacts): boolean {
   const { sinceMs = 0 } = claim.status ?? {};
   const view = parts.fleet.view(node);
   const lost = view?.agentGaps.findLast(({ fromMs, toMs }) => fromMs < sinceMs && toMs > sinceMs - 1000);
   if (view === undefined || lost === undefined) return false;
+  // A forgotten use had ended by the agent's first scan: any later end that is known on the node covers it.
   const assumed = uses.some((use) => use.node === node) ? parts.agentStates.assumedEnd(node) : undefined;
   if (assumed !== undefined && assumed >= lost.toMs) return false;
   return !unmountRecords.some(
@@ -115,10 +111,7 @@ function unseenGone(node: string, { fleet, agentStates }: FleetFacts): readonly 
 
 type Found = Omit<PendingNode, "isSilent">;
 
-/**
- * The nodes whose report the claim needs before it may become unused. No other node delays a decision, nor a Gone one.
- * A NoAgent node delays only claims that are stored as mounted there, until an agent is back or the node is Gone.
- */
+/** The nodes whose report the claim needs before it may become unused. No other one delays a decision, nor a Gone one. */
 export function pendingNodesOf(evidence: ClaimEvidence, parts: FleetFacts): readonly PendingNode[] {
   const { claim, history, shownOn, attachedTo } = evidence;
   const { status } = claim;
@@ -135,6 +128,7 @@ export function pendingNodesOf(evidence: ClaimEvidence, parts: FleetFacts): read
   ];
   const named = firstOfEach(found).flatMap((one) => {
     const agentState = parts.agentStates.of(one.node).kind;
+    // A NoAgent node delays only claims that are stored as mounted there, until an agent is back or the node is Gone.
     const isAwaited = agentState === "NoAgent" ? isStored(one.node) : agentState !== "Gone";
     return isAwaited ? [{ ...one, isSilent: agentState !== "Reporting" }] : [];
   });
@@ -162,10 +156,7 @@ function unwatchedOn({ claim, volume, ...evidence }: ClaimEvidence, parts: Fleet
   return [...unansweredOn, ...unseenOn].filter(reachOf(volume ?? {}, parts.cluster.node));
 }
 
-/**
- * Until when a claim that an earlier leader left in use counts as used, if a node that could use it does not report to
- * this leader: until this replica began to watch pods. Only the earlier leader saw what ended there before.
- */
+/** Until when a claim that an earlier leader left in use counts as used, if a node that could use it does not report. */
 export function unwatchedUntilMs(
   { claim: { status }, volume, uses, references }: ClaimEvidence,
   { cluster, fleet, agentStates }: FleetFacts,
@@ -176,6 +167,7 @@ export function unwatchedUntilMs(
   const mayBeOn = reachOf(volume ?? {}, cluster.node);
   const hasAnswered = (node: string): boolean =>
     fleet.view(node) !== undefined && ["Reporting", "Stale"].includes(agentStates.of(node).kind);
+  // Only the earlier leader saw what ended there before this replica began to watch pods.
   return cluster.nodeNames().some((node) => !hasAnswered(node) && mayBeOn(node)) ? watchedSinceMs : undefined;
 }
 

@@ -53,10 +53,7 @@ export function settleHistory(history: ClaimHistory, context: HistoryContext): C
   return withEnds({ ...history, pending }, ends, context.claim.status);
 }
 
-/**
- * How an ended pod's use ended. "pending": its node has to scan first. "explained": a record or the stored status
- * includes it, or will. Without an agent that scans, the pod's own end counts, and on a Gone node the node's.
- */
+/** How an ended pod's use ended. "pending": its node has to scan first. "explained": a record or the status includes it. */
 function outcomeOf(ended: EndedPod, context: HistoryContext): UseEnd | "pending" | "explained" {
   const { uid, node } = ended.pod;
   const view = answerOn(ended, context);
@@ -68,6 +65,7 @@ function outcomeOf(ended: EndedPod, context: HistoryContext): UseEnd | "pending"
   if (isStillMounted || isInStatus(ended, stored) || isExplained(ended, context)) return "explained";
   // A hostPath volume shows no mount: a pod that ran is all there is to know of its use.
   if (view !== undefined && !context.volume?.isHostPath) return endByScan(ended, view);
+  // Without an agent that scans, the pod's own end counts, and on a Gone node the node's.
   if (goneMs !== undefined && view === undefined) return endWithNode(ended, goneMs);
   const end = endByPod(ended);
   const last = stored?.lastUse;
@@ -97,13 +95,11 @@ function answerOn({ pod: { node }, gone }: EndedPod, { fleet }: NodeLookup): Nod
   return isUpTo(gone, view?.podsResourceVersion ?? "") ? view : undefined;
 }
 
-/**
- * A record explains the end of a pod's use: its own, or one of its node by a scan after that, which shows all that was
- * left. Agents write a pod's record only once it is over; one derived from two reports may be of an earlier mount.
- */
+/** Its own record explains the end of a pod's use, or one of its node by a later scan: that shows all that was left. */
 function isExplained({ pod: { uid, node }, seenAtMs }: EndedPod, { claim, unmountRecords }: HistoryContext): boolean {
   const last = claim.status?.lastUse;
   if (last?.evidence === "mount-table" && last.podUid === uid) return true;
+  // Agents write a pod's record only once it is over; one derived from two reports may be of an earlier mount.
   return unmountRecords.some((one) =>
     one.podUid === uid
       ? one.isReported || one.byMs >= seenAtMs
@@ -111,12 +107,10 @@ function isExplained({ pod: { uid, node }, seenAtMs }: EndedPod, { claim, unmoun
   );
 }
 
-/**
- * A claim that is stored as unused was decided when the pod was already over, unless the pod was created after the
- * stored time: then it came and went unobserved. A claim without a status has no time that such an end could change.
- */
+/** A claim stored as unused was decided when the pod was over, unless the pod was created after the stored time. */
 export function isInStatus({ wasOver, pod: { createdAtMs } }: EndedPod, stored: ClaimStatus | undefined): boolean {
   if (!wasOver) return false;
+  // There is no time that such an end could change.
   if (stored === undefined) return true;
   // Both are whole seconds, one rounded down and the other up.
   return stored.unused && (createdAtMs === undefined || createdAtMs + 1000 < stored.sinceMs);

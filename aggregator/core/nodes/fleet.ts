@@ -158,33 +158,24 @@ function staleness(known: NodeView | undefined, report: NodeMessage, receipt: Re
   }
   if (receipt.isRolledBack === true) return undefined;
   if (isOlder(known, report)) return "it is not newer than what is known already";
-  // While an agent is replaced, two agents of a node scan at the same time, and each scan shows one moment in it. Which moment is later
-  // is unknown, so what only one of them shows may not have ended. The next scan decides.
+  // While an agent is replaced, two scan at once. Which saw the later moment is unknown: the next scan shows what has ended.
   const overlaps = report.instance !== known.instance && report.scan.beganAt < known.scan.endedAt;
   return overlaps ? "its read began before that of another agent ended, which is known already" : undefined;
 }
 
-/**
- * True for a message of the known boot without anything new: of an older scan, or of the same one and sent no later. A second copy is no
- * sign of life, and would date its content by the time that the copy took.
- */
+/** The message, of the known boot, has nothing new: it is of an older scan, or of the same one and sent no later. */
 function isOlder(known: NodeView, message: NodeMessage): boolean {
   const { scan, sentAt, instance, generation } = message;
   if (scan.endedAt !== known.scan.endedAt) return scan.endedAt < known.scan.endedAt;
   const isNewerState = instance === known.instance && generation > known.generation;
+  // A second copy is no sign of life, and would date its content by the time that the copy took.
   return sentAt <= known.sentAt && !isNewerState;
 }
 
-/**
- * An agent gives up a message after 10 s, and the report endpoint closes a connection that was idle for 5 s or whose request takes longer
- * than 30 s: no message comes so late. Milliseconds.
- */
+/** No message comes so late: agents give up after 10 s, the report endpoint after 5 s idle or 30 s. Milliseconds. */
 const LONGER_THAN_ANY_TRANSIT_MS = 120_000;
 
-/**
- * True for an older message so long after the last that it cannot be late: the boot clock has gone back, as a snapshot
- * of the machine was restored. Else reports would not count until that clock has caught up.
- */
+/** An older message so long after the last cannot be late: the boot clock has gone back with a restored snapshot. */
 export function isFromRolledBackClock(known: NodeView | undefined, message: NodeMessage, acceptedAgeMs = 0): boolean {
   if (known?.bootId !== message.bootId) return false;
   return acceptedAgeMs >= LONGER_THAN_ANY_TRANSIT_MS && isOlder(known, message);

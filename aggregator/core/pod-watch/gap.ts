@@ -52,11 +52,9 @@ export function isNewer({ toMs }: GapTime, object: Pick<Node, "createdAtMs"> | u
   return (object?.createdAtMs ?? Number.NEGATIVE_INFINITY) >= toMs;
 }
 
-/**
- * True for a node that was unreachable before the gap and whose object has not changed since: a kubelet that comes back changes it within
- * seconds. A node that the gap names has not answered for an earlier gap, in which it was up.
- */
+/** It was unreachable before the gap, and its object has not changed since: a kubelet that is back does that in seconds. */
 function wasAway({ reached = "", open }: WatchGap, node: NonNullable<GapNode["object"]>): boolean {
+  // A node that the gap names has not answered for an earlier gap, in which it was up.
   return node.isUnreachable === true && !open.includes(node.key) && isUpTo(node.resourceVersion, reached);
 }
 

@@ -50,15 +50,11 @@ export interface PodWatch {
 /** The hand-over names no more nodes: agents of others count as away for the time of the gap, and no longer. */
 export const MAX_OPEN_NODES = 32;
 
-/**
- * The history of a replica that begins to lead, or after a gap of its own: that of the previous leader, where its own watch began before
- * that ends. No other replica saw what lies in between.
- */
+/** Of a replica that begins to lead, or lists anew: the previous leader's, where its own watch began before that ends. */
 export function inherit(handed: WatchHistory | undefined, watch: PodWatch): WatchHistory {
   const { sinceVersion, sinceMs, isRelisted } = watch;
   const isKnown = handed !== undefined && isUpTo(sinceVersion, handed.reached);
-  // What a replica lists is older than what it had seen: a backup of etcd was restored. For this server nothing has happened since that
-  // backup, and it uses the versions again for other changes.
+  // It lists less than it had seen: a backup of etcd was restored, and the server uses the versions again for other changes.
   const isRestored = isKnown && isRelisted === true && sinceVersion !== handed.reached;
   if (isKnown && !isRestored) return handed;
   const fromMs = handed && Math.min(handed.reachedAtMs, sinceMs);
@@ -68,12 +64,10 @@ export function inherit(handed: WatchHistory | undefined, watch: PodWatch): Watc
   return { sinceMs, gap, reached: sinceVersion, reachedAtMs: fromMs ?? 0 };
 }
 
-/**
- * Pods went unobserved again. Where no node has answered for the previous gap, both are one, with what was watched in between. A node that is
- * away for long does not move claims of other nodes: for those the gap begins now.
- */
+/** Pods went unobserved again. Where no node has answered for the previous gap, both are one, with the time between. */
 export function nextGap(before: WatchGap | undefined, gap: GapTime & Pick<WatchGap, "reached">): WatchGap {
   const { isForAll = false, open = [] } = before ?? {};
+  // A node that is away for long does not move claims of other nodes: for those the gap begins now.
   if (before === undefined || !isForAll) return { ...gap, isForAll: true, open };
   return { fromMs: before.fromMs ?? 0, toMs: gap.toMs, reached: gap.reached && before.reached, isForAll, open };
 }

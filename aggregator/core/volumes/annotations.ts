@@ -61,10 +61,7 @@ function desiredMark({ volume, mounts, unanswered, isProtecting }: VolumeFacts):
 
 type KnownUse = Pick<ClaimStatus, "lastUse" | "gap">;
 
-/**
- * Only volumes that outlive their claims keep it. An earlier claim's stays: it counts only beside its claimRef. During
- * a use it is unknown: an older one would mislead. If a claim goes before its end is known, only nodes report that.
- */
+/** Only volumes that outlive their claims keep it. An earlier claim's stays: it counts only beside its claimRef. */
 function desiredLastUse(facts: VolumeFacts): string | undefined {
   const { volume, claim, statusAtEnd, mounts } = facts;
   const text = volume.annotations?.lastUse;
@@ -74,7 +71,9 @@ function desiredLastUse(facts: VolumeFacts): string | undefined {
   const stored = readCopiedUse(uid, text);
   const isMounted = claim === undefined && mounts.used.length > 0;
   const isInUse = isMounted || (claim?.status ?? statusAtEnd)?.unused === false;
+  // During a use it is unknown: an older one would mislead.
   const known = isInUse ? undefined : (claim?.status ?? laterOf(stored, statusAtEnd));
+  // If a claim goes before its end is known, only nodes report that.
   const ends = claim === undefined && !isMounted ? endsAfterClaim(facts) : [];
   const use = { ...known, lastUse: latestUse(known?.lastUse, ends) };
   if (hasLastUse(use)) return lastUseText(uid, use);

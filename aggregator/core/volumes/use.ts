@@ -45,10 +45,7 @@ function podsIn(mountedVolumes: readonly NodeMountedVolume[]): NodeUse["pods"] {
   return [...pods.values()];
 }
 
-/**
- * Whether a mount with a volume's name may be its own. A known pod that uses another volume has an inline volume of that name. One that is
- * not Bound may still be mounted for a claim that is gone, or that it no longer names.
- */
+/** A mount with its name may be its own: a known pod that uses another volume has an inline volume of that name. */
 export function mayMount(
   { podUid }: Pick<NodeMountedVolume, "podUid">,
   volume: Volume,
@@ -58,6 +55,7 @@ export function mayMount(
   if (pod === undefined) return true;
   const isOf = (key: string): boolean => {
     if (key === volume.claim?.key) return true;
+    // Otherwise it may still be mounted for a claim that is gone, or that it no longer names.
     if (volume.phase === "Bound") return false;
     const claim = find(key);
     return claim === undefined || claim.volume === volume.key;
@@ -69,10 +67,7 @@ export function mayMount(
 export interface IdleStagings {
   /** The report: a staging that is newer than its scan, or of another boot, may have been used in between without a record. */
   readonly of: Pick<NodeView, "scan" | "timeline">;
-  /**
-   * By a PV's UID: since when. Never too early: at the latest since the first report in which this leader saw it. Milliseconds of the API
-   * server's wall clock.
-   */
+  /** By a PV's UID: since when, by the API server's wall clock. Never too early: at the latest since this leader saw it. */
   readonly sinceMs: ReadonlyMap<string, number>;
 }
 
@@ -105,13 +100,11 @@ export function idleStagings(known: IdleStagings | undefined, view: NodeView, di
 export interface Unmount {
   /** The CSI driver; `in-tree` for a volume of another kind, `unknown` where its PV is unknown. */
   readonly driver: string;
+  /** Never too short; too long by the second to which deletions are dated, and by the uncertainty of the end, at most. */
   readonly ms: number;
 }
 
-/**
- * The unmounts of deleted pods that only the new view shows. The API server dates deletions to the second, and unmounts
- * are never dated too early: latencies are never too short, and too long by a second and the uncertainty at most.
- */
+/** The unmounts of deleted pods that only the new view shows. */
 export function newUnmounts(
   before: NodeView | undefined,
   { unmountRecords }: NodeView,
