@@ -6,9 +6,7 @@ import type { NodeUnmountRecord, NodeView } from "../core/nodes/node-view.ts";
 import { isUpTo } from "../core/pod-watch/history.ts";
 import type { ClaimParts, ClaimStates } from "./state.ts";
 
-interface AnswersParts extends ClaimParts {
-  readonly states: ClaimStates;
-}
+type AnswersParts = ClaimParts & { readonly states: ClaimStates };
 
 /** Watches may miss a claim or volume for little more than ten minutes (`createConsistencyChecker`). Milliseconds. */
 const ON_ITS_WAY_MS = 900_000;

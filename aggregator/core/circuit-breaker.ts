@@ -31,8 +31,6 @@ export const FLEET_WINDOW_MS = 600_000;
 const FEWEST_NODES = 5;
 /** The share of nodes, one in so many, that pauses rejections. */
 const NODE_SHARE = 5;
-/** A namespace counts for at most one in so many of the limit: its owner alone cannot pause rejections for others. */
-const NAMESPACE_SHARE = 2;
 
 /** Begins at `limit` (0: never) rejected pods or with too many nodes; ends after a window, once both are down to half. */
 export function nextPause(
@@ -53,7 +51,7 @@ export function nextPause(
   return isOver ? undefined : held;
 }
 
-/** What one namespace counts for at most. */
+/** What one namespace counts for at most: its owner alone cannot pause rejections for others. */
 function shareOf(most: number): number {
-  return Math.max(1, Math.floor(most / NAMESPACE_SHARE));
+  return Math.max(1, Math.floor(most / 2));
 }

@@ -34,14 +34,9 @@ export type FleetChange =
   | { readonly kind: "too-much"; readonly why: string }
   | Exclude<Acceptance, { readonly kind: "accepted" }>;
 
-interface KeptNode {
-  readonly view: NodeView;
-  /** On the monotonic clock. */
-  readonly acceptedAt: number;
-}
-
 export class FleetState {
-  readonly #nodes = new Map<string, KeptNode>();
+  /** `acceptedAt` on the monotonic clock. */
+  readonly #nodes = new Map<string, { readonly view: NodeView; readonly acceptedAt: number }>();
   readonly #nodesByVolume = new IndexMap();
   readonly #texts = new SharedTexts();
   readonly #clock: Clock;

@@ -9,9 +9,6 @@ export interface Directory {
   readonly claim: (key: string) => Claim | undefined;
 }
 
-/** A claim by name and UID: one that was re-created under the same name is another claim. */
-export type ClaimRef = Pick<Claim, "key" | "uid">;
-
 /** What attribution needs of a mounted volume or an unmount record. */
 export interface Fact {
   readonly volume: VolumeIdentity;
@@ -28,7 +25,7 @@ export interface Fact {
  * over before the claim's creation was an earlier claim's: leaving it out makes no time too early, whatever clocks say.
  * What is mounted is the present claim's. Binding times prove nothing: who may write the PV's status can forge them.
  */
-export function claimsOf(fact: Fact, directory: Directory): readonly ClaimRef[] {
+export function claimsOf(fact: Fact, directory: Directory): readonly Pick<Claim, "key" | "uid">[] {
   const means = volumesOf(fact.volume, directory).filter((volume) => mayMean(fact, volume, directory));
   return means.flatMap(({ claim }) => claim ?? []);
 }

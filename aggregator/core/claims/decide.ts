@@ -85,8 +85,7 @@ interface Waiting extends Pick<ClaimFacts, "isEligible" | "usedOn" | "pendingNod
 }
 
 /** True when only missing reports, or the interrupted watch of pods, keep the claim from being unused. */
-export function waitsToBeUnused(facts: Waiting): boolean {
-  const { isEligible, usedOn, references, pendingNodes } = facts;
+export function waitsToBeUnused({ isEligible, usedOn, references, pendingNodes }: Waiting): boolean {
   const isSilent = (node: string): boolean => pendingNodes.some((one) => one.node === node && one.isSilent);
   return isEligible && pendingNodes.length > 0 && references.length === 0 && usedOn.every(isSilent);
 }
@@ -144,13 +143,15 @@ function dated<T extends LastUse>(use: T, byMs: number): T {
 }
 
 function inUse(facts: Facts, fields: Partial<InUse>): InUse {
+  const { stored, references, lastUse, nowMs } = facts;
   return {
     kind: "in-use",
     reason: "Referenced",
-    sinceMs: inUseSince(facts),
+    // The time stays when only the reason changes.
+    sinceMs: stored?.unused === false ? stored.sinceMs : Math.max(nowMs, stored?.sinceMs ?? 0),
     mountedOn: undefined,
-    lastUse: facts.lastUse,
-    isNamed: facts.references.length > 0,
+    lastUse,
+    isNamed: references.length > 0,
     waitsFor: [],
     ...fields,
   };
@@ -175,11 +176,6 @@ function mountedOnOf({ stored, usedOn, pendingNodes, ends }: Facts): MountedOn {
   const more = nodes.length > MAX_NODES || (known?.more === true && pendingNodes.length > 0);
   const isNews = usedOn.some((node) => known?.nodes.includes(node) !== true) && !(known?.more && more);
   return known === undefined || isNews ? { nodes: nodes.slice(0, MAX_NODES), more } : known;
-}
-
-/** Since when the claim is in use: the time stays when only the reason changes. */
-function inUseSince({ stored, nowMs }: Facts): number {
-  return stored?.unused === false ? stored.sinceMs : Math.max(nowMs, stored?.sinceMs ?? 0);
 }
 
 /** The status stays until the nodes have answered; it names those whose time is over. */

@@ -16,9 +16,7 @@ export function factsOf(evidence: ClaimEvidence, parts: FleetFacts): ClaimFacts 
   const unseenEnds = unobservedEnds(evidence, ends, parts);
   const { times, ...open } = parts.unobservedOf(volume);
   // Lower bounds of the claim's time.
-  const bounds = [parts.unstored.notBeforeMs(claim), unwatchedUntilMs(evidence, parts)].filter(
-    (ms) => ms !== undefined,
-  );
+  const bounds = [parts.unstored.notBeforeMs(claim), unwatchedUntilMs(evidence, parts)].flatMap((ms) => ms ?? []);
   return {
     claim,
     // Before the watch shows the PV bound to the claim, no mount is known to be the claim's: that watch may be behind.
@@ -164,10 +162,10 @@ export function unwatchedUntilMs(
   const { sinceMs: watchedSinceMs = 0 } = cluster.podsWatchedSince() ?? {};
   if (status === undefined || status.unused || status.sinceMs - 1_000 >= watchedSinceMs) return undefined;
   if (references.length > 0 || uses.some(({ node }) => agentStates.assumedEnd(node) === undefined)) return undefined;
+  // Only the earlier leader saw what ended there before this replica began to watch pods.
   const mayBeOn = reachOf(volume ?? {}, cluster.node);
   const hasAnswered = (node: string): boolean =>
     fleet.view(node) !== undefined && ["Reporting", "Stale"].includes(agentStates.of(node).kind);
-  // Only the earlier leader saw what ended there before this replica began to watch pods.
   return cluster.nodeNames().some((node) => !hasAnswered(node) && mayBeOn(node)) ? watchedSinceMs : undefined;
 }
 

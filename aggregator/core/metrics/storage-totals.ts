@@ -79,8 +79,6 @@ export interface ClaimKind extends StorageKind {
 const VOLUME_PHASES: ReadonlySet<string> = new Set(["Pending", "Available", "Bound", "Released", "Failed"]);
 const CLAIM_PHASES: ReadonlySet<string> = new Set(["Pending", "Bound", "Lost"]);
 const RECLAIM_POLICIES: ReadonlySet<string> = new Set(["Retain", "Delete", "Recycle"]);
-/** The API server accepts any text as a phase. */
-const NONE_OF_THEM = "other";
 
 /** A volume as it counts. Nearly all volumes stay Bound, so the age of that phase says nothing. */
 export function countedVolume(
@@ -109,6 +107,7 @@ export function countedClaim(claim: Claim): Counted<ClaimKind> {
   };
 }
 
+/** The API server accepts any text as a phase. */
 function oneOf(known: ReadonlySet<string>, word: string): string {
-  return known.has(word) ? word : NONE_OF_THEM;
+  return known.has(word) ? word : "other";
 }

@@ -98,9 +98,7 @@ function inferred(report: NodeReport, { known, at, timeline }: Reading): readonl
   const by = report.scan.endedAt;
   // Two receipts may be dated a little apart: an end is never before the scan that still showed the mounted volume.
   const byMs = Math.max(at.wall(by), known.scanEndedMs);
-  const lost = new Map(
-    known.mountedVolumes.filter(isUse).map((mountedVolume) => [useKey(mountedVolume), mountedVolume]),
-  );
+  const lost = new Map(known.mountedVolumes.filter(isUse).map((use) => [useKey(use), use]));
   return [...lost]
     .filter(([key]) => !present.has(key) && !reported.has(key))
     .map(([, { volume, podUid, pod, seenMs }]) => ({
