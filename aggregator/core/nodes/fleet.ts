@@ -173,7 +173,10 @@ function isOlder(known: NodeView, message: NodeMessage): boolean {
 /** No message comes so late: agents give up after 10 s, the report endpoint after 5 s idle or 30 s. Milliseconds. */
 const LONGER_THAN_ANY_TRANSIT_MS = 120_000;
 
-/** An older message so long after the last cannot be late: the boot clock has gone back with a restored snapshot. */
+/**
+ * An older message so long after the last cannot be late: the boot clock has gone back with a restored snapshot of the
+ * machine. Without this no report would count until that clock catches up.
+ */
 export function isFromRolledBackClock(known: NodeView | undefined, message: NodeMessage, acceptedAgeMs = 0): boolean {
   if (known?.bootId !== message.bootId) return false;
   return acceptedAgeMs >= LONGER_THAN_ANY_TRANSIT_MS && isOlder(known, message);

@@ -50,7 +50,10 @@ export interface PodWatch {
 /** The hand-over names no more nodes: agents of others count as away for the time of the gap, and no longer. */
 export const MAX_OPEN_NODES = 32;
 
-/** Of a replica that begins to lead, or lists anew: the previous leader's, where its own watch began before that ends. */
+/**
+ * The history of a replica that begins to lead, or lists anew: the previous leader's where its own watch began before
+ * that ends. Otherwise no replica saw what lies between, and a gap begins.
+ */
 export function inherit(handed: WatchHistory | undefined, watch: PodWatch): WatchHistory {
   const { sinceVersion, sinceMs, isRelisted } = watch;
   const isKnown = handed !== undefined && isUpTo(sinceVersion, handed.reached);

@@ -28,7 +28,10 @@ export type Reporter =
 const NODE_NAME = "authentication.kubernetes.io/node-name";
 const POD_UID = "authentication.kubernetes.io/pod-uid";
 
-/** Who reports, by the API server's review. A token that is bound to no pod on a node speaks for no node. */
+/**
+ * Who reports, by the API server's review. A token that is bound to no pod on a node speaks for no node. One that is
+ * also valid for another audience, such as the API server, may have been given to another program.
+ */
 export function reporterOf(
   { authenticated, audiences, user: { username, extra } }: TokenVerdict,
   { namespace, account }: AgentAccount,

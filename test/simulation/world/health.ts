@@ -152,7 +152,7 @@ export class Health {
     return still === undefined || still.toMs <= knownMs ? knownMs : knownMs - (still.toMs - still.fromMs);
   }
 
-  /** The same for a process that runs at `untilMs`, whatever it missed before: it lists what exists. */
+  /** The same without the last pause: a process that runs at `untilMs` has listed what exists. Only the lag of watches counts. */
   watchedUntil({ untilMs, forMs }: { readonly untilMs: number; readonly forMs: number }): number {
     const lags = this.#lags.filter(({ toMs }) => toMs >= untilMs - forMs).map(({ byMs }) => byMs);
     return untilMs - forMs - Math.max(0, ...lags);
