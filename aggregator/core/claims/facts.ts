@@ -5,7 +5,6 @@ import type { NodeUnmountRecord } from "../nodes/node-view.ts";
 import { reachOf } from "../pod-watch/gap.ts";
 import { type ClaimFacts, FUTURE_MS, type PendingNode, UNWATCHED } from "./decide.ts";
 import { type ClaimEvidence, type FleetFacts, type FoundUse, isEligible } from "./evidence.ts";
-import { isInStatus } from "./history.ts";
 import { isEndKnown, type UseEnd } from "./use-end.ts";
 
 export function factsOf(evidence: ClaimEvidence, parts: FleetFacts): ClaimFacts {
@@ -118,7 +117,7 @@ export function pendingNodesOf(evidence: ClaimEvidence, parts: FleetFacts): read
   const isStored = (node: string): boolean => status?.mountedOn?.nodes.includes(node) === true;
   const wasOn = [...storedNodes(status, parts.cluster), ...whereStaged(evidence, parts)];
   const found: readonly Found[] = [
-    ...history.pending.flatMap((ended) => endedOn(ended, status)),
+    ...history.pending.flatMap(endedOn),
     // The last report of a node counts until it reports more.
     ...because("was-mounted", [...wasOn.filter(hasNotReported), ...shownOn.filter(isOpen)]),
     ...because("attached", attachedTo.filter(isOpen)),
@@ -175,19 +174,17 @@ function whereStaged({ claim, volume }: ClaimEvidence, parts: FleetFacts): reado
   return parts.cluster.nodeNames().filter(reachOf(volume ?? {}, parts.cluster.node));
 }
 
-function endedOn(ended: EndedPod, stored: ClaimStatus | undefined): readonly Found[] {
-  const { node, key } = ended.pod;
-  return node === undefined ? [] : [{ node, why: "pod-ended", pod: isInStatus(ended, stored) ? undefined : key }];
+function endedOn({ pod: { node, key } }: EndedPod): readonly Found[] {
+  return node === undefined ? [] : [{ node, why: "pod-ended", pod: key }];
 }
 
 function because(why: Found["why"], nodes: readonly string[]): readonly Found[] {
   return nodes.map((node) => ({ node, why }));
 }
 
-/** One entry for each node: the first with a pod, else the first. */
+/** One entry for each node. */
 function firstOfEach(found: readonly Found[]): readonly Found[] {
-  const byNode = Map.groupBy(found, ({ node }) => node);
-  return [...byNode.values()].flatMap((same) => same.find(({ pod }) => pod !== undefined) ?? same.slice(0, 1));
+  return [...Map.groupBy(found, ({ node }) => node).values()].flatMap((same) => same.slice(0, 1));
 }
 
 /** Before the barrier opens no claim becomes unused or loses its staging. One node stands for all that are pending. */

@@ -56,11 +56,13 @@ export function settleHistory(history: ClaimHistory, context: HistoryContext): C
 /** How an ended pod's use ended. "pending": its node has to scan first. "explained": a record or the status includes it. */
 function outcomeOf(ended: EndedPod, context: HistoryContext): UseEnd | "pending" | "explained" {
   const { uid, node } = ended.pod;
+  const stored = context.claim.status;
+  // Whatever the node reports: a wait for it would have a leader that ends hand over a claim that nothing changes.
+  if (stored !== undefined && isInStatus(ended, stored)) return "explained";
   const view = answerOn(ended, context);
   const agentState = node === undefined ? "NoAgent" : context.agentStates.of(node).kind;
   const goneMs = node === undefined ? undefined : context.agentStates.assumedEnd(node);
   if (view === undefined && goneMs === undefined && agentState !== "NoAgent") return "pending";
-  const stored = context.claim.status;
   const isStillMounted = view !== undefined && context.uses.some(({ podUid }) => podUid === uid);
   if (isStillMounted || isInStatus(ended, stored) || isExplained(ended, context)) return "explained";
   // A hostPath volume shows no mount: a pod that ran is all there is to know of its use.
@@ -108,7 +110,7 @@ function isExplained({ pod: { uid, node }, seenAtMs }: EndedPod, { claim, unmoun
 }
 
 /** A claim stored as unused was decided when the pod was over, unless the pod was created after the stored time. */
-export function isInStatus({ wasOver, pod: { createdAtMs } }: EndedPod, stored: ClaimStatus | undefined): boolean {
+function isInStatus({ wasOver, pod: { createdAtMs } }: EndedPod, stored: ClaimStatus | undefined): boolean {
   if (!wasOver) return false;
   // There is no time that such an end could change.
   if (stored === undefined) return true;

@@ -34,7 +34,6 @@ function awaitedIn({ status, over = [], states: agentStates = {}, barrier, inGap
 type Row = readonly [name: string, scene: Scene, awaited: string];
 
 const web1 = ended({ key: "shop/web-1" });
-const wasOver = ended({}, { wasOver: true });
 const onN2 = ended({ node: "n2" });
 const unused = statusWith({ unused: true, reason: "Unmounted" });
 const unusedAhead = { ...unused, sinceMs: NOON + 5_001 };
@@ -55,8 +54,6 @@ describe("a node where a pod ended", () => {
       ["is awaited", { over: [ended()] }, "n1 pod-ended shop/web-0"],
       ["is awaited once, with the first pod", { over: [ended(), web1] }, "n1 pod-ended shop/web-0"],
       ["is not awaited for a pod that was never bound", { over: [ended({ node: undefined })] }, "none"],
-      ["is awaited without a pod that was over before this run", { over: [wasOver] }, "n1 pod-ended"],
-      ["is awaited with the pod that this run saw in use, after such", { over: [wasOver, web1] }, "n1 pod-ended shop/web-1"],
       ["comes before others", { over: [onN2], ...othersStale }, `${ON_N2}, silent n1 was-mounted, silent n3 attached`],
     ],
   )("%s", (_, scene, awaited) => {
