@@ -6,7 +6,7 @@ import { type ClaimFacts, UNWATCHED, waitsToBeUnused } from "../core/claims/deci
 import type { ProtectionMode, RemovalCause } from "../core/claims/deletion.ts";
 import { type ClaimEvidence, type ClaimHistory, usesIn } from "../core/claims/evidence.ts";
 import type { Unobserved } from "../core/claims/gap.ts";
-import { EMPTY_HISTORY, isOnlyOurs, isOpen, settleHistory, withEnds } from "../core/claims/history.ts";
+import { EMPTY_HISTORY, isOpen, settleHistory, withEnds } from "../core/claims/history.ts";
 import type { UseEnd } from "../core/claims/use-end.ts";
 import type { EndedPod, Volume } from "../core/cluster-objects.ts";
 import { identitiesOf } from "../core/volumes/use.ts";
@@ -58,9 +58,9 @@ export class ClaimStates {
     return this.#histories.size + this.#written.size;
   }
 
-  /** It has ends that its status does not include and that the next leader cannot read from the API server. */
+  /** It has ends that its status does not include. */
   isOpen(claim: Claim): boolean {
-    return isOnlyOurs(this.#history(claim), (podUid) => this.#parts.cluster.isPodThere(podUid));
+    return isOpen(this.#history(claim));
   }
 
   /** Ended pods that named the claim and whose nodes had not reported their end at the last decision. */

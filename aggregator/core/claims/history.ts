@@ -14,11 +14,6 @@ export function isOpen({ pending, ends }: ClaimHistory): boolean {
   return pending.length > 0 || ends.length > 0;
 }
 
-/** The same, without ends that the next leader can read: pods that were over when leading began and still exist. */
-export function isOnlyOurs({ pending, ends }: ClaimHistory, isThere: (podUid: string) => boolean): boolean {
-  return ends.length > 0 || pending.some(({ wasOver, pod }) => !wasOver || !isThere(pod.uid));
-}
-
 /** Adds ends that the status does not include yet, drops others. Of several that one scan shows, the last counts. */
 export function withEnds(
   history: ClaimHistory,
