@@ -33,7 +33,10 @@ const WAITS: Readonly<Record<Outcome, Wait>> = {
   failed: SERVER,
   written: { firstMs: 1_000, longestMs: 600_000 },
 };
-/** A refusal lies in what was written: once that or the object changes, one in so many parts of the wait is left. */
+/**
+ * A refusal lies in what was written, and repeated conflicts in a watch that is behind: once that or the object changes, one in so many
+ * parts of the wait is left. A client that changes the object before each attempt does not end the wait.
+ */
 const CHANGED_PART = 60;
 
 /** Attempts in a row. Times are milliseconds on a monotonic clock. */
@@ -45,6 +48,8 @@ interface Attempts {
 
 interface Failed extends Attempts, Pick<Attempt, "uid" | "resourceVersion" | "content"> {
   readonly outcome: Outcome;
+  /** The attempt before it was decided on the same state: the watch brought nothing in between. */
+  readonly isRepeated: boolean;
 }
 
 /** Successful writes of one content, and the version that the last one left; empty where the content then differed. */
@@ -96,7 +101,8 @@ export class WriteGate {
     const times = (last?.times ?? 0) + 1;
     const waitMs = Math.max(retryAfterMs, waitAfter(outcome, times) * (0.75 + this.#parts.random.fraction() / 2));
     const atMs = this.#parts.clock.monotonicMs();
-    this.#failed.set(key, { uid, resourceVersion, content, outcome, times, atMs, waitMs });
+    const isRepeated = last?.resourceVersion === resourceVersion;
+    this.#failed.set(key, { uid, resourceVersion, content, outcome, isRepeated, times, atMs, waitMs });
     return last?.outcome !== outcome;
   }
 
@@ -136,7 +142,9 @@ function waitAfter(outcome: Outcome, times: number): number {
   return Math.min(longestMs, firstMs * 2 ** Math.min(times - 1, 30));
 }
 
-function waitLeft({ outcome, waitMs, ...failed }: Failed, { resourceVersion, content }: Attempt): number {
-  const hasChanged = failed.resourceVersion !== resourceVersion || failed.content !== content;
-  return outcome === "refused" && hasChanged ? waitMs / CHANGED_PART : waitMs;
+function waitLeft({ outcome, waitMs, isRepeated, ...failed }: Failed, { resourceVersion, content }: Attempt): number {
+  const isNewer = failed.resourceVersion !== resourceVersion;
+  const isRefusalOver = outcome === "refused" && (isNewer || failed.content !== content);
+  const isConflictOver = outcome === "stale" && isRepeated && isNewer;
+  return isRefusalOver || isConflictOver ? waitMs / CHANGED_PART : waitMs;
 }
