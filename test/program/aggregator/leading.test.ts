@@ -18,6 +18,13 @@ function houseWithNode(): { readonly house: House; readonly n1: ScriptedNode } {
   return { house, n1: new ScriptedNode(house, "n1") };
 }
 
+const NOT_THE_LEADER = { status: 503, body: "not the leader\n" };
+
+/** Another replica holds the Lease from now on. */
+function takeLead(house: House): void {
+  house.api.update(LEASE, (lease) => ({ ...lease, spec: { ...Object(lease.spec), holderIdentity: "somebody" } }));
+}
+
 /** What the leader leaves to its successor. */
 function handedOver(house: House) {
   const { annotations } = house.api.get(LEASE)?.metadata ?? {};
@@ -65,13 +72,33 @@ describe("the leader", () => {
     await leader.send(n1.report());
     const before = await leader.get("/v1/nodes");
 
-    house.api.update(LEASE, (lease) => ({ ...lease, spec: { ...Object(lease.spec), holderIdentity: "somebody" } }));
+    takeLead(house);
     await house.pass(5_000);
 
-    const away = { status: 503, body: "not the leader\n" };
     expect(before.status).toBe(200);
-    expect(await leader.get("/v1/nodes")).toMatchObject(away);
-    expect(await leader.put(n1.report())).toMatchObject(away);
+    expect(await leader.get("/v1/nodes")).toMatchObject(NOT_THE_LEADER);
+    expect(await leader.put(n1.report())).toMatchObject(NOT_THE_LEADER);
+  });
+
+  it("does not answer the report that it takes when another replica begins to lead", async () => {
+    const { house, n1 } = houseWithNode();
+    const leader = await startLeader(house);
+    await leader.send(n1.report());
+    let left = 0;
+    leader.slowDownBy(() => {
+      left += 1;
+      return 0;
+    });
+    await leader.sendOnce(n1.report({ generation: 2 }));
+    // In the last pause of such a report, after what it says was taken.
+    leader.slowDownBy(() => {
+      left -= 1;
+      if (left !== 0) return 0;
+      takeLead(house);
+      return 5_000;
+    });
+
+    expect(await leader.put(n1.report({ generation: 3 }))).toMatchObject(NOT_THE_LEADER);
   });
 
   it("writes nothing after a pause in which another replica took the lead", async () => {

@@ -29,7 +29,7 @@ export class Replica {
   readonly #house: House;
   readonly #server: FakeListen = createFakeListen();
   #stepMs = 0;
-  #pauseMs = 0;
+  #onPause = (): number => 0;
   #workedMs = 0;
 
   constructor(house: House, { name = "aggregator-0", argv = [], isSole = false }: ReplicaOptions) {
@@ -55,10 +55,16 @@ export class Replica {
     this.#stepMs = 10;
   }
 
+  /** The same; each pause of its work takes the answered milliseconds at least. */
+  slowDownBy(onPause: () => number): void {
+    this.slowDown();
+    this.#onPause = onPause;
+  }
+
   /** From now on each pause takes a tenth of a second, as on a machine that has much else to do; or no longer. */
   delayPauses(isSlow: boolean): void {
     this.#stepMs = isSlow ? 1 : 0;
-    this.#pauseMs = isSlow ? 100 : 0;
+    this.#onPause = () => (isSlow ? 100 : 0);
   }
 
   #slowed(clock: Clock): Clock {
@@ -66,7 +72,7 @@ export class Replica {
       this.#workedMs += this.#stepMs;
       return clock.monotonicMs() + this.#workedMs;
     };
-    const sleep: Clock["sleep"] = (ms, signal) => clock.sleep(Math.max(ms, this.#pauseMs), signal);
+    const sleep: Clock["sleep"] = (ms, signal) => clock.sleep(ms === 0 ? this.#onPause() : ms, signal);
     return { ...clock, monotonicMs, sleep };
   }
 

@@ -84,7 +84,7 @@ describe("a report", () => {
     expect(status).toBe(200);
   });
 
-  it("is not answered by a replica that lost the lead meanwhile", async () => {
+  it("is not answered by a replica that loses the lead while it arrives", async () => {
     const house = houseWithNodes();
     const leader = await startLeader(house);
     const n1 = new ScriptedNode(house, "n1");
