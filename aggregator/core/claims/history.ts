@@ -30,8 +30,9 @@ function lastOfLatest(ends: readonly UseEnd[]): UseEnd | undefined {
   return ends.reduce<UseEnd | undefined>((best, end) => (best && best.byMs > end.byMs ? best : end), undefined);
 }
 
+/** A forged last use may be later than the stored time, which then covers no end in between. */
 function isIncluded({ byMs, wasUse }: UseEnd, stored: ClaimStatus | undefined): boolean {
-  return stored?.unused === true && byMs <= (wasUse ? (stored.lastUse?.byMs ?? 0) : stored.sinceMs);
+  return stored?.unused === true && byMs <= stored.sinceMs && (!wasUse || byMs <= (stored.lastUse?.byMs ?? 0));
 }
 
 export type HistoryContext = NodeLookup & Omit<ClaimEvidence, "history">;
@@ -145,7 +146,8 @@ export function isSettledFor(claim: Claim, unmountRecord: NodeUnmountRecord, set
   const isFresh = settling.nowMs - lastUse.byMs < ASSUMED_FOR_MS;
   const isVoid = lastUse.evidence === "node-gone" && (lastUse.node === unmountRecord.node || isFresh);
   // While the claim is in use, its next status still needs an end, even where the last use ended later.
-  return status?.unused === true && !isVoid && lastUse.byMs >= unmountRecord.byMs;
+  const isCovered = status?.unused === true && status.sinceMs >= unmountRecord.byMs;
+  return isCovered && !isVoid && lastUse.byMs >= unmountRecord.byMs;
 }
 
 /**

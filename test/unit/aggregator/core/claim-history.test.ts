@@ -162,6 +162,11 @@ describe("the ends that are kept", () => {
   it.each([
     { name: "an end later than the stored one is", status: { ...stored, sinceMs: 2 }, kept: [noUse] },
     { name: "a use is where none is stored", status: { ...stored, lastUse: undefined }, kept: [use] },
+    {
+      name: "a use is where a later one is stored, and an earlier time: that is forged",
+      status: { ...stored, sinceMs: 0 },
+      kept: [noUse, use],
+    },
     { name: "all are where nothing is stored", status: undefined, kept: [noUse, use] },
   ])("$name", ({ status, kept }) => {
     const pruned = withEnds({ pending: [ended()], ends: [noUse, use] }, [], status && statusWith(status));

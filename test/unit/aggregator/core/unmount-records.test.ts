@@ -137,6 +137,7 @@ describe("isSettledFor", () => {
       { name: "a later use is stored", status: unused(usedAt(NOON)), settled: true },
       { name: "a later use is stored, but not yet that this one has ended, too", status: statusWith(usedAt(NOON)), settled: false },
       { name: "a later use is stored that ends in the future: it is forged", status: unused(usedAt(NOON + 5_001)), settled: false },
+      { name: "a later use is stored, and the claim is called unused since before it: that is forged", status: unused({ sinceMs: NOON - 1, ...usedAt(NOON) }), settled: false },
       { name: "a later use is stored, and our present time is a little behind it", status: unused(usedAt(NOON + 5_000)), settled: true },
       { name: "the stored status is unused since it or later, without a last use", status: unused({}), settled: false },
       { name: "the stored end was assumed with another node's a moment ago", status: goneWith("n2"), settled: false },
