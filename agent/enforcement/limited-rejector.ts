@@ -16,7 +16,7 @@ import {
 import { type Misplacement, misplacementText, rejectionPatch } from "../core/affinity/rejection.ts";
 import type { PodRejector, RejectionOutcome } from "../sinks/pod-rejector.ts";
 import type { ReadPod } from "../sources/affinity-pod.ts";
-import type { PodCase } from "./pod-cases.ts";
+import { OLD_MS, type PodCase } from "./pod-cases.ts";
 import type { PodEvidence } from "./pod-reader.ts";
 import { offReason, type PolicyGuard } from "./policy-guard.ts";
 import { misplacementOf, type RejectionRecorder } from "./rejection-recorder.ts";
@@ -48,8 +48,6 @@ interface Limited {
   readonly job: PodEvidence["job"];
 }
 
-/** A pod that is held back is read again after this time, even without a change. Milliseconds. */
-const HELD_BACK_RECHECK_MS = 300_000;
 /** The reads behind a decision may be so old when it is sent. Milliseconds. */
 const FRESH_MS = 5_000;
 /** A pod that keeps coming back from its rejection is left alone after so many. */
@@ -171,7 +169,7 @@ export class LimitedRejector {
     }
     // A bare pod stays bare; of a Job more may become known, or its limits may be raised.
     if (isKept) return { outcome: `not rejected: ${why}`, after: which === "bare-pod" ? undefined : "again" };
-    podCase.heldBack = { pod, job, until: clock.monotonicMs() + HELD_BACK_RECHECK_MS };
+    podCase.heldBack = { pod, job, until: clock.monotonicMs() + OLD_MS };
     const next = this.#waitOf(decision);
     if (decision.isOwnerEventDue && pod.owner !== undefined && this.#config.mode === "enforce")
       recorder.ownerBackOff(pod.owner, {

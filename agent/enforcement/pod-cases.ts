@@ -4,8 +4,11 @@ import type { ReadPod } from "../sources/affinity-pod.ts";
 import type { NodePod } from "../sources/node-pods.ts";
 import type { PodEvidence } from "./pod-reader.ts";
 
-/** A verdict older than this is no reason to hold other pods back. Milliseconds. */
-export const OLD_MS = 300_000;
+/**
+ * A verdict older than this is no reason to hold other pods back, and a pod that is held back is read again, even without
+ * a change. So a limit that is over delays no pod by more than five minutes. Milliseconds.
+ */
+export const OLD_MS = 240_000;
 
 /** What an agent knows and has done about one pod that names a claim. */
 export class PodCase {
