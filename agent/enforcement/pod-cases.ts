@@ -6,7 +6,7 @@ import type { PodEvidence } from "./pod-reader.ts";
 
 /**
  * A verdict older than this is no reason to hold other pods back, and a pod that is held back is read again, even without
- * a change. So a limit that is over delays no pod by more than five minutes. Milliseconds.
+ * a change: nothing watches volumes. Milliseconds.
  */
 export const OLD_MS = 240_000;
 
