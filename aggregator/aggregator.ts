@@ -213,7 +213,7 @@ class Aggregator {
   }
 
   retryAfterSeconds(): number {
-    return secondsToWait(this.#parts.random, this.#parts.cluster.nodeNames().length);
+    return secondsToWait(this.#parts.random, this.#parts.cluster.nodeCount());
   }
 
   pauseRejections(): string | undefined {

@@ -2,7 +2,7 @@ import { FLEET_WINDOW_MS, nextPause, type RejectedPod, type RejectionPause } fro
 import type { Pod } from "../core/cluster-objects.ts";
 import type { Cluster, SharedParts } from "../sources/cluster.ts";
 
-type RejectionsParts = Pick<SharedParts, "clock" | "logger" | "nowMs"> & Pick<Cluster, "nodeNames">;
+type RejectionsParts = Pick<SharedParts, "clock" | "logger" | "nowMs"> & Pick<Cluster, "nodeCount">;
 
 /** The limit is checked at most this often: all agents may report at once. Milliseconds. */
 const JUDGED_EVERY_MS = 1_000;
@@ -41,12 +41,12 @@ export class Rejections {
 
   /** Why agents may reject no pod now. Only the leader calls this, as it logs changes. */
   pause(): string | undefined {
-    const { clock, logger, nodeNames, nowMs } = this.#parts;
+    const { clock, logger, nodeCount, nowMs } = this.#parts;
     const before = this.#pause;
     if (clock.monotonicMs() - this.#judgedAt < JUDGED_EVERY_MS) return before?.why;
     this.#judgedAt = clock.monotonicMs();
     this.#forgetOld();
-    const scene = { recent: [...this.#rejected.values()], nodes: nodeNames().length, nowMs: nowMs() };
+    const scene = { recent: [...this.#rejected.values()], nodes: nodeCount(), nowMs: nowMs() };
     const pause = nextPause(before, scene, this.#limit);
     if (pause !== undefined && before === undefined)
       logger.warn({ why: pause.why }, "agents are told to reject no pod");

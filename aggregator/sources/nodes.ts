@@ -27,6 +27,7 @@ export function createNodes(parts: KubeParts & { readonly volumes: Volumes }, { 
     lookups: {
       node: informer.get,
       nodeNames: (): readonly string[] => [...informer.all()].map(({ key }) => key),
+      nodeCount: informer.size,
       /** The watch of nodes has come to this resource version; undefined while they have to be listed anew. */
       nodesReached: informer.resourceVersion,
       /** Lists the nodes anew unless their watch has come to this resource version. */

@@ -23,14 +23,15 @@ export async function readBody(request: IncomingMessage, limits: BodyLimits, lea
   const { bytes: maxBytes, parts: maxParts = Number.POSITIVE_INFINITY } = limits;
   const encoding = request.headers["content-encoding"] ?? "identity";
   if (encoding !== "identity") throw new BodyEncoded("a body with a content encoding is not taken");
-  const tooLarge = new BodyTooLarge(`the body is larger than ${maxBytes} bytes`);
+  // An error costs more than a small body: it notes the stack.
+  const tooLarge = (): BodyTooLarge => new BodyTooLarge(`the body is larger than ${maxBytes} bytes`);
   const announced = Number(request.headers["content-length"] ?? 0);
-  if (announced > maxBytes * DRAINED_LIMITS) throw tooLarge;
+  if (announced > maxBytes * DRAINED_LIMITS) throw tooLarge();
   const chunks: Buffer[] = [];
   let [size, parts] = [0, 0];
   for await (const chunk of orGone(request)) {
     size += chunk.length;
-    if (size > Math.max(maxBytes, announced)) throw tooLarge;
+    if (size > Math.max(maxBytes, announced)) throw tooLarge();
     parts += partsIn(chunk);
     if (announced > maxBytes || parts > maxParts) {
       chunks.length = 0;
@@ -39,7 +40,7 @@ export async function readBody(request: IncomingMessage, limits: BodyLimits, lea
     lease.take(chunk.length);
     chunks.push(chunk);
   }
-  if (size > maxBytes) throw tooLarge;
+  if (size > maxBytes) throw tooLarge();
   if (parts > maxParts) throw new BodyTooLarge(`the body has more than ${maxParts} braces, brackets and commas`);
   return Buffer.concat(chunks).toString("utf8");
 }
@@ -55,7 +56,7 @@ function partsIn(chunk: Buffer): number {
 /** A caller that disconnects within its body is not an error of this process. */
 async function* orGone(request: IncomingMessage): AsyncGenerator<Buffer> {
   try {
-    for await (const chunk of request) yield Buffer.from(chunk);
+    for await (const chunk of request) yield chunk;
   } catch (cause) {
     throw new CallerGone("the body broke off", { cause });
   }

@@ -23,6 +23,7 @@ export class FakeCluster implements Cluster {
     return node && { ...node, resourceVersion: "1" };
   };
   readonly nodeNames = (): readonly string[] => [...this.nodes.keys()];
+  readonly nodeCount = (): number => this.nodes.size;
   readonly nodesReached = (): string => "1";
   readonly ensureNodes = (): void => {};
   readonly nodesWith = ({ csi }: Volume): readonly string[] =>

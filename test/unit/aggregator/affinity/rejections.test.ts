@@ -12,8 +12,7 @@ function keyOf(uid: string): string {
 
 function counting(limit = 3) {
   const [clock, logger] = [createFakeClock(), createFakeLogger()];
-  const nodeNames = (): readonly string[] => Array.from({ length: 100 }, (_, index) => `n${index}`);
-  const rejections = new Rejections({ clock, logger, nowMs: clock.wallMs, nodeNames }, limit);
+  const rejections = new Rejections({ clock, logger, nowMs: clock.wallMs, nodeCount: () => 100 }, limit);
   const rejectAged = (uid: string, ageMs: number | undefined): void => {
     const rejection = { atMs: ageMs === undefined ? undefined : clock.wallMs() - ageMs, level: 0 };
     rejections.onRejected({ key: keyOf(uid), uid, node: "n1", rejection });
