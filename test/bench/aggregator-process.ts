@@ -9,7 +9,7 @@ import type { Owner } from "../rig/process/owner.ts";
 import { waitUntil } from "../rig/process/wait.ts";
 import { type Exposition, parseExposition } from "./exposition.ts";
 import { ownLagP99, readLateTurns } from "./late-turns.ts";
-import { answered, bundled, probeFlag, startInPod } from "./pod-process.ts";
+import { answered, bundled, probeFlags, startInPod } from "./pod-process.ts";
 import { withNiceness } from "./priority.ts";
 
 /** An aggregator under measurement. */
@@ -51,7 +51,7 @@ export async function startAggregator(
     script: await bundled(owner.folder, "aggregator"),
     // A real aggregator, too, logs a line for each transition.
     args: ["--api-bind-address", `127.0.0.1:${port}`, ...args],
-    nodeOptions: [...nodeOptions, await probeFlag(owner.folder, lagFile)],
+    nodeOptions: [...nodeOptions, ...(await probeFlags(owner.folder, lagFile))],
     nice,
   });
   const alive = (): Promise<void> => answered(owner, { child, url: `${url}/livez`, limitMs: 30_000 });

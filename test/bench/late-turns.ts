@@ -1,10 +1,10 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
 
 /** How often the probe asks for a turn, and from when on it notes one. Milliseconds. */
 export const SAMPLE_MS = 20;
 export const LATE_MS = 10;
 
-/** A late turn of an event loop, as `lag-probe.ts` wrote it. Milliseconds. */
+/** A late turn of an event loop. Milliseconds. */
 interface LateTurn {
   /** When it ended, since the epoch. */
   readonly atMs: number;
@@ -12,13 +12,60 @@ interface LateTurn {
   readonly collectingMs: number;
 }
 
-/** What the probe has written; nothing while no turn was late. */
+/** Microseconds since boot. */
+interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** The file of a trace of V8 that goes with `file`, which has the turns. */
+export function traceFile(file: string, [pid, rotation]: readonly [string, string]): string {
+  return `${file}.trace-${pid}-${rotation}`;
+}
+
+/** What `lag-probe.ts` has written; nothing while no turn was late. */
 export function readLateTurns(file: string): readonly LateTurn[] {
   if (!existsSync(file)) return [];
   const lines = readFileSync(file, "utf8").split("\n").slice(0, -1);
-  return lines.map((line) => {
-    const [atMs = Number.NaN, lateMs = Number.NaN, collectingMs = Number.NaN] = line.split(" ").map(Number);
-    return { atMs, lateMs, collectingMs };
+  const turns = lines.map((line) => {
+    const [atMs = Number.NaN, from = Number.NaN, to = Number.NaN] = line.split(" ").map(Number);
+    return { atMs, from, to };
+  });
+  const files = globSync(traceFile(file, ["*", "*"]));
+  const collected = collectedIn(
+    files.flatMap((trace) => collectionsIn(readFileSync(trace, "utf8"))),
+    turns,
+  );
+  return turns.map(({ atMs, from, to }, index) => ({
+    atMs,
+    lateMs: (to - from) / 1000 - SAMPLE_MS,
+    collectingMs: (collected[index] ?? 0) / 1000,
+  }));
+}
+
+/** Events of the main thread, whose number is the process's. */
+const COLLECTION = /"pid":(\d+),"tid":\1,"ts":(\d+),"tts":\d+,"ph":"X","cat":"v8","name":"V8\.GC\w+","dur":(\d+)/g;
+
+function collectionsIn(trace: string): readonly Span[] {
+  return Array.from(trace.matchAll(COLLECTION), ([, , at, duration]) => {
+    const from = Number(at);
+    return { from, to: from + Number(duration) };
+  });
+}
+
+/** How long garbage was collected in each turn; a collection may be part of another one. Microseconds. */
+function collectedIn(collections: readonly Span[], turns: readonly Span[]): readonly number[] {
+  const sorted = collections.toSorted((one, other) => one.from - other.from);
+  let next = 0;
+  return turns.map(({ from, to }) => {
+    let [sum, covered] = [0, from];
+    for (; next < sorted.length; next += 1) {
+      const collection = sorted[next];
+      if (collection === undefined || collection.from >= to) break;
+      sum += Math.max(0, Math.min(to, collection.to) - Math.max(covered, collection.from));
+      covered = Math.max(covered, collection.to);
+    }
+    return sum;
   });
 }
 

@@ -5,6 +5,7 @@ import type { ControlPlane } from "../rig/control-plane/control-plane.ts";
 import type { OwnedChild } from "../rig/process/child.ts";
 import type { Owner } from "../rig/process/owner.ts";
 import { waitUntil } from "../rig/process/wait.ts";
+import { traceFile } from "./late-turns.ts";
 import { withNiceness } from "./priority.ts";
 
 const project = new URL("../..", import.meta.url).pathname;
@@ -20,12 +21,13 @@ export async function bundled(parent: string, program: keyof typeof UNBUNDLED): 
 }
 
 /**
- * The flag of Node.js that loads the probe (`lag-probe.ts`), which writes to `file`. It is bundled, too: to load TypeScript, Node.js takes
- * some 15 MiB in the measured process.
+ * Flags of Node.js that load the probe (`lag-probe.ts`), which writes to `file` and beside it. It is bundled, too: to load TypeScript,
+ * Node.js takes some 15 MiB in the measured process.
  */
-export async function probeFlag(parent: string, file: string): Promise<string> {
+export async function probeFlags(parent: string, file: string): Promise<readonly string[]> {
   const { folder } = await bundle(mkdtempSync(`${parent}/probe-`), { "lag-probe": "test/bench/lag-probe.ts" });
-  return `--import=file://${folder}/lag-probe.mjs?file=${encodeURIComponent(file)}`;
+  const probe = `file://${folder}/lag-probe.mjs?file=${encodeURIComponent(file)}`;
+  return [`--trace-event-file-pattern=${traceFile(file, [`\${pid}`, `\${rotation}`])}`, `--import=${probe}`];
 }
 
 /** The program, and its service account. */
