@@ -61,6 +61,7 @@ function aimTable(
   { phases, transitions, readyAt }: ScaleFigures,
 ): readonly (readonly string[])[] {
   const [rest, changes] = phases.slice(-2);
+  const [list, ...others] = phases;
   const { times } = conditions;
   const fillMs = (times.at(-1) ?? Number.NaN) - (times.at(0) ?? Number.NaN);
   const rewritten = rewrites.counts;
@@ -69,12 +70,9 @@ function aimTable(
   return [
     ["WHAT", "AIM", "MEASURED"],
     ["memory, at most", "<= 512 MiB", `${Math.max(...phases.map(({ peakMiB }) => peakMiB)).toFixed(0)} MiB`],
-    ["event loop lag p99, in any phase", "<= 50 ms", lagText(phases.map(({ lagP99 }) => lagP99))],
-    [
-      "the same without garbage collection",
-      "-",
-      `${Math.max(...phases.map(({ ownLagP99Ms }) => ownLagP99Ms)).toFixed(0)} ms`,
-    ],
+    ["event loop lag p99 without garbage collection, list", "<= 100 ms", `${list?.ownLagP99Ms.toFixed(0)} ms`],
+    ["the same, in any other phase", "<= 50 ms", `${Math.max(...others.map((one) => one.ownLagP99Ms)).toFixed(0)} ms`],
+    ["event loop lag p99 with garbage collection, in any phase", "-", lagText(phases.map(({ lagP99 }) => lagP99))],
     ["the same of a process that does nothing", "-", lagText(phases.map(({ idleLagP99 }) => idleLagP99))],
     [`conditions of before the start rewritten, of ${writtenClaimsOf(cluster)}`, "0", String(rewritten.claims)],
     ["writes for that, rest included", "0", String(rewritten.changes)],
