@@ -28,7 +28,7 @@ setInterval(() => {
 
 setInterval(() => {
   if (lines.length > 0) appendFileSync(file, lines.splice(0).join(""));
-  // Written only when it ends.
+  // Node.js writes a trace only when tracing ends.
   tracing.disable();
   tracing.enable();
 }, 1_000).unref();
