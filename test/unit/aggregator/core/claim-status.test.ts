@@ -141,6 +141,15 @@ describe("a claim that no node has mounted and no pod names", () => {
     expect(becomesOf(row)).toBe(row[3]);
   });
 
+  it.each([onN1, named, idle, gone, goneAtNoon])("is decided alike whatever its stored texts say, %#", (stored) => {
+    const decided = [stored, { ...stored, message: "other words", staged: "other words" }].map((one) => {
+      const status = desiredClaimStatus(factsWith({ stored: one, ...ended() }));
+      return status && { ...status, message: "", staged: "" };
+    });
+
+    expect(decided[1]).toEqual(decided[0]);
+  });
+
   it("has all that is known of its last use", () => {
     const status = desiredClaimStatus(factsWith({ stored: onN1, earliestMs: NOON + 9_000, ...ended() }));
 
